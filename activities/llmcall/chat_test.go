@@ -188,7 +188,7 @@ func TestChatFailures(t *testing.T) {
 		{"overloaded in words", raw(503, "The engine is currently overloaded"), problem.LLMProviderError, "status 503", sensible, 0, true, false},
 		{"overloaded in a stream", streams(": wait", `data: {"type":"error", "error":{"type":"overloaded_error","message":"Later"}}`), problem.LLMProviderError, "Later (overloaded_error)", sensible, 0, true, true},
 		{"503", raw(503, "down"), problem.LLMProviderError, "status 503", sensible, 0, false, false},
-		{"401", raw(401, "no "+sentinel), problem.LLMProviderError, "status 401; the key is refused by 127.0.0.1:", pointless, 0, false, false},
+		{"401", raw(401, "no "+sentinel), problem.LLMProviderError, ": no [secret]", pointless, 0, false, false},
 		{"403", raw(403, "no"), problem.LLMProviderError, "status 403", pointless, 0, false, false},
 		{"404", raw(404, "no such model"), problem.LLMProviderError, "status 404", pointless, 0, false, false},
 		{"a redirect", raw(307, "", "Location", "/"), problem.LLMProviderError, "redirects are not followed", pointless, 0, false, false},

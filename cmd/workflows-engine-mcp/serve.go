@@ -8,6 +8,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"strings"
 
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
@@ -176,7 +177,7 @@ func printError(w io.Writer, err error) {
 	fmt.Fprintf(w, "workflows-engine-mcp: %s: %v\n", e.Code, err)
 	for _, f := range e.Findings {
 		if !e.Says(f) {
-			fmt.Fprintf(w, "  line %d, column %d, %s: %s\n", f.At.Line, f.At.Column, f.At.Pointer, f.Message)
+			fmt.Fprintf(w, "  %s\n", strings.TrimSpace(f.At.String()+" "+f.Message))
 		}
 		if f.Hint != "" {
 			fmt.Fprintf(w, "    %s\n", f.Hint)

@@ -64,7 +64,7 @@ func TestTroubleIsTold(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			if runtime.GOOS == "windows" && c.name == "no home folder" {
-				t.Skip("Windows knows it otherwise")
+				t.Skip("Windows finds the home folder without this variable")
 			}
 			p := spawnWith(t, t.TempDir(), c.variables, c.args...)
 			instructions, tools := handshake(p)
@@ -113,7 +113,7 @@ func TestFindingsAreOnStandardError(t *testing.T) {
 		t.Errorf("exit status %d", got)
 	}
 	for _, want := range []string{
-		"--webhooks is not valid\n", "  line 1, column 47, /targets/a/secretRef: secret env:NO_SUCH_SECRET: the variable is unset or blank\n    Set NO_SUCH_SECRET where", `unknown member "ulr"`,
+		"--webhooks is not valid\n", "  line 1, column 47, /targets/a/secretRef secret env:NO_SUCH_SECRET: the variable is unset or blank\n    Set NO_SUCH_SECRET where", `unknown member "ulr"`,
 	} {
 		if strings.Count(stderr.String(), want) != 1 {
 			t.Errorf("no %q in\n%s", want, &stderr)

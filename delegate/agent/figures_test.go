@@ -199,7 +199,7 @@ func TestWaitingAgentsCostRows(t *testing.T) {
 // TestALiveAgentIsSmall: an agent whose model is being asked takes at most 64 KiB besides three times its transcript.
 func TestALiveAgentIsSmall(t *testing.T) {
 	if soak.UnderRace {
-		t.Skip("the race detector's memory counts")
+		t.Skip("the race detector takes memory, too")
 	}
 	const agents, transcript = 100, 40_000
 	asked, release := make(chan struct{}, agents), make(chan struct{})

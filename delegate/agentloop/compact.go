@@ -285,7 +285,7 @@ func (a *agent) unsummed(b body) error {
 	switch {
 	case follows:
 		r.try, r.failed, a.phase = b.number("try"), retryAt == "", ready
-		if compacts, recorded := a.recordedNext(); retryAt != "" && compacts && recorded {
+		if compacts, _ := a.recordedNext(); retryAt != "" && compacts {
 			a.phase = following // no budget ends a pause
 		}
 	case retryAt != "":

@@ -66,7 +66,7 @@ func TestSchedulesThatFailed(t *testing.T) {
 		3055392, // with another wording, a budget ended an agent between two tries to sum up
 	} {
 		s := &schedule{rng: rand.New(rand.NewPCG(seed, 5)), kinds: map[string]int{}}
-		s.run(t, 152)
+		s.run(t, 152) // as one of which some steps are checked, with another wording too
 	}
 }
 

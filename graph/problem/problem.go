@@ -43,6 +43,24 @@ type Place struct {
 	Line, Column int
 }
 
+// String says where that is, as far as it is known.
+func (p Place) String() string {
+	var parts []string
+	if p.ExecutionID != "" {
+		parts = append(parts, "run "+p.ExecutionID)
+	}
+	if p.NodeID != "" {
+		parts = append(parts, "node "+p.NodeID)
+	}
+	if p.Line > 0 {
+		parts = append(parts, fmt.Sprintf("line %d, column %d", p.Line, p.Column))
+	}
+	if p.Pointer != "" {
+		parts = append(parts, p.Pointer)
+	}
+	return strings.Join(parts, ", ")
+}
+
 // Error is a problem that ends a call.
 type Error struct {
 	Code Code

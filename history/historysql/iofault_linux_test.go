@@ -179,7 +179,7 @@ func injected(t *testing.T, path, call, fault string) (out []string, calls int) 
 func TestEachSystemCallFailsOnce(t *testing.T) {
 	t.Parallel()
 	if testing.Short() || soak.UnderRace && !soak.On() {
-		t.Skip("what starts processes is left out")
+		t.Skip("-short and the race detector leave out what starts many processes")
 	}
 	if err := exec.CommandContext(t.Context(), "strace", "-o", os.DevNull, "true").Run(); err != nil {
 		t.Skipf("strace injects the faults, and does not run here: %v", err)

@@ -86,7 +86,7 @@ func TestAChildInASessionOfItsOwnEndsWithItsProgram(t *testing.T) {
 	t.Parallel()
 	setsid, err := exec.LookPath("setsid")
 	if err != nil {
-		t.Skip("no setsid here")
+		t.Skipf("there is no program setsid: %v", err)
 	}
 	// The fifo is open for writing as long as one of the processes lives; reading it ends when the last one has ended.
 	fifo := filepath.Join(t.TempDir(), "alive")

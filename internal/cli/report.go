@@ -58,12 +58,12 @@ func writeProblem(w io.Writer, paint palette, e *problem.Error, store []string) 
 		label = "error " + string(e.Code) + ":"
 	}
 	fmt.Fprintf(w, "%s %s\n", paint.bad(label), e.Error())
-	if at := placeText(e.At); at != "" && len(e.Findings) == 0 { // each finding has its own
+	if at := plainCell(e.At.String()); at != "" && len(e.Findings) == 0 { // each finding has its own
 		fmt.Fprintf(w, "  at: %s\n", at)
 	}
 	for _, f := range e.Findings {
 		if !e.Says(f) {
-			fmt.Fprintf(w, "  %s\n", strings.TrimSpace(placeText(f.At)+" "+f.Message))
+			fmt.Fprintf(w, "  %s\n", strings.TrimSpace(plainCell(f.At.String())+" "+f.Message))
 		}
 		if f.Hint != "" {
 			fmt.Fprintf(w, "    hint: %s\n", f.Hint)
@@ -72,24 +72,6 @@ func writeProblem(w io.Writer, paint palette, e *problem.Error, store []string) 
 	if e.Hint != "" {
 		fmt.Fprintf(w, "  hint: %s\n", commandHint(e.Hint, e.At.ExecutionID, store...))
 	}
-}
-
-// placeText says where a problem is, "" if that is not known.
-func placeText(p problem.Place) string {
-	var parts []string
-	if p.ExecutionID != "" {
-		parts = append(parts, "run "+p.ExecutionID)
-	}
-	if p.NodeID != "" {
-		parts = append(parts, "node "+plainCell(p.NodeID))
-	}
-	if p.Line > 0 {
-		parts = append(parts, fmt.Sprintf("line %d, column %d", p.Line, p.Column))
-	}
-	if p.Pointer != "" {
-		parts = append(parts, p.Pointer)
-	}
-	return strings.Join(parts, ", ")
 }
 
 // commandHint names commands and flags in the place of the library's calls and options. store are the flags that name the

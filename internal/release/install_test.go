@@ -27,7 +27,7 @@ const patience = 2 * time.Minute
 func installed(t *testing.T) (dist, folder string) {
 	t.Helper()
 	if testing.Short() || soak.UnderRace {
-		t.Skip("builds both programs, without the race detector")
+		t.Skip("-short and the race detector leave out what builds both programs")
 	}
 	for _, name := range []string{"node", "npm"} {
 		if _, err := exec.LookPath(name); err != nil {
