@@ -107,16 +107,20 @@ func TestTroubleIsTold(t *testing.T) {
 // TestFindingsAreOnStandardError: of a list that is not valid it says each problem, its place and what to do.
 func TestFindingsAreOnStandardError(t *testing.T) {
 	t.Parallel()
-	var stderr bytes.Buffer
-	list := `{"targets":{"a":{"url":"http://x","secretRef":"env:NO_SUCH_SECRET","ulr":1}}}`
-	if got := run(t.Context(), []string{"--webhooks", list}, strings.NewReader(""), io.Discard, &stderr); got != exitUsage {
-		t.Errorf("exit status %d", got)
-	}
-	for _, want := range []string{
-		"--webhooks is not valid\n", "  line 1, column 47, /targets/a/secretRef secret env:NO_SUCH_SECRET: the variable is unset or blank\n    Set NO_SUCH_SECRET where", `unknown member "ulr"`,
+	for list, all := range map[string][]string{
+		`{"targets":{"a":{"url":"http://x","secretRef":"env:NO_SUCH_SECRET","ulr":1}}}`: {
+			"--webhooks is not valid\n", "  line 1, column 47, /targets/a/secretRef secret env:NO_SUCH_SECRET: the variable is unset or blank\n    Set NO_SUCH_SECRET where", `unknown member "ulr"`,
+		},
+		`{}`: {"  line 1, column 1 missing member \"targets\"\n"},
 	} {
-		if strings.Count(stderr.String(), want) != 1 {
-			t.Errorf("no %q in\n%s", want, &stderr)
+		var stderr bytes.Buffer
+		if got := run(t.Context(), []string{"--webhooks", list}, strings.NewReader(""), io.Discard, &stderr); got != exitUsage {
+			t.Errorf("exit status %d", got)
+		}
+		for _, want := range all {
+			if strings.Count(stderr.String(), want) != 1 {
+				t.Errorf("no %q in\n%s", want, &stderr)
+			}
 		}
 	}
 }
