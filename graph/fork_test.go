@@ -349,16 +349,16 @@ func TestForkBeforeANode(t *testing.T) {
 	}
 }
 
-// TestForkBeforeANodeThatFailedInABranch: what came of a node in a branch is recorded before its commands, which wait for the
-// branches before it. The fork asks for the node again, also while the run goes on.
+// TestForkBeforeANodeThatFailedInABranch: what came of a node in a branch is recorded before its commands, which follow those of the
+// branches before it. The fork asks for the node again, and for what was cancelled with it.
 func TestForkBeforeANodeThatFailedInABranch(t *testing.T) {
 	t.Parallel()
 	r, _ := host(t, graph.Options{Branches: machine.Concurrent})
 	d := workflow(t, "fan", []string{startNode(), fork("p", "all", "ra", "rb", "rc"), tool("ra"), tool("rb"), tool("rc"), tool("z"), endNode()},
 		"s p", "p z", "ra z", "rb z", "rc z", "z e")
-	asks := func(id string, nodes ...string) {
+	asks := func(of, id string, nodes ...string) {
 		t.Helper()
-		run, err := r.Fork(t.Context(), graph.ForkRequest{ExecutionID: "r", BeforeNode: "rb", NewExecutionID: id})
+		run, err := r.Fork(t.Context(), graph.ForkRequest{ExecutionID: of, BeforeNode: "rb", NewExecutionID: id})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -379,8 +379,14 @@ func TestForkBeforeANodeThatFailedInABranch(t *testing.T) {
 		}
 	}
 	pending := start(t, r, "r", d, nil).Pending
-	submitSpan(t, r, pending[1], "NO_NET")
-	asks("going", "ra", "rb", "rc")
-	wantStatus(t, submitSpan(t, r, pending[0], ""), machine.Failed)
-	asks("ended", "ra", "rb", "rc")
+	wantStatus(t, submitSpan(t, r, pending[1], "NO_NET"), machine.Failed)
+	asks("r", "first", "ra", "rb", "rc")
+	run := start(t, r, "q", d, nil)
+	for i, p := range run.Pending[:2] {
+		req := graph.SubmitRequest{ExecutionID: "q", NodeID: p.NodeID, Span: p.Span, OK: i == 0}
+		if run, err := r.SubmitActivity(t.Context(), req); err != nil || i == 1 && run.Status != machine.Failed {
+			t.Fatal(run, err)
+		}
+	}
+	asks("q", "second", "rb", "rc")
 }

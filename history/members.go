@@ -87,6 +87,7 @@ var payloadMembers = []member[Payload]{
 	{"repair", func(p *Payload) any { return &p.Repair }},
 	{"keepTasks", func(p *Payload) any { return &p.KeepTasks }},
 	{"queued", func(p *Payload) any { return &p.Queued }},
+	{"failFast", func(p *Payload) any { return &p.FailFast }},
 	{"correction", func(p *Payload) any { return &p.Correction }},
 	// Subworkflows.
 	{"workflowRef", func(p *Payload) any { return &p.WorkflowRef }},

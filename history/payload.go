@@ -112,6 +112,9 @@ type Payload struct {
 	Repair map[string]any
 	// Queued says that the attempt of a node waits for its turn before it is requested. Added, on NodeScheduled.
 	Queued bool
+	// FailFast says that the first failure of a branch, as recorded, fails the parallel block that the visit begins. Without it, the
+	// first one in branch order does, once the branches before it have ended. Added, on NodeScheduled of a join "all".
+	FailFast bool
 	// Correction says that the state is not what led here but what a fork was told to continue with. Added, on StateUpdated.
 	Correction bool
 	// KeepTasks says that the tasks at agents are not cancelled with the run: they belong to a copy of it elsewhere. Added, on

@@ -76,6 +76,8 @@ func (e *Execution) command(name Name, p *Payload) {
 		f.openFork(p)
 	case JoinParallel:
 		f.closeForks(f.forkOf(p.NodeID))
+	case CancelParallelBranch:
+		f.closeForks(f.forkOf(p.NodeID) + 1) // of blocks within the branch
 	case FailNode:
 		if p.FailedNodeID != "" {
 			f.lastNode = p.FailedNodeID

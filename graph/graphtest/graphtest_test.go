@@ -139,6 +139,54 @@ func TestPeopleAndSignals(t *testing.T) {
 	}
 }
 
+// TestTheFirstFailureDecides: a check that fails after a minute beside a person who takes three days, in both orders of the branches,
+// with a catch and without, in a block and in a block within a branch.
+func TestTheFirstFailureDecides(t *testing.T) {
+	t.Parallel()
+	const nodes = `
+x-workflows-engine: {uses: [catch, interrupt_in_branch]}
+nodes:
+  - {id: a, type: start}
+  - {id: outer, type: parallel, config: {join: all, branches: [{name: long, entry: nap}, {name: both, entry: both}]}}
+  - {id: nap, type: wait, config: {kind: duration, duration: 100h}}
+  - {id: both, type: parallel, config: {join: all, branches: [BRANCHES]}CATCH}
+  - {id: ask, type: interrupt, config: {prompt: "Sign?", resume_schema: {type: object}}}
+  - {id: check, type: step, config: {handler: h}}
+  - {id: alarm, type: set_state, config: {assignments: {alarm: {literal: true}}}}
+  - {id: z, type: end}
+edges:
+  - {source: __start__, target: a}
+  - {source: a, target: FIRST}
+  - {source: outer, target: z}
+  - {source: nap, target: z}
+  - {source: both, target: z}
+  - {source: ask, target: z}
+  - {source: check, target: z}
+  - {source: alarm, target: z}
+`
+	person, check := "{name: person, entry: ask}", "{name: check, entry: check}"
+	for _, order := range []string{person + ", " + check, check + ", " + person} {
+		for _, first := range []string{"both", "outer"} {
+			for _, catch := range []string{"", `, catch: [{codes: ["*"], target: alarm}]`} {
+				text := strings.NewReplacer("BRANCHES", order, "FIRST", first, "CATCH", catch).Replace(nodes)
+				run := graphtest.Run(t, define(t, text), graphtest.Scenario{
+					Stubs:   stubs{"check": graphtest.After(time.Minute, graphtest.Fail("FRAUD", "stop"))},
+					Answers: answers{"ask": graphtest.ReplyAfter(72*time.Hour, object{"ok": true})},
+				})
+				status, elapsed := machine.Failed, time.Minute
+				if catch != "" {
+					if status = machine.Completed; first == "outer" {
+						elapsed = 100 * time.Hour // the other branch goes on
+					}
+				}
+				if run.Status != status || run.Elapsed != elapsed || catch != "" && run.State["alarm"] != true || catch == "" && run.Error.Code != "FRAUD" {
+					t.Errorf("%s, %s%s: %s after %s: %v %v", order, first, catch, run.Status, run.Elapsed, run.State, run.Error)
+				}
+			}
+		}
+	}
+}
+
 const branches = `
 nodes:
   - {id: a, type: start}

@@ -2,6 +2,7 @@ package machine
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/workflows-engine/workflows-engine/graph/definition"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
@@ -17,7 +18,7 @@ func (m *Machine) beginParallel(t *token) *definition.Node {
 	for i, b := range c.Branches {
 		names[i] = b.Name
 	}
-	b := &block{owner: t, node: n, visit: t.visit, tokens: make([]*token, len(c.Branches))}
+	b := &block{owner: t, node: n, visit: t.visit, failFast: m.failsFast(t), tokens: make([]*token, len(c.Branches))}
 	p := b.record()
 	p.Join, p.BranchNames = string(c.Join), names
 	forked := p
@@ -99,9 +100,27 @@ func (m *Machine) branchEnded(b *block) {
 	}
 }
 
-// decideAll decides a join "all": the first failure in branch order ends the block. The branches after a failed one no longer
-// matter and are dropped at once; the branches before it continue, because they may fail too.
+// failsFast reports whether the first failure of a branch, as recorded, fails the block of a token's parallel node. A block that an older
+// release began says nothing of it in its NodeScheduled.
+func (m *Machine) failsFast(t *token) bool {
+	if t.node.Parallel == nil || t.node.Parallel.Join != definition.JoinAll || m.cfg.Branches == Sequential {
+		return false
+	}
+	if m.recorded != nil {
+		if f := m.recorded.of(t); f.scheduled {
+			return f.failFast
+		}
+	}
+	return true
+}
+
+// decideAll decides a join "all". In blocks of older releases the first failure in branch order ends the block: the branches after a
+// failed one are dropped at once; the branches before it continue, because they may fail too.
 func (m *Machine) decideAll(b *block) {
+	if i := slices.IndexFunc(b.tokens, func(t *token) bool { return t.phase == broken }); i >= 0 && b.failFast {
+		m.failFast(b, b.tokens[i])
+		return
+	}
 	doomed := false
 	for _, t := range b.tokens {
 		if doomed && (t.phase == live || t.phase == idle) {
@@ -119,6 +138,29 @@ func (m *Machine) decideAll(b *block) {
 	if h := b.tokens[b.head]; h.phase == broken {
 		m.failWithBranch(b, h.failure)
 	}
+}
+
+// failFast fails a block by the first failure of a branch. The branches that have not ended are cancelled. The script of those before
+// the failed one comes first, as far as they have ended: nothing is written after the failure.
+func (m *Machine) failFast(b *block, by *token) {
+	m.dropRest(b)
+	for b.head < by.index && !m.ended() {
+		if t := b.tokens[b.head]; t.phase == dropped {
+			m.cancelBranch(b, t)
+		}
+		m.moveHead(b)
+	}
+	if !m.ended() {
+		m.failWithBranch(b, by.failure)
+	}
+}
+
+// cancelBranch writes that a branch was cancelled.
+func (m *Machine) cancelBranch(b *block, t *token) {
+	p := b.record()
+	p.BranchName = b.node.Parallel.Branches[t.index].Name
+	m.command(b.owner, history.CancelParallelBranch, p)
+	m.scriptEvent(b.owner, history.ParallelBranchCancelled, p)
 }
 
 // decideSome decides a join "any" or "n_of_m": the first branches to succeed win, ties in branch order; the others are
@@ -140,15 +182,11 @@ func (m *Machine) decideSome(b *block) {
 		}
 		var winners []string
 		for _, t := range b.tokens {
-			name := b.node.Parallel.Branches[t.index].Name
 			switch t.phase {
 			case succeeded:
-				winners = append(winners, name)
+				winners = append(winners, b.node.Parallel.Branches[t.index].Name)
 			case dropped:
-				p := b.record()
-				p.BranchName = name
-				m.command(b.owner, history.CancelParallelBranch, p)
-				m.scriptEvent(b.owner, history.ParallelBranchCancelled, p)
+				m.cancelBranch(b, t)
 			}
 		}
 		m.join(b, winners)

@@ -88,6 +88,7 @@ type itemPosition struct {
 type blockPosition struct {
 	Node     string          `json:"node"`
 	Head     int             `json:"head"`
+	FailFast bool            `json:"failFast,omitempty"`
 	Deadline time.Time       `json:"deadline,omitzero"`
 	Tokens   []tokenPosition `json:"tokens"`
 	Items    *itemsPosition  `json:"items,omitempty"`
@@ -212,7 +213,7 @@ func (t *token) position(executionID string) tokenPosition {
 		p.Held = append(p.Held, it)
 	}
 	if b := t.inner; b != nil {
-		p.Inner = &blockPosition{Node: b.node.ID, Head: b.head, Deadline: b.deadline, Items: b.items.position(b.tokens)}
+		p.Inner = &blockPosition{Node: b.node.ID, Head: b.head, FailFast: b.failFast, Deadline: b.deadline, Items: b.items.position(b.tokens)}
 		for _, c := range b.tokens {
 			p.Inner.Tokens = append(p.Inner.Tokens, c.position(executionID))
 		}
@@ -309,7 +310,7 @@ func (m *Machine) restore(t *token, p *tokenPosition) error {
 	if p.Inner == nil {
 		return nil
 	}
-	b := &block{owner: t, node: t.node, visit: t.visit, head: p.Inner.Head, deadline: p.Inner.Deadline}
+	b := &block{owner: t, node: t.node, visit: t.visit, head: p.Inner.Head, failFast: p.Inner.FailFast, deadline: p.Inner.Deadline}
 	t.inner = b
 	if p.Inner.Items != nil {
 		return m.restoreItems(b, p.Inner)

@@ -56,7 +56,9 @@ type visitFacts struct {
 	answer            *history.Record // InterruptResumed or ResumeInterrupt
 	child             *history.Record
 	started           bool // SubworkflowStarted
-	queued            bool // NodeScheduled, with an attempt that waits for its turn
+	scheduled         bool // NodeScheduled
+	queued            bool // with an attempt that waits for its turn
+	failFast          bool // of a block whose first failure decides
 	// task holds the records of a delegate's task at its agent.
 	task []history.Record
 	// steps are those that an executor has recorded of the attempts.
@@ -133,7 +135,7 @@ func (r *recorded) note(rec *history.Record, visits func(string) int) {
 	}
 	switch rec.Name {
 	case history.NodeScheduled:
-		f.queued = rec.Payload.Queued
+		f.scheduled, f.queued, f.failFast = true, rec.Payload.Queued, rec.Payload.FailFast
 	case history.ActivityRequested:
 		f.requested = append(f.requested, *rec)
 	case history.ActivityFailed:

@@ -405,6 +405,10 @@ type naive struct {
 	host       bool
 	visits     map[string]int
 	complaints []string
+	// older lists the visits of blocks that began under the rule of older releases: a failed branch waits for those before it.
+	older map[string]bool
+	// open says that a prediction is of no use: a branch failed, and how far the others had come by then depends on the time.
+	open bool
 }
 
 type verdict int
@@ -557,7 +561,7 @@ func (o *naive) walk(view object, from, until string) passage {
 				}
 			}
 		case "parallel":
-			v = o.block(&p, n)
+			v = o.block(&p, n, visit)
 		}
 		if v == failed && !p.fatal && n.catches(p.code) {
 			if n.as {
@@ -719,10 +723,11 @@ func (o *naive) items(p *passage, n *simNode, visit int) verdict {
 }
 
 // block walks the branches of a parallel node, each on the state at the fork. It merges their updates in branch order, as far as
-// all branches before have ended.
-func (o *naive) block(p *passage, n *simNode) verdict {
+// all branches before have ended, and if one has failed that all are needed for, up to that one.
+func (o *naive) block(p *passage, n *simNode, visit int) verdict {
+	atOnce := n.join == "all" && !o.sequential && !o.older[fmt.Sprint(n.id, "#", visit)]
 	branches := make([]passage, len(n.entries))
-	fork, wins, open, losses := p.view, 0, 0, 0
+	fork, wins, open, losses, lost := p.view, 0, 0, 0, false
 	ended := int64(0)
 	for i, entry := range n.entries {
 		decided := wins >= n.need || losses > len(branches)-n.need
@@ -751,6 +756,9 @@ func (o *naive) block(p *passage, n *simNode) verdict {
 			open++
 		case failed:
 			losses++
+			if o.open = o.open || atOnce && len(branches) > 1; atOnce {
+				lost, p.at, p.code = true, b.at, b.code
+			}
 		}
 		if o.sequential { // the next one begins where this one has come to
 			for _, u := range b.updates {
@@ -759,9 +767,10 @@ func (o *naive) block(p *passage, n *simNode) verdict {
 		}
 	}
 	joined := wins >= n.need
-	lost := !joined && (open == 0 || !o.sequential && wins+open < n.need)
 	if n.join == "all" {
-		joined, lost = wins == len(branches), false
+		joined = wins == len(branches)
+	} else {
+		lost = !joined && (open == 0 || !o.sequential && wins+open < n.need)
 	}
 	// A branch whose predecessors have all ended adds its updates, unless it was cancelled when the last of these ended.
 	decided := int64(0)
@@ -771,20 +780,21 @@ func (o *naive) block(p *passage, n *simNode) verdict {
 			decided = max(decided, b.last)
 		}
 	}
-	head, before := true, int64(0)
+	head, past, before := true, false, int64(0)
 	for _, b := range branches {
 		cut := n.join != "all" && joined && b.verdict == stuck && before == decided
 		before = max(before, b.last)
-		if head && !cut || n.join != "all" && (joined || lost) && b.verdict != stuck {
+		if head && !cut || (n.join != "all" && (joined || lost) || lost && atOnce && !past) && b.verdict != stuck {
 			for _, u := range b.updates {
 				p.update(u)
 			}
 		}
+		past = past || b.verdict == failed
 		if n.join != "all" {
 			head = head && b.verdict != stuck
 			continue
 		}
-		if head && b.verdict == failed {
+		if head && b.verdict == failed && !atOnce {
 			lost, p.at, p.code = true, b.at, b.code
 		}
 		head = head && b.verdict == arrived
@@ -792,6 +802,10 @@ func (o *naive) block(p *passage, n *simNode) verdict {
 	switch {
 	case p.fatal:
 		return failed
+	case joined, lost:
+		p.rolling = false // what was undone in a branch is dropped with it
+	}
+	switch {
 	case joined:
 		return arrived
 	case lost:

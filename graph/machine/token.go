@@ -91,6 +91,9 @@ type block struct {
 	head int
 	// visit is the visit of the node that began the block.
 	visit int
+	// failFast says which failure decides a join "all": the first one as recorded. Blocks that older releases began wait for the
+	// branches before the failed one.
+	failFast bool
 	// deadline is when the block fails unless it has been joined, zero without a timeout.
 	deadline time.Time
 	// items are those of a map, whose tokens are only the items that are being worked on; nil for a parallel block.

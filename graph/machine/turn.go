@@ -50,6 +50,7 @@ func (m *Machine) limited(n *definition.Node) bool {
 // scheduled is the payload of NodeScheduled.
 func (m *Machine) scheduled(t *token) history.Payload {
 	p := m.fact(t)
+	p.FailFast = m.failsFast(t)
 	owner := t.node.Map != nil && !t.item() // its items have the attempts
 	if m.queues(t.node) && t.node.TimeoutErr == nil && !owner {
 		p.Queued = true
