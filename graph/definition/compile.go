@@ -21,6 +21,12 @@ type Options struct {
 	AllowInterruptInBranch bool
 	// Protocol refuses documents that use extensions: they are not plain AWP.
 	Protocol bool
+	// Runnable makes an error of each fault that the protocol accepts and that fails a run that meets it, or leaves undone what
+	// the author asked for: an edge to a node that does not exist, a program of an unlikely case that does not compile, a retry
+	// policy that nothing reads. Without it such a fault is a warning as long as some run avoids it.
+	Runnable bool
+	// Stored accepts a definition whose input_schema or output_schema of an end does not compile: a run that began under it goes on.
+	Stored bool
 	// Visit, if it is set, is given each jq program that compiles, those in templates too. It must not change them.
 	Visit func(Source)
 }
@@ -219,6 +225,15 @@ func (c *compiler) fail(code problem.Code, n *jsonvalue.Node, at *path, v *verte
 
 func (c *compiler) warn(code problem.Code, n *jsonvalue.Node, at *path, v *vertex, message, hint string) {
 	c.findings = append(c.findings, finding(code, problem.SeverityWarning, n, at.pointer(), v, message, hint))
+}
+
+// refuse reports a fault that is an error with Options.Runnable, else a warning.
+func (c *compiler) refuse(code problem.Code, n *jsonvalue.Node, at *path, v *vertex, message, hint string) {
+	if c.options.Runnable {
+		c.fail(code, n, at, v, message, hint)
+	} else {
+		c.warn(code, n, at, v, message, hint)
+	}
 }
 
 // fatal reports a fault that fails every run that reaches the node.

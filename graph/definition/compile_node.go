@@ -93,7 +93,7 @@ func (x *config) timeout(otherwise string) time.Duration {
 	case expr.TrimSpace(n.Str) == "":
 		x.warn(problem.ConfigBlank, "timeout", "a blank timeout counts as none: "+otherwise, hint)
 	case err != nil:
-		x.warn(problem.DurationInvalid, "timeout", err.Error()+", so there is no timeout: "+otherwise, hint)
+		x.c.refuse(problem.DurationInvalid, n, x.at.member("timeout"), x.v, err.Error()+", so there is no timeout: "+otherwise, hint)
 	case d == 0:
 		x.warn(problem.DurationZero, "timeout", "a timeout of 0 counts as none: "+otherwise, "leave it out, or give it some time")
 	}
@@ -109,27 +109,42 @@ func (x *config) err(code problem.Code, name, format string, args ...any) *probl
 		WithPlace(problem.Place{NodeID: x.v.node.ID, Pointer: x.at.member(name).pointer()})
 }
 
-// schema compiles a schema member, nil without an error if it is absent or no object. The problems are warnings, or
-// faults that block the node.
-func (x *config) schema(name string, blocks bool) (*jsonschema.Schema, error) {
+// schemaUse is how a schema is used.
+type schemaUse uint8
+
+const (
+	// checked: as the protocol's engine does, which fails the node if the schema does not compile.
+	checked schemaUse = iota
+	// checkedHere: the protocol's engine never uses the schema, so formats are asserted, and one that does not compile is an error.
+	checkedHere
+	// unused: nothing is checked. Problems are warnings.
+	unused
+)
+
+// schema compiles a schema member, nil without an error if it is absent or not an object.
+func (x *config) schema(name string, use schemaUse) (*jsonschema.Schema, error) {
 	raw, ok := x.raw[name].(map[string]any)
 	if !ok {
 		return nil, nil
 	}
 	n, at := x.json.Get(name), x.at.member(name)
-	s, err := jsonschema.CompileWithin(raw, &x.c.schemas)
+	s, err := jsonschema.CompileWith(raw, jsonschema.Options{Together: &x.c.schemas, AssertFormat: use == checkedHere})
 	if err != nil {
-		for _, f := range schemaFindings(problem.SchemaInvalid, problem.SeverityWarning, err, n, at, x.v) {
-			if blocks {
+		severity := problem.SeverityWarning
+		if use == checkedHere && !x.c.options.Stored && !x.c.options.Protocol {
+			severity = problem.SeverityError
+		}
+		for _, f := range schemaFindings(problem.SchemaInvalid, severity, err, n, at, x.v) {
+			if use == checked {
 				x.c.fault(f, x.v)
 			} else {
 				x.c.findings = append(x.c.findings, f)
 			}
 		}
-		x.v.blocked = x.v.blocked || blocks
+		x.v.blocked = x.v.blocked || use == checked
 		return nil, x.err(problem.SchemaInvalid, name, "%s does not compile: %s", name, err)
 	}
-	x.c.noteSchema(s, n, at, x.v)
+	x.c.noteSchema(s, n, at, x.v, use)
 	return s, nil
 }
 
@@ -175,7 +190,7 @@ func (c *compiler) compileTimeout(v *vertex) {
 		if v.node.Type == Interrupt || v.node.Type == Parallel {
 			message = "the timeout of such a node stands in its config"
 		}
-		c.ignoredMember(v.json, v.at, v, "timeout", message)
+		c.refuse(problem.FieldIgnored, n, at, v, message, "")
 		return
 	}
 	if expr.TrimSpace(n.Str) == "" {
@@ -228,7 +243,7 @@ func (c *compiler) compileRetry(v *vertex) {
 		return
 	}
 	if !v.node.Type.IsActivity() && v.node.Type != AgentDelegate {
-		c.ignoredMember(v.json, v.at, v, "retry", "only step, llm_call, tool_call and agent_delegate nodes are retried")
+		c.refuse(problem.FieldIgnored, n, at, v, "only step, llm_call, tool_call and agent_delegate nodes are retried", "")
 		return
 	}
 	r := &Retry{MaxAttempts: int(math.Min(n.Get("max_attempts").Num, math.MaxInt32)), Coefficient: 1}
@@ -264,7 +279,7 @@ func (c *compiler) retryInterval(r *Retry, n *jsonvalue.Node, at *path, v *verte
 			r.Err = fmt.Errorf("retry.%s: %w", name, err)
 		}
 		message := err.Error() + ": the node fails where it would be tried again after a pause"
-		c.warn(problem.DurationInvalid, text, at.member(name), v, message, durationFix(expr.TrimSpace(text.Str)))
+		c.refuse(problem.DurationInvalid, text, at.member(name), v, message, durationFix(expr.TrimSpace(text.Str)))
 		return 0, false
 	}
 	return d, true

@@ -30,7 +30,7 @@ func (c *compiler) compileState() {
 	}
 	c.rules = rules
 	c.literals = &literalCheck{schema: raw, rules: rules}
-	c.noteSchema(rules.Schema, n, at, nil)
+	c.noteSchema(rules.Schema, n, at, nil, checked)
 }
 
 func (c *compiler) checkReducers(n *jsonvalue.Node, raw map[string]any, at *path) {
@@ -51,7 +51,7 @@ func (c *compiler) checkReducers(n *jsonvalue.Node, raw map[string]any, at *path
 			c.fail(problem.ReducerCustom, value, where, nil, "custom reducers are refused by the protocol",
 				"use overwrite, append or merge")
 		case !reducer.Known():
-			c.warn(problem.ReducerUnknown, value, where, nil,
+			c.refuse(problem.ReducerUnknown, value, where, nil,
 				fmt.Sprintf("unknown reducer %s: a run fails when %q is first written", strings.TrimPrefix(describeValue(value), "the text "), clip(m.Name)),
 				reducerHint(value))
 		case reducer == state.Append && excludesType(m.Value, "array"):
@@ -123,10 +123,27 @@ func schemaFindings(
 	return out
 }
 
-func (c *compiler) noteSchema(s *jsonschema.Schema, n *jsonvalue.Node, at *path, v *vertex) {
-	for _, p := range s.Notes() {
-		c.findings = append(c.findings, finding(problem.SchemaPortability, problem.SeverityWarning,
+// noteSchema warns of what a schema that compiles does otherwise than its author may think, or elsewhere.
+func (c *compiler) noteSchema(s *jsonschema.Schema, n *jsonvalue.Node, at *path, v *vertex, use schemaUse) {
+	severity := problem.SeverityWarning
+	note := func(code problem.Code, p jsonschema.Problem) {
+		c.findings = append(c.findings, finding(code, severity,
 			n.Lookup(p.Pointer), at.pointer()+p.Pointer, v, at.name+": "+p.Message, p.Hint))
+	}
+	for _, p := range s.Notes() {
+		note(problem.SchemaPortability, p)
+	}
+	for _, p := range s.Unchecked() {
+		note(problem.FormatUnchecked, p)
+	}
+	if s.Older() && use == checked {
+		if c.options.Protocol {
+			severity = problem.SeverityError
+		}
+		note(problem.SchemaPortability, jsonschema.Problem{
+			Pointer: "/$schema", Message: "other engines of the protocol refuse dialects before draft 2020-12",
+			Hint: "write " + jsonschema.Dialect + ", if the schema means the same in it",
+		})
 	}
 }
 

@@ -36,7 +36,7 @@ func (x *config) step() {
 	case x.json.Get("handler") == nil:
 		x.ignored("code_ref", "nothing reads code_ref; a step needs a handler")
 	case !isText || expr.TrimSpace(handler) == "":
-		x.warn(problem.ConfigInvalid, "handler", "the handler of a step is a name that is not blank", "")
+		x.c.refuse(problem.ConfigInvalid, x.json.Get("handler"), x.at.member("handler"), x.v, "the handler of a step is a name that is not blank", "")
 	default:
 		x.ignored("code_ref", "nothing reads code_ref")
 	}
@@ -57,7 +57,7 @@ func (x *config) llmCall() {
 		if n == nil {
 			n, at = x.json, x.at
 		}
-		x.c.warn(problem.ConfigInvalid, n, at, x.v, message, hint)
+		x.c.refuse(problem.ConfigInvalid, n, at, x.v, message, hint)
 	}
 	agent, named := x.raw["agent"]
 	if name, ok := agent.(string); named && (!ok || expr.TrimSpace(name) == "") {
@@ -87,10 +87,14 @@ func (x *config) llmCall() {
 		return
 	}
 	if _, ok := x.raw["output_schema"].(map[string]any); !ok {
-		x.warn(problem.ConfigInvalid, "output_schema", "output_schema must be an object; outputs are not checked", "")
+		x.c.refuse(problem.ConfigInvalid, schema, x.at.member("output_schema"), x.v, "output_schema must be an object; outputs are not checked", "")
 		return
 	}
-	compiled, err := x.schema("output_schema", usable)
+	use := checked
+	if !usable {
+		use = unused
+	}
+	compiled, err := x.schema("output_schema", use)
 	if usable {
 		x.v.node.Activity.OutputSchema, x.v.node.Activity.OutputSchemaErr = compiled, err
 	}

@@ -3,7 +3,7 @@ package definition
 func (x *config) interrupt() {
 	i := &InterruptConfig{Prompt: x.text("prompt"), PromptRef: x.text("prompt_ref")}
 	i.ResumeSchemaRaw, _ = x.raw["resume_schema"].(map[string]any)
-	i.ResumeSchema, i.ResumeSchemaErr = x.schema("resume_schema", true)
+	i.ResumeSchema, i.ResumeSchemaErr = x.schema("resume_schema", checked)
 	x.v.node.Interrupt = i
 	if prompt := x.json.Get("prompt"); prompt != nil && x.v.json.Get("prompt_templates") == nil {
 		x.c.lintLiterals(prompt, x.at.member("prompt"), x.v, `have it filled in: name the extension "templates" and put "prompt_templates": true beside config`)

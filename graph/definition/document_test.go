@@ -165,7 +165,7 @@ func TestParseRefuses(t *testing.T) {
 		{"nothing", ``, []string{"DEFINITION_SYNTAX 1:1 "}},
 		{"no JSON", `{"a":}`, []string{"DEFINITION_SYNTAX 1:6 /a"}},
 		{"comment", "{}\n// more", []string{"DEFINITION_SYNTAX 2:1 "}},
-		{"byte order mark", "\ufeff{}", []string{"DEFINITION_SYNTAX 1:1 "}},
+		{"an error behind a byte order mark", "\ufeff{\"a\":}", []string{"DEFINITION_SYNTAX 1:6 /a"}},
 		{"duplicate", "{\"a\":1,\n \"a\":2}", []string{"DEFINITION_DUPLICATE_MEMBER 2:2 /a"}},
 		{"reserved", `{"a":{"__proto__":{}}}`, []string{"DEFINITION_RESERVED_MEMBER 1:7 /a/__proto__"}},
 		{"surrogate", `{"a":"\ud800"}`, []string{"DEFINITION_ENCODING 1:7 /a"}},

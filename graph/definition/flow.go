@@ -59,7 +59,7 @@ func (f fault) offTheGraph() bool {
 // decideFaults turns faults into findings.
 func (c *compiler) decideFaults(isError func(fault) bool) {
 	for _, f := range c.faults {
-		if isError(f) {
+		if c.options.Runnable || isError(f) {
 			f.finding.Severity = problem.SeverityError
 		}
 		c.findings = append(c.findings, f.finding)

@@ -297,12 +297,12 @@ func TestW26_BadSchemasAndTimeoutsAreFindings(t *testing.T) {
 	t.Parallel()
 	for lines, want := range map[string]string{
 		`set /state_schema {"type":"objekt"}`:                                         `error STATE_SCHEMA_INVALID /state_schema/type`,
-		`set /state_schema {"$schema":"http://json-schema.org/draft-07/schema#"}`:     `error STATE_SCHEMA_INVALID /state_schema/$schema`,
+		`set /state_schema {"$schema":"http://json-schema.org/draft-07/schema#"}`:     `warning SCHEMA_PORTABILITY /state_schema/$schema`,
 		`set /state_schema {"properties":{"a":{"$ref":"http://127.0.0.1:1/s.json"}}}`: `error STATE_SCHEMA_INVALID /state_schema/properties/a/$ref`,
 		`set /state_schema {"properties":{"a":{"pattern":"a(?=b"},"b":{"enum":[]}}}`:  "error STATE_SCHEMA_INVALID /state_schema/properties/a/pattern\nerror STATE_SCHEMA_INVALID /state_schema/properties/b/enum",
 		`set /nodes/1/timeout "soon"`:                                                 `error DURATION_INVALID /nodes/1/timeout`,
-		`set /nodes/0/config {"input_schema":{"type":"objekt"}}`:                      `warning SCHEMA_INVALID /nodes/0/config/input_schema/type`,
-		`set /nodes/2/config {"output_schema":{"required":"a"}}`:                      `warning SCHEMA_INVALID /nodes/2/config/output_schema/required`,
+		`set /nodes/0/config {"input_schema":{"type":"objekt"}}`:                      `error SCHEMA_INVALID /nodes/0/config/input_schema/type`,
+		`set /nodes/2/config {"output_schema":{"required":"a"}}`:                      `error SCHEMA_INVALID /nodes/2/config/output_schema/required`,
 	} {
 		_, _, findings := compileValue(t, patch(t, base(t, "linear"), lines))
 		if got := summary(findings); got != want {

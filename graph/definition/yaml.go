@@ -35,9 +35,10 @@ func readYAML(src []byte) (*jsonvalue.Node, problem.Findings) {
 		return nil, problem.Findings{textFinding(problem.DefinitionTooLarge, problem.Place{},
 			fmt.Sprintf("the text has %d bytes; %d are allowed", len(src), MaxBytes), textHint("size"))}
 	}
+	src = bytes.TrimPrefix(src, []byte("\ufeff")) // written by editors on Windows
 	if line, column, ok := firstInvalid(src); !ok {
 		return nil, problem.Findings{textFinding(problem.DefinitionEncoding, problem.Place{Line: line, Column: column},
-			"the text is not valid UTF-8, or begins with a byte order mark", "save it as UTF-8 without a byte order mark")}
+			"the text is not valid UTF-8", "save it as UTF-8")}
 	}
 	if at, found := tooManyValues(src, true); found {
 		return nil, problem.Findings{refuseValues(at)}
@@ -58,7 +59,7 @@ func firstInvalid(src []byte) (line, column int, ok bool) {
 	line, column = 1, 1
 	for i := 0; i < len(src); {
 		r, size := utf8.DecodeRune(src[i:])
-		if r == utf8.RuneError && size == 1 || i == 0 && r == '\ufeff' {
+		if r == utf8.RuneError && size == 1 {
 			return line, column, false
 		}
 		if column++; r == '\n' {

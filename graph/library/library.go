@@ -124,7 +124,16 @@ func (l *Library) Stored(ctx context.Context, hash string) (*definition.Program,
 	if err != nil {
 		return nil, untrusted(&d, err)
 	}
-	return l.compile(signed)
+	prog, err := l.compile(signed)
+	if err != nil {
+		// A run goes on under a definition that is no longer accepted for new ones. It is not kept among the programs, which are.
+		o := l.o.Compile
+		o.Stored = true
+		if stored, refused := admit.Definition(signed, l.o.MaxBytes, o); refused == nil {
+			return stored, nil
+		}
+	}
+	return prog, err
 }
 
 // trustStored returns a stored definition with the newest of its signatures by which this process trusts it, or with none if it trusts it

@@ -333,6 +333,8 @@ const (
 	SchemaPortability Code = "SCHEMA_PORTABILITY"
 	// ReducerCustom: the protocol refuses the reducer custom.
 	ReducerCustom Code = "REDUCER_CUSTOM"
+	// FormatUnchecked: a schema names a format that no value is checked against.
+	FormatUnchecked Code = "FORMAT_UNCHECKED"
 	// ReducerUnknown: a reducer is unknown.
 	ReducerUnknown Code = "REDUCER_UNKNOWN"
 	// ReducerType: a reducer produces values that the property's type forbids.

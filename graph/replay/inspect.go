@@ -157,7 +157,7 @@ func inspectedProgram(d history.StoredDefinition) (*definition.Program, error) {
 	if err != nil {
 		return nil, err
 	}
-	prog, _ := definition.Compile(document, definition.Options{AllowInterruptInBranch: true})
+	prog, _ := definition.Compile(document, definition.Options{AllowInterruptInBranch: true, Stored: true})
 	inspected.Add(prog)
 	return prog, nil
 }

@@ -128,7 +128,7 @@ func TestNewRulesRefuses(t *testing.T) {
 	tests := []struct{ schema, want string }{
 		{`{"properties":{"a":{"reducer":"custom"}}}`, "custom"},
 		{`{"type":"objekt"}`, `at /type`},
-		{`{"$schema":"http://json-schema.org/draft-07/schema#"}`, "draft 2020-12"},
+		{`{"$schema":"http://json-schema.org/draft-08/schema#"}`, "unknown dialect"},
 		{`{"properties":{"a":{"$ref":"#/nowhere"}}}`, "at /properties/a/$ref"},
 		{`{"properties":{"a":{"pattern":"("}}}`, "at /properties/a/pattern"},
 	}

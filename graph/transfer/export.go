@@ -121,7 +121,7 @@ func (x *exporter) define(ctx context.Context, hash string, ahead bool) error {
 	if !ahead {
 		return nil
 	}
-	prog, _ := definition.Compile(document, definition.Options{AllowInterruptInBranch: true})
+	prog, _ := definition.Compile(document, definition.Options{AllowInterruptInBranch: true, Stored: true})
 	if prog == nil {
 		return nil
 	}

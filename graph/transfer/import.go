@@ -137,7 +137,7 @@ func importedRun(ctx context.Context, store history.Store, file *runfile.File, r
 	if err != nil {
 		return out, 0, err
 	}
-	prog, findings := definition.Compile(document, definition.Options{AllowInterruptInBranch: true})
+	prog, findings := definition.Compile(document, definition.Options{AllowInterruptInBranch: true, Stored: true})
 	if prog == nil {
 		return out, 0, admit.RefusedDefinition(findings)
 	}

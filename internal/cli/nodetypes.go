@@ -28,7 +28,7 @@ func storedDefinition(ctx context.Context, store history.Store, hash string) (*d
 
 // compileStored compiles the definition of a run, which a Runner of another program may have taken with an interrupt in a branch.
 func compileStored(document *definition.Document) (*definition.Program, []problem.Finding) {
-	return definition.Compile(document, definition.Options{AllowInterruptInBranch: true})
+	return definition.Compile(document, definition.Options{AllowInterruptInBranch: true, Stored: true})
 }
 
 // nodesOf returns what a stored definition says of its nodes, by node id. It is nil for a definition that is not stored:

@@ -29,7 +29,8 @@ func newValidate(a *app) *cobra.Command {
 		Use:   "validate [FILE...|-]",
 		Short: "Check definitions and say what is wrong, where, and what to write instead",
 		Long: `Check workflow definitions. Every problem is listed with its place in the file; warnings are things that
-run, but probably not as meant. Without a file, or with -, the definition is read from standard input.
+run, but probably not as meant. What the protocol accepts and what would fail a run here is an error, too; with --protocol the
+verdict is the protocol's alone. Without a file, or with -, the definition is read from standard input.
 
 Files ending in .yaml or .yml are read as YAML, all others as JSON. The input of a subworkflow is checked, too, if its definition is
 found in the workflow folder. Where agents are configured (--agents), a delegation of protocol sdk to another one is a warning, and so is a
@@ -45,7 +46,7 @@ skill in the node's metadata that the agent does not have.`,
 	cmd.Flags().StringVar(&o.format, "format", "", "json or yaml, instead of going by the extension")
 	cmd.Flags().BoolVar(&o.json, "json", false, "print the findings as JSON")
 	cmd.Flags().BoolVar(&o.strict, "strict", false, "treat warnings as errors")
-	cmd.Flags().BoolVar(&o.protocol, "protocol", false, "refuse extensions, which only this engine runs")
+	cmd.Flags().BoolVar(&o.protocol, "protocol", false, "give the protocol's verdict: refuse extensions, accept what other engines run")
 	cmd.Flags().BoolVar(&o.canonical, "canonical", false, "print the canonical JSON text of a valid definition")
 	cmd.Flags().BoolVar(&o.hash, "hash", false, "print the definition hash of a valid definition")
 	config.RegisterWorkflowDir(cmd.Flags(), &o.folder, "the folder of FILE")
@@ -95,7 +96,7 @@ func (a *app) validate(files []string, o validateOptions) error {
 	var results []checked
 	for _, file := range files {
 		c := a.checkFile(file, o.format, lint.Options{
-			Options: definition.Options{Protocol: o.protocol}, Subworkflow: a.subworkflows(file, o.folder), Agents: agents.AgentNames(), Skills: agents.AgentSkills(),
+			Options: definition.Options{Protocol: o.protocol, Runnable: !o.protocol}, Subworkflow: a.subworkflows(file, o.folder), Agents: agents.AgentNames(), Skills: agents.AgentSkills(),
 		})
 		results = append(results, c)
 		if !o.json {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	lib "github.com/santhosh-tekuri/jsonschema/v5"
 
@@ -31,8 +32,36 @@ const (
 // Together is what schemas that are compiled together have taken of their bounds.
 type Together struct{ patterns, subschemas int }
 
-// Dialect is the only dialect understood, and the one assumed where a schema names none.
+// Dialect is the dialect of a schema that names none.
 const Dialect = "https://json-schema.org/draft/2020-12/schema"
+
+// drafts are the dialects that a schema may name, without scheme and fragment.
+var drafts = map[string]*lib.Draft{
+	"json-schema.org/draft-04/schema":      lib.Draft4,
+	"json-schema.org/draft-06/schema":      lib.Draft6,
+	"json-schema.org/draft-07/schema":      lib.Draft7,
+	"json-schema.org/draft/2019-09/schema": lib.Draft2019,
+	"json-schema.org/draft/2020-12/schema": lib.Draft2020,
+}
+
+// draftOf returns the dialect that a $schema names, nil if it is unknown.
+func draftOf(uri string) *lib.Draft {
+	uri = strings.TrimSuffix(uri, "#")
+	for _, scheme := range []string{"https://", "http://"} {
+		if rest, found := strings.CutPrefix(uri, scheme); found {
+			return drafts[rest]
+		}
+	}
+	return nil
+}
+
+// Options of CompileWith. The zero value compiles one schema, as the protocol reads it.
+type Options struct {
+	// Together, if it is set, bounds this schema together with the others that were compiled with it.
+	Together *Together
+	// AssertFormat makes a value invalid that has not the format that the schema names. The protocol's engine asserts none.
+	AssertFormat bool
+}
 
 // base is the address that relative references are resolved against. It names nothing that could be fetched.
 const base = "schema://document/root.json"
@@ -78,18 +107,19 @@ var errNothingLoaded = errors.New("references to other documents are not followe
 
 // Compile compiles a decoded schema (a map or a bool). The error is a *CompileError; its text is one sentence for the
 // author.
-func Compile(raw any) (*Schema, error) { return CompileWithin(raw, new(Together)) }
+func Compile(raw any) (*Schema, error) { return CompileWith(raw, Options{}) }
 
-// CompileWithin is Compile for one of several schemas, which may not exceed the bounds together.
-func CompileWithin(raw any, taken *Together) (s *Schema, err error) {
+// CompileWith is Compile with options.
+func CompileWith(raw any, o Options) (s *Schema, err error) {
 	switch raw.(type) {
 	case map[string]any, bool:
 	default:
 		return nil, refuse("", "a schema is an object, or true or false", "")
 	}
-	prepared, notes, problems := prepare(raw, taken)
-	if len(problems) > 0 {
-		return nil, &CompileError{Problems: problems}
+	p := newPreparer(raw, o)
+	prepared := p.prepare()
+	if len(p.problems) > 0 {
+		return nil, &CompileError{Problems: p.problems}
 	}
 	defer func() {
 		// Members that the meta-schema leaves open can still surprise the library.
@@ -97,9 +127,9 @@ func CompileWithin(raw any, taken *Together) (s *Schema, err error) {
 			s, err = nil, refuse("", "the schema cannot be compiled", "a keyword holds a value of the wrong type")
 		}
 	}()
-	root, err := compileText(jsonvalue.Canonical(prepared))
+	root, err := compileText(jsonvalue.Canonical(prepared), p.draft)
 	if err != nil {
-		return nil, explain(err, prepared)
+		return nil, explain(err, prepared, p.draft)
 	}
 	places := locate(root)
 	budget, err := install(places)
@@ -111,12 +141,14 @@ func CompileWithin(raw any, taken *Together) (s *Schema, err error) {
 		return nil, refuse("", fmt.Sprintf("the schema's references multiply to more than %d checks of one value", MaxEffort),
 			"refer to each part once")
 	}
-	return &Schema{root: root, notes: notes, places: places, prices: prices, budget: budget}, nil
+	return &Schema{root: root, older: p.draft != lib.Draft2020, notes: p.notes, unchecked: p.unchecked, places: places, prices: prices, budget: budget}, nil
 }
 
-func compileText(text []byte) (*lib.Schema, error) {
+func compileText(text []byte, draft *lib.Draft) (*lib.Schema, error) {
 	c := lib.NewCompiler()
-	c.Draft = lib.Draft2020
+	c.Draft = draft
+	c.AssertFormat = true // the formats that are not asserted have been left out
+	c.Formats["regex"] = isPattern
 	c.LoadURL = func(string) (io.ReadCloser, error) { return nil, errNothingLoaded }
 	if err := c.AddResource(base, bytes.NewReader(text)); err != nil {
 		return nil, err
@@ -125,9 +157,9 @@ func compileText(text []byte) (*lib.Schema, error) {
 }
 
 // explain turns the library's error into the author's sentence, by the error's type and never by its text.
-func explain(err error, schema any) *CompileError {
+func explain(err error, schema any, draft *lib.Draft) *CompileError {
 	if ve, ok := errors.AsType[*lib.ValidationError](err); ok {
-		return &CompileError{Problems: metaProblems(ve, schema)}
+		return &CompileError{Problems: metaProblems(ve, schema, draft)}
 	}
 	if _, ok := errors.AsType[lib.InfiniteLoopError](err); ok {
 		return refuse("", "a $ref leads back to itself without end", "")
@@ -140,8 +172,8 @@ func explain(err error, schema any) *CompileError {
 }
 
 // metaProblems describes a schema that breaks the meta-schema: one problem for each place, the most telling one.
-func metaProblems(ve *lib.ValidationError, schema any) []Problem {
-	meta, err := lib.NewCompiler().Compile(Dialect)
+func metaProblems(ve *lib.ValidationError, schema any, draft *lib.Draft) []Problem {
+	meta, err := lib.NewCompiler().Compile(draft.URL())
 	places := locations{}
 	if err == nil {
 		places = locate(meta)
@@ -160,7 +192,7 @@ func metaProblems(ve *lib.ValidationError, schema any) []Problem {
 		}
 	}
 	if len(problems) == 0 {
-		return []Problem{{Message: "the schema breaks the rules of JSON Schema draft 2020-12"}}
+		return []Problem{{Message: "the schema breaks the rules of " + draft.URL()}}
 	}
 	return problems
 }

@@ -74,6 +74,11 @@ func describe(s *lib.Schema, below []string, value any) []Violation {
 		return one("must be a multiple of "+number(f), map[string]any{"multipleOf": f})
 	case "pattern":
 		return one("must match the pattern "+quote(patternOf(s)), map[string]any{"pattern": patternOf(s)})
+	case "format":
+		return one("must have the format "+quote(s.Format), map[string]any{"format": s.Format})
+	case "additionalItems":
+		prefix, _ := s.Items.([]*lib.Schema)
+		return limit("elements", "at most", len(prefix))
 	case "uniqueItems":
 		list, _ := value.([]any)
 		i, j, _ := equalItems(list)

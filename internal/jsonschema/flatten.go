@@ -122,7 +122,7 @@ func (f *flattener) falseSchema(e *lib.ValidationError) {
 				Message: "must NOT have unevaluated properties: " + quoteName(name) + " is not allowed here",
 			})
 			return
-		case "items", "unevaluatedItems":
+		case "items", "additionalItems", "unevaluatedItems":
 			v.Keyword, v.Message = last, "must NOT be there: the list is too long"
 		}
 	}

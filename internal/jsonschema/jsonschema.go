@@ -1,6 +1,6 @@
 // Package jsonschema compiles and applies the JSON Schemas that workflow documents hold, with the protocol's verdicts
-// (spec: definition, 7.3 and 14.2): draft 2020-12 only, formats never asserted, nothing fetched from files or network,
-// unknown keywords ignored, values compared as doubles.
+// (spec: definition, 7.3 and 14.2): nothing is fetched from files or network, unknown keywords are ignored, values are compared as
+// doubles, and a format is asserted only if Options say so. A schema without $schema is one of draft 2020-12.
 //
 //	s, err := jsonschema.Compile(raw)   // raw is decoded JSON; err is a *CompileError
 //	for _, v := range s.Validate(state) {
@@ -20,10 +20,12 @@ import (
 
 // Schema is a compiled schema, safe for concurrent use.
 type Schema struct {
-	root   *lib.Schema
-	notes  []Problem
-	places locations
-	prices *prices
+	root *lib.Schema
+	// older is set for a dialect before 2020-12.
+	older            bool
+	notes, unchecked []Problem
+	places           locations
+	prices           *prices
 	// mu guards budget, which is nil if Go's engine runs every pattern.
 	mu     sync.Mutex
 	budget *budget
@@ -31,6 +33,12 @@ type Schema struct {
 
 // Notes lists what the schema says in a way that other engines read differently.
 func (s *Schema) Notes() []Problem { return s.notes }
+
+// Unchecked lists the formats that the schema names and that are not asserted.
+func (s *Schema) Unchecked() []Problem { return s.unchecked }
+
+// Older reports whether the schema names a dialect before draft 2020-12, which the protocol's engine refuses.
+func (s *Schema) Older() bool { return s.older }
 
 // Validate returns the violations of v, nil if there is none: at most MaxViolations, and of a list or an object with many the first ones.
 // v is plain decoded JSON. The order is fixed: by place in the instance, then by place in the schema, what failed inside an alternative

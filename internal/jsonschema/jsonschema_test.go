@@ -93,9 +93,14 @@ func TestVerdicts(t *testing.T) {
 func TestCompileRefuses(t *testing.T) {
 	t.Parallel()
 	tests := []struct{ name, schema, want string }{
-		{"other draft", `{"$schema":"http://json-schema.org/draft-07/schema#"}`, "at /$schema: only JSON Schema draft 2020-12"},
-		{"unknown dialect", `{"$schema":"https://example.org/s"}`, "at /$schema: only JSON Schema draft 2020-12"},
-		{"dialect of another type", `{"$schema":5}`, "at /$schema: only JSON Schema draft 2020-12"},
+		{"unknown dialect", `{"$schema":"https://example.org/s"}`, "at /$schema: unknown dialect"},
+		{"a draft that never was", `{"$schema":"http://json-schema.org/draft-08/schema#"}`, "at /$schema: unknown dialect"},
+		{"a draft without scheme", `{"$schema":"json-schema.org/draft-07/schema"}`, "at /$schema: unknown dialect"},
+		{"dialect of another type", `{"$schema":5}`, "at /$schema: unknown dialect"},
+		{"draft 4 with a number as exclusiveMinimum", `{"$schema":"http://json-schema.org/draft-04/schema#","minimum":0,"exclusiveMinimum":1}`, "at /exclusiveMinimum: must be boolean"},
+		{"draft 4 with a boolean schema", `{"$schema":"http://json-schema.org/draft-04/schema#","properties":{"a":true}}`, "at /properties/a: must be object"},
+		{"draft 7 with a bad pattern", `{"$schema":"http://json-schema.org/draft-07/schema#","pattern":"(["}`, "is not a regular expression"},
+		{"draft 7 with a reference to nowhere", `{"$schema":"http://json-schema.org/draft-07/schema#","properties":{"a":{"$ref":"#/definitions/x"}}}`, "leads to nothing"},
 		{"misspelt type", `{"properties":{"a":{"type":"objekt"}}}`, `at /properties/a/type: must be one of "array"`},
 		{"required as a string", `{"required":"a"}`, "at /required: must be array, not string"},
 		{"items as a list", `{"items":[{}]}`, "at /items: must be object or boolean"},
@@ -132,6 +137,101 @@ func TestCompileRefuses(t *testing.T) {
 				t.Errorf("got %q, want %q in it", err, tt.want)
 			}
 		})
+	}
+}
+
+// TestDrafts holds a keyword that each draft reads in its own way.
+func TestDrafts(t *testing.T) {
+	t.Parallel()
+	const (
+		draft4, draft6, draft7 = "http://json-schema.org/draft-04/schema#", "http://json-schema.org/draft-06/schema#", "http://json-schema.org/draft-07/schema"
+		draft2019, draft2020   = "https://json-schema.org/draft/2019-09/schema", "https://json-schema.org/draft/2020-12/schema#"
+	)
+	tests := []struct {
+		name, draft, schema string
+		good, bad           []string
+		message             string
+	}{
+		{"required", draft4, `"required":["a"]`, []string{`{"a":1}`}, []string{`{}`}, `must have the member "a"`},
+		{"boolean exclusiveMinimum", draft4, `"minimum":5,"exclusiveMinimum":true`, []string{`6`}, []string{`5`}, "must be > 5"},
+		{"const is no keyword yet", draft4, `"const":1`, []string{`2`}, nil, ""},
+		{"const", draft6, `"const":1`, []string{`1`}, []string{`2`}, "must be 1"},
+		{"an id as an anchor", draft4, `"definitions":{"x":{"id":"#x","type":"string"}},"properties":{"a":{"$ref":"#x"}}`, []string{`{"a":"s"}`}, []string{`{"a":1}`}, "must be string"},
+		{"an $id as an anchor", draft7, `"definitions":{"x":{"$id":"#x","type":"string"}},"properties":{"a":{"$ref":"#x"}}`, []string{`{"a":"s"}`}, []string{`{"a":1}`}, "must be string"},
+		{"keywords beside a $ref do nothing", draft7, `"definitions":{"x":{}},"properties":{"a":{"$ref":"#/definitions/x","type":"string"}}`, []string{`{"a":1}`}, nil, ""},
+		{"keywords beside a $ref", draft2019, `"$defs":{"x":{}},"properties":{"a":{"$ref":"#/$defs/x","type":"string"}}`, []string{`{"a":"s"}`}, []string{`{"a":1}`}, "must be string"},
+		{"items for all", draft7, `"items":{"type":"string"}`, []string{`[]`, `["a","b"]`}, []string{`["a",1]`}, "must be string"},
+		{"items by place", draft7, `"items":[{"type":"string"}],"additionalItems":{"type":"number"}`, []string{`["a",1,2]`}, []string{`["a","b"]`, `[1]`}, "must be"},
+		{"no further items", draft2019, `"items":[{}],"additionalItems":false`, []string{`[1]`}, []string{`[1,2]`}, "at most 1"},
+		{"if", draft7, `"if":{"required":["a"]},"then":{"required":["b"]}`, []string{`{}`, `{"a":1,"b":1}`}, []string{`{"a":1}`}, `must have the member "b"`},
+		{"if is no keyword yet", draft6, `"if":{"required":["a"]},"then":{"required":["b"]}`, []string{`{"a":1}`}, nil, ""},
+		{"dependencies", draft7, `"dependencies":{"a":["b"]}`, []string{`{"a":1,"b":1}`}, []string{`{"a":1}`}, `must have the member "b"`},
+		{"unevaluatedProperties", draft2019, `"allOf":[{"properties":{"a":{}}}],"unevaluatedProperties":false`, []string{`{"a":1}`}, []string{`{"b":1}`}, "unevaluated"},
+		{"a recursive reference", draft2019, `"properties":{"next":{"$recursiveRef":"#"},"n":{"type":"number"}}`, []string{`{"next":{"n":1}}`}, []string{`{"next":{"n":"x"}}`}, "must be number"},
+		{"prefixItems", draft2020, `"prefixItems":[{"type":"string"}],"items":false`, []string{`["a"]`}, []string{`["a",1]`}, "too long"},
+		{"prefixItems is no keyword yet", draft7, `"prefixItems":[{"type":"string"}]`, []string{`[1]`}, nil, ""},
+		{"an encoded text is not looked into", draft7, `"contentMediaType":"application/json","contentEncoding":"base64"`, []string{`"{"`}, nil, ""},
+		{"a pattern that only the other engine runs", draft4, `"pattern":"a(?=b)"`, []string{`"ab"`}, []string{`"ac"`}, "must match the pattern"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			s := compile(t, `{"$schema":"`+tt.draft+`",`+tt.schema+`}`)
+			if s.Older() != (tt.draft != draft2020) {
+				t.Errorf("older is %v", s.Older())
+			}
+			for _, v := range tt.good {
+				if vs := s.Validate(decode(t, v)); len(vs) > 0 {
+					t.Errorf("%s: got %s", v, jsonschema.Text(vs))
+				}
+			}
+			for _, v := range tt.bad {
+				if vs := s.Validate(decode(t, v)); len(vs) == 0 || !strings.Contains(jsonschema.Text(vs), tt.message) {
+					t.Errorf("%s: got %q, want %q in it", v, jsonschema.Text(vs), tt.message)
+				}
+			}
+		})
+	}
+}
+
+// TestFormats shows that a format is asserted where Options say so and nowhere else, in every draft.
+func TestFormats(t *testing.T) {
+	t.Parallel()
+	for _, draft := range []string{
+		"http://json-schema.org/draft-04/schema#", "http://json-schema.org/draft-07/schema#", "https://json-schema.org/draft/2019-09/schema", jsonschema.Dialect,
+	} {
+		for format, values := range map[string][2]string{
+			"date-time": {"2026-01-31T10:00:00Z", "some day"}, "date": {"2026-01-31", "2026-02-31"}, "email": {"a@b.example", "a"},
+			"uuid": {"f81d4fae-7dec-11d0-a765-00a0c91e6bf6", "f81d"}, "regex": {"a(?=b)", "(["}, "ipv4": {"127.0.0.1", "300.0.0.1"},
+		} {
+			raw := map[string]any{"$schema": draft, "properties": map[string]any{"v": map[string]any{"format": format}}}
+			asserting, err := jsonschema.CompileWith(raw, jsonschema.Options{AssertFormat: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			silent, err := jsonschema.Compile(raw)
+			if err != nil {
+				t.Fatal(err)
+			}
+			good, bad := map[string]any{"v": values[0]}, map[string]any{"v": values[1]}
+			vs := asserting.Validate(bad)
+			if len(vs) != 1 || vs[0].InstancePath != "/v" || vs[0].Keyword != "format" || vs[0].Params["format"] != format {
+				t.Errorf("%s in %s: %q: got %+v", format, draft, values[1], vs)
+			}
+			if vs := asserting.Validate(good); len(vs) > 0 || len(asserting.Unchecked()) > 0 {
+				t.Errorf("%s in %s: %q: got %+v", format, draft, values[0], vs)
+			}
+			if vs := asserting.Validate(map[string]any{"v": 5.0}); len(vs) > 0 {
+				t.Errorf("%s of a number: got %+v", format, vs)
+			}
+			if vs := silent.Validate(bad); len(vs) > 0 || len(silent.Unchecked()) != 1 || silent.Unchecked()[0].Pointer != "/properties/v/format" {
+				t.Errorf("%s in %s is not asserted: got %+v, %+v", format, draft, vs, silent.Unchecked())
+			}
+		}
+	}
+	unknown, err := jsonschema.CompileWith(map[string]any{"format": "iban"}, jsonschema.Options{AssertFormat: true})
+	if err != nil || len(unknown.Validate("x")) > 0 || len(unknown.Unchecked()) != 1 {
+		t.Errorf("an unknown format: %v, %+v", err, unknown.Unchecked())
 	}
 }
 

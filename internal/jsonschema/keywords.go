@@ -17,8 +17,9 @@ type keywords struct {
 	constantBytes   int
 	inEnum, isConst *values
 	unique          bool
-	// items applies from the index prefix on.
+	// items applies from the index prefix on; itemsKeyword is where it stands in the schema.
 	items        *lib.Schema
+	itemsKeyword string
 	prefix       int
 	contains     *lib.Schema
 	containsEval bool
@@ -28,8 +29,16 @@ type keywords struct {
 // installKeywords moves the keywords of a schema into an extension.
 func installKeywords(s *lib.Schema) {
 	k := &keywords{
-		required: s.Required, unique: s.UniqueItems, items: s.Items2020, prefix: len(s.PrefixItems),
+		required: s.Required, unique: s.UniqueItems, items: s.Items2020, itemsKeyword: "items", prefix: len(s.PrefixItems),
 		contains: s.Contains, containsEval: s.ContainsEval, least: s.MinContains, most: s.MaxContains,
+	}
+	switch items := s.Items.(type) { // of drafts before 2020-12
+	case *lib.Schema:
+		k.items, s.Items = items, nil
+	case []*lib.Schema:
+		if rest, ok := s.AdditionalItems.(*lib.Schema); ok {
+			k.items, k.itemsKeyword, k.prefix, s.AdditionalItems = rest, "additionalItems", len(items), nil
+		}
 	}
 	if len(s.Enum) > 0 {
 		k.enum = plain(s.Enum).([]any)
@@ -99,7 +108,7 @@ func (k *keywords) checkItems(ctx lib.ValidationContext, list []any, c *collecte
 	for i := k.prefix; i < len(list); i++ {
 		ctx.EvaluatedItem(i)
 		if !c.full() {
-			c.add(ctx.Validate(k.items, "items", list[i], strconv.Itoa(i)))
+			c.add(ctx.Validate(k.items, k.itemsKeyword, list[i], strconv.Itoa(i)))
 		}
 	}
 }

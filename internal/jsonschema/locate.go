@@ -38,8 +38,13 @@ func locate(root *lib.Schema) locations {
 				pending = append(pending, sub)
 			}
 		}
-		if sub, ok := s.AdditionalProperties.(*lib.Schema); ok {
-			pending = append(pending, sub)
+		for _, v := range []any{s.AdditionalProperties, s.Items, s.AdditionalItems} {
+			switch v := v.(type) {
+			case *lib.Schema:
+				pending = append(pending, v)
+			case []*lib.Schema:
+				pending = append(pending, v...)
+			}
 		}
 	}
 	return found

@@ -24,6 +24,22 @@ func checkPattern(s string) (string, *patternFault) {
 	return s, nil
 }
 
+// isPattern reports whether a value has the format regex; values other than strings have every format.
+func isPattern(v any) bool {
+	s, ok := v.(string)
+	if !ok {
+		return true
+	}
+	if len(s) > maxPatternFormat {
+		return false
+	}
+	_, fault := checkPattern(s)
+	return fault == nil
+}
+
+// maxPatternFormat bounds the text that is compiled because it has to have the format regex.
+const maxPatternFormat = 4 << 10
+
 // The white space of ECMAScript, and what is none, as members of a class of Go's; what a dot stands for.
 const (
 	spaces   = `\t-\r \x{A0}\x{1680}\x{2000}-\x{200A}\x{2028}\x{2029}\x{202F}\x{205F}\x{3000}\x{FEFF}`

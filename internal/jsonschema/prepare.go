@@ -8,23 +8,31 @@ import (
 	"strconv"
 	"strings"
 
+	lib "github.com/santhosh-tekuri/jsonschema/v5"
+
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
 // A schema is rewritten before the library sees it, because the library reads some things otherwise than the protocol
 // (spec: definition, 14.2):
 //
-//   - a missing $schema is set: without it the library asserts formats;
+//   - a missing $schema is set: without it the library treats every vocabulary as present;
+//   - a format that is not asserted is left out, and so is what describes encoded texts, which the library checks in older drafts;
 //   - a pattern that Go's engine cannot run, or reads otherwise than ECMAScript does, becomes a placeholder (expression.go);
 //   - "nullable": true beside a type adds "null" to that type, as the reference reads it;
 //   - limits beyond every length are cut to one that an int can hold;
 //   - regexProperties, which the library reads although no dialect of ours has it, is left out.
 //
-// What cannot be put right is reported: other dialects, an empty enum, patterns that are none, dangling references.
+// Faults that cannot be put right are reported: unknown dialects, an empty enum, invalid patterns, dangling references.
 type preparer struct {
-	root       any
-	problems   []Problem
-	notes      []Problem
+	root  any
+	draft *lib.Draft
+	// assertFormat is Options.AssertFormat.
+	assertFormat bool
+	problems     []Problem
+	notes        []Problem
+	// unchecked are the formats that are not asserted.
+	unchecked  []Problem
 	subschemas int
 	// unnamed are the objects below unknown keywords, which are schemas only if a reference leads to them.
 	unnamed int
@@ -64,36 +72,43 @@ var limitKeywords = map[string]bool{
 // maxLimit is a length that nothing reaches and that is exact as a double and as an int.
 const maxLimit = 1 << 53
 
-// prepare returns the schema to compile, or what is wrong with it; notes tell what other engines read differently.
-func prepare(raw any, taken *Together) (out any, notes, problems []Problem) {
-	if depthExceeds(raw, MaxDepth) {
-		return nil, nil, []Problem{{Message: fmt.Sprintf("the schema is nested deeper than %d levels", MaxDepth)}}
+func newPreparer(raw any, o Options) *preparer {
+	p := &preparer{root: raw, draft: lib.Draft2020, assertFormat: o.AssertFormat, anchors: map[string]bool{}, taken: o.Together}
+	if p.taken == nil {
+		p.taken = new(Together)
 	}
-	m, ok := raw.(map[string]any)
+	return p
+}
+
+// prepare returns the schema to compile. It cannot be compiled if there are problems.
+func (p *preparer) prepare() any {
+	tooLarge := func(message, hint string) any {
+		p.problems = []Problem{{Message: message, Hint: hint}}
+		return nil
+	}
+	if depthExceeds(p.root, MaxDepth) {
+		return tooLarge(fmt.Sprintf("the schema is nested deeper than %d levels", MaxDepth), "")
+	}
+	m, ok := p.root.(map[string]any)
 	if !ok {
-		return raw, nil, nil
+		return p.root
 	}
-	p := &preparer{root: raw, anchors: map[string]bool{}, taken: taken}
 	p.dialect(m)
 	object := p.object(m, "", true).(map[string]any)
-	object["$schema"] = Dialect
+	object["$schema"] = p.draft.URL()
 	if len(p.refs) > 0 {
 		p.subschemas += p.unnamed
 	}
 	if p.subschemas > MaxSubschemas {
-		return nil, nil, []Problem{{
-			Message: fmt.Sprintf("the schema has more than %d subschemas", MaxSubschemas),
-		}}
+		return tooLarge(fmt.Sprintf("the schema has more than %d subschemas", MaxSubschemas), "")
 	}
-	if taken.subschemas += p.subschemas; taken.subschemas > MaxSubschemasTogether {
-		taken.subschemas -= p.subschemas // a smaller schema may have room
-		return nil, nil, []Problem{{
-			Message: fmt.Sprintf("the schemas have more than %d subschemas together", MaxSubschemasTogether),
-			Hint:    "split the workflow into subworkflows, or ask less of the values",
-		}}
+	if p.taken.subschemas += p.subschemas; p.taken.subschemas > MaxSubschemasTogether {
+		p.taken.subschemas -= p.subschemas // a smaller schema may have room
+		return tooLarge(fmt.Sprintf("the schemas have more than %d subschemas together", MaxSubschemasTogether),
+			"split the workflow into subworkflows, or ask less of the values")
 	}
 	p.resolve()
-	return object, p.notes, p.problems
+	return object
 }
 
 func (p *preparer) problem(pointer, message, hint string) {
@@ -105,10 +120,12 @@ func (p *preparer) dialect(m map[string]any) {
 	if !present {
 		return
 	}
-	if s, ok := d.(string); ok && strings.TrimSuffix(s, "#") == Dialect {
+	s, _ := d.(string)
+	if draft := draftOf(s); draft != nil {
+		p.draft = draft
 		return
 	}
-	p.problem("/$schema", "only JSON Schema draft 2020-12 is understood", "leave $schema out, or write "+Dialect)
+	p.problem("/$schema", "unknown dialect: JSON Schema drafts 4, 6, 7, 2019-09 and 2020-12 are understood", "leave $schema out, or write "+Dialect)
 }
 
 // schemas rewrites a value that holds one schema or a list of them. strict is false below unknown keywords: what
@@ -149,8 +166,12 @@ func (p *preparer) object(m map[string]any, pointer string, strict bool) any {
 			v = p.schemaMap(key, v, at, strict)
 		case schemaKeywords[key]:
 			v = p.schemas(v, at, strict)
-		case key == "regexProperties":
+		case key == "regexProperties", key == "contentEncoding", key == "contentMediaType", key == "contentSchema":
 			continue
+		case key == "format":
+			if name, ok := v.(string); ok && !p.format(name, at, strict) {
+				continue
+			}
 		case key == "enum":
 			if list, ok := v.([]any); ok && len(list) == 0 && strict {
 				p.problem(at, "enum lists no value, so nothing could ever be valid", "list at least one value")
@@ -167,8 +188,13 @@ func (p *preparer) object(m map[string]any, pointer string, strict bool) any {
 			if s, ok := v.(string); ok {
 				p.anchors[s] = true
 			}
-		case key == "$id":
-			p.hasIDs = p.hasIDs || pointer != ""
+		case key == "$id", key == "id" && p.draft == lib.Draft4:
+			s, _ := v.(string)
+			if anchor, found := strings.CutPrefix(s, "#"); found {
+				p.anchors[anchor] = true // as drafts before 2019-09 write an anchor
+			} else {
+				p.hasIDs = p.hasIDs || pointer != ""
+			}
 		case dataKeywords[key]:
 		default:
 			v = p.schemas(v, at, false)
@@ -179,6 +205,26 @@ func (p *preparer) object(m map[string]any, pointer string, strict bool) any {
 		p.nullable(out, pointer)
 	}
 	return out
+}
+
+// format reports whether a format is kept, which the library then asserts.
+func (p *preparer) format(name, pointer string, strict bool) bool {
+	_, known := lib.Formats[name]
+	message := ""
+	switch {
+	case !known:
+		message = fmt.Sprintf("the format %q is unknown, so no value is checked against it", name)
+	case !p.assertFormat:
+		message = fmt.Sprintf("the format %q is not checked here, as in other engines of the protocol", name)
+	default:
+		return true
+	}
+	if strict {
+		p.unchecked = append(p.unchecked, Problem{
+			Pointer: pointer, Message: message, Hint: "write a pattern beside it if the value must be checked",
+		})
+	}
+	return false
 }
 
 func (p *preparer) schemaMap(keyword string, v any, pointer string, strict bool) any {
@@ -263,12 +309,16 @@ func (p *preparer) resolve() {
 	if p.hasIDs {
 		return
 	}
-	rootID, _ := p.root.(map[string]any)["$id"].(string)
+	idKeyword := "$id"
+	if p.draft == lib.Draft4 {
+		idKeyword = "id"
+	}
+	rootID, _ := p.root.(map[string]any)[idKeyword].(string)
 	rootID, _, _ = strings.Cut(rootID, "#")
 	for _, r := range p.refs {
 		doc, fragment, _ := strings.Cut(r.target, "#")
 		switch {
-		case strings.HasPrefix(doc, "https://json-schema.org/draft/2020-12/"):
+		case strings.HasPrefix(doc, "https://json-schema.org/draft/"), draftOf(doc) != nil:
 		case doc != "" && doc != rootID:
 			if rootID == "" {
 				p.problem(r.pointer, fmt.Sprintf("%q names another document, and none is ever loaded", r.target),

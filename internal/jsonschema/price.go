@@ -140,6 +140,9 @@ func priceOf(s *lib.Schema) *ownPrice {
 		dependent += len(names)
 	}
 	names := n.names + lookupSteps*len(n.keywords.required) + errorSteps*dependent
+	if s.Format != "" {
+		patterns += formatPrice("") + 1
+	}
 	n.bound = visitSteps + names/2 + n.width + n.numbers + patterns + memberSteps + errorSteps + numberSteps*len(s.Enum) // {} has two bytes
 	return n
 }
@@ -151,6 +154,9 @@ func bound(r *big.Rat, none float64) float64 {
 	f, _ := r.Float64()
 	return f
 }
+
+// formatPrice is the price of asserting a format of a text.
+func formatPrice(text string) int { return matchSteps + len(text) }
 
 // matchPrice is the price of matching a text with a pattern of some width.
 func matchPrice(text string, width int) int { return matchSteps + len(text)*(width+1)/2 }

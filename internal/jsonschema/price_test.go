@@ -156,7 +156,11 @@ func TestPriceIsABound(t *testing.T) {
 	failed, refused := 0, 0
 	for range rounds {
 		raw := map[string]any{"$defs": map[string]any{"a": randomSchema(r, 3), "b": randomSchema(r, 2)}, "allOf": []any{randomSchema(r, 4)}}
-		s, err := Compile(raw)
+		if draft := []any{"http://json-schema.org/draft-07/schema#", "https://json-schema.org/draft/2019-09/schema"}[r.IntN(2)]; r.IntN(3) == 0 {
+			toOlder(raw)
+			raw["$schema"] = draft
+		}
+		s, err := CompileWith(raw, Options{AssertFormat: true})
 		if err != nil {
 			refused++ // a circle of references
 			continue
@@ -197,7 +201,7 @@ func randomSchema(r *rand.Rand, depth int) any {
 	subs := func() any { return []any{sub(), sub()} }
 	named := func() any { return map[string]any{"a": sub(), "bb": sub()} }
 	for range 1 + r.IntN(3) {
-		switch r.IntN(26) {
+		switch r.IntN(27) {
 		case 0:
 			s["type"] = []any{"object", "array", "string", "integer", "null"}[r.IntN(5)]
 		case 1:
@@ -246,9 +250,32 @@ func randomSchema(r *rand.Rand, depth int) any {
 			s["$ref"] = []any{"#/$defs/a", "#/$defs/b", "#"}[r.IntN(3)]
 		case 25:
 			s["uniqueItems"], s["minItems"], s["maxProperties"] = true, 2.0, 1.0
+		case 26:
+			s["format"] = []any{"date-time", "email", "regex", "uuid"}[r.IntN(4)]
 		}
 	}
 	return s
+}
+
+// toOlder writes the items of a schema as drafts before 2020-12 do.
+func toOlder(v any) {
+	switch v := v.(type) {
+	case []any:
+		for _, e := range v {
+			toOlder(e)
+		}
+	case map[string]any:
+		for _, e := range v {
+			toOlder(e)
+		}
+		if prefix, ok := v["prefixItems"].([]any); ok {
+			if rest, ok := v["items"]; ok {
+				v["additionalItems"] = rest
+			}
+			v["items"] = prefix
+			delete(v, "prefixItems")
+		}
+	}
 }
 
 func randomValue(r *rand.Rand, depth int) any {

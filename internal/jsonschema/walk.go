@@ -116,6 +116,10 @@ func (w *walk) visit(s *lib.Schema, v any, a at) (errs int) {
 			w.take(s, matchPrice(v, own.width))
 			fail()
 		}
+		if s.Format != "" {
+			w.take(s, formatPrice(v))
+			fail()
+		}
 		if s.MinLength != -1 || s.MaxLength != -1 {
 			w.take(s, len(v)/16)
 			if n := utf8.RuneCountInString(v); n < s.MinLength || s.MaxLength != -1 && n > s.MaxLength {

@@ -107,7 +107,7 @@ const (
 
 func (d *decoder) document() (any, *fault) {
 	if literal(d.src, 0, byteOrderMark) {
-		return nil, faultAt(0, "the text begins with a byte order mark")
+		d.offset = len(byteOrderMark)
 	}
 	d.space()
 	v, f := d.value()

@@ -35,7 +35,7 @@ func (e SyntaxError) Error() string {
 
 // Parse reads one JSON value strictly. maxDepth and maxBytes of 0 mean 512 levels and no limit. Where an error of kind
 // "syntax", "depth" or "size" ends parsing the node is nil; other problems are collected, up to 100 of them in the
-// order of the text, and the node is complete. A byte order mark is a "syntax" problem that does not end parsing. A
+// order of the text, and the node is complete. A byte order mark, which editors on Windows write, is skipped. A
 // text is good only if the list is empty. Problems of the kinds ignored, which do not end parsing, are left out.
 func Parse(src []byte, maxDepth, maxBytes int, ignored ...string) (*Node, []SyntaxError) {
 	p := &parser{cursor: cursor{src: src}, maxDepth: cmp.Or(maxDepth, MaxDepth), line: 1, column: 1, ignored: ignored}
@@ -115,7 +115,6 @@ func (p *parser) pointer() string {
 
 func (p *parser) document() *Node {
 	if literal(p.src, 0, byteOrderMark) {
-		p.report("syntax", 0, "the text begins with a byte order mark; save it as UTF-8 without one")
 		p.offset = len(byteOrderMark)
 		p.mark = p.offset // the mark takes no column
 	}

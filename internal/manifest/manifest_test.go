@@ -45,7 +45,7 @@ func TestParse(t *testing.T) {
 		{agents(`{"a":{"server":"files","tool":"t","x":1}}`), "error 2:52 additionalProperties /delegateAgents/a/x"},
 		{`{"mcpServers":`, "error 1:15 parse /mcpServers"},
 		{``, "error 1:1 parse "},
-		{"\ufeff" + server(""), "error 1:1 parse "},
+		{"\ufeff" + server(""), ""},
 		{`{"mcpServers":{"s":{"command":"a"},"s":{"command":"b"}}}`, "error 1:36 parse /mcpServers/s"},
 
 		{server(`,"type":"stdio","cwd":"x","disabled":true`), ""},

@@ -40,7 +40,7 @@ func validateTool() *tool {
 				findings = a.refused.Findings
 			} else {
 				agents, skills := s.agentNames()
-				prog, findings = lint.Compile(doc, lint.Options{Subworkflow: s.subworkflows(ctx), Agents: agents, Skills: skills})
+				prog, findings = lint.Compile(doc, lint.Options{Options: definition.Options{Runnable: true}, Subworkflow: s.subworkflows(ctx), Agents: agents, Skills: skills})
 			}
 			if a.noLines {
 				findings = pointersOnly(findings)
