@@ -383,7 +383,7 @@ func TestForkBeforeANodeThatFailedInABranch(t *testing.T) {
 	asks("r", "first", "ra", "rb", "rc")
 	run := start(t, r, "q", d, nil)
 	for i, p := range run.Pending[:2] {
-		req := graph.SubmitRequest{ExecutionID: "q", NodeID: p.NodeID, Span: p.Span, OK: i == 0}
+		req := graph.SubmitRequest{ExecutionID: "q", NodeID: p.NodeID, Span: p.Span, OK: i == 0, Error: []string{"", "no luck"}[i]}
 		if run, err := r.SubmitActivity(t.Context(), req); err != nil || i == 1 && run.Status != machine.Failed {
 			t.Fatal(run, err)
 		}
