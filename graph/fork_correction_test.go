@@ -2,6 +2,7 @@ package graph_test
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"strings"
@@ -170,4 +171,28 @@ func TestACorrectionKeepsToTheLimits(t *testing.T) {
 		_, err := small.Fork(t.Context(), graph.ForkRequest{ExecutionID: "f0", BeforeNode: "a", NewExecutionID: "big", Correction: object{"text": text}})
 		wantCode(t, err, problem.ByteLimitExceeded)
 	})
+}
+
+// TestACorrectionBehindABlockThatFailed: once the failure of a block is caught there is one state again, which a fork may correct.
+func TestACorrectionBehindABlockThatFailed(t *testing.T) {
+	t.Parallel()
+	r, _ := host(t, graph.Options{Branches: machine.Concurrent})
+	nodes := []string{
+		startNode(), strings.TrimSuffix(fork("p", "all", "q", "rb"), "}") + `,"catch":[{"codes":["*"],"target":"z"}]}`, fork("q", "any", "ra", "rc"),
+		tool("ra"), tool("rb"), tool("rc"), tool("y"), tool("z"), endNode(),
+	}
+	d := workflowWith(t, "fan", `"x-workflows-engine":{"uses":["catch"]}`, nodes, "s p", "p y", "q y", "ra y", "rb y", "rc y", "y z", "z e")
+	for _, p := range start(t, r, "r", d, nil).Pending {
+		if p.NodeID == "rb" {
+			submitSpan(t, r, p, "NO_NET")
+		}
+	}
+	run := enginetest.Must(r.Fork(t.Context(), graph.ForkRequest{ExecutionID: "r", BeforeNode: "z", NewExecutionID: "f", Correction: object{"n": 1}}))
+	if run.Pending[0].NodeID != "z" || !sameJSON(run.State, object{"n": 1}) {
+		t.Errorf("the fork waits at %+v with %v", run.Pending, run.State)
+	}
+	_, err := r.Fork(t.Context(), graph.ForkRequest{ExecutionID: "r", BeforeNode: "ra", NewExecutionID: "g", Correction: object{"n": 1}})
+	if !errors.Is(err, problem.ValidationError) {
+		t.Errorf("a correction within the block: %v", err)
+	}
 }

@@ -14,22 +14,16 @@ import (
 func (f *Fork) corrected(past []history.Record) ([]history.Record, error) {
 	at := problem.Place{ExecutionID: f.From, NodeID: f.BeforeNode}
 	newest := -1
-	open := 0 // parallel blocks
 	for i := range past {
-		switch past[i].Name {
-		case history.StateUpdated:
+		if past[i].Name == history.StateUpdated {
 			newest = i
-		case history.ParallelForked:
-			open++
-		case history.ParallelJoined:
-			open--
 		}
 	}
 	switch {
 	case newest < 0:
 		return nil, problem.New(problem.ValidationError, "before node %q the state is the input of the run", f.BeforeNode).WithPlace(at).
 			WithHint("Start a new run with the input that you want.")
-	case open > 0:
+	case inBlock(past):
 		return nil, problem.New(problem.ValidationError, "node %q is in a parallel branch, where there are several states", f.BeforeNode).WithPlace(at).
 			WithHint("Fork before the parallel node to correct the state.")
 	}
@@ -46,4 +40,34 @@ func (f *Fork) corrected(past []history.Record) ([]history.Record, error) {
 		Seq: int64(len(past)) + 1, Kind: history.Event, Name: history.StateUpdated, CreatedAt: f.Now,
 		Payload: history.Payload{State: state, Correction: true, Actor: f.Actor},
 	}), nil
+}
+
+// inBlock reports whether a parallel block is open at the end of a past: one that was neither joined, nor left by a failure that a node
+// around it caught, nor cancelled with its branch.
+func inBlock(past []history.Record) bool {
+	var open []string
+	for i := range past {
+		p := &past[i].Payload
+		switch past[i].Name {
+		case history.StartParallel:
+			open = append(open, p.NodeID)
+		case history.JoinParallel:
+			open = until(open, p.NodeID)
+		case history.FailNode:
+			open = until(open, p.CaughtBy)
+		case history.CancelParallelBranch:
+			if rest := until(open, p.NodeID); len(rest) < len(open) {
+				open = append(rest, p.NodeID)
+			}
+		}
+	}
+	return len(open) > 0
+}
+
+// until returns the blocks around a node, all if it is none of them.
+func until(open []string, node string) []string {
+	if i := slices.Index(open, node); i >= 0 {
+		return open[:i]
+	}
+	return open
 }
