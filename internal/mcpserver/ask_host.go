@@ -270,15 +270,12 @@ type answerHeard struct {
 type heardKey struct{}
 
 // hearAnswers keeps the answers of people for whoever has asked.
-func hearAnswers(next mcp.MethodHandler) mcp.MethodHandler {
-	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-		res, err := next(ctx, method, req)
-		if heard, ok := ctx.Value(heardKey{}).(*answerHeard); ok && err == nil {
-			if answer, ok := res.(*mcp.ElicitResult); ok {
-				heard.action, heard.content = answer.Action, answer.Content
-				res = &mcp.ElicitResult{Action: answer.Action}
-			}
-		}
-		return res, err
+var hearAnswers = onResult(func(ctx context.Context, _ string, _ mcp.Request, res mcp.Result) mcp.Result {
+	heard, asked := ctx.Value(heardKey{}).(*answerHeard)
+	answer, ok := res.(*mcp.ElicitResult)
+	if !asked || !ok {
+		return res
 	}
-}
+	heard.action, heard.content = answer.Action, answer.Content
+	return &mcp.ElicitResult{Action: answer.Action}
+})

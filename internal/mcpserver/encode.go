@@ -19,24 +19,21 @@ type encodedResult struct {
 }
 
 // encodeAnswers replaces results of one text, with or without structured content, by such that encode themselves.
-func encodeAnswers(next mcp.MethodHandler) mcp.MethodHandler {
-	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-		res, err := next(ctx, method, req)
-		r, isTool := res.(*mcp.CallToolResult)
-		if isTool && err == nil && r != nil && r.InputRequests != nil {
-			return questionResult{r}, nil
-		}
-		if err != nil || !isTool || r == nil || len(r.Content) != 1 || len(r.Meta) > 0 {
-			return res, err
-		}
-		text, isText := r.Content[0].(*mcp.TextContent)
-		structured, isRaw := r.StructuredContent.(json.RawMessage)
-		if !isText || len(text.Meta) > 0 || text.Annotations != nil || !isRaw && r.StructuredContent != nil {
-			return res, err
-		}
-		return &encodedResult{r, text.Text, structured}, nil
+var encodeAnswers = onResult(func(_ context.Context, _ string, _ mcp.Request, res mcp.Result) mcp.Result {
+	r, isTool := res.(*mcp.CallToolResult)
+	if isTool && r.InputRequests != nil {
+		return questionResult{r}
 	}
-}
+	if !isTool || len(r.Content) != 1 || len(r.Meta) > 0 {
+		return res
+	}
+	text, isText := r.Content[0].(*mcp.TextContent)
+	structured, isRaw := r.StructuredContent.(json.RawMessage)
+	if !isText || len(text.Meta) > 0 || text.Annotations != nil || !isRaw && r.StructuredContent != nil {
+		return res
+	}
+	return &encodedResult{r, text.Text, structured}
+})
 
 // noContent stands for the content in what the SDK makes of the rest of a result.
 var noContent = []byte(`"content":[]`)

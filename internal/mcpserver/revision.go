@@ -39,19 +39,25 @@ func readsStructured(session *mcp.ServerSession) bool {
 // byRevision makes answers those of the client's revision.
 func byRevision(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-		res, err := next(ctx, method, req)
-		session, ok := req.GetSession().(*mcp.ServerSession)
-		if !ok || revisionOf(session) == "" || revisionOf(session) >= cachedSince {
-			return res, err
-		}
-		if e, isError := errors.AsType[*jsonrpc.Error](err); isError && method == "resources/read" && e.Message == notFound {
+		res, err := withoutCaching(next)(ctx, method, req)
+		if e, ok := errors.AsType[*jsonrpc.Error](err); ok && isOlder(req) && method == "resources/read" && e.Message == notFound {
 			return nil, &jsonrpc.Error{Code: codeResourceNotFound, Message: e.Message, Data: e.Data}
-		}
-		if _, cacheable := res.(mcp.CacheableResult); cacheable && err == nil {
-			return uncached{res}, nil
 		}
 		return res, err
 	}
+}
+
+var withoutCaching = onResult(func(_ context.Context, _ string, req mcp.Request, res mcp.Result) mcp.Result {
+	if _, cacheable := res.(mcp.CacheableResult); cacheable && isOlder(req) {
+		return uncached{res}
+	}
+	return res
+})
+
+// isOlder reports whether a request is of a revision without caching.
+func isOlder(req mcp.Request) bool {
+	session, ok := req.GetSession().(*mcp.ServerSession)
+	return ok && revisionOf(session) != "" && revisionOf(session) < cachedSince
 }
 
 // notFound is the message of the SDK's error for a missing resource, whose code it shares with other errors.

@@ -167,7 +167,7 @@ func New(engine graph.Engine, o Options) *mcp.Server {
 		o.Catalog.Look() // before a client connects: it would be told of a change that is none
 	}
 	sdk.AddSendingMiddleware(hearAnswers)
-	sdk.AddReceivingMiddleware(byLink, byRevision, encodeAnswers, s.listing(), s.warn, s.awaitEngine())
+	sdk.AddReceivingMiddleware(s.recovering, byLink, byRevision, encodeAnswers, s.listing(), s.warn, s.awaitEngine())
 	return sdk
 }
 
@@ -195,16 +195,18 @@ var anyObject = json.RawMessage(`{"type":"object"}`)
 // start would wait for.
 func (s *server) listing() mcp.Middleware {
 	listed := sync.OnceValue(func() []*mcp.Tool { return listedTools(s.tools) })
+	withTools := onResult(func(_ context.Context, _ string, _ mcp.Request, res mcp.Result) mcp.Result {
+		if list, ok := res.(*mcp.ListToolsResult); ok {
+			list.Tools = slices.Concat(listed(), listedTools(s.registered.list()))
+		}
+		return res
+	})
 	return func(next mcp.MethodHandler) mcp.MethodHandler {
 		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 			if method == "tools/list" && s.opts.ExposeWorkflows {
 				s.opts.Catalog.Look()
 			}
-			res, err := next(ctx, method, req)
-			if list, ok := res.(*mcp.ListToolsResult); ok && err == nil {
-				list.Tools = slices.Concat(listed(), listedTools(s.registered.list()))
-			}
-			return res, err
+			return withTools(next)(ctx, method, req)
 		}
 	}
 }

@@ -60,23 +60,21 @@ func (s *server) warn(next mcp.MethodHandler) mcp.MethodHandler {
 	if s.opts.Known == nil {
 		return next
 	}
-	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
-		res, err := next(ctx, method, req)
+	return onResult(func(ctx context.Context, _ string, _ mcp.Request, res mcp.Result) mcp.Result {
 		var shown *string
 		switch r := res.(type) {
 		case *mcp.InitializeResult:
 			shown = &r.Instructions
 		case *mcp.DiscoverResult:
 			shown = &r.Instructions
-		}
-		if shown == nil || err != nil {
-			return res, err
+		default:
+			return res
 		}
 		if trouble := s.opts.Known(ctx); trouble != nil {
 			*shown = "This server cannot work at present. Tell the user: " + s.opts.Redaction.String(inOneLine(trouble)) + "\n\n" + *shown
 		}
-		return res, nil
-	}
+		return res
+	})(next)
 }
 
 // inOneLine is an error with its code and what to do.

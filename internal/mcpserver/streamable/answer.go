@@ -3,7 +3,9 @@ package streamable
 import (
 	"bytes"
 	"fmt"
+	"log/slog"
 	"net/http"
+	"runtime/debug"
 	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
@@ -71,4 +73,23 @@ func (a *answer) finish() {
 		}
 	}
 	refuse(a.ResponseWriter, a.status, r)
+}
+
+// panicked answers a request whose handler has panicked. If some of an answer is out, the client learns by the end of the connection that it is
+// not whole.
+func (a *answer) panicked(p any, log *slog.Logger) {
+	if p == http.ErrAbortHandler {
+		panic(p)
+	}
+	log.Error("panic", "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+	if a.status != 0 && a.text == nil {
+		panic(http.ErrAbortHandler)
+	}
+	r := frame.Refuse(jsonrpc.CodeInternalError, "a defect of the server, which its log has: other requests go on")
+	if a.call != nil {
+		r.ID = a.call.ID
+	}
+	a.text = nil
+	a.Header().Del("X-Content-Type-Options")
+	refuse(a.ResponseWriter, http.StatusInternalServerError, r)
 }

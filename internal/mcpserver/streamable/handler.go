@@ -57,6 +57,11 @@ func Handler(o Options, next func(http.ResponseWriter, *http.Request, *Message))
 	mux.HandleFunc(Path, func(w http.ResponseWriter, req *http.Request) {
 		a := &answer{ResponseWriter: w}
 		defer func() {
+			if p := recover(); p != nil {
+				a.panicked(p, o.Logger)
+			}
+		}()
+		defer func() {
 			if a.status >= http.StatusBadRequest {
 				o.Logger.Info("request refused", "status", a.status, "from", req.RemoteAddr)
 			}
