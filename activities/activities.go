@@ -141,6 +141,9 @@ type Failure struct {
 	RetryAfter time.Duration
 	// Usage is what the attempt has used up all the same (model, tokens), recorded beside the error. May be nil.
 	Usage map[string]any
+	// Data is what programs may read of the failure, such as the class and the HTTP status of one of a model (chat.ClassIn). JSON-like; may
+	// be nil.
+	Data map[string]any
 	// Repair, unless nil, asks for one more attempt, which gets it as Request.Repair: what is needed to correct this attempt,
 	// such as a model's answer and what is wrong with it. It is JSON-like, and recorded with the failure, so that a process
 	// that claims the run has it too; it may be as large as an output (graph.Options.MaxDocumentBytes).

@@ -21,6 +21,8 @@ var retrySense = map[problem.Code]Retryable{
 	problem.ActivityCancelled:           RetryPointless,
 	problem.LLMConfigInvalid:            RetryPointless,
 	problem.LLMCredentialsMissing:       RetryPointless,
+	problem.LLMCredentialsRefused:       RetryPointless,
+	problem.LLMQuotaExceeded:            RetryPointless,
 	problem.LLMProviderError:            RetryUnknown,
 	problem.LLMOutputInvalid:            RetrySensible,
 	problem.InvalidToolCallConfig:       RetryPointless,

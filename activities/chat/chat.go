@@ -8,12 +8,20 @@ import "context"
 type Model interface {
 	// Chat asks for the next message of the assistant. A failure is an *activities.Failure with one of the codes of llm_call (LLM_*,
 	// TIMEOUT, ACTIVITY_CANCELLED), with the waiting time that the provider asks for, and with the usage if any was billed, which UsageIn reads.
-	// CodeContextExceeded says that the conversation is larger than the model takes; the cause ErrOverloaded that the provider is busy.
+	// CodeContextExceeded says that the conversation is larger than the model takes; the cause ErrOverloaded that the provider is busy. Its
+	// data may have a class (ClassIn), by which agents choose between another try and the next model.
 	Chat(ctx context.Context, req Request) (Reply, error)
 }
 
-// CodeContextExceeded is the code of a failure for a conversation that is larger than the model takes: problem.LLMContextExceeded.
-const CodeContextExceeded = "LLM_CONTEXT_EXCEEDED"
+// Codes of failures, which package problem has too, as this package imports nothing.
+const (
+	// CodeContextExceeded: the conversation is larger than the model takes (problem.LLMContextExceeded).
+	CodeContextExceeded = "LLM_CONTEXT_EXCEEDED"
+	// CodeQuotaExceeded: the provider's account has no credit left (problem.LLMQuotaExceeded).
+	CodeQuotaExceeded = "LLM_QUOTA_EXCEEDED"
+	// CodeCredentialsRefused: the provider refuses the key (problem.LLMCredentialsRefused).
+	CodeCredentialsRefused = "LLM_CREDENTIALS_REFUSED"
+)
 
 // Role says who a message is from.
 type Role string

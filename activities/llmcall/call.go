@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 
 	"github.com/sashabaranov/go-openai"
 
@@ -19,8 +20,10 @@ type call struct {
 	// idempotency is the key of the first request.
 	idempotency string
 	key         Secret
-	scrub       scrubber
-	requests    int
+	// keyRead says that the key was refused, and read again.
+	keyRead  bool
+	scrub    scrubber
+	requests int
 	// sent is the size of the last request.
 	sent int64
 	// heard is called with each piece of the text of a streamed answer, which is empty where something else arrived, and with the
@@ -91,15 +94,34 @@ func (c *call) send(ctx context.Context, request openai.ChatCompletionRequest) (
 	}
 }
 
-// sendOnce makes one request; a plain one has no stream_options. What the model answered is returned even if it is of no
-// use, or breaks off. Its error is a *statusError, an *answerError, or what the transport says.
+// sendOnce makes one request. Where the key is refused it is read again: a request with a key that has been replaced is sent once more.
 func (c *call) sendOnce(ctx context.Context, request openai.ChatCompletionRequest, plain bool) (*reply, error) {
+	r, err := c.sendWith(ctx, request, plain)
+	status, ok := errors.AsType[*statusError](err)
+	if !ok || c.config.NoAuth || status.status != http.StatusUnauthorized && status.status != http.StatusForbidden || c.keyRead {
+		return r, err
+	}
+	c.keyRead = true
+	if key, keyErr := c.Executor.key(ctx); keyErr == nil && key != c.key {
+		c.scrub, c.key = newScrubber(c.key, key), key
+		return c.sendWith(ctx, request, plain)
+	}
+	return r, err
+}
+
+// sendWith makes one request; a plain one has no stream_options. What the model answered is returned even if it is of no
+// use, or breaks off. Its error is a *statusError, an *answerError, or what the transport says.
+func (c *call) sendWith(ctx context.Context, request openai.ChatCompletionRequest, plain bool) (*reply, error) {
 	if c.stream && !plain {
 		request.StreamOptions = &openai.StreamOptions{IncludeUsage: true}
 	}
 	ctx, stop := context.WithTimeoutCause(ctx, c.config.RequestTimeout, errRequestTimeout)
 	defer stop()
-	x := &exchange{client: c.config.Client, limit: c.config.MaxAnswerBytes, stream: c.stream, idempotencyKey: c.idempotencyKey()}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	x := &exchange{
+		client: c.config.Client, limit: c.config.MaxAnswerBytes, stream: c.stream, idempotencyKey: c.idempotencyKey(), idle: c.config.IdleTimeout, stop: cancel,
+	}
 	settings := openai.DefaultConfig(c.key.Reveal())
 	settings.BaseURL, settings.HTTPClient = c.config.BaseURL, x
 	r, err := c.exchange(ctx, openai.NewClientWithConfig(settings), request, x)

@@ -24,7 +24,7 @@ func (e *Executor) Chat(ctx context.Context, req chat.Request) (chat.Reply, erro
 		return chat.Reply{}, err
 	}
 	c.scrub = newScrubber(c.key)
-	text := scrubbedPieces{scrub: c.scrub, out: req.OnText}
+	text := scrubbedPieces{scrub: &c.scrub, out: req.OnText}
 	if req.Stream && req.OnText != nil {
 		c.heard = func(piece string, _ int) { text.add(piece) }
 	}

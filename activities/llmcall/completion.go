@@ -230,15 +230,15 @@ func (r *reply) empty() error {
 	case r.refusal != "":
 		return r.refused()
 	case len(r.calls) > 0:
-		return &answerError{text: "the model called a tool instead of answering, and llm_call has none"}
+		return &answerError{text: "the model called a tool instead of answering, and llm_call has none", class: chat.ClassAnswer}
 	case !r.isText:
-		return &answerError{text: fmt.Sprintf("the answer has no text as its content (finish_reason %q)", excerpt(r.finish))}
+		return &answerError{text: fmt.Sprintf("the answer has no text as its content (finish_reason %q)", excerpt(r.finish)), class: chat.ClassAnswer}
 	}
 	return nil
 }
 
 func (r *reply) refused() error {
-	return &answerError{text: "the model refused", quote: r.refusal}
+	return &answerError{text: "the model refused", quote: r.refusal, class: chat.ClassRefused}
 }
 
 // given reports whether a member is there, and not null.

@@ -16,6 +16,7 @@ import (
 const (
 	DefaultBaseURL        = "https://api.openai.com/v1"
 	DefaultRequestTimeout = 10 * time.Minute
+	DefaultIdleTimeout    = time.Minute
 	DefaultMaxAnswerBytes = 10 << 20
 	DefaultMaxPromptBytes = 2 << 20
 )
@@ -44,6 +45,8 @@ type Config struct {
 	// RequestTimeout bounds each HTTP request, the reading of the answer included, for nodes that have no timeout or a
 	// longer one. 0 means DefaultRequestTimeout.
 	RequestTimeout time.Duration
+	// IdleTimeout is how long a streamed answer that has begun may send nothing, not even a comment. 0 means DefaultIdleTimeout.
+	IdleTimeout time.Duration
 	// MaxAnswerBytes bounds each answer, as it is after decompression. 0 means DefaultMaxAnswerBytes.
 	MaxAnswerBytes int64
 	// MaxPromptBytes bounds the messages of a request; the state that stands in for a missing prompt is the usual reason
@@ -81,10 +84,11 @@ func New(c Config) (*Executor, error) {
 	case c.APIKey != nil && c.NoAuth:
 		return nil, problem.New(problem.LLMConfigInvalid, "the model configuration names a key and has noAuth").
 			WithHint("leave out noAuth or the key")
-	case c.RequestTimeout < 0 || c.MaxAnswerBytes < 0 || c.MaxPromptBytes < 0 || c.HeartbeatInterval < 0:
+	case c.RequestTimeout < 0 || c.IdleTimeout < 0 || c.MaxAnswerBytes < 0 || c.MaxPromptBytes < 0 || c.HeartbeatInterval < 0:
 		return nil, problem.New(problem.LLMConfigInvalid, "the model configuration has a negative limit")
 	}
 	c.RequestTimeout = cmp.Or(c.RequestTimeout, DefaultRequestTimeout)
+	c.IdleTimeout = cmp.Or(c.IdleTimeout, DefaultIdleTimeout)
 	c.MaxAnswerBytes = cmp.Or(c.MaxAnswerBytes, DefaultMaxAnswerBytes)
 	c.MaxPromptBytes = cmp.Or(c.MaxPromptBytes, DefaultMaxPromptBytes)
 	c.HeartbeatInterval = cmp.Or(c.HeartbeatInterval, time.Second)

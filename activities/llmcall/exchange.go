@@ -9,9 +9,11 @@ import (
 	"net/http"
 	"net/url"
 	"strings"
+	"time"
 	"unicode"
 	"unicode/utf8"
 
+	"github.com/workflows-engine/workflows-engine/activities/chat"
 	"github.com/workflows-engine/workflows-engine/internal/httpbody"
 )
 
@@ -21,6 +23,9 @@ const maxRefusalBytes = 64 << 10
 // errRequestTimeout is why a request ended that took longer than Config.RequestTimeout.
 var errRequestTimeout = errors.New("the request took too long")
 
+// errIdle is why a request ended whose streamed answer stood still for longer than Config.IdleTimeout.
+var errIdle = errors.New("the stream stood still for too long")
+
 // exchange is the way of one request through the client: it bounds what comes back, and keeps it from the library, which would drop
 // parts of it: its reader of streams loses errors that come after a comment.
 type exchange struct {
@@ -28,6 +33,9 @@ type exchange struct {
 	limit          int64
 	stream         bool
 	idempotencyKey string
+	// idle is how long a stream may send nothing before stop ends the request.
+	idle time.Duration
+	stop context.CancelCauseFunc
 	// sent is the size of the request.
 	sent int64
 	// body is the whole answer once it has been read; it stays nil for an answer that comes as a stream, of events.
@@ -61,6 +69,8 @@ func (x *exchange) Do(req *http.Request) (*http.Response, error) {
 	}
 	bounded := &boundedBody{ReadCloser: http.MaxBytesReader(nil, resp.Body, x.limit), limit: x.limit}
 	if x.stream && !isJSON(resp.Header) {
+		bounded.idle = time.AfterFunc(x.idle, func() { x.stop(errIdle) })
+		bounded.idleTime = x.idle
 		resp.Body, x.events = bounded, bounded
 		return resp, nil
 	}
@@ -97,6 +107,8 @@ type answerError struct {
 	retry bool
 	// provider says that the quote is an error that the provider reports.
 	provider bool
+	// class is that of the failure, "" for one of the provider.
+	class chat.Class
 }
 
 func (e *answerError) Error() string { return e.text + ": " + e.quote }
@@ -107,11 +119,25 @@ type boundedBody struct {
 	io.ReadCloser
 	limit, read int64
 	cut         []byte // the beginning of a character whose rest has not been read
+	// idle ends a request whose answer stands still; nil for one in one piece.
+	idle     *time.Timer
+	idleTime time.Duration
+}
+
+// Close also ends the watch over an answer that stands still.
+func (b *boundedBody) Close() error {
+	if b.idle != nil {
+		b.idle.Stop()
+	}
+	return b.ReadCloser.Close()
 }
 
 func (b *boundedBody) Read(p []byte) (int, error) {
 	n, err := b.ReadCloser.Read(p)
 	b.read += int64(n)
+	if b.idle != nil && n > 0 {
+		b.idle.Reset(b.idleTime)
+	}
 	if !b.valid(p[:n]) || err == io.EOF && len(b.cut) > 0 {
 		return 0, &answerError{text: "the answer is not valid UTF-8", retry: true}
 	}

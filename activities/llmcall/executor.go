@@ -7,6 +7,7 @@ import (
 	"github.com/sashabaranov/go-openai"
 
 	"github.com/workflows-engine/workflows-engine/activities"
+	"github.com/workflows-engine/workflows-engine/activities/chat"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 )
 
@@ -89,13 +90,14 @@ func (e *Executor) key(ctx context.Context) (Secret, error) {
 	key, err := e.config.APIKey(ctx)
 	if err != nil {
 		failure := activities.Fail(problem.LLMCredentialsMissing, "the key of the model provider cannot be read")
-		failure.Err = err
+		failure.Err, failure.Data = err, classData(chat.ClassCredentials, 0)
 		return Secret{}, failure
 	}
 	// The HTTP client would refuse another key with an error of its own, after the prompt was made ready.
 	if key = NewSecret(key.value); !key.sendable() {
-		return Secret{}, activities.Fail(problem.LLMCredentialsMissing,
-			"the key of the model provider is blank, or holds characters that no header may have")
+		failure := activities.Fail(problem.LLMCredentialsMissing, "the key of the model provider is blank, or holds characters that no header may have")
+		failure.Data = classData(chat.ClassCredentials, 0)
+		return Secret{}, failure
 	}
 	return key, nil
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/workflows-engine/workflows-engine/activities"
+	"github.com/workflows-engine/workflows-engine/activities/chat"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 )
 
@@ -29,9 +30,14 @@ func (c *call) explain(ctx context.Context, err error) *activities.Failure {
 		failure = activities.Interrupted(ctx, problem.Timeout, fmt.Sprintf("the call of model %q", c.model))
 	case errors.Is(err, errRequestTimeout), errors.Is(err, context.DeadlineExceeded):
 		failure = activities.Fail(problem.Timeout, "model %q did not answer within %v", c.model, c.config.RequestTimeout)
+	case errors.Is(err, errIdle):
+		failure = activities.Fail(problem.Timeout, "model %q sent nothing of its answer for %v", c.model, c.config.IdleTimeout)
 	case hasStatus:
 		failure = activities.Fail(problem.LLMProviderError, "%s", c.statusText(status))
 		failure.Retryable = retryable(status.status)
+		if class, _ := classify(ctx, err); class == chat.ClassQuota { // waiting brings no credit
+			failure.Retryable = activities.RetryPointless
+		}
 		if failure.Retryable == activities.RetrySensible {
 			failure.RetryAfter = activities.RetryAfter(status.header, c.config.Now())
 		}
@@ -48,6 +54,9 @@ func (c *call) explain(ctx context.Context, err error) *activities.Failure {
 		failure.Retryable = activities.RetrySensible
 	}
 	failure.Message = c.scrub.text(failure.Message)
+	if failure.Code != string(problem.ActivityCancelled) && failure.Code != string(problem.RunnerClosed) {
+		failure.Data = classData(classify(ctx, err))
+	}
 	return failure
 }
 

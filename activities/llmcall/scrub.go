@@ -19,21 +19,27 @@ type scrubber struct {
 	long     bool
 }
 
-// newScrubber knows the key as it is, and as JSON texts and addresses spell it.
-func newScrubber(key Secret) scrubber {
-	if key.value == "" {
+// newScrubber knows the keys as they are, and as JSON texts and addresses spell them.
+func newScrubber(keys ...Secret) scrubber {
+	s := scrubber{long: true}
+	for _, key := range keys {
+		if key.value == "" {
+			continue
+		}
+		encoded, _ := json.Marshal(key.value) // a string always has a JSON form
+		s.forms = append(s.forms,
+			key.value, string(encoded[1:len(encoded)-1]), strings.ReplaceAll(key.value, "/", `\/`), url.QueryEscape(key.value), url.PathEscape(key.value))
+		s.long = s.long && len(key.value) >= minOutputSecret
+	}
+	if s.forms == nil {
 		return scrubber{}
 	}
-	encoded, _ := json.Marshal(key.value) // a string always has a JSON form
-	forms := []string{
-		key.value, string(encoded[1 : len(encoded)-1]), strings.ReplaceAll(key.value, "/", `\/`),
-		url.QueryEscape(key.value), url.PathEscape(key.value),
-	}
 	var pairs []string
-	for _, form := range forms {
+	for _, form := range s.forms {
 		pairs = append(pairs, form, mask)
 	}
-	return scrubber{replacer: strings.NewReplacer(pairs...), forms: forms, long: len(key.value) >= minOutputSecret}
+	s.replacer = strings.NewReplacer(pairs...)
+	return s
 }
 
 // text scrubs a text for people.
@@ -94,7 +100,7 @@ func (s scrubber) begun(text string) int {
 
 // scrubbedPieces is answer for a text that comes in pieces. It holds back what may be the beginning of the key.
 type scrubbedPieces struct {
-	scrub scrubber
+	scrub *scrubber
 	held  string
 	out   func(text string)
 }

@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"log/slog"
 	"maps"
 	"slices"
 	"strings"
@@ -23,6 +24,9 @@ type Config struct {
 	// Mask returns a text without secrets, nil if there are none. It is applied to all that tools and models return before it is recorded and
 	// before a model reads it: texts, arguments, member names, errors, and text as it arrives. What masks must be too long to be a word.
 	Mask func(text string) string
+	// Log gets an error each time that a model cannot be asked until somebody has mended it: a key that is refused, no credit, a model that
+	// the provider does not have. nil logs nothing.
+	Log *slog.Logger
 	// Now is the clock; nil is time.Now.
 	Now func() time.Time
 }

@@ -78,11 +78,26 @@ func (w *attempt) ask(ctx context.Context, e *agentloop.AskModel, worked func() 
 		failed.Code, failed.Message = problem.Code(fail.Code), fail.Message
 		failed.Final, failed.After = fail.Retryable == activities.RetryPointless, fail.RetryAfter
 		failed.Usage = chat.UsageIn(fail.Usage)
+		failed.Class, failed.Status = chat.ClassIn(fail.Data)
+		failed.Code = problem.Code(failed.Class.Code(fail.Code))
 	}
 	if context.Cause(ctx) == errTurn {
-		failed.Code, failed.Final = problem.Timeout, false
+		failed.Code, failed.Final, failed.Class, failed.Status = problem.Timeout, false, chat.ClassSlow, 0
 	}
+	w.report(e, &failed)
 	return failed
+}
+
+// report logs what an operator has to mend, each time: an agent with another model goes on without a word.
+func (w *attempt) report(e *agentloop.AskModel, f *agentloop.ModelFailed) {
+	message := f.Message
+	if mask := w.agents.config.Mask; mask != nil {
+		message = mask(message)
+	}
+	if log := w.agents.config.Log; log != nil && (f.Class == chat.ClassCredentials || f.Class == chat.ClassUnknown || f.Class == chat.ClassQuota) {
+		log.Error("an agent's model cannot be asked", "agent", e.Agent, "model", e.Model.Name, "class", string(f.Class), "status", f.Status,
+			"code", string(f.Code), "error", message, "execution_id", w.req.ExecutionID, "node_id", w.req.NodeID)
+	}
 }
 
 var (

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"github.com/workflows-engine/workflows-engine/activities"
+	"github.com/workflows-engine/workflows-engine/activities/chat"
 	"github.com/workflows-engine/workflows-engine/delegate/agentloop"
 )
 
@@ -16,6 +17,12 @@ func (w *attempt) end(b agentloop.Batch) (activities.End, error) {
 	failed := &activities.Failure{Code: string(d.Failure.Code), Message: d.Failure.Message, Usage: usage(d)}
 	if d.Failure.Final {
 		failed.Retryable = activities.RetryPointless
+	}
+	if d.Failure.Class != "" {
+		failed.Data = map[string]any{chat.DataClass: string(d.Failure.Class)}
+		if d.Failure.Status != 0 {
+			failed.Data[chat.DataStatus] = d.Failure.Status
+		}
 	}
 	return end, failed
 }

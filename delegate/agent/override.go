@@ -70,7 +70,7 @@ func (a *Agents) overridden(name string, o Override) (agentloop.Config, error) {
 		c.Stream = *o.Stream
 	}
 	if o.Model != "" {
-		c.Models = []agentloop.Model{a.modelNamed(o.Model, c.Models[0])}
+		c.Models, c.Fallback = []agentloop.Model{a.modelNamed(o.Model, c.Models[0])}, nil
 	}
 	c.Models = slices.Clone(c.Models)
 	for i := range c.Models {

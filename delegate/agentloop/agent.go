@@ -69,8 +69,19 @@ type agent struct {
 	attempts, model int
 	req             *chat.Request
 	hash            string
-	until           time.Time
-	calls           []*call
+	// fails are the models that have failed since the last reply of use, in the round of all of them that round counts; restUntil is when it
+	// begins.
+	fails     []modelFailure
+	round     int
+	restUntil time.Time
+	// leftAt is when the agent left its first model. trial says that it has returned, with one try, from the model stay.
+	leftAt time.Time
+	trial  bool
+	stay   int
+	// tooLarge is with how many tokens models have refused the conversation.
+	tooLarge map[int]int
+	until    time.Time
+	calls    []*call
 	// again says that the turn is asked once more, after a compaction.
 	again bool
 	room  room
@@ -219,7 +230,7 @@ func (a *agent) begun(b body) error {
 	if f := checkTools(tools); f != nil {
 		return errors.New(f.Message)
 	}
-	if b.text("agent") != a.cfg.Name || b.number("v") != 1 {
+	if b.text("agent") != a.cfg.Name || b.number("v") != a.m.form {
 		return fmt.Errorf("it is of another agent, or of a newer form")
 	}
 	a.tools, a.task, a.phase = tools, b.text("task"), ready
@@ -251,7 +262,7 @@ func (a *agent) replied(b body) error {
 		a.lastText = text
 	}
 	a.lastTokens = usage.Prompt + usage.Completion
-	a.req = nil
+	a.req, a.trial = nil, false
 	a.phase = ready
 	a.room.urgent = false
 	a.talk.turn(a.turn)
@@ -259,9 +270,9 @@ func (a *agent) replied(b body) error {
 	case cut:
 		a.wasCut(text)
 	case b.text("finish") == string(chat.FinishFilter):
-		a.failWith(stopError, problem.LLMOutputInvalid, false, "the provider withheld the answer")
+		a.withheld()
 	case len(calls) > 0 && !a.answering:
-		a.empties, a.cuts, a.part = 0, 0, ""
+		a.empties, a.cuts, a.part, a.fails, a.round = 0, 0, "", nil, 0
 		a.talk.calls(text, calls)
 		a.counted = a.talk.bytes
 		a.calls, a.phase = calls, calling
@@ -333,7 +344,7 @@ func (a *agent) overspent(budget string) {
 		a.showResults()
 	}
 	a.finishing, a.answering, a.phase, a.part = budget, true, ready, ""
-	a.again = false
+	a.again, a.restUntil = false, time.Time{}
 	a.room.leave()
 	a.talk.say(chat.User, "[engine] "+why+". You can call no more tools. Give your final answer now, with what you have.")
 }

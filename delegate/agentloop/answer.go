@@ -29,17 +29,26 @@ func (a *agent) wasCut(text string) {
 		a.talk.say(chat.User, "[engine] Your message was cut because it is too long. Go on exactly where it ends, without repeating anything. If you meant to call tools, call them now.")
 		a.counted = a.talk.bytes
 	default:
-		a.failWith(stopError, problem.AgentOutputCut, false, fmt.Sprintf("the answer was cut at maxTokens %d times; raise maxTokensCeiling or ask for less", maxCuts+1))
+		a.giveUp(chat.ClassAnswer, problem.AgentOutputCut, fmt.Sprintf("the answer was cut at maxTokens %d times; raise maxTokensCeiling or ask for less", maxCuts+1))
 	}
 }
 
 // wasEmpty takes a reply without a text and without calls. It is asked for once more.
 func (a *agent) wasEmpty() {
 	if a.empties++; a.empties > 1 {
-		a.failWith(stopError, problem.LLMOutputInvalid, false, "the model gave an empty answer twice")
+		a.giveUp(chat.ClassAnswer, problem.LLMOutputInvalid, "the model gave an empty answer twice")
 		return
 	}
 	a.talk.say(chat.User, "[engine] Your message was empty. Answer, or call a tool.")
+}
+
+// withheld takes a reply that a filter of the provider has kept back.
+func (a *agent) withheld() {
+	code := problem.LLMOutputInvalid
+	if a.m.form >= formClasses {
+		code = problem.LLMProviderError
+	}
+	a.giveUp(chat.ClassRefused, code, "the provider withheld the answer")
 }
 
 // answer takes a text without calls.
@@ -61,7 +70,7 @@ func (a *agent) answer(text string) {
 		a.counted = a.talk.bytes
 		return
 	}
-	a.failWith(stopError, code, false, "the answer cannot be used: "+wrong)
+	a.giveUp(chat.ClassAnswer, code, "the answer cannot be used: "+wrong)
 }
 
 // endWith ends an agent with an answer.

@@ -147,6 +147,9 @@ type Failure struct {
 	Message string
 	// Final says that another attempt cannot help.
 	Final bool
+	// Class and Status are those of a failure of a model; "" and 0 for others.
+	Class  chat.Class
+	Status int
 }
 
 // Input is what has happened: ToolsListed, ModelReplied, ModelFailed, ToolReturned, Decided, Answered, Woken, Expired or Cancelled.
@@ -178,6 +181,9 @@ type ModelFailed struct {
 	Message string
 	// Final says that the same request will fail again; Overloaded, that another model may have room.
 	Final, Overloaded bool
+	// Class and Status say how it failed; "" leaves it to the code and the members above.
+	Class  chat.Class
+	Status int
 	// After is how long the provider asks to wait.
 	After  time.Duration
 	Usage  chat.Usage

@@ -145,6 +145,10 @@ func (a *agent) nextTurn() {
 			return
 		}
 	}
+	if a.m.form >= formClasses && a.returns() {
+		a.m.emit(a.turnKey(), StepDecided, body{"decision": decidedReturn, "model": a.cfg.Models[0].Model})
+		return
+	}
 	if a.makeRoom() {
 		return
 	}
@@ -161,6 +165,9 @@ func (a *agent) nextTurn() {
 	}
 	a.again, a.room.stage = false, roomNone
 	a.phase = asking
+	if !a.restUntil.IsZero() {
+		a.phase, a.until, a.restUntil = pausing, a.restUntil, time.Time{}
+	}
 }
 
 // outermost and towards walk from the root down to an agent.
@@ -232,6 +239,14 @@ func (a *agent) triedBody(in ModelFailed, now time.Time) body {
 	if u := usageOf(usageBody(in.Usage)); u != (chat.Usage{}) {
 		b["usage"] = usageBody(u)
 	}
+	if a.m.form >= formClasses {
+		if in.Code == chat.CodeContextExceeded && a.canCompact() {
+			b["class"], b["compact"] = string(chat.ClassContext), true
+		} else {
+			a.after(b, &in, a.attempts, true, now)
+		}
+		return b
+	}
 	other := a.model+1 < len(a.cfg.Models) && (in.Overloaded || in.Code == chat.CodeContextExceeded)
 	switch {
 	case in.Code == chat.CodeContextExceeded && a.canCompact():
@@ -261,10 +276,15 @@ func (a *agent) tried(b body) error {
 	if retryAt != "" && err != nil {
 		return errors.New("its retryAt is no time")
 	}
-	if next != "" && a.model+1 >= len(a.cfg.Models) {
+	to := -1
+	if a.m.form >= formClasses {
+		if to, err = a.destination(b); err != nil {
+			return err
+		}
+	} else if next != "" && a.model+1 >= len(a.cfg.Models) {
 		return errors.New("there is no other model")
 	}
-	if retryAt != "" && a.attempts >= a.cfg.Retry.MaxAttempts {
+	if retryAt != "" && to < 0 && a.attempts >= a.cfg.Retry.MaxAttempts {
 		return errors.New("it was the last try")
 	}
 	d := price(&a.cfg.Models[a.model], usageOf(b.object("usage")))
@@ -275,6 +295,13 @@ func (a *agent) tried(b body) error {
 	switch {
 	case b.text("code") == chat.CodeContextExceeded && b.flag("compact") && !a.room.urgent:
 		a.refused()
+	case to >= 0:
+		a.failed(b, b.text("message"))
+		if retryAt != "" {
+			a.fails, a.round, a.restUntil = nil, a.round+1, until
+		}
+		a.moveTo(to)
+		a.again = true
 	case next != "":
 		a.model++
 		a.attempts = 1
@@ -284,6 +311,10 @@ func (a *agent) tried(b body) error {
 	case retryAt != "":
 		a.phase, a.until = pausing, until
 		a.asks(&a.cfg.Models[a.model])
+	case a.m.form >= formClasses:
+		a.req = nil
+		a.failed(b, b.text("message"))
+		a.failAll()
 	default:
 		code := problem.Code(orElse(b.text("code"), string(problem.LLMProviderError)))
 		a.req = nil

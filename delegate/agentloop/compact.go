@@ -281,7 +281,22 @@ func (a *agent) unsummed(b body) error {
 	case !follows && retryAt != "" && r.attempts >= a.cfg.Retry.MaxAttempts:
 		return errors.New("it was the last try")
 	}
+	to := -1
+	if a.m.form >= formClasses {
+		if to, err = a.destination(b); err != nil {
+			return err
+		}
+	}
 	a.bill(b.object("usage"), b.number("workMs"))
+	if to >= 0 { // the next model sums up, and is asked then
+		r.try, r.req = b.number("try"), nil
+		a.failed(b, b.text("message"))
+		a.moveTo(to)
+		if compacts, _ := a.recordedNext(); compacts {
+			a.phase = following
+		}
+		return nil
+	}
 	switch {
 	case follows:
 		r.try, r.failed, a.phase = b.number("try"), retryAt == "", ready
@@ -306,6 +321,10 @@ func (a *agent) unsummedBody(in ModelFailed, now time.Time) body {
 	b := body{"try": float64(in.Try), "code": clean(string(in.Code), 200), "message": clean(in.Message, problem.MaxText), "workMs": millis(in.Worked)}
 	if u := usageOf(usageBody(in.Usage)); u != (chat.Usage{}) {
 		b["usage"] = usageBody(u)
+	}
+	if a.m.form >= formClasses && a.cfg.Compaction.Model == nil && in.Code != chat.CodeContextExceeded {
+		a.after(b, &in, a.room.attempts, false, now)
+		return b
 	}
 	if !in.Final && in.Code != chat.CodeContextExceeded && a.room.attempts < a.cfg.Retry.MaxAttempts {
 		b["retryAt"] = instant(now.Add(a.cfg.Retry.pause(a.room.attempts, in.After) + time.Millisecond - 1))

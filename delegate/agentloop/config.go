@@ -15,18 +15,20 @@ type Config struct {
 	Name         string `json:"name"`
 	Description  string `json:"description,omitempty"`
 	Instructions string `json:"instructions"`
-	// Models are asked in order: the next one after an overload, or when the conversation is too large for the one before.
-	Models         []Model `json:"models"`
-	Stream         bool    `json:"stream,omitempty"`
-	TurnTimeoutMs  int     `json:"turnTimeoutMs,omitempty"`      // 300,000; the driver's
-	ToolTimeoutMs  int     `json:"toolTimeoutMs,omitempty"`      // 60,000; the driver's
-	MaxConcurrency int     `json:"maxToolConcurrency,omitempty"` // 10
-	MaxDepth       int     `json:"maxDepth,omitempty"`           // 5; the root's counts
-	Retry          Retry   `json:"modelRetry"`
-	Gates          []Gate  `json:"gates,omitempty"`
-	Budgets        Budgets `json:"budgets"`
-	Repeats        Repeats `json:"repeats"`
-	Results        Results `json:"results"`
+	// Models are asked in order: the next one when the one before fails, as Fallback says.
+	Models []Model `json:"models"`
+	// Fallback says when the next model is asked; nil is the default where there is more than one model.
+	Fallback       *Fallback `json:"fallback,omitempty"`
+	Stream         bool      `json:"stream,omitempty"`
+	TurnTimeoutMs  int       `json:"turnTimeoutMs,omitempty"`      // 300,000; the driver's
+	ToolTimeoutMs  int       `json:"toolTimeoutMs,omitempty"`      // 60,000; the driver's
+	MaxConcurrency int       `json:"maxToolConcurrency,omitempty"` // 10
+	MaxDepth       int       `json:"maxDepth,omitempty"`           // 5; the root's counts
+	Retry          Retry     `json:"modelRetry"`
+	Gates          []Gate    `json:"gates,omitempty"`
+	Budgets        Budgets   `json:"budgets"`
+	Repeats        Repeats   `json:"repeats"`
+	Results        Results   `json:"results"`
 	// Compaction says when and how a long conversation is made shorter.
 	Compaction Compaction `json:"compaction"`
 	Output     *Output    `json:"output,omitempty"`
@@ -188,6 +190,7 @@ func (c Config) withDefaults() Config {
 	or(&c.Compaction.Threshold, 0.85)
 	or(&c.Compaction.KeepTurns, 6)
 	or(&c.Compaction.SummaryMaxTokens, 4096)
+	c.Fallback = c.Fallback.withDefaults()
 	models := make([]Model, len(c.Models))
 	for i, m := range c.Models {
 		models[i] = m.withDefaults()
@@ -249,6 +252,9 @@ func (c *Config) check(at string, depth int) *Failure {
 		return bad("results.offloadBytes or results.previewChars is negative")
 	case !(c.Compaction.Threshold > 0 && c.Compaction.Threshold <= 1) || c.Compaction.KeepTurns < 0 || c.Compaction.SummaryMaxTokens < 0:
 		return bad("compaction.threshold is more than 0 and at most 1, keepTurns and summaryMaxTokens are not negative")
+	}
+	if why := c.Fallback.check(); why != "" {
+		return bad("%s", why)
 	}
 	models := c.Models
 	if c.Compaction.Model != nil {

@@ -26,13 +26,15 @@ type Machine struct {
 	now        time.Time
 	// wording is that of the journal.
 	wording int
+	// form is the version of the rules under which the journal was begun.
+	form int
 	// ahead are the recorded steps that a replay has not come to.
 	ahead []Step
 }
 
 // New begins an agent. The task is the first message.
 func New(config Config, task string) *Machine {
-	config = config.withDefaults()
+	config = config.withFallbacks().withDefaults()
 	f := config.check(strconv.Quote(config.Name), 0)
 	if f == nil { // what is recorded is what counts, from the beginning
 		v, err := toValue(config)
@@ -43,7 +45,7 @@ func New(config Config, task string) *Machine {
 			f = &Failure{Code: problem.AgentConfigInvalid, Message: "the configuration is not JSON: " + err.Error(), Final: true}
 		}
 	}
-	m := &Machine{remembered: map[string]bool{}, wording: wording}
+	m := &Machine{remembered: map[string]bool{}, wording: wording, form: formNow}
 	m.root = &agent{m: m, cfg: &config, task: task}
 	if f != nil {
 		m.root.fail(stopError, *f)
@@ -70,9 +72,9 @@ func replayed(steps []Step) (m *Machine, at int, err error) {
 	}
 	config := Config{}
 	first := body(steps[0].Body)
-	m = &Machine{remembered: map[string]bool{}, wording: first.number("wording")}
-	if steps[0].Key != listKey || steps[0].Kind != StepBegun || first.number("v") != 1 {
-		return nil, 0, invalid(&steps[0], 0, "the first step is not a \"begun\" of the form 1; a newer release may have written it")
+	m = &Machine{remembered: map[string]bool{}, wording: first.number("wording"), form: first.number("v")}
+	if steps[0].Key != listKey || steps[0].Kind != StepBegun || m.form < formFirst || m.form > formNow {
+		return nil, 0, invalid(&steps[0], 0, fmt.Sprintf("the first step is not a \"begun\" of the forms 1 to %d; a newer release may have written it", formNow))
 	}
 	if err := fromValue(first["config"], &config); err != nil {
 		return nil, 0, invalid(&steps[0], 0, err.Error())

@@ -29,7 +29,7 @@ var update = flag.Bool("update", false, "rewrite the expected output of scripts"
 //	tools [KEY]                         the tools are listed
 //	unlisted KEY CODE TEXT              they cannot be
 //	reply KEY REPLY                     the model replies: {"text", "calls": [{"id", "name", "arguments"}], "finish", "usage"}
-//	fail KEY CODE [final] [overloaded] [after=D] [took=N] TEXT  it fails, and has taken N tokens
+//	fail KEY CODE [final] [overloaded] [class=C] [status=N] [after=D] [took=N] TEXT  it fails, and has taken N tokens
 //	result KEY OUTPUT                   a tool returns
 //	error KEY CODE TEXT                 a tool fails
 //	fetch KEY                           the recorded result is read that fetch_result asks for
@@ -197,6 +197,10 @@ func (s *script) do(t testing.TB, line string) string {
 				f.After, _ = time.ParseDuration(d)
 			} else if n, ok := strings.CutPrefix(w, "took="); ok {
 				f.Usage.Prompt, _ = strconv.Atoi(n)
+			} else if class, ok := strings.CutPrefix(w, "class="); ok {
+				f.Class = chat.Class(class)
+			} else if n, ok := strings.CutPrefix(w, "status="); ok {
+				f.Status, _ = strconv.Atoi(n)
 			} else if w == "final" {
 				f.Final = true
 			} else if w == "overloaded" {

@@ -45,7 +45,7 @@ func TestRandomSchedules(t *testing.T) {
 		}
 	})
 	t.Logf("%d schedules: %v, %v", schedules, ends, kinds)
-	for _, kind := range []string{"shrunk", "summary", "dropped", "compact", "fetched"} {
+	for _, kind := range []string{"shrunk", "summary", "dropped", "compact", "fetched", "next", "round", "return"} {
 		if kinds[kind] == 0 && schedules >= 1000 {
 			t.Errorf("no schedule has had %s", kind)
 		}
@@ -88,6 +88,14 @@ func (s *schedule) count(journal []agentloop.Step) {
 				s.kinds[what]++
 			}
 		}
+		switch {
+		case journal[i].Kind == agentloop.StepTried && b["to"] != nil && b["retryAt"] != nil:
+			s.kinds["round"]++
+		case journal[i].Kind == agentloop.StepTried && b["to"] != nil:
+			s.kinds["next"]++
+		case b["decision"] == "return":
+			s.kinds["return"]++
+		}
 		if b["tool"] == "fetch_result" && b["output"] != nil {
 			s.kinds["fetched"]++
 		}
@@ -108,6 +116,15 @@ func (s *schedule) config(name string, depth int) agentloop.Config {
 	}
 	if s.often(30) {
 		c.Models = append(c.Models, agentloop.Model{Model: "other", MaxTokens: 500, Price: &agentloop.Price{Input: 3, Output: 4}})
+		if s.often(30) {
+			c.Models = append(c.Models, agentloop.Model{Name: "third", Model: "m", MaxTokens: 300, Price: &agentloop.Price{Input: 1, Output: 1}})
+		}
+		if s.often(50) {
+			c.Fallback = &agentloop.Fallback{AfterTries: 1 + r.IntN(3), ReturnAfterMs: 1 + r.IntN(30)}
+			if s.often(50) {
+				c.Fallback.On = chat.Classes()
+			}
+		}
 	}
 	if s.often(30) {
 		c.Budgets.Tokens = 500 + r.IntN(5000)
@@ -254,7 +271,7 @@ func (s *schedule) input(b *bench) agentloop.Input {
 		if s.often(12) {
 			return agentloop.ModelFailed{
 				Key: e.Key, Try: e.Try, Code: problem.Code(s.one(string(problem.LLMProviderError), string(problem.Timeout), chat.CodeContextExceeded)), Message: "busy", Worked: worked,
-				Final: s.often(10), Overloaded: s.often(40), After: time.Duration(s.rng.IntN(3)) * time.Second, Usage: chat.Usage{Prompt: s.rng.IntN(10)},
+				Final: s.often(10), Overloaded: s.often(40), Class: s.class(), Status: s.rng.IntN(3) * 429, After: time.Duration(s.rng.IntN(3)) * time.Second, Usage: chat.Usage{Prompt: s.rng.IntN(10)},
 			}
 		}
 		if e.Compacts {
@@ -265,6 +282,14 @@ func (s *schedule) input(b *bench) agentloop.Input {
 		return agentloop.ModelReplied{Key: e.Key, Try: e.Try, Worked: worked, Reply: s.reply(e)}
 	}
 	return nil
+}
+
+// class is one of a model that classifies, or none.
+func (s *schedule) class() chat.Class {
+	if all := chat.Classes(); s.often(60) {
+		return all[s.rng.IntN(len(all))]
+	}
+	return ""
 }
 
 func (s *schedule) reply(e agentloop.AskModel) chat.Reply {

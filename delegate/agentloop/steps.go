@@ -144,6 +144,8 @@ func (m *Machine) apply(s *Step) error {
 		return a.tried(b)
 	case s.Kind == StepResult && c != nil:
 		return a.resulted(c, b)
+	case s.Kind == StepDecided && c == nil && a.phase == ready && b.text("decision") == decidedReturn:
+		return a.returned()
 	case s.Kind == StepDecided && c == nil && a.phase == turned:
 		return a.turnDecided(b)
 	case s.Kind == StepDecided && c != nil:
@@ -168,7 +170,7 @@ func (m *Machine) listed(in ToolsListed) (*Step, error) {
 			f = &Failure{Code: problem.AgentConfigInvalid, Message: "the list of tools: " + err.Error(), Final: true}
 		}
 	}
-	b := body{"v": 1.0, "wording": float64(wording), "agent": a.cfg.Name, "tools": plain, "system": a.systemText(len(tools) > 0, in.System), "task": strings.ToValidUTF8(a.task, "\uFFFD")}
+	b := body{"v": float64(m.form), "wording": float64(wording), "agent": a.cfg.Name, "tools": plain, "system": a.systemText(len(tools) > 0, in.System), "task": strings.ToValidUTF8(a.task, "\uFFFD")}
 	if a == m.root {
 		config, err := toValue(a.cfg)
 		if err != nil {

@@ -104,6 +104,10 @@ const (
 	JournalInvalid Code = "JOURNAL_INVALID"
 	// LLMContextExceeded: a conversation is larger than the model takes. Package chat has the code too, as it imports nothing.
 	LLMContextExceeded Code = "LLM_CONTEXT_EXCEEDED"
+	// LLMQuotaExceeded: the provider's account has no credit left.
+	LLMQuotaExceeded Code = "LLM_QUOTA_EXCEEDED"
+	// LLMCredentialsRefused: the provider refuses the key.
+	LLMCredentialsRefused Code = "LLM_CREDENTIALS_REFUSED"
 	// AgentConfigInvalid: the configuration of an agent, its list of tools or its input cannot be used.
 	AgentConfigInvalid Code = "AGENT_CONFIG_INVALID"
 	// AgentTurnsExceeded: an agent has asked its model as often as its budget allows.

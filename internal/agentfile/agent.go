@@ -26,6 +26,7 @@ func (r *reader) agent(name string, o *jsonobject.Object) (a Agent) {
 	a.Description = o.Get("description").Text()
 	a.Instructions = r.instructions(o)
 	a.Models = r.modelsOf(o)
+	a.Fallback = fallback(o.Get("fallback"), len(a.Models))
 	a.Stream = o.Get("stream").Bool()
 	a.TurnTimeoutMs = whole(o.Get("turnTimeoutMs"), maxMs)
 	a.ToolTimeoutMs = whole(o.Get("toolTimeoutMs"), maxMs)
@@ -120,6 +121,30 @@ func meant(name string, known []string) string {
 		return ""
 	}
 	return "there is " + problem.AndList(known)
+}
+
+// fallback says when the next model is asked.
+func fallback(v jsonobject.Value, models int) *agentloop.Fallback {
+	o := v.Object()
+	if o == nil {
+		return nil
+	}
+	if models == 1 {
+		v.Fail("profile", "the agent has one model, and no next one").Hint = "List the models in models, in the order in which they are asked, or leave fallback out."
+	}
+	f := &agentloop.Fallback{AfterTries: whole(o.Get("afterTries"), 1000), ReturnAfterMs: whole(o.Get("returnAfterMs"), 30*maxMs)}
+	if on := o.Get("on"); on.Present() {
+		f.On = []agentloop.Class{}
+		var known []string
+		for _, class := range agentloop.Classes() {
+			known = append(known, string(class))
+		}
+		for _, class := range on.Elements() {
+			f.On = append(f.On, agentloop.Class(class.Choice(known...)))
+		}
+	}
+	o.Close()
+	return f
 }
 
 func retry(o *jsonobject.Object) (t agentloop.Retry) {

@@ -66,6 +66,11 @@ func list(agent string) string {
 	return `{"models":{"m":{"model":"gpt"}},` + "\n" + `"agents":{"a":` + agent + `,` + "\n" + `"b":{"instructions":"i"}}}`
 }
 
+// two is a list of an agent with two models.
+func two(members string) string {
+	return `{"models":{"m":{"model":"gpt"},"n":{"model":"mini"}},"agents":{"a":{"instructions":"i","models":["m","n"],` + members + `}}}`
+}
+
 func models(text string) string {
 	return `{"models":` + text + `,` + "\n" + `"agents":{"a":{"instructions":"i"}}}`
 }
@@ -98,6 +103,10 @@ func TestParse(t *testing.T) {
 		{told(`,"instructionsFile":"a.md"`), `2:15 oneOf /agents/a: the agent has instructions and instructionsFile; Leave one of them out.`},
 		{list(`{"instructionsFile":"gone.md"}`), `2:35 profile /agents/a/instructionsFile: the file cannot be read: file does not exist`},
 		{list(`{"instructionsFile":"blank.md"}`), `2:35 profile /agents/a/instructionsFile: the file is blank`},
+		{told(`,"fallback":{"afterTries":1}`), `2:46 profile /agents/a/fallback: the agent has one model, and no next one; List the models in models, in the order in which they are asked, or leave fallback out.`},
+		{two(`"fallback":{"on":["busy","donw"]}`), `1:132 enum /agents/a/fallback/on/1: expected busy, down, slow, quota, credentials, unknown, context, refused, answer or request, found "donw"; did you mean "down"?`},
+		{two(`"fallback":{"on":[],"afterTries":3,"returnAfterMs":1000}`), ""},
+		{two(`"fallback":{"afterTries":0}`), `1:132 range /agents/a/fallback/afterTries: expected a whole number from 1 to 1000, found 0`},
 		{told(`,"model":"mm"`), `2:43 profile /agents/a/model: there is no model "mm"; did you mean "m"?`},
 		{told(`,"strema":true`), `2:35 additionalProperties /agents/a/strema: unknown member "strema"; did you mean "stream"?`},
 		{told(`,"compaction":{},"results":{"offloadBytes":0}`), ""},

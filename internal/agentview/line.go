@@ -62,6 +62,9 @@ func LineOf(r *history.Record) (l Line, ok bool) {
 		l.Text = resultText(b)
 	case "decided":
 		l.By, l.Text = "decided", strings.TrimSpace(b.text("decision")+" "+b.text("reason"))
+		if b.text("decision") == "return" {
+			l.Text = "asks " + b.text("model") + " again"
+		}
 	case "question":
 		l.By, l.Text = "asked", askedText(b, p.Prompt)
 	case "answer":
@@ -147,10 +150,19 @@ func saidText(b body) string {
 
 func triedText(b body) string {
 	text := strings.TrimSpace(b.text("code") + " " + b.text("message"))
-	if next := b.text("next"); next != "" {
-		return text + "; goes on with " + next
+	if class := b.text("class"); class != "" {
+		if status := b.number("status"); status > 0 {
+			class += ", status " + fmt.Sprint(status)
+		}
+		text += " (" + class + ")"
 	}
-	if at, err := history.ParseTimestamp(b.text("retryAt")); err == nil {
+	at, err := history.ParseTimestamp(b.text("retryAt"))
+	switch next := b.text("next"); {
+	case next != "" && err == nil:
+		return text + "; goes on with " + next + " at " + at.UTC().Format("15:04:05Z")
+	case next != "":
+		return text + "; goes on with " + next
+	case err == nil:
 		return text + "; again at " + at.UTC().Format("15:04:05Z")
 	}
 	return text

@@ -121,7 +121,7 @@ func TestAgentRunFails(t *testing.T) {
 	_, stderr := agentCommands(t, server.URL)(exitFailed, "agent", "run", "summarizer", "x")
 	host := strings.TrimPrefix(server.URL, "http://")
 	host, _, _ = strings.Cut(host, "/")
-	if want := "refused by " + host + ` (it comes from env:AGENT_KEY, of model "m" in the list of agents)`; !strings.Contains(stderr, "LLM_PROVIDER_ERROR") || !strings.Contains(stderr, want) {
+	if want := "refused by " + host + ` (it comes from env:AGENT_KEY, of model "m" in the list of agents)`; !strings.Contains(stderr, "LLM_CREDENTIALS_REFUSED") || !strings.Contains(stderr, want) {
 		t.Errorf("no %q in\n%s", want, stderr)
 	}
 }

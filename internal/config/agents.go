@@ -166,7 +166,7 @@ func (c *Config) AgentSkills() map[string][]string {
 
 // NewAgents makes the agents of a list. Tools are those of the manifest, nil without one; steps perform step nodes.
 func (c *Config) NewAgents(list *agentfile.File, tools *toolcall.Executor, steps activities.Executor) (*agent.Agents, error) {
-	made := agent.Config{Models: map[string]agent.Model{}, Agents: map[string]agent.Agent{}, Mask: c.env.secrets.maskAnswer}
+	made := agent.Config{Models: map[string]agent.Model{}, Agents: map[string]agent.Agent{}, Mask: c.env.secrets.maskAnswer, Log: c.Log}
 	settings := llmcall.Config{NoAuth: true}
 	if c.LLM != nil {
 		settings = *c.LLM

@@ -1,0 +1,89 @@
+package chat
+
+// Class is the kind of a failure to answer. It decides whether the same model is asked again, and whether the next one is.
+type Class string
+
+// The classes.
+const (
+	// ClassBusy: the provider limits its clients, or has too much to do.
+	ClassBusy Class = "busy"
+	// ClassDown: the provider fails, cannot be reached, or breaks its answer off.
+	ClassDown Class = "down"
+	// ClassSlow: no answer in time.
+	ClassSlow Class = "slow"
+	// ClassQuota: the account has no credit left.
+	ClassQuota Class = "quota"
+	// ClassCredentials: there is no key, or the provider refuses it.
+	ClassCredentials Class = "credentials"
+	// ClassUnknown: the provider has no such model.
+	ClassUnknown Class = "unknown"
+	// ClassContext: the conversation is larger than the model takes.
+	ClassContext Class = "context"
+	// ClassRefused: the model, or a filter of the provider, refuses to answer.
+	ClassRefused Class = "refused"
+	// ClassAnswer: the answer is of no use: empty, cut, or not what the schema demands.
+	ClassAnswer Class = "answer"
+	// ClassRequest: the provider does not take the request.
+	ClassRequest Class = "request"
+)
+
+// Classes returns all classes.
+func Classes() []Class {
+	return []Class{
+		ClassBusy, ClassDown, ClassSlow, ClassQuota, ClassCredentials, ClassUnknown, ClassContext, ClassRefused, ClassAnswer, ClassRequest,
+	}
+}
+
+// Outages returns the classes for which the next model is asked by default: those that say nothing about the request.
+func Outages() []Class {
+	return []Class{ClassBusy, ClassDown, ClassSlow, ClassQuota, ClassCredentials, ClassUnknown, ClassContext}
+}
+
+// The members of the data of a failure (activities.Failure.Data) that classify it.
+const (
+	DataClass  = "class"
+	DataStatus = "status"
+)
+
+// StatusRateLimit is the HTTP status of a rate limit.
+const StatusRateLimit = 429
+
+// ClassIn reads the class of a failure from its data, and the HTTP status, 0 without one. The class is "" for a model that does not classify.
+func ClassIn(data map[string]any) (Class, int) {
+	class, _ := data[DataClass].(string)
+	switch status := data[DataStatus].(type) {
+	case int:
+		return Class(class), status
+	case float64: // as it has been recorded
+		return Class(class), int(status)
+	}
+	return Class(class), 0
+}
+
+// Code returns the code with which a failure of a class ends a call or an agent; code is the one that the model gave.
+func (c Class) Code(code string) string {
+	switch {
+	case code != "LLM_PROVIDER_ERROR":
+	case c == ClassQuota:
+		return CodeQuotaExceeded
+	case c == ClassCredentials:
+		return CodeCredentialsRefused
+	}
+	return code
+}
+
+// Tries returns how often one model is asked within a turn or a call while there is a next one: at most afterTries. status is the HTTP status
+// of the failure, asks whether the provider asked for a pause that is longer than a fallback waits.
+func (c Class) Tries(status, afterTries int, asks bool) int {
+	switch c {
+	case ClassDown:
+		return afterTries
+	case ClassSlow:
+		return min(afterTries, 2)
+	case ClassBusy:
+		if status == StatusRateLimit && !asks {
+			return min(afterTries, 2)
+		}
+	}
+	return 1
+}
