@@ -22,7 +22,7 @@ var failures = []problem.Code{
 	problem.ExecutorFailed, problem.ExecutorPanic, problem.ActivityOutputInvalid, problem.ActivityOutputTooLarge, problem.JournalInvalid,
 	problem.ActivityCancelled, problem.ActivityTimeout, problem.StepConfigInvalid, problem.HandlerNotFound, problem.HandlerError,
 	problem.StepCommandFailed, problem.StepCommandNotStarted, problem.LLMConfigInvalid, problem.LLMCredentialsMissing,
-	problem.LLMProviderError, problem.LLMOutputInvalid, problem.LLMContextExceeded, problem.LLMQuotaExceeded, problem.LLMCredentialsRefused, problem.InvalidToolCallConfig, problem.MCPServerNotConfigured,
+	problem.LLMProviderError, problem.LLMCredentialsRefused, problem.LLMQuotaExceeded, problem.LLMOutputInvalid, problem.LLMContextExceeded, problem.InvalidToolCallConfig, problem.MCPServerNotConfigured,
 	problem.MCPCommandNotAllowed, problem.MCPArgumentsInvalid, problem.MCPToolExecutionError, problem.MCPProtocolError,
 	problem.MCPConnectionClosed, problem.MCPClientError, problem.DelegateProtocolUnsupported, problem.DelegateAgentNotFound,
 	problem.DelegateProtocolError, problem.AgentConfigInvalid, problem.AgentTurnsExceeded, problem.AgentToolCallsExceeded, problem.AgentTokensExceeded,
