@@ -71,9 +71,9 @@ type Request struct {
 	NodeID      string
 	// NodeType is "step", "llm_call" or "tool_call".
 	NodeType string
-	// Config is the node's config as written in the definition. It is shared: do not change it.
+	// Config is a copy of the node's config as written in the definition.
 	Config map[string]any
-	// Metadata is the node's metadata; may be nil. Shared as well.
+	// Metadata is a copy of the node's metadata; may be nil.
 	Metadata map[string]any
 	// Visit counts the visits of the node in this run, Attempt the attempts within the visit, both from 1.
 	Visit, Attempt int

@@ -182,7 +182,7 @@ func statusFields(run *graph.Run) map[string]any {
 	}
 	f.text("delegate_correlation_id", run.DelegateCorrelationID)
 	f.text("child_execution_id", run.ChildExecutionID)
-	f.text("parent_execution_id", run.ParentExecutionID)
+	f.text("parent_execution_id", run.ChildParentID())
 	f.delegate(p)
 	f.text("signal_name", p.SignalName)
 	return f

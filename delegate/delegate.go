@@ -66,7 +66,7 @@ type Request struct {
 	Protocol string
 	// Input is the evaluated input_mapping, a copy of its own.
 	Input map[string]any
-	// Metadata is the node's metadata; may be nil. It is shared: do not change it.
+	// Metadata is a copy of the node's metadata; may be nil.
 	Metadata map[string]any
 	// CorrelationID is "<execution id>:delegate:<node id>" (spec: activities, 8). It does not tell visits or attempts
 	// apart: IdempotencyKey does.

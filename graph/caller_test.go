@@ -53,8 +53,12 @@ func TestW28_AnotherDefinitionDoesNotHarmARun(t *testing.T) {
 	d := linear(t, "lin", "a")
 	start(t, r, "r", d, nil)
 	unchanged(t, store, func() {
-		_, err := r.Start(t.Context(), graph.StartRequest{ExecutionID: "r", Definition: linear(t, "lin", "x"), AllowExisting: true})
+		_, err := r.Start(t.Context(), graph.StartRequest{ExecutionID: "r", Definition: linear(t, "another", "x"), AllowExisting: true})
 		wantCode(t, err, problem.SubmitValidationError)
+		run, err := r.Start(t.Context(), graph.StartRequest{ExecutionID: "r", Definition: linear(t, "lin", "x"), AllowExisting: true})
+		if err != nil || run.DefinitionHash != d.Hash() {
+			t.Errorf("%+v, %v", run, err)
+		}
 	})
 	run, err := r.Start(t.Context(), graph.StartRequest{ExecutionID: "r", Definition: d, AllowExisting: true})
 	if err != nil {

@@ -42,8 +42,11 @@ func TestSubworkflowInProcess(t *testing.T) {
 	if !sameJSON(run.FinalState, object{"in": 1, "from": "v", "a": 1}) || run.ChildExecutionID != "p:sub:v" {
 		t.Errorf("run %+v", run)
 	}
+	if run.ParentExecutionID != "" || run.ChildParentID() != "p" {
+		t.Errorf("a root has the parent %q, its child %q", run.ParentExecutionID, run.ChildParentID())
+	}
 	child := status(t, r, "p:sub:v")
-	if child.Parent != "p" || child.Status != machine.Completed || child.ParentExecutionID != "p" {
+	if child.ChildParentID() != "p" || child.Status != machine.Completed || child.ParentExecutionID != "p" {
 		t.Errorf("child %+v", child)
 	}
 	if s := records(t, store, "p:sub:v")[0].Payload; s.ParentExecutionID != "p" || s.Depth != 1 {

@@ -93,7 +93,7 @@ func TestAForkSharesNoSubworkflow(t *testing.T) {
 	if _, err := r.Fork(t.Context(), graph.ForkRequest{ExecutionID: "f:sub:v", Seq: 1, NewExecutionID: "c"}); err != nil {
 		t.Fatal(err)
 	}
-	if run := settled(t, r, "c"); run.Parent != "" || len(run.Pending) != 1 {
+	if run := settled(t, r, "c"); run.ParentExecutionID != "" || len(run.Pending) != 1 {
 		t.Errorf("%+v", run)
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/history"
 )
 
-// List returns a page of runs, last changed first. A limit beyond 100 and an unknown phase are VALIDATION_ERROR, a cursor that
+// List returns a page of runs, last changed first. A limit that is negative or beyond 100 and an unknown phase are VALIDATION_ERROR, a cursor that
 // no list call made INVALID_LIST_CURSOR.
 func (r *Runner) List(ctx context.Context, q history.ListQuery) (history.ListPage, error) {
 	if err := r.enter(ctx); err != nil {

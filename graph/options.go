@@ -106,7 +106,7 @@ type Options struct {
 	// (Info, or Error if it failed, LogRunEnded), and attempts at Debug; nil discards it. No line holds inputs, outputs or states.
 	Logger *slog.Logger
 	// OnRecord, when not nil, is called after each append with the records appended, in order per run and outside of all locks: it
-	// may call the Runner. The run waits for it. The command line's live view uses it.
+	// may call the Runner. The run waits for it. The end of an attempt has Record.Attempt. The command line's live view uses it.
 	OnRecord     func(RecordEvent)
 	stretchUnits int // machine.Limits.StretchUnits, for tests
 }

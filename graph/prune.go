@@ -8,17 +8,17 @@ import (
 
 // Prune deletes a page of runs that have ended; see history.Pruner.
 func (r *Runner) Prune(ctx context.Context, q history.PruneQuery) (history.PrunePage, error) {
-	return upkeep(ctx, r, q.DryRun, "gc", func(s history.Pruner) (history.PrunePage, error) { return s.Prune(ctx, q) })
+	return upkeep(ctx, r, q.DryRun, "Prune", func(s history.Pruner) (history.PrunePage, error) { return s.Prune(ctx, q) })
 }
 
 // PruneDefinitions deletes the definitions that no run needs; see history.Pruner.
 func (r *Runner) PruneDefinitions(ctx context.Context, dryRun bool) ([]history.StoredDefinition, error) {
-	return upkeep(ctx, r, dryRun, "gc", func(s history.Pruner) ([]history.StoredDefinition, error) { return s.PruneDefinitions(ctx, dryRun) })
+	return upkeep(ctx, r, dryRun, "PruneDefinitions", func(s history.Pruner) ([]history.StoredDefinition, error) { return s.PruneDefinitions(ctx, dryRun) })
 }
 
 // Size returns the size of the store's file, and how much of it is free; see history.Shrinker.
 func (r *Runner) Size(ctx context.Context) (bytes, free int64, err error) {
-	bytes, err = upkeep(ctx, r, true, "vacuum", func(s history.Shrinker) (n int64, err error) {
+	bytes, err = upkeep(ctx, r, true, "Size", func(s history.Shrinker) (n int64, err error) {
 		n, free, err = s.Size(ctx)
 		return n, err
 	})
@@ -27,7 +27,7 @@ func (r *Runner) Size(ctx context.Context) (bytes, free int64, err error) {
 
 // Shrink writes the store's file anew without its free space; see history.Shrinker.
 func (r *Runner) Shrink(ctx context.Context) error {
-	_, err := upkeep(ctx, r, false, "vacuum", func(s history.Shrinker) (none struct{}, err error) { return none, s.Shrink(ctx) })
+	_, err := upkeep(ctx, r, false, "Shrink", func(s history.Shrinker) (none struct{}, err error) { return none, s.Shrink(ctx) })
 	return err
 }
 
@@ -41,7 +41,7 @@ func upkeep[S, T any](ctx context.Context, r *Runner, reads bool, what string, d
 		return none, err
 	}
 	defer r.tasks.Done()
-	s, ok := r.store.(S)
+	s, ok := history.As[S](r.store)
 	if !ok {
 		return none, unsupported("this store", what)
 	}

@@ -20,8 +20,9 @@ import (
 //
 // A run that fails is a result with status failed. An error means that no run was begun: VALIDATION_ERROR or
 // INTERRUPT_IN_PARALLEL_BRANCH for the definition, VALIDATION_ERROR for the input, sizes and the id, WORKFLOW_NOT_FOUND
-// for DefinitionRef, WEBHOOK_TARGET_UNKNOWN, DUPLICATE_EXECUTION_ID, COMPOSITE_EXECUTOR_NOT_CONFIGURED with RequireCapable. With AllowExisting the existing run answers, provided that the definition
-// and the input, as far as they are given, are its own (else SUBMIT_VALIDATION_ERROR).
+// for DefinitionRef, WEBHOOK_TARGET_UNKNOWN, DUPLICATE_EXECUTION_ID, COMPOSITE_EXECUTOR_NOT_CONFIGURED with RequireCapable. With AllowExisting the existing run answers, provided that the
+// input, if it is given, is its own, and so is the name of the workflow (else SUBMIT_VALIDATION_ERROR). It goes on with the definition
+// that it began with; a warning (DEFINITION_NOT_CHANGED) says so where another version is given.
 func (r *Runner) Start(ctx context.Context, req StartRequest) (*Run, error) {
 	if err := r.enterToWrite(ctx); err != nil {
 		return nil, err
@@ -119,7 +120,15 @@ func (r *Runner) startExisting(ctx context.Context, x *execution.Run, req StartR
 		}
 		call.Definition = prog.Document
 	}
-	err := r.with(ctx, x, func(w *execution.Work) error {
+	began, err := r.store.Execution(ctx, x.ID())
+	if err != nil {
+		return nil, err
+	}
+	given := call.Definition
+	if runview.OtherVersion(&began, given) {
+		call.Definition = nil // the same start, repeated after a deployment
+	}
+	err = r.with(ctx, x, func(w *execution.Work) error {
 		err := x.Admit(ctx, call.verified(), problem.SubmitValidationError, true)
 		switch {
 		case err == nil && !x.Ended():
@@ -138,6 +147,7 @@ func (r *Runner) startExisting(ctx context.Context, x *execution.Run, req StartR
 	r.takeOverChildren(ctx, x, true)
 	run, err := r.answer(ctx, x, req.Wait)
 	runview.ModeKept(run, asked)
+	runview.DefinitionKept(run, &began, given)
 	return run, err
 }
 

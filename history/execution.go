@@ -73,9 +73,10 @@ type Execution struct {
 	AgentID       string
 	Protocol      string
 	DelegateInput map[string]any
-	// The newest subworkflow's ids (spec: execution, 11.2).
-	ChildExecutionID  string
-	ParentExecutionID string
+	// ChildExecutionID is the newest subworkflow, and ChildParentID its parent (spec: execution, 11.2): this run, but for a
+	// subworkflow that started none, which names itself and its parent.
+	ChildExecutionID string
+	ChildParentID    string
 	// Parent is the run that started this one as a subworkflow, "" at the root; Depth its nesting depth.
 	Parent string
 	Depth  int

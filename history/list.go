@@ -44,15 +44,16 @@ const (
 )
 
 // PageSize is the number of runs that a page of the query holds: 50 by default, at most 100 (spec: execution, 11.3).
-// A negative limit is refused with VALIDATION_ERROR.
+// Another limit is a VALIDATION_ERROR: a shorter page than the caller asked for would look like the last one.
 func (q *ListQuery) PageSize() (int, error) {
 	switch {
-	case q.Limit < 0:
-		return 0, problem.New(problem.ValidationError, "the limit of a list must be 1 to %d, not %d", maxListLimit, q.Limit)
+	case q.Limit < 0 || q.Limit > maxListLimit:
+		return 0, problem.New(problem.ValidationError, "the limit of a list must be 1 to %d, not %d", maxListLimit, q.Limit).
+			WithHint("Read further pages with the cursor.")
 	case q.Limit == 0:
 		return defaultListLimit, nil
 	}
-	return min(q.Limit, maxListLimit), nil
+	return q.Limit, nil
 }
 
 // Selected returns the phases that the query selects, in the order of Phases.
@@ -73,6 +74,7 @@ func (q *ListQuery) Matches(e *Execution) bool {
 	return slices.Contains(q.Selected(), e.Phase) &&
 		(q.DefinitionName == "" || e.DefinitionName == q.DefinitionName) &&
 		(q.Below == "" || Descends(e.ID, q.Below)) &&
+		!(q.Roots && strings.Contains(e.ID, ChildMark)) &&
 		(q.UpdatedAfter.IsZero() || !e.UpdatedAt.Before(q.UpdatedAfter)) &&
 		(q.UpdatedBefore.IsZero() || !e.UpdatedAt.After(q.UpdatedBefore))
 }

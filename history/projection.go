@@ -88,7 +88,7 @@ func (e *Execution) command(name Name, p *Payload) {
 		})
 		f.failBlocks(cmp.Or(p.NodeID, p.FailedNodeID), p.CaughtBy)
 	case StartSubworkflow:
-		e.ChildExecutionID, e.ParentExecutionID = p.ChildExecutionID, e.ID
+		e.ChildExecutionID, e.ChildParentID = p.ChildExecutionID, e.ID
 	}
 }
 
@@ -298,7 +298,7 @@ func (e *Execution) correlate(p *Payload) {
 // relate keeps the newest subworkflow's ids.
 func (e *Execution) relate(p *Payload) {
 	if p.ChildExecutionID != "" && p.ParentExecutionID != "" {
-		e.ChildExecutionID, e.ParentExecutionID = p.ChildExecutionID, p.ParentExecutionID
+		e.ChildExecutionID, e.ChildParentID = p.ChildExecutionID, p.ParentExecutionID
 	}
 }
 
@@ -306,11 +306,11 @@ func (e *Execution) relate(p *Payload) {
 // parent's. Runs of this engine record their parent; of a run of the reference engine only the id tells the parent.
 func (e *Execution) nameFamily() {
 	if e.Parent != "" {
-		e.ChildExecutionID, e.ParentExecutionID = e.ID, e.Parent
+		e.ChildExecutionID, e.ChildParentID = e.ID, e.Parent
 		return
 	}
 	if i := strings.LastIndex(e.ID, ":sub:"); i > 0 && e.Mode == "" {
-		e.ChildExecutionID, e.ParentExecutionID = e.ID, e.ID[:i]
+		e.ChildExecutionID, e.ChildParentID = e.ID, e.ID[:i]
 	}
 }
 

@@ -105,7 +105,7 @@ func describe(e *history.Execution) string {
 	add("input", e.DelegateInput)
 	add("correlation", e.DelegateCorrelationID)
 	add("child", e.ChildExecutionID)
-	add("parent", e.ParentExecutionID)
+	add("parent", e.ChildParentID)
 	add("name", e.DefinitionName)
 	add("hash", e.DefinitionHash)
 	add("mode", e.Mode)

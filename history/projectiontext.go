@@ -31,7 +31,7 @@ var executionMembers = []member[Execution]{
 	{"stateSeq", func(x *Execution) any { return &x.StateSeq }},
 	{"correlation", func(x *Execution) any { return &x.DelegateCorrelationID }},
 	{"childId", func(x *Execution) any { return &x.ChildExecutionID }},
-	{"parentId", func(x *Execution) any { return &x.ParentExecutionID }},
+	{"parentId", func(x *Execution) any { return &x.ChildParentID }},
 	{"started", func(x *Execution) any { return &x.fold.started }},
 	{"bound", func(x *Execution) any { return &x.fold.bound }},
 	{"raised", func(x *Execution) any { return &x.fold.raised }},

@@ -120,14 +120,14 @@ func (q *PruneQuery) Selects(tree []Execution) bool {
 	})
 }
 
-// childMark separates a run's id from the name of its subworkflow (spec: execution, 12.1).
-const childMark = ":sub:"
+// ChildMark separates a run's id from the name of its subworkflow (spec: execution, 12.1). No other id has it inside.
+const ChildMark = ":sub:"
 
 // Ancestors returns the ids of the runs that, by its id, a run may be a subworkflow of, the nearest first.
 func Ancestors(executionID string) []string {
 	var out []string
 	for {
-		i := strings.LastIndex(executionID, childMark)
+		i := strings.LastIndex(executionID, ChildMark)
 		if i <= 0 {
 			return out
 		}
@@ -138,12 +138,12 @@ func Ancestors(executionID string) []string {
 
 // Descends reports whether a run is, by its id, a subworkflow below another run.
 func Descends(executionID, ancestor string) bool {
-	return strings.HasPrefix(executionID, ancestor+childMark)
+	return strings.HasPrefix(executionID, ancestor+ChildMark)
 }
 
 // DescendantRange returns the half-open range of ids, in bytewise order, of all subworkflows below a run.
 func DescendantRange(executionID string) (from, to string) {
-	return executionID + childMark, executionID + childMark[:len(childMark)-1] + ";"
+	return executionID + ChildMark, executionID + ChildMark[:len(ChildMark)-1] + ";"
 }
 
 // Unneeded returns the stored definitions that none of the runs, with these definition hashes, needs; see

@@ -81,4 +81,16 @@ type Record struct {
 	Raw []byte
 	// Foreign is true for a record that another engine wrote. Only reading sets it, if the store knows.
 	Foreign bool
+	// Attempt is the attempt that an ActivityCompleted or ActivityFailed ends. Only the machine sets it, for graph.Options.OnRecord: it
+	// is not stored.
+	Attempt *Attempt
+}
+
+// Attempt names one attempt of an activity or delegate.
+type Attempt struct {
+	NodeID string
+	// Visit counts the visits of the node in the run, for a map also its items; Number the attempts of the visit. Both begin at 1.
+	Visit, Number int
+	// IdempotencyKey is the key that the executor or the host was given.
+	IdempotencyKey string
 }

@@ -195,6 +195,8 @@ type ListQuery struct {
 	DefinitionName string
 	// Below selects the subworkflows below this run, at any depth.
 	Below string
+	// Roots leaves subworkflows out.
+	Roots bool
 	// Labels are those that a run has, each with this value; with "" the run has the label with any value.
 	Labels map[string]string
 	// UpdatedAfter and UpdatedBefore are inclusive.

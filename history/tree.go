@@ -34,7 +34,7 @@ func (e *Execution) InTree() bool { return e.Parent != "" || e.ChildExecutionID 
 // Root returns the id of the run at the root of the tree that a run, by its id, belongs to.
 func Root(executionID string) string {
 	for {
-		i := strings.LastIndex(executionID, childMark)
+		i := strings.LastIndex(executionID, ChildMark)
 		if i <= 0 {
 			return executionID
 		}

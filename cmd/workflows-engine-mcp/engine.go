@@ -46,7 +46,7 @@ func (e *engine) open(ctx context.Context, c *settings, executors config.Executo
 		return errors.Join(err, store.Close())
 	}
 	e.Engine = runner
-	e.keys, _ = store.(history.Keyring)
+	e.keys, _ = history.As[history.Keyring](store)
 	return nil
 }
 

@@ -16,7 +16,7 @@ import (
 
 // Func makes a Go function a tool. The schema of its arguments follows from In, a struct whose fields have json tags; a tag jsonschema
 // describes a field. What it returns is the result. It fails by returning an error: an *activities.Failure keeps its code, any other
-// has the code HANDLER_ERROR. For a tool that only reads set WithOnCrash(Repeat) and WithParallel(true). A type that has no schema is
+// has the code HANDLER_ERROR. CallOf gives f the key of the call, its run and its heartbeat. For a tool that only reads set WithOnCrash(Repeat) and WithParallel(true). A type that has no schema is
 // an error of Tools.
 func Func[In, Out any](name, description string, f func(ctx context.Context, in In) (Out, error), options ...Option) Toolset {
 	t := &function{tool: Tool{Name: name, Description: description, Source: "go"}}
@@ -57,7 +57,7 @@ func (t *function) Tools(context.Context) ([]Tool, error) {
 
 // Call implements Toolset.
 func (t *function) Call(ctx context.Context, c Call) (any, error) {
-	out, err := t.call(ctx, c.Arguments)
+	out, err := t.call(context.WithValue(ctx, callKey{}, c), c.Arguments)
 	if err != nil {
 		if _, ok := errors.AsType[*activities.Failure](err); ok || ctx.Err() != nil {
 			return nil, err
@@ -69,6 +69,15 @@ func (t *function) Call(ctx context.Context, c Call) (any, error) {
 		return nil, activities.Fail(problem.ActivityOutputInvalid, "the result of tool %q cannot be recorded: %v", t.tool.Name, err)
 	}
 	return plain, nil
+}
+
+type callKey struct{}
+
+// CallOf returns the call that the function of Func answers, from the context that it was given: the key to hand on to whatever the
+// function calls, so that a repeated call counts once; the run and the node (Request); the heartbeat. ok is false for any other context.
+func CallOf(ctx context.Context) (c Call, ok bool) {
+	c, ok = ctx.Value(callKey{}).(Call)
+	return c, ok
 }
 
 func asObject(v any) (map[string]any, error) {

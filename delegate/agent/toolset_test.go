@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/workflows-engine/workflows-engine/activities"
+	"github.com/workflows-engine/workflows-engine/delegate"
 	"github.com/workflows-engine/workflows-engine/delegate/agent"
 	"github.com/workflows-engine/workflows-engine/delegate/agentloop"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
@@ -131,4 +132,27 @@ func chain(n int) map[string]agent.Agent {
 		agents[fmt.Sprint("a", i)] = agent.Agent{Agents: []agent.SubAgent{{Name: fmt.Sprint("a", i+1)}}}
 	}
 	return agents
+}
+
+// TestAFunctionKnowsItsCall: the function of Func can hand on the key under which its call is repeated, and knows the run.
+func TestAFunctionKnowsItsCall(t *testing.T) {
+	t.Parallel()
+	if _, ok := agent.CallOf(t.Context()); ok {
+		t.Error("a call without a Func")
+	}
+	var beats []map[string]any
+	set := agent.Func("pay", "", func(ctx context.Context, _ struct{}) (string, error) {
+		c, ok := agent.CallOf(ctx)
+		if !ok {
+			t.Error("no call")
+		}
+		c.Heartbeat(map[string]any{"paid": 1})
+		return c.Key + " of " + c.Request.ExecutionID, nil
+	})
+	got, err := set.Call(t.Context(), agent.Call{
+		Key: "k", Request: delegate.Request{ExecutionID: "r"}, Heartbeat: func(details map[string]any) { beats = append(beats, details) },
+	})
+	if err != nil || got != "k of r" || len(beats) != 1 {
+		t.Errorf("%v, %v, %v", got, err, beats)
+	}
 }

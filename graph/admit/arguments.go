@@ -35,17 +35,14 @@ func Branches(b machine.BranchOrder, code problem.Code) error {
 // MaxExecutionID is the length in bytes up to which callers may choose the id of a run. Those of subworkflows are longer.
 const MaxExecutionID = 256
 
-// childMark stands between a run's id and what names its subworkflow (spec: execution, 12.1).
-const childMark = ":sub:"
-
 // ExecutionID refuses ids that callers may not choose (spec: execution, 14.4, W-63). A blank one asks for a new id.
 func ExecutionID(id string) error {
 	if len(id) > MaxExecutionID {
 		return problem.New(problem.ValidationError, "execution id %q is longer than %d bytes", id, MaxExecutionID).
 			WithHint("Choose a shorter one, or leave it out.")
 	}
-	if strings.Contains(id+":", childMark) { // one that ends with ":sub", too: the ids of its subworkflows would be like those of another run
-		return problem.New(problem.ValidationError, "execution id %q contains %q, which is reserved for subworkflows", id, childMark).
+	if strings.Contains(id+":", history.ChildMark) { // one that ends with ":sub", too: the ids of its subworkflows would be like those of another run
+		return problem.New(problem.ValidationError, "execution id %q contains %q, which is reserved for subworkflows", id, history.ChildMark).
 			WithHint("Choose another id, or leave it out.")
 	}
 	if strings.TrimSpace(id) != "" && (!utf8.ValidString(id) || strings.ContainsFunc(id, unseen)) {

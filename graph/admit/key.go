@@ -1,6 +1,7 @@
 package admit
 
 import (
+	"github.com/workflows-engine/workflows-engine/history"
 	"strconv"
 	"strings"
 )
@@ -21,13 +22,13 @@ func parseKey(executionID, key, node string) (k attemptKey, ok bool) {
 		return k, false
 	}
 	colon := len(executionID)
-	switch below := strings.HasPrefix(key, executionID+childMark); {
+	switch below := strings.HasPrefix(key, executionID+history.ChildMark); {
 	case node != "":
 		colon = strings.LastIndex(key, ":"+node+"#")
 	case below:
 		colon = strings.LastIndexByte(key[:hash], ':')
 	}
-	if colon < 0 || colon >= hash || !strings.HasPrefix(key, executionID+":") || colon > len(executionID) && !strings.HasPrefix(key, executionID+childMark) {
+	if colon < 0 || colon >= hash || !strings.HasPrefix(key, executionID+":") || colon > len(executionID) && !strings.HasPrefix(key, executionID+history.ChildMark) {
 		return k, false
 	}
 	number, rest, _ := strings.Cut(key[hash+1:], ".")

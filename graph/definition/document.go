@@ -31,6 +31,14 @@ const (
 // Document is a parsed definition: its value, its canonical text, and where each part stands in the source. It is
 // immutable and safe for concurrent use.
 //
+// Name returns document.name, "" if the document has none.
+func (d *Document) Name() string {
+	root, _ := d.value.(map[string]any)
+	about, _ := root["document"].(map[string]any)
+	name, _ := about["name"].(string)
+	return name
+}
+
 // Signature blocks (spec: cli-and-config, 15.1) are taken off when a document is made: Value, Canonical and Hash do not
 // contain them, so that a signed definition runs as the same definition as the unsigned one.
 type Document struct {

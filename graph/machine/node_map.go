@@ -204,7 +204,7 @@ func (m *Machine) itemCancelled(t *token) {
 	if t.wait.Kind == WaitBackoff {
 		p.Attempt++ // the end of the attempt before is recorded
 	}
-	m.event(history.ActivityFailed, p)
+	m.attemptEnded(t, history.ActivityFailed, p)
 }
 
 // MapProgress says how far a map has come.

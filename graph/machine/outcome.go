@@ -282,7 +282,7 @@ func (m *Machine) attemptSucceeded(t *token, o Outcome, delta map[string]any) {
 	if isDelegate {
 		p.Correlation, p.ExternalTask = t.wait.Correlation, o.ExternalTaskID
 	}
-	m.event(history.ActivityCompleted, p)
+	m.attemptEnded(t, history.ActivityCompleted, p)
 	m.stopWaiting(t)
 	m.walk(t, m.complete(t, completion{
 		output: delta, delta: delta,

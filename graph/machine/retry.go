@@ -30,7 +30,7 @@ func (m *Machine) attemptFailed(t *token, o Outcome) {
 		p.Attempt = attempt
 	}
 	if !again {
-		m.event(history.ActivityFailed, p)
+		m.attemptEnded(t, history.ActivityFailed, p)
 		reason := reasonActivity
 		if w.Kind == WaitDelegate && !o.Host {
 			reason = reasonDelegate
@@ -42,7 +42,7 @@ func (m *Machine) attemptFailed(t *token, o Outcome) {
 	if next.Repair == nil {
 		retry := t.node.Retry
 		if retry.Err != nil {
-			m.event(history.ActivityFailed, p)
+			m.attemptEnded(t, history.ActivityFailed, p)
 			m.walk(t, m.failNode(t, reasonOrchestration, retry.Err.Error(), ""))
 			return
 		}
@@ -54,7 +54,7 @@ func (m *Machine) attemptFailed(t *token, o Outcome) {
 		next.Due = m.now.Add(delay)
 		p.RetryAt = next.Due
 	}
-	m.event(history.ActivityFailed, p)
+	m.attemptEnded(t, history.ActivityFailed, p)
 	m.stopWaiting(t)
 	if backoff {
 		m.waitFor(t, next)

@@ -112,6 +112,22 @@ func (m *Machine) event(name history.Name, p history.Payload) {
 	m.record(history.Event, name, p)
 }
 
+// attemptEnded appends the event that ends an attempt of a token.
+func (m *Machine) attemptEnded(t *token, name history.Name, p history.Payload) {
+	before := m.seq
+	m.event(name, p)
+	if m.seq > before {
+		number := max(t.wait.Attempt, 1)
+		if t.wait.Kind == WaitBackoff {
+			number++ // the end of the attempt before is recorded
+		}
+		m.records[len(m.records)-1].Attempt = &history.Attempt{
+			NodeID: t.node.ID, Visit: t.visit, Number: number,
+			IdempotencyKey: m.cfg.ExecutionID + ":" + attemptKey(t.node.ID, t.visit, number),
+		}
+	}
+}
+
 // record appends a record to the batch, unless the history holds it already.
 func (m *Machine) record(kind history.Kind, name history.Name, p history.Payload) {
 	if m.status.Terminal() {

@@ -11,7 +11,7 @@ import (
 // WatchOnce wakes waiters, from the first call on until ctx ends, by what the store notices, if it can tell what other processes write. begin
 // runs a function in the background.
 func (n *Notifier) WatchOnce(ctx context.Context, store history.Store, begin func(func()), log *slog.Logger) {
-	if s, ok := store.(history.Watcher); ok {
+	if s, ok := history.As[history.Watcher](store); ok {
 		n.watch.Do(func() { begin(func() { n.watchStore(ctx, s, log) }) })
 	}
 }

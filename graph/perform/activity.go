@@ -32,7 +32,7 @@ func (p *Performer) activity(ctx context.Context, executionID string, a *attempt
 
 func (p *Performer) activityRequest(executionID string, e *machine.ActivityEffect) activities.Request {
 	req := activities.Request{
-		ExecutionID: executionID, NodeID: e.NodeID, NodeType: e.NodeType, Config: e.Config, Metadata: e.Metadata,
+		ExecutionID: executionID, NodeID: e.NodeID, NodeType: e.NodeType, Config: copyOf(e.Config), Metadata: jsonvalue.CloneMap(e.Metadata),
 		Visit: e.Visit, Attempt: e.Attempt, RequestedAt: e.Requested, Deadline: e.Deadline, IdempotencyKey: runview.Key(executionID, e.EffectKey),
 		State: func() map[string]any { return copyOf(e.State) }, Heartbeat: p.heartbeat(executionID, &e.EffectBase),
 	}

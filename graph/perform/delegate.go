@@ -11,6 +11,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/graph/runview"
+	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
 // Delegates are performed like activities, unless their executor works with tasks (delegate.Tasks): then the attempt in flight ends
@@ -59,7 +60,7 @@ func (p *Performer) delegate(ctx context.Context, executionID string, a *attempt
 
 func (p *Performer) delegateRequest(executionID string, e *machine.DelegateEffect) delegate.Request {
 	return delegate.Request{
-		ExecutionID: executionID, NodeID: e.NodeID, AgentID: e.AgentID, Protocol: e.Protocol, Input: copyOf(e.Input), Metadata: e.Metadata,
+		ExecutionID: executionID, NodeID: e.NodeID, AgentID: e.AgentID, Protocol: e.Protocol, Input: copyOf(e.Input), Metadata: jsonvalue.CloneMap(e.Metadata),
 		CorrelationID: e.CorrelationID, IdempotencyKey: runview.Key(executionID, e.EffectKey), Visit: e.Visit,
 		Attempt: e.Attempt, Deadline: e.Deadline, State: func() map[string]any { return copyOf(e.State) },
 		Heartbeat: p.heartbeat(executionID, &e.EffectBase),

@@ -88,6 +88,8 @@ const (
 
 // Codes that this engine adds.
 const (
+	// DefinitionKept warns that a start found its run there, which keeps another version of the definition than the start gave.
+	DefinitionKept Code = "DEFINITION_NOT_CHANGED"
 	// ModeKept warns that a call asked for another mode than the run's, which it did not change.
 	ModeKept Code = "MODE_NOT_CHANGED"
 	// RunWillFail warns that a branch has failed without which the run cannot complete, while other branches still go on.

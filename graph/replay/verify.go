@@ -14,7 +14,7 @@ import (
 func Verify(ctx context.Context, store history.Store, executionID string, repair bool, check CheckSteps, report func(history.Finding)) (counts history.Verified, err error) {
 	reported, tell := false, report
 	report = func(f history.Finding) { reported = true; tell(f) }
-	if verifier, ok := store.(history.Verifier); ok {
+	if verifier, ok := history.As[history.Verifier](store); ok {
 		if counts, err = verifier.Verify(ctx, executionID, repair, report); err != nil {
 			return counts, err
 		}

@@ -3,8 +3,10 @@ package runview
 import (
 	"strings"
 
+	"github.com/workflows-engine/workflows-engine/graph/definition"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/history"
 )
 
 // ModeKept adds a warning to the answer of a call that asked for a mode which the run does not have: the call could not change it.
@@ -16,6 +18,23 @@ func ModeKept(run *Run, asked machine.Mode) {
 		Code:    problem.ModeKept,
 		Message: problem.Format("the call asked for mode %q; the run keeps its mode %q", string(asked), string(run.Mode)),
 		Hint:    "A submit, resume or signal that the run takes changes its mode, for what is requested from then on.",
+	})
+}
+
+// OtherVersion reports whether a definition is another version of the workflow that a run follows.
+func OtherVersion(e *history.Execution, given *definition.Document) bool {
+	return given != nil && e.DefinitionHash != "" && given.Hash() != e.DefinitionHash && given.Name() == e.DefinitionName
+}
+
+// DefinitionKept adds a warning to the answer of a start that found its run there, under another version of the definition.
+func DefinitionKept(run *Run, e *history.Execution, given *definition.Document) {
+	if run == nil || !OtherVersion(e, given) {
+		return
+	}
+	run.Warnings = append(run.Warnings, Warning{
+		Code:    problem.DefinitionKept,
+		Message: problem.Format("the run exists and keeps the definition %s %s that it began with (hash %s)", e.DefinitionName, e.DefinitionVersion, e.DefinitionHash),
+		Hint:    "Start under another execution id to run the version that was given, or fork the run with it.",
 	})
 }
 

@@ -51,9 +51,8 @@ type Run struct {
 	// Correlation of the newest delegate and subworkflow, in any phase (spec: execution, 11.2).
 	DelegateCorrelationID string
 	ChildExecutionID      string
-	ParentExecutionID     string
-	// Parent is the run that started this one, "" at the root.
-	Parent string
+	// ParentExecutionID is the run that started this one as a subworkflow, "" for a root.
+	ParentExecutionID string
 	// ForkedFrom is the run that this one is a copy of up to a record; zero for others.
 	ForkedFrom history.ForkOrigin
 	// Seq is the seq of the last record of the run's own that this view shows: of two views the one with the higher Seq is newer.
@@ -69,6 +68,18 @@ type Run struct {
 	// Lacks is what this process lacks to go on with a run that no process drives, nil if it lacks nothing: the run goes
 	// on in a process that has it. It is what the run waits for now, or else may come to once it is answered (Lack.Host).
 	Lacks *Lack
+}
+
+// ChildParentID is the parent of the subworkflow that ChildExecutionID names: the run itself, or for a subworkflow that started none
+// its own parent. The protocol calls it parent_execution_id (spec: execution, 11.2).
+func (r *Run) ChildParentID() string {
+	switch r.ChildExecutionID {
+	case "":
+		return ""
+	case r.ExecutionID:
+		return r.ParentExecutionID
+	}
+	return r.ExecutionID
 }
 
 // Executions returns the ids of the run and of the subworkflows that it waits for.

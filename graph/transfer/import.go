@@ -38,7 +38,7 @@ type Result struct {
 // where they stood: with the next answer, or as soon as a process takes them over. See to it that they do not also go
 // on where they came from.
 func Import(ctx context.Context, store history.Store, in io.Reader) (*Result, error) {
-	importer, ok := store.(history.Importer)
+	importer, ok := history.As[history.Importer](store)
 	if !ok {
 		return nil, problem.New(problem.Unsupported, "this store does not support import").
 			WithHint("Nothing was done. Import into a store that is a history.Importer.")

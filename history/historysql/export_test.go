@@ -70,7 +70,7 @@ func (s *Store) PagesWritten() (int, error) {
 func ListStatements() []string {
 	var out []string
 	for _, phases := range [][]history.Phase{history.Phases(), history.OpenPhases(), {history.PhaseCompleted}} {
-		out = append(out, listStatement(phases, false, false, false), listStatement(phases, true, false, false))
+		out = append(out, listStatement(phases, false, false, false, false), listStatement(phases, true, false, false, false), listStatement(phases, false, false, false, true))
 	}
 	slices.Sort(out)
 	return out
@@ -79,7 +79,7 @@ func ListStatements() []string {
 // BelowStatements gives the queries of pages below a run.
 func BelowStatements() []string {
 	return []string{
-		listStatement(history.Phases(), false, false, true), listStatement(history.OpenPhases(), true, true, true),
+		listStatement(history.Phases(), false, false, true, false), listStatement(history.OpenPhases(), true, true, true, true),
 	}
 }
 

@@ -71,7 +71,7 @@ func (s *Store) page(ctx context.Context, q *history.ListQuery, from history.Cur
 	if len(phases) == 0 {
 		return nil, nil
 	}
-	text := listStatement(phases, q.DefinitionName != "", len(q.Labels) > 0, q.Below != "")
+	text := listStatement(phases, q.DefinitionName != "", len(q.Labels) > 0, q.Below != "", q.Roots)
 	below, behind := history.DescendantRange(q.Below)
 	labels, one := wantedLabels(q)
 	var out []history.Execution

@@ -119,17 +119,20 @@ var (
 	dropLostDeliveries   = sqlText("drop_lost_deliveries")
 )
 
-// listStatement returns the query of a page of runs in some phases, of a definition, with labels or below a run if filtered by these.
+// listStatement returns the query of a page of runs in some phases, of a definition, with labels, below a run, or without subworkflows if filtered by these.
 // Each phase is a range of an index. The page is merged from the first runs of each range, with all those of the last one's tenth
 // of a second. Labels are in no index: each run of the ranges is looked at. The runs below another one are a range of ids, and each is
 // looked at too.
-func listStatement(phases []history.Phase, definition, labels, below bool) string {
+func listStatement(phases []history.Phase, definition, labels, below, roots bool) string {
 	index, filter, text := "executions_by_phase", "", listRange
 	if definition {
 		index, filter = "executions_by_definition", "definition_name = ?5 AND "
 	}
-	if labels || below {
+	if labels || below || roots {
 		text = listEach
+	}
+	if roots {
+		filter += "instr(execution_id, '" + history.ChildMark + "') = 0 AND "
 	}
 	ranges := make([]string, len(phases))
 	for i, p := range phases {

@@ -179,7 +179,10 @@ func (a *app) gc(ctx context.Context, o gcOptions) error {
 			return err
 		}
 		if o.vacuum { // a store without a file is refused before anything is deleted
-			if _, _, err := pruner.Size(ctx); err != nil {
+			if _, _, err := pruner.Size(ctx); errors.Is(err, problem.Unsupported) {
+				return problem.New(problem.Unsupported, "this store does not support --vacuum: it is not in a file").
+					WithHint("Leave --vacuum out.")
+			} else if err != nil {
 				return err
 			}
 		}

@@ -22,7 +22,7 @@ import (
 type listOptions struct {
 	phases, labels []string
 	open, json     bool
-	tree           bool
+	tree, roots    bool
 	name, cursor   string
 	newer, older   time.Duration
 	limit          int
@@ -54,6 +54,7 @@ On a terminal the columns are cut to its width; of ids that the engine has made,
 	set.DurationVar(&o.older, "older", 0, "only runs not changed within this `time`, as in 1h")
 	set.IntVar(&o.limit, "limit", 50, "how many, at most 100")
 	set.StringVar(&o.cursor, "cursor", "", "next_cursor of the page before")
+	set.BoolVar(&o.roots, "roots", false, "leave subworkflows out")
 	set.BoolVar(&o.tree, "tree", false, "put subworkflows under the run that began them")
 	set.BoolVar(&o.json, "json", false, "print as JSON")
 	cmd.PreRunE = exclusive("tree", "json")
@@ -70,7 +71,7 @@ On a terminal the columns are cut to its width; of ids that the engine has made,
 
 // query turns the options into a query.
 func (o listOptions) query(now time.Time) (history.ListQuery, error) {
-	q := history.ListQuery{DefinitionName: o.name, Cursor: o.cursor, Limit: o.limit}
+	q := history.ListQuery{DefinitionName: o.name, Cursor: o.cursor, Limit: o.limit, Roots: o.roots}
 	for _, p := range o.phases {
 		if !slices.Contains(history.Phases(), history.Phase(p)) {
 			return q, usage("--phase: %q is not understood", p).WithHint("Write %s.", problem.OrList(history.Phases()))

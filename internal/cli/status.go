@@ -153,7 +153,7 @@ func writeStatus(
 	add("failed at", run.ErrorNodeID)
 	add("error", strings.TrimSpace(run.ErrorCode+" "+run.Error))
 	add("reason", run.Reason)
-	add("parent", run.Parent)
+	add("parent", run.ParentExecutionID)
 	if f := run.ForkedFrom; f.ExecutionID != "" {
 		add("forked from", fmt.Sprintf("%s at record %d", f.ExecutionID, f.Seq))
 	}

@@ -81,7 +81,7 @@ func TestADeadlineThatHasPassed(t *testing.T) {
 func TestWriteStatus(t *testing.T) {
 	t.Parallel()
 	failed := sampleRun(machine.Failed)
-	failed.Error, failed.ErrorCode, failed.ErrorNodeID, failed.Parent = "no answer", "TIMEOUT", "fetch", "order-1"
+	failed.Error, failed.ErrorCode, failed.ErrorNodeID, failed.ParentExecutionID = "no answer", "TIMEOUT", "fetch", "order-1"
 	completed := sampleRun(machine.Completed)
 	completed.Result = map[string]any{"ok": true}
 	cancelled := sampleRun(machine.Cancelled)

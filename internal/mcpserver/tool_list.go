@@ -23,20 +23,21 @@ func listTool() *tool {
 	return &tool{
 		name:        "workflow_list",
 		title:       "List workflow executions",
-		description: "Lists runs in pages: open ones first, the last changed first.",
+		description: "Lists runs: open ones first, the last changed first.",
 		annotations: mcp.ToolAnnotations{ReadOnlyHint: true, IdempotentHint: true, DestructiveHint: new(false), OpenWorldHint: new(false)},
 		arguments: []property{
-			optional("open", describe("boolean", "Only runs not ended.")),
+			optional("open", describe("boolean", "Runs not ended.")),
 			optional("phase", members{
 				{"anyOf", []members{choice(phases...), {{"type", "array"}, {"items", members{{"type", "string"}}}}}},
-				{"description", "Only this phase, or these."},
+				{"description", "This phase, or these."},
 			}),
-			optional("label", str("Only with this label: key=value or key.")),
-			optional("definition_name", aText("Only of this definition.")),
-			optional("updated_after", aText("Changed then (ISO 8601) or later.")),
-			optional("updated_before", aText("Changed then or earlier.")),
-			optional("limit", describe("integer", "Per page (default 50).", "minimum", 1.0, "maximum", 100.0)),
-			optional("cursor", aText("next_cursor of the page before.")),
+			optional("roots", describe("boolean", "No subworkflows")),
+			optional("label", str("With this label: key=value or key.")),
+			optional("definition_name", aText("Of this definition.")),
+			optional("updated_after", aText("Changed since then (ISO 8601).")),
+			optional("updated_before", aText("Changed by then.")),
+			optional("limit", describe("integer", "Default 50.", "minimum", 1.0, "maximum", 100.0)),
+			optional("cursor", aText("next_cursor of the page.")),
 		},
 		answer: []property{
 			required("executions", listOf(object([]property{
@@ -55,6 +56,7 @@ func listTool() *tool {
 			limit, _ := a.Get("limit").Whole(1, 100)
 			q := history.ListQuery{
 				Phases:         a.phases("phase"),
+				Roots:          a.Get("roots").Bool(),
 				Labels:         a.label("label"),
 				DefinitionName: a.Get("definition_name").NonEmpty(),
 				UpdatedAfter:   a.instant("updated_after"),

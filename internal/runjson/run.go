@@ -58,7 +58,7 @@ func Status(run *runview.Run) jsonvalue.Ordered {
 	}
 	m.Text("delegate_correlation_id", run.DelegateCorrelationID)
 	m.Text("child_execution_id", run.ChildExecutionID)
-	m.Text("parent_execution_id", run.ParentExecutionID)
+	m.Text("parent_execution_id", run.ChildParentID())
 	if f := run.ForkedFrom; f.ExecutionID != "" {
 		m.Put("forked_from", jsonvalue.Ordered{{"execution_id", f.ExecutionID}, {"seq", float64(f.Seq)}})
 	}

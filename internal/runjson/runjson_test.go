@@ -102,7 +102,7 @@ func everyKind() []runview.Pending {
 func TestForms(t *testing.T) {
 	t.Parallel()
 	waiting := run(machine.AwaitingActivity, everyKind()...)
-	waiting.ChildExecutionID, waiting.ParentExecutionID = "order-17:sub:sub", "order-17"
+	waiting.ChildExecutionID = "order-17:sub:sub"
 	waiting.ForkedFrom = history.ForkOrigin{ExecutionID: "order-16", Seq: 9}
 	waiting.Lacks = &runview.Lack{ExecutionID: "order-17", NodeID: "weigh", Missing: `step handler "h"`, Setting: "HANDLERS"}
 	waiting.Warnings = []runview.Warning{{
