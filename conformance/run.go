@@ -16,6 +16,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/history/historymem"
+	"github.com/workflows-engine/workflows-engine/internal/regularfile"
 )
 
 // DefaultTimeout is how long a vector may take unless Options say otherwise.
@@ -55,7 +56,7 @@ func RunDir(ctx context.Context, dir string, o Options) (Report, error) {
 	if err != nil {
 		return Report{}, err
 	}
-	return runBelow(ctx, os.DirFS(root), start, o)
+	return runBelow(ctx, regularfile.FS(root), start, o)
 }
 
 // findRoot returns the folder that paths in vectors are relative to, and where below it to look for vectors. A folder inside

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"time"
 
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
@@ -58,6 +59,9 @@ func (e *engine) lacking(ctx context.Context, mode machine.Mode) string {
 	return config.Lacking(ctx, e.Engine, e.catalog)
 }
 
+// folderPatience is how long the end of the server waits for a look at the workflow folder, which may be on a disk that does not answer.
+const folderPatience = time.Second
+
 // watchCatalog looks at the workflow folder: once, to report what is broken, and from then on if changes are told to clients. The
 // function that it returns ends that.
 func (e *engine) watchCatalog(ctx context.Context, changes bool) (end func()) {
@@ -76,7 +80,10 @@ func (e *engine) watchCatalog(ctx context.Context, changes bool) (end func()) {
 	}()
 	return func() {
 		cancel()
-		<-ended
+		select {
+		case <-ended:
+		case <-time.After(folderPatience):
+		}
 	}
 }
 

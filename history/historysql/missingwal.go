@@ -3,11 +3,11 @@ package historysql
 import (
 	"encoding/binary"
 	"io"
-	"os"
 	"path/filepath"
 	"time"
 
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/internal/regularfile"
 )
 
 const shmSuffix = "-shm"
@@ -35,7 +35,7 @@ func rejectMissingWAL(path string) error {
 // unsavedFrames returns how many frames of a WAL had not been copied to the database, by its index (sqlite.org/walformat.html, 2.1):
 // the last valid frame, and at 96 how many have been copied, both in the byte order of the machine.
 func unsavedFrames(index string) uint32 {
-	f, err := os.Open(index)
+	f, _, err := regularfile.Open(index)
 	if err != nil {
 		return 0
 	}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/internal/regularfile"
 )
 
 // rejectOrphanedWAL refuses what is not a regular file (rejectNonRegular), a database that lacks its WAL (rejectMissingWAL), and one
@@ -84,7 +85,7 @@ var journalMagic = []byte{0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7}
 // restoresPages reports whether a file is the rollback journal of a transaction that did not end, on a file that had
 // pages before.
 func restoresPages(journal string) bool {
-	f, err := os.Open(journal)
+	f, _, err := regularfile.Open(journal)
 	if err != nil {
 		return false
 	}

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"os"
@@ -16,6 +15,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/definition"
 	"github.com/workflows-engine/workflows-engine/graph/lint"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/internal/regularfile"
 )
 
 // suffixes of files that hold definitions, with the parser for each.
@@ -73,7 +73,7 @@ func (c *Catalog) read(info fs.FileInfo, before *file) *file {
 		now.content = before.content
 		return now
 	}
-	text, err := readText(filepath.Join(c.folder, info.Name()), info)
+	text, err := readText(filepath.Join(c.folder, info.Name()))
 	sum := sha256.Sum256(text)
 	if err != nil {
 		sum = sha256.Sum256([]byte(err.Error()))
@@ -106,12 +106,9 @@ func plain(info fs.FileInfo) fs.FileInfo {
 	return info
 }
 
-// readText reads a file. A device or pipe, which might never end, is refused before it is opened.
-func readText(path string, info fs.FileInfo) ([]byte, error) {
-	if !info.Mode().IsRegular() {
-		return nil, fmt.Errorf("it is not a regular file (%s)", info.Mode().Type())
-	}
-	f, err := os.Open(path)
+// readText reads a file.
+func readText(path string) ([]byte, error) {
+	f, _, err := regularfile.Open(path)
 	if err != nil {
 		if e, ok := errors.AsType[*fs.PathError](err); ok {
 			err = e.Err

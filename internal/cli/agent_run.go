@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"fmt"
-	"io"
 	"strings"
 	"unicode/utf8"
 
@@ -116,7 +115,7 @@ func (a *app) task(argument, input string) (string, error) {
 	if input == standardInput {
 		return "", usage("TASK and --input cannot both be standard input")
 	}
-	text, err := io.ReadAll(a.stdin)
+	text, err := a.readAll(standardInput)
 	if err != nil {
 		return "", err
 	}

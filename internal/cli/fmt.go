@@ -2,7 +2,6 @@ package cli
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -10,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/workflows-engine/workflows-engine/internal/format"
+	"github.com/workflows-engine/workflows-engine/internal/regularfile"
 )
 
 type fmtOptions struct {
@@ -48,6 +48,9 @@ func (a *app) fmt(files []string, o fmtOptions) error {
 	worst := exitOK
 	for _, file := range files {
 		s, err := a.readSource(file, o.format)
+		if a.ctx.Err() != nil {
+			return err
+		}
 		if err != nil {
 			a.printError(err)
 			worst = exitUsage
@@ -94,27 +97,13 @@ func (s source) formatted() ([]byte, error) {
 func (a *app) rewrite(file string, text []byte) error {
 	path, err := filepath.EvalSymlinks(a.path(file))
 	if err == nil {
-		err = replaceFile(path, text)
+		var info os.FileInfo
+		if info, err = os.Stat(path); err == nil {
+			err = regularfile.Replace(path, text, info.Mode().Perm())
+		}
 	}
 	if err != nil {
 		return usage("%s cannot be written", file).WithCause(err).WithHint("Look at the permissions of the folder and the free space. The file is as it was.")
 	}
 	return nil
-}
-
-func replaceFile(path string, text []byte) error {
-	info, err := os.Stat(path)
-	if err != nil {
-		return err
-	}
-	temporary, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+".new-*")
-	if err != nil {
-		return err
-	}
-	defer os.Remove(temporary.Name()) // fails once it has its name
-	_, err = temporary.Write(text)
-	if err = errors.Join(err, temporary.Chmod(info.Mode().Perm()), temporary.Sync(), temporary.Close()); err != nil {
-		return err
-	}
-	return os.Rename(temporary.Name(), path)
 }

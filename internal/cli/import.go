@@ -5,7 +5,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"os"
 
 	"github.com/spf13/cobra"
 
@@ -42,7 +41,7 @@ A run whose id exists is refused, unless it is the same, record for record; then
 
 // importRun takes in a file.
 func (a *app) importRun(ctx context.Context, file string, asJSON bool) error {
-	text, err := a.readRunFile(file)
+	text, err := a.readAll(file)
 	if err != nil {
 		return err
 	}
@@ -69,24 +68,6 @@ func (a *app) importRun(ctx context.Context, file string, asJSON bool) error {
 		a.writeImported(a.human, res)
 		return nil
 	})
-}
-
-// readRunFile reads a file that export has written, or standard input.
-func (a *app) readRunFile(file string) ([]byte, error) {
-	in := a.stdin
-	if file != standardInput {
-		f, err := os.Open(a.path(file))
-		if err != nil {
-			return nil, usage("%s cannot be read", file).WithCause(err)
-		}
-		defer f.Close()
-		in = f
-	}
-	text, err := io.ReadAll(in)
-	if err != nil {
-		return nil, usage("%s cannot be read", file).WithCause(err)
-	}
-	return text, nil
 }
 
 // rehearseImport refuses a file before a database is made for it.

@@ -17,6 +17,8 @@ import (
 
 // app is what every command works with.
 type app struct {
+	// ctx ends when the command is interrupted, and with it what it reads: stdin, and the files of its command line.
+	ctx   context.Context
 	stdin io.Reader
 	// stdout takes JSON and other exact text; what people read goes to human, which is stdout too, or to stderr.
 	stdout, human, stderr io.Writer
@@ -95,6 +97,7 @@ func person() graph.Actor {
 
 // execute runs one command, prints what ended it and returns the exit status.
 func (a *app) execute(ctx context.Context, args []string) int {
+	a.ctx, a.stdin = ctx, &interruptible{ctx: ctx, from: a.stdin}
 	out := &output{out: a.stdout}
 	a.stdout, a.human, a.stderr = out, &plainWriter{out: out}, &plainWriter{out: a.stderr}
 	if a.columns == nil {

@@ -58,7 +58,7 @@ func namedFile(cmd *cobra.Command, args []string) error {
 // readOperatorFile reads a file and prints what is wrong with it. One that cannot be read counts as refused, which by the
 // protocol is status 1.
 func readOperatorFile[T any](a *app, file string, parse func([]byte) (T, problem.Findings)) (parsed T, err error) {
-	text, err := a.readFile(file)
+	text, err := a.readAll(file)
 	if err != nil {
 		a.printError(err)
 		return parsed, silent{exitFailed}

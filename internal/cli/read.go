@@ -2,7 +2,6 @@ package cli
 
 import (
 	"errors"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -37,7 +36,7 @@ func (a *app) readSource(file, format string) (source, error) {
 		return s, usage("--format: %q is not understood", format).WithHint("Write json or yaml.")
 	}
 	var err error
-	if s.text, err = a.readFile(file); errors.Is(err, fs.ErrNotExist) {
+	if s.text, err = a.readAll(file); errors.Is(err, fs.ErrNotExist) {
 		if e, ok := problem.As(err); ok {
 			return s, e.WithHint("%s", suggest.Hint(a.nearFile(file)))
 		}
@@ -112,25 +111,6 @@ func (a *app) path(file string) string {
 	return filepath.Join(a.env.Directory, file)
 }
 
-// readFile reads a file, or standard input for "-".
-func (a *app) readFile(file string) ([]byte, error) {
-	if file == standardInput {
-		text, err := io.ReadAll(a.stdin)
-		if err != nil {
-			return nil, usage("standard input cannot be read").WithCause(err)
-		}
-		return text, nil
-	}
-	text, err := os.ReadFile(a.path(file))
-	if err != nil {
-		if e, ok := errors.AsType[*fs.PathError](err); ok {
-			err = e.Err // the path is named as the user wrote it
-		}
-		return nil, usage("%s cannot be read", file).WithCause(err)
-	}
-	return text, nil
-}
-
 // readObject reads a JSON object from an argument: JSON text, "@file", or "-" for standard input. Blank is {}.
 func (a *app) readObject(flag, argument string) (map[string]any, error) {
 	text := []byte(argument)
@@ -139,7 +119,7 @@ func (a *app) readObject(flag, argument string) (map[string]any, error) {
 			file = standardInput
 		}
 		var err error
-		if text, err = a.readFile(file); err != nil {
+		if text, err = a.readAll(file); err != nil {
 			return nil, err
 		}
 	}

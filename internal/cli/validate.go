@@ -98,6 +98,9 @@ func (a *app) validate(files []string, o validateOptions) error {
 		c := a.checkFile(file, o.format, lint.Options{
 			Options: definition.Options{Protocol: o.protocol, Runnable: !o.protocol}, Subworkflow: a.subworkflows(file, o.folder), Agents: agents.AgentNames(), Skills: agents.AgentSkills(),
 		})
+		if err := a.ctx.Err(); err != nil {
+			return err
+		}
 		results = append(results, c)
 		if !o.json {
 			a.writeChecked(c, o, len(files) > 1)

@@ -148,7 +148,7 @@ func (a *app) reportVerified(o verifyOptions, check func(report func(history.Fin
 
 // verifyFile checks a file that export has written: what import refuses, and that its runs can be replayed.
 func (a *app) verifyFile(ctx context.Context, o verifyOptions) error {
-	text, err := a.readRunFile(o.file)
+	text, err := a.readAll(o.file)
 	if err != nil {
 		return err
 	}

@@ -90,7 +90,7 @@ func readNote(home string) (string, error) {
 	if home == "" {
 		return "", nil
 	}
-	text, err := readRegular(home + noteSuffix)
+	text, err := readSettings(home + noteSuffix)
 	if errors.Is(err, fs.ErrNotExist) {
 		return "", nil
 	}

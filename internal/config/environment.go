@@ -36,7 +36,7 @@ func System() Environment {
 		GOOS:      runtime.GOOS,
 		Home:      home,
 		Directory: directory,
-		ReadFile:  readRegular,
+		ReadFile:  readSettings,
 	}
 }
 

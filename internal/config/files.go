@@ -2,7 +2,6 @@ package config
 
 import (
 	"fmt"
-	"io"
 	"io/fs"
 	"net/netip"
 	"net/url"
@@ -10,40 +9,15 @@ import (
 	"slices"
 	"strings"
 	"sync"
+
+	"github.com/workflows-engine/workflows-engine/internal/regularfile"
 )
 
 // maxSettingsBytes bounds a file with settings.
 const maxSettingsBytes = 16 << 20
 
-// readRegular reads a file with settings. A device or pipe, which might never end, is refused before it is opened.
-func readRegular(path string) ([]byte, error) {
-	if info, err := os.Stat(path); err != nil {
-		return nil, err
-	} else if err := requireRegular(path, info); err != nil {
-		return nil, err
-	}
-	file, err := os.Open(path)
-	if err != nil {
-		return nil, err
-	}
-	defer file.Close()
-	return readBounded(file, path, maxSettingsBytes)
-}
-
-func requireRegular(path string, info fs.FileInfo) error {
-	if !info.Mode().IsRegular() {
-		return &fs.PathError{Op: "read", Path: path, Err: fmt.Errorf("not a regular file (%s)", info.Mode().Type())}
-	}
-	return nil
-}
-
-func readBounded(file io.Reader, path string, limit int64) ([]byte, error) {
-	text, err := io.ReadAll(io.LimitReader(file, limit+1))
-	if err == nil && int64(len(text)) > limit {
-		err = &fs.PathError{Op: "read", Path: path, Err: fmt.Errorf("larger than %d bytes", limit)}
-	}
-	return text, err
-}
+// readSettings reads a file with settings.
+func readSettings(path string) ([]byte, error) { return regularfile.Read(path, maxSettingsBytes) }
 
 // notes are warnings about what the settings name, each once.
 type notes struct {

@@ -1,11 +1,13 @@
 package config
 
 import (
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/internal/regularfile"
 )
 
 // maxSecretBytes bounds a file that a secret reference names.
@@ -56,18 +58,11 @@ func (e Environment) secretFile(path string) (string, error) {
 			return "", fail(err)
 		}
 	}
-	info, err := root.Stat(filepath.Clean(path))
-	if err == nil {
-		err = requireRegular(path, info)
-	}
+	value, info, err := readSecret(regularfile.OpenIn(root, filepath.Clean(path)))
 	if err != nil {
 		return "", fail(err)
 	}
 	e.notePermissions(path, info, true)
-	value, err := readSecret(root.Open(filepath.Clean(path)))
-	if err != nil {
-		return "", fail(err)
-	}
 	if value == "" {
 		return "", problem.New(problem.UsageError, "secret file:%s is empty", path)
 	}
@@ -75,11 +70,11 @@ func (e Environment) secretFile(path string) (string, error) {
 }
 
 // readSecret reads and closes a file that holds one, without white space around it.
-func readSecret(file *os.File, err error) (string, error) {
+func readSecret(file *os.File, info fs.FileInfo, err error) (string, fs.FileInfo, error) {
 	if err != nil {
-		return "", err
+		return "", nil, err
 	}
 	defer file.Close()
-	text, err := readBounded(file, file.Name(), maxSecretBytes)
-	return strings.TrimSpace(strings.TrimPrefix(string(text), "\ufeff")), err
+	text, err := regularfile.ReadAll(file, maxSecretBytes)
+	return strings.TrimSpace(strings.TrimPrefix(string(text), "\ufeff")), info, err
 }

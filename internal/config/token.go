@@ -1,11 +1,12 @@
 package config
 
 import (
-	"os"
+	"io/fs"
 	"strings"
 
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/internal/config/envname"
+	"github.com/workflows-engine/workflows-engine/internal/regularfile"
 )
 
 // minToken is the least length in bytes of a token: one that is shorter can be guessed, and cannot be masked in answers.
@@ -19,17 +20,12 @@ func (c *Config) HTTPToken(file string) (string, error) {
 	if file != "" {
 		path := c.env.absolute(file)
 		from = "--token-file " + file
-		info, err := os.Stat(path)
-		if err == nil {
-			err = requireRegular(file, info)
-		}
-		if err == nil {
-			c.env.notePermissions(path, info, true)
-			token, err = readSecret(os.Open(path))
-		}
-		if err != nil {
+		var info fs.FileInfo
+		var err error
+		if token, info, err = readSecret(regularfile.Open(path)); err != nil {
 			return "", problem.New(problem.UsageError, "%s cannot be read", from).WithCause(err)
 		}
+		c.env.notePermissions(path, info, true)
 		c.Warnings = append(c.Warnings, c.env.notes.take()...)
 	} else if token == "" {
 		return "", nil

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/internal/regularfile"
 )
 
 // Content is a file as it was read.
@@ -30,16 +31,14 @@ func Read(path string) (Content, error) {
 	if c.target, err = follow(path); err != nil {
 		return c, err
 	}
-	info, err := os.Stat(c.target)
+	f, info, err := regularfile.Open(c.target)
 	if errors.Is(err, fs.ErrNotExist) {
 		return c, nil
 	}
-	if err == nil && !info.Mode().IsRegular() {
-		err = fmt.Errorf("%s is not a regular file", c.target)
-	}
 	if err == nil {
+		defer f.Close()
 		c.Exists, c.mode = true, info.Mode().Perm()
-		c.Text, err = os.ReadFile(c.target)
+		c.Text, err = regularfile.ReadAll(f, 0)
 	}
 	if err != nil {
 		return c, problem.New(problem.HostFileInvalid, "%s cannot be read: %v", path, err).
@@ -79,7 +78,7 @@ func (c Content) Earlier() (texts [][]byte) {
 	slices.Sort(paths)
 	slices.Reverse(paths)
 	for _, path := range paths {
-		if text, err := os.ReadFile(path); err == nil {
+		if text, err := regularfile.Read(path, 0); err == nil {
 			texts = append(texts, append([]byte{}, text...))
 		}
 	}
@@ -125,17 +124,7 @@ func (c Content) Write(text []byte, now time.Time) (saved string, err error) {
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return saved, err
 	}
-	temporary, err := os.CreateTemp(folder, filepath.Base(c.target)+".new-*")
-	if err != nil {
-		return saved, err
-	}
-	defer os.Remove(temporary.Name()) // fails once it has its name
-	_, err = temporary.Write(text)
-	err = errors.Join(err, temporary.Chmod(c.mode), temporary.Sync(), temporary.Close())
-	if err != nil {
-		return saved, err
-	}
-	return saved, os.Rename(temporary.Name(), c.target)
+	return saved, regularfile.Replace(c.target, text, c.mode)
 }
 
 // save copies the file beside it, with its permissions, under a name that is free.

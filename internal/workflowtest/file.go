@@ -18,6 +18,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/internal/catalog"
 	"github.com/workflows-engine/workflows-engine/internal/jsonobject"
+	"github.com/workflows-engine/workflows-engine/internal/regularfile"
 )
 
 // File is a file with tests of a definition.
@@ -269,7 +270,7 @@ func (f *File) definition(base, given string) (string, error) {
 
 // read reads a file in JSON or YAML.
 func read(path string) ([]byte, *definition.Document, error) {
-	text, err := os.ReadFile(path)
+	text, err := regularfile.Read(path, 0)
 	if e, ok := errors.AsType[*fs.PathError](err); ok {
 		return nil, nil, problem.New(problem.UsageError, "the file cannot be read").WithCause(e.Err)
 	} else if err != nil {

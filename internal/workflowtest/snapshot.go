@@ -3,6 +3,7 @@ package workflowtest
 import (
 	"bytes"
 	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -14,6 +15,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
+	"github.com/workflows-engine/workflows-engine/internal/regularfile"
 )
 
 // Update writes what the runs of tests with snapshot: true did into their expect. It replaces these lines of the file and leaves every
@@ -33,10 +35,12 @@ func (f *File) Update(base string, results []*Result) (changed bool, err error) 
 	if !changed {
 		return false, nil
 	}
-	path := within(base, f.Path)
-	info, err := os.Stat(path)
+	path, err := filepath.EvalSymlinks(within(base, f.Path))
 	if err == nil {
-		err = os.WriteFile(path, []byte(source), info.Mode().Perm())
+		var info os.FileInfo
+		if info, err = os.Stat(path); err == nil {
+			err = regularfile.Replace(path, []byte(source), info.Mode().Perm())
+		}
 	}
 	if err != nil {
 		return false, problem.New(problem.UsageError, "%s cannot be written", f.Path).WithCause(err)

@@ -7,12 +7,12 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"syscall"
 	"unicode/utf16"
 	"unicode/utf8"
 
 	"github.com/workflows-engine/workflows-engine/activities"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/internal/regularfile"
 	"github.com/workflows-engine/workflows-engine/internal/suggest"
 )
 
@@ -132,20 +132,17 @@ func (l *Library) load(base, name string) ([]section, error) {
 	return split(form, text), nil
 }
 
-// readFile reads a text in a folder. It does not wait for a pipe that somebody has put there.
+// readFile reads a text in a folder.
 func readFile(root *os.Root, name string) (string, error) {
-	f, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
-	if err != nil {
+	f, info, err := regularfile.OpenIn(root, name)
+	switch {
+	case errors.Is(err, regularfile.ErrNotRegular):
+		return "", &badFile{problem.KnowledgeRefInvalid, "it is not a file"}
+	case err != nil:
 		return "", err
 	}
 	defer f.Close()
-	info, err := f.Stat()
-	switch {
-	case err != nil:
-		return "", err
-	case !info.Mode().IsRegular():
-		return "", &badFile{problem.KnowledgeRefInvalid, "it is not a file"}
-	case info.Size() > MaxFileBytes:
+	if info.Size() > MaxFileBytes {
 		return "", tooLarge
 	}
 	read, err := io.ReadAll(io.LimitReader(f, MaxFileBytes+1))

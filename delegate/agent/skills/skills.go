@@ -8,18 +8,19 @@
 package skills
 
 import (
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"slices"
 	"strings"
-	"syscall"
 	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
 
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/internal/regularfile"
 )
 
 // Bounds of skills.
@@ -140,20 +141,16 @@ func pages(root *os.Root) (names []string) {
 	return names
 }
 
-// readFile reads a text in a folder. It does not wait for a pipe that somebody has put there.
+// readFile reads a text in a folder.
 func readFile(root *os.Root, name string) (string, error) {
-	f, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
-	if err != nil {
+	f, _, err := regularfile.OpenIn(root, name)
+	switch {
+	case errors.Is(err, regularfile.ErrNotRegular):
+		return "", fmt.Errorf("is not a file")
+	case err != nil:
 		return "", fmt.Errorf("cannot be read: %w", cause(err))
 	}
 	defer f.Close()
-	info, err := f.Stat()
-	switch {
-	case err != nil:
-		return "", fmt.Errorf("cannot be read: %w", cause(err))
-	case !info.Mode().IsRegular():
-		return "", fmt.Errorf("is not a file")
-	}
 	read, err := io.ReadAll(io.LimitReader(f, MaxFileBytes+1))
 	text := strings.TrimPrefix(string(read), "\ufeff")
 	switch {

@@ -1,0 +1,50 @@
+//go:build unix
+
+package catalog_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"syscall"
+	"testing"
+
+	"github.com/workflows-engine/workflows-engine/internal/catalog"
+)
+
+// TestAPipeThatTakesTheNameOfAFile: it does not keep the catalog waiting, even if it comes between the listing and the reading.
+func TestAPipeThatTakesTheNameOfAFile(t *testing.T) {
+	t.Parallel()
+	f := newFolder(t)
+	name := filepath.Join(f.path, "a.workflow.json")
+	stop, stopped := make(chan struct{}), make(chan error)
+	go func() {
+		for {
+			select {
+			case <-stop:
+				stopped <- nil
+				return
+			default:
+			}
+			pipe, file := filepath.Join(f.path, "pipe"), filepath.Join(f.path, "file")
+			if err := errors.Join(
+				syscall.Mkfifo(pipe, 0o600), os.Rename(pipe, name),
+				os.WriteFile(file, []byte(definitionText("one", "1")), 0o600), os.Rename(file, name),
+			); err != nil {
+				stopped <- err
+				return
+			}
+		}
+	}()
+	c := catalog.New(f.path, catalog.Options{})
+	for range 2000 {
+		c.Look()
+	}
+	close(stop)
+	if err := <-stopped; err != nil {
+		t.Fatal(err)
+	}
+	if now := c.Look(); refs(now) != "one=1" || len(now.Broken) != 0 {
+		t.Errorf("workflows %s, broken %v", refs(now), now.Broken)
+	}
+}
