@@ -9,7 +9,9 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/admit"
 	"github.com/workflows-engine/workflows-engine/graph/definition"
 	"github.com/workflows-engine/workflows-engine/graph/execution"
+	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/graph/replay"
 	"github.com/workflows-engine/workflows-engine/graph/transfer"
 )
 
@@ -27,6 +29,13 @@ type ForkRequest struct {
 	Correction map[string]any
 	// NewExecutionID is the new run's; blank means a new one.
 	NewExecutionID string
+	// Without Seq and BeforeNode the new run is a retry: it begins where the other one has failed. Where agents have recorded steps there,
+	// it goes on where they stood: no call that has a result is made again, and what may have been begun is made again, if at all, under
+	// the key of the first run. Else it begins before the node that failed; so it does with Anew, a Correction or a Definition, unless calls
+	// of agents that do more than read would be made again: that takes RepeatEffects.
+	Anew, RepeatEffects bool
+	// CurrentConfig lets an agent go on with the models, prices, budgets and retries that are configured for it today.
+	CurrentConfig bool
 	// Definition is what the new run follows; nil means the run's own. What is taken over must be what this definition
 	// would have led to.
 	Definition *definition.Document
@@ -46,9 +55,9 @@ type ForkRequest struct {
 // completion and failure follow again if nothing else does.
 //
 // NONDETERMINISM_DETECTED, with the place of the first difference, if the past is not what the definition leads to;
-// VALIDATION_ERROR for a Seq that the run does not have, for runs that another engine began and for a Correction
+// VALIDATION_ERROR for a Seq that the run does not have, for a retry of a run that has not failed, for runs that another engine began and for a Correction
 // that does not fit; EXECUTION_NOT_FOUND;
-// DEFINITION_REQUIRED; DUPLICATE_EXECUTION_ID; COMPOSITE_EXECUTOR_NOT_CONFIGURED with RequireCapable. Nothing is written then.
+// DEFINITION_REQUIRED; DUPLICATE_EXECUTION_ID; RETRY_REPEATS_EFFECTS; AGENT_BUDGET_SPENT; COMPOSITE_EXECUTOR_NOT_CONFIGURED with RequireCapable. Nothing is written then.
 func (r *Runner) Fork(ctx context.Context, req ForkRequest) (*Run, error) {
 	if err := r.enterToWrite(ctx); err != nil {
 		return nil, err
@@ -60,8 +69,18 @@ func (r *Runner) Fork(ctx context.Context, req ForkRequest) (*Run, error) {
 	if strings.TrimSpace(req.NewExecutionID) == "" {
 		req.NewExecutionID = r.opts.NewID()
 	}
+	var retry *replay.Retry
+	if req.Seq == 0 && req.BeforeNode == "" {
+		var err error
+		if retry, err = r.retryOf(ctx, &req); err != nil {
+			return nil, err
+		}
+	} else if req.Anew || req.RepeatEffects || req.CurrentConfig {
+		return nil, problem.New(problem.ValidationError, "Anew, RepeatEffects and CurrentConfig are for retries").
+			WithHint("Leave them out, or leave out the place at which the new run begins.")
+	}
 	b, err := (&transfer.Fork{
-		From: req.ExecutionID, To: req.NewExecutionID, Seq: req.Seq, BeforeNode: req.BeforeNode, Correction: req.Correction, Definition: req.Definition,
+		From: req.ExecutionID, To: req.NewExecutionID, Seq: req.Seq, BeforeNode: req.BeforeNode, Correction: req.Correction, Definition: req.Definition, Retry: retry,
 		RequireCapable: req.RequireCapable, Library: r.library, Capabilities: r.performer, Limits: r.limits(), MaxVisits: r.opts.MaxVisits,
 		MaxBytes: r.opts.MaxDocumentBytes, Now: r.now().Truncate(time.Millisecond),
 	}).Batch(ctx, r.store)
@@ -86,4 +105,29 @@ func (r *Runner) Fork(ctx context.Context, req ForkRequest) (*Run, error) {
 		return nil, err
 	}
 	return r.answer(ctx, x, req.Wait)
+}
+
+// retryOf says how the run that a retry is of has failed.
+func (r *Runner) retryOf(ctx context.Context, req *ForkRequest) (*replay.Retry, error) {
+	run, err := r.Status(ctx, StatusRequest{ExecutionID: req.ExecutionID})
+	if err != nil {
+		return nil, err
+	}
+	if run.Status != machine.Failed {
+		return nil, problem.New(problem.ValidationError, "run %q has not failed: it is %s", req.ExecutionID, run.Status).
+			WithPlace(problem.Place{ExecutionID: req.ExecutionID}).WithHint("A fork begins a new run at any place of another one: say after which record, or before which node.")
+	}
+	return &replay.Retry{
+		Node: run.ErrorNodeID, Code: run.ErrorCode, Message: run.Error, Compensated: run.Compensated, AtLimit: isLimit(problem.Code(run.ErrorCode)),
+		Anew: req.Anew, RepeatEffects: req.RepeatEffects, CurrentConfig: req.CurrentConfig,
+	}, nil
+}
+
+// isLimit reports whether a code is that of a limit of runs.
+func isLimit(code problem.Code) bool {
+	switch code {
+	case problem.StepBudgetExceeded, problem.RecordLimitExceeded, problem.ByteLimitExceeded, problem.PendingLimitExceeded:
+		return true
+	}
+	return false
 }

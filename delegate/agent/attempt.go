@@ -19,6 +19,8 @@ type attempt struct {
 	req     delegate.Request
 	journal activities.Journal
 	machine *agentloop.Machine
+	// base begins the keys of calls where another attempt has begun the agent.
+	base string
 
 	inputs chan outcome
 	// stops are the effects under way, by id.

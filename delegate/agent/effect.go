@@ -1,6 +1,7 @@
 package agent
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -179,8 +180,8 @@ func guarded[T any](ctx context.Context, w *attempt, what string, do func() (T, 
 	}
 }
 
-// key identifies a step among those of all runs.
-func (w *attempt) key(step string) string { return w.req.IdempotencyKey + "/" + step }
+// key identifies a step among those of all runs. In a retry it is that of the run in which the agent began.
+func (w *attempt) key(step string) string { return cmp.Or(w.base, w.req.IdempotencyKey) + "/" + step }
 
 func failure(err error) *agentloop.Failure {
 	out := &agentloop.Failure{Code: problem.ExecutorFailed, Message: err.Error()}

@@ -9,6 +9,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/delegate"
 	"github.com/workflows-engine/workflows-engine/delegate/agentloop"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/internal/agentsteps"
 )
 
 // Override is what a node says in place of the configuration of its agent. Zero members leave the agent's. Tools, gates, hooks and budgets
@@ -40,6 +41,7 @@ func (a *Agents) WorkWith(ctx context.Context, req delegate.Request, o Override,
 	w := &attempt{agents: a, req: req, journal: j, inputs: make(chan outcome), stops: map[string]context.CancelFunc{}}
 	if len(steps) > 0 {
 		done := recorded(steps)
+		w.base = agentsteps.KeyBase(&agentsteps.Step{Key: done[0].Key, Kind: done[0].Kind, Body: done[0].Body})
 		w.results.note(done)
 		if w.machine, err = agentloop.Replay(done, j.Begun()); err != nil {
 			return activities.End{}, err

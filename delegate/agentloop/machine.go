@@ -109,6 +109,9 @@ func (m *Machine) replay(s *Step) error {
 	if (s.Kind == StepWoken || s.Kind == StepRest) && (len(m.steps) > 0 || m.done != nil) {
 		return nil // the engine records them after an answer, too, and in a fork, before what follows from that
 	}
+	if s.Kind == StepContinued {
+		return m.continued(body(s.Body))
+	}
 	if len(m.steps) > 0 {
 		made := m.steps[0]
 		if made.Key != s.Key || made.Kind != s.Kind || m.wording == wording && (!jsonvalue.Equal(made.Body, s.Body) || !sameTotals(&made, s)) {

@@ -105,7 +105,7 @@ func (m *Machine) apply(s *Step) error {
 			return errors.New("no such question is to be asked")
 		}
 		return nil
-	case StepAnswer:
+	case StepAnswer, StepAnswered:
 		return m.answered(s.Key, b)
 	case StepRest:
 		return nil

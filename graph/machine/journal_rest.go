@@ -137,11 +137,12 @@ func (m *Machine) restOver(t *token) {
 }
 
 // Pause lets the attempts in flight whose executors have recorded steps rest until now: nothing that follows from the steps has been begun
-// in this run. It returns the records. It is for forks.
-func (m *Machine) Pause(now time.Time) []history.Record {
+// in this run. It returns the records. It is for forks. The attempts of the keys in goOn do not rest: what follows from their steps may have
+// been begun.
+func (m *Machine) Pause(now time.Time, goOn map[string]bool) []history.Record {
 	m.setNow(now)
 	for t := range m.waiting {
-		if w := t.wait; w.Journal != nil && w.counts() && !w.Queued && !w.rests() {
+		if w := t.wait; w.Journal != nil && w.counts() && !w.Queued && !w.rests() && !goOn[t.key()] {
 			m.restUntil(t, m.now, 0)
 		}
 	}

@@ -134,6 +134,12 @@ const (
 	AgentContextExceeded Code = "AGENT_CONTEXT_EXCEEDED"
 	// AgentStopped: a person or a hook has stopped an agent.
 	AgentStopped Code = "AGENT_STOPPED"
+	// AgentBudgetSpent: a retry would go on with an agent whose budget is used up.
+	AgentBudgetSpent Code = "AGENT_BUDGET_SPENT"
+	// RetryRepeatsEffects: a retry would make calls of an agent again that have done something.
+	RetryRepeatsEffects Code = "RETRY_REPEATS_EFFECTS"
+	// AlreadyRetried: a retry of the run is open, or has completed.
+	AlreadyRetried Code = "ALREADY_RETRIED"
 	// AgentJournalInvalid: no agent can have made the recorded steps, or a newer release has.
 	AgentJournalInvalid Code = "AGENT_JOURNAL_INVALID"
 	// KnowledgeRefInvalid: a reference names no section of a knowledge base that the agent has.

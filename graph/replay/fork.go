@@ -24,6 +24,10 @@ type Fork struct {
 	BeforeNode string
 	// Correction, with BeforeNode, is a JSON merge patch of the state with which the new run continues; nil leaves the state as it was.
 	Correction map[string]any
+	// Retry, instead of Seq and BeforeNode, begins the new run where the other one has failed. Changed says that it follows another
+	// definition.
+	Retry   *Retry
+	Changed bool
 	// MaxStateBytes bounds what a corrected state may grow to, as canonical JSON.
 	MaxStateBytes int
 	// Program is the program of the new run. The copied records must follow from it.
@@ -39,6 +43,11 @@ type Fork struct {
 // times are moved so that the past ends at Now. VALIDATION_ERROR if the other run has no record Seq, NONDETERMINISM_DETECTED if the
 // past does not follow from the program.
 func (f *Fork) Past(records []history.Record) ([]history.Record, *machine.Machine, error) {
+	if f.Retry != nil {
+		if err := f.retried(records); err != nil {
+			return nil, nil, err
+		}
+	}
 	if f.BeforeNode != "" {
 		if f.Correction == nil { // a map sees the state as it was when it began
 			f.Seq = beforeItem(records, f.BeforeNode)
@@ -128,6 +137,7 @@ func (f *Fork) past(records []history.Record) ([]history.Record, *machine.Machin
 	if err != nil {
 		return nil, nil, err
 	}
+	past = f.goOn(past, records)
 	m, _, moved, err := Run(f.Program, f.To, past, nil, f.MaxVisits, f.Now)
 	if err != nil {
 		return nil, nil, err
@@ -143,7 +153,7 @@ func (f *Fork) past(records []history.Record) ([]history.Record, *machine.Machin
 			return nil, nil, err
 		}
 	}
-	for _, rest := range m.Pause(f.Now) {
+	for _, rest := range m.Pause(f.Now, f.continuing(past)) {
 		rest.Seq = int64(len(past) + 1)
 		past = append(past, rest)
 	}
@@ -153,7 +163,7 @@ func (f *Fork) past(records []history.Record) ([]history.Record, *machine.Machin
 // rewritten returns the first n records of the other run, with the new id and moved times.
 func (f *Fork) rewritten(all []history.Record, n int) ([]history.Record, error) {
 	out := make([]history.Record, n)
-	shift := f.Now.Sub(all[n-1].CreatedAt)
+	shift := f.shiftOf(all, n)
 	visits := map[string]int{}
 	for i := range out {
 		r := all[i]
@@ -164,7 +174,9 @@ func (f *Fork) rewritten(all []history.Record, n int) ([]history.Record, error) 
 			visits[r.Payload.NodeID]++
 		}
 		r.Raw, r.Foreign = nil, false
-		r.CreatedAt = r.CreatedAt.Add(shift)
+		if r.CreatedAt = r.CreatedAt.Add(shift); r.CreatedAt.After(f.Now) {
+			r.CreatedAt = f.Now
+		}
 		f.rewrite(&r.Payload, r.Name, shift)
 		out[i] = r
 	}
@@ -251,9 +263,14 @@ func withoutOpenTasks(records []history.Record) []history.Record {
 			open[i] = r.Payload.ExternalTask != "" && !ended[at]
 		}
 	}
+	return dropped(records, func(i int) bool { return open[i] })
+}
+
+// dropped returns records without some of them.
+func dropped(records []history.Record, drop func(i int) bool) []history.Record {
 	kept := make([]history.Record, 0, len(records))
 	for i, r := range records {
-		if open[i] {
+		if drop(i) {
 			continue
 		}
 		gone := int64(i - len(kept)) // records removed before this one

@@ -2,6 +2,7 @@ package transfer
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/workflows-engine/workflows-engine/graph/actor"
@@ -24,6 +25,8 @@ type Fork struct {
 	Seq        int64
 	BeforeNode string
 	Correction map[string]any
+	// Retry, instead of Seq and BeforeNode, begins the new run where the other one has failed.
+	Retry *replay.Retry
 	// Definition is what the new run follows; nil means the run's own.
 	Definition *definition.Document
 	// RequireCapable refuses a run that Capabilities do not suffice for.
@@ -40,7 +43,7 @@ type Fork struct {
 
 // Batch returns the first append of the new run. Nothing is written. Its errors are those of Runner.Fork.
 func (f *Fork) Batch(ctx context.Context, store history.Store) (history.Batch, error) {
-	if f.Correction != nil && f.BeforeNode == "" {
+	if f.Correction != nil && f.BeforeNode == "" && f.Retry == nil {
 		return history.Batch{}, problem.New(problem.ValidationError, "a correction of the state goes with a node").WithHint("Say before which node the new run begins.")
 	}
 	if f.Correction != nil {
@@ -66,12 +69,18 @@ func (f *Fork) Batch(ctx context.Context, store history.Store) (history.Batch, e
 			return history.Batch{}, err
 		}
 	}
-	past, m, err := (&replay.Fork{
+	fork := &replay.Fork{
 		From: f.From, To: f.To, Seq: f.Seq, BeforeNode: f.BeforeNode, Correction: f.Correction, MaxStateBytes: f.MaxBytes,
-		Program: prog, MaxVisits: f.MaxVisits, Now: f.Now, Actor: actor.Of(ctx),
-	}).Past(records)
+		Program: prog, MaxVisits: f.MaxVisits, Now: f.Now, Actor: actor.Of(ctx), Retry: f.Retry, Changed: f.Definition != nil,
+	}
+	past, m, err := fork.Past(records)
 	if err != nil {
 		return history.Batch{}, err
+	}
+	if f.Retry != nil {
+		if err := f.refuseBelow(ctx, store, records[min(fork.Seq, int64(len(records))):]); err != nil {
+			return history.Batch{}, err
+		}
 	}
 	if err := f.Library.LackingAhead(ctx, m, f.Capabilities, f.RequireCapable); err != nil {
 		return history.Batch{}, err
@@ -85,4 +94,34 @@ func (f *Fork) Batch(ctx context.Context, store history.Store) (history.Batch, e
 		ExecutionID: f.To, Records: past, Execution: history.Project(f.To, past), Definition: admit.StoredForm(prog),
 		SetTimers: true, Timers: recorded.Timers(f.To, m.Timers()),
 	}, nil
+}
+
+// refuseBelow refuses a retry which begins subworkflows again whose agents have made calls that do more than read. dropped are the records
+// that the new run does not take over.
+func (f *Fork) refuseBelow(ctx context.Context, store history.Store, dropped []history.Record) error {
+	if f.Retry.RepeatEffects || f.Retry.Compensated > 0 {
+		return nil
+	}
+	var calls []string
+	ids := []string{}
+	for i := range dropped {
+		if id := dropped[i].Payload.ChildExecutionID; id != "" && !slices.Contains(ids, id) {
+			ids = append(ids, id)
+		}
+	}
+	for len(ids) > 0 {
+		id := ids[0]
+		ids = ids[1:]
+		records, err := store.Read(ctx, id, 1, 0)
+		if err != nil {
+			return err
+		}
+		calls = append(calls, replay.EffectsOf(id, records)...)
+		for i := range records {
+			if records[i].Name == history.SubworkflowStarted {
+				ids = append(ids, records[i].Payload.ChildExecutionID)
+			}
+		}
+	}
+	return replay.RepeatsEffects(calls, problem.Place{ExecutionID: f.From, NodeID: f.Retry.Node})
 }

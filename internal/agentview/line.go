@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/workflows-engine/workflows-engine/history"
+	"github.com/workflows-engine/workflows-engine/internal/agentsteps"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
@@ -76,6 +77,10 @@ func LineOf(r *history.Record) (l Line, ok bool) {
 		}
 	case "woken":
 		l.By = "goes on"
+	case agentsteps.Continued:
+		l.By, l.Text = "goes on", "after "+strings.TrimSpace(b.text(agentsteps.SeamCode)+" "+b.text(agentsteps.SeamMessage))
+	case agentsteps.Answered:
+		l.By, l.Text = "answered", AnswerText(nil, b.object("payload"), b.flag("expired"))
 	}
 	return l, true
 }
@@ -107,6 +112,10 @@ func isAgents(kind string, b body) bool {
 		return isQuestionKey(b.text("key"))
 	case "woken":
 		return true
+	case agentsteps.Continued:
+		return has(agentsteps.SeamCode, agentsteps.SeamMessage)
+	case agentsteps.Answered:
+		return has("payload")
 	case "compacted":
 		return has("upto")
 	}

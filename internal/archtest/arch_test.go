@@ -106,8 +106,9 @@ var rooms = map[string][]string{
 	"internal/manifest":           {"activities/stepcommand", "activities/toolcall", "graph/problem", "internal/jsonobject", "internal/jsonvalue", "internal/suggest"},
 	"activities/llmcall":          {"activities", "activities/chat", "graph/problem", "graph/expr", "internal/httpbody", "internal/jsonobject", "internal/jsonschema", "internal/jsonvalue", "internal/port"},
 	"delegate":                    {"activities", "graph/problem", "internal/httpbody", "internal/jsonvalue", "internal/port", "internal/wait"},
-	"delegate/agentloop":          {"activities/chat", "graph/expr", "graph/problem", "internal/jsonschema", "internal/jsonvalue", "internal/suggest"},
-	"delegate/agent":              {"activities", "activities/chat", "delegate", "delegate/agentloop", "graph/problem", "internal/jsonvalue", "internal/suggest", "internal/wait"},
+	"internal/agentsteps":         {"graph/problem"},
+	"delegate/agentloop":          {"activities/chat", "graph/expr", "graph/problem", "internal/agentsteps", "internal/jsonschema", "internal/jsonvalue", "internal/suggest"},
+	"delegate/agent":              {"activities", "activities/chat", "delegate", "delegate/agentloop", "graph/problem", "internal/agentsteps", "internal/jsonvalue", "internal/suggest", "internal/wait"},
 	"delegate/agent/llmagent":     {"activities", "activities/llmcall", "delegate", "delegate/agent"},
 	"delegate/agent/mcptools":     {"activities", "activities/toolcall", "delegate/agent", "graph/problem"},
 	"delegate/agent/steptools":    {"activities", "delegate/agent", "graph/problem", "internal/jsonvalue"},
@@ -137,7 +138,7 @@ var rooms = map[string][]string{
 	"graph/runstate": {},
 	"graph/limit":    {"graph/problem"},
 	"graph/library":  {"internal/guard", "internal/jsonvalue", "internal/suggest", "history", "graph/problem", "graph/definition", "graph/machine", "graph/runview", "graph/admit", "graph/capable", "graph/execution"},
-	"graph/replay":   {"activities", "internal/jsonschema", "internal/jsonvalue", "history", "graph/problem", "graph/definition", "graph/machine", "graph/library", "graph/survey"},
+	"graph/replay":   {"activities", "internal/agentsteps", "internal/jsonschema", "internal/jsonvalue", "history", "graph/problem", "graph/definition", "graph/machine", "graph/library", "graph/survey"},
 	"graph/transfer": {
 		"history", "history/runfile", "graph/problem", "graph/definition", "graph/machine", "graph/actor", "graph/admit", "graph/capable", "graph/library", "graph/recorded", "graph/replay",
 	},
@@ -176,7 +177,7 @@ var rooms = map[string][]string{
 		"activities", "activities/llmcall", "delegate", "delegate/agent", "delegate/agent/apicall", "delegate/agent/knowledge", "delegate/agent/llmagent", "delegate/agent/mcptools", "delegate/agent/skills", "delegate/agent/steptools", "history", "history/historymem", "history/historysql", "graph", "graph/problem",
 		"graph/definition", "graph/machine", "internal/jsonobject", "internal/jsonvalue", "internal/signing",
 	},
-	"internal/agentview": {"history", "internal/jsonvalue"},
+	"internal/agentview": {"history", "internal/agentsteps", "internal/jsonvalue"},
 	"internal/runjson":   {"history", "internal/agentview", "internal/config/envname", "graph/machine", "graph/runview", "internal/jsondelta", "internal/jsonvalue"},
 	"internal/picture":   {"graph/definition", "history"},
 	"internal/runtree":   {"graph/definition", "history", "internal/agentview", "internal/jsonvalue", "internal/picture"},
@@ -188,7 +189,7 @@ var rooms = map[string][]string{
 		"internal/agentview", "internal/catalog", "internal/guide", "internal/mcpserver/elicit", "internal/mcpserver/frame", "internal/mcpserver/streamable", "internal/outline", "internal/picture", "internal/shellword", "internal/suggest", "internal/config/envname", "graph/expr", "schemas",
 	},
 	"internal/cli": {
-		"internal/agentview", "internal/buildstamp", "internal/catalog", "internal/explain", "internal/format", "internal/regularfile", "internal/scaffold", "graph/graphtest", "internal/guide", "internal/wait", "internal/workflowtest",
+		"internal/agentsteps", "internal/agentview", "internal/buildstamp", "internal/catalog", "internal/explain", "internal/format", "internal/regularfile", "internal/scaffold", "graph/graphtest", "internal/guide", "internal/wait", "internal/workflowtest",
 		"activities", "activities/toolcall", "delegate/agent", "graph/outbox", "internal/agentfile", "internal/manifest", "internal/sdnotify", "internal/suggest",
 		"conformance", "history", "history/runfile", "graph", "graph/problem", "graph/definition", "graph/lint", "graph/machine",
 		"internal/config", "internal/config/envname", "internal/jsonvalue", "internal/jsonschema", "internal/mcphost", "internal/doctor", "internal/memory", "internal/picture", "internal/runjson", "internal/runtree", "internal/shellword", "schemas",
@@ -263,7 +264,7 @@ func TestArrowsRunDown(t *testing.T) {
 }
 
 // pure are the rooms that do no I/O and read no clock.
-var pure = []string{"activities/chat", "delegate/agentloop", "graph/runview", "graph/admit", "graph/problem", "graph/expr", "graph/state", "graph/definition", "graph/lint", "graph/machine", "internal/jsonvalue", "internal/agentview", "internal/runjson", "internal/runtree", "internal/jsonobject", "internal/jsondelta", "internal/jsonschema"}
+var pure = []string{"activities/chat", "delegate/agentloop", "graph/runview", "graph/admit", "graph/problem", "graph/expr", "graph/state", "graph/definition", "graph/lint", "graph/machine", "internal/jsonvalue", "internal/agentsteps", "internal/agentview", "internal/runjson", "internal/runtree", "internal/jsonobject", "internal/jsondelta", "internal/jsonschema"}
 
 func TestPureRoomsDoNoIO(t *testing.T) {
 	t.Parallel()

@@ -3,24 +3,30 @@ package cli
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/workflows-engine/workflows-engine/graph"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/history"
+	"github.com/workflows-engine/workflows-engine/internal/agentsteps"
 	"github.com/workflows-engine/workflows-engine/internal/config"
 	"github.com/workflows-engine/workflows-engine/internal/shellword"
 )
 
 type forkOptions struct {
 	driveOptions
-	folder, id   string
-	at           int64
-	before       string
-	correction   string
-	corrects     bool
-	allowMissing bool
+	folder, id string
+	at         int64
+	before     string
+	correction string
+	corrects   bool
+	// anew and repeatEffects are those of a retry.
+	anew, repeatEffects bool
+	allowMissing        bool
 }
 
 func newFork(a *app) *cobra.Command {
@@ -83,13 +89,15 @@ func registerFork(set *pflag.FlagSet, o *forkOptions) {
 
 // fork starts a run from another one's past and drives it.
 func (a *app) fork(ctx context.Context, id string, o forkOptions) error {
-	return a.forked(ctx, o, func(*session) (graph.ForkRequest, error) {
-		return graph.ForkRequest{ExecutionID: id, Seq: o.at, BeforeNode: o.before}, nil
-	})
+	if o.at == 0 && o.before == "" {
+		return problem.New(problem.ValidationError, "run %q has no record 0", id).WithPlace(problem.Place{ExecutionID: id}).
+			WithHint("Its records begin at 1; its history shows them.")
+	}
+	return a.forked(ctx, o, graph.ForkRequest{ExecutionID: id, Seq: o.at, BeforeNode: o.before})
 }
 
 // forked makes a fork and drives the new run.
-func (a *app) forked(ctx context.Context, o forkOptions, ask func(*session) (graph.ForkRequest, error)) error {
+func (a *app) forked(ctx context.Context, o forkOptions, req graph.ForkRequest) error {
 	caller, err := a.caller(o.driveOptions)
 	if err != nil {
 		return err
@@ -108,21 +116,44 @@ func (a *app) forked(ctx context.Context, o forkOptions, ask func(*session) (gra
 		if err != nil {
 			return err
 		}
-		req, err := ask(s)
-		if err != nil {
-			return err
-		}
 		d := a.drive(s, o.driveOptions)
 		req.NewExecutionID, req.Definition, req.Correction = o.id, caller.Definition, correction
 		req.Wait, req.RequireCapable = d.caller.Wait, !o.allowMissing
 		run, err := forker.Fork(ctx, req)
 		if err == nil {
-			from := fmt.Sprintf("record %d", run.ForkedFrom.Seq)
-			if req.BeforeNode != "" {
-				from = "before node " + plainCell(req.BeforeNode)
-			}
-			fmt.Fprintf(a.stderr, "run %s continues run %s from %s\n", a.paint.bold(run.ExecutionID), req.ExecutionID, from)
+			fmt.Fprintf(a.stderr, "run %s continues run %s from %s\n", a.paint.bold(run.ExecutionID), req.ExecutionID, s.forkedAt(ctx, run, &req))
 		}
 		return d.from(ctx, run, explainMissing(err, "", nil))
+	})
+}
+
+// forkedAt says where a new run continues another one.
+func (s *session) forkedAt(ctx context.Context, run *graph.Run, req *graph.ForkRequest) string {
+	seq, node := run.ForkedFrom.Seq, req.BeforeNode
+	if node == "" && req.Seq == 0 { // a retry
+		next, err := s.engine.History(ctx, graph.HistoryRequest{ExecutionID: req.ExecutionID, FromSeq: seq + 1, Limit: 1})
+		if err == nil && len(next) == 1 {
+			if p := &next[0].Payload; next[0].Name == history.ActivityFailed && s.hasSeam(ctx, run.ExecutionID, seq+1) {
+				return "where the agent at node " + plainCell(p.NodeID) + " stood"
+			} else if node = p.NodeID; next[0].Name.Terminal() || next[0].Name == history.FailNode {
+				node = ""
+			}
+		}
+	}
+	if node != "" {
+		return "before node " + plainCell(node)
+	}
+	return fmt.Sprintf("record %d", seq)
+}
+
+// seamBack is how far before the end of what a run has taken over the step is looked for with which its agent goes on.
+const seamBack = 50
+
+// hasSeam reports whether an agent has gone on in a run after the failure of another one. upto is where the step stands at the latest.
+func (s *session) hasSeam(ctx context.Context, id string, upto int64) bool {
+	records, err := s.engine.History(ctx, graph.HistoryRequest{ExecutionID: id, FromSeq: max(1, upto-seamBack), Limit: seamBack + 1})
+	return err == nil && slices.ContainsFunc(records, func(r history.Record) bool {
+		_, kind, _, ok := r.Payload.Step()
+		return ok && kind == agentsteps.Continued
 	})
 }

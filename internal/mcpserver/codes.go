@@ -27,7 +27,8 @@ func wireCode(code, invalid problem.Code) problem.Code {
 		return problem.ExecutionNotFound
 	case problem.DefinitionNotFound, problem.WorkflowNotFound:
 		return invalid
-	case problem.RecordLimitExceeded, problem.ByteLimitExceeded, problem.SignalLimitExceeded, problem.RunComputing, problem.PersonRequired:
+	case problem.RecordLimitExceeded, problem.ByteLimitExceeded, problem.SignalLimitExceeded, problem.RunComputing, problem.PersonRequired,
+		problem.AgentBudgetSpent, problem.RetryRepeatsEffects, problem.AlreadyRetried:
 		return invalid // a call that was refused; a run that has failed at its limit is no refusal
 	case problem.HistoryNewer, problem.HistoryConflict, problem.HistoryCorrupt, problem.RunnerClosed, problem.UsageError, problem.MemoryBudgetExceeded,
 		problem.StoreLocked, problem.StoreFull, problem.StoreReadOnly, problem.StoreUnavailable, problem.StoreOutcomeUnknown, problem.StoreReplaced:

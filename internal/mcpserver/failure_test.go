@@ -40,6 +40,8 @@ func (f failing) List(context.Context, history.ListQuery) (history.ListPage, err
 	return history.ListPage{}, f.err()
 }
 
+func (f failing) Fork(context.Context, graph.ForkRequest) (*graph.Run, error) { return nil, f.err() }
+
 // minimal are valid arguments of each tool.
 var minimal = map[string]object{
 	"workflow_start":           {"definition_ref": "d", "execution_id": "x"},

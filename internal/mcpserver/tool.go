@@ -85,13 +85,13 @@ const MaxWait = 5 * time.Minute
 // Arguments that several tools have.
 var (
 	executionIDArgument = required("execution_id", aText("The run."))
-	waitArgument        = optional("wait_ms", describe("integer", "Longest wait for it to rest (default 20000; 0: none).",
+	waitArgument        = optional("wait_ms", describe("integer", "Longest wait (default 20000; 0: none).",
 		"minimum", 0.0, "maximum", float64(MaxWait.Milliseconds())))
 	modeArgument = optional("activity_execution_mode", oneOf("Who performs activities from now on.",
 		string(machine.InProcess), string(machine.HostMediated)))
 	answerBytesArgument = optional("answer_bytes", describe("integer", "Largest answer (default 8192).",
 		"minimum", float64(MinAnswerBytes)))
-	sinceArgument   = optional("since_seq", describe("integer", "seq of an answer you have; what is unchanged is left out.", "minimum", 1.0))
+	sinceArgument   = optional("since_seq", describe("integer", "seq of an answer you have: only what changed.", "minimum", 1.0))
 	definitionAgain = optional("definition", obj("Not needed."))
 	inputAgain      = optional("input", obj("Not needed."))
 )

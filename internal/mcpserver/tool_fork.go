@@ -1,7 +1,6 @@
 package mcpserver
 
 import (
-	"cmp"
 	"context"
 	"math"
 	"slices"
@@ -9,7 +8,6 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/workflows-engine/workflows-engine/graph"
-	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/internal/mcpserver/elicit"
@@ -23,10 +21,12 @@ func forkTool() *tool {
 		annotations: mcp.ToolAnnotations{DestructiveHint: new(false), OpenWorldHint: new(true)},
 		arguments: []property{
 			executionIDArgument,
-			optional("node_id", aText("Begin before its last visit. Default: the node that failed.")),
+			optional("node_id", aText("Before its last visit. Default: where it failed.")),
 			optional("seq", describe("integer", "Begin after this record.", "minimum", 1.0)),
-			optional("definition", definitionSchema("A corrected one; what is kept must follow from it.")),
+			optional("definition", definitionSchema("A corrected one.")),
 			optional("state", obj("Merge patch of the state. Not with seq.")),
+			optional("anew", describe("boolean", "From the node's start.")),
+			optional("repeat_effects", describe("boolean", "Agents' calls may repeat.")),
 			optional("new_execution_id", aText("Id of the new run.")),
 			waitArgument, answerBytesArgument,
 		},
@@ -46,30 +46,10 @@ func forkTool() *tool {
 			if req.Seq > 0 && req.Correction != nil {
 				a.Get("state").Fail("oneOf", "expected one of state and seq, found both")
 			}
+			req.Anew = a.Get("anew").Bool()
+			req.RepeatEffects = a.Get("repeat_effects").Bool()
 			if err := a.problem(); err != nil {
 				return nil, err
-			}
-			if req.Seq == 0 && req.BeforeNode == "" {
-				run, err := s.Status(ctx, graph.StatusRequest{ExecutionID: req.ExecutionID})
-				if err != nil {
-					return nil, err
-				}
-				if run.Status != machine.Failed || run.ErrorNodeID == "" {
-					return nil, problem.New(problem.ValidationError, "run %q has not failed at a node", run.ExecutionID).
-						WithPlace(problem.Place{ExecutionID: run.ExecutionID}).WithHint("Say in node_id or seq where the new run begins.")
-				}
-				req.BeforeNode = run.ErrorNodeID
-				if run.Compensated > 0 { // before that node stands what was undone
-					before, node, err := history.BeforeRollback(func(from int64, limit int) ([]history.Record, error) {
-						return s.History(ctx, graph.HistoryRequest{ExecutionID: run.ExecutionID, FromSeq: from, Limit: limit})
-					})
-					if err != nil {
-						return nil, err
-					}
-					if req.BeforeNode = cmp.Or(node, run.ErrorNodeID); req.Correction == nil {
-						req.BeforeNode, req.Seq = "", before
-					}
-				}
 			}
 			if s.opts.Elicit == elicit.Required && a.asking.answer == nil {
 				if err := s.keepsAnswer(ctx, req); err != nil {
@@ -93,6 +73,15 @@ func (s *server) keepsAnswer(ctx context.Context, req graph.ForkRequest) error {
 		return err
 	}
 	kept := records[:min(max(req.Seq, 0), int64(len(records)))]
+	if req.Seq == 0 && req.BeforeNode == "" { // a retry: what an agent was allowed holds for the calls that it made
+		run, err := s.Status(ctx, graph.StatusRequest{ExecutionID: req.ExecutionID})
+		if err != nil {
+			return err
+		}
+		if req.BeforeNode = run.ErrorNodeID; req.BeforeNode == "" {
+			kept = records
+		}
+	}
 	if req.BeforeNode != "" {
 		for i, r := range slices.Backward(records) {
 			if r.Kind == history.Command && r.Name == history.ScheduleNode && r.Payload.NodeID == req.BeforeNode {

@@ -1,0 +1,386 @@
+package agent_test
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/workflows-engine/workflows-engine/activities"
+	"github.com/workflows-engine/workflows-engine/activities/chat"
+	"github.com/workflows-engine/workflows-engine/delegate/agent"
+	"github.com/workflows-engine/workflows-engine/delegate/agent/llmagent"
+	"github.com/workflows-engine/workflows-engine/delegate/agentloop"
+	"github.com/workflows-engine/workflows-engine/graph"
+	"github.com/workflows-engine/workflows-engine/graph/machine"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/history"
+	"github.com/workflows-engine/workflows-engine/history/historymem"
+	"github.com/workflows-engine/workflows-engine/internal/enginetest"
+)
+
+// outage is a model that calls pay first. While it is down, it fails once it has a result.
+type outage struct {
+	down  atomic.Bool
+	asked atomic.Int64
+}
+
+func (o *outage) Chat(_ context.Context, req chat.Request) (chat.Reply, error) {
+	o.asked.Add(1)
+	if req.Messages[len(req.Messages)-1].Role != chat.Result {
+		return chat.Reply{Calls: []chat.Call{{ID: "a", Name: "pay", Arguments: `{"to":"Ann"}`}}}, nil
+	}
+	if o.down.Load() {
+		return chat.Reply{}, activities.Fail(problem.LLMProviderError, "the provider is down")
+	}
+	return chat.Reply{Text: said(req)}, nil
+}
+
+func outOfOrder() *outage {
+	o := &outage{}
+	o.down.Store(true)
+	return o
+}
+
+// TestARetryGoesOnWhereTheAgentStood fails the provider after a payment: the retry asks the model again, with the result that it had, and pays
+// nothing again.
+func TestARetryGoesOnWhereTheAgentStood(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p, store, m := newTill(0), historymem.New(), outOfOrder()
+		r := workshop(t, store, m, nil, p)
+		defer func() { shut(t, r) }()
+		begin(t, r, "r")
+		run := end(t, r, "r")
+		if run.Status != machine.Failed || run.ErrorCode != "LLM_PROVIDER_ERROR" {
+			t.Fatalf("%s %s", run.Status, run.Error)
+		}
+		// It fails in the retry too, and in the retry of that one.
+		for _, id := range []string{"r2", "r3"} {
+			if _, err := r.Fork(t.Context(), graph.ForkRequest{ExecutionID: run.ExecutionID, NewExecutionID: id}); err != nil {
+				t.Fatal(err)
+			}
+			if run = end(t, r, id); run.Status != machine.Failed {
+				t.Fatalf("%s %s", run.Status, run.Error)
+			}
+		}
+		m.down.Store(false)
+		before := m.asked.Load()
+		if _, err := r.Fork(t.Context(), graph.ForkRequest{ExecutionID: "r3", NewExecutionID: "r4"}); err != nil {
+			t.Fatal(err)
+		}
+		run = end(t, r, "r4")
+		if n, most := p.paid(); run.Status != machine.Completed || n != 1 || most != 1 || m.asked.Load() != before+1 {
+			t.Errorf("%s %s: paid %d times, asked %d times", run.Status, run.Error, n, m.asked.Load()-before)
+		}
+		if want := "result t1.c1"; !slices.Contains(stepsIn(t, store, "r4"), want) {
+			t.Errorf("%q without %s", stepsIn(t, store, "r4"), want)
+		}
+		checked(t, store, "r4")
+	})
+}
+
+func stepsIn(t testing.TB, store *historymem.Store, id string) []string {
+	t.Helper()
+	var kinds []string
+	for _, rec := range enginetest.Must(store.Read(t.Context(), id, 1, 0)) {
+		if s, n, ok := machine.StepOf(&rec); ok {
+			kinds = append(kinds, s.Kind+" "+s.Key)
+			if n != len(kinds) {
+				t.Errorf("run %s: step %d is counted as %d", id, len(kinds), n)
+			}
+		}
+	}
+	return kinds
+}
+
+// checked verifies a run with the steps of its agents.
+func checked(t testing.TB, store *historymem.Store, id string) {
+	t.Helper()
+	r := enginetest.Must(graph.New(store, graph.Options{CheckSteps: agent.CheckSteps}))
+	defer shut(t, r)
+	_, err := r.Verify(t.Context(), id, false, func(f history.Finding) { t.Errorf("%+v", f) })
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// played is what a model says.
+type played func(context.Context) (chat.Reply, error)
+
+// told is a model that plays replies in order, whoever asks.
+type told struct {
+	mu      sync.Mutex
+	replies []played
+	asked   []chat.Request
+}
+
+func (m *told) Chat(ctx context.Context, req chat.Request) (chat.Reply, error) {
+	m.mu.Lock()
+	m.asked = append(m.asked, req)
+	next := played(func(context.Context) (chat.Reply, error) {
+		return chat.Reply{}, activities.Fail(problem.LLMProviderError, "nothing is left to say")
+	})
+	if len(m.replies) > 0 {
+		next = m.replies[0]
+		m.replies = m.replies[1:]
+	}
+	m.mu.Unlock()
+	return next(ctx)
+}
+
+func calls(names ...string) played {
+	return func(context.Context) (chat.Reply, error) {
+		r := chat.Reply{}
+		for i, name := range names {
+			name, arguments, _ := strings.Cut(name, " ")
+			r.Calls = append(r.Calls, chat.Call{ID: string(rune('a' + i)), Name: name, Arguments: cmp.Or(arguments, "{}")})
+		}
+		return r, nil
+	}
+}
+
+func says(text string) played {
+	return func(context.Context) (chat.Reply, error) { return chat.Reply{Text: text}, nil }
+}
+
+func down(n int) (all []played) {
+	for range n {
+		all = append(all, func(context.Context) (chat.Reply, error) {
+			return chat.Reply{}, activities.Fail(problem.LLMProviderError, "the provider is down")
+		})
+	}
+	return all
+}
+
+// counted is a tool that does more than read. It counts what it is called with, by key.
+type counted struct {
+	till
+	name, onCrash string
+	hang          atomic.Bool
+}
+
+func (c *counted) Tools(context.Context) ([]agent.Tool, error) {
+	return []agent.Tool{{Name: c.name, Parameters: object{"type": "object"}, OnCrash: c.onCrash}}, nil
+}
+
+func (c *counted) Call(ctx context.Context, call agent.Call) (any, error) {
+	if c.hang.Load() {
+		c.mu.Lock()
+		c.keys[call.Key]++
+		c.mu.Unlock()
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
+	return c.till.Call(ctx, call)
+}
+
+func refunds(onCrash string) *counted {
+	return &counted{till: till{keys: map[string]int{}}, name: "refund", onCrash: onCrash}
+}
+
+// TestWhatARetryContinues: whatever the failure, a call with a result is never made again, and one that may have been begun has its first key.
+func TestWhatARetryContinues(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		replies, again []played
+		change         func(*agent.Agent)
+		onCrash        string
+		hangs          bool
+		code           string
+		// keys are those of the calls of refund, and how often each was called.
+		keys map[string]int
+		text string
+		// last is in the newest message of the first request of the retry.
+		last string
+	}{
+		"the provider is down": {
+			replies: append([]played{calls("refund")}, down(5)...), again: []played{says("done")},
+			code: "LLM_PROVIDER_ERROR", keys: map[string]int{"t1.c1": 1}, text: "done",
+		},
+		"an answer that breaks the schema": {
+			replies: []played{calls("refund"), says("no JSON"), says("none either")},
+			again:   []played{says(`{"ok":true}`)},
+			change: func(a *agent.Agent) {
+				a.Output = &agentloop.Output{Schema: object{"type": "object", "required": []any{"ok"}}, Repairs: 1}
+			},
+			code: "AGENT_OUTPUT_PARSE", keys: map[string]int{"t1.c1": 1}, last: "Your last answer did not count",
+		},
+		"the same call again and again": {
+			replies: []played{calls("refund"), calls("look"), calls("look")}, again: []played{says("done")},
+			change: func(a *agent.Agent) { a.Repeats = agentloop.Repeats{Warn: 1, Stop: 2} },
+			code:   "AGENT_LOOP_DETECTED", keys: map[string]int{"t1.c1": 1}, text: "done", last: "Your last answer did not count",
+		},
+		"the time of the node is over, repeat": {
+			replies: []played{calls("refund")}, again: []played{says("done")},
+			hangs: true, onCrash: agent.Repeat, code: "TIMEOUT", keys: map[string]int{"t1.c1": 2}, text: "done",
+		},
+		"the time of the node is over, report": {
+			replies: []played{calls("refund")}, again: []played{says("done")},
+			hangs: true, onCrash: agent.Report, code: "TIMEOUT", keys: map[string]int{"t1.c1": 1}, text: "done", last: "TOOL_OUTCOME_UNKNOWN",
+		},
+		"a sub-agent has refunded": {
+			replies: append([]played{calls(`agent__helper {"task":"refund"}`), calls("refund"), says("refunded")}, down(5)...),
+			again:   []played{says("done")}, code: "LLM_PROVIDER_ERROR", keys: map[string]int{"t1.c1/t1.c1": 1}, text: "done",
+		},
+		"the time is over while a sub-agent works": {
+			replies: []played{calls(`agent__helper {"task":"refund"}`), calls("refund"), func(ctx context.Context) (chat.Reply, error) {
+				<-ctx.Done()
+				return chat.Reply{}, ctx.Err()
+			}},
+			again: []played{says("refunded"), says("done")}, code: "TIMEOUT", keys: map[string]int{"t1.c1/t1.c1": 1}, text: "done",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				tool, store, m := refunds(c.onCrash), historymem.New(), &told{replies: c.replies}
+				tool.hang.Store(c.hangs)
+				look := agent.Func("look", "", func(context.Context, struct{}) (string, error) { return "nothing", nil })
+				clerk := agent.Agent{Config: agentloop.Config{Instructions: "You work.", TurnTimeoutMs: 10 * 3600_000, ToolTimeoutMs: 10 * 3600_000, Budgets: agentloop.Budgets{WorkMs: 20 * 3600_000}}, Tools: []agent.Toolset{tool, look}, Agents: []agent.SubAgent{{Name: "helper"}}}
+				helper := clerk
+				helper.Agents = nil
+				if c.change != nil {
+					c.change(&clerk)
+				}
+				r := shopOf(t, store, agent.Config{Models: map[string]agent.Model{"main": {Chat: m, Model: agentloop.Model{Model: "m"}}}, Agents: map[string]agent.Agent{"clerk": clerk, "helper": helper}})
+				defer shut(t, r)
+				doc := enginetest.Define(t, strings.Replace(researched, "type: agent_delegate,", "type: agent_delegate, timeout: 2h,", 1))
+				if _, err := r.Start(t.Context(), graph.StartRequest{ExecutionID: "r", Definition: doc, Input: object{"task": "Work."}}); err != nil {
+					t.Fatal(err)
+				}
+				if run := end(t, r, "r"); run.Status != machine.Failed || run.ErrorCode != c.code {
+					t.Fatalf("%s %s: %s", run.Status, run.ErrorCode, run.Error)
+				}
+				tool.hang.Store(false)
+				m.mu.Lock()
+				m.replies, m.asked = c.again, nil
+				m.mu.Unlock()
+				if _, err := r.Fork(t.Context(), graph.ForkRequest{ExecutionID: "r", NewExecutionID: "again"}); err != nil {
+					t.Fatal(err)
+				}
+				run := end(t, r, "again")
+				if run.Status != machine.Completed || c.text != "" && run.FinalState["text"] != c.text {
+					t.Errorf("%s %s %v", run.Status, run.Error, run.FinalState)
+				}
+				want := map[string]int{}
+				for key, n := range c.keys {
+					want["r:research#1.1/"+key] = n
+				}
+				if !maps.Equal(tool.keys, want) {
+					t.Errorf("called %v, want %v", tool.keys, want)
+				}
+				if len(m.asked) != len(c.again) {
+					t.Errorf("the model was asked %d times, want %d", len(m.asked), len(c.again))
+				}
+				if len(m.asked) > 0 && !strings.Contains(m.asked[0].Messages[len(m.asked[0].Messages)-1].Text, c.last) {
+					t.Errorf("the model was told %q", m.asked[0].Messages[len(m.asked[0].Messages)-1].Text)
+				}
+				stepsIn(t, store, "again")
+				checked(t, store, "again")
+			})
+		})
+	}
+}
+
+// TestARetryAnew is refused where it would pay again, with the call and its key, unless that is allowed. A correction begins anew, too.
+func TestARetryAnew(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		tool, store, m := refunds(""), historymem.New(), &told{replies: append([]played{calls(`refund {"to":"Ann"}`)}, down(5)...)}
+		r := workshop(t, store, m, nil, tool)
+		defer shut(t, r)
+		begin(t, r, "r")
+		end(t, r, "r")
+		before := enginetest.Must(store.List(t.Context(), history.ListQuery{}))
+		for _, req := range []graph.ForkRequest{{Anew: true}, {Correction: object{"task": "Work better."}}, {Definition: enginetest.Define(t, researched)}} {
+			req.ExecutionID = "r"
+			_, err := r.Fork(t.Context(), req)
+			if !errors.Is(err, problem.RetryRepeatsEffects) || !strings.Contains(err.Error(), `refund {"to":"Ann"} (key r:research#1.1/t1.c1)`) {
+				t.Errorf("%+v: %v", req, err)
+			}
+		}
+		if after := enginetest.Must(store.List(t.Context(), history.ListQuery{})); len(after.Executions) != len(before.Executions) {
+			t.Error("a refused retry has begun a run")
+		}
+		m.mu.Lock()
+		m.replies = []played{calls(`refund {"to":"Ann"}`), says("done")}
+		m.mu.Unlock()
+		if _, err := r.Fork(t.Context(), graph.ForkRequest{ExecutionID: "r", NewExecutionID: "again", Anew: true, RepeatEffects: true}); err != nil {
+			t.Fatal(err)
+		}
+		if run := end(t, r, "again"); run.Status != machine.Completed || tool.keys["again:research#1.1/t1.c1"] != 1 {
+			t.Errorf("%s %s %v", run.Status, run.Error, tool.keys)
+		}
+	})
+}
+
+const inAMap = `
+document: {schema: "https://agent-workflow.dev/schemas/workflow-definition.json", name: mapped, version: 1.0.0}
+x-workflows-engine: {uses: [map]}
+state_schema: {type: object}
+nodes:
+  - {id: start, type: start}
+  - {id: each, type: llm_call, config: {agent: clerk, user_prompt: Work}, map: {items: .items, as: item, concurrency: 3, collect: answers}}
+  - {id: end, type: end, config: {output_mapping: .answers}}
+edges:
+  - {source: __start__, target: start}
+  - {source: start, target: each}
+  - {source: each, target: end}
+`
+
+// TestARetryOfAMapOfAgents: each item goes on where it stood, whether it has failed or was cancelled by the failure, and those that have
+// completed are kept, whenever they did.
+func TestARetryOfAMapOfAgents(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var broken atomic.Bool
+		broken.Store(true)
+		var asked atomic.Int64
+		tool, store := refunds(""), historymem.New()
+		m := model(func(ctx context.Context, req chat.Request) (chat.Reply, error) {
+			if req.Messages[len(req.Messages)-1].Role != chat.Result {
+				time.Sleep(time.Duration(asked.Add(1)) * time.Second) // items come one after the other
+				return chat.Reply{Calls: []chat.Call{{ID: "a", Name: "refund", Arguments: "{}"}}}, nil
+			}
+			switch n := asked.Add(1); {
+			case !broken.Load(), n == 4: // the first to have refunded
+				return chat.Reply{Text: "done"}, nil
+			case n == 5:
+				return chat.Reply{}, &activities.Failure{Code: string(problem.LLMProviderError), Message: "refused", Retryable: activities.RetryPointless}
+			}
+			<-ctx.Done()
+			return chat.Reply{}, ctx.Err()
+		})
+		agents := enginetest.Must(agent.New(agent.Config{
+			Models: map[string]agent.Model{"main": {Chat: m, Model: agentloop.Model{Model: "m"}}},
+			Agents: map[string]agent.Agent{"clerk": {Config: agentloop.Config{Instructions: "You work."}, Tools: []agent.Toolset{tool}}},
+		}))
+		r := enginetest.Must(graph.New(store, graph.Options{Activities: activities.Composite{LLMCall: llmagent.New(agents, nil, nil)}, Background: true}))
+		defer shut(t, r)
+		doc := enginetest.Define(t, inAMap)
+		if _, err := r.Start(t.Context(), graph.StartRequest{ExecutionID: "r", Definition: doc, Input: object{"items": []any{1.0, 2.0, 3.0}}}); err != nil {
+			t.Fatal(err)
+		}
+		if run := end(t, r, "r"); run.Status != machine.Failed {
+			t.Fatalf("%s %s", run.Status, run.Error)
+		}
+		broken.Store(false)
+		before := asked.Load()
+		if _, err := r.Fork(t.Context(), graph.ForkRequest{ExecutionID: "r", NewExecutionID: "again"}); err != nil {
+			t.Fatal(err)
+		}
+		run := end(t, r, "again")
+		if n, most := tool.paid(); run.Status != machine.Completed || n != 3 || most != 1 || asked.Load() != before+3 {
+			t.Errorf("%s %s: %v, asked %d times", run.Status, run.Error, tool.keys, asked.Load()-before)
+		}
+		checked(t, store, "again")
+	})
+}
