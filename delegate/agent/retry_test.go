@@ -26,13 +26,13 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/enginetest"
 )
 
-// outage is a model that calls pay first. While it is down, it fails once it has a result.
-type outage struct {
+// breakdown is a model that calls pay first. While it is down, it fails once it has a result.
+type breakdown struct {
 	down  atomic.Bool
 	asked atomic.Int64
 }
 
-func (o *outage) Chat(_ context.Context, req chat.Request) (chat.Reply, error) {
+func (o *breakdown) Chat(_ context.Context, req chat.Request) (chat.Reply, error) {
 	o.asked.Add(1)
 	if req.Messages[len(req.Messages)-1].Role != chat.Result {
 		return chat.Reply{Calls: []chat.Call{{ID: "a", Name: "pay", Arguments: `{"to":"Ann"}`}}}, nil
@@ -43,8 +43,8 @@ func (o *outage) Chat(_ context.Context, req chat.Request) (chat.Reply, error) {
 	return chat.Reply{Text: said(req)}, nil
 }
 
-func outOfOrder() *outage {
-	o := &outage{}
+func brokenDown() *breakdown {
+	o := &breakdown{}
 	o.down.Store(true)
 	return o
 }
@@ -54,7 +54,7 @@ func outOfOrder() *outage {
 func TestARetryGoesOnWhereTheAgentStood(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		p, store, m := newTill(0), historymem.New(), outOfOrder()
+		p, store, m := newTill(0), historymem.New(), brokenDown()
 		r := workshop(t, store, m, nil, p)
 		defer func() { shut(t, r) }()
 		begin(t, r, "r")
