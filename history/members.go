@@ -83,6 +83,7 @@ var payloadMembers = []member[Payload]{
 	{MemberAgentStep, func(p *Payload) any { return &p.AgentStep }},
 	{"activityExecutionMode", func(p *Payload) any { return &p.Mode }},
 	{"idempotencyKey", func(p *Payload) any { return &p.IdempotencyKey }},
+	{"data", func(p *Payload) any { return &p.Data }},
 	{"usage", func(p *Payload) any { return &p.Usage }},
 	{"repair", func(p *Payload) any { return &p.Repair }},
 	{"keepTasks", func(p *Payload) any { return &p.KeepTasks }},

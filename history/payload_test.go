@@ -104,6 +104,8 @@ var payloads = []struct {
 		},
 		`,"nodeId":"d","nodeType":"agent_delegate",` + spanText + `,"result":{"r":1.5},"delegateCorrelationId":"c","externalTaskId":"t-1","externalContextId":"k-1",` +
 			`"idempotencyKey":"k","usage":{"tokens":7},"replayed":true`},
+	{history.FailNode, payload{NodeID: "n", Reason: "r", Message: "m", Code: "C", Data: obj{"raised": "v"}},
+		`,"nodeId":"n","reason":"r","message":"m","code":"C","data":{"raised":"v"}`},
 	{history.ActivityFailed, payload{NodeID: "n", Error: "e", Attempt: 1, Code: "C", WillRetry: true, RetryAt: someTime, Usage: obj{"tokens": 7.0}},
 		`,"nodeId":"n","error":"e","attempt":1,"code":"C","willRetry":true,"retryAt":"2026-11-21T01:03:46.919Z","usage":{"tokens":7}`},
 	{history.ActivityFailed, payload{NodeID: "n", Error: "e", Attempt: 1, WillRetry: true, Repair: obj{"answer": "no"}},

@@ -17,7 +17,7 @@ func IsOwnValue(member string) bool { return member == MemberRequest || member =
 
 // isValue lists the members of payloads with values of the workflow, which may be large.
 var isValue = map[string]bool{
-	"input": true, "payload": true, "output": true, "state": true, "result": true, "delegateInput": true, "usage": true, "repair": true,
+	"input": true, "payload": true, "output": true, "state": true, "result": true, "delegateInput": true, "usage": true, "repair": true, "data": true,
 	MemberRequest: true, MemberAgentStep: true, "childFinalState": true, "childResult": true, "mergedOutput": true, memberStateRef: true,
 }
 
@@ -28,7 +28,7 @@ func (r *Record) Weigh(limit int) int {
 	p := &r.Payload
 	n := 0
 	for _, m := range [...]map[string]any{
-		p.State, p.StateRef, p.Output, p.Input, p.SignalPayload, p.DelegateInput, p.Usage, p.Repair, p.ChildFinalState, p.MergedOutput,
+		p.State, p.StateRef, p.Output, p.Input, p.SignalPayload, p.DelegateInput, p.Usage, p.Repair, p.Data, p.ChildFinalState, p.MergedOutput,
 	} {
 		if len(m) > 0 && (limit <= 0 || n < limit) {
 			n += jsonvalue.Weigh(m, max(limit-n, 0))

@@ -121,5 +121,6 @@ func (p *Program) failure(err error, state map[string]any, shared bool) error {
 	}
 	e := problem.New(code, "the program %s failed: %s (the state has %s)", quoteProgram(p.src), reason, describeKeys(state))
 	e.Hint = hint
+	p.raised(e, err)
 	return e
 }

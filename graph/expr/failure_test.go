@@ -6,6 +6,7 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/graph/expr"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
 // TestErrorsTellNoValues: messages end up in histories and logs.
@@ -23,7 +24,9 @@ func TestErrorsTellNoValues(t *testing.T) {
 		`.name | range(.)`, `limit(-424242; 1)`, `.l | first(.[] | .x)`, `.l | join({})`, `.l | transpose`, `.name | mktime`, `[.name] | mktime`, `.n | ascii_downcase`,
 		`.name | length | .x`, `.name | repeat(.) | .x`, `break`, `.l | bsearch(.name) | .x`, `.name | sub("s"; 1)`, `.name | toboolean`, `input`, `. | tojson | fromjson | .name | .x`,
 		`.name | ltrimstr(1)`, `.l[] | .x`, `.n | gsub("a"; "b")`, `.l | index(.[0]) | .x`, `.name | .[.n:] | .x`, `.l | implode`, `.l | from_entries`, `.o | to_entries | .[].value.x`,
-		`.name as $x | $x.y`, `try error(.name) catch error(.)`, `.name | splits(1)`, `.l | min_by(.x)`, `.o | map(.x)`, `.o | walk(.x)`, `.n | tostream | .x`, `.l | fromstream(.[])`, `.l | @sh "\(.)" | .x`,
+		`.name | toboolean`, `.d | @base64d`, `.l | strftime("%Y")`, `[.name] | mktime`, `.n * 1e290 | gmtime`, `.l | .[{}]`, `.name | indices(.n)`, `getpath(.name)`, `.l | has(.name)`,
+		`error({code: .name, message: .name})`, `error({code: "X", message: .name})`, `"a cannot be applied to: " + .name | tonumber`, `"a) cannot be applied to: " + .name | has(.n)`,
+		`. as $s | .n | has("a) cannot be applied to: " + $s.name)`, `.name as $x | $x.y`, `try error(.name) catch error(.)`, `.name | splits(1)`, `.l | min_by(.x)`, `.o | map(.x)`, `.o | walk(.x)`, `.n | tostream | .x`, `.l | fromstream(.[])`, `.l | @sh "\(.)" | .x`,
 	} {
 		p, err := expr.Compile(src)
 		if err != nil {
@@ -31,7 +34,7 @@ func TestErrorsTellNoValues(t *testing.T) {
 		}
 		v, err := p.Eval(state)
 		e, ok := problem.As(err)
-		if !ok || e.Code != problem.ExpressionFailed {
+		if !ok || e.Code != problem.ExpressionFailed && e.Code != "X" {
 			t.Errorf("%s: %v, %v; want it to fail", src, v, err)
 			continue
 		}
@@ -55,6 +58,16 @@ func TestErrorMessages(t *testing.T) {
 		{`error("no customer")`, `{}`, "the program `error(\"no customer\")` failed: error: no customer (the state has no members)"},
 		{`error("no " + .a)`, `{"a":"customer"}`, "the program `error(\"no \" + .a)` failed: it raised an error with a value of type string (the state has the members \"a\")"},
 		{`.a|sort`, `{"a":1}`, "the program `.a|sort` failed: sort cannot be applied to: number (the state has the members \"a\")"},
+		{`.a|tonumber`, `{"a":"abc"}`, "the program `.a|tonumber` failed: tonumber cannot be applied to a string that is not a number (the state has the members \"a\")"},
+		{`.a|tonumber`, `{"a":[]}`, "the program `.a|tonumber` failed: tonumber cannot be applied to: array (the state has the members \"a\")"},
+		{`.a|has("x")`, `{"a":1}`, "the program `.a|has(\"x\")` failed: has(string) cannot be applied to: number (the state has the members \"a\")"},
+		{`.a|fromdate`, `{"a":"noon"}`, "the program `.a|fromdate` failed: strptime(string) cannot be applied to a string that does not match the format (the state has the members \"a\")"},
+		{`[.a]|mktime`, `{"a":"noon"}`, "the program `[.a]|mktime` failed: mktime cannot be applied to an array: expected an array of 8 numbers (the state has the members \"a\")"},
+		{`.a|.[{}]`, `{"a":[1]}`, "the program `.a|.[{}]` failed: expected start and end for slicing but got: object (the state has the members \"a\")"},
+		{`limit(-1; .a)`, `{"a":1}`, "the program `limit(-1; .a)` failed: error: limit doesn't support negative count (the state has the members \"a\")"},
+		{`error({message: "no stock", of: .a})`, `{"a":1}`, "the program `error({message: \"no stock\", of: .a})` failed: error: no stock (the state has the members \"a\")"},
+		{`error({code: "NO_STOCK", message: "none left"})`, `{}`, "none left"},
+		{`error({code: "TIMEOUT", message: "none left"})`, `{}`, "the program `error({code: \"TIMEOUT\", message: \"none left\"})` failed: error: none left (the state has no members)"},
 		{`[repeat(1)]`, `{}`, "the program `[repeat(1)]` failed: it takes too many steps (the state has no members)"},
 	} {
 		p, err := expr.Compile(test.src)
@@ -180,5 +193,44 @@ func TestFailing(t *testing.T) {
 	}
 	if _, err := p.Eval(nil); err != error(cause) {
 		t.Error(err)
+	}
+}
+
+// TestRaisedValues: what a program raises is data of its failure, with a code of the author's if that is a literal of the program and
+// none of the engine's. A value that is too large stays out.
+func TestRaisedValues(t *testing.T) {
+	t.Parallel()
+	state := object(t, `{"id": 7, "code": "FROM_STATE", "text": "busy"}`)
+	for _, c := range []struct {
+		src, code, raised string
+	}{
+		{`error("order \(.id) is closed")`, "EXPRESSION_FAILED", `"order 7 is closed"`},
+		{`error`, "EXPRESSION_FAILED", `{"code":"FROM_STATE","id":7,"text":"busy"}`},
+		{`error(null)`, "EXPRESSION_FAILED", `null`},
+		{`.text | halt_error`, "EXPRESSION_FAILED", `"busy"`},
+		{`error({code: "NO_STOCK", message: .text, left: 1.50})`, "NO_STOCK", `{"code":"NO_STOCK","left":1.5,"message":"busy"}`},
+		{`error({code: .code, message: "m"})`, "EXPRESSION_FAILED", `{"code":"FROM_STATE","message":"m"}`},
+		{`error({code: "TIMEOUT", message: "m"})`, "EXPRESSION_FAILED", `{"code":"TIMEOUT","message":"m"}`},
+		{`error({code: "no stock", message: "m"})`, "EXPRESSION_FAILED", `{"code":"no stock","message":"m"}`},
+		{`error([range(30000)])`, "EXPRESSION_FAILED", ``},
+		{`.id | .x`, "EXPRESSION_FAILED", ``},
+	} {
+		p, err := expr.Compile(c.src)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = p.Eval(state)
+		e, ok := problem.As(err)
+		if !ok || string(e.Code) != c.code {
+			t.Errorf("%s: %v", c.src, err)
+			continue
+		}
+		got := ""
+		if v, ok := e.Data["raised"]; ok {
+			got = string(jsonvalue.Canonical(v))
+		}
+		if got != c.raised {
+			t.Errorf("%s raised %s, want %s", c.src, got, c.raised)
+		}
 	}
 }

@@ -170,13 +170,14 @@ func (r *run) perform(effect machine.Effect) {
 		r.await(e.EffectKey, result.Delay, out)
 		return
 	}
-	end := machine.ChildEnded{Key: child.EffectKey, Status: machine.Completed, Error: out.Error, Code: out.Code}
+	mapped := r.m.Program().Node(child.NodeID).Map != nil
+	end := machine.ChildEnded{Key: child.EffectKey, Status: machine.Completed, Result: out.Output, Error: out.Error, Code: out.Code}
 	var isObject bool
 	if end.FinalState, isObject = out.Output.(map[string]any); !out.OK {
 		end.Status = machine.Failed
-	} else if !isObject {
+	} else if !isObject && !mapped {
 		r.sim.fail(problem.New(problem.ValidationError, "the stub of node %q (subworkflow) has an output that is not an object", c.Node).
-			WithPlace(problem.Place{NodeID: c.Node}).WithHint("The output of a subworkflow is its final state."))
+			WithPlace(problem.Place{NodeID: c.Node}).WithHint("The output of a subworkflow is its final state; in a map, its result."))
 	}
 	r.await(e.EffectKey, result.Delay, end)
 }

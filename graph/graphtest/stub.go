@@ -22,7 +22,7 @@ type Call struct {
 
 // Result is what a stub answers.
 type Result struct {
-	// Output is plain JSON. That of a subworkflow is its final state.
+	// Output is plain JSON. That of a subworkflow is its final state, in a map its result.
 	Output any
 	// Err, unless nil, fails the attempt, with the code of an *activities.Failure.
 	Err error

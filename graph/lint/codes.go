@@ -11,29 +11,6 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/suggest"
 )
 
-// failures are the codes that nodes fail with, unless executors or hosts give codes of their own: those of runs and activities in
-// docs/codes.md.
-var failures = []problem.Code{
-	problem.EngineFailure, problem.Timeout, problem.OutputSchemaViolation, problem.StateInvalid, problem.ExpressionFailed,
-	problem.ExpressionLimit, problem.MapItemsInvalid, problem.LoopLimitExceeded, problem.CompensationFailed, problem.WorkflowNotFound,
-	problem.VersionPinMismatch, problem.SubworkflowDepthExceeded, problem.StepBudgetExceeded, problem.RecordLimitExceeded,
-	problem.ByteLimitExceeded, problem.PendingLimitExceeded, problem.TreeLimitExceeded, problem.Nondeterminism,
-	problem.ActivityPortInvoked, problem.DelegatePortInvoked, problem.ExecutorNotConfigured, problem.ExecutorUnsupportedNode,
-	problem.ExecutorFailed, problem.ExecutorPanic, problem.ActivityOutputInvalid, problem.ActivityOutputTooLarge, problem.JournalInvalid,
-	problem.ActivityCancelled, problem.ActivityTimeout, problem.StepConfigInvalid, problem.HandlerNotFound, problem.HandlerError,
-	problem.StepCommandFailed, problem.StepCommandNotStarted, problem.LLMConfigInvalid, problem.LLMCredentialsMissing,
-	problem.LLMProviderError, problem.LLMCredentialsRefused, problem.LLMQuotaExceeded, problem.LLMOutputInvalid, problem.LLMContextExceeded, problem.InvalidToolCallConfig, problem.MCPServerNotConfigured,
-	problem.MCPCommandNotAllowed, problem.MCPArgumentsInvalid, problem.MCPToolExecutionError, problem.MCPProtocolError,
-	problem.MCPConnectionClosed, problem.MCPClientError, problem.DelegateProtocolUnsupported, problem.DelegateAgentNotFound,
-	problem.DelegateProtocolError, problem.AgentConfigInvalid, problem.AgentTurnsExceeded, problem.AgentToolCallsExceeded, problem.AgentTokensExceeded,
-	problem.AgentCostExceeded, problem.AgentTimeExceeded, problem.AgentLoopDetected, problem.AgentOutputParse, problem.AgentOutputSchema,
-	problem.AgentOutputCut, problem.AgentContextExceeded, problem.AgentStopped, problem.AgentJournalInvalid,
-	problem.KnowledgeRefInvalid, problem.KnowledgeFormatUnsupported, problem.SkillUnknown, problem.APIServiceUnknown, problem.APIPathForbidden,
-	problem.APIMethodForbidden, problem.APIBodyTooLarge, problem.APIResponseTooLarge, problem.APIRawBodyNotText, problem.APICredentialsMissing,
-	problem.APIUnreachable, problem.A2AConfigInvalid, problem.A2ACredentialsMissing, problem.A2AProviderError,
-	problem.A2ATaskFailed,
-}
-
 // caughtCodes warns of codes in catch and retry that no failure of the engine has, and that are like one that some have.
 func (l *linter) caughtCodes() {
 	nodes, _ := l.program.Document.Value().(map[string]any)["nodes"].([]any)
@@ -53,7 +30,7 @@ func (l *linter) codes(list any, pointer string, n *definition.Node) {
 	codes, _ := list.([]any)
 	for i, code := range codes {
 		code, _ := code.(string)
-		if !l.compared.take(len(failures)) {
+		if !l.compared.take(len(problem.Failures)) {
 			return
 		}
 		if near := nearCode(code); near != "" {
@@ -66,7 +43,7 @@ func (l *linter) codes(list any, pointer string, n *definition.Node) {
 // that of an executor or a host.
 func nearCode(code string) string {
 	pattern := &definition.Node{Catches: []definition.Catch{{Codes: []string{code}}}}
-	if slices.ContainsFunc(failures, func(known problem.Code) bool { return pattern.CaughtBy(string(known)) != nil }) {
+	if slices.ContainsFunc(problem.Failures, func(known problem.Code) bool { return pattern.CaughtBy(string(known)) != nil }) {
 		return ""
 	}
 	stem, begins := strings.CutSuffix(code, "*")
@@ -78,7 +55,7 @@ func nearCode(code string) string {
 		return stem + "_*"
 	}
 	words := strings.Split(stem, "_")
-	for _, known := range failures {
+	for _, known := range problem.Failures {
 		others := strings.Split(string(known), "_")
 		switch {
 		case begins && len(others) > len(words) && sameButTypo(words, others[:len(words)]):
@@ -97,7 +74,7 @@ func nearCode(code string) string {
 // family reports whether a code is what several known ones begin with: LLM of LLM_PROVIDER_ERROR and others.
 func family(stem string) bool {
 	members := 0
-	for _, known := range failures {
+	for _, known := range problem.Failures {
 		if strings.HasPrefix(string(known), stem+"_") {
 			members++
 		}

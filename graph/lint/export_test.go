@@ -101,4 +101,4 @@ func Takes() map[string][]bool {
 }
 
 // Failures are the codes that nodes fail with.
-func Failures() []problem.Code { return failures }
+func Failures() []problem.Code { return problem.Failures }

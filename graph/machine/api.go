@@ -260,6 +260,8 @@ type ChildEnded struct {
 	Result     any
 	// Error and Code of a failed child; Error is the reason if the child was cancelled.
 	Error, Code string
+	// Data of a failed child is that of its failure; nil for none.
+	Data map[string]any
 	// DefinitionHash of the child is recorded.
 	DefinitionHash string
 }

@@ -74,6 +74,9 @@ func (f *failure) value() map[string]any {
 	if f.Attempts > 0 {
 		v["attempts"] = float64(f.Attempts)
 	}
+	if f.Data != nil {
+		v["data"] = f.Data
+	}
 	return v
 }
 

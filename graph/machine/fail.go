@@ -29,6 +29,43 @@ func (m *Machine) failNode(t *token, reason, message, code string) *definition.N
 	return m.failToken(t, &failure{Reason: reason, Message: message, Code: code, NodeID: t.node.ID})
 }
 
+// failErr is failNode for an error.
+func (m *Machine) failErr(t *token, reason string, err error) *definition.Node {
+	f := &failure{Reason: reason, Message: err.Error(), Code: codeOf(err), NodeID: t.node.ID}
+	if p, ok := problem.As(err); ok && !t.item() { // no record says what an item has raised
+		f.Data = p.Data
+	}
+	m.asWritten(t, f)
+	return m.failToken(t, f)
+}
+
+// codeOf returns the problem code of an error, or the one of all other failures.
+func codeOf(err error) string {
+	if p, ok := problem.As(err); ok && p.Code != "" {
+		return string(p.Code)
+	}
+	return string(problem.EngineFailure)
+}
+
+// asWritten gives a failure that the engine has found the words of the FailNode that a replay repeats: texts of older releases may differ, and some of their
+// failures have no code and none have data. What a failure carries into the state is then as it was.
+func (m *Machine) asWritten(t *token, f *failure) {
+	if m.recorded == nil {
+		return
+	}
+	for _, rec := range m.recorded.of(t).failures {
+		p := &rec.Payload
+		if p.Reason != f.Reason {
+			continue
+		}
+		f.Message, f.Data = p.Message, p.Data
+		if p.Code == "" || p.Code == string(problem.ExpressionFailed) {
+			f.Code = p.Code
+		}
+		return
+	}
+}
+
 // failToken writes FailNode. Unless the failure is caught, it fails the token: the run on the main path, the branch otherwise. If the
 // token's own node catches it, it returns the node at which the token goes on.
 func (m *Machine) failToken(t *token, f *failure) *definition.Node {
@@ -69,7 +106,7 @@ func (m *Machine) tokenFailed(t *token, f *failure) {
 
 // payload returns the payload of FailNode. By the protocol an orchestration_error has no nodeId: failedNodeId names the node.
 func (f *failure) payload() history.Payload {
-	p := history.Payload{NodeID: f.NodeID, Reason: f.Reason, Message: f.Message, Code: f.Code}
+	p := history.Payload{NodeID: f.NodeID, Reason: f.Reason, Message: f.Message, Code: f.Code, Data: f.Data}
 	if f.Reason == reasonOrchestration {
 		p.NodeID, p.FailedNodeID = "", f.NodeID
 	}
@@ -101,7 +138,7 @@ func (m *Machine) endFailed(f *failure, node string) {
 	if m.status.Terminal() {
 		return
 	}
-	m.event(history.ExecutionFailed, history.Payload{Error: f.Message, Code: f.Code, FailedNodeID: node, Compensations: m.compensated})
+	m.event(history.ExecutionFailed, history.Payload{Error: f.Message, Code: f.Code, Data: f.Data, FailedNodeID: node, Compensations: m.compensated})
 	m.failure = *f
 	m.end(Failed)
 }

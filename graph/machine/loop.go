@@ -35,7 +35,7 @@ func (m *Machine) loopNode(t *token) *definition.Node {
 		more, target = false, l.OnLimit
 	}
 	if err != nil {
-		m.failNode(t, reasonSwitch, err.Error(), codeOf(err))
+		m.failErr(t, reasonSwitch, err)
 		return nil
 	}
 	c := completion{output: map[string]any{}, checkpoint: true}

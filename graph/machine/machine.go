@@ -87,6 +87,8 @@ type failure struct {
 	Message string `json:"message"`
 	Code    string `json:"code,omitempty"`
 	NodeID  string `json:"nodeId,omitempty"`
+	// Data is what the failure carries besides, such as the value that a program raised.
+	Data map[string]any `json:"data,omitempty"`
 	// Attempts of the node, if it has attempts and the failure is caught.
 	Attempts int `json:"attempts,omitempty"`
 }
@@ -282,7 +284,7 @@ func (m *Machine) apply(t *token, in Input) {
 	case ChildEnded:
 		m.takeChild(t, in)
 	case ChildRefused:
-		m.childFailed(t, in.Error, in.Code)
+		m.childFailed(t, in.Error, in.Code, nil)
 	case Turn:
 		m.takeTurn(t)
 	case Continue:
@@ -357,6 +359,9 @@ func (m *Machine) Result() (result any, ok bool) { return m.result, m.status == 
 func (m *Machine) Failure() (message, code, nodeID string) {
 	return m.failure.Message, m.failure.Code, m.failure.NodeID
 }
+
+// FailureData is what the failure of a run carries besides its message, nil for nothing. Shared: do not change it.
+func (m *Machine) FailureData() map[string]any { return m.failure.Data }
 
 // Reason is why the run was cancelled.
 func (m *Machine) Reason() string { return m.reason }

@@ -14,7 +14,7 @@ import (
 
 func (m *Machine) beginActivity(t *token) *definition.Node {
 	if err := t.node.TimeoutErr; err != nil {
-		return m.failNode(t, reasonOrchestration, err.Error(), "")
+		return m.failErr(t, reasonOrchestration, err)
 	}
 	m.firstAttempt(t, &wait{Kind: WaitActivity, Attempt: 1})
 	return nil

@@ -22,7 +22,7 @@ func (m *Machine) beginDelegate(t *token) *definition.Node {
 		input, err = c.InputMapping.EvalAt(t.sees(), m.env())
 	}
 	if err != nil {
-		return m.failNode(t, reasonDelegate, err.Error(), codeOf(err))
+		return m.failErr(t, reasonDelegate, err)
 	}
 	m.firstAttempt(t, m.delegateWait(t, 1, input))
 	return nil

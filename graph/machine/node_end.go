@@ -12,14 +12,13 @@ import (
 func (m *Machine) endNode(t *token) {
 	n := t.node
 	if t.block != nil {
-		m.failNode(t, reasonOrchestration,
-			fmt.Sprintf("branch %q ran into end node %q instead of its join target", t.span().BranchName, n.ID), "")
+		m.failErr(t, reasonOrchestration, fmt.Errorf("branch %q ran into end node %q instead of its join target", t.span().BranchName, n.ID))
 		return
 	}
 	m.command(t, history.CompleteNode, history.Payload{NodeID: n.ID, Output: map[string]any{}})
 	result, err := n.End.OutputMapping.EvalAt(t.view, m.env())
 	if err != nil {
-		m.failNode(t, reasonOutputMapping, err.Error(), codeOf(err))
+		m.failErr(t, reasonOutputMapping, err)
 		return
 	}
 	if s := n.End.OutputSchema; s != nil && !m.foreign {

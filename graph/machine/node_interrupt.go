@@ -18,7 +18,7 @@ const maxPromptUnits = 200
 func (m *Machine) beginInterrupt(t *token) *definition.Node {
 	question, show, err := m.question(t)
 	if err != nil {
-		return m.failNode(t, reasonInterrupt, err.Error(), codeOf(err))
+		return m.failErr(t, reasonInterrupt, err)
 	}
 	prompt := cutPrompt(question)
 	m.command(t, history.RaiseInterrupt, history.Payload{NodeID: t.node.ID, Prompt: prompt})

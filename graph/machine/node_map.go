@@ -40,7 +40,7 @@ func (t *token) item() bool { return t.block != nil && t.block.items != nil }
 func (m *Machine) beginMap(t *token) *definition.Node {
 	values, err := m.mapValues(t, m.clock)
 	if err != nil {
-		return m.failNode(t, reasonMap, err.Error(), codeOf(err))
+		return m.failErr(t, reasonMap, err)
 	}
 	n := t.node
 	b := &block{owner: t, node: n, items: &mapItems{
@@ -186,6 +186,8 @@ func (m *Machine) failMap(b *block) {
 	}
 	f := &failure{Reason: of.Reason, Code: of.Code, NodeID: b.node.ID, Attempts: of.Attempts}
 	f.Message = fmt.Sprintf("item %d failed (%d of %d): %s", it.last, len(it.failures), len(it.values), of.Message)
+	f.Data = of.Data
+	m.asWritten(b.owner, f)
 	m.leaveBlock(b)
 	m.walk(b.owner, m.failToken(b.owner, f))
 }

@@ -197,9 +197,10 @@ func (m *Machine) decideSome(b *block) {
 			return
 		}
 		f := &failure{
-			Reason: reasonJoin, NodeID: b.node.ID,
+			Reason: reasonJoin, NodeID: b.node.ID, Code: string(problem.JoinNotReached),
 			Message: fmt.Sprintf("parallel node %q needs %d of %d branches to succeed, %d did", b.node.ID, need, len(b.tokens), wins),
 		}
+		m.asWritten(b.owner, f)
 		m.failBlock(b, f)
 	}
 }

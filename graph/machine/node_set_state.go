@@ -19,7 +19,7 @@ func (m *Machine) setStateNode(t *token) *definition.Node {
 		if a.JQ != nil {
 			var err error
 			if v, err = a.JQ.EvalAt(t.view, env); err != nil {
-				m.failNode(t, reasonSetState, err.Error(), codeOf(err))
+				m.failErr(t, reasonSetState, err)
 				return nil
 			}
 		}

@@ -1,7 +1,7 @@
 package machine
 
 import (
-	"fmt"
+	"cmp"
 	"strconv"
 
 	"github.com/workflows-engine/workflows-engine/graph/definition"
@@ -15,7 +15,7 @@ import (
 func (m *Machine) beginSubworkflow(t *token) *definition.Node {
 	c := t.node.Subworkflow
 	if c.WorkflowRef == "" {
-		return m.failNode(t, reasonSubworkflow, fmt.Sprintf("workflow_ref of node %q is blank", t.node.ID), "")
+		return m.failErr(t, reasonSubworkflow, problem.New(problem.ConfigBlank, "workflow_ref of node %q is blank", t.node.ID))
 	}
 	var input map[string]any
 	var err error
@@ -23,7 +23,7 @@ func (m *Machine) beginSubworkflow(t *token) *definition.Node {
 		input, err = c.InputMapping.EvalAt(t.sees(), m.env())
 	}
 	if err != nil {
-		return m.failNode(t, reasonSubworkflow, err.Error(), codeOf(err))
+		return m.failErr(t, reasonSubworkflow, err)
 	}
 	w := &wait{Kind: WaitChild, Attempt: 1, Input: input, Child: m.childID(t)}
 	m.command(t, history.StartSubworkflow, history.Payload{NodeID: t.node.ID, WorkflowRef: c.WorkflowRef, ChildExecutionID: w.Child})
@@ -65,14 +65,15 @@ func (m *Machine) acceptChild(key string) (*token, error) {
 // takeChild merges the final state of a subworkflow, or fails the node.
 func (m *Machine) takeChild(t *token, e ChildEnded) {
 	if e.Status != Completed {
-		text := e.Error
+		text, code := e.Error, e.Code
 		if e.Status == Cancelled {
+			code = cmp.Or(code, string(problem.SubworkflowCancelled))
 			text = "the subworkflow was cancelled"
 			if e.Error != "" {
 				text += ": " + e.Error
 			}
 		}
-		m.childFailed(t, text, e.Code)
+		m.childFailed(t, text, code, e.Data)
 		return
 	}
 	merged := object(e.FinalState)
@@ -91,9 +92,9 @@ func (m *Machine) takeChild(t *token, e ChildEnded) {
 }
 
 // childFailed fails the node of a subworkflow that failed or could not be started.
-func (m *Machine) childFailed(t *token, text, code string) {
+func (m *Machine) childFailed(t *token, text, code string, data map[string]any) {
 	p := m.childFact(t, t.wait)
-	p.Failed, p.Error, p.Code = true, text, code
+	p.Failed, p.Error, p.Code, p.Data = true, text, code, data
 	m.event(history.SubworkflowCompleted, p)
-	m.walk(t, m.failNode(t, reasonSubworkflow, text, code))
+	m.walk(t, m.failToken(t, &failure{Reason: reasonSubworkflow, Message: text, Code: code, NodeID: t.node.ID, Data: data}))
 }

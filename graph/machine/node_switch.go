@@ -1,8 +1,6 @@
 package machine
 
 import (
-	"fmt"
-
 	"github.com/workflows-engine/workflows-engine/graph/definition"
 	"github.com/workflows-engine/workflows-engine/graph/expr"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
@@ -35,7 +33,7 @@ func (m *Machine) switchNode(t *token) *definition.Node {
 		}
 	}
 	if err != nil {
-		m.failNode(t, reasonSwitch, err.Error(), codeOf(err))
+		m.failErr(t, reasonSwitch, err)
 		return nil
 	}
 	return target
@@ -55,19 +53,11 @@ func (m *Machine) route(at *definition.Node, view map[string]any) (*definition.N
 		}
 	}
 	if id == "" {
-		return nil, fmt.Errorf("no case of switch %q matches, and it has no default", at.ID)
+		return nil, problem.New(problem.SwitchNoMatch, "no case of switch %q matches, and it has no default", at.ID)
 	}
 	n := m.prog.Node(id)
 	if n == nil {
-		return nil, fmt.Errorf("switch %q leads to %q, which is not a node", at.ID, id)
+		return nil, problem.New(problem.UnknownNode, "switch %q leads to %q, which is not a node", at.ID, id)
 	}
 	return n, nil
-}
-
-// codeOf returns the problem code of an error, "" if it has none.
-func codeOf(err error) string {
-	if p, ok := problem.As(err); ok {
-		return string(p.Code)
-	}
-	return ""
 }

@@ -14,7 +14,7 @@ import (
 func (m *Machine) beginWait(t *token) *definition.Node {
 	c := t.node.Wait
 	if c.Err != nil {
-		m.failNode(t, reasonWait, c.Err.Error(), "")
+		m.failErr(t, reasonWait, c.Err)
 		return nil
 	}
 	if c.Kind == definition.WaitSignal {
@@ -41,7 +41,7 @@ func (m *Machine) beginWait(t *token) *definition.Node {
 			c, err = c.TemplateTime(text)
 		}
 		if err != nil {
-			return m.failNode(t, reasonWait, err.Error(), codeOf(err))
+			return m.failErr(t, reasonWait, err)
 		}
 	}
 	due := c.UntilAt

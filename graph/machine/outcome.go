@@ -37,7 +37,7 @@ func (m *Machine) takeOutcome(t *token, o Outcome) {
 		o.OK, o.Final, o.Error, o.Code, fatal = false, true, fatal.Error(), codeOf(fatal), nil
 	}
 	if fatal != nil {
-		m.walk(t, m.failNode(t, reasonOrchestration, fatal.Error(), ""))
+		m.walk(t, m.failErr(t, reasonOrchestration, fatal))
 		return
 	}
 	m.attemptFailed(t, o)

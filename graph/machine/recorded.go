@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -55,10 +56,11 @@ type visitFacts struct {
 	signal            *history.Record
 	answer            *history.Record // InterruptResumed or ResumeInterrupt
 	child             *history.Record
-	started           bool // SubworkflowStarted
-	scheduled         bool // NodeScheduled
-	queued            bool // with an attempt that waits for its turn
-	failFast          bool // of a block whose first failure decides
+	failures          []*history.Record // FailNode
+	started           bool              // SubworkflowStarted
+	scheduled         bool              // NodeScheduled
+	queued            bool              // with an attempt that waits for its turn
+	failFast          bool              // of a block whose first failure decides
 	// task holds the records of a delegate's task at its agent.
 	task []history.Record
 	// steps are those that an executor has recorded of the attempts.
@@ -99,7 +101,10 @@ func readRecorded(records []history.Record, foreign bool, before func(nodeID str
 		if rec.Name == history.SignalKept {
 			r.kept = append(r.kept, *rec)
 		}
-		if rec.Payload.NodeID != "" && !rec.Payload.Replayed {
+		switch {
+		case rec.Name == history.FailNode:
+			r.noteFailure(rec, visits)
+		case rec.Payload.NodeID != "" && !rec.Payload.Replayed:
 			r.note(rec, visits)
 		}
 	}
@@ -118,13 +123,25 @@ func (r *recorded) visitOf(rec *history.Record, visits func(string) int) int {
 	return max(rec.Payload.Visit, 1)
 }
 
-func (r *recorded) note(rec *history.Record, visits func(string) int) {
-	id := visitID{rec.Payload.NodeID, r.visitOf(rec, visits)}
+// noteFailure notes a FailNode. In a branch it has its visit, because it may have been held back.
+func (r *recorded) noteFailure(rec *history.Record, visits func(string) int) {
+	p := &rec.Payload
+	node := cmp.Or(p.NodeID, p.FailedNodeID)
+	f := r.factsOf(visitID{node, cmp.Or(p.Visit, max(visits(node), 1))})
+	f.failures = append(f.failures, rec)
+}
+
+func (r *recorded) factsOf(id visitID) *visitFacts {
 	f := r.facts[id]
 	if f == nil {
 		f = &visitFacts{}
 		r.facts[id] = f
 	}
+	return f
+}
+
+func (r *recorded) note(rec *history.Record, visits func(string) int) {
+	f := r.factsOf(visitID{rec.Payload.NodeID, r.visitOf(rec, visits)})
 	if isStepRecord(rec) {
 		f.steps = append(f.steps, *rec)
 		return
@@ -324,7 +341,7 @@ func (r *recorded) resolveAttempt(t *token, f *visitFacts) (resolution, bool) {
 // childOutcome returns the outcome in a SubworkflowCompleted. Older records have no merged output.
 func childOutcome(p *history.Payload) ChildEnded {
 	if p.Failed {
-		return ChildEnded{Status: Failed, Error: p.Error, Code: p.Code}
+		return ChildEnded{Status: Failed, Error: p.Error, Code: p.Code, Data: p.Data}
 	}
 	e := ChildEnded{Status: Completed, FinalState: p.MergedOutput, Result: p.ChildResult.Value, DefinitionHash: p.ChildDefinitionHash}
 	if e.FinalState == nil {

@@ -245,7 +245,7 @@ func (m *Machine) takeEnd(records []history.Record) bool {
 			m.result, m.status = rec.Payload.Result.Value, Completed
 		case history.ExecutionFailed:
 			m.compensated = rec.Payload.Compensations
-			m.failure, m.status = failure{Message: rec.Payload.Error, Code: rec.Payload.Code, NodeID: rec.Payload.FailedNodeID}, Failed
+			m.failure, m.status = failure{Message: rec.Payload.Error, Code: rec.Payload.Code, NodeID: rec.Payload.FailedNodeID, Data: rec.Payload.Data}, Failed
 		case history.ExecutionCancelled:
 			m.reason, m.compensated, m.status = rec.Payload.Reason, rec.Payload.Compensations, Cancelled
 		default:

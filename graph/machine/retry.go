@@ -43,7 +43,7 @@ func (m *Machine) attemptFailed(t *token, o Outcome) {
 		retry := t.node.Retry
 		if retry.Err != nil {
 			m.attemptEnded(t, history.ActivityFailed, p)
-			m.walk(t, m.failNode(t, reasonOrchestration, retry.Err.Error(), ""))
+			m.walk(t, m.failErr(t, reasonOrchestration, retry.Err))
 			return
 		}
 		delay = max(delay, retry.DelayOf(attempt+1, m.cfg.ExecutionID+":"+t.key()))

@@ -808,6 +808,9 @@ func (o *naive) block(p *passage, n *simNode, visit int) verdict {
 	switch {
 	case joined:
 		return arrived
+	case lost && n.join != "all":
+		p.code = "JOIN_NOT_REACHED"
+		return failed
 	case lost:
 		return failed
 	default:

@@ -180,7 +180,7 @@ func (m *Machine) complete(t *token, c completion) *definition.Node {
 	m.command(t, history.CompleteNode, history.Payload{NodeID: n.ID, Output: c.output})
 	view, err := m.merged(t, c.delta, c.overlay)
 	if err != nil {
-		return m.failNode(t, reasonOrchestration, err.Error(), "")
+		return m.failErr(t, reasonOrchestration, err)
 	}
 	before := t.view
 	t.view = view
@@ -203,7 +203,7 @@ func (m *Machine) complete(t *token, c completion) *definition.Node {
 		return m.undone(t)
 	}
 	if n.NextErr != nil {
-		return m.failNode(t, reasonOrchestration, n.NextErr.Error(), codeOf(n.NextErr))
+		return m.failErr(t, reasonOrchestration, n.NextErr)
 	}
 	return n.Next
 }

@@ -198,6 +198,12 @@ const (
 	CompensationFailed Code = "COMPENSATION_FAILED"
 	// MapItemsInvalid: the items of a map are no list, or too many.
 	MapItemsInvalid Code = "MAP_ITEMS_INVALID"
+	// SwitchNoMatch: no case of a switch is true, and it has no default.
+	SwitchNoMatch Code = "SWITCH_NO_MATCH"
+	// JoinNotReached: too few branches of a parallel node succeeded.
+	JoinNotReached Code = "JOIN_NOT_REACHED"
+	// SubworkflowCancelled: the run of a subworkflow was cancelled.
+	SubworkflowCancelled Code = "SUBWORKFLOW_CANCELLED"
 	// ExpressionFailed: a jq program failed.
 	ExpressionFailed Code = "EXPRESSION_FAILED"
 	// ExpressionLimit: a jq program exceeded its time, output or size limit.

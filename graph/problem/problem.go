@@ -73,6 +73,9 @@ type Error struct {
 	Hint string
 	// Details holds data for adapters, in plain JSON. It may be nil.
 	Details map[string]any
+	// Data is what failed carries for the state of a run, in plain JSON, such as the value that a program raised. Adapters do not print it:
+	// their readers may not see the state.
+	Data map[string]any
 	// Findings holds every problem of a definition or payload that was refused.
 	Findings Findings
 	// Err is the cause, if any.

@@ -12,7 +12,9 @@ type Ending struct {
 	Result any
 	// Error, Code and NodeID describe a failure, Reason a cancellation.
 	Error, Code, NodeID string
-	Reason              string
+	// Data is what the failure carries besides, nil for nothing.
+	Data   map[string]any
+	Reason string
 	// Compensated is how many compensations the rollback before the end has made.
 	Compensated int
 	// KeepsTasks says of a stored ending that no agent is notified of it (machine.Cancel.KeepTasks).
@@ -25,6 +27,7 @@ func EndingOf(m *machine.Machine, definitionHash string) Ending {
 	e := Ending{Status: m.Status(), State: m.State(), Reason: m.Reason(), Compensated: m.Compensated(), DefinitionHash: definitionHash}
 	e.Result, _ = m.Result()
 	e.Error, e.Code, e.NodeID = m.Failure()
+	e.Data = m.FailureData()
 	return e
 }
 
@@ -35,7 +38,7 @@ func (e *Ending) ChildEnded(key string) machine.ChildEnded {
 		text = e.Reason
 	}
 	return machine.ChildEnded{
-		Key: key, Status: e.Status, FinalState: e.State, Result: e.Result, Error: text, Code: e.Code, DefinitionHash: e.DefinitionHash,
+		Key: key, Status: e.Status, FinalState: e.State, Result: e.Result, Error: text, Code: e.Code, Data: e.Data, DefinitionHash: e.DefinitionHash,
 	}
 }
 
@@ -59,7 +62,7 @@ func (e *Ending) TakeRecords(records []history.Record) bool {
 			e.Reason, e.KeepsTasks, e.Compensated = p.Reason, p.KeepTasks, p.Compensations
 			return true
 		case name == history.ExecutionFailed && e.Status == machine.Failed:
-			e.Error, e.Code, e.Compensated, found = p.Error, p.Code, p.Compensations, true
+			e.Error, e.Code, e.Data, e.Compensated, found = p.Error, p.Code, p.Data, p.Compensations, true
 			if e.NodeID = p.FailedNodeID; e.NodeID != "" {
 				return true
 			}

@@ -31,6 +31,8 @@ type Run struct {
 	Error       string
 	ErrorCode   string
 	ErrorNodeID string
+	// ErrorData is what the failure carries besides its message: as a rule {"raised": VALUE}, the value that a jq program raised.
+	ErrorData map[string]any
 	// Repeated says that the call was taken before, and changed nothing now.
 	Repeated bool
 	// Reason is why a run was cancelled.

@@ -77,7 +77,7 @@ func (s *Source) describeEnd(v *Run) {
 	v.Result = jsonvalue.Clone(end.Result)
 	v.Reason, v.Compensated = end.Reason, end.Compensated
 	if end.Status == machine.Failed {
-		v.Error, v.ErrorCode, v.ErrorNodeID = end.Error, end.Code, end.NodeID
+		v.Error, v.ErrorCode, v.ErrorNodeID, v.ErrorData = end.Error, end.Code, end.NodeID, jsonvalue.CloneMap(end.Data)
 	}
 	if s.Machine != nil {
 		v.Mode, v.MaxVisits = s.Machine.Config().Mode, s.Machine.Config().MaxVisits

@@ -9,6 +9,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/internal/agentview"
 	"github.com/workflows-engine/workflows-engine/internal/config"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
@@ -37,6 +38,9 @@ func (a *app) summarize(run *graph.Run) {
 		if run.ErrorNodeID != "" {
 			fmt.Fprintf(a.stderr, "  at: node %s\n", plainCell(run.ErrorNodeID))
 		}
+		if run.ErrorData != nil {
+			fmt.Fprintf(a.stderr, "  data: %s\n", errorData(run))
+		}
 		a.summarizeRollback(run)
 	case machine.Cancelled:
 		reason := run.Reason
@@ -50,6 +54,17 @@ func (a *app) summarize(run *graph.Run) {
 	default:
 		fmt.Fprintf(a.stderr, "%s run %s (%s)\n", a.paint.wait("paused"), run.ExecutionID, run.Status)
 	}
+}
+
+// maxErrorData bounds what is shown of the data of a failure.
+const maxErrorData = 1 << 10
+
+// errorData shows what the failure of a run carries, "" if that is nothing.
+func errorData(run *graph.Run) string {
+	if run.ErrorData == nil {
+		return ""
+	}
+	return plainCell(problem.Clip(string(jsonvalue.Canonical(history.RedactValue(run.ErrorData))), maxErrorData))
 }
 
 // summarizeRollback prints that the run was rolled back before it ended, if it was.

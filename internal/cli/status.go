@@ -152,6 +152,7 @@ func writeStatus(
 	}
 	add("failed at", run.ErrorNodeID)
 	add("error", strings.TrimSpace(run.ErrorCode+" "+run.Error))
+	add("data", errorData(run))
 	add("reason", run.Reason)
 	add("parent", run.ParentExecutionID)
 	if f := run.ForkedFrom; f.ExecutionID != "" {

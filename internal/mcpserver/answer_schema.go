@@ -60,6 +60,7 @@ func statusAnswer() []property {
 		optional("current_node_id", str("Node that waits, or stopped it.")),
 		optional("last_error", str("Why it failed or was cancelled.")),
 		optional("code", str("Code of the failure.")),
+		optional("error_data", obj("raised: what the program raised.")),
 		finalProperty, resultProperty, stateProperty, unchangedProperty,
 		optional("values", describe("array", "Of read: at, value or error.")),
 		optional("selected", members{{"description", "Of select."}}),

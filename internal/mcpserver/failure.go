@@ -47,6 +47,9 @@ func (f *failure) result() *mcp.CallToolResult {
 	}
 }
 
+// maxErrorData is up to how many bytes of data a failure is shown with them.
+const maxErrorData = 1 << 10
+
 // failedRun is the answer of a call whose run has failed: an error whose details say what and where (spec: mcp-tools,
 // 5.1). Whatever code the failure has, the host's own included, the answer's code is the engine's.
 func (s *server) failedRun(run *graph.Run, bytes int) *failure {
@@ -71,6 +74,10 @@ func (s *server) failedRun(run *graph.Run, bytes int) *failure {
 	}
 	if run.ErrorCode != "" {
 		f.line("code of the failure: %s", run.ErrorCode)
+	}
+	if data := run.ErrorData; data != nil && jsonvalue.Size(data, maxErrorData) <= maxErrorData {
+		f.details.Put("error_data", data)
+		f.line("data of the failure: %s", s.opts.Redaction.String(string(jsonvalue.Canonical(s.opts.Redaction.Value(data)))))
 	}
 	f.lines = rolledBack(f.lines, run)
 	f.line("execution_id: %s", shownID(run.ExecutionID))

@@ -186,7 +186,7 @@ func TestNextOfOwnRunsAsksForNothingMore(t *testing.T) {
 func TestARunThatCanOnlyFailSaysSo(t *testing.T) {
 	t.Parallel()
 	h := newHost(t, hostMediated)
-	file := enginetest.Must(os.Open(filepath.Join("..", "..", "graph", "testdata", "joins", "plain-waiting.jsonl")))
+	file := enginetest.Must(os.Open(filepath.Join("..", "..", "graph", "testdata", "older", "plain-waiting.jsonl")))
 	defer file.Close()
 	id := enginetest.Must(graph.Import(t.Context(), h.store, file)).ExecutionID
 	r := h.raw("workflow_status", object{"execution_id": id})

@@ -80,6 +80,9 @@ func Status(run *runview.Run) jsonvalue.Ordered {
 	if run.Status == machine.Failed {
 		m.Text("code", run.ErrorCode)
 		m.Text("failed_node_id", run.ErrorNodeID)
+		if data := run.ErrorData; data != nil && jsonvalue.Size(data, maxErrorData) <= maxErrorData {
+			m.Put("error_data", data)
+		}
 	}
 	m.Text("reason", run.Reason)
 	m.Text("activity_execution_mode", string(run.Mode))
@@ -94,6 +97,9 @@ func Status(run *runview.Run) jsonvalue.Ordered {
 	putWarnings(&m, run.Warnings)
 	return m
 }
+
+// maxErrorData is up to how many bytes what a failure carries is part of a run's form. The run's history has it whole.
+const maxErrorData = 4 << 10
 
 // putMaps puts how far the maps of a run have come.
 func putMaps(m *jsonvalue.Ordered, run *runview.Run) {
