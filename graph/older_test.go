@@ -121,7 +121,7 @@ func TestFailuresHaveCodes(t *testing.T) {
 	}
 	for _, p := range run.Pending {
 		req := graph.SubmitRequest{ExecutionID: "new", NodeID: p.NodeID, Span: p.Span, Error: "broken", Code: "NO"}
-		if run, err = r.SubmitActivity(t.Context(), req); err != nil {
+		if _, err = r.SubmitActivity(t.Context(), req); err != nil {
 			t.Fatal(err)
 		}
 	}

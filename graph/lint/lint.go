@@ -96,6 +96,8 @@ func (l *linter) check() {
 	}
 	l.answers()
 	l.inputs()
+	l.leaks()
+	l.branches()
 	l.assignedKeys()
 	l.unusedKeys()
 	l.caughtCodes()

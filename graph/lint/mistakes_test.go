@@ -73,6 +73,8 @@ var mistakes = []struct{ old, new, want string }{
 	// What the engine puts into the state.
 	{`.failure.message //`, `.failure.cod //`, `EXPRESSION_PATH_UNKNOWN /nodes/9/config/assignments/summary/jq: did you mean "code"?`},
 	{`.failure.message //`, `.failure.attempt //`, `EXPRESSION_PATH_UNKNOWN /nodes/9/config/assignments/summary/jq: did you mean "attempts"?`},
+	{`.failure.message //`, `.failure.data.raised //`, ``},
+	{`.failure.message //`, `.failure.date //`, `EXPRESSION_PATH_UNKNOWN /nodes/9/config/assignments/summary/jq: did you mean "data"?`},
 	{`.failure.message //`, `.failure.details //`, ``},
 	{`.problem.code }`, `.problem.cod }`, `EXPRESSION_PATH_UNKNOWN /nodes/11/config/arguments/before: did you mean "code"?`},
 	{`.unpacked[0].index }`, `.unpacked[0].indx }`, `EXPRESSION_PATH_UNKNOWN /nodes/11/config/arguments/failed: did you mean "index"?`},

@@ -31,9 +31,11 @@ type stateShapes struct {
 // caughtError and failedItem are what a catch and a map put into the state, compensated is what a compensation finds in it.
 var (
 	compensated = fixed(map[string]*shape{"node": only(text), "output": anything, "item": anything})
-	caughtError = fixed(map[string]*shape{"code": only(text | null), "message": only(text), "node": only(text), "attempts": only(number)})
-	failedItem  = fixed(map[string]*shape{
-		"index": only(number), "code": only(text | null), "message": only(text), "node": only(text), "attempts": only(number),
+	caughtError = fixed(map[string]*shape{
+		"code": only(text | null), "message": only(text), "node": only(text), "attempts": only(number), "data": only(object | null),
+	})
+	failedItem = fixed(map[string]*shape{
+		"index": only(number), "code": only(text | null), "message": only(text), "node": only(text), "attempts": only(number), "data": only(object | null),
 	})
 )
 

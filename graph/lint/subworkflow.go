@@ -20,10 +20,17 @@ type child struct {
 	// final is the state in which it ends, result what its end gives.
 	final, result *shape
 	mentioned     words
+	// writes are the members of the state that its nodes are known to write, mapped says that its end has an output_mapping.
+	writes []string
+	mapped bool
 }
 
-// maxChildren bounds how many definitions of subworkflows are looked at.
-const maxChildren = 20
+const (
+	// maxChildren bounds how many definitions of subworkflows are looked at.
+	maxChildren = 20
+	// maxWrites bounds how many members are known that a subworkflow writes.
+	maxWrites = 100
+)
 
 // child returns what is known of the subworkflow of a node, nil if its definition is not at hand or has errors. What the subworkflows of a
 // subworkflow bring is not looked at.
@@ -63,11 +70,20 @@ func (l *linter) readChild(doc *definition.Document) *child {
 	}
 	for _, s := range inner.sources {
 		if isResult(s) {
+			c.mapped = true
 			w := inner.walker(s.Pointer, s.Node)
 			w.quiet++
 			c.result = w.query(s.Query, c.final)
 		}
 	}
+	for _, n := range inner.program.Nodes {
+		for _, name := range inner.brings(n) {
+			if !slices.Contains(c.writes, name) && len(c.writes) < maxWrites {
+				c.writes = append(c.writes, name)
+			}
+		}
+	}
+	slices.Sort(c.writes)
 	schemas = append(schemas, doc.Value().(map[string]any)["state_schema"])
 	for _, schema := range schemas {
 		schema, _ := schema.(map[string]any)

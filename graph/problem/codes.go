@@ -335,6 +335,8 @@ const (
 	ParallelEmpty Code = "PARALLEL_BRANCH_EMPTY"
 	// ParallelEntry: two branches of a parallel node begin at the same node.
 	ParallelEntry Code = "PARALLEL_BRANCH_ENTRY"
+	// SubworkflowStateLeaks: the state of a subworkflow, which comes back whole, meets the state of its parent in a way that is hardly meant.
+	SubworkflowStateLeaks Code = "SUBWORKFLOW_STATE_LEAKS"
 	// ParallelOverwrite: two branches of a parallel node set the same key of the state, which has no reducer.
 	ParallelOverwrite Code = "PARALLEL_BRANCH_OVERWRITE"
 	// SwitchDefault: a switch without default fails when no case matches.

@@ -1,0 +1,121 @@
+package lint
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/workflows-engine/workflows-engine/graph/definition"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/graph/state"
+	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
+)
+
+// The state of a subworkflow comes back whole and is merged by the reducers of its parent, as the protocol has it. What its end maps is
+// its result, which only a map collects.
+
+// brings are the members of the state that a node is known to write.
+func (l *linter) brings(n *definition.Node) []string {
+	var names []string
+	for _, w := range writtenKeys(n) {
+		names = append(names, w.key)
+	}
+	if n.Map != nil {
+		return names
+	}
+	switch {
+	case n.Type == definition.Interrupt:
+		names = append(names, schemaShape(n.Config["resume_schema"]).names()...)
+	case n.Type.IsActivity() && n.Config["output_schema"] != nil:
+		names = append(names, schemaShape(n.Config["output_schema"]).names()...)
+	case n.Subworkflow != nil:
+		if c := l.child(n); c != nil {
+			names = append(names, c.writes...)
+		}
+	}
+	return names
+}
+
+// leaks warns of subworkflows whose state does to that of the parent what is hardly meant.
+func (l *linter) leaks() {
+	for _, n := range l.program.Nodes {
+		if n.Subworkflow == nil || n.Map != nil {
+			continue
+		}
+		c := l.child(n)
+		if c == nil {
+			continue
+		}
+		at := nodePointer(n) + "/config"
+		if r := c.result; c.mapped && r.kinds == object && r.rest == nil && !r.unsure {
+			private := slices.DeleteFunc(slices.Clone(c.writes), func(name string) bool { return r.members[name] != nil })
+			if len(private) > 0 {
+				l.warn(problem.SubworkflowStateLeaks, at+"/workflow_ref", n,
+					fmt.Sprintf("the whole state of %q comes back, not what the output_mapping of its end gives: also %s", clip(c.name), quoted(private)),
+					"let no member of the state have one of these names by accident; in a map, a subworkflow gives its result alone")
+			}
+		}
+		if declared := l.state.declared; declared.rest == nil {
+			unknown := slices.DeleteFunc(slices.Clone(c.writes), func(name string) bool { return declared.members[name] != nil })
+			if len(unknown) > 0 {
+				l.warn(problem.SubworkflowStateLeaks, at+"/workflow_ref", n,
+					fmt.Sprintf("the state of %q comes back with %s, which state_schema does not allow", clip(c.name), quoted(unknown)),
+					"declare these members, or run the subworkflow in a map, where it gives its result alone")
+			}
+		}
+		mapping, _ := n.Config["input_mapping"].(map[string]any)
+		for _, name := range jsonvalue.Keys(mapping) {
+			if l.state.reducers[name] == state.Append {
+				l.warn(problem.SubworkflowStateLeaks, at+"/input_mapping/"+jsonvalue.EscapePointer(name), n,
+					fmt.Sprintf("%q is given to %q and comes back with its state: append then adds what was there a second time", clip(name), clip(c.name)),
+					"give it under another name")
+			}
+		}
+	}
+}
+
+// branches warns of members that a subworkflow in one branch brings and another branch sets too. Branches without subworkflows are looked
+// at in definition.Compile.
+func (l *linter) branches() {
+	for _, p := range l.program.Nodes {
+		if p.Parallel == nil || p.Parallel.N < 2 {
+			continue
+		}
+		first := map[string]*definition.Node{}
+		of := map[string]int{}
+		for i, b := range p.Parallel.Branches {
+			for _, n := range l.within(p, b.Entry) {
+				for _, name := range l.brings(n) {
+					before, again := first[name]
+					_, reduced := l.state.reducers[name]
+					switch {
+					case reduced:
+					case !again:
+						first[name], of[name] = n, i
+					case of[name] != i && (before.Subworkflow != nil && before.Map == nil || n.Subworkflow != nil && n.Map == nil):
+						l.warn(problem.ParallelOverwrite, nodePointer(n), n, fmt.Sprintf(
+							"the branches %q and %q of the parallel node %q both bring %q, which has no reducer: at the join the later value replaces the one of %q",
+							clip(p.Parallel.Branches[of[name]].Name), clip(b.Name), clip(p.ID), clip(name), clip(before.ID)),
+							"run the subworkflows in a map, which collects a result of each, or give them members of their own")
+					}
+				}
+			}
+		}
+	}
+}
+
+// within are the nodes of a branch.
+func (l *linter) within(p, entry *definition.Node) []*definition.Node {
+	seen := map[*definition.Node]bool{p: true, p.Next: true}
+	var list []*definition.Node
+	for queue := []*definition.Node{entry}; len(queue) > 0; queue = queue[1:] {
+		n := queue[0]
+		if n == nil || seen[n] || n.End != nil || l.budget <= 0 {
+			continue
+		}
+		l.budget--
+		seen[n] = true
+		list = append(list, n)
+		queue = append(queue, l.program.Targets(n)...)
+	}
+	return list
+}
