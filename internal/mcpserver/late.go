@@ -50,8 +50,12 @@ func (s *server) lateOutcome(ctx context.Context, a *arguments, req graph.Submit
 	for i, name := range winners {
 		names[i] = strconv.Quote(name)
 	}
-	late := fmt.Sprintf("Block %q was joined by %s %s, before the outcome of branch %q came. Nobody needs that any more: nothing was recorded, and there is nothing to do about it.",
-		span.ParallelNodeID, plural(len(names), "branch", "branches"), strings.Join(names, ", "), span.BranchName)
+	over := "has failed by another branch"
+	if len(names) > 0 {
+		over = fmt.Sprintf("was joined by %s %s", plural(len(names), "branch", "branches"), strings.Join(names, ", "))
+	}
+	late := fmt.Sprintf("Block %q %s, before the outcome of branch %q came. Nobody needs that any more: nothing was recorded, and there is nothing to do about it.",
+		span.ParallelNodeID, over, span.BranchName)
 	view := s.view(ctx, a, run)
 	content := runjson.Driven(run)
 	content.Put("late", late)
@@ -98,8 +102,8 @@ func cutAttempt(key string) (visit string, attempt int, ok bool) {
 	return key[:dot], attempt, err == nil
 }
 
-// joinedWithout looks for the block that was joined without the branch of an outcome: the branch, and the branches that joined it. visit
-// is the beginning of the attempt's key, "" if the call has none.
+// joinedWithout looks for the block that was joined, or has failed, without the branch of an outcome: the branch, and the branches that
+// joined it. visit is the beginning of the attempt's key, "" if the call has none.
 func (s *server) joinedWithout(ctx context.Context, run *graph.Run, req graph.SubmitRequest, visit string) (span *history.ParallelSpan, winners []string) {
 	id, number := req.ExecutionID, 0
 	if before, n, ok := strings.Cut(visit, ":"+req.NodeID+"#"); ok {
@@ -122,6 +126,10 @@ func (s *server) joinedWithout(ctx context.Context, run *graph.Run, req graph.Su
 			if (number == 0 || max(p.Visit, 1) == number) && (req.Span == nil || *req.Span == *p.Span) {
 				branch, left, span = p.Span, false, nil
 			}
+		case (name == history.ActivityCompleted || name == history.ActivityFailed && !p.WillRetry) && p.NodeID == req.NodeID && (number == 0 || max(p.Visit, 1) == number):
+			branch = nil // it has an outcome
+		case name == history.FailNode && branch != nil && p.CaughtBy == branch.ParallelNodeID:
+			span, winners = branch, nil
 		case branch == nil || p.NodeID != branch.ParallelNodeID:
 		case name == history.ParallelBranchCancelled && p.BranchName == branch.BranchName:
 			left = true

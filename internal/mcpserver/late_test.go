@@ -105,6 +105,27 @@ func TestAnOutcomeOfABranchThatIsNotNeeded(t *testing.T) {
 	want(t, h.ok("workflow_submit_activity", send(1)), object{"status": "completed"})
 }
 
+// TestAnOutcomeBesideAFailedBranch: once the failure of a branch is caught, the outcome of another branch is no error either.
+func TestAnOutcomeBesideAFailedBranch(t *testing.T) {
+	t.Parallel()
+	h := newHost(t, hostMediated)
+	text := strings.NewReplacer(`"join":"any"`, `"join":"all"`, `{"schema":"s","name":"race","version":"1"},`, `{"schema":"s","name":"race","version":"1"},"x-workflows-engine":{"uses":["catch"]},`,
+		`"entry":"g"}]}}`, `"entry":"g"}]},"catch":[{"codes":["*"],"target":"rest"}]}`).Replace(race)
+	answer := h.ok("workflow_start", object{"definition": text, "execution_id": "r"})
+	entries := answer["pending"].([]any)
+	send := func(i int, outcome object) reply {
+		p := entries[i].(map[string]any)
+		return h.raw("workflow_submit_activity", object{"execution_id": "r", "node_id": p["node_id"], "idempotency_key": p["idempotency_key"], "outcome": outcome})
+	}
+	failed := send(1, object{"ok": false, "error": "no net", "code": "NO_NET"})
+	want(t, failed.content, object{"node_id": "rest", "late": nil})
+	late := send(0, object{"ok": true, "result": object{}})
+	if late.code != "" || !strings.Contains(late.text, `Block "p" has failed by another branch, before the outcome of branch "fast" came.`) {
+		t.Errorf("answered %s: %s", late.code, late.text)
+	}
+	want(t, late.content, object{"node_id": "rest", "seq": failed.content["seq"]})
+}
+
 // TestALongWaitIsNotPolled: for a wait of more than five minutes, next says when to come back, and waits for nothing.
 func TestALongWaitIsNotPolled(t *testing.T) {
 	t.Parallel()
