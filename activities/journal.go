@@ -57,6 +57,23 @@ type Journal interface {
 	Begun() bool
 }
 
+// Earlier is implemented by the engine's journals. An executor that goes on after a failed attempt, instead of beginning anew, takes over what it
+// needs of the attempt's steps by recording them as its own.
+type Earlier interface {
+	// Before returns the newest attempt of the same visit that has recorded steps and has failed before this one began; ok is false if there is
+	// none.
+	Before(ctx context.Context) (e EarlierAttempt, ok bool, err error)
+}
+
+// EarlierAttempt is an attempt that has failed.
+type EarlierAttempt struct {
+	// Attempt identifies it within its run, as in "node#1.2".
+	Attempt string
+	Steps   []Step
+	// Code and Message are those of the newest failure of the visit.
+	Code, Message string
+}
+
 // Step is one thing that has happened in an attempt.
 type Step struct {
 	// Key says which step it is. The engine does not look at it.

@@ -39,11 +39,18 @@ func (a *Agents) WorkWith(ctx context.Context, req delegate.Request, o Override,
 		return activities.End{}, err
 	}
 	w := &attempt{agents: a, req: req, journal: j, inputs: make(chan outcome), stops: map[string]context.CancelFunc{}}
+	begun := j.Begun()
+	if len(steps) == 0 {
+		if steps, err = a.takenOver(ctx, &req, j); err != nil {
+			return activities.End{}, err
+		}
+		begun = true // what follows from them, by the attempt that has failed
+	}
 	if len(steps) > 0 {
 		done := recorded(steps)
 		w.base = agentsteps.KeyBase(&agentsteps.Step{Key: done[0].Key, Kind: done[0].Kind, Body: done[0].Body})
 		w.results.note(done)
-		if w.machine, err = agentloop.Replay(done, j.Begun()); err != nil {
+		if w.machine, err = agentloop.Replay(done, begun); err != nil {
 			return activities.End{}, err
 		}
 		return w.run(ctx)
@@ -57,6 +64,33 @@ func (a *Agents) WorkWith(ctx context.Context, req delegate.Request, o Override,
 	}
 	w.machine = agentloop.New(config, o.Task)
 	return w.run(ctx)
+}
+
+// takenOver records what an attempt takes over of the one before it, which has failed, and returns the journal; nil where it begins anew.
+func (a *Agents) takenOver(ctx context.Context, req *delegate.Request, j activities.Journal) ([]activities.Step, error) {
+	earlier, ok := j.(activities.Earlier)
+	if !ok || a.resolved[req.AgentID].Retries == agentloop.RetriesAnew {
+		return nil, nil
+	}
+	before, ok, err := earlier.Before(ctx)
+	if err != nil || !ok {
+		return nil, err
+	}
+	plain := make([]agentsteps.Step, len(before.Steps))
+	for i, s := range before.Steps {
+		plain[i] = agentsteps.Step{Key: s.Key, Kind: s.Kind, Body: s.Body, Totals: s.Totals}
+	}
+	var copies []activities.Step
+	for _, s := range agentsteps.Copies(plain, before.Code, before.Message, req.ExecutionID, before.Attempt) {
+		copies = append(copies, activities.Step{Key: s.Key, Kind: s.Kind, Body: s.Body, Totals: s.Totals})
+	}
+	if len(copies) == 0 {
+		return nil, nil
+	}
+	if err := j.Record(ctx, copies...); err != nil { // in one commit: a part of them would make calls again
+		return nil, err
+	}
+	return j.Steps(ctx)
 }
 
 // overridden returns the configuration of an agent with what a node says. The error is DELEGATE_AGENT_NOT_FOUND or AGENT_CONFIG_INVALID.

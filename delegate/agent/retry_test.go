@@ -384,3 +384,57 @@ func TestARetryOfAMapOfAgents(t *testing.T) {
 		checked(t, store, "again")
 	})
 }
+
+// TestTheRetryOfANodeGoesOn: an attempt that the node's policy begins takes over what the one before has done, with its approvals, and under its
+// keys. Without calls that do more than read, or with retries: anew, it begins anew.
+func TestTheRetryOfANodeGoesOn(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		change func(*agent.Agent)
+		tool   agent.Toolset
+		keys   map[string]int
+		asked  int
+	}{
+		"it goes on":             {keys: map[string]int{"1/t1.c1": 1}, asked: 1 + 2*2 + 1},
+		"anew":                   {change: func(a *agent.Agent) { a.Retries = agentloop.RetriesAnew }, keys: map[string]int{"1/t1.c1": 1, "2/t1.c1": 1, "3/t1.c1": 1}, asked: 3 + 2*2 + 1},
+		"approved, then goes on": {change: func(a *agent.Agent) { a.Gates = []agentloop.Gate{{Tools: []string{"refund"}, Do: agent.Ask}} }, keys: map[string]int{"1/t1.c1": 1}, asked: 1 + 2*2 + 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				tool, store := refunds(""), historymem.New()
+				asked, failed := 0, 0
+				m := model(func(_ context.Context, req chat.Request) (chat.Reply, error) {
+					asked++
+					if req.Messages[len(req.Messages)-1].Role != chat.Result {
+						return chat.Reply{Calls: []chat.Call{{ID: "a", Name: "refund", Arguments: "{}"}}}, nil
+					}
+					if failed++; failed <= 4 {
+						return chat.Reply{}, activities.Fail(problem.LLMProviderError, "down")
+					}
+					return chat.Reply{Text: "done"}, nil
+				})
+				r := workshop(t, store, m, func(a *agent.Agent) {
+					a.Retry.MaxAttempts = 2
+					if c.change != nil {
+						c.change(a)
+					}
+				}, tool)
+				defer shut(t, r)
+				doc := enginetest.Define(t, strings.Replace(researched, "type: agent_delegate,", "type: agent_delegate, retry: {max_attempts: 3, initial_interval: 1s},", 1))
+				if _, err := r.Start(t.Context(), graph.StartRequest{ExecutionID: "r", Definition: doc, Input: object{"task": "Work."}}); err != nil {
+					t.Fatal(err)
+				}
+				run := end(t, r, "r")
+				want := map[string]int{}
+				for key, n := range c.keys {
+					want["r:research#1."+key] = n
+				}
+				if run.Status != machine.Completed || asked != c.asked || !maps.Equal(tool.keys, want) {
+					t.Errorf("%s %s: asked %d times, called %v", run.Status, run.Error, asked, tool.keys)
+				}
+				checked(t, store, "r")
+			})
+		})
+	}
+}

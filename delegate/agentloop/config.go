@@ -34,11 +34,17 @@ type Config struct {
 	Output     *Output    `json:"output,omitempty"`
 	// AskPerson offers the tool ask_person.
 	AskPerson bool `json:"askPerson,omitempty"`
+	// Retries says what an attempt does that follows one which has failed: RetriesAnew begins anew; "" goes on where that one stood, if it has
+	// called tools that do more than read.
+	Retries string `json:"retries,omitempty"`
 	// Agents are offered as tools agent__<name>.
 	Agents []Sub `json:"agents,omitempty"`
 	// Hooks says which hooks the driver has.
 	Hooks Hooks `json:"hooks"`
 }
+
+// RetriesAnew is Config.Retries of an agent each of whose attempts begins anew.
+const RetriesAnew = "anew"
 
 // Model is a model that an agent asks.
 type Model struct {
@@ -244,6 +250,8 @@ func (c *Config) check(at string, depth int) *Failure {
 	case b.Turns < 0 || b.ToolCalls < 0 || b.Tokens < 0 || b.CostMicros < 0 || b.WorkMs < 0 || c.MaxConcurrency < 0 || c.MaxDepth < 0 || c.Results.MaxChars < 0 ||
 		c.Retry.MaxAttempts < 0 || c.Retry.InitialIntervalMs < 0 || c.Retry.MaxIntervalMs < 0 || c.Retry.Coefficient < 1 || c.Repeats.Warn < 0 || c.Repeats.Stop < 0:
 		return bad("a number is negative, or modelRetry.coefficient below 1")
+	case c.Retries != "" && c.Retries != RetriesAnew:
+		return bad("retries is %q; use \"anew\" or nothing", c.Retries)
 	case b.OnExceeded != "fail" && b.OnExceeded != "finish":
 		return bad("budgets.onExceeded is %q; use \"fail\" or \"finish\"", b.OnExceeded)
 	case c.Output != nil && c.Output.Repairs < 0:

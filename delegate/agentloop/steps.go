@@ -9,6 +9,7 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/activities/chat"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/internal/agentsteps"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
@@ -105,8 +106,10 @@ func (m *Machine) apply(s *Step) error {
 			return errors.New("no such question is to be asked")
 		}
 		return nil
-	case StepAnswer, StepAnswered:
+	case StepAnswer:
 		return m.answered(s.Key, b)
+	case StepAnswered:
+		return m.answered(s.Key, body{"payload": b["payload"], "expired": b.flag(agentsteps.NobodyAnswered)})
 	case StepRest:
 		return nil
 	case StepWoken:

@@ -144,6 +144,8 @@ type EffectBase struct {
 	Requested time.Time
 	// Deadline is zero without a timeout.
 	Deadline time.Time
+	// LastError and LastCode are those of the attempt before, in the same visit.
+	LastError, LastCode string
 }
 
 // Key returns the effect's key.

@@ -206,6 +206,6 @@ func (t *token) effect() Effect {
 func (t *token) effectBase() EffectBase {
 	return EffectBase{
 		EffectKey: t.key(), NodeID: t.node.ID, Visit: t.visit, Attempt: max(t.wait.Attempt, 1), Span: t.span(),
-		State: t.sees(), Requested: t.wait.Since, Deadline: t.wait.Deadline,
+		State: t.sees(), Requested: t.wait.Since, Deadline: t.wait.Deadline, LastError: t.wait.LastError, LastCode: t.wait.LastCode,
 	}
 }

@@ -130,6 +130,20 @@ func (j *journal) Step(ctx context.Context, n int) (activities.Step, error) {
 	return activities.Step{}, activities.Fail(problem.JournalInvalid, "attempt %s has %d steps, and no step %d", j.attempt.Key, count, n)
 }
 
+// Before implements activities.Earlier.
+func (j *journal) Before(ctx context.Context) (e activities.EarlierAttempt, ok bool, err error) {
+	of := *j.attempt.Effect.Base()
+	e.Code, e.Message = of.LastCode, of.LastError
+	for of.Attempt--; of.Attempt > 0; of.Attempt-- {
+		e.Steps, err = j.p.Steps.Recorded(ctx, j.executionID, &attempt.Attempt{Key: j.attempt.Key, Effect: &machine.ActivityEffect{EffectBase: of}}, 1, 0)
+		if err != nil || len(e.Steps) > 0 {
+			e.Attempt = fmt.Sprintf("%s#%d.%d", of.NodeID, of.Visit, of.Attempt)
+			return e, err == nil, err
+		}
+	}
+	return e, false, nil
+}
+
 // Record implements activities.Journal. The first of the calls that come while a commit is under way makes the next one, for all of
 // them.
 func (j *journal) Record(ctx context.Context, steps ...activities.Step) error {
@@ -233,4 +247,7 @@ func plainMember(m map[string]any, what, key string, most int) (map[string]any, 
 	return object, nil
 }
 
-var _ activities.Journal = (*journal)(nil)
+var (
+	_ activities.Journal = (*journal)(nil)
+	_ activities.Earlier = (*journal)(nil)
+)

@@ -33,6 +33,9 @@ func (r *reader) agent(name string, o *jsonobject.Object) (a Agent) {
 	a.MaxConcurrency = whole(o.Get("maxToolConcurrency"), 1000)
 	a.MaxDepth = whole(o.Get("maxDepth"), 64)
 	a.Retry = retry(o.Get("modelRetry").Object())
+	if o.Get("retries").Choice("continue", agentloop.RetriesAnew) == agentloop.RetriesAnew {
+		a.Retries = agentloop.RetriesAnew
+	}
 	a.Tools = r.tools(name, o.Get("tools"))
 	for _, v := range o.Get("gates").Elements() {
 		a.Gates = append(a.Gates, gate(v.Object()))

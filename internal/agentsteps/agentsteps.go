@@ -12,8 +12,8 @@ import (
 
 // Step is a recorded step.
 type Step struct {
-	Key, Kind string
-	Body      map[string]any
+	Key, Kind    string
+	Body, Totals map[string]any
 }
 
 // Kinds of steps that only a retry writes.
@@ -25,7 +25,7 @@ const (
 )
 
 // Continues is the member of the first step that says which attempt began the agent, if it was another one. Its members are Execution,
-// Attempt and Seq: the run, the attempt in it, as in "node#1.1", and the seq of the last record that was taken over.
+// Attempt and, in a retry, Seq: the run, the attempt in it, as in "node#1.1", and the seq of the last record that was taken over.
 const (
 	Continues = "continues"
 	Execution = "execution"
@@ -66,8 +66,43 @@ func From(first map[string]any, execution, attempt string, seq int64) map[string
 	for name, v := range first {
 		out[name] = v
 	}
-	out[Continues] = map[string]any{Execution: execution, Attempt: attempt, Seq: float64(seq)}
+	from := map[string]any{Execution: execution, Attempt: attempt}
+	if seq > 0 {
+		from[Seq] = float64(seq)
+	}
+	out[Continues] = from
 	return out
+}
+
+// NobodyAnswered is the member of an answer that was taken over which says that nobody has given it: its time was over.
+const NobodyAnswered = "nobody"
+
+// Copies returns what an attempt takes over of the steps of one that has failed: those that it goes on after, and the step that says so. It is
+// nil where the agent begins anew: it has called no tool that does more than read, or it cannot go on. execution and attempt are where the
+// steps were recorded.
+func Copies(steps []Step, code, message, execution, attempt string) []Step {
+	if !Of(steps) || Ended(code) || Spent(code) || len(Effects(steps)) == 0 {
+		return nil
+	}
+	kept := steps[:Kept(steps, code)]
+	copies := make([]Step, 0, len(kept)+1)
+	for i, s := range kept {
+		switch s.Kind {
+		case "question", "rest", "woken":
+			continue // they are the engine's, and the agent is past them
+		case "answer":
+			body := map[string]any{"payload": s.Body["payload"]}
+			if s.Body["expired"] == true {
+				body[NobodyAnswered] = true
+			}
+			s.Kind, s.Body = Answered, body
+		}
+		if i == 0 {
+			s.Body = From(s.Body, execution, attempt, 0)
+		}
+		copies = append(copies, s)
+	}
+	return append(copies, Step{Key: "0", Kind: Continued, Body: SeamBody(code, message)})
 }
 
 // Kept returns how many of the steps of an attempt that has failed an agent goes on after: those up to the last result, answer, decision or

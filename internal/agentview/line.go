@@ -80,7 +80,7 @@ func LineOf(r *history.Record) (l Line, ok bool) {
 	case agentsteps.Continued:
 		l.By, l.Text = "goes on", "after "+strings.TrimSpace(b.text(agentsteps.SeamCode)+" "+b.text(agentsteps.SeamMessage))
 	case agentsteps.Answered:
-		l.By, l.Text = "answered", AnswerText(nil, b.object("payload"), b.flag("expired"))
+		l.By, l.Text = "answered", AnswerText(nil, b.object("payload"), b.flag(agentsteps.NobodyAnswered))
 	}
 	return l, true
 }
