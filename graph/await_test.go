@@ -120,7 +120,7 @@ func TestStatusWaitsForASubworkflow(t *testing.T) {
 		for i, process := range []*graph.Runner{r, other} {
 			go func() {
 				time.Sleep(10 * time.Second)
-				if _, err := process.Resume(t.Context(), graph.ResumeRequest{ExecutionID: "p:sub:v", Payload: object{"ok": true}}); err != nil {
+				if _, err := process.Resume(t.Context(), graph.ResumeRequest{ExecutionID: "p:sub:v", Payload: object{"ok": i == 0}}); err != nil {
 					t.Error(err)
 				}
 			}()

@@ -28,7 +28,7 @@ type delivery struct {
 	// repeated returns the error of a refused call, nil if the same input was taken before.
 	repeated func(context.Context, error) error
 	// before, unless nil, reports whether the same input was taken before, where nothing else would refuse it.
-	before func(context.Context) (taken bool, err error)
+	before func(context.Context, *execution.Run) (taken bool, err error)
 }
 
 // deliver applies an input to a run, or to the subworkflow of it that waits for it, and answers where the run stands.
@@ -48,7 +48,7 @@ func (r *Runner) deliver(ctx context.Context, d delivery) (*Run, error) {
 	var again bool
 	var err error
 	if d.before != nil {
-		again, err = d.before(ctx)
+		again, err = d.before(ctx, x)
 	}
 	if err == nil && !again {
 		again, err = r.deliverOnce(ctx, x, d)

@@ -20,8 +20,8 @@
 // code tells apart (problem.Error.Reason). An HTTP layer asks from top to bottom:
 //
 //	404  EXECUTION_NOT_FOUND (every call that names an unknown run, whatever its Code), WORKFLOW_NOT_FOUND
-//	409  ANSWERED_DIFFERENTLY (SubmitActivity, Resume, Signal: taken before, with another content), NOT_AWAITING (the run does not
-//	     wait for it), EXECUTION_ENDED, DUPLICATE_EXECUTION_ID (Start and Fork; with AllowExisting, if the run is another one)
+//	409  ANSWERED_DIFFERENTLY (SubmitActivity, Resume, Signal: taken before, with another content), ANSWER_AMBIGUOUS (Resume without
+//	     an id), NOT_AWAITING (the run does not wait for it), EXECUTION_ENDED, DUPLICATE_EXECUTION_ID (Start and Fork; with AllowExisting, if the run is another one)
 //	422  VALIDATION_ERROR, INTERRUPT_IN_PARALLEL_BRANCH, COMPOSITE_EXECUTOR_NOT_CONFIGURED (Start), SUBMIT_VALIDATION_ERROR,
 //	     INVALID_RESUME_PAYLOAD, SIGNAL_VALIDATION_ERROR, CANCEL_VALIDATION_ERROR, INVALID_LIST_CURSOR
 //	503  STORE_LOCKED, STORE_UNAVAILABLE, ENGINE_CLOSED; anything else is 500

@@ -47,9 +47,9 @@ func (o *interposed) Position(ctx context.Context, id string) (int64, []byte, er
 	return o.Store.Position(ctx, id)
 }
 
-func goOn(t *testing.T, r *graph.Runner) {
+func goOn(t *testing.T, r *graph.Runner, ok bool) {
 	t.Helper()
-	_, err := r.Resume(t.Context(), graph.ResumeRequest{ExecutionID: "r", Payload: object{"ok": true}, Caller: graph.Caller{Wait: waitFor(0)}})
+	_, err := r.Resume(t.Context(), graph.ResumeRequest{ExecutionID: "r", Payload: object{"ok": ok}, Caller: graph.Caller{Wait: waitFor(0)}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,7 +73,7 @@ func TestAStartThatAnotherProcessOvertakesClaimsNothing(t *testing.T) {
 			t.Fatal(err)
 		}
 		wantStatus(t, run, machine.Interrupted)
-		goOn(t, other)
+		goOn(t, other, true)
 		wantStatus(t, settled(t, all, "r"), machine.Completed)
 	})
 }
@@ -102,8 +102,8 @@ func TestWhoLoadsARunLearnsThatAnotherProcessHasWritten(t *testing.T) {
 		if _, err := first.Resume(t.Context(), graph.ResumeRequest{ExecutionID: "r", Payload: object{"ok": true}, Caller: graph.Caller{Wait: waitFor(0)}}); err == nil {
 			t.Fatal("recorded on a disk that is gone")
 		}
-		slow.locate = func() error { goOn(t, all); return nil }
-		goOn(t, first)
+		slow.locate = func() error { goOn(t, all, true); return nil }
+		goOn(t, first, false)
 		wantStatus(t, settled(t, all, "r"), machine.Completed)
 		<-done
 	})

@@ -64,7 +64,7 @@ func (c *Caller) verified() admit.Caller {
 // ResumeRequest answers an interrupt.
 type ResumeRequest struct {
 	ExecutionID string
-	// InterruptID is Pending.ID of the interrupt; "" if only one is open.
+	// InterruptID is Pending.ID of the interrupt. It may be left out where the answer can mean one alone: see Resume.
 	InterruptID string
 	Payload     map[string]any
 	Caller

@@ -5,32 +5,70 @@ import (
 	"strings"
 
 	"github.com/workflows-engine/workflows-engine/graph/admit"
+	"github.com/workflows-engine/workflows-engine/graph/execution"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 )
 
 // Resume answers an interrupt, of the run or of a subworkflow that it waits for. A refused payload (INVALID_RESUME_PAYLOAD) leaves the
 // run interrupted; a resume of a run that is not interrupted, or not there, has the same code and changes nothing either. A resume that
-// repeats a recorded one, by the interrupt's id, is answered with where the run stands now (Run.Repeated). Where this process lacks what
-// the run goes on with, the answer is recorded and the rest left to another process (Run.Lacks).
+// repeats a recorded one, by the interrupt's id, is answered with where the run stands now (Run.Repeated).
+//
+// An answer without InterruptID is taken only where it can mean one question. With the content of the answer that was recorded last it
+// repeats that one; where nothing is asked it is refused, as by the protocol. If several questions are open, or one has ended without an answer since then, it is refused with ANSWER_AMBIGUOUS; Error.Details
+// lists what is open. Where this process lacks what the run goes on with, the answer is recorded and the rest left to another process
+// (Run.Lacks).
 func (r *Runner) Resume(ctx context.Context, req ResumeRequest) (*Run, error) {
 	const code = problem.InvalidResumePayload
 	payload, err := r.object("resume_payload", req.Payload, problem.ValidationError)
 	if err != nil {
 		return nil, err
 	}
+	interruptID, recorded := req.InterruptID, false
 	return r.deliver(ctx, delivery{
 		id: req.ExecutionID, caller: req.Caller, invalid: code, unknown: code,
-		input: func(target string) machine.Input {
-			return machine.Resume{Key: strings.TrimPrefix(req.InterruptID, target+":"), Payload: payload}
+		before: func(ctx context.Context, x *execution.Run) (taken bool, err error) {
+			if interruptID != "" {
+				return false, nil
+			}
+			interruptID, recorded, err = r.meant(ctx, x, req.Caller, payload)
+			return recorded && interruptID != noInterrupt, err
 		},
-		fit: func(id string, w machine.Wait) admit.Fit { return admit.ResumeFit(req.InterruptID, id, w) },
+		input: func(target string) machine.Input {
+			return machine.Resume{Key: strings.TrimPrefix(interruptID, target+":"), Payload: payload}
+		},
+		fit: func(id string, w machine.Wait) admit.Fit { return admit.ResumeFit(interruptID, id, w) },
 		repeated: func(ctx context.Context, refusal error) error {
-			found, err := (&admit.RepeatedResume{InterruptID: req.InterruptID, Payload: payload}).Search(ctx, r.store, req.ExecutionID)
+			if e, ok := problem.As(refusal); ok && recorded { // where nothing is asked, the protocol has the second answer refused
+				hinted := *e
+				return hinted.WithHint("The answer that was recorded last is the same; nothing was changed. %s", e.Hint)
+			}
+			found, err := (&admit.RepeatedResume{InterruptID: interruptID, Payload: payload}).Search(ctx, r.store, req.ExecutionID)
 			if err != nil {
 				return refusal
 			}
-			return found.Verdict(refusal, code, problem.Place{ExecutionID: req.ExecutionID}, problem.Format("interrupt id %q", req.InterruptID))
+			return found.Verdict(refusal, code, problem.Place{ExecutionID: req.ExecutionID}, problem.Format("interrupt id %q", interruptID))
 		},
 	})
+}
+
+// noInterrupt is the id of no interrupt: an answer that was made while nothing was asked answers nothing that is asked a moment later.
+const noInterrupt = "none"
+
+// meant returns the id of the interrupt that an answer without one is for, noInterrupt if nothing is asked, and whether it was recorded
+// before. From here on the answer is for that interrupt alone, whatever else is answered at the same time.
+func (r *Runner) meant(ctx context.Context, x *execution.Run, c Caller, payload map[string]any) (interruptID string, recorded bool, err error) {
+	err = r.with(ctx, x, func(*execution.Work) error { return x.Admit(ctx, c.verified(), problem.InvalidResumePayload, false) })
+	if err != nil {
+		return "", false, err
+	}
+	answer := &admit.Unnamed{Payload: payload}
+	if err := r.eachWait(ctx, x, answer.Waits); err != nil {
+		return "", false, err
+	}
+	interruptID, found, err := answer.Search(ctx, r.store, x.ID())
+	if !answer.Asked() {
+		interruptID = noInterrupt
+	}
+	return interruptID, found == admit.Repeated, err
 }

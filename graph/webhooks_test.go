@@ -113,8 +113,8 @@ func TestWebhookEvents(t *testing.T) {
 		})
 		register(t, r, "urn:child", linear(t, "child", "c"))
 		startNotifying(t, r, "asks", "ops", "ends", "ops")
-		for range 2 {
-			if _, err := r.Resume(t.Context(), graph.ResumeRequest{ExecutionID: "asks", Payload: object{"ok": true}}); err != nil {
+		for _, id := range []string{"asks:i#1", "asks:j#1"} {
+			if _, err := r.Resume(t.Context(), graph.ResumeRequest{ExecutionID: "asks", InterruptID: id, Payload: object{"ok": true}}); err != nil {
 				t.Fatal(err)
 			}
 		}

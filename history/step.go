@@ -7,7 +7,12 @@ const (
 	stepKey    = "key"
 	stepKind   = "kind"
 	stepNumber = "n"
+	// stepExpired says that nobody has answered the question: what was recorded as its answer is what goes without one.
+	stepExpired = "expired"
 )
+
+// AnswerExpired reports whether the answer to a question is what goes without one, since its time was over.
+func (p *Payload) AnswerExpired() bool { return p.AgentStep[stepExpired] == true }
 
 // Step says which step of an attempt a record holds: its key, what has happened, and its number in the attempt, from 1 on; ok is false if
 // the record holds none. A payload of which only the outline was read may lack all three.

@@ -78,13 +78,13 @@ func (m *Machine) waitExpired(t *token) {
 // deadlinePassed records that the deadline of an interrupt, a signal or a parallel block has passed.
 func (m *Machine) deadlinePassed(t *token) {
 	p := m.fact(t)
-	p.TimerKind = timerKindDeadline
+	p.TimerKind = TimerKindDeadline
 	m.event(history.TimerFired, p)
 }
 
-// timerKindDeadline is the kind of a TimerFired that ends an interrupt or a parallel block. Added: the protocol's kinds
+// TimerKindDeadline is the kind of a TimerFired that ends an interrupt or a parallel block. Added: the protocol's kinds
 // are duration and until.
-const timerKindDeadline = "deadline"
+const TimerKindDeadline = "deadline"
 
 func cutPrompt(s string) string {
 	if first := jsonvalue.FirstUnits(s, maxPromptUnits); first != s {

@@ -82,6 +82,8 @@ const (
 	AnsweredDifferently Code = "ANSWERED_DIFFERENTLY"
 	// NotAwaiting: the run goes on, but does not wait, or no longer waits, for what the call brings.
 	NotAwaiting Code = "NOT_AWAITING"
+	// AnswerAmbiguous: an answer names no interrupt, and can mean more than one.
+	AnswerAmbiguous Code = "ANSWER_AMBIGUOUS"
 	// ExecutionEnded: the run has completed, failed or been cancelled.
 	ExecutionEnded Code = "EXECUTION_ENDED"
 )

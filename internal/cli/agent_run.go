@@ -96,6 +96,7 @@ func (a *app) runAgent(ctx context.Context, args []string, o agentRunOptions) er
 			return usage("--detach needs a store that outlives this command").WithHint("Leave --store memory out.")
 		}
 		d := a.drive(s, o.driveOptions)
+		d.ownWords = true
 		run, err := s.engine.Start(ctx, graph.StartRequest{
 			ExecutionID: o.id, Definition: document, Input: map[string]any{agentInput: input}, Title: cut("agent "+name, 200), Wait: d.caller.Wait,
 			Notify: o.notify, RequireCapable: true,

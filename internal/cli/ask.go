@@ -18,8 +18,8 @@ import (
 func (a *app) ask(ctx context.Context, p *graph.Pending) (filled, bool, error) {
 	f := filled{asked: true, interruptID: interruptID(p)}
 	if p.Kind == machine.WaitSignal {
-		f.signal = p.SignalName
-		fmt.Fprintf(a.stderr, "\n%s %s waits for the signal %q. Its payload, or Enter for none:\n",
+		f.signal, f.signalKey = p.SignalName, p.ID
+		fmt.Fprintf(a.stderr, "\n%s %s waits for the signal %q. Has it come? Then write its payload, {} for none:\n",
 			a.paint.wait("?"), a.paint.bold(plainCell(p.NodeID)), p.SignalName)
 	} else {
 		fmt.Fprintf(a.stderr, "\n%s an answer is needed\n", a.paint.wait("?"))
@@ -56,6 +56,8 @@ func (a *app) ask(ctx context.Context, p *graph.Pending) (filled, bool, error) {
 			if f.payload = map[string]any{"text": strings.TrimSpace(line)}; f.payload["text"] == "" {
 				err = errors.New("an answer has at least a word")
 			}
+		case strings.TrimSpace(line) == "" && f.signal != "":
+			continue // Enter says nothing of a signal, which others send
 		default:
 			f.payload, err = parsePayload(line, p.ResumeSchema)
 		}

@@ -47,9 +47,10 @@ func registerWait(set *pflag.FlagSet, limit **time.Duration) {
 	})
 }
 
-// continued opens a session, makes one call that continues a run, and drives the run on.
+// continued opens a session, makes one call that continues a run, and drives the run on. answers says that the call brings something that
+// the run waits for.
 func (a *app) continued(
-	ctx context.Context, id, folder string, o driveOptions, call func(*session, graph.Caller) (*graph.Run, error),
+	ctx context.Context, id, folder string, o driveOptions, answers bool, call func(*session, graph.Caller) (*graph.Run, error),
 ) error {
 	caller, err := a.caller(o)
 	if err != nil {
@@ -68,6 +69,9 @@ func (a *app) continued(
 			d.cancelling = slices.ContainsFunc(before.Rollbacks, func(p machine.RollbackProgress) bool { return p.Reason == machine.RollbackCancel })
 		}
 		run, err := call(s, d.caller)
+		if err == nil && answers {
+			d.taken(run)
+		}
 		return explainDefinition(d.from(ctx, run, err))
 	})
 }

@@ -44,6 +44,9 @@ type drive struct {
 	leaveTimers bool
 	// cancelling: the run was being rolled back for a cancel when the command began, so that it is to end as cancelled.
 	cancelling bool
+	// ownWords: an answer that this command gave has been taken, or the command began the run, so that what the run asks next has not been
+	// asked when an earlier call of the same command answered it. Until then the answers of flags name no interrupt: see graph.Runner.Resume.
+	ownWords bool
 	// reported: it has been said that another process owns the run.
 	reported bool
 	// text prints what models of agents say as it arrives; nil where nobody sees it.
@@ -187,7 +190,11 @@ func (d *drive) nextAnswer(ctx context.Context, run *graph.Run) (filled, bool, e
 		return filled{}, false, nil
 	}
 	if scripted, ok := d.answers.take(); ok {
-		return filled{signal: scripted.signal, interruptID: interruptID(p), payload: scripted.object}, true, nil
+		f := filled{signal: scripted.signal, payload: scripted.object}
+		if d.ownWords {
+			f.interruptID = interruptID(p)
+		}
+		return f, true, nil
 	}
 	if !d.app.interactive {
 		return filled{}, false, nil
@@ -199,6 +206,7 @@ func (d *drive) nextAnswer(ctx context.Context, run *graph.Run) (filled, bool, e
 // filled is an answer ready to be given.
 type filled struct {
 	signal      string // "" for an interrupt
+	signalKey   string
 	interruptID string
 	payload     map[string]any
 	// asked is true if a person gave it, who can be asked again.
@@ -221,7 +229,7 @@ func (d *drive) apply(ctx context.Context, run *graph.Run, f filled) (*graph.Run
 	d.session.view.follow()
 	if f.signal != "" {
 		next, err = d.session.engine.Signal(ctx, graph.SignalRequest{
-			ExecutionID: run.ExecutionID, Name: f.signal, Payload: f.payload, Caller: d.caller,
+			ExecutionID: run.ExecutionID, Name: f.signal, Payload: f.payload, IdempotencyKey: f.signalKey, Caller: d.caller,
 		})
 	} else {
 		next, err = d.session.engine.Resume(ctx, graph.ResumeRequest{
@@ -236,7 +244,17 @@ func (d *drive) apply(ctx context.Context, run *graph.Run, f filled) (*graph.Run
 	if err != nil {
 		return run, err
 	}
+	d.taken(next)
 	return next, nil
+}
+
+// taken notes that the run has taken an answer of this command, or says that it had taken it before.
+func (d *drive) taken(run *graph.Run) {
+	if run.Repeated {
+		fmt.Fprintf(d.app.stderr, "%s this was answered before, in the same way; nothing was changed\n", d.app.paint.wait("repeated:"))
+		return
+	}
+	d.ownWords = true
 }
 
 // ended prints the outcome of a run that has ended.

@@ -117,6 +117,7 @@ func (a *app) forked(ctx context.Context, o forkOptions, req graph.ForkRequest) 
 			return err
 		}
 		d := a.drive(s, o.driveOptions)
+		d.ownWords = true
 		req.NewExecutionID, req.Definition, req.Correction = o.id, caller.Definition, correction
 		req.Wait, req.RequireCapable = d.caller.Wait, !o.allowMissing
 		run, err := forker.Fork(ctx, req)

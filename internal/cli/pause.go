@@ -193,9 +193,16 @@ func (s *session) continuation(run *graph.Run, p *graph.Pending) string {
 	var flags []string
 	switch p.Kind {
 	case machine.WaitInterrupt:
+		// The id lets the command answer this question alone, however often it is repeated.
 		name, operands, flags = "resume", operands[:1], []string{"--payload", example(p.ResumeSchema)}
+		if p.ID != "" {
+			flags = append(flags, "--interrupt", p.ID)
+		}
 	case machine.WaitSignal:
 		name, operands[1], flags = "signal", p.SignalName, []string{"--payload", "{}"}
+		if p.ID != "" {
+			flags = append(flags, "--idempotency-key", p.ID)
+		}
 	default:
 		if p.Span != nil {
 			flags = append(flags, "--branch", p.Span.BranchName)

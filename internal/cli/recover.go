@@ -66,7 +66,7 @@ func (a *app) recoverOne(ctx context.Context, id string, o recoverOptions) error
 	if o.dryRun {
 		return usage("--dry-run lists runs, so it takes no ID").WithHint("See workflows-engine status %s.", id)
 	}
-	return a.continued(ctx, id, o.folder, o.driveOptions, func(s *session, caller graph.Caller) (*graph.Run, error) {
+	return a.continued(ctx, id, o.folder, o.driveOptions, false, func(s *session, caller graph.Caller) (*graph.Run, error) {
 		return s.driver.Drive(ctx, graph.DriveRequest{ExecutionID: id, Caller: caller})
 	})
 }

@@ -40,7 +40,7 @@ its own: approve; deny or stop, with "reason"; edit, with "arguments"; respond, 
 		},
 	}
 	cmd.Flags().StringVarP(&o.payload, "payload", "p", "", "the answer: `JSON`, @file, or - for standard input (default {})")
-	cmd.Flags().StringVar(&o.interrupt, "interrupt", "", "the interrupt's `id`, when several are open")
+	cmd.Flags().StringVar(&o.interrupt, "interrupt", "", "the interrupt's `id`, as status shows it: the answer is for it alone; needed when several are open")
 	registerContinue(cmd.Flags(), &o.driveOptions, &o.folder)
 	a.completeWait(cmd, "interrupt", openInterrupt)
 	return cmd
@@ -52,7 +52,7 @@ func (a *app) resume(ctx context.Context, id string, o resumeOptions) error {
 	if err != nil {
 		return err
 	}
-	return a.continued(ctx, id, o.folder, o.driveOptions, func(s *session, caller graph.Caller) (*graph.Run, error) {
+	return a.continued(ctx, id, o.folder, o.driveOptions, !o.ask, func(s *session, caller graph.Caller) (*graph.Run, error) {
 		if o.ask {
 			return s.engine.Status(ctx, graph.StatusRequest{ExecutionID: id})
 		}

@@ -109,6 +109,7 @@ func (a *app) run(ctx context.Context, file string, o runOptions) error {
 				a.paint.wait("warning:"), problem.AndList(missing))
 		}
 		d := a.drive(s, o.driveOptions)
+		d.ownWords = true
 		run, err := s.engine.Start(ctx, graph.StartRequest{
 			ExecutionID: o.id,
 			Definition:  c.document,

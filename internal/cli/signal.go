@@ -11,7 +11,7 @@ import (
 
 type signalOptions struct {
 	driveOptions
-	payload, folder string
+	payload, key, folder string
 }
 
 func newSignal(a *app) *cobra.Command {
@@ -30,6 +30,7 @@ for a signal of this name refuses it and is not changed, unless a later wait kee
 		},
 	}
 	cmd.Flags().StringVarP(&o.payload, "payload", "p", "", "the signal's payload: `JSON`, @file, or - for standard input (default {})")
+	cmd.Flags().StringVar(&o.key, "idempotency-key", "", "any `text` that names this signal: sent again with it, it counts once")
 	registerContinue(cmd.Flags(), &o.driveOptions, &o.folder)
 	return cmd
 }
@@ -40,7 +41,7 @@ func (a *app) signal(ctx context.Context, id, name string, o signalOptions) erro
 	if err != nil {
 		return err
 	}
-	return a.continued(ctx, id, o.folder, o.driveOptions, func(s *session, caller graph.Caller) (*graph.Run, error) {
-		return s.engine.Signal(ctx, graph.SignalRequest{ExecutionID: id, Name: name, Payload: payload, Caller: caller})
+	return a.continued(ctx, id, o.folder, o.driveOptions, true, func(s *session, caller graph.Caller) (*graph.Run, error) {
+		return s.engine.Signal(ctx, graph.SignalRequest{ExecutionID: id, Name: name, Payload: payload, IdempotencyKey: o.key, Caller: caller})
 	})
 }

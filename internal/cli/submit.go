@@ -61,7 +61,7 @@ func (a *app) submit(ctx context.Context, id, node string, o submitOptions) erro
 			return err
 		}
 	}
-	return a.continued(ctx, id, o.folder, o.driveOptions, func(s *session, caller graph.Caller) (*graph.Run, error) {
+	return a.continued(ctx, id, o.folder, o.driveOptions, true, func(s *session, caller graph.Caller) (*graph.Run, error) {
 		run, err := s.engine.Status(ctx, graph.StatusRequest{ExecutionID: id})
 		if err != nil {
 			return nil, err

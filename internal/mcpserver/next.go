@@ -149,6 +149,7 @@ func answerTo(run runView, p *graph.Pending) toolCall {
 	case machine.WaitSignal:
 		args.Text("signal_name", p.SignalName)
 		args.Put("payload", blankPayload)
+		args.Text("idempotency_key", p.ID) // the call, made twice, ends this wait alone
 		return call("workflow_signal", args, "Call when the signal has come, with what it brings as payload. Until then tell the user what the run waits for, and stop."+more)
 	}
 	args.Text("node_id", p.NodeID)

@@ -23,7 +23,7 @@ func resumeTool(who elicit.Mode) *tool {
 		annotations: mcp.ToolAnnotations{DestructiveHint: new(false), OpenWorldHint: new(true)},
 		arguments: []property{
 			executionIDArgument, payload,
-			optional("interrupt_id", aText("Which interrupt, if several are pending.")),
+			optional("interrupt_id", aText("Which interrupt: copy it from next.")),
 			definitionAgain, inputAgain, modeArgument, waitArgument, sinceArgument, answerBytesArgument,
 		},
 		answer:  runAnswer(repeatedProperty, warningsProperty),

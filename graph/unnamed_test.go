@@ -1,0 +1,185 @@
+package graph_test
+
+import (
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/workflows-engine/workflows-engine/graph"
+	"github.com/workflows-engine/workflows-engine/graph/machine"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/history/historymem"
+)
+
+// answerUnnamed answers a run without saying which question.
+func answerUnnamed(t *testing.T, r *graph.Runner, id string, payload object) (*graph.Run, error) {
+	t.Helper()
+	return r.Resume(t.Context(), graph.ResumeRequest{ExecutionID: id, Payload: payload})
+}
+
+// asked are the ids of the questions that a run asks.
+func asked(run *graph.Run) string {
+	var ids []string
+	for _, p := range run.Pending {
+		if p.Kind == machine.WaitInterrupt {
+			ids = append(ids, p.ID)
+		}
+	}
+	return strings.Join(ids, " ")
+}
+
+// lapsing is an interrupt with a deadline, after which the run goes on at a node.
+func lapsing(id, timeout, next string) string {
+	return `{"id":"` + id + `","type":"interrupt","on_timeout":"` + next + `","config":{"prompt":"well?","timeout":"` + timeout +
+		`","resume_schema":{"type":"object","properties":{"ok":{"type":"boolean"}},"required":["ok"]}}}`
+}
+
+// TestAnAnswerThatComesTwiceAnswersOneQuestion: whoever sends an answer again, at once or later, from any process, is told so, and the
+// next question stays open. With its id an answer is taken, whatever its content.
+func TestAnAnswerThatComesTwiceAnswersOneQuestion(t *testing.T) {
+	t.Parallel()
+	r, store := host(t, graph.Options{})
+	d := workflow(t, "two", []string{startNode(), interrupt("clerk"), interrupt("boss"), tool("pay"), endNode()}, "s clerk", "clerk boss", "boss pay", "pay e")
+	start(t, r, "r", d, nil)
+	run, err := answerUnnamed(t, r, "r", object{"ok": true})
+	if err != nil || run.Repeated || asked(run) != "r:boss#1" {
+		t.Fatalf("the first answer: %+v, %v", run, err)
+	}
+	for _, again := range []*graph.Runner{r, newRunner(t, store, graph.Options{})} {
+		unchanged(t, store, func() {
+			if run, err := answerUnnamed(t, again, "r", object{"ok": true}); err != nil || !run.Repeated || asked(run) != "r:boss#1" {
+				t.Errorf("again: %+v, %v", run, err)
+			}
+		})
+	}
+	run, err = answerUnnamed(t, r, "r", object{"ok": false})
+	if err != nil || run.Repeated || run.Status != machine.AwaitingActivity {
+		t.Errorf("another answer, to the one question that is open: %+v, %v", run, err)
+	}
+	unchanged(t, store, func() {
+		_, err := answerUnnamed(t, r, "r", object{"ok": false}) // nobody asks: refused by the protocol
+		if p := wantCode(t, err, problem.InvalidResumePayload); p.Reason != problem.NotAwaiting || !strings.Contains(p.Hint, "is the same") {
+			t.Errorf("%+v", p)
+		}
+	})
+	start(t, r, "named", d, nil)
+	for _, id := range []string{"named:clerk#1", "named:boss#1"} {
+		if run, err := r.Resume(t.Context(), graph.ResumeRequest{ExecutionID: "named", InterruptID: id, Payload: object{"ok": true}}); err != nil || run.Repeated {
+			t.Errorf("%s: %+v, %v", id, run, err)
+		}
+	}
+}
+
+// TestADoubleClickAnswersOneQuestion sends the same answer many times at once.
+func TestADoubleClickAnswersOneQuestion(t *testing.T) {
+	t.Parallel()
+	r, _ := host(t, graph.Options{})
+	d := workflow(t, "two", []string{startNode(), interrupt("clerk"), interrupt("boss"), endNode()}, "s clerk", "clerk boss", "boss e")
+	start(t, r, "r", d, nil)
+	var all sync.WaitGroup
+	taken := make(chan bool, 8)
+	for range cap(taken) {
+		all.Go(func() {
+			run, err := r.Resume(t.Context(), graph.ResumeRequest{ExecutionID: "r", Payload: object{"ok": true}})
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			taken <- !run.Repeated
+		})
+	}
+	all.Wait()
+	close(taken)
+	n := 0
+	for first := range taken {
+		if first {
+			n++
+		}
+	}
+	if run := status(t, r, "r"); n != 1 || asked(run) != "r:boss#1" {
+		t.Errorf("%d answers taken, open %q", n, asked(run))
+	}
+}
+
+// TestAnAnswerWithoutAnIDMustMeanOneQuestion: with several open, wherever they are asked, or one that ended unanswered since the last
+// answer, it is refused with the list of what is open, and nothing changes.
+func TestAnAnswerWithoutAnIDMustMeanOneQuestion(t *testing.T) {
+	t.Parallel()
+	child := `{"id":"each","type":"subworkflow","config":{"workflow_ref":"urn:child","input_mapping":{}},"map":{"items":".xs","collect":"got"}}`
+	for name, c := range map[string]struct {
+		nodes []string
+		edges []string
+		wait  time.Duration
+		named string // answered first, by its id
+		open  string
+	}{
+		"branches":     {[]string{fork("p", "all", "a", "b"), interrupt("a"), interrupt("b"), endNode()}, []string{"s p", "p e", "a e", "b e"}, 0, "", "r:a#1 r:b#1"},
+		"map":          {[]string{child, endNode()}, []string{"s each", "each e"}, 0, "", "r:sub:each#2:i#1 r:sub:each#3:i#1"},
+		"subworkflows": {[]string{fork("p", "all", "v", "a"), subworkflow("v", "urn:child"), interrupt("a"), endNode()}, []string{"s p", "p e", "a e", "v e"}, 0, "", "r:sub:v:i#1 r:a#1"},
+		"too late":     {[]string{lapsing("i", "1m", "j"), interrupt("j"), endNode()}, []string{"s i", "i e", "j e"}, time.Hour, "", "r:j#1"},
+		"too late in a loop": {[]string{lapsing("i", "50m", "again"), `{"id":"again","type":"set_state","config":{"assignments":{"n":{"literal":1}}}}`, endNode()},
+			[]string{"s i", "i e", "again i"}, time.Hour, "", "r:i#2"},
+		"too late in a subworkflow": {[]string{subworkflow("v", "urn:late"), interrupt("j"), endNode()}, []string{"s v", "v j", "j e"}, time.Hour, "", "r:j#1"},
+		"too late beside an answer": {[]string{fork("p", "all", "a", "b"), lapsing("a", "50m", "x"), `{"id":"x","type":"set_state","config":{"assignments":{"n":{"literal":1}}}}`,
+			interrupt("b"), interrupt("j"), endNode()}, []string{"s p", "p j", "a j", "x j", "b j", "j e"}, time.Hour, "r:b#1", "r:j#1"},
+		"lost a race": {[]string{fork("p", "any", "a", "b"), interrupt("a"), interrupt("b"), interrupt("j"), endNode()},
+			[]string{"s p", "p j", "a j", "b j", "j e"}, 0, "r:b#1", "r:j#1"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				store := historymem.New()
+				r := newRunner(t, store, graph.Options{Background: true})
+				register(t, r, "urn:child", workflow(t, "child", []string{startNode(), interrupt("i"), endNode()}, "s i", "i e"))
+				register(t, r, "urn:late", workflowWith(t, "late", `"x-workflows-engine":{"uses":["on_timeout","map","loop","interrupt_in_branch"]}`, []string{startNode(), lapsing("i", "1m", "e"), endNode()}, "s i", "i e"))
+				d := workflowWith(t, "w", `"x-workflows-engine":{"uses":["on_timeout","map","loop","interrupt_in_branch"]}`, append([]string{startNode()}, c.nodes...), c.edges...)
+				start(t, r, "r", d, object{"xs": []any{1, 2}})
+				if c.named != "" {
+					if _, err := r.Resume(t.Context(), graph.ResumeRequest{ExecutionID: "r", InterruptID: c.named, Payload: object{"ok": false}}); err != nil {
+						t.Fatal(err)
+					}
+				}
+				time.Sleep(c.wait)
+				if open := asked(settled(t, r, "r")); open != c.open {
+					t.Fatalf("open are %q", open)
+				}
+				unchanged(t, store, func() {
+					_, err := answerUnnamed(t, r, "r", object{"ok": true})
+					p := wantCode(t, err, problem.InvalidResumePayload)
+					var listed []string
+					open, _ := p.Details["open"].([]any)
+					for _, q := range open {
+						listed = append(listed, q.(map[string]any)["interrupt_id"].(string))
+					}
+					if p.Reason != problem.AnswerAmbiguous || strings.Join(listed, " ") != c.open || !strings.Contains(p.Hint, listed[0]+" well?") {
+						t.Errorf("%s, details %v, hint %q", p.Reason, p.Details, p.Hint)
+					}
+				})
+				for _, id := range strings.Fields(c.open) {
+					if _, err := r.Resume(t.Context(), graph.ResumeRequest{ExecutionID: "r", InterruptID: id, Payload: object{"ok": true}}); err != nil {
+						t.Errorf("with its id %s: %v", id, err)
+					}
+				}
+			})
+		})
+	}
+}
+
+// TestALapsedQuestionCountsUntilTheNextAnswer: once another question has been answered by its id, an answer without one is taken again.
+func TestALapsedQuestionCountsUntilTheNextAnswer(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newRunner(t, historymem.New(), graph.Options{Background: true})
+		d := workflowWith(t, "w", `"x-workflows-engine":{"uses":["on_timeout","map","loop","interrupt_in_branch"]}`, []string{startNode(), lapsing("i", "1m", "j"), interrupt("j"), interrupt("k"), endNode()}, "s i", "i j", "j k", "k e")
+		start(t, r, "r", d, nil)
+		time.Sleep(time.Hour)
+		if _, err := r.Resume(t.Context(), graph.ResumeRequest{ExecutionID: "r", InterruptID: "r:j#1", Payload: object{"ok": true}}); err != nil {
+			t.Fatal(err)
+		}
+		if run, err := answerUnnamed(t, r, "r", object{"ok": false}); err != nil || run.Repeated || run.Status != machine.Completed {
+			t.Errorf("%+v, %v", run, err)
+		}
+	})
+}
