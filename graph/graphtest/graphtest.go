@@ -86,7 +86,11 @@ type Outcome struct {
 const Refused machine.Status = "refused"
 
 // Failure says why a run failed.
-type Failure struct{ Code, Message, NodeID string }
+type Failure struct {
+	Code, Message, NodeID string
+	// Data is what the failure carries besides: as a rule {"raised": VALUE}, the value that a jq program raised.
+	Data map[string]any
+}
 
 // T is what Run needs of a test; *testing.T and *testing.B have it.
 type T interface {

@@ -15,6 +15,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/internal/enginetest"
+	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
 // object is a JSON object.
@@ -136,6 +137,60 @@ func TestPeopleAndSignals(t *testing.T) {
 				t.Errorf("%v %q", run.State, run.Reason)
 			}
 		})
+	}
+}
+
+// TestStubsOfSubworkflows: the stub of a subworkflow is its final state, of one in a map the result of each item, of whatever type.
+func TestStubsOfSubworkflows(t *testing.T) {
+	t.Parallel()
+	const nodes = `
+x-workflows-engine: {uses: [map]}
+nodes:
+  - {id: a, type: start}
+  - {id: sub, type: subworkflow, config: {workflow_ref: child, input_mapping: {}}MAP}
+  - {id: z, type: end}
+edges: [{source: __start__, target: a}, {source: a, target: sub}, {source: sub, target: z}]
+`
+	const mapped = `, map: {items: "[1, 2]", collect: all, tolerate: {count: 1, as: failed}}`
+	for _, c := range []struct {
+		where string
+		stub  graphtest.Stub
+		want  string // of the state
+	}{
+		{"", graphtest.Output(object{"n": 1}), `{"n":1}`},
+		{mapped, graphtest.Output(object{"n": 1}), `{"all":[{"n":1},{"n":1}],"failed":[]}`},
+		{mapped, graphtest.Output("done"), `{"all":["done","done"],"failed":[]}`},
+		{mapped, graphtest.Output(nil), `{"all":[null,null],"failed":[]}`},
+		{mapped, func(c graphtest.Call) graphtest.Result {
+			if c.Visit == 2 {
+				return graphtest.Fail("NO_STOCK", "none left")(c)
+			}
+			return graphtest.Output(3)(c)
+		}, `{"all":[null,3],"failed":[{"attempts":1,"code":"NO_STOCK","index":0,"message":"none left","node":"sub"}]}`},
+	} {
+		run := graphtest.Run(t, define(t, strings.Replace(nodes, "MAP", c.where, 1)), graphtest.Scenario{Stubs: stubs{"sub": c.stub}})
+		if got := string(jsonvalue.Canonical(run.State)); got != c.want || run.Status != machine.Completed {
+			t.Errorf("%s: %s %s, want %s", c.where, run.Status, got, c.want)
+		}
+	}
+	_, err := graphtest.Simulate(define(t, strings.Replace(nodes, "MAP", "", 1)), graphtest.Scenario{Stubs: stubs{"sub": graphtest.Output("done")}})
+	if !errors.Is(err, problem.ValidationError) {
+		t.Errorf("a final state that is a text: %v", err)
+	}
+}
+
+// TestRaisedValues: what a program raises is data of the outcome's failure.
+func TestRaisedValues(t *testing.T) {
+	t.Parallel()
+	run := graphtest.Run(t, define(t, `
+nodes:
+  - {id: a, type: start}
+  - {id: b, type: set_state, config: {assignments: {x: {jq: 'error("order \(.id) is closed")'}}}}
+  - {id: z, type: end}
+edges: [{source: __start__, target: a}, {source: a, target: b}, {source: b, target: z}]
+`), graphtest.Scenario{Input: object{"id": 7}})
+	if run.Error == nil || run.Error.Code != "EXPRESSION_FAILED" || run.Error.Data["raised"] != "order 7 is closed" || strings.Contains(run.Error.Message, "7") {
+		t.Errorf("%s %+v", run.Status, run.Error)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/definition"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
 // maxDepth and maxSteps bound a simulation: the nesting of subworkflows is that of graph.Options by default, and a run that goes on for
@@ -250,7 +251,7 @@ func (s *simulation) outcome(root *run) *Outcome {
 		out.Result = copiedValue(result)
 	}
 	if message, code, node := m.Failure(); out.Status == machine.Failed {
-		out.Error = &Failure{Code: code, Message: message, NodeID: node}
+		out.Error = &Failure{Code: code, Message: message, NodeID: node, Data: jsonvalue.CloneMap(m.FailureData())}
 	}
 	if out.Status.Terminal() {
 		return out

@@ -8,6 +8,7 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/graph/graphtest"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
 // Result is how a test went.
@@ -128,11 +129,18 @@ func (x *expectation) compare(out *graphtest.Outcome) (list []Difference) {
 	return list
 }
 
+// maxRaised bounds what is shown of a value that a program raised.
+const maxRaised = 300
+
 // because says why a run stands as it does.
 func because(out *graphtest.Outcome) string {
 	switch {
 	case out.Error != nil:
-		return strings.TrimRight(fmt.Sprintf(": %s %s", out.Error.Code, out.Error.Message), " ")
+		text := strings.TrimRight(fmt.Sprintf(": %s %s", out.Error.Code, out.Error.Message), " ")
+		if raised, ok := out.Error.Data["raised"]; ok {
+			text += "; it raised " + problem.Clip(string(jsonvalue.Canonical(raised)), maxRaised)
+		}
+		return text
 	case len(out.Waiting) > 0:
 		return " at " + strings.Join(out.Waiting, ", ")
 	case out.Reason != "":

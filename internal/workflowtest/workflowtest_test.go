@@ -269,3 +269,23 @@ edges: [{ source: __start__, target: a }, { source: a, target: go }, { source: g
 		t.Errorf("%+v", f)
 	}
 }
+
+// TestWhatAProgramRaisedIsShown: a failure that was not expected says what a program has raised.
+func TestWhatAProgramRaisedIsShown(t *testing.T) {
+	t.Parallel()
+	const raising = `
+document: {schema: s, name: raising, version: '1'}
+state_schema: {type: object}
+nodes: [{id: a, type: start}, {id: b, type: set_state, config: {assignments: {x: {jq: 'error("order \(.id) is closed")'}}}}, {id: e, type: end}]
+edges: [{source: __start__, target: a}, {source: a, target: b}, {source: b, target: e}]
+`
+	dir := folder(t, map[string]string{"raising.workflow.yaml": raising, "raising.test.yaml": "tests: [{name: closed, input: {id: 7}, expect: {status: completed}}]"})
+	f, err := workflowtest.Load(dir, "raising.test.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := f.Run(all)[0].Differences
+	if len(d) != 1 || !strings.HasSuffix(d[0].Got, `; it raised "order 7 is closed"`) {
+		t.Errorf("%+v", d)
+	}
+}
