@@ -122,3 +122,6 @@ type Webhook = outbox.Target
 
 // Resolver finds the definition behind a workflow_ref.
 type Resolver = library.Resolver
+
+// ImmediateResolver is a Resolver that has workflows at hand. Its methods: go doc graph/library ImmediateResolver.
+type ImmediateResolver = library.ImmediateResolver

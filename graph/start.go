@@ -64,7 +64,9 @@ func (r *Runner) Start(ctx context.Context, req StartRequest) (*Run, error) {
 		TraceParent: trace.Parent(ctx),
 		Priority:    req.Priority, Title: req.Title, Labels: req.Labels, Notify: notify,
 	}
-	err = r.with(ctx, x, func(w *execution.Work) error { return x.Begin(ctx, prog, config, input, true, w) })
+	var children []history.StoredDefinition
+	config.Subworkflows, children = r.library.Versions(ctx, prog, nil)
+	err = r.with(ctx, x, func(w *execution.Work) error { return x.Begin(ctx, prog, children, config, input, true, w) })
 	switch {
 	case errors.Is(err, execution.ErrConflict) && req.AllowExisting:
 		return r.startExisting(ctx, x, req, asked)

@@ -102,7 +102,9 @@ func (r *Runner) beginChild(ctx context.Context, c *execution.Run, parent string
 	}
 	config := a.Config
 	config.ExecutionID, config.Parent, config.Depth = c.ID(), parent, a.Config.Depth+1
-	return r.with(ctx, c, func(w *execution.Work) error { return c.Begin(ctx, prog, config, input, a.StartedHere, w) })
+	var children []history.StoredDefinition
+	config.Subworkflows, children = r.library.Versions(a.Context, prog, a.Config.Subworkflows)
+	return r.with(ctx, c, func(w *execution.Work) error { return c.Begin(ctx, prog, children, config, input, a.StartedHere, w) })
 }
 
 // notifyParent notifies the run that started x, if one did, of its end. It is no error if the parent does not wait for it any more.

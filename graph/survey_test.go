@@ -220,7 +220,7 @@ func TestADryRunOfASubworkflowThatIsNestedTooDeep(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		store := historymem.New()
-		middle := workflow(t, "middle", []string{startNode(), step("a", "one"), subworkflow("m", "urn:child"), endNode()}, "s a", "a m", "m e")
+		middle := workflow(t, "middle", []string{startNode(), step("a", "one"), subworkflow("m", "urn:child-of-none"), endNode()}, "s a", "a m", "m e")
 		bereft(t, store, workflow(t, "w", []string{startNode(), subworkflow("v", "urn:child"), endNode()}, "s v", "v e"), middle)
 		time.Sleep(time.Minute)
 		o := equip(t, &script{}, "one")

@@ -2,6 +2,7 @@ package history
 
 import (
 	"bytes"
+	"iter"
 	"unicode/utf8"
 
 	"github.com/workflows-engine/workflows-engine/graph/problem"
@@ -25,7 +26,7 @@ func (b *Batch) Check() error {
 			WithHint("Use a shorter id in UTF-8. The id of a subworkflow contains those of its parent and of its node.")
 	case b.ExpectedSeq < 0:
 		return fault("the expected seq %d is negative", b.ExpectedSeq)
-	case len(b.Records) == 0 && (!b.SetTimers || b.ExpectedSeq == 0 || b.Owner != "" || b.Definition != nil):
+	case len(b.Records) == 0 && (!b.SetTimers || b.ExpectedSeq == 0 || b.Owner != "" || b.Definition != nil || b.Subworkflows != nil):
 		return fault("the batch has no records")
 	case b.Disown && b.Owner == "":
 		return fault("a batch that disowns the run names no owner")
@@ -37,8 +38,8 @@ func (b *Batch) Check() error {
 	if err := b.checkDeliveries(); err != nil {
 		return fault("%v", err)
 	}
-	if b.Definition != nil {
-		if err := b.Definition.Check(); err != nil {
+	for d := range b.Definitions() {
+		if err := d.Check(); err != nil {
 			return err
 		}
 	}
@@ -92,4 +93,18 @@ func NotFound(executionID string) error {
 	return problem.New(problem.ExecutionNotFound, "no run has the id %q", executionID).
 		WithPlace(problem.Place{ExecutionID: executionID}).
 		WithHint("Check the id; Runner.List shows the runs.")
+}
+
+// Definitions are the definitions that the batch stores.
+func (b *Batch) Definitions() iter.Seq[*StoredDefinition] {
+	return func(yield func(*StoredDefinition) bool) {
+		if b.Definition != nil && !yield(b.Definition) {
+			return
+		}
+		for i := range b.Subworkflows {
+			if !yield(&b.Subworkflows[i]) {
+				return
+			}
+		}
+	}
 }

@@ -57,6 +57,8 @@ type Execution struct {
 	// InputHash is "" for runs begun by the reference engine.
 	InputHash string
 	Mode      string
+	// Subworkflows are those of ExecutionStarted. Shared between copies; do not change it.
+	Subworkflows map[string]string
 	// Title and Labels are those of ExecutionStarted. Labels is shared between copies; do not change it.
 	Title  string
 	Labels map[string]string

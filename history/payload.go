@@ -146,6 +146,9 @@ type Payload struct {
 	Priority int
 	// ForkedFrom says where the run was forked; zero for other runs. Added, on ExecutionStarted.
 	ForkedFrom ForkOrigin
+	// Subworkflows are the definition hashes of the subworkflows that the run may start, by workflow_ref, as they were resolved when it
+	// began; one that could not be resolved then, or that the definition pins, is left out. Added, on ExecutionStarted.
+	Subworkflows map[string]string
 	// Title and Labels are what people find the run by. Added, on ExecutionStarted.
 	Title  string
 	Labels map[string]string

@@ -183,7 +183,7 @@ func (e *Execution) start(p *Payload) {
 		e.DefinitionName = p.WorkflowName
 	}
 	e.DefinitionVersion, e.InputHash, e.Mode = p.WorkflowVersion, p.InputHash, p.Mode
-	e.Title, e.Labels, e.Notify = p.Title, p.Labels, p.Notify
+	e.Title, e.Labels, e.Notify, e.Subworkflows = p.Title, p.Labels, p.Notify, p.Subworkflows
 	e.Parent, e.Depth, e.ForkedFrom = p.ParentExecutionID, p.Depth, p.ForkedFrom
 	if p.DefinitionHash != "" {
 		e.DefinitionHash, f.bound = p.DefinitionHash, true

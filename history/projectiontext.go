@@ -16,6 +16,7 @@ var executionMembers = []member[Execution]{
 	{"inputHash", func(x *Execution) any { return &x.InputHash }},
 	{"mode", func(x *Execution) any { return &x.Mode }},
 	{"title", func(x *Execution) any { return &x.Title }},
+	{"subworkflows", func(x *Execution) any { return &x.Subworkflows }},
 	{"labels", func(x *Execution) any { return &x.Labels }},
 	{"notify", func(x *Execution) any { return &x.Notify }},
 	{"parent", func(x *Execution) any { return &x.Parent }},

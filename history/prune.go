@@ -22,7 +22,8 @@ type Pruner interface {
 	// terminal, or with a negative limit.
 	Prune(ctx context.Context, q PruneQuery) (PrunePage, error)
 
-	// PruneDefinitions deletes the stored definitions that no run needs: no run has started with it, and no stored run can start
+	// PruneDefinitions deletes the stored definitions that no run needs: no run has started with it or is bound to it
+	// (Execution.Subworkflows), and no stored run can start
 	// it as a subworkflow, by its hash or, if it is the newest one, by its name. With dryRun it only lists them.
 	PruneDefinitions(ctx context.Context, dryRun bool) ([]StoredDefinition, error)
 }

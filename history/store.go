@@ -136,8 +136,9 @@ type Batch struct {
 	// Bytes, when not nil, is set to the run's Execution.Bytes after the batch; a batch that is refused leaves it alone. A
 	// store may add what the batch takes to Execution.Bytes of the batch, which is what it returned before.
 	Bytes *int64
-	// Definition is stored along when not nil.
-	Definition *StoredDefinition
+	// Definition is stored along when not nil, and so are Subworkflows, the definitions that Payload.Subworkflows names.
+	Definition   *StoredDefinition
+	Subworkflows []StoredDefinition
 	// Position is the machine's position after Records; nil keeps the stored one, which then belongs to an older seq.
 	// A batch that ends the run drops it.
 	Position []byte

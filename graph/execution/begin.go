@@ -13,9 +13,9 @@ import (
 	"github.com/workflows-engine/workflows-engine/history"
 )
 
-// Begin writes the first records of a new run. startedHere says that it fails here if it comes to what this process lacks.
+// Begin writes the first records of a new run, and stores its definition with children, those of its subworkflows. startedHere says that it fails here if it comes to what this process lacks.
 // ErrConflict means that a run with this id exists.
-func (x *Run) Begin(ctx context.Context, prog *definition.Program, config machine.Config, input map[string]any, startedHere bool, w *Work) error {
+func (x *Run) Begin(ctx context.Context, prog *definition.Program, children []history.StoredDefinition, config machine.Config, input map[string]any, startedHere bool, w *Work) error {
 	if x.exec.Seq > 0 {
 		// Known here already; should it be gone from the store by now, it is known no more.
 		switch _, err := x.behind(ctx); {
@@ -28,7 +28,7 @@ func (x *Run) Begin(ctx context.Context, prog *definition.Program, config machin
 	}
 	x.setExecution(history.Execution{ID: x.id, Parent: config.Parent})
 	x.prior = history.Prior{}
-	x.prog, x.unstored = prog, admit.StoredForm(prog)
+	x.prog, x.unstored, x.unstoredChildren = prog, admit.StoredForm(prog), children
 	config.Limits = x.limits()
 	begin := func() error { x.m = machine.Start(prog, config, input, x.env.Now()); return nil }
 	if _ = x.decide(false, begin); x.m.Stopped() && x.env.Context.Err() == nil {
@@ -49,7 +49,7 @@ func (x *Run) Begin(ctx context.Context, prog *definition.Program, config machin
 	}
 	if err != nil {
 		x.setExecution(history.Execution{})
-		x.unstored, x.startedHere = nil, false
+		x.unstored, x.unstoredChildren, x.startedHere = nil, nil, false
 	}
 	return err
 }

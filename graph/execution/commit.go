@@ -99,7 +99,7 @@ func (x *Run) append(ctx context.Context, b machine.Batch, i intent, w *Work) (d
 	exec.ApplyAll(b.Records)
 	status, bytes := x.m.Status(), exec.Bytes
 	hb := history.Batch{
-		ExecutionID: x.id, ExpectedSeq: x.exec.Seq, Records: b.Records, Execution: exec, Definition: x.unstored, Prior: x.prior,
+		ExecutionID: x.id, ExpectedSeq: x.exec.Seq, Records: b.Records, Execution: exec, Definition: x.unstored, Subworkflows: x.unstoredChildren, Prior: x.prior,
 		Bytes: &bytes, SetTimers: b.TimersChanged, Timers: recorded.Timers(x.id, b.Timers),
 		Deliveries: x.env.Outbox.Deliveries(x.exec.Phase, &exec, b.Records, func() *runview.Run { return x.prospectiveView(ctx, &exec, b.Records) }),
 	}
@@ -130,7 +130,7 @@ func (x *Run) append(ctx context.Context, b machine.Batch, i intent, w *Work) (d
 	exec.Bytes = bytes
 	x.env.Tree.Spent(ctx, &x.exec, &exec)
 	x.setExecution(exec)
-	x.unstored, x.foreignInput = nil, nil
+	x.unstored, x.unstoredChildren, x.foreignInput = nil, nil, nil
 	x.m.SetBytes(bytes)
 	x.notePrior(hb.ExpectedSeq+1, b.Records)
 	if hb.Position != nil {

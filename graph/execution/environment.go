@@ -1,6 +1,7 @@
 package execution
 
 import (
+	"cmp"
 	"context"
 	"log/slog"
 	"time"
@@ -76,11 +77,19 @@ type Programs interface {
 	WaitsFor(name WorkflowName) bool
 }
 
-// WorkflowName is what a node calls its subworkflow's workflow by.
-type WorkflowName struct{ Ref, Pin string }
+// WorkflowName is how a node names the workflow of its subworkflow. Version is the definition hash to which its run has bound it, "" for
+// none.
+type WorkflowName struct{ Ref, Pin, Version string }
 
 // NameOf returns the name of the workflow that an effect starts.
-func NameOf(e *machine.ChildEffect) WorkflowName { return WorkflowName{e.WorkflowRef, e.VersionPin} }
+func NameOf(e *machine.ChildEffect) WorkflowName {
+	return WorkflowName{e.WorkflowRef, e.VersionPin, e.Version}
+}
+
+// NameOf returns the name of the workflow that a node of the run starts. The run is locked, and its program is known.
+func (x *Run) NameOf(c *definition.SubworkflowConfig) WorkflowName {
+	return WorkflowName{c.WorkflowRef, c.VersionPin, cmp.Or(c.VersionPin, x.exec.Subworkflows[c.WorkflowRef])}
+}
 
 // Observer is notified of commits. Its methods are called while the run is locked: they note what they get, and return.
 type Observer interface {

@@ -44,6 +44,8 @@ type Run struct {
 	foreignInput map[string]any
 	// unstored is a definition that a caller brought and the store does not have.
 	unstored *history.StoredDefinition
+	// unstoredChildren are those of the subworkflows of a run that begins.
+	unstoredChildren []history.StoredDefinition
 	// attempts are the effects that this process performs, children the subworkflows that the run waits for, by key.
 	attempts map[string]*attempt.Attempt
 	children map[string]string

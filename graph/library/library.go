@@ -29,6 +29,15 @@ type Resolver interface {
 	ResolveWorkflow(ctx context.Context, ref, pin string) (*definition.Document, error)
 }
 
+// ImmediateResolver is a Resolver that has workflows at hand, such as those of a folder. It is asked when a run starts, which is then bound to
+// the versions that it gives. A subworkflow that only another Resolver knows is resolved when the run comes to it, since a start does not
+// wait for one.
+type ImmediateResolver interface {
+	Resolver
+	// ResolveNow is ResolveWorkflow without waiting. Any error but WORKFLOW_NOT_FOUND leaves the version open.
+	ResolveNow(ref, pin string) (*definition.Document, error)
+}
+
 // Options say where definitions come from, and which are accepted.
 type Options struct {
 	Store history.Store
@@ -299,12 +308,22 @@ func (l *Library) named(ctx context.Context, ref string) (history.StoredDefiniti
 	return l.o.Store.DefinitionByName(ctx, ref[:at], ref[at+1:])
 }
 
-// Resolve returns the program of a subworkflow: registered, known to the Resolver, or stored by name. A pin is the definition hash
-// that it must have (spec: execution, 12.2). An error that is not the store's is an UnknownWorkflow.
+// Resolve returns the program of a subworkflow: the version to which its run is bound, if that is stored; else registered, known to the
+// Resolver, or stored by name. A pin is the definition hash that it must have (spec: execution, 12.2). An error that is not the store's is an UnknownWorkflow.
 func (l *Library) Resolve(ctx context.Context, name execution.WorkflowName) (*definition.Program, error) {
-	prog, err := l.lookUp(ctx, name.Ref, name.Pin)
-	if err == nil && name.Pin != "" && prog.Hash != name.Pin {
-		err = problem.New(problem.VersionPinMismatch, "workflow %q has the definition hash %s, not the pinned %s", name.Ref, prog.Hash, name.Pin).
+	if name.Version != "" {
+		prog, err := l.Stored(ctx, name.Version)
+		if err == nil {
+			l.unknown.forget(name)
+		}
+		if !errors.Is(err, problem.DefinitionNotFound) {
+			return prog, err
+		}
+	}
+	pin := cmp.Or(name.Version, name.Pin)
+	prog, err := l.lookUp(ctx, name.Ref, pin)
+	if err == nil && pin != "" && prog.Hash != pin {
+		err = problem.New(problem.VersionPinMismatch, "workflow %q has the definition hash %s, not the pinned %s", name.Ref, prog.Hash, pin).
 			WithHint("Correct version_pin, or provide the version that it names.")
 	}
 	if err == nil {
@@ -319,6 +338,73 @@ func (l *Library) Resolve(ctx context.Context, name execution.WorkflowName) (*de
 	}
 	return nil, err
 }
+
+// Versions resolves the subworkflows that a run of a program may start, as far as they are at hand: their definition hashes by workflow_ref,
+// those that the program pins left out, and the definitions themselves, to be stored along. A run keeps to these, whatever is deployed
+// after it has begun. inherited are the versions of the parent run, for references that this process does not know.
+func (l *Library) Versions(ctx context.Context, prog *definition.Program, inherited map[string]string) (hashes map[string]string, definitions []history.StoredDefinition) {
+	seen := map[execution.WorkflowName]bool{}
+	for _, n := range prog.Nodes {
+		c := n.Subworkflow
+		if c == nil || c.WorkflowRef == "" {
+			continue
+		}
+		name := execution.WorkflowName{Ref: c.WorkflowRef, Pin: c.VersionPin}
+		if seen[name] {
+			continue
+		}
+		seen[name] = true
+		child, err := l.atHand(ctx, name)
+		hash := inherited[c.WorkflowRef]
+		if err == nil {
+			hash = child.Hash
+		}
+		if c.VersionPin == "" && hash != "" {
+			if hashes == nil {
+				hashes = map[string]string{}
+			}
+			hashes[c.WorkflowRef] = hash
+		}
+		if err == nil && child.Hash != prog.Hash && !slices.ContainsFunc(definitions, func(d history.StoredDefinition) bool { return d.Hash == child.Hash }) {
+			definitions = append(definitions, *admit.StoredForm(child))
+		}
+	}
+	return hashes, definitions
+}
+
+// atHand is Resolve without waiting for anything but the store. Any error leaves the version open.
+func (l *Library) atHand(ctx context.Context, name execution.WorkflowName) (*definition.Program, error) {
+	l.mu.RLock()
+	doc := l.registered[name.Ref]
+	l.mu.RUnlock()
+	if doc == nil && l.o.Workflows != nil {
+		resolver, ok := l.o.Workflows.(ImmediateResolver)
+		if !ok {
+			return nil, errLater
+		}
+		var err error
+		failed := guard.Call(l.o.Log, "ResolveNow", func() { doc, err = resolver.ResolveNow(name.Ref, name.Pin) })
+		if err = cmp.Or(failed, err); err != nil && !saysUnknown(err) {
+			return nil, err
+		}
+	}
+	var prog *definition.Program
+	var err error
+	if doc != nil {
+		prog, err = l.Admit(doc)
+	} else {
+		var d history.StoredDefinition
+		if d, err = l.named(ctx, name.Ref); err == nil {
+			prog, err = l.admitStored(d)
+		}
+	}
+	if err == nil && name.Pin != "" && prog.Hash != name.Pin {
+		return nil, errLater
+	}
+	return prog, err
+}
+
+var errLater = errors.New("the version is not at hand")
 
 func (l *Library) lookUp(ctx context.Context, ref, pin string) (*definition.Program, error) {
 	l.mu.RLock()

@@ -72,6 +72,8 @@ type Config struct {
 	TraceParent string `json:",omitempty"`
 	// Priority decides between runs whose attempts wait for a turn; the higher one is first.
 	Priority int `json:",omitempty"`
+	// Subworkflows are the definition hashes to which the run's subworkflows were resolved when it began, by workflow_ref.
+	Subworkflows map[string]string `json:",omitempty"`
 	// Title and Labels are what people find the run by. Only the beginning of a run needs them.
 	Title  string            `json:"-"`
 	Labels map[string]string `json:"-"`
@@ -190,7 +192,9 @@ type ChildEffect struct {
 	ChildExecutionID string
 	WorkflowRef      string
 	VersionPin       string
-	Input            map[string]any
+	// Version is the definition hash to which the subworkflow is bound, "" if it is resolved now.
+	Version string
+	Input   map[string]any
 }
 
 // Input is one thing that happened. The types that implement it are below.

@@ -136,6 +136,7 @@ func (m *Machine) begin(input map[string]any, now time.Time) {
 		Depth:             m.cfg.Depth,
 		TraceParent:       m.cfg.TraceParent,
 		Priority:          m.cfg.Priority,
+		Subworkflows:      m.cfg.Subworkflows,
 		Title:             m.cfg.Title,
 		Labels:            maps.Clone(m.cfg.Labels),
 		Notify:            slices.Clone(m.cfg.Notify),

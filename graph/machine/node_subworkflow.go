@@ -25,7 +25,7 @@ func (m *Machine) beginSubworkflow(t *token) *definition.Node {
 	if err != nil {
 		return m.failErr(t, reasonSubworkflow, err)
 	}
-	w := &wait{Kind: WaitChild, Attempt: 1, Input: input, Child: m.childID(t)}
+	w := &wait{Kind: WaitChild, Attempt: 1, Input: input, Child: m.childID(t), Version: m.versionOf(c)}
 	m.command(t, history.StartSubworkflow, history.Payload{NodeID: t.node.ID, WorkflowRef: c.WorkflowRef, ChildExecutionID: w.Child})
 	p := m.childFact(t, w)
 	t.locate(&p)
@@ -36,6 +36,11 @@ func (m *Machine) beginSubworkflow(t *token) *definition.Node {
 		m.effects = append(m.effects, t.effect())
 	}
 	return nil
+}
+
+// versionOf returns the definition hash to which a subworkflow is bound, "" if it is bound to none.
+func (m *Machine) versionOf(c *definition.SubworkflowConfig) string {
+	return cmp.Or(c.VersionPin, m.cfg.Subworkflows[c.WorkflowRef])
 }
 
 // childID returns the id of the child's run: that of the protocol for the first visit, with a number for later visits.

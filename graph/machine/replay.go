@@ -32,6 +32,7 @@ func replay(prog *definition.Program, cfg Config, records []history.Record, inpu
 			foreign = false
 			cfg.Branches = BranchOrder(p.Branches)
 			cfg.Parent, cfg.Depth, cfg.TraceParent, cfg.Priority = p.ParentExecutionID, p.Depth, p.TraceParent, p.Priority
+			cfg.Subworkflows = p.Subworkflows
 		}
 		if p.Mode != "" {
 			cfg.Mode = Mode(p.Mode)

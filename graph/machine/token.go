@@ -76,6 +76,7 @@ type wait struct {
 	Input       map[string]any `json:"input"`
 	Correlation string         `json:"correlation,omitempty"`
 	Child       string         `json:"child,omitempty"`
+	Version     string         `json:"version,omitempty"`
 	// Task of a delegate at its agent, once the agent has taken it.
 	Task *Task `json:"task,omitempty"`
 	// Journal is that of an attempt whose executor records steps.

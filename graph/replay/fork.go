@@ -33,6 +33,8 @@ type Fork struct {
 	// Program is the program of the new run. The copied records must follow from it.
 	Program   *definition.Program
 	MaxVisits int
+	// Subworkflows are the versions of those that the new run may start.
+	Subworkflows map[string]string
 	// Now is when the new run's past ends, in whole milliseconds.
 	Now time.Time
 	// Actor is who forks, nil if that is not known. The actors of copied answers, signals and outcomes stay.
@@ -231,6 +233,7 @@ func (f *Fork) rewrite(p *history.Payload, name history.Name, shift time.Duratio
 	if name == history.ExecutionStarted {
 		p.WorkflowName, p.WorkflowVersion = f.Program.Name, f.Program.Version
 		p.ParentExecutionID, p.Depth = "", 0 // no run waits for it
+		p.Subworkflows = f.Subworkflows
 		p.ForkedFrom = history.ForkOrigin{ExecutionID: f.From, Seq: f.Seq}
 		p.Actor, p.ImportedBy, p.ImportedAt = f.Actor, nil, time.Time{}
 	}

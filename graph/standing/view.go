@@ -59,6 +59,6 @@ func (t *Tree) lackToBegin(ctx context.Context, x *execution.Run, nodeID string)
 	if n == nil || n.Subworkflow == nil {
 		return nil, nil
 	}
-	name := execution.WorkflowName{Ref: n.Subworkflow.WorkflowRef, Pin: n.Subworkflow.VersionPin}
+	name := x.NameOf(n.Subworkflow)
 	return x.UnlessOwned(ctx, t.Library.Lack(x.ID(), n.ID, name))
 }

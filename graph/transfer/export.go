@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"io"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/workflows-engine/workflows-engine/graph/admit"
@@ -82,6 +84,13 @@ func (x *exporter) collect(ctx context.Context, id string) error {
 	x.runs = append(x.runs, runfile.Run{ExecutionID: id, Records: records})
 	if err := x.define(ctx, exec.DefinitionHash, !exec.Phase.Terminal()); err != nil {
 		return err
+	}
+	if !exec.Phase.Terminal() {
+		for _, ref := range slices.Sorted(maps.Keys(exec.Subworkflows)) {
+			if err := x.define(ctx, exec.Subworkflows[ref], true); err != nil {
+				return err
+			}
+		}
 	}
 	begun := map[string]bool{}
 	for i := range records {

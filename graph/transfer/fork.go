@@ -69,9 +69,10 @@ func (f *Fork) Batch(ctx context.Context, store history.Store) (history.Batch, e
 			return history.Batch{}, err
 		}
 	}
+	versions, children := f.Library.Versions(ctx, prog, nil)
 	fork := &replay.Fork{
 		From: f.From, To: f.To, Seq: f.Seq, BeforeNode: f.BeforeNode, Correction: f.Correction, MaxStateBytes: f.MaxBytes,
-		Program: prog, MaxVisits: f.MaxVisits, Now: f.Now, Actor: actor.Of(ctx), Retry: f.Retry, Changed: f.Definition != nil,
+		Program: prog, Subworkflows: versions, MaxVisits: f.MaxVisits, Now: f.Now, Actor: actor.Of(ctx), Retry: f.Retry, Changed: f.Definition != nil,
 	}
 	past, m, err := fork.Past(records)
 	if err != nil {
@@ -91,7 +92,7 @@ func (f *Fork) Batch(ctx context.Context, store history.Store) (history.Batch, e
 		}
 	}
 	return history.Batch{
-		ExecutionID: f.To, Records: past, Execution: history.Project(f.To, past), Definition: admit.StoredForm(prog),
+		ExecutionID: f.To, Records: past, Execution: history.Project(f.To, past), Definition: admit.StoredForm(prog), Subworkflows: children,
 		SetTimers: true, Timers: recorded.Timers(f.To, m.Timers()),
 	}, nil
 }

@@ -36,8 +36,8 @@ func (s *Store) Append(ctx context.Context, b history.Batch) error {
 	if b.Bytes != nil {
 		*b.Bytes = x.bytes
 	}
-	if b.Definition != nil {
-		s.putDefinition(*b.Definition)
+	for d := range b.Definitions() {
+		s.putDefinition(*d)
 	}
 	return nil
 }

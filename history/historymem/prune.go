@@ -3,6 +3,7 @@ package historymem
 import (
 	"cmp"
 	"context"
+	"maps"
 	"slices"
 
 	"github.com/workflows-engine/workflows-engine/history"
@@ -89,6 +90,7 @@ func (s *Store) PruneDefinitions(ctx context.Context, dryRun bool) ([]history.St
 	var hashes []string
 	for _, x := range s.runs {
 		hashes = append(hashes, x.execution().DefinitionHash)
+		hashes = slices.AppendSeq(hashes, maps.Values(x.execution().Subworkflows))
 	}
 	out := history.Unneeded(s.definitions, hashes)
 	if !dryRun {

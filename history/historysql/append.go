@@ -238,7 +238,7 @@ func storeExecution(c *conn, e *history.Execution, unreadable string, positionSe
 
 // storeSideTables stores the definition, a large position, the deliveries and the timers of the batch.
 func storeSideTables(c *conn, b *history.Batch) error {
-	if d := b.Definition; d != nil {
+	for d := range b.Definitions() {
 		if err := insertDefinition(c, d); err != nil {
 			return err
 		}

@@ -166,14 +166,25 @@ func pruningDefinitions(t *testing.T, s history.Store) {
 		must(t, s.PutDefinition(t.Context(), d))
 	}
 	NewTrace(t, "r").Append(s, Start("used", "in_process")...)
+	// A run is bound to versions of its subworkflows that are no longer the newest.
+	bound := NewTrace(t, "bound").Batch(`E ExecutionStarted {"definitionHash":"h","subworkflows":{"lately":"b1","known":"b0"}}`)
+	bound.Subworkflows = []history.StoredDefinition{definition("b1", "lately", "", ""), definition("b0", "known", "", "")}
+	must(t, s.Append(t.Context(), bound))
+	for _, d := range []history.StoredDefinition{definition("b2", "lately", "", ""), definition("b3", "known", "", "")} {
+		must(t, s.PutDefinition(t.Context(), d))
+	}
 	p := pruner(t, s)
 	for _, dry := range []bool{true, false} {
 		gone := got[[]history.StoredDefinition](t)(p.PruneDefinitions(t.Context(), dry))
-		if len(gone) != 2 || gone[0].Hash != "c1" || gone[1].Hash != "z" {
-			t.Errorf("%+v", gone)
+		var hashes []string
+		for _, d := range gone {
+			hashes = append(hashes, d.Hash)
+		}
+		if !slices.Equal(hashes, []string{"c1", "z", "b2", "b3"}) {
+			t.Errorf("deleted %v", hashes)
 		}
 	}
-	for hash, want := range map[string]bool{"h": true, "c1": false, "c2": true, "v": true, "pinned": true, "z": false} {
+	for hash, want := range map[string]bool{"h": true, "c1": false, "c2": true, "v": true, "pinned": true, "z": false, "b0": true, "b1": true, "b2": false} {
 		if _, err := s.Definition(t.Context(), hash); err == nil != want {
 			t.Errorf("%s: %v", hash, err)
 		}

@@ -183,6 +183,11 @@ func (s *Snapshot) names() []string {
 	return slices.Compact(names)
 }
 
+// ResolveNow is ResolveWorkflow: nothing is waited for but the disk.
+func (c *Catalog) ResolveNow(ref, pin string) (*definition.Document, error) {
+	return c.ResolveWorkflow(context.Background(), ref, pin)
+}
+
 // ResolveWorkflow finds the definition of a subworkflow, or of a run that is started by name, which makes the catalog a
 // graph.Resolver. The folder is looked at, since its files may have changed while a run waited. The error is that of Find.
 func (c *Catalog) ResolveWorkflow(_ context.Context, ref, pin string) (*definition.Document, error) {

@@ -2,6 +2,7 @@ package config
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 	"os"
 	"strings"
@@ -34,13 +35,28 @@ type workflows struct {
 	web    *httpworkflow.Resolver
 }
 
+// isAddress reports whether a workflow_ref is fetched.
+func isAddress(ref string) bool {
+	scheme, _, found := strings.Cut(ref, "://")
+	return found && (strings.EqualFold(scheme, "http") || strings.EqualFold(scheme, "https"))
+}
+
+// ResolveNow implements graph.ImmediateResolver: what is fetched is not at hand.
+func (w workflows) ResolveNow(ref, pin string) (*definition.Document, error) {
+	if isAddress(ref) && w.web != nil {
+		return nil, errFetched
+	}
+	return w.ResolveWorkflow(context.Background(), ref, pin)
+}
+
+var errFetched = errors.New("the definition is fetched when the run comes to it")
+
 // ResolveWorkflow implements graph.Resolver.
 func (w workflows) ResolveWorkflow(ctx context.Context, ref, pin string) (*definition.Document, error) {
-	scheme, _, _ := strings.Cut(ref, "://")
-	switch isAddress := strings.EqualFold(scheme, "http") || strings.EqualFold(scheme, "https"); {
-	case isAddress && w.web != nil:
+	switch address := isAddress(ref); {
+	case address && w.web != nil:
 		return w.web.ResolveWorkflow(ctx, ref, pin)
-	case isAddress:
+	case address:
 		return nil, problem.New(problem.WorkflowNotFound, "workflow %q: the operator allows no addresses (%s)", ref, envname.WorkflowSources).
 			WithHint("Set it as in {\"allow\": [\"https://definitions.example/flows/\"]}.")
 	case w.folder != nil:
