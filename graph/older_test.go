@@ -96,7 +96,7 @@ func TestFailuresOfOlderReleasesStay(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, run := range []*graph.Run{run, fork} {
-		end, err := r.Resume(t.Context(), graph.ResumeRequest{ExecutionID: run.ExecutionID, Payload: object{"ok": true}})
+		end, err := r.Resume(t.Context(), graph.ResumeRequest{ExecutionID: run.ExecutionID, InterruptID: run.ExecutionID + ":ask#1", Payload: object{"ok": true}})
 		if err != nil {
 			t.Fatal(err)
 		}
