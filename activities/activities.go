@@ -118,6 +118,9 @@ type Result struct {
 	Output any
 	// Usage is recorded beside the output: model, tokens, sizes. May be nil.
 	Usage map[string]any
+	// Partial says that the output is less than was asked for, such as what an agent had when its budget ended. It is recorded with the usage,
+	// as its members partial and partial_reason, and the run's answers warn of it (AGENT_PARTIAL_ANSWER).
+	Partial bool
 }
 
 // Retryable says whether trying again makes sense.

@@ -11,7 +11,7 @@ func (w *attempt) end(b agentloop.Batch) (activities.End, error) {
 	d := b.Done
 	end := activities.End{Steps: steps(b.Steps)}
 	if d.Failure == nil {
-		end.Result = &activities.Result{Output: d.Output, Usage: usage(d)}
+		end.Result = &activities.Result{Output: d.Output, Usage: usage(d), Partial: d.Partial}
 		return end, nil
 	}
 	failed := &activities.Failure{Code: string(d.Failure.Code), Message: d.Failure.Message, Usage: usage(d)}
@@ -38,7 +38,7 @@ func usage(d *agentloop.Done) map[string]any {
 	}
 	u["models"] = models
 	if d.Partial {
-		u["partial"] = true
+		u["partial"], u["partial_reason"] = true, string(d.PartialReason)
 	}
 	if d.LastText != "" {
 		u["last_text"] = d.LastText

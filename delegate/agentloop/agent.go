@@ -267,6 +267,8 @@ func (a *agent) replied(b body) error {
 	a.room.urgent = false
 	a.talk.turn(a.turn)
 	switch {
+	case a.finishing != "" && a.m.form >= formClasses:
+		a.finished(text, cut, b.text("finish") == string(chat.FinishFilter))
 	case cut:
 		a.wasCut(text)
 	case b.text("finish") == string(chat.FinishFilter):
@@ -316,8 +318,15 @@ func (a *agent) fail(stop string, f Failure) {
 func (a *agent) finish(output any) {
 	a.phase = ended
 	stop := orElse(a.finishing, stopAnswer)
+	if a.finishing != "" && a.m.form >= formClasses {
+		output = a.marked(output)
+	}
 	if a.call == nil {
-		a.m.end(Done{Output: output, Partial: a.finishing != "", Stop: stop})
+		d := Done{Output: output, Partial: a.finishing != "", Stop: stop}
+		if d.Partial {
+			d.PartialReason = budgetCodes[a.finishing]
+		}
+		a.m.end(d)
 		return
 	}
 	b := body{"tool": a.call.name, "by": byEngine, "output": output}
@@ -330,6 +339,10 @@ func (a *agent) finish(output any) {
 // overspent ends an agent whose budget is used up, or has it answer with what there is.
 func (a *agent) overspent(budget string) {
 	code := budgetCodes[budget]
+	if a.finishing != "" && a.m.form >= formClasses {
+		a.noRoom()
+		return
+	}
 	why := "the budget of " + strings.ReplaceAll(budget, "_", " ") + " is used up"
 	if a.cfg.Budgets.OnExceeded != "finish" || a.finishing != "" || a.phase == listed {
 		a.failWith(budget, code, true, why+fmt.Sprintf(" after %d turns and %d tool calls", a.spent.Turns, a.spent.ToolCalls))

@@ -13,6 +13,8 @@ import (
 // maxCuts is how often a model is told to go on with a cut answer.
 const maxCuts = 3
 
+const goOnText = "[engine] Your message was cut because it is too long. Go on exactly where it ends, without repeating anything. If you meant to call tools, call them now."
+
 // wasCut takes an answer that maxTokens has cut. Calls in it are not made: the last one may be half. The first time the same is asked with
 // the ceiling; after that the model is told to go on.
 func (a *agent) wasCut(text string) {
@@ -26,7 +28,7 @@ func (a *agent) wasCut(text string) {
 		if text != "" {
 			a.talk.say(chat.Assistant, text)
 		}
-		a.talk.say(chat.User, "[engine] Your message was cut because it is too long. Go on exactly where it ends, without repeating anything. If you meant to call tools, call them now.")
+		a.talk.say(chat.User, goOnText)
 		a.counted = a.talk.bytes
 	default:
 		a.giveUp(chat.ClassAnswer, problem.AgentOutputCut, fmt.Sprintf("the answer was cut at maxTokens %d times; raise maxTokensCeiling or ask for less", maxCuts+1))

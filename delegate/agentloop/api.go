@@ -131,6 +131,8 @@ type Done struct {
 	Output any
 	// Partial says that a budget ended before the agent was done.
 	Partial bool
+	// PartialReason is the code of that budget.
+	PartialReason problem.Code
 	// Stop is why it ended: answer, turns, tool_calls, tokens, cost, time, loop, person, hook or error.
 	Stop    string
 	Failure *Failure

@@ -215,13 +215,19 @@ func (m *Model) sample(r *chat.Request) {
 func (a *agent) prompt() int { return a.lastTokens + (a.talk.bytes-a.counted)/bytesPerToken }
 
 // affordable returns how many of most tokens an answer may have within the budgets of an agent and of those above it, or the budget that
-// leaves no room, and whose it is. That of an agent that is finishing does not count.
+// leaves no room, and whose it is.
 func (a *agent) affordable(model *Model, prompt, most int) (int, string, *agent) {
 	for b := a; b != nil; b = b.over {
-		if b.finishing != "" {
+		var left int
+		var budget string
+		switch {
+		case a.m.form >= formClasses:
+			left, budget = b.affords(model, prompt, most, a)
+		case b.finishing != "":
 			continue
+		default:
+			left, budget = b.budgetRoom(model, prompt, most)
 		}
-		left, budget := b.budgetRoom(model, prompt, most)
 		if budget != "" {
 			return 0, budget, b
 		}

@@ -85,8 +85,10 @@ type Budgets struct {
 	Tokens     int `json:"tokens,omitempty"`
 	CostMicros int `json:"costMicros,omitempty"`
 	WorkMs     int `json:"workMs,omitempty"` // 1,800,000
-	// OnExceeded is "fail", or "finish": one more turn without tools, to answer with what there is.
+	// OnExceeded is "fail", or "finish": one more turn without tools, to answer with what there is. Tokens and CostMicros keep room for it.
 	OnExceeded string `json:"onExceeded,omitempty"`
+	// FinishTokens is how long that answer may be at least, besides its prompt.
+	FinishTokens int `json:"finishTokens,omitempty"` // 1,024
 }
 
 // Repeats says at which repetition of the same call the model is warned, and the agent ended.
@@ -124,6 +126,8 @@ type Output struct {
 	Schema map[string]any `json:"schema"`
 	// Repairs is how often the model may put its answer right.
 	Repairs int `json:"repairs"`
+	// PartialAs is the member of the answer that is true where a budget ended before the agent was done; "" is none.
+	PartialAs string `json:"partialAs,omitempty"`
 }
 
 // Hooks says which decisions are the driver's.
@@ -189,6 +193,7 @@ func (c Config) withDefaults() Config {
 	or(&c.Budgets.ToolCalls, 200)
 	or(&c.Budgets.WorkMs, 1_800_000)
 	or(&c.Budgets.OnExceeded, "fail")
+	or(&c.Budgets.FinishTokens, 1024)
 	or(&c.Repeats.Warn, 3)
 	or(&c.Repeats.Stop, 5)
 	or(&c.Results.MaxChars, 100_000)
@@ -247,7 +252,7 @@ func (c *Config) check(at string, depth int) *Failure {
 		return bad("sub-agents are nested more than %d deep", MaxNesting)
 	case len(c.Models) == 0:
 		return bad("no model; name one in \"models\"")
-	case b.Turns < 0 || b.ToolCalls < 0 || b.Tokens < 0 || b.CostMicros < 0 || b.WorkMs < 0 || c.MaxConcurrency < 0 || c.MaxDepth < 0 || c.Results.MaxChars < 0 ||
+	case b.Turns < 0 || b.ToolCalls < 0 || b.Tokens < 0 || b.CostMicros < 0 || b.WorkMs < 0 || b.FinishTokens < 0 || c.MaxConcurrency < 0 || c.MaxDepth < 0 || c.Results.MaxChars < 0 ||
 		c.Retry.MaxAttempts < 0 || c.Retry.InitialIntervalMs < 0 || c.Retry.MaxIntervalMs < 0 || c.Retry.Coefficient < 1 || c.Repeats.Warn < 0 || c.Repeats.Stop < 0:
 		return bad("a number is negative, or modelRetry.coefficient below 1")
 	case c.Retries != "" && c.Retries != RetriesAnew:
@@ -260,6 +265,9 @@ func (c *Config) check(at string, depth int) *Failure {
 		return bad("results.offloadBytes or results.previewChars is negative")
 	case !(c.Compaction.Threshold > 0 && c.Compaction.Threshold <= 1) || c.Compaction.KeepTurns < 0 || c.Compaction.SummaryMaxTokens < 0:
 		return bad("compaction.threshold is more than 0 and at most 1, keepTurns and summaryMaxTokens are not negative")
+	}
+	if why := c.Output.CheckPartial(); why != "" {
+		return bad("output.partialAs: %s", why)
 	}
 	if why := c.Fallback.check(); why != "" {
 		return bad("%s", why)

@@ -271,6 +271,11 @@ func (a *agent) returned() error {
 
 // failAll ends an agent with what its first model has said, and what the others have.
 func (a *agent) failAll() {
+	if a.finishing != "" {
+		last := &a.fails[len(a.fails)-1]
+		a.failBudget("the model gave no final answer: " + string(last.code) + " " + last.message)
+		return
+	}
 	fails := slices.Clone(a.fails)
 	slices.SortStableFunc(fails, func(x, y modelFailure) int { return x.model - y.model })
 	first := fails[0]

@@ -78,10 +78,53 @@ func (a *agent) exceeded(calls bool) string {
 	return ""
 }
 
+// affords returns how many tokens of most an answer of the agent by may have within the budget of an agent, and the budget that is used up, if any.
+// The turn in which the agent finishes is within the budget: its prompt and FinishTokens are kept back before.
+func (a *agent) affords(m *Model, prompt, most int, by *agent) (int, string) {
+	b, s := &a.cfg.Budgets, &a.spent
+	least, kept, again, own := min(leastTokens, most), 0, 0, m
+	switch {
+	case a.finishing != "":
+		least = min(1, most)
+	case b.OnExceeded != "finish":
+	case a == by:
+		kept, again = prompt, 1 // what is answered now is in that prompt, too
+	default:
+		kept, own = a.prompt(), &a.cfg.Models[a.model]
+	}
+	finish := 0
+	if a.finishing == "" && b.OnExceeded == "finish" {
+		finish = b.FinishTokens
+	}
+	if b.Tokens > 0 {
+		if left := (b.Tokens - s.PromptTokens - s.CompletionTokens - prompt - kept - finish) / (1 + again); left < most {
+			if most = left; most < least {
+				return 0, stopTokens
+			}
+		}
+	}
+	if p := m.Price; b.CostMicros > 0 && p != nil {
+		left, each := float64(b.CostMicros-s.CostMicros)-float64(prompt)*p.Input, p.Output
+		if q := own.Price; q != nil {
+			left -= float64(kept)*q.Input + float64(finish)*q.Output
+			each += float64(again) * q.Input
+		}
+		switch {
+		case left < 0:
+			return 0, stopCost
+		case left < float64(most)*each:
+			if most = int(left / each); most < least {
+				return 0, stopCost
+			}
+		}
+	}
+	return most, ""
+}
+
 // leastTokens is how many tokens an answer needs: with fewer left a budget is used up.
 const leastTokens = 256
 
-// budgetRoom returns how many tokens of most an answer may have within the budget of an agent, and the budget that is used up, if any.
+// budgetRoom is affords by the rules of the first form. The budget of an agent that is finishing does not count.
 func (a *agent) budgetRoom(m *Model, prompt, most int) (int, string) {
 	b, s := &a.cfg.Budgets, &a.spent
 	budget := ""

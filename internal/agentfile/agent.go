@@ -208,6 +208,7 @@ func (r *reader) budgets(agent string, o *jsonobject.Object, models []string) (b
 	b.Tokens = whole(o.Get("tokens"), math.MaxInt32)
 	b.WorkMs = whole(o.Get("workMs"), 30*maxMs)
 	b.OnExceeded = o.Get("onExceeded").Choice("fail", "finish")
+	b.FinishTokens = whole(o.Get("finishTokens"), maxTokens)
 	cost := o.Get("costUsd")
 	if usd, ok := cost.Number(1e-6, 1e6); ok {
 		b.CostMicros = int(math.Round(usd * 1e6))
@@ -243,6 +244,12 @@ func output(o *jsonobject.Object) *agentloop.Output {
 	if out.Schema = schema.Map(); out.Schema != nil {
 		if _, err := jsonschema.Compile(out.Schema); err != nil {
 			schema.Fail("format", "the schema does not compile: %v", err)
+		}
+	}
+	partial := o.Get("partialAs")
+	if out.PartialAs = partial.Text(); out.PartialAs != "" {
+		if why := out.CheckPartial(); why != "" {
+			partial.Fail("profile", "%s", why)
 		}
 	}
 	o.Close()

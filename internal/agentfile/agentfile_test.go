@@ -107,6 +107,8 @@ func TestParse(t *testing.T) {
 		{two(`"fallback":{"on":["busy","donw"]}`), `1:132 enum /agents/a/fallback/on/1: expected busy, down, slow, quota, credentials, unknown, context, refused, answer or request, found "donw"; did you mean "down"?`},
 		{two(`"fallback":{"on":[],"afterTries":3,"returnAfterMs":1000}`), ""},
 		{two(`"fallback":{"afterTries":0}`), `1:132 range /agents/a/fallback/afterTries: expected a whole number from 1 to 1000, found 0`},
+		{told(`,"budgets":{"turns":2,"onExceeded":"finish","finishTokens":500},"output":{"schema":{"type":"object"},"partialAs":"half"}`), ""},
+		{told(`,"output":{"schema":{"properties":{"half":{"type":"string"}}},"partialAs":"half"}`), `2:108 profile /agents/a/output/partialAs: the schema does not allow true as its member "half"`},
 		{told(`,"model":"mm"`), `2:43 profile /agents/a/model: there is no model "mm"; did you mean "m"?`},
 		{told(`,"strema":true`), `2:35 additionalProperties /agents/a/strema: unknown member "strema"; did you mean "stream"?`},
 		{told(`,"compaction":{},"results":{"offloadBytes":0}`), ""},
