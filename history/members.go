@@ -85,6 +85,7 @@ var payloadMembers = []member[Payload]{
 	{"idempotencyKey", func(p *Payload) any { return &p.IdempotencyKey }},
 	{"data", func(p *Payload) any { return &p.Data }},
 	{"usage", func(p *Payload) any { return &p.Usage }},
+	{"partial", func(p *Payload) any { return &p.Partial }},
 	{"repair", func(p *Payload) any { return &p.Repair }},
 	{"keepTasks", func(p *Payload) any { return &p.KeepTasks }},
 	{"queued", func(p *Payload) any { return &p.Queued }},

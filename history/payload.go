@@ -115,6 +115,8 @@ type Payload struct {
 	Repair map[string]any
 	// Queued says that the attempt of a node waits for its turn before it is requested. Added, on NodeScheduled.
 	Queued bool
+	// Partial are the nodes whose output was less than was asked for, each with the code of the reason. Added, on ExecutionCompleted.
+	Partial map[string]string
 	// FailFast says that the first failure of a branch, as recorded, fails the parallel block that the visit begins. Without it, the
 	// first one in branch order does, once the branches before it have ended. Added, on NodeScheduled of a join "all".
 	FailFast bool

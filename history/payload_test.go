@@ -82,6 +82,7 @@ var payloads = []struct {
 			`"importedAt":"2026-11-21T01:03:46.919Z","importedBy":{"via":"command"}`},
 	{history.NodeScheduled, payload{NodeID: "n", Visit: 2, Span: someSpan}, `,"nodeId":"n","visit":2,` + spanText},
 	{history.NodeScheduled, payload{NodeID: "n", Queued: true}, `,"nodeId":"n","queued":true`},
+	{history.ExecutionCompleted, payload{Result: history.Some(1.0), Partial: map[string]string{"n": "AGENT_TURNS_EXCEEDED"}}, `,"result":1,"partial":{"n":"AGENT_TURNS_EXCEEDED"}`},
 	{history.NodeScheduled, payload{NodeID: "n", FailFast: true}, `,"nodeId":"n","failFast":true`},
 	{history.StateUpdated, payload{State: obj{"a": 1.0}, Correction: true}, `,"state":{"a":1},"correction":true`},
 	{history.ActivityRequested, payload{NodeID: "n", NodeType: "step", TimeoutMS: 5000, Span: someSpan, Attempt: 1},

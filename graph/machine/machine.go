@@ -51,6 +51,8 @@ type Machine struct {
 
 	// kept are the signals that came before a wait for them, the oldest first.
 	kept []keptSignal
+	// partials are the nodes whose newest output is partial, with the reason of each.
+	partials map[string]string
 
 	status  Status
 	result  any

@@ -27,7 +27,7 @@ func (m *Machine) endNode(t *token) {
 			return
 		}
 	}
-	m.event(history.ExecutionCompleted, history.Payload{Result: history.Some(result)})
+	m.event(history.ExecutionCompleted, history.Payload{Result: history.Some(result), Partial: m.partials})
 	m.result = result
 	m.end(Completed)
 }

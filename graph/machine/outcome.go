@@ -283,6 +283,7 @@ func (m *Machine) attemptSucceeded(t *token, o Outcome, delta map[string]any) {
 		p.Correlation, p.ExternalTask = t.wait.Correlation, o.ExternalTaskID
 	}
 	m.attemptEnded(t, history.ActivityCompleted, p)
+	m.notePartial(t.node.ID, o.Usage)
 	m.stopWaiting(t)
 	m.walk(t, m.complete(t, completion{
 		output: delta, delta: delta,

@@ -42,6 +42,8 @@ type position struct {
 	SignalKeys []string `json:"signalKeys,omitempty"`
 	// Kept are signals that no wait has taken.
 	Kept []keptSignal `json:"kept,omitempty"`
+	// Partial are the nodes with a partial output.
+	Partial map[string]string `json:"partial,omitempty"`
 	// Visited has a bit for each node, by its index. Visits counts the visits of nodes visited more than once. So the size
 	// does not grow with the length of a run.
 	Visited []byte      `json:"visited"`
@@ -126,7 +128,7 @@ func (m *Machine) Position() []byte {
 	p := position{
 		Version: positionVersion, Config: m.cfg, Hash: m.prog.Hash, Foreign: m.foreign, Now: m.now, Seq: m.seq,
 		Commands: m.commands, Steps: m.steps, Checkpoints: m.checkpoints, Resumed: m.resumed, SignalKeys: m.signalKeys,
-		Bytes: m.bytes, Kept: m.kept,
+		Bytes: m.bytes, Kept: m.kept, Partial: m.partials,
 	}
 	p.Visited, p.Visits = packVisits(m.visits)
 	if m.find(func(t *token) bool { return t.wait.recorded().Queued }) != nil {
@@ -245,7 +247,7 @@ func Restore(prog *definition.Program, data []byte, state map[string]any) (*Mach
 	}
 	m := newMachine(prog, p.Config)
 	m.foreign, m.now, m.seq, m.commands, m.steps = p.Foreign, p.Now, p.Seq, p.Commands, p.Steps
-	m.checkpoints, m.resumed, m.stateSeq, m.signalKeys, m.kept = p.Checkpoints, p.Resumed, p.StateSeq, p.SignalKeys, p.Kept
+	m.checkpoints, m.resumed, m.stateSeq, m.signalKeys, m.kept, m.partials = p.Checkpoints, p.Resumed, p.StateSeq, p.SignalKeys, p.Kept, p.Partial
 	m.bytes, m.positioned = p.Bytes, positioned{size: len(data), at: p.Bytes}
 	unpackVisits(m.visits, p.Visited, p.Visits)
 	if p.StateSeq > 0 {

@@ -243,7 +243,7 @@ func (m *Machine) takeEnd(records []history.Record) bool {
 		}
 		switch rec.Name {
 		case history.ExecutionCompleted:
-			m.result, m.status = rec.Payload.Result.Value, Completed
+			m.result, m.partials, m.status = rec.Payload.Result.Value, rec.Payload.Partial, Completed
 		case history.ExecutionFailed:
 			m.compensated = rec.Payload.Compensations
 			m.failure, m.status = failure{Message: rec.Payload.Error, Code: rec.Payload.Code, NodeID: rec.Payload.FailedNodeID, Data: rec.Payload.Data}, Failed

@@ -27,7 +27,7 @@ func (p *Performer) activity(ctx context.Context, executionID string, a *attempt
 		out.Repair = p.plainRepair(executionID, e, out.Repair)
 		return keyed(e, out)
 	}
-	return keyed(e, p.outcome(res.Output, res.Usage))
+	return keyed(e, p.outcome(res.Output, usageOf(&res)))
 }
 
 func (p *Performer) activityRequest(executionID string, e *machine.ActivityEffect) activities.Request {

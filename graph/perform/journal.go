@@ -39,7 +39,7 @@ func (p *Performer) journaled(ctx context.Context, executionID string, a *attemp
 	case err != nil:
 		out = failedOutcome(ctx, err)
 	case end.Result != nil:
-		out = p.outcome(end.Result.Output, end.Result.Usage)
+		out = p.outcome(end.Result.Output, usageOf(end.Result))
 	default:
 		rest := machine.StepsRecorded{Key: a.Key, Index: j.recorded(), Steps: steps, Until: end.Until}
 		if rest.Question, err = j.question(end.Question); err == nil {

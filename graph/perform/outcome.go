@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"runtime/debug"
 
 	"github.com/workflows-engine/workflows-engine/activities"
@@ -31,6 +32,22 @@ func (p *Performer) outcome(output any, usage map[string]any) machine.Outcome {
 		}
 	}
 	return machine.Outcome{OK: true, Output: plain, Usage: plainUsage(usage)}
+}
+
+// usageOf is the usage of a result, which says whether the result is partial.
+func usageOf(r *activities.Result) map[string]any {
+	if !r.Partial {
+		return r.Usage
+	}
+	usage := maps.Clone(r.Usage)
+	if usage == nil {
+		usage = map[string]any{}
+	}
+	usage[machine.UsagePartial] = true
+	if _, given := usage[machine.UsagePartialReason].(string); !given {
+		usage[machine.UsagePartialReason] = ""
+	}
+	return usage
 }
 
 // plainUsage is what an executor reports as its usage, nil if that is not JSON: an attempt does not fail for it.

@@ -114,6 +114,8 @@ const (
 	LLMCredentialsRefused Code = "LLM_CREDENTIALS_REFUSED"
 	// AgentConfigInvalid: the configuration of an agent, its list of tools or its input cannot be used.
 	AgentConfigInvalid Code = "AGENT_CONFIG_INVALID"
+	// AgentPartialAnswer: an agent has answered with what it had when a budget ended; a warning.
+	AgentPartialAnswer Code = "AGENT_PARTIAL_ANSWER"
 	// AgentTurnsExceeded: an agent has asked its model as often as its budget allows.
 	AgentTurnsExceeded Code = "AGENT_TURNS_EXCEEDED"
 	// AgentToolCallsExceeded: an agent has called as many tools as its budget allows.

@@ -17,6 +17,8 @@ type Ending struct {
 	Reason string
 	// Compensated is how many compensations the rollback before the end has made.
 	Compensated int
+	// Partials are the nodes of a completed run whose output is partial, with the reason of each.
+	Partials map[string]string
 	// KeepsTasks says of a stored ending that no agent is notified of it (machine.Cancel.KeepTasks).
 	KeepsTasks     bool
 	DefinitionHash string
@@ -24,7 +26,7 @@ type Ending struct {
 
 // EndingOf returns how the run of a machine ended.
 func EndingOf(m *machine.Machine, definitionHash string) Ending {
-	e := Ending{Status: m.Status(), State: m.State(), Reason: m.Reason(), Compensated: m.Compensated(), DefinitionHash: definitionHash}
+	e := Ending{Status: m.Status(), State: m.State(), Reason: m.Reason(), Compensated: m.Compensated(), Partials: m.Partials(), DefinitionHash: definitionHash}
 	e.Result, _ = m.Result()
 	e.Error, e.Code, e.NodeID = m.Failure()
 	e.Data = m.FailureData()
@@ -56,7 +58,7 @@ func (e *Ending) TakeRecords(records []history.Record) bool {
 			return true
 		case found:
 		case name == history.ExecutionCompleted && e.Status == machine.Completed:
-			e.Result = p.Result.Value
+			e.Result, e.Partials = p.Result.Value, p.Partial
 			return true
 		case name == history.ExecutionCancelled && e.Status == machine.Cancelled:
 			e.Reason, e.KeepsTasks, e.Compensated = p.Reason, p.KeepTasks, p.Compensations

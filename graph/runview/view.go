@@ -79,6 +79,7 @@ func (s *Source) describeEnd(v *Run) {
 	if end.Status == machine.Failed {
 		v.Error, v.ErrorCode, v.ErrorNodeID, v.ErrorData = end.Error, end.Code, end.NodeID, jsonvalue.CloneMap(end.Data)
 	}
+	v.Warnings = append(v.Warnings, partialAnswers(end.Partials)...)
 	if s.Machine != nil {
 		v.Mode, v.MaxVisits = s.Machine.Config().Mode, s.Machine.Config().MaxVisits
 	}
@@ -97,6 +98,7 @@ func (s *Source) describe(v *Run) {
 	if f, ok := m.Doomed(); ok {
 		v.Warnings = append(v.Warnings, willFail(f))
 	}
+	v.Warnings = append(v.Warnings, partialAnswers(m.Partials())...)
 	states := stateCopies{}
 	v.State = states.of(m.State())
 	v.Maps, v.KeptSignals, v.Rollbacks = m.Maps(), m.KeptSignals(), m.Rollbacks()

@@ -2,6 +2,8 @@ package runview
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 )
@@ -9,8 +11,11 @@ import (
 // Warning says that a run nears one of its limits or can only fail, or that a call had another effect than it asked for, and what to do
 // about it.
 type Warning struct {
-	// Code is that with which the run fails when it reaches the limit; of a call's effect MODE_NOT_CHANGED; of a run that can only fail RUN_WILL_FAIL.
+	// Code is that with which the run fails when it reaches the limit; of a call's effect MODE_NOT_CHANGED; of a run that can only fail RUN_WILL_FAIL;
+	// of a node whose output is less than was asked for AGENT_PARTIAL_ANSWER.
 	Code problem.Code
+	// NodeID is the node that it is about, "" for the run.
+	NodeID string
 	// Used of Limit; for bytes, bytes. Both are 0 if it is not about a limit.
 	Used, Limit int64
 	Message     string
@@ -73,4 +78,20 @@ func Warnings(usages ...Usage) []Warning {
 		})
 	}
 	return out
+}
+
+// partialAnswers warns of outputs that are less than was asked for, by node.
+func partialAnswers(partials map[string]string) (list []Warning) {
+	for _, id := range slices.Sorted(maps.Keys(partials)) {
+		why := ""
+		if reason := partials[id]; reason != "" {
+			why = " (" + reason + ")"
+		}
+		list = append(list, Warning{
+			Code: problem.AgentPartialAnswer, NodeID: id,
+			Message: problem.Format("node %q has answered with what it had when its budget ended%s: the answer may be half of one", id, why),
+			Hint:    "Read the node's output before you rely on it, and raise the budget for the next run.",
+		})
+	}
+	return list
 }

@@ -134,7 +134,10 @@ func (s *server) ran(ctx context.Context, a *arguments, run *graph.Run, err erro
 	case run.Status == machine.Failed:
 		return nil, &endedInFailure{run: run, warnings: about, bytes: a.answerBytes()}
 	}
-	run.Repeated, run.Warnings = called.Repeated, called.Warnings // of the call, not of an answer that a person gave meanwhile
+	partial := slices.DeleteFunc(slices.Clone(run.Warnings), func(w graph.Warning) bool {
+		return w.Code != problem.AgentPartialAnswer || slices.Contains(called.Warnings, w)
+	})
+	run.Repeated, run.Warnings = called.Repeated, append(called.Warnings, partial...) // of the call, not of an answer that a person gave meanwhile
 	headline := fmt.Sprintf("Execution %s %s%s.", shownID(run.ExecutionID), run.Status, suffix)
 	if run.Repeated {
 		headline += " This call had been taken before; it changed nothing now."

@@ -68,7 +68,7 @@ func statusTool() *tool {
 			}
 			headline += "."
 			for _, w := range run.Warnings {
-				if w.Code == problem.RunWillFail {
+				if w.Code == problem.RunWillFail || w.Code == problem.AgentPartialAnswer {
 					headline += " " + warningText(w)
 				}
 			}

@@ -223,7 +223,9 @@ func putWarnings(m *jsonvalue.Ordered, warnings []runview.Warning) {
 
 // Warning is a warning about a limit that a run nears, or about the effect of a call.
 func Warning(w runview.Warning) jsonvalue.Ordered {
-	m := jsonvalue.Ordered{{"code", string(w.Code)}, {"message", w.Message}}
+	m := jsonvalue.Ordered{{"code", string(w.Code)}}
+	m.Text("node_id", w.NodeID)
+	m.Put("message", w.Message)
 	if w.Limit > 0 {
 		m.Put("used", w.Used)
 		m.Put("limit", w.Limit)
