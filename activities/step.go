@@ -3,7 +3,6 @@ package activities
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"strconv"
 	"strings"
@@ -24,7 +23,7 @@ type Call[In any] struct {
 }
 
 // RegisterStep registers a handler that works on Go types. The workflow state is decoded into In by the rules of
-// encoding/json (members that In does not have are ignored), and Out is encoded by the same rules. A state that does
+// encoding/json (members that In does not have are ignored, other spellings of a field too), and Out is encoded by the same rules. A state that does
 // not fit In fails the attempt with HANDLER_ERROR without calling h, and without asking for another attempt.
 func RegisterStep[In, Out any](r *StepRegistry, name string, h func(ctx context.Context, call Call[In]) (Out, error)) error {
 	if h == nil {
@@ -32,7 +31,7 @@ func RegisterStep[In, Out any](r *StepRegistry, name string, h func(ctx context.
 	}
 	return r.Register(name, func(ctx context.Context, req Request) (any, error) {
 		call := Call[In]{Request: req}
-		if err := json.Unmarshal(jsonvalue.Canonical(req.State()), &call.Input); err != nil {
+		if err := jsonvalue.Into(req.State(), &call.Input); err != nil {
 			return nil, &Failure{
 				Code:      string(problem.HandlerError),
 				Message:   "the workflow state does not fit the input of the step handler",

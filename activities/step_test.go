@@ -238,3 +238,24 @@ func TestPerformsNode(t *testing.T) {
 		}
 	}
 }
+
+// TestAStepIsGivenTheMembersOfItsNames: what a workflow has checked under one name does not reach a handler under another spelling.
+func TestAStepIsGivenTheMembersOfItsNames(t *testing.T) {
+	t.Parallel()
+	type refund struct {
+		Amount float64 `json:"amount"`
+	}
+	r := activities.NewStepRegistry()
+	err := activities.RegisterStep(r, "refund", func(_ context.Context, call activities.Call[refund]) (refund, error) { return call.Input, nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, state := range []map[string]any{{"Amount": 900.0}, {"AMOUNT": 900.0, "amount": 0.0}} {
+		res, err := r.Execute(t.Context(), activities.Request{
+			NodeType: "step", Config: map[string]any{"handler": "refund"}, State: func() map[string]any { return state },
+		})
+		if err != nil || res.Output.(refund).Amount != 0 {
+			t.Errorf("%v became %+v, %v", state, res.Output, err)
+		}
+	}
+}

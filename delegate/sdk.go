@@ -2,7 +2,6 @@ package delegate
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"slices"
 	"strings"
@@ -51,7 +50,7 @@ func (s *SDK) Register(agentID string, h Handler) error {
 }
 
 // RegisterAgent registers a handler that works on Go types. The delegate input is decoded into In by the rules of
-// encoding/json (members that In does not have are ignored), and Out is encoded by the same rules. An input that does not
+// encoding/json (members that In does not have are ignored, other spellings of a field too), and Out is encoded by the same rules. An input that does not
 // fit In fails the attempt with DELEGATE_PROTOCOL_ERROR without calling h, and without asking for another attempt.
 func RegisterAgent[In, Out any](s *SDK, agentID string, h func(ctx context.Context, call Call[In]) (Out, error)) error {
 	if h == nil {
@@ -59,7 +58,7 @@ func RegisterAgent[In, Out any](s *SDK, agentID string, h func(ctx context.Conte
 	}
 	return s.Register(agentID, func(ctx context.Context, req Request) (any, error) {
 		call := Call[In]{Request: req}
-		if err := json.Unmarshal(jsonvalue.Canonical(req.Input), &call.Input); err != nil {
+		if err := jsonvalue.Into(req.Input, &call.Input); err != nil {
 			failure := permanent(problem.DelegateProtocolError, "the input does not fit what agent %q takes", req.AgentID)
 			failure.Err = err
 			return nil, failure

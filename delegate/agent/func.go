@@ -1,7 +1,6 @@
 package agent
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -32,7 +31,7 @@ func Func[In, Out any](name, description string, f func(ctx context.Context, in 
 	}
 	t.call = func(ctx context.Context, arguments map[string]any) (any, error) {
 		var in In
-		if err := decode(arguments, &in); err != nil {
+		if err := jsonvalue.Into(arguments, &in); err != nil {
 			return nil, activities.Fail(problem.HandlerError, "the arguments of tool %q do not fit its function: %v", name, err)
 		}
 		return f(ctx, in)
@@ -87,14 +86,4 @@ func asObject(v any) (map[string]any, error) {
 	}
 	var object map[string]any
 	return object, json.Unmarshal(text, &object)
-}
-
-func decode(arguments map[string]any, into any) error {
-	text, err := json.Marshal(arguments)
-	if err != nil {
-		return err
-	}
-	d := json.NewDecoder(bytes.NewReader(text))
-	d.UseNumber()
-	return d.Decode(into)
 }

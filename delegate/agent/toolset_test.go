@@ -156,3 +156,18 @@ func TestAFunctionKnowsItsCall(t *testing.T) {
 		t.Errorf("%v, %v, %v", got, err, beats)
 	}
 }
+
+// TestAFunctionIsGivenTheMembersOfItsNames: what a rule has checked under one name does not reach a function under another spelling.
+func TestAFunctionIsGivenTheMembersOfItsNames(t *testing.T) {
+	t.Parallel()
+	set := agent.Func("refund", "", func(_ context.Context, in struct {
+		Amount float64 `json:"amount"`
+	}) (float64, error) {
+		return in.Amount, nil
+	})
+	for _, arguments := range []map[string]any{{"Amount": 900.0}, {"amount": 0.0, "AMOUNT": 900.0}} {
+		if got, err := set.Call(t.Context(), agent.Call{Arguments: arguments}); err != nil || got != 0.0 {
+			t.Errorf("%v became %v, %v", arguments, got, err)
+		}
+	}
+}

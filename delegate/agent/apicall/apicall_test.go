@@ -116,7 +116,7 @@ func TestCall(t *testing.T) {
 	set := tools(t, apicall.Service{
 		BaseURL: s.URL + "/v1/", Auth: apicall.Bearer(secret(token)), AllowedPaths: []string{"^/widgets(/[0-9]+)?$"}, AllowedMethods: []string{"GET", "POST"},
 	}, func(r apicall.Report) { seen = append(seen, r) })
-	out, failure := call(t, set, object{"method": "get", "path": "/widgets/7?full=1&q=a b", "headers": object{"Accept": "application/json", "X-Trace": "9"}})
+	out, failure := call(t, set, object{"method": "GET", "path": "/widgets/7?full=1&q=a%20b", "headers": object{"Accept": "application/json", "X-Trace": "9"}})
 	want := object{"status": 200.0, "headers": object{"Content-Type": "text/plain; charset=utf-8", "X-Ratelimit-Remaining": "7"}, "body": object{"id": 7.0, "name": "tea"}}
 	if failure != nil || !jsonvalue.Equal(out, want) {
 		t.Errorf("%v, %v", out, failure)
@@ -171,6 +171,9 @@ func TestForbidden(t *testing.T) {
 	}{
 		{object{"method": "DELETE", "path": "/widgets"}, "API_METHOD_FORBIDDEN"},
 		{object{"method": "", "path": "/widgets"}, "API_METHOD_FORBIDDEN"},
+		{object{"method": "post", "path": "/widgets"}, "API_METHOD_FORBIDDEN"},
+		{object{"method": " POST", "path": "/widgets"}, "API_METHOD_FORBIDDEN"},
+		{object{"method": "PO\u017fT", "path": "/widgets"}, "API_METHOD_FORBIDDEN"},
 		{object{"method": "GET / HTTP/1.1\r\nX: y\r\n\r\nGET", "path": "/widgets"}, "API_METHOD_FORBIDDEN"},
 		{object{"method": "POST", "path": "/widgets", "body": "12345678901", "bodyEncoding": "raw"}, "API_BODY_TOO_LARGE"},
 		{object{"method": "POST", "path": "/widgets", "body": object{"a": "12345"}}, "API_BODY_TOO_LARGE"},
@@ -184,7 +187,7 @@ func TestForbidden(t *testing.T) {
 	if s.count() != 0 || other.count() != 0 {
 		t.Errorf("%d and %d requests were sent", s.count(), other.count())
 	}
-	for path, sent := range map[string]string{"/widgets": "/widgets", "/widgets/12": "/widgets/12", "/open/a%20b": "/open/a%20b", "/open/a b": "/open/a%20b", "/open/ü?x=\"<": "/open/%C3%BC?x=%22%3C", "/open/x%3Fy": "/open/x%3Fy", "/open/x/": "/open/x/"} {
+	for path, sent := range map[string]string{"/widgets": "/widgets", "/widgets/12": "/widgets/12", "/open/a%20b": "/open/a%20b", "/open/%C3%BC?x=%22%3C": "/open/%C3%BC?x=%22%3C", "/open/x?q=a%26b+c&r=[1]": "/open/x?q=a%26b+c&r=[1]", "/open/x%3Fy": "/open/x%3Fy", "/open/x/": "/open/x/"} {
 		if _, failure := call(t, set, object{"method": "GET", "path": path}); failure != nil {
 			t.Errorf("%s: %v", path, failure)
 		} else if r, _ := s.last(); r.RequestURI != sent {
@@ -193,12 +196,60 @@ func TestForbidden(t *testing.T) {
 	}
 }
 
+// TestOneSpelling: a rule decides about the text that the model wrote, so there is one text for each address, and it is what is sent.
+func TestOneSpelling(t *testing.T) {
+	t.Parallel()
+	s := newShop(t, nil)
+	set := tools(t, apicall.Service{BaseURL: s.URL, AllowedMethods: []string{"GET", "POST"}}, nil)
+	for given, sent := range map[string]string{
+		"/%72efunds/1": "/refunds/1", "/refunds%2D1": "/refunds-1", "/a b": "/a%20b", "/\u00fc": "/%C3%BC", "/%c3%bc": "/%C3%BC", "/x?": "/x",
+		"/x?f%6Frce=1": "/x?force=1", "/x?q=a b": "/x?q=a%20b", "/x?q=%2f": "/x?q=/", "/x?q=%5b": "/x?q=%5B", "/x?q=\u00fc": "/x?q=%C3%BC",
+	} {
+		for _, method := range []string{"GET", "POST"} {
+			_, failure := call(t, set, object{"method": method, "path": given})
+			if failure == nil || failure.Code != "API_PATH_FORBIDDEN" || !strings.Contains(failure.Message, sent) {
+				t.Errorf("%q: %v, want a refusal that says %s", given, failure, sent)
+			}
+			if _, failure := call(t, set, object{"method": method, "path": sent}); failure != nil {
+				t.Errorf("%s: %v", sent, failure)
+			} else if r, _ := s.last(); r.RequestURI != sent || r.Method != method {
+				t.Errorf("%s became %s %s", sent, r.Method, r.RequestURI)
+			}
+		}
+	}
+	list := enginetest.Must(set.Tools(t.Context()))
+	method := list[0].Parameters["properties"].(object)["method"]
+	if got := string(jsonvalue.Canonical(method)); got != `{"enum":["GET","POST"]}` {
+		t.Errorf("the methods of the schema are %s", got)
+	}
+}
+
+// FuzzSpelling: what is accepted is sent as it was written.
+func FuzzSpelling(f *testing.F) {
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { w.Header().Set("Location", r.RequestURI) }))
+	f.Cleanup(s.Close)
+	apis := enginetest.Must(apicall.New(apicall.Config{Services: map[string]apicall.Service{"widgets": {BaseURL: s.URL, AllowedPaths: []string{"^/"}}}}))
+	set := enginetest.Must(apis.Tools([]string{"widgets"}))
+	for _, path := range []string{"/a", "/a%20b?c=%26", "/a;b=c,d/", "/%41", "/a?b?c", "/a(b)", "/*", "/:x", "/a?[]", "/~x", "/a?%"} {
+		f.Add(path)
+	}
+	f.Fuzz(func(t *testing.T, path string) {
+		out, err := set.Call(t.Context(), agent.Call{Name: apicall.Name, Arguments: object{"service": "widgets", "method": "GET", "path": path}})
+		if err != nil {
+			return
+		}
+		if got := out.(object)["headers"].(object)["Location"]; got != path && len(path) < 1000 {
+			t.Errorf("%q was sent as %q", path, got)
+		}
+	})
+}
+
 // Headers of the model that authorize, forge or reframe a request are not sent, however they are spelled.
 func TestHeaders(t *testing.T) {
 	t.Parallel()
 	s := newShop(t, nil)
 	set := tools(t, apicall.Service{BaseURL: s.URL, Auth: apicall.Header("x-widgets-key", secret(token))}, nil)
-	headers := object{"Accept": "a/b", "Bad Name": "x", "Bad": "a\r\nb", "X-Count": "1"}
+	headers := object{"Accept": "a/b", "Bad Name": "x", "Bad": "a\r\nb", "X-Count": "1", "x-count": "2"}
 	for _, name := range []string{
 		"authorization", "AUTHORIZATION", "Proxy-Authorization", "cookie", "X-API-Key", "api_key", "X_Widgets_Key", "X-WIDGETS-KEY", "Host", "Transfer-Encoding", "Content-Length", "Connection",
 		"X-HTTP-Method-Override", "x_http_method_override", "X-Forwarded-For", "Accept-Encoding", "Upgrade", "Expect", "User-Agent",

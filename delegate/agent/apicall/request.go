@@ -29,7 +29,7 @@ type call struct {
 // check makes a call of a model's arguments, or says why it is not made. Nothing has been sent then.
 func (s *service) check(arguments map[string]any) (c call, err error) {
 	c.method, _ = arguments["method"].(string)
-	if c.method = strings.ToUpper(strings.TrimSpace(c.method)); !slices.Contains(s.AllowedMethods, c.method) {
+	if !slices.Contains(s.AllowedMethods, c.method) {
 		return c, activities.Fail(problem.APIMethodForbidden, "service %q takes %s, not %q", s.name, problem.OrList(s.AllowedMethods), problem.Clip(c.method, problem.MaxQuoted))
 	}
 	given, _ := arguments["path"].(string)
@@ -45,7 +45,8 @@ func (s *service) check(arguments map[string]any) (c call, err error) {
 	return c, s.setBody(&c, arguments)
 }
 
-// plain reads a path with its query. What servers could read in two ways is refused, so that the patterns are about what the service sees.
+// plain reads a path with its query. It must be written exactly as it is sent: rules and people have decided about the text that the model
+// wrote, and a second spelling of a path would pass them. A path that servers could read in two ways is refused.
 func plain(given string) (clean, query string, err error) {
 	raw, query, _ := strings.Cut(given, "?")
 	lower := strings.ToLower(raw)
@@ -66,20 +67,55 @@ func plain(given string) (clean, query string, err error) {
 	case !dialguard.PlainPath(&url.URL{Path: clean}):
 		return "", "", fmt.Errorf("the path is not written plainly: leave out \"..\", \".\", \"//\" and \"\\\"")
 	}
-	return clean, escaped(query), nil
+	sent := (&url.URL{Path: clean}).EscapedPath()
+	if query != "" {
+		written, err := written(query)
+		if err != nil {
+			return "", "", err
+		}
+		sent += "?" + written
+	}
+	if sent != given {
+		return "", "", fmt.Errorf("the path is not written as it is sent: write %s", problem.Excerpt(sent, problem.MaxQuoted))
+	}
+	return clean, query, nil
 }
 
-// escaped escapes what may not stand in a query, and leaves the rest as it is.
-func escaped(query string) string {
+// neverEscaped are the characters that a query never has escaped, besides letters and digits; mustEscape those that it never has as they are.
+const (
+	neverEscaped = "-._~/:@?$!*'()"
+	mustEscape   = "\"<>\\^`{|}"
+)
+
+// written returns the one way in which a query is written.
+func written(query string) (string, error) {
 	var b strings.Builder
-	for i := range len(query) {
-		if c := query[i]; c <= ' ' || c >= 0x7f || strings.IndexByte("\"<>\\^`{|}", c) >= 0 {
+	for i := 0; i < len(query); i++ {
+		c, escape := query[i], false
+		if c == '%' {
+			if i+2 >= len(query) || !isHex(query[i+1]) || !isHex(query[i+2]) {
+				return "", fmt.Errorf("the query has a wrong escape")
+			}
+			c, escape = unhex(query[i+1])<<4|unhex(query[i+2]), true
+			i += 2
+		}
+		plainChar := c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.IndexByte(neverEscaped, c) >= 0
+		if c <= ' ' || c >= 0x7f || strings.IndexByte(mustEscape, c) >= 0 || escape && !plainChar {
 			fmt.Fprintf(&b, "%%%02X", c)
 		} else {
 			b.WriteByte(c)
 		}
 	}
-	return b.String()
+	return b.String(), nil
+}
+
+func isHex(c byte) bool { return c >= '0' && c <= '9' || c|0x20 >= 'a' && c|0x20 <= 'f' }
+
+func unhex(c byte) byte {
+	if c <= '9' {
+		return c - '0'
+	}
+	return c | 0x20 - 'a' + 10
 }
 
 // unsent are headers of a model that are not sent: what authorizes a call, says whom it comes from, or how it is to be read.
@@ -98,6 +134,7 @@ func (c *call) setHeaders(headers map[string]any) {
 		value, text := headers[name].(string)
 		as := spelling(name)
 		if i >= maxHeaders || !text || !headerName(name) || !headerValue(value) || len(value) > maxHeaderBytes || slices.Contains(unsent, as) ||
+			c.header.Get(name) != "" || // another spelling of a header that is sent
 			strings.HasPrefix(as, "proxy-") || strings.HasPrefix(as, "x-forwarded-") || strings.HasPrefix(as, "sec-") {
 			c.removed = append(c.removed, problem.Clip(name, problem.MaxQuoted))
 			continue

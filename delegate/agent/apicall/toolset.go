@@ -61,11 +61,16 @@ func (t *Toolset) Tools(context.Context) ([]agent.Tool, error) {
 		return nil, nil
 	}
 	reads := true
-	var known []any
+	var known, allowed []any
 	about := "Calls an HTTP API. Services:"
 	for _, name := range t.names {
 		s := t.apis.services[name]
 		known = append(known, name)
+		for _, m := range s.AllowedMethods {
+			if !slices.Contains(allowed, any(m)) {
+				allowed = append(allowed, m)
+			}
+		}
 		about += "\n- " + name + ": " + problem.OrList(s.AllowedMethods) + " on paths that match " + problem.OrList(s.AllowedPaths)
 		reads = reads && !slices.ContainsFunc(s.AllowedMethods, func(m string) bool { return m != "GET" && m != "HEAD" })
 	}
@@ -75,8 +80,8 @@ func (t *Toolset) Tools(context.Context) ([]agent.Tool, error) {
 			"type": "object", "required": []any{"service", "method", "path"}, "additionalProperties": false,
 			"properties": map[string]any{
 				"service":      map[string]any{"enum": known},
-				"method":       map[string]any{"type": "string"},
-				"path":         map[string]any{"type": "string", "description": "behind the address of the service, with the query if there is one, such as /items?page=2"},
+				"method":       map[string]any{"enum": allowed},
+				"path":         map[string]any{"type": "string", "description": "behind the address of the service, with the query if there is one, such as /items?page=2; written exactly as it is sent: a space is %20"},
 				"headers":      map[string]any{"type": "object", "additionalProperties": map[string]any{"type": "string"}},
 				"body":         map[string]any{"description": "sent as JSON"},
 				"bodyEncoding": map[string]any{"enum": []any{"json", "raw"}, "description": "raw sends a text as it is"},
