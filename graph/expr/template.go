@@ -89,26 +89,40 @@ func (t *Template) Programs() []*Program {
 
 // EvalAt fills the template in, on one budget. The first error ends it. state is asked for only if there is a program.
 func (t *Template) EvalAt(state func() map[string]any, env Env) (string, error) {
+	filled, _, err := t.EvalShown(state, env)
+	return filled, err
+}
+
+// nothing stands in what a person reads for a value that is null: where nothing stands, nobody sees that something is missing.
+const nothing = "(nothing)"
+
+// EvalShown is EvalAt, and gives the text as a person is to see it, too.
+func (t *Template) EvalShown(state func() map[string]any, env Env) (text, shown string, err error) {
 	env = env.shared()
-	var filled strings.Builder
+	var filled, seen strings.Builder
 	for _, part := range t.parts {
 		if part.program == nil {
 			filled.WriteString(part.text)
+			seen.WriteString(part.text)
 			continue
 		}
 		value, err := part.program.EvalAt(state(), env)
 		if err != nil {
-			return "", err
+			return "", "", err
 		}
 		switch value := value.(type) {
 		case nil:
+			seen.WriteString(nothing)
 		case string:
 			filled.WriteString(value)
+			seen.WriteString(value)
 		default:
-			filled.Write(jsonvalue.Canonical(value))
+			text := jsonvalue.Canonical(value)
+			filled.Write(text)
+			seen.Write(text)
 		}
 	}
-	return filled.String(), nil
+	return filled.String(), seen.String(), nil
 }
 
 // programEnd finds the brace that closes a program: one that opens nothing inside it, and stands in none of its strings.

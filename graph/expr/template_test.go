@@ -32,6 +32,14 @@ func TestTemplate(t *testing.T) {
 			t.Errorf("%s: got %q, %v, want %q", text, got, err, want)
 		}
 	}
+	holes, err := expr.ParseTemplate("Pay ${ .none } to ${ .payee } (${ .name })?")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, shown, err := holes.EvalShown(func() map[string]any { return state }, expr.Env{})
+	if err != nil || text != "Pay  to  (Ada)?" || shown != "Pay (nothing) to (nothing) (Ada)?" {
+		t.Errorf("with nulls: %q, shown %q, %v", text, shown, err)
+	}
 	for _, text := range []string{"${", "${ .a", "${}", "${ }", "${ .a | }", "a ${ b } c", "${ ) }", `${ "}`} {
 		if _, err := expr.ParseTemplate(text); !errors.Is(err, problem.ExpressionInvalid) {
 			t.Errorf("%s: %v", text, err)

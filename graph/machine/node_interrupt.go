@@ -16,7 +16,7 @@ import (
 const maxPromptUnits = 200
 
 func (m *Machine) beginInterrupt(t *token) *definition.Node {
-	question, show, err := m.question(t)
+	question, shown, show, err := m.question(t)
 	if err != nil {
 		return m.failErr(t, reasonInterrupt, err)
 	}
@@ -24,7 +24,7 @@ func (m *Machine) beginInterrupt(t *token) *definition.Node {
 	m.command(t, history.RaiseInterrupt, history.Payload{NodeID: t.node.ID, Prompt: prompt})
 	w := &wait{Kind: WaitInterrupt, Prompt: prompt, Show: show}
 	if t.node.Interrupt.Template != nil {
-		w.Question = question
+		w.Question = shown // a null is seen in it; what is recorded stays as it was
 	}
 	p := m.fact(t)
 	p.Prompt = prompt
@@ -38,18 +38,18 @@ func (m *Machine) beginInterrupt(t *token) *definition.Node {
 	return nil
 }
 
-// question returns the prompt of an interrupt, filled in from the state, and what is shown beside it.
-func (m *Machine) question(t *token) (prompt string, show any, err error) {
+// question returns the prompt of an interrupt, filled in from the state, as it is recorded and as a person sees it, and what is shown beside it.
+func (m *Machine) question(t *token) (prompt, shown string, show any, err error) {
 	c, env := t.node.Interrupt, m.env()
-	if prompt = c.Prompt; c.Template != nil {
-		if prompt, err = c.Template.EvalAt(func() map[string]any { return t.view }, env); err != nil {
-			return "", nil, err
+	if prompt, shown = c.Prompt, c.Prompt; c.Template != nil {
+		if prompt, shown, err = c.Template.EvalShown(func() map[string]any { return t.view }, env); err != nil {
+			return "", "", nil, err
 		}
 	}
 	if c.Show != nil {
 		show, err = c.Show.EvalAt(t.view, env)
 	}
-	return prompt, show, err
+	return prompt, shown, show, err
 }
 
 // limitWait gives the wait of an interrupt or for a signal a deadline, and notes it in the record with which the wait begins.

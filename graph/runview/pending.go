@@ -2,7 +2,6 @@ package runview
 
 import (
 	"cmp"
-	"encoding/json"
 	"reflect"
 	"strings"
 
@@ -58,7 +57,10 @@ func (s *Source) pending(w machine.Wait, states stateCopies) Pending {
 		}
 		p.Config = jsonvalue.CloneMap(n.Config)
 		p.Prompt, p.PromptRef = cmp.Or(w.Question, n.Interrupt.Prompt), n.Interrupt.PromptRef
-		p.Show = jsonvalue.Clone(w.Show)
+		p.Show, p.showsState = jsonvalue.Clone(w.Show), n.Interrupt.Show == nil
+		if n.Interrupt.Show != nil {
+			p.showOrder = writtenOrder(p.Show, n.Interrupt.Show.Source())
+		}
 		p.ResumeSchema = jsonvalue.CloneMap(n.Interrupt.ResumeSchemaRaw)
 	}
 	switch w.Kind {
@@ -76,20 +78,25 @@ func (p Pending) NeedsSomebody() bool {
 	return p.Kind == machine.WaitInterrupt || p.Kind == machine.WaitSignal || p.Host
 }
 
-// Question is the prompt of an interrupt with what is shown beside it: a text as it is, other values as JSON.
+// maxQuestion is about how many bytes of what is shown beside a question Question has.
+const maxQuestion = 5 << 10
+
+// Question is the prompt of an interrupt with what is shown beside it.
 func (p *Pending) Question() string {
-	if p.Show == nil {
-		return p.Prompt
+	return strings.TrimSpace(p.Prompt + "\n\n" + p.Shown(maxQuestion))
+}
+
+// Shown is what a person sees beside the question of an interrupt, as text of at most about so many bytes: what the author shows, or else
+// the state that the question is about.
+func (p *Pending) Shown(most int) string {
+	switch {
+	case p.Show != nil:
+		return readable(p.Show, p.showOrder, most)
+	case p.showsState && len(p.State) > 0:
+		return "What the run has so far:\n" + readable(p.State, nil, most)
+	default:
+		return ""
 	}
-	shown, ok := p.Show.(string)
-	if !ok {
-		text, err := json.MarshalIndent(p.Show, "", "  ")
-		if err != nil {
-			text = jsonvalue.Canonical(p.Show)
-		}
-		shown = string(text)
-	}
-	return strings.TrimSpace(p.Prompt + "\n\n" + shown)
 }
 
 // outline describes a wait of a run whose definition is not known.

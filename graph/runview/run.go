@@ -141,8 +141,11 @@ type Pending struct {
 	Prompt       string
 	PromptRef    string
 	ResumeSchema map[string]any
-	// Show is what the person sees beside the prompt, nil for nothing.
+	// Show is what the author shows the person beside the prompt, nil for nothing: see Shown.
 	Show any
+	// showOrder are the members of Show as their author has ordered them. showsState: the author shows nothing.
+	showOrder  []string
+	showsState bool
 
 	// Steps counts what the executor of an attempt has recorded, and Totals are its newest sums, such as tokens; 0 and nil without steps.
 	// While it asks a person, Kind is WaitInterrupt, and Due when the question expires.

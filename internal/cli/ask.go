@@ -34,6 +34,8 @@ func (a *app) ask(ctx context.Context, p *graph.Pending) (filled, bool, error) {
 		}
 	case takesWords(p):
 		how = "your answer"
+	case onlyBoolean(p.ResumeSchema) != "":
+		how = "yes or no, JSON or key=value …"
 	}
 	fmt.Fprintln(a.stderr, a.paint.faint("  write "+how+"; Ctrl-D leaves the run waiting"))
 	for {

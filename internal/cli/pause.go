@@ -148,12 +148,16 @@ func settingText(l *graph.Lack) string {
 // maxShown bounds what the terminal shows beside a question, in bytes.
 const maxShown = 8 << 10
 
-// shownText is what is shown beside a question, without what acts on a terminal.
+// shownText is what is shown beside a question, without what acts on a terminal. Of a state that nobody has chosen to show, what looks like a
+// secret is hidden.
 func shownText(p *graph.Pending) string {
 	shown := *p
-	shown.Prompt = ""
-	return problem.Clip(plain(shown.Question()), maxShown)
+	shown.State, _ = history.DefaultRedaction().Value(p.State).(map[string]any)
+	return plain(shown.Shown(maxShown))
 }
+
+// shows reports whether something is shown beside a question that is no question of an agent.
+func shows(p *graph.Pending) bool { return !agentview.AsksPerson(p.Show) && p.Shown(1) != "" }
 
 func indented(text, by string) string { return by + strings.ReplaceAll(text, "\n", "\n"+by) }
 
@@ -167,7 +171,7 @@ func (a *app) describeInterrupt(p *graph.Pending) {
 		writeCalls(a.stderr, calls, "    ")
 		return
 	}
-	if p.Show != nil && !agentview.AsksPerson(p.Show) {
+	if shows(p) {
 		fmt.Fprintf(a.stderr, "%s\n", indented(shownText(p), "    "))
 	}
 	if rows := describeMembers(p.ResumeSchema); len(rows) > 0 && !takesWords(p) {

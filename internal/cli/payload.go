@@ -8,7 +8,8 @@ import (
 )
 
 // parsePayload reads what a person typed: a JSON object, or words of the form key=value. A value is read as the type
-// that the schema gives the key; without one, as JSON if it is JSON, else as text.
+// that the schema gives the key, a boolean from yes and no too; without one, as JSON if it is JSON, else as text. A lone yes or no answers the
+// boolean that is asked for.
 func parsePayload(line string, schema map[string]any) (map[string]any, error) {
 	line = strings.TrimSpace(line)
 	if strings.HasPrefix(line, "{") {
@@ -26,6 +27,11 @@ func parsePayload(line string, schema map[string]any) (map[string]any, error) {
 	payload := map[string]any{}
 	for _, word := range words {
 		key, text, ok := strings.Cut(word, "=")
+		if name := onlyBoolean(schema); !ok && len(words) == 1 && name != "" {
+			if yes, understood := yesOrNo(word); understood {
+				return map[string]any{name: yes}, nil
+			}
+		}
 		if !ok || key == "" {
 			return nil, fmt.Errorf("%q is neither JSON nor key=value", word)
 		}
@@ -39,6 +45,11 @@ func typed(text string, schema map[string]any) any {
 	if schema["type"] == "string" {
 		return text
 	}
+	if schema["type"] == "boolean" {
+		if yes, understood := yesOrNo(text); understood {
+			return yes
+		}
+	}
 	node, faults := jsonvalue.Parse([]byte(text), 0, 0)
 	if len(faults) > 0 {
 		return text
@@ -49,6 +60,30 @@ func typed(text string, schema map[string]any) any {
 		return text
 	}
 	return value
+}
+
+// yesOrNo reads a word that stands for a boolean.
+func yesOrNo(word string) (yes, understood bool) {
+	switch strings.ToLower(strings.TrimSpace(word)) {
+	case "yes", "y", "true":
+		return true, true
+	case "no", "n", "false":
+		return false, true
+	}
+	return false, false
+}
+
+// onlyBoolean is the member that a lone yes or no answers: the one that is required, or the one that there is, if it is a boolean.
+func onlyBoolean(schema map[string]any) string {
+	names := requiredNames(schema)
+	if len(names) == 0 {
+		properties, _ := schema["properties"].(map[string]any)
+		names = jsonvalue.Keys(properties)
+	}
+	if len(names) == 1 && propertySchema(schema, names[0])["type"] == "boolean" {
+		return names[0]
+	}
+	return ""
 }
 
 func contains(list []any, v any) bool {

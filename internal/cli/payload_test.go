@@ -31,6 +31,9 @@ func TestParsePayload(t *testing.T) {
 		{line: "other=[1,2] text=hello", want: `{"other":[1,2],"text":"hello"}`},
 		{line: "name=a=b", want: `{"name":"a=b"}`},
 		{line: "name=", want: `{"name":""}`},
+		{line: "approve=yes name=yes", want: `{"approve":true,"name":"yes"}`},
+		{line: "approve=N name=n", want: `{"approve":false,"name":"n"}`},
+		{line: "yes", refused: `"yes" is neither JSON nor key=value`}, // more than one member is asked for
 		{line: "approve", refused: `"approve" is neither JSON nor key=value`},
 		{line: "=x", refused: "neither JSON nor key=value"},
 		{line: `name="open`, refused: "is not closed"},
@@ -47,6 +50,27 @@ func TestParsePayload(t *testing.T) {
 		}
 		if text := string(jsonvalue.Canonical(got)); err != nil || text != tt.want {
 			t.Errorf("%q: got %s, %v; want %s", tt.line, text, err, tt.want)
+		}
+	}
+}
+
+// TestALoneYes answers the one boolean that is asked for.
+func TestALoneYes(t *testing.T) {
+	t.Parallel()
+	boolean, text := map[string]any{"type": "boolean"}, map[string]any{"type": "string"}
+	one := map[string]any{"properties": map[string]any{"accepted": boolean, "remark": text}, "required": []any{"accepted"}}
+	only := map[string]any{"properties": map[string]any{"accepted": boolean}}
+	for _, schema := range []map[string]any{one, only} {
+		for line, want := range map[string]string{"yes": "true", " Y\n": "true", "no": "false", "n": "false", "accepted=yes": "true", "accepted=no": "false"} {
+			got, err := parsePayload(line, schema)
+			if text := string(jsonvalue.Canonical(got)); err != nil || text != `{"accepted":`+want+`}` {
+				t.Errorf("%q: %s, %v", line, text, err)
+			}
+		}
+	}
+	for _, schema := range []map[string]any{nil, {"properties": map[string]any{"remark": text}, "required": []any{"remark"}}} {
+		if got, err := parsePayload("yes", schema); err == nil {
+			t.Errorf("taken as %v", got)
 		}
 	}
 }

@@ -45,6 +45,9 @@ func describeMembers(schema map[string]any) [][]string {
 			kind += ", optional"
 		}
 		description, _ := property["description"].(string)
+		if title, _ := property["title"].(string); title != "" {
+			description = strings.TrimSuffix(title+": "+description, ": ")
+		}
 		rows = append(rows, []string{"  " + name, kind, description})
 	}
 	return rows

@@ -237,7 +237,7 @@ func writePending(w io.Writer, run *graph.Run, p *graph.Pending, s *session, now
 			writeCalls(w, calls, "    ")
 			fmt.Fprintf(w, "  decisions: %s\n", problem.OrList(agentview.Decisions))
 		} else {
-			if p.Show != nil && !agentview.AsksPerson(p.Show) {
+			if shows(p) {
 				fmt.Fprintf(w, "%s\n", indented(shownText(p), "    "))
 			}
 			if err := writeTable(w, describeMembers(p.ResumeSchema)); err != nil {

@@ -1,0 +1,61 @@
+package runview
+
+import (
+	"strings"
+	"testing"
+)
+
+func TestReadable(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		v    any
+		want string
+	}{
+		"a text":        {"Dear all,\nwe move.", "Dear all,\nwe move."},
+		"lines of text": {map[string]any{"report": "one\ntwo", "title": "T"}, "title: T\nreport:\n  one\n  two"},
+		"inner values": {map[string]any{"title": nil, "report": map[string]any{"n": 7.0, "ok": true, "tags": []any{"a", "b"}, "none": []any{}}},
+			"title: (nothing)\nreport:\n  n: 7\n  none: (nothing)\n  ok: true\n  tags:\n    - a\n    - b"},
+		"objects in a list": {[]any{map[string]any{"a": 1.0, "b": "x"}, map[string]any{"a": 2.0}}, "- a: 1\n  b: x\n- a: 2"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			if got := readable(c.v, writtenOrder(c.v, "{ title, report: .report.title_report }"), 1000); got != c.want {
+				t.Errorf("got\n%s\nwant\n%s", got, c.want)
+			}
+		})
+	}
+}
+
+// TestReadableKeepsEachMember: long members share the room, and short ones stay whole, wherever they stand.
+func TestReadableKeepsEachMember(t *testing.T) {
+	t.Parallel()
+	v := map[string]any{"a_long": strings.Repeat("ä", 100_000), "b_list": []any{strings.Repeat("x", 9000), "y"}, "z_amount": 10_000.0, "z_payee": "Miller & Sons"}
+	got := readable(v, nil, 2000)
+	for _, want := range []string{"a_long: äää", "b_list:\n  - xxx", "\nz_amount: 10000\n", "\nz_payee: Miller & Sons\n", "cut short"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("%q is missing", want)
+		}
+	}
+	if len(got) > 2200 {
+		t.Errorf("%d bytes", len(got))
+	}
+}
+
+// TestShown: a question whose author shows nothing is asked with the state, and one that shows something with that alone.
+func TestShown(t *testing.T) {
+	t.Parallel()
+	state := map[string]any{"draft": "Hello"}
+	for name, c := range map[string]struct {
+		p    Pending
+		want string
+	}{
+		"nothing": {Pending{Prompt: "Send?", State: state, showsState: true}, "Send?\n\nWhat the run has so far:\ndraft: Hello"},
+		"empty":   {Pending{Prompt: "Send?", showsState: true}, "Send?"},
+		"a text":  {Pending{Prompt: "Send?", State: state, Show: "Hello"}, "Send?\n\nHello"},
+		"null":    {Pending{Prompt: "Send?", State: state}, "Send?"},
+	} {
+		if got := c.p.Question(); got != c.want {
+			t.Errorf("%s: %q", name, got)
+		}
+	}
+}
