@@ -45,6 +45,8 @@ type asking struct {
 	// questions of the call so far.
 	tried, complaint string
 	tries, asked     int
+	// second says that the person has answered a question that was answered before, "" if they have not.
+	second string
 }
 
 func (s *server) asking(req *mcp.CallToolRequest) *asking {
@@ -147,7 +149,17 @@ func (s *server) ask(ctx context.Context, a *arguments, run *graph.Run) (*graph.
 			return run, nil, nil
 		}
 		if k.byTicket() {
-			return s.askByTicket(ctx, a, run, p)
+			shown, mine := s.desk.Show(k.key(p), time.Now(), k.patience(p))
+			if mine {
+				return s.askByTicket(ctx, a, run, p)
+			}
+			k.again, k.only = false, ""
+			after, err := s.whileShown(ctx, a, run, shown)
+			if err != nil || after == nil {
+				return run, nil, err
+			}
+			run = after
+			continue
 		}
 		named := k.only != ""
 		asked := s.askHost(ctx, k, run, p)
@@ -165,6 +177,9 @@ func (s *server) ask(ctx context.Context, a *arguments, run *graph.Run) (*graph.
 			}
 			fallthrough
 		case elicit.Overtaken:
+			if end.Err != nil {
+				k.second = answeredBefore
+			}
 			run, err = s.Status(ctx, graph.StatusRequest{ExecutionID: run.ExecutionID})
 		case elicit.Unsent: // nor would it go out now; the next call has another way
 			return run, nil, nil
@@ -189,6 +204,53 @@ func (k *asking) left(a *arguments) graph.Wait {
 
 // waitLimit is how long a call waits that does not say it.
 func (s *server) waitLimit() time.Duration { return max(0, cmp.Or(s.opts.WaitLimit, 20*time.Second)) }
+
+// patience is for how long a form of an interrupt that is out keeps another call from showing it again: nobody is asked the same twice at once,
+// and a form that was lost keeps nobody from answering for long.
+func (k *asking) patience(p *graph.Pending) time.Duration {
+	switch {
+	case k.answer != nil && k.answer.InterruptID == p.ID: // its form has come back
+		return 0
+	case k.again:
+		return elicit.PatienceOfAsked
+	default:
+		return elicit.Patience
+	}
+}
+
+// whileShown waits, as long as the call may, until a form that another call has shown ends, or the run changes. It returns where the run
+// stands then, nil if nothing has happened.
+func (s *server) whileShown(ctx context.Context, a *arguments, run *graph.Run, shown *elicit.Question) (*graph.Run, error) {
+	w := a.asking.left(a)
+	if w.Applied != nil {
+		w.Applied() // the call with the person's answer need not wait
+	}
+	defer a.waitsFor("the person")()
+	over := make(chan struct{})
+	waited, stop := context.WithCancel(ctx)
+	defer stop()
+	go func() {
+		defer close(over)
+		select {
+		case <-shown.Done():
+		case <-w.End:
+		case <-waited.Done():
+		}
+	}()
+	after, err := s.Status(ctx, graph.StatusRequest{ExecutionID: run.ExecutionID, Since: run.Seq, Wait: graph.Wait{Set: true, Limit: w.Limit, End: over}})
+	if err != nil {
+		return nil, err
+	}
+	select {
+	case <-shown.Done():
+		return after, nil
+	default:
+	}
+	if after.Seq == run.Seq {
+		return nil, nil
+	}
+	return after, nil
+}
 
 // await waits for the end of a question, as long as the call may wait. It reports whether the question has ended.
 func (k *asking) await(ctx context.Context, a *arguments, q *elicit.Question) bool {

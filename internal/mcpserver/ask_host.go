@@ -236,7 +236,9 @@ func recorded(err error, payload map[string]any) elicit.End {
 	switch {
 	case !ok:
 		return elicit.End{State: elicit.Failed, Err: err}
-	case e.Reason == problem.NotAwaiting, e.Reason == problem.AnsweredDifferently, e.Reason == problem.ExecutionEnded, e.Reason == problem.ExecutionNotFound:
+	case e.Reason == problem.AnsweredDifferently:
+		return elicit.End{State: elicit.Overtaken, Err: err}
+	case e.Reason == problem.NotAwaiting, e.Reason == problem.ExecutionEnded, e.Reason == problem.ExecutionNotFound:
 		return elicit.End{State: elicit.Overtaken}
 	case e.Code == problem.InvalidResumePayload, e.Code == problem.ValidationError:
 		// A person knows nothing of schemas.

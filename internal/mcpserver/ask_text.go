@@ -8,6 +8,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/internal/agentview"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 	"github.com/workflows-engine/workflows-engine/internal/mcpserver/elicit"
@@ -22,13 +23,23 @@ func (k *asking) said(run *graph.Run) string {
 	if k == nil {
 		return ""
 	}
+	text := ""
+	if k.second != "" {
+		text = " " + k.second
+	}
 	for i := range run.Pending {
 		if end, _ := k.standing(&run.Pending[i]); end.State != "" {
-			return " " + ended(end)
+			return text + " " + ended(end)
 		}
 	}
-	return ""
+	return text
 }
+
+// What is said of a person's answer to a form whose question another form, or another place, has had answered.
+const (
+	answeredBefore = "The person's answer was not taken: the question was answered before, in another way, and the first answer stands. Tell them so."
+	notOpen        = "The person's answer was not taken: the question was not open any more. Tell them so."
+)
 
 // ended says how a question stands.
 func ended(end elicit.End) string {
@@ -140,7 +151,9 @@ func questionText(p *graph.Pending) string {
 	case agentview.AsksPerson(p.Show):
 		return p.Prompt
 	case calls == nil:
-		return p.Question()
+		shown := *p // a state that nobody has chosen to show
+		shown.State, _ = history.DefaultRedaction().Value(p.State).(map[string]any)
+		return shown.Question()
 	}
 	text := p.Prompt
 	for _, c := range calls {
@@ -166,8 +179,11 @@ func decisionsNote(calls []agentview.Call) string {
 
 // besides is what a person has to see beside the prompt.
 func besides(p *graph.Pending) string {
-	if p.Show == nil || agentview.AsksPerson(p.Show) {
+	switch {
+	case agentview.AsksPerson(p.Show) || p.Shown(1) == "":
 		return ""
+	case p.Show == nil:
+		return ", show them what it is about from state"
 	}
 	return ", with what show holds beside it,"
 }

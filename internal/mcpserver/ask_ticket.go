@@ -11,6 +11,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/workflows-engine/workflows-engine/graph"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 	"github.com/workflows-engine/workflows-engine/internal/mcpserver/elicit"
 )
 
@@ -97,8 +99,12 @@ func (s *server) drive(ctx context.Context, a *arguments, call func() (*graph.Ru
 		return run, nil
 	}
 	p := pendingInterrupt(run, t.InterruptID)
-	if p == nil || !k.can(p) {
-		return run, nil // it is answered already, perhaps by this very call
+	if p == nil {
+		k.second = s.secondAnswer(ctx, t)
+		return run, nil
+	}
+	if !k.can(p) {
+		return run, nil
 	}
 	end := elicit.End{State: elicit.Closed}
 	switch t.result.Action {
@@ -126,11 +132,44 @@ func (s *server) drive(ctx context.Context, a *arguments, call func() (*graph.Ru
 			return run, nil
 		}
 	}
-	s.desk.Settle(k.key(p), end)
+	kept := end
+	if end.State == elicit.Answered {
+		kept.Payload = t.result.Content // as the form had it: the answer may come again
+	} else if end.State == elicit.Overtaken && end.Err != nil {
+		k.second = answeredBefore
+	}
+	s.desk.Settle(k.key(p), kept)
 	if end.State == elicit.Overtaken {
 		return s.Status(ctx, graph.StatusRequest{ExecutionID: t.ExecutionID})
 	}
 	return run, nil
+}
+
+// secondAnswer says what the person is to hear whose answer comes when the run does not wait for it any more, "" if it is the one that was
+// recorded.
+func (s *server) secondAnswer(ctx context.Context, t *personsAnswer) string {
+	before, known := s.desk.Answer(elicit.Key{Interrupt: t.InterruptID})
+	switch {
+	case t.result.Action == "cancel", known && t.result.Action == "accept" && jsonvalue.Equal(before, t.result.Content):
+		return ""
+	case known:
+		return answeredBefore
+	case t.result.Action != "accept":
+		return notOpen
+	}
+	// Another process has recorded it, or nobody answered in time.
+	run, err := s.Resume(ctx, graph.ResumeRequest{
+		ExecutionID: t.ExecutionID, InterruptID: t.InterruptID, Payload: t.result.Content, Caller: graph.Caller{Wait: graph.Wait{Set: true}},
+	})
+	e, ok := problem.As(err)
+	switch {
+	case err == nil && run.Repeated:
+		return ""
+	case ok && e.Reason == problem.AnsweredDifferently:
+		return answeredBefore
+	default:
+		return notOpen
+	}
 }
 
 // questionResult is a result that asks. It has no content; the SDK writes null for that, which strict clients refuse.

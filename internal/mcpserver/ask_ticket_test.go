@@ -128,6 +128,7 @@ func TestForgedTickets(t *testing.T) {
 				t.Errorf("%d: %+v, %v", i, res, err)
 			}
 		}
+		time.Sleep(elicit.PatienceOfAsked) // the form that is out counts as lost
 		// Without a ticket an answer is none: the call is what it would be without.
 		res := enginetest.Must(session.CallTool(t.Context(), answered(resume, "", accepts(object{"approve": true}))))
 		if !res.NeedsInput() {

@@ -151,6 +151,9 @@ func (s *server) ran(ctx context.Context, a *arguments, run *graph.Run, err erro
 	}
 	headline += about.headline() + a.asking.said(run)
 	view := s.view(ctx, a, run)
+	if second := a.asking.second; second != "" {
+		list = append(list, runjson.Warning(graph.Warning{Code: problem.AnsweredDifferently, Message: second}))
+	}
 	content := runjson.Driven(run)
 	if len(list) > 0 {
 		content.Put("warnings", list)

@@ -3,6 +3,7 @@ package elicit
 import (
 	"slices"
 	"sync"
+	"time"
 )
 
 // State is where a question to a person stands.
@@ -58,6 +59,13 @@ type Desk struct {
 	questions map[Key]*Question
 	// ended are the remembered questions that are over, the oldest first.
 	ended []Key
+	// answers are those that Settle was told last, the oldest first.
+	answers []answer
+}
+
+type answer struct {
+	k       Key
+	payload map[string]any
 }
 
 // Question is one that is open, or was.
@@ -65,6 +73,8 @@ type Question struct {
 	done  chan struct{}
 	end   End
 	times int
+	// shown is when the form went out by Show, zero for a question that Ask has put.
+	shown time.Time
 }
 
 // Done is closed when the question has ended.
@@ -103,12 +113,44 @@ func (d *Desk) Ask(k Key, again bool, start func(func()), put func() End) *Quest
 	return q
 }
 
+// Show notes that the form of a question goes out with the answer of a call. If one is out already that is younger than patience, mine is false
+// and the question that one. Nobody hears of a form that the host has lost, so another one goes out after a while.
+func (d *Desk) Show(k Key, now time.Time, patience time.Duration) (q *Question, mine bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	q = d.questions[k]
+	if q != nil && q.end.State == "" {
+		if now.Sub(q.shown) < patience {
+			return q, false
+		}
+		q.shown = now
+		return q, true
+	}
+	times := 1
+	if q != nil {
+		times += q.times
+		d.ended = slices.DeleteFunc(d.ended, func(e Key) bool { return e == k })
+	}
+	q = &Question{done: make(chan struct{}), times: times, shown: now}
+	if d.questions == nil {
+		d.questions = map[Key]*Question{}
+	}
+	d.questions[k] = q
+	return q, true
+}
+
 // Settle notes the end of a question that was not put by Ask.
 func (d *Desk) Settle(k Key, end End) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	q := &Question{done: make(chan struct{}), end: end, times: 1}
-	if before := d.questions[k]; before != nil {
+	switch before := d.questions[k]; {
+	case before == nil:
+	case before.end.State == "":
+		q.times = before.times
+		before.end = end
+		close(before.done)
+	default:
 		q.times += before.times
 		d.ended = slices.DeleteFunc(d.ended, func(e Key) bool { return e == k })
 	}
@@ -118,6 +160,25 @@ func (d *Desk) Settle(k Key, end End) {
 	}
 	d.questions[k] = q
 	d.settle(k, q)
+	if end.State == Answered {
+		d.answers = append(d.answers, answer{k, end.Payload})
+		d.answers = d.answers[max(0, len(d.answers)-maxAnswers):]
+	}
+}
+
+// maxAnswers is how many answers are remembered.
+const maxAnswers = 100
+
+// Answer is the answer to a question that Settle was told of, if it is remembered.
+func (d *Desk) Answer(k Key) (payload map[string]any, known bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, a := range d.answers {
+		if a.k == k {
+			return a.payload, true
+		}
+	}
+	return nil, false
 }
 
 // settle forgets a question that has ended, or remembers it among the last ones.

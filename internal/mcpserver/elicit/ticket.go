@@ -15,6 +15,13 @@ import (
 // Lifetime is how long a question may stay open. A later answer is not taken; the person is asked again.
 const Lifetime = 24 * time.Hour
 
+// Patience is how long a form that a call has shown keeps other calls from showing the same; PatienceOfAsked of calls that are made to have the
+// person asked.
+const (
+	Patience        = 5 * time.Minute
+	PatienceOfAsked = 30 * time.Second
+)
+
 // Ticket goes with a question to a host that has to call once more with the person's answer, and comes back with it. It says which
 // question that was, so that no other process that gets the second call need remember it. A ticket is signed: whoever has none, or
 // changes one, answers nothing. It is no secret, and of no use twice, since an interrupt takes one answer.
