@@ -27,8 +27,8 @@ func (r *Runner) Cancel(ctx context.Context, req CancelRequest) (*Run, error) {
 	x := r.runs.Hold(req.ExecutionID)
 	defer r.runs.Drop(x)
 	in := machine.Cancel{Reason: problem.Excerpt(strings.TrimSpace(req.Reason), problem.MaxText), KeepTasks: req.KeepTasks}
-	done := x.Hurry()
-	err := r.with(ctx, x, func(w *execution.Work) error { done(); return x.Cancel(ctx, in, w) })
+	ctx = context.WithValue(ctx, cancelsKey{}, true)
+	err := r.first(ctx, x, func(w *execution.Work) error { return x.Cancel(ctx, in, w) })
 	if err != nil {
 		return nil, admit.UnreadableAs(admit.NotFoundAs(err, problem.ExecutionNotFound, req.ExecutionID), problem.CancelValidationError)
 	}

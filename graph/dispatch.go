@@ -17,11 +17,24 @@ func (r *Runner) with(ctx context.Context, x *execution.Run, f func(w *execution
 	return err
 }
 
-// reading is with for a question: it does not wait for a run that computes.
-func (r *Runner) reading(ctx context.Context, x *execution.Run, f func(x *execution.Run, w *execution.Work) error) error {
+// first is with for what must not wait: behind others who want the run, or for what it computes.
+func (r *Runner) first(ctx context.Context, x *execution.Run, f func(w *execution.Work) error) error {
 	var w execution.Work
-	x = r.runs.LockToRead(x)
-	err := func() error { defer x.Unlock(); return f(x, &w) }()
+	x.LockFirst()
+	err := func() error { defer x.Unlock(); return f(&w) }()
+	r.dispatch(ctx, x, &w)
+	return err
+}
+
+// reading is with for a question: it does not wait for a run that computes. After until, unless that is zero, the answer is
+// execution.ErrBusy.
+func (r *Runner) reading(ctx context.Context, x *execution.Run, until time.Time, f func(x *execution.Run, w *execution.Work) error) error {
+	var w execution.Work
+	x, err := r.runs.LockToRead(x, until)
+	if err != nil {
+		return err
+	}
+	err = func() error { defer x.Unlock(); return f(x, &w) }()
 	r.dispatch(ctx, x, &w)
 	return err
 }
@@ -58,11 +71,7 @@ func (r *Runner) dispatch(ctx context.Context, x *execution.Run, w *execution.Wo
 		_ = locked(x, func() error { x.HandOver(ctx); return nil })
 	}
 	r.performer.CancelTasks(x.ID(), w.DropTasks...)
-	for _, child := range w.CancelChildren {
-		r.persist(x, func() error { return r.cancelChild(ctx, child, x.ID()) }, func(err error) {
-			r.log.Error("subworkflow not cancelled", execution.LogRun, x.ID(), execution.LogChild, child, execution.LogError, err)
-		})
-	}
+	r.cancelChildren(ctx, x, w.CancelChildren)
 	if parent := w.NotifyParent; parent != "" {
 		r.persist(x, func() error { return r.notifyParent(ctx, x) }, func(err error) {
 			r.log.Error("parent not notified", execution.LogRun, parent, execution.LogChild, x.ID(), execution.LogError, err)

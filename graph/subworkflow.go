@@ -3,6 +3,7 @@ package graph
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/workflows-engine/workflows-engine/graph/admit"
 	"github.com/workflows-engine/workflows-engine/graph/attempt"
@@ -13,6 +14,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/recorded"
 	"github.com/workflows-engine/workflows-engine/graph/runview"
 	"github.com/workflows-engine/workflows-engine/history"
+	"github.com/workflows-engine/workflows-engine/internal/wait"
 )
 
 // performChild sees to it that a subworkflow runs, or hands its end or refusal to the parent.
@@ -125,6 +127,32 @@ func (r *Runner) notifyParent(ctx context.Context, x *execution.Run) error {
 	}))
 }
 
+// cancelTime is how long a call that cancels waits for the cancellation of subworkflows. What is left is done in the background.
+const cancelTime = 100 * time.Millisecond
+
+type cancelsKey struct{}
+
+// cancelChildren cancels subworkflows that nobody waits for any more.
+func (r *Runner) cancelChildren(ctx context.Context, x *execution.Run, children []string) {
+	if ctx.Value(cancelsKey{}) == true && len(children) > 0 {
+		ctx, done := context.WithValue(ctx, cancelsKey{}, false), make(chan struct{})
+		r.background(x, func() {
+			defer close(done)
+			r.cancelChildren(ctx, x, children)
+		})
+		wait.Within(cancelTime, done)
+		return
+	}
+	for i, child := range children {
+		if i > 0 && r.ctx.Err() != nil {
+			return // each asks after its parent when it is next loaded
+		}
+		r.persist(x, func() error { return r.cancelChild(ctx, child, x.ID()) }, func(err error) {
+			r.log.Error("subworkflow not cancelled", execution.LogRun, x.ID(), execution.LogChild, child, execution.LogError, err)
+		})
+	}
+}
+
 // cancelChild cancels a subworkflow whose parent has ended or does not wait for it any more.
 func (r *Runner) cancelChild(ctx context.Context, id, parent string) error {
 	keep, err := recorded.KeepsTasks(ctx, r.store, parent)
@@ -134,9 +162,7 @@ func (r *Runner) cancelChild(ctx context.Context, id, parent string) error {
 	reason := "the parent run " + parent + " does not wait for it any more"
 	c := r.runs.Hold(id)
 	defer r.runs.Drop(c)
-	done := c.Hurry()
-	return admit.IgnoreRefusal(r.with(ctx, c, func(w *execution.Work) error {
-		done()
+	return admit.IgnoreRefusal(r.first(ctx, c, func(w *execution.Work) error {
 		err := c.Cancel(ctx, machine.Cancel{Reason: reason, KeepTasks: keep, ByParent: true}, w)
 		w.NotifyParent = "" // it is the parent that asked
 		return err

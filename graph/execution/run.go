@@ -18,7 +18,7 @@ import (
 // after giving the lock back. No goroutine belongs to a run: the caller of a method, the goroutine in which an executor has just
 // returned, a timer, each takes the lock, does its step, and leaves.
 //
-// All methods but Lock, Unlock, Hurry, ID and Seq need the lock. What the machine yields is committed before the lock is given back; if
+// All methods but Lock, LockFirst, Unlock, ID and Seq need the lock. What the machine yields is committed before the lock is given back; if
 // that fails the machine is dropped, because it is ahead of the history, and rebuilt when it is next needed. Never are two runs
 // locked at once.
 type Run struct {
@@ -83,8 +83,8 @@ func (x *Run) Lock() { x.lock.Lock() }
 // Unlock unlocks the run.
 func (x *Run) Unlock() { x.lock.Unlock() }
 
-// Hurry has an evaluation that the run is busy with abandoned. Call done with the run locked.
-func (x *Run) Hurry() (done func()) { return x.lock.Hurry() }
+// LockFirst locks the run before all others who want it, and has an evaluation that it is busy with abandoned.
+func (x *Run) LockFirst() { x.lock.LockFirst() }
 
 // ID returns the execution id.
 func (x *Run) ID() string { return x.id }

@@ -2,7 +2,9 @@ package execution
 
 import (
 	"container/list"
+	"errors"
 	"sync"
+	"time"
 
 	"github.com/workflows-engine/workflows-engine/graph/runlock"
 )
@@ -73,17 +75,27 @@ func (t *Table) use(x *Run) {
 	}
 }
 
+// ErrBusy says that a run is at work, and that there is no time to read it from the store instead.
+var ErrBusy = errors.New("the run is busy")
+
 // LockToRead locks the run, or returns, while that is busy, one that is read from the store for the moment and neither driven nor
-// kept, locked too: so a question is answered although the run computes.
-func (t *Table) LockToRead(x *Run) *Run {
-	if x.lock.LockSoon() {
-		return x
+// kept, locked too: so a question is answered although the run computes. until, unless zero, is when there is no more time for that.
+func (t *Table) LockToRead(x *Run, until time.Time) (*Run, error) {
+	patience := runlock.Grace
+	if !until.IsZero() {
+		patience = min(patience, time.Until(until))
+	}
+	if x.lock.LockWithin(patience) {
+		return x, nil
+	}
+	if !until.IsZero() && !time.Now().Before(until) {
+		return nil, ErrBusy
 	}
 	env := *t.env
 	env.ReadOnly = true
 	x = newRun(&env, x.id)
 	x.Lock()
-	return x
+	return x, nil
 }
 
 func newRun(env *Environment, id string) *Run { return &Run{env: env, id: id, lock: runlock.New()} }

@@ -99,6 +99,9 @@ func (c *Waiting) For(ctx context.Context, limit Wait) error {
 		case !s.Due.IsZero():
 			left = min(left, next)
 		}
+		if s.Busy {
+			left = min(left, firstLook)
+		}
 		if !c.sleep(ctx, w, left, limit) {
 			return nil
 		}

@@ -5,6 +5,8 @@ package runlock
 import (
 	"context"
 	"log/slog"
+	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 )
@@ -19,9 +21,12 @@ const (
 	long = 2 * time.Second
 )
 
-// Lock is a mutual exclusion lock. New makes one.
+// Lock is a mutual exclusion lock, which those who wait get in their order, and those who hurry first. New makes one.
 type Lock struct {
-	held chan struct{}
+	mu   sync.Mutex
+	held bool
+	// first and rest are those who wait, each by what is closed when the lock is theirs.
+	first, rest []chan struct{}
 	// hurried counts those who cannot wait for a computation; began is when it began, and is the holder's.
 	hurried atomic.Int32
 	began   time.Time
@@ -30,43 +35,83 @@ type Lock struct {
 }
 
 // New returns a lock that nobody holds.
-func New() *Lock { return &Lock{held: make(chan struct{}, 1)} }
+func New() *Lock { return &Lock{} }
 
 // Lock waits for the lock.
-func (l *Lock) Lock() { l.held <- struct{}{} }
+func (l *Lock) Lock() {
+	if mine := l.join(&l.rest); mine != nil {
+		<-mine
+	}
+}
 
-// Unlock gives it back.
-func (l *Lock) Unlock() { <-l.held }
+// LockFirst waits for the lock before all others, and has a computation abandoned that outlasts Grace.
+func (l *Lock) LockFirst() {
+	l.hurried.Add(1)
+	defer l.hurried.Add(-1)
+	if mine := l.join(&l.first); mine != nil {
+		<-mine
+	}
+}
+
+// join takes the lock if nobody holds it, or adds the caller to a queue and returns what is closed when the lock is the caller's.
+func (l *Lock) join(queue *[]chan struct{}) (mine chan struct{}) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !l.held {
+		l.held = true
+		return nil
+	}
+	mine = make(chan struct{})
+	*queue = append(*queue, mine)
+	return mine
+}
+
+// Unlock gives it back, or to who waits.
+func (l *Lock) Unlock() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	queue := &l.first
+	if len(*queue) == 0 {
+		queue = &l.rest
+	}
+	if l.held = len(*queue) > 0; l.held {
+		close((*queue)[0])
+		*queue = slices.Delete(*queue, 0, 1)
+	}
+}
 
 // TryLock takes the lock if nobody holds it.
 func (l *Lock) TryLock() bool {
-	select {
-	case l.held <- struct{}{}:
-		return true
-	default:
-		return false
-	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	free := !l.held
+	l.held = true
+	return free
 }
 
-// LockSoon waits for the lock as long as a computation in one piece may last, and reports whether it has got it.
-func (l *Lock) LockSoon() bool {
-	if l.TryLock() {
+// LockWithin waits for the lock as long as that, and reports whether it has got it.
+func (l *Lock) LockWithin(patience time.Duration) bool {
+	if patience <= 0 {
+		return l.TryLock()
+	}
+	mine := l.join(&l.rest)
+	if mine == nil {
 		return true
 	}
-	limit := time.NewTimer(Grace)
+	limit := time.NewTimer(patience)
 	defer limit.Stop()
 	select {
-	case l.held <- struct{}{}:
+	case <-mine:
 		return true
 	case <-limit.C:
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if i := slices.Index(l.rest, mine); i >= 0 {
+		l.rest = slices.Delete(l.rest, i, i+1)
 		return false
 	}
-}
-
-// Hurry has a computation abandoned that outlasts Grace, until the caller has the lock and calls done.
-func (l *Lock) Hurry() (done func()) {
-	l.hurried.Add(1)
-	return func() { l.hurried.Add(-1) }
+	return true // it has become the caller's this moment
 }
 
 // Compute returns what do returns, which may take long; the holder calls it. A patience above 0 has it abandoned after that time. When
@@ -90,8 +135,5 @@ func (l *Lock) Abandon(process context.Context) bool {
 // Yield lets those who hurry have the lock, and takes it again.
 func (l *Lock) Yield() {
 	l.Unlock()
-	for l.hurried.Load() > 0 {
-		time.Sleep(time.Millisecond)
-	}
 	l.Lock()
 }

@@ -18,11 +18,11 @@ func TestQuestionsDoNotWaitForAComputation(t *testing.T) {
 		l := runlock.New()
 		l.Lock()
 		begun := time.Now()
-		if l.LockSoon() || time.Since(begun) != runlock.Grace {
+		if l.LockWithin(runlock.Grace) || time.Since(begun) != runlock.Grace {
 			t.Errorf("refused after %s", time.Since(begun))
 		}
 		time.AfterFunc(runlock.Grace/2, l.Unlock)
-		if !l.LockSoon() {
+		if !l.LockWithin(runlock.Grace) {
 			t.Error("refused although the lock was given back")
 		}
 		if l.TryLock() {
@@ -43,13 +43,18 @@ func TestWhoHurriesIsServedFirst(t *testing.T) {
 			if l.Abandon(t.Context()) {
 				t.Error("abandoned for nobody")
 			}
-			done := l.Hurry()
 			go func() {
 				l.Lock()
-				done()
+				order = append(order, "waited")
+				l.Unlock()
+			}()
+			synctest.Wait()
+			go func() {
+				l.LockFirst()
 				order = append(order, "hurried")
 				l.Unlock()
 			}()
+			synctest.Wait()
 			if l.Abandon(t.Context()) {
 				t.Error("abandoned at once")
 			}
@@ -62,7 +67,7 @@ func TestWhoHurriesIsServedFirst(t *testing.T) {
 		l.Yield()
 		order = append(order, "computed")
 		l.Unlock()
-		if strings.Join(order, " ") != "hurried computed" {
+		if strings.Join(order, " ") != "hurried waited computed" {
 			t.Error(order)
 		}
 	})

@@ -22,6 +22,8 @@ type Standing struct {
 	Alive *machine.Machine
 	// Elsewhere says that another process drives one of them: its progress is not reported here.
 	Elsewhere bool
+	// Busy says that one of them was at work and not looked at: it may have come to rest since.
+	Busy bool
 	// Seq is the run's last record, Sum the sum over the runs that were looked at: it changes when one of them does.
 	Seq, Sum int64
 	// At are the nodes where the run goes on by itself, if WantPlaces asks for them.

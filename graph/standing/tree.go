@@ -9,6 +9,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/library"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/graph/runlock"
 	"github.com/workflows-engine/workflows-engine/graph/runview"
 )
 
@@ -17,18 +18,33 @@ type Tree struct {
 	Runs    *execution.Table
 	Library *library.Library
 	Now     func() time.Time
-	// Read calls f with a run locked, and dispatches what comes of it.
-	Read func(ctx context.Context, x *execution.Run, f func(x *execution.Run, w *execution.Work) error) error
+	// Read calls f with a run locked, and dispatches what comes of it. After until, unless that is zero, a run that is busy is not waited for:
+	// execution.ErrBusy.
+	Read func(ctx context.Context, x *execution.Run, until time.Time, f func(x *execution.Run, w *execution.Work) error) error
 	// NotifyParent notifies the parent of a subworkflow that has ended, unless ReadOnly.
 	NotifyParent func(ctx context.Context, child *execution.Run) error
 	ReadOnly     bool
 }
 
+// treeTime is how long a look or a view waits for the subworkflows that are busy, all together.
+const treeTime = 2 * runlock.Grace
+
 // Look adds to s where a run stands, firing what is due. upToDate says that the run was in hand just before.
 func (t *Tree) Look(ctx context.Context, x *execution.Run, upToDate bool, s *Standing) error {
+	return (&look{t, time.Now().Add(treeTime)}).at(ctx, x, upToDate, time.Time{}, s)
+}
+
+// look is a look at a tree.
+type look struct {
+	*Tree
+	// until is when there is no more time to wait for subworkflows that are busy.
+	until time.Time
+}
+
+func (t *look) at(ctx context.Context, x *execution.Run, upToDate bool, until time.Time, s *Standing) error {
 	var children []string
 	performing := false
-	err := t.Read(ctx, x, func(x *execution.Run, w *execution.Work) error {
+	err := t.Read(ctx, x, until, func(x *execution.Run, w *execution.Work) error {
 		err := s.addRun(ctx, x, upToDate, t.Now, w)
 		children, performing = x.AwaitedChildren(), x.Attempts() > 0
 		return err
@@ -54,12 +70,15 @@ func (t *Tree) Look(ctx context.Context, x *execution.Run, upToDate bool, s *Sta
 }
 
 // addChild adds where a subworkflow stands. Of several the first that needs somebody counts, else the first that goes on by itself.
-func (t *Tree) addChild(ctx context.Context, id string, first, performing bool, s *Standing) error {
+func (t *look) addChild(ctx context.Context, id string, first, performing bool, s *Standing) error {
 	c := t.Runs.Hold(id)
 	defer t.Runs.Drop(c)
 	sub := Standing{Due: s.Due, WantPlaces: s.WantPlaces}
-	err := t.Look(ctx, c, false, &sub)
-	s.IDs, s.Due, s.Elsewhere = append(s.IDs, sub.IDs...), sub.Due, s.Elsewhere || sub.Elsewhere
+	err := t.at(ctx, c, false, t.until, &sub)
+	if errors.Is(err, execution.ErrBusy) { // at work, as far as anybody knows
+		sub.Status, sub.Busy, sub.IDs, sub.Sum, err = machine.Running, true, []string{id}, c.Seq(), nil
+	}
+	s.IDs, s.Due, s.Elsewhere, s.Busy = append(s.IDs, sub.IDs...), sub.Due, s.Elsewhere || sub.Elsewhere, s.Busy || sub.Busy
 	s.Sum += sub.Sum
 	s.At = append(s.At, sub.At...)
 	switch {
@@ -86,11 +105,11 @@ func (t *Tree) addChild(ctx context.Context, id string, first, performing bool, 
 
 // startsBelow reports whether a subworkflow, or one below it, is about to start another one here. It adds how far they have come to where
 // the run above stands. One that cannot be read is as it was: View says why.
-func (t *Tree) startsBelow(ctx context.Context, id string, s *Standing) (starts bool) {
+func (t *look) startsBelow(ctx context.Context, id string, s *Standing) (starts bool) {
 	c := t.Runs.Hold(id)
 	defer t.Runs.Drop(c)
 	var children []string
-	_ = t.Read(ctx, c, func(c *execution.Run, _ *execution.Work) (err error) {
+	_ = t.Read(ctx, c, t.until, func(c *execution.Run, _ *execution.Work) (err error) {
 		if c.Attempts() == 0 { // another process may drive it
 			err = c.Refresh(ctx)
 		}

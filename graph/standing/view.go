@@ -3,6 +3,7 @@ package standing
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/workflows-engine/workflows-engine/graph/execution"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
@@ -11,8 +12,12 @@ import (
 
 // View returns where a run stands, for the answer of a call. What a subworkflow waits for, the run waits for.
 func (t *Tree) View(ctx context.Context, x *execution.Run) (*runview.Run, error) {
+	return (&look{t, time.Now().Add(treeTime)}).view(ctx, x, time.Time{})
+}
+
+func (t *look) view(ctx context.Context, x *execution.Run, until time.Time) (*runview.Run, error) {
 	var v *runview.Run
-	err := t.Read(ctx, x, func(x *execution.Run, _ *execution.Work) (err error) {
+	err := t.Read(ctx, x, until, func(x *execution.Run, _ *execution.Work) (err error) {
 		v, err = x.View(ctx)
 		return err
 	})
@@ -23,11 +28,11 @@ func (t *Tree) View(ctx context.Context, x *execution.Run) (*runview.Run, error)
 }
 
 // viewChild is View for a subworkflow that a run waits for.
-func (t *Tree) viewChild(ctx context.Context, x *execution.Run, w *runview.Pending) (*runview.Run, error) {
+func (t *look) viewChild(ctx context.Context, x *execution.Run, w *runview.Pending) (*runview.Run, error) {
 	c := t.Runs.Hold(w.ChildExecutionID)
 	defer t.Runs.Drop(c)
 	// Another process may have gone on with it. Nobody has looked yet if the run also waits for something else.
-	err := t.Read(ctx, c, func(c *execution.Run, _ *execution.Work) error {
+	err := t.Read(ctx, c, t.until, func(c *execution.Run, _ *execution.Work) error {
 		if c.Attempts() > 0 {
 			return nil
 		}
@@ -35,9 +40,11 @@ func (t *Tree) viewChild(ctx context.Context, x *execution.Run, w *runview.Pendi
 	})
 	var v *runview.Run
 	if err == nil || errors.Is(err, problem.DefinitionNotFound) {
-		v, err = t.View(ctx, c)
+		v, err = t.view(ctx, c, t.until)
 	}
 	switch {
+	case errors.Is(err, execution.ErrBusy):
+		return runview.Child(nil), nil // at work, as far as anybody knows
 	case errors.Is(err, problem.ExecutionNotFound):
 		v = runview.Child(nil)
 		v.Lacks, err = t.lackToBegin(ctx, x, w.NodeID)

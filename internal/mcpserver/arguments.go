@@ -42,8 +42,17 @@ type arguments struct {
 	reporter *reporter
 	// usual is the size of answers that do not say another in answer_bytes.
 	usual int
-	// applied is called when the call's change is made and only the wait for the run is left; may be nil.
-	applied func()
+	// turn ends the call's turn, enough lets another call be at work; may be nil.
+	turn, enough func()
+}
+
+// applied is called when the call's change is made and only the wait for the run, or for a person, is left.
+func (a *arguments) applied() {
+	for _, over := range []func(){a.enough, a.turn} {
+		if over != nil {
+			over()
+		}
+	}
 }
 
 // readArguments takes the raw arguments of a call, which may be absent.

@@ -85,6 +85,11 @@ func (s *server) askByTicket(ctx context.Context, a *arguments, run *graph.Run, 
 
 // drive makes a call of the engine, unless the call comes for the second time, with the person's answer: then that is recorded instead.
 func (s *server) drive(ctx context.Context, a *arguments, call func() (*graph.Run, error)) (*graph.Run, error) {
+	defer func() {
+		if a.enough != nil {
+			a.enough()
+		}
+	}()
 	k := a.asking
 	if k.answer == nil {
 		return call()

@@ -206,3 +206,43 @@ func TestACallThatWaitsHoldsUpNoOther(t *testing.T) {
 		}
 	})
 }
+
+// crowded is an engine whose starts take until they are let go.
+type crowded struct {
+	graph.Engine
+	at  chan struct{}
+	let chan struct{}
+}
+
+func (c crowded) Start(context.Context, graph.StartRequest) (*graph.Run, error) {
+	c.at <- struct{}{}
+	<-c.let
+	return &graph.Run{ExecutionID: "r", Status: machine.Running}, nil
+}
+
+func (c crowded) Cancel(context.Context, graph.CancelRequest) (*graph.Run, error) {
+	return &graph.Run{ExecutionID: "r", Status: machine.Cancelled}, nil
+}
+
+// TestACrowdOfStartsLeavesRoom: only some of many starts are at work at once, and a cancel is answered meanwhile.
+func TestACrowdOfStartsLeavesRoom(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const starts = 200
+		engine := crowded{at: make(chan struct{}, starts), let: make(chan struct{})}
+		l := newLine(t, engine)
+		for range starts {
+			l.call("workflow_start", object{"definition": definitionFile(t, "step")})
+		}
+		last := l.call("workflow_cancel", object{"execution_id": "r"})
+		if id, _ := l.answer(); id != last {
+			t.Errorf("%s is answered first", id)
+		}
+		synctest.Wait()
+		if n := len(engine.at); n == 0 || n > starts/2 {
+			t.Errorf("%d starts are at work", n)
+		}
+		close(engine.let)
+		l.answers(starts)
+	})
+}

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"runtime"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -90,6 +91,8 @@ type server struct {
 	// tools are those that it offers always, registered those of registered workflows.
 	tools      toolset
 	registered registered
+	// beginning has a value for each call that is about to begin a run.
+	beginning chan struct{}
 	// desk has the questions to people, sessions those that it is told the end of, key signs tickets (ask_ticket.go).
 	desk     elicit.Desk
 	sessions sync.Map
@@ -131,7 +134,7 @@ func New(engine graph.Engine, o Options) *mcp.Server {
 	if o.Key == nil {
 		o.Key = func(context.Context, string) ([]byte, error) { return []byte(rand.Text()), nil }
 	}
-	s := &server{Engine: engine, opts: o, log: cmp.Or(o.Logger, slog.New(slog.DiscardHandler))}
+	s := &server{Engine: engine, opts: o, log: cmp.Or(o.Logger, slog.New(slog.DiscardHandler)), beginning: make(chan struct{}, beginAtOnce)}
 	tools := o.Tools.of(allTools(o))
 	s.tools = tools
 	sdk := mcp.NewServer(&mcp.Implementation{
@@ -230,6 +233,13 @@ func (s *server) handler(t *tool) mcp.ToolHandler {
 		if err := s.admit(t, req); err != nil {
 			return s.shown(s.refusal(err, t.invalid, "").result()), nil
 		}
+		enough := func() {}
+		if t.begins {
+			if enough = s.begin(ctx); enough == nil {
+				return nil, context.Cause(ctx)
+			}
+			defer enough()
+		}
 		a := readArguments(t.callArguments(req.Params), t)
 		if a.broken != nil {
 			return nil, &jsonrpc.Error{Code: jsonrpc.CodeParseError, Message: "the arguments are not JSON: " + a.broken.Error()}
@@ -245,7 +255,10 @@ func (s *server) handler(t *tool) mcp.ToolHandler {
 				a.client = nil
 			}
 		}
-		a.applied, _ = ctx.Value(appliedKey{}).(func())
+		a.enough = enough
+		if turn, ok := ctx.Value(appliedKey{}).(func()); ok {
+			a.turn = turn
+		}
 		if r := newReporter(ctx, req); r != nil {
 			a.progress, a.reporter = r.report, r
 			defer r.stop(ctx)
@@ -263,6 +276,19 @@ func (s *server) handler(t *tool) mcp.ToolHandler {
 			s.log.Debug("call refused", "tool", t.name, id, took, "code", string(failed.code), "error", failed.message)
 		}
 		return s.shown(failed.result()), nil
+	}
+}
+
+// beginAtOnce is how many calls that begin runs are at work at once: a crowd of them would take the processors from all others.
+var beginAtOnce = max(4, 2*runtime.GOMAXPROCS(0))
+
+// begin waits until a call that begins a run may be at work, and returns what ends that; nil if ctx has ended.
+func (s *server) begin(ctx context.Context) (enough func()) {
+	select {
+	case s.beginning <- struct{}{}:
+		return sync.OnceFunc(func() { <-s.beginning })
+	case <-ctx.Done():
+		return nil
 	}
 }
 
