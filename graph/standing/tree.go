@@ -9,7 +9,6 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/library"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
-	"github.com/workflows-engine/workflows-engine/graph/runlock"
 	"github.com/workflows-engine/workflows-engine/graph/runview"
 )
 
@@ -27,7 +26,7 @@ type Tree struct {
 }
 
 // treeTime is how long a look or a view waits for the subworkflows that are busy, all together.
-const treeTime = 2 * runlock.Grace
+const treeTime = 100 * time.Millisecond
 
 // Look adds to s where a run stands, firing what is due. upToDate says that the run was in hand just before.
 func (t *Tree) Look(ctx context.Context, x *execution.Run, upToDate bool, s *Standing) error {
