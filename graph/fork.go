@@ -34,6 +34,8 @@ type ForkRequest struct {
 	// the key of the first run. Else it begins before the node that failed; so it does with Anew, a Correction or a Definition, unless calls
 	// of agents that do more than read would be made again: that takes RepeatEffects.
 	Anew, RepeatEffects bool
+	// Again begins a retry although another one is open or has completed.
+	Again bool
 	// CurrentConfig lets an agent go on with the models, prices, budgets and retries that are configured for it today.
 	CurrentConfig bool
 	// Definition is what the new run follows; nil means the run's own. What is taken over must be what this definition
@@ -57,7 +59,7 @@ type ForkRequest struct {
 // NONDETERMINISM_DETECTED, with the place of the first difference, if the past is not what the definition leads to;
 // VALIDATION_ERROR for a Seq that the run does not have, for a retry of a run that has not failed, for runs that another engine began and for a Correction
 // that does not fit; EXECUTION_NOT_FOUND;
-// DEFINITION_REQUIRED; DUPLICATE_EXECUTION_ID; RETRY_REPEATS_EFFECTS; AGENT_BUDGET_SPENT; COMPOSITE_EXECUTOR_NOT_CONFIGURED with RequireCapable. Nothing is written then.
+// DEFINITION_REQUIRED; DUPLICATE_EXECUTION_ID; RETRY_REPEATS_EFFECTS; AGENT_BUDGET_SPENT; ALREADY_RETRIED; COMPOSITE_EXECUTOR_NOT_CONFIGURED with RequireCapable. Nothing is written then.
 func (r *Runner) Fork(ctx context.Context, req ForkRequest) (*Run, error) {
 	if err := r.enterToWrite(ctx); err != nil {
 		return nil, err
@@ -75,12 +77,12 @@ func (r *Runner) Fork(ctx context.Context, req ForkRequest) (*Run, error) {
 		if retry, err = r.retryOf(ctx, &req); err != nil {
 			return nil, err
 		}
-	} else if req.Anew || req.RepeatEffects || req.CurrentConfig {
-		return nil, problem.New(problem.ValidationError, "Anew, RepeatEffects and CurrentConfig are for retries").
+	} else if req.Again || req.Anew || req.RepeatEffects || req.CurrentConfig {
+		return nil, problem.New(problem.ValidationError, "Again, Anew, RepeatEffects and CurrentConfig are for retries").
 			WithHint("Leave them out, or leave out the place at which the new run begins.")
 	}
 	b, err := (&transfer.Fork{
-		From: req.ExecutionID, To: req.NewExecutionID, Seq: req.Seq, BeforeNode: req.BeforeNode, Correction: req.Correction, Definition: req.Definition, Retry: retry,
+		From: req.ExecutionID, To: req.NewExecutionID, Seq: req.Seq, BeforeNode: req.BeforeNode, Correction: req.Correction, Definition: req.Definition, Retry: retry, Again: req.Again,
 		RequireCapable: req.RequireCapable, Library: r.library, Capabilities: r.performer, Limits: r.limits(), MaxVisits: r.opts.MaxVisits,
 		MaxBytes: r.opts.MaxDocumentBytes, Now: r.now().Truncate(time.Millisecond),
 	}).Batch(ctx, r.store)

@@ -28,6 +28,8 @@ func (b *Batch) Check() error {
 		return fault("the expected seq %d is negative", b.ExpectedSeq)
 	case len(b.Records) == 0 && (!b.SetTimers || b.ExpectedSeq == 0 || b.Owner != "" || b.Definition != nil || b.Subworkflows != nil):
 		return fault("the batch has no records")
+	case b.Link != nil && (b.ExpectedSeq != 0 || b.Link.From == "" || b.Link.Kind != Forked && b.Link.Kind != Retried || b.Link.At.IsZero()):
+		return fault("the link is not one of a run that begins")
 	case b.Disown && b.Owner == "":
 		return fault("a batch that disowns the run names no owner")
 	case b.Execution.ID != b.ExecutionID:

@@ -97,6 +97,9 @@ type Store interface {
 	// or a timer need no driver.
 	Unowned(ctx context.Context, limit int) ([]string, error)
 
+	// Links returns the links of the runs that have begun with the past of a run, the oldest first. They last as long as both runs.
+	Links(ctx context.Context, executionID string) ([]Link, error)
+
 	// DueDeliveries returns the pending deliveries to a target that are due at or before now and that no process is sending, the one
 	// that has been due longest first, at most limit (0: all). They are without bodies.
 	DueDeliveries(ctx context.Context, target string, now time.Time, limit int) ([]Delivery, error)
@@ -156,6 +159,9 @@ type Batch struct {
 	// Deliveries are the events that the records bring, for each target one. Their ExecutionID, Seq, State, Step and Attempts are
 	// ignored: they are pending deliveries of this run. Those of one event share its EventID and Body.
 	Deliveries []Delivery
+	// Link, for the batch that begins a run, says of which other one it has its past. A retry is refused with ALREADY_RETRIED while another
+	// one of that run is open or has completed, unless Again is set.
+	Link *Link
 }
 
 // Prior is the state that a stored StateUpdated holds. The zero value says nothing; large states are then stored whole.

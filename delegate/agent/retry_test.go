@@ -438,3 +438,45 @@ func TestTheRetryOfANodeGoesOn(t *testing.T) {
 		})
 	}
 }
+
+// TestOfTwoRetriesOneBegins: retries that come at once, and one that comes later. Whoever asks for another one gets it, and nothing is paid again.
+func TestOfTwoRetriesOneBegins(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		p, store, m := newTill(0), historymem.New(), brokenDown()
+		r := workshop(t, store, m, nil, p)
+		defer shut(t, r)
+		begin(t, r, "r")
+		end(t, r, "r")
+		m.down.Store(false)
+		var all sync.WaitGroup
+		var refused atomic.Int64
+		for range 5 {
+			all.Go(func() {
+				if _, err := r.Fork(t.Context(), graph.ForkRequest{ExecutionID: "r"}); errors.Is(err, problem.AlreadyRetried) {
+					refused.Add(1)
+				} else if err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		all.Wait()
+		links := enginetest.Must(store.Links(t.Context(), "r"))
+		if refused.Load() != 4 || len(links) != 1 {
+			t.Fatalf("%d refused, %v", refused.Load(), links)
+		}
+		if run := end(t, r, links[0].To); run.Status != machine.Completed {
+			t.Errorf("%s %s", run.Status, run.Error)
+		}
+		if _, err := r.Fork(t.Context(), graph.ForkRequest{ExecutionID: "r"}); !errors.Is(err, problem.AlreadyRetried) || !strings.Contains(err.Error(), links[0].To) {
+			t.Errorf("later: %v", err)
+		}
+		if _, err := r.Fork(t.Context(), graph.ForkRequest{ExecutionID: "r", NewExecutionID: "again", Again: true}); err != nil {
+			t.Error(err)
+		}
+		end(t, r, "again")
+		if n, most := p.paid(); n != 1 || most != 1 {
+			t.Errorf("paid %d times", n)
+		}
+	})
+}

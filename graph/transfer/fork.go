@@ -27,6 +27,8 @@ type Fork struct {
 	Correction map[string]any
 	// Retry, instead of Seq and BeforeNode, begins the new run where the other one has failed.
 	Retry *replay.Retry
+	// Again begins a retry beside others.
+	Again bool
 	// Definition is what the new run follows; nil means the run's own.
 	Definition *definition.Document
 	// RequireCapable refuses a run that Capabilities do not suffice for.
@@ -91,8 +93,15 @@ func (f *Fork) Batch(ctx context.Context, store history.Store) (history.Batch, e
 			return history.Batch{}, err
 		}
 	}
+	link := &history.Link{From: f.From, To: f.To, Kind: history.Forked, Seq: fork.Seq, At: f.Now, Again: f.Again}
+	if f.Retry != nil {
+		link.Kind = history.Retried
+	}
+	if a := actor.Of(ctx); a != nil {
+		link.Actor = a.String()
+	}
 	return history.Batch{
-		ExecutionID: f.To, Records: past, Execution: history.Project(f.To, past), Definition: admit.StoredForm(prog), Subworkflows: children,
+		Link: link, ExecutionID: f.To, Records: past, Execution: history.Project(f.To, past), Definition: admit.StoredForm(prog), Subworkflows: children,
 		SetTimers: true, Timers: recorded.Timers(f.To, m.Timers()),
 	}, nil
 }

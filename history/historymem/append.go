@@ -30,6 +30,9 @@ func (s *Store) Append(ctx context.Context, b history.Batch) error {
 	case b.Owner != "" && x != nil && s.ownedElsewhere(x, b.Owner):
 		return b.LeaseHeld()
 	}
+	if err := s.link(&b); err != nil {
+		return err
+	}
 	x = s.add(&b, a)
 	s.keepOwner(x, &b)
 	s.addDeliveries(&b)

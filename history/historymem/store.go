@@ -23,8 +23,9 @@ type Store struct {
 	definitions []history.StoredDefinition // in the order in which they were stored
 	watches     map[chan change]bool
 	keys        map[string][]byte
-	deliveries  []*delivery // in the order in which they were stored
-	numbered    int64       // the number of the newest
+	links       []history.Link // in the order in which they were stored
+	deliveries  []*delivery    // in the order in which they were stored
+	numbered    int64          // the number of the newest
 	closed      bool
 	clock       *storeclock.Clock
 }

@@ -249,6 +249,9 @@ func storeSideTables(c *conn, b *history.Batch) error {
 	if err := storeDeliveries(c, b); err != nil {
 		return err
 	}
+	if err := storeLink(c, b); err != nil {
+		return err
+	}
 	return storeTimers(c, b)
 }
 

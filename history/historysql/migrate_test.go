@@ -25,7 +25,7 @@ import (
 
 // olderFiles are files of every version that is migrated, and of the reference engine.
 var olderFiles = map[string]int{
-	"version1.sql": 1, "version2.sql": 2, "version3.sql": 3, "version4.sql": 4, "version5.sql": 5, "version6.sql": 6, "version7.sql": 7, "version8.sql": 8, "version9.sql": 9, "reference.sql": 0, "reference_old.sql": 0,
+	"version1.sql": 1, "version2.sql": 2, "version3.sql": 3, "version4.sql": 4, "version5.sql": 5, "version6.sql": 6, "version7.sql": 7, "version8.sql": 8, "version9.sql": 9, "version10.sql": 10, "reference.sql": 0, "reference_old.sql": 0,
 }
 
 // atRestOf makes one of them that nobody has open.

@@ -71,6 +71,8 @@ func run(t *testing.T, open Open, persistent bool) {
 		{kept, "pruning large trees", pruningLarge},
 		{kept, "pruning definitions", pruningDefinitions},
 		{kept, "what trees have used", treeUse},
+		{kept, "links of runs", links},
+		{kept, "of two retries one begins", oneRetry},
 		{kept, "pending deliveries keep their run", deliveriesAndPruning},
 		{kept, "pages of deliveries", deliveryPages},
 		{!kept, "keys", keys},

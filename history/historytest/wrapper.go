@@ -138,6 +138,10 @@ func (w *wrapper) RequeueDelivery(ctx context.Context, deliveryID string, due ti
 	return w.call("RequeueDelivery", func(s history.Store) error { return s.RequeueDelivery(ctx, deliveryID, due) })
 }
 
+func (w *wrapper) Links(ctx context.Context, executionID string) ([]history.Link, error) {
+	return ask(w, "Links", func(s history.Store) ([]history.Link, error) { return s.Links(ctx, executionID) })
+}
+
 func (w *wrapper) Close() error {
 	return w.call("Close", func(s history.Store) error { return s.Close() })
 }

@@ -24,9 +24,9 @@ type forkOptions struct {
 	before     string
 	correction string
 	corrects   bool
-	// anew and repeatEffects are those of a retry.
-	anew, repeatEffects bool
-	allowMissing        bool
+	// again, anew and repeatEffects are those of a retry.
+	again, anew, repeatEffects bool
+	allowMissing               bool
 }
 
 func newFork(a *app) *cobra.Command {

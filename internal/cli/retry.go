@@ -38,10 +38,11 @@ fork begins at any other place.`,
 	registerFork(cmd.Flags(), &o)
 	cmd.Flags().BoolVar(&o.anew, "anew", false, "begin the node that failed from its start, also where an agent could go on")
 	cmd.Flags().BoolVar(&o.repeatEffects, "repeat-effects", false, "allow that calls of agents which do more than read are made again, under other keys")
+	cmd.Flags().BoolVar(&o.again, "again", false, "begin another retry although one is open or has completed")
 	return cmd
 }
 
 // retry starts a run from before the failure of another one and drives it.
 func (a *app) retry(ctx context.Context, id string, o forkOptions) error {
-	return a.forked(ctx, o, graph.ForkRequest{ExecutionID: id, Anew: o.anew, RepeatEffects: o.repeatEffects})
+	return a.forked(ctx, o, graph.ForkRequest{ExecutionID: id, Again: o.again, Anew: o.anew, RepeatEffects: o.repeatEffects})
 }

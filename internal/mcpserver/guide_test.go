@@ -149,7 +149,7 @@ func TestForkTool(t *testing.T) {
 	want(t, again, object{"execution_id": "again", "status": "awaiting_activity", "node_id": "step1", "state": object{"first": 1}})
 	corrected := chainOf(2)
 	corrected["nodes"].([]any)[2].(object)["config"] = object{"model": "large", "prompt": "another"}
-	again = h.ok("workflow_fork", object{"execution_id": "r", "definition": corrected})
+	again = h.ok("workflow_fork", object{"execution_id": "r", "again": true, "definition": corrected})
 	if at(t, again, "pending", 0, "config", "prompt") != "another" {
 		t.Errorf("%v", again["pending"])
 	}

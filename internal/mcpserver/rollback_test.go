@@ -63,7 +63,7 @@ func TestARolledBackRunIsTriedAgain(t *testing.T) {
 	if pending := forked["pending"].([]any); len(pending) != 2 {
 		t.Errorf("pending %v", pending)
 	}
-	corrected := h.ok("workflow_fork", object{"execution_id": "r", "new_execution_id": "c", "state": object{"money": 1}})
+	corrected := h.ok("workflow_fork", object{"execution_id": "r", "new_execution_id": "c", "again": true, "state": object{"money": 1}})
 	want(t, corrected, object{"node_id": "stay", "state": object{"money": 1.0}})
 	refused := h.raw("workflow_fork", object{"execution_id": "r", "node_id": "pay"})
 	if !strings.Contains(refused.text, "has undone what node") || !strings.Contains(refused.text, `Next: Fork it before node "stay"`) {

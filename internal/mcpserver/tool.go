@@ -87,7 +87,7 @@ var (
 	executionIDArgument = required("execution_id", aText("The run."))
 	waitArgument        = optional("wait_ms", describe("integer", "Longest wait (default 20000; 0: none).",
 		"minimum", 0.0, "maximum", float64(MaxWait.Milliseconds())))
-	modeArgument = optional("activity_execution_mode", oneOf("Who performs activities from now on.",
+	modeArgument = optional("activity_execution_mode", oneOf("Who performs activities.",
 		string(machine.InProcess), string(machine.HostMediated)))
 	answerBytesArgument = optional("answer_bytes", describe("integer", "Largest answer (default 8192).",
 		"minimum", float64(MinAnswerBytes)))

@@ -1,0 +1,51 @@
+package historymem
+
+import (
+	"cmp"
+	"context"
+	"slices"
+
+	"github.com/workflows-engine/workflows-engine/history"
+)
+
+// Links returns what has begun with the past of a run; see history.Store.
+func (s *Store) Links(ctx context.Context, executionID string) ([]history.Link, error) {
+	if err := s.enter(ctx); err != nil {
+		return nil, err
+	}
+	defer s.mu.Unlock()
+	return s.linksOf(executionID), nil
+}
+
+func (s *Store) linksOf(executionID string) []history.Link {
+	var out []history.Link
+	for _, l := range s.links {
+		if l.From != executionID {
+			continue
+		}
+		if x := s.runs[l.To]; x != nil {
+			l.Phase = x.execution().Phase
+		}
+		out = append(out, l)
+	}
+	slices.SortStableFunc(out, func(a, b history.Link) int { return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.To, b.To)) })
+	return out
+}
+
+// link keeps the link of a batch, unless it is a retry beside another one.
+func (s *Store) link(b *history.Batch) error {
+	if b.Link == nil {
+		return nil
+	}
+	l := *b.Link
+	if l.Kind == history.Retried && !l.Again {
+		for _, other := range s.linksOf(l.From) {
+			if other.Live() {
+				return l.AlreadyRetried(other.To)
+			}
+		}
+	}
+	l.To, l.Again, l.Phase, l.At = b.ExecutionID, false, "", milli(l.At)
+	s.links = append(s.links, l)
+	return nil
+}

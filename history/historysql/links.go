@@ -1,0 +1,51 @@
+package historysql
+
+import (
+	"context"
+	"database/sql/driver"
+	"time"
+
+	"github.com/workflows-engine/workflows-engine/history"
+)
+
+// Links returns what has begun with the past of a run; see history.Store.
+func (s *Store) Links(ctx context.Context, executionID string) (links []history.Link, err error) {
+	err = reader{ctx, &s.readers}.query(linksFrom, func(row []driver.Value) error {
+		seq, _ := row[3].(int64)
+		at, _ := row[5].(int64)
+		l := history.Link{
+			From: textOf(row[0]), To: textOf(row[1]), Kind: history.LinkKind(textOf(row[2])), Seq: seq, Actor: textOf(row[4]),
+			At: time.UnixMilli(at).UTC(), Phase: history.Phase(textOf(row[6])),
+		}
+		if l.Phase == markDeleted {
+			l.Phase = ""
+		}
+		links = append(links, l)
+		return nil
+	}, executionID)
+	return links, failure("the links of the run could not be read", err)
+}
+
+// storeLink stores the link of a batch, unless it is a retry beside another one. Both are one transaction: of two retries that come at once
+// the second sees the first.
+func storeLink(c *conn, b *history.Batch) error {
+	l := b.Link
+	if l == nil {
+		return nil
+	}
+	if l.Kind == history.Retried && !l.Again {
+		other, err := c.one(liveRetry, l.From)
+		if err != nil {
+			return err
+		}
+		if other != nil {
+			return l.AlreadyRetried(textOf(other))
+		}
+	}
+	var actor any
+	if l.Actor != "" {
+		actor = l.Actor
+	}
+	_, err := c.exec(putLink, b.ExecutionID, l.From, string(l.Kind), l.Seq, actor, l.At.UnixMilli())
+	return err
+}
