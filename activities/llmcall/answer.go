@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/workflows-engine/workflows-engine/activities/chat"
 	"github.com/workflows-engine/workflows-engine/internal/jsonschema"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
@@ -14,8 +15,8 @@ import (
 // if there is one.
 func (n *node) output(r *reply) (output any, violation string) {
 	if n.schema == nil {
-		if strings.HasPrefix(strings.TrimSpace(r.content), "{") {
-			if v, losses, err := jsonvalue.DecodeExact([]byte(r.content)); err == nil {
+		if content := strings.Trim(r.content, "\ufeff\u200b \t\r\n"); strings.HasPrefix(content, "{") && !jsonvalue.TooDeep([]byte(content), jsonvalue.MaxDepth) {
+			if v, losses, err := jsonvalue.DecodeUnique([]byte(content)); err == nil {
 				return v, changed(losses)
 			}
 		}
@@ -25,22 +26,25 @@ func (n *node) output(r *reply) (output any, violation string) {
 		}
 		return map[string]any{"text": text}, ""
 	}
-	v, losses, err := jsonvalue.DecodeExact([]byte(unfenced(r.content)))
-	if block := fenced(r.content); err != nil && block != "" {
-		if inner, innerLosses, innerErr := jsonvalue.DecodeExact([]byte(block)); innerErr == nil {
-			v, losses, err = inner, innerLosses, nil
-		}
+	return chat.ReadJSON(r.content, n.read, jsonvalue.Equal)
+}
+
+// read reads a part of an answer as strictly as any input.
+func (n *node) read(text string) (v any, violation string, isJSON bool) {
+	if jsonvalue.TooDeep([]byte(text), jsonvalue.MaxDepth) {
+		return nil, fmt.Sprintf("the answer cannot be kept: it is nested more than %d levels deep", jsonvalue.MaxDepth), true
 	}
+	v, losses, err := jsonvalue.DecodeUnique([]byte(text))
 	if err != nil {
-		return nil, "the answer is not JSON: " + err.Error()
+		return nil, "the answer is not JSON: " + err.Error(), false
 	}
 	if violation := changed(losses); violation != "" {
-		return nil, violation
+		return nil, violation, true
 	}
 	if violations := n.schema.Validate(v); len(violations) > 0 {
-		return v, "the answer breaks output_schema: " + jsonschema.Text(violations)
+		return v, "the answer breaks output_schema: " + jsonschema.Text(violations), true
 	}
-	return v, ""
+	return v, "", true
 }
 
 // changed is the violation of an answer with values that cannot be kept, "" without such.
@@ -65,21 +69,6 @@ func unfenced(content string) string {
 	}
 	if body, ok = strings.CutSuffix(body, fence); !ok {
 		return text
-	}
-	return strings.TrimSpace(body)
-}
-
-// fenced returns the content of the only code block in a text, with words before or after it; "" if there is none, or more
-// than one.
-func fenced(content string) string {
-	const fence = "```"
-	parts := strings.Split(content, fence)
-	if len(parts) != 3 {
-		return ""
-	}
-	_, body, ok := strings.Cut(parts[1], "\n") // the first line may name the language
-	if !ok {
-		return ""
 	}
 	return strings.TrimSpace(body)
 }

@@ -87,7 +87,7 @@ func (c *partialCall) endedBefore(d toolCall) bool {
 func (l *callList) list() []chat.Call {
 	var calls []chat.Call
 	for _, c := range l.calls {
-		calls = append(calls, chat.Call{ID: c.id, Name: c.name, Arguments: c.arguments.String()})
+		calls = append(calls, chat.Call{ID: c.id, Name: c.name, Arguments: joinHalves(c.arguments.String())})
 	}
 	return calls
 }

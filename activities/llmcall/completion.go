@@ -1,6 +1,7 @@
 package llmcall
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"strconv"
@@ -81,13 +82,13 @@ type arguments string
 
 // UnmarshalJSON accepts every value.
 func (a *arguments) UnmarshalJSON(b []byte) error {
-	var text *string
-	if json.Unmarshal(b, &text) != nil {
-		*a = arguments(b)
-	} else if text != nil {
-		*a = arguments(*text)
+	if b[0] != '"' {
+		if *a = arguments(b); string(b) == "null" {
+			*a = ""
+		}
+		return nil
 	}
-	return nil
+	return decodeString(b, (*string)(a))
 }
 
 // content is the content of a message: a text, the texts of its parts, or null.
@@ -98,12 +99,12 @@ type content struct {
 
 // UnmarshalJSON refuses what is none of these.
 func (c *content) UnmarshalJSON(b []byte) error {
-	var text *string
-	if json.Unmarshal(b, &text) == nil {
-		*c = content{isText: text != nil}
-		if text != nil {
-			c.text = *text
-		}
+	switch {
+	case b[0] == '"':
+		*c = content{isText: true}
+		return decodeString(b, &c.text)
+	case string(b) == "null":
+		*c = content{}
 		return nil
 	}
 	type textPart struct {
@@ -139,7 +140,12 @@ type builder struct {
 	reply                       reply
 	content, refusal, reasoning strings.Builder
 	calls                       callList
-	heard                       func(piece string, received int)
+	// thinking says how much of the content is what the model thinks aloud, said where its answer begins in it.
+	thinking thinking
+	said     int
+	// told is up to where of the content has been heard.
+	told  int
+	heard func(piece string, received int)
 }
 
 // add adds a piece. Of several choices the first counts. The error is an *answerError or a *statusError.
@@ -151,7 +157,6 @@ func (b *builder) add(piece *completion) error {
 		b.reply.model = string(piece.Model)
 	}
 	b.reply.usage.read(piece.Usage)
-	before := b.content.Len()
 	for _, c := range piece.Choices {
 		if c.Index != 0 {
 			continue
@@ -168,8 +173,9 @@ func (b *builder) add(piece *completion) error {
 			b.reply.finish = string(c.FinishReason)
 		}
 	}
+	b.think()
 	if b.heard != nil {
-		b.heard(b.content.String()[before:], b.content.Len())
+		b.heard(b.spoken(), b.content.Len())
 	}
 	if b.reply.finish == "error" { // without the error itself
 		return &answerError{text: `the provider ended its answer with finish_reason "error"`, retry: true}
@@ -199,7 +205,12 @@ func (b *builder) addMessage(m *message, whole bool) {
 // answer is what has been put together.
 func (b *builder) answer() *reply {
 	r := b.reply
-	r.content, r.refusal, r.reasoning, r.calls = b.content.String(), b.refusal.String(), b.reasoning.String(), b.calls.list()
+	content := joinHalves(b.content.String())
+	if thought, said, ok := chat.Thought(content); ok {
+		content = said
+		b.reasoning.WriteString(thought)
+	}
+	r.content, r.refusal, r.reasoning, r.calls = content, b.refusal.String(), b.reasoning.String(), b.calls.list()
 	return &r
 }
 
@@ -211,6 +222,7 @@ func (b *builder) begun() bool {
 // whole reads a whole answer.
 func whole(body []byte, heard func(string, int)) (*reply, error) {
 	var answer completion
+	body = bytes.TrimPrefix(body, []byte("\ufeff"))
 	if json.Unmarshal(body, &answer) != nil {
 		return nil, &answerError{text: "the answer is not a chat completion", quote: string(body), retry: true}
 	}

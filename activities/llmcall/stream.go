@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"strings"
 )
 
 // receive puts a streamed answer together. A stream that ends without saying why the model stopped has been cut off; what came of it
@@ -22,18 +23,31 @@ func receive(events io.Reader, heard func(piece string, received int)) (*reply, 
 }
 
 func (b *builder) receive(events *bufio.Reader) error {
+	var event []byte // the lines of an event that is not whole yet
+	done, first := false, true
 	for {
 		line, readErr := events.ReadBytes('\n')
-		if data := eventData(line); string(data) == "[DONE]" {
+		if first {
+			line, first = bytes.TrimPrefix(line, []byte("\ufeff")), false
+		}
+		data := eventData(line)
+		if string(data) == "[DONE]" {
+			done = true
 			break
-		} else if len(data) > 0 && (readErr == nil || readErr == io.EOF) {
+		}
+		ends := len(bytes.TrimSpace(line)) == 0 || readErr == io.EOF
+		if len(data) > 0 && (readErr == nil || readErr == io.EOF) {
+			event = append(append(event, data...), '\n')
+		}
+		if len(event) > 0 && (ends || json.Valid(event)) {
 			var piece completion
-			if err := json.Unmarshal(data, &piece); err != nil {
+			if err := json.Unmarshal(event, &piece); err != nil {
 				return streamError(err)
 			}
 			if err := b.add(&piece); err != nil {
 				return err
 			}
+			event = event[:0]
 		}
 		if readErr == io.EOF {
 			break
@@ -42,10 +56,21 @@ func (b *builder) receive(events *bufio.Reader) error {
 			return readErr
 		}
 	}
-	if b.reply.finish == "" {
+	if b.reply.finish == "" && !(done && b.complete()) {
 		return &answerError{text: "the stream ended before the answer did", retry: true}
 	}
 	return nil
+}
+
+// complete reports whether what has arrived is an answer: a text, or calls whose arguments are whole. Some servers say that a stream is done,
+// and not why.
+func (b *builder) complete() bool {
+	for _, c := range b.calls.calls {
+		if text := strings.TrimSpace(joinHalves(c.arguments.String())); text != "" && !json.Valid([]byte(text)) {
+			return false
+		}
+	}
+	return len(b.calls.calls) > 0 || b.thinking == speaks && strings.TrimSpace(b.content.String()[b.said:]) != ""
 }
 
 // eventData returns the data of a line of server-sent events, nil if it has none. Servers write a document on one line, and some,

@@ -144,7 +144,8 @@ func TestStreamsThatFail(t *testing.T) {
 		retry  activities.Retryable
 	}{
 		{"cut off", []string{piece1}, "ended before the answer", sensible},
-		{"done without a reason", []string{piece1, done}, "ended before the answer", sensible},
+		{"done without an answer", []string{done}, "ended before the answer", sensible},
+		{"done with half a call", []string{`data: {"choices":[{"delta":{"tool_calls":[{"index":0,"id":"a","function":{"name":"f","arguments":"{\"a\":"}}]}}]}`, done}, "ended before the answer", sensible},
 		{"empty", nil, "ended before the answer", sensible},
 		{"not JSON", []string{piece1, "data: {oops"}, "not JSON", sensible},
 		{"another document", []string{`data: {"choices":7}`}, "not a chat completion chunk", sensible},

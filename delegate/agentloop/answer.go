@@ -88,6 +88,9 @@ func (a *agent) endWith(output any) {
 func (a *agent) read(text string) (any, problem.Code, string) {
 	var value any
 	found, why := false, ""
+	if a.m.form >= formClasses {
+		return a.readAny(text)
+	}
 	for _, candidate := range jsonIn(text) {
 		v, losses, err := jsonvalue.DecodeUnique([]byte(candidate))
 		switch {
@@ -116,6 +119,42 @@ func (a *agent) read(text string) (any, problem.Code, string) {
 	}
 	return value, "", ""
 }
+
+// readAny returns the JSON in an answer that satisfies the schema, or the code and the text of what is wrong with the likeliest part.
+func (a *agent) readAny(text string) (any, problem.Code, string) {
+	schema, err := jsonschema.Compile(a.cfg.Output.Schema)
+	if err != nil {
+		return nil, problem.AgentOutputSchema, "the output schema does not compile: " + problem.Excerpt(err.Error(), problem.MaxText)
+	}
+	code := problem.AgentOutputParse
+	v, wrong := chat.ReadJSON(text, func(part string) (any, string, bool) {
+		if jsonvalue.TooDeep([]byte(part), jsonvalue.MaxDepth) {
+			return nil, "it is nested too deeply", true
+		}
+		v, losses, err := jsonvalue.DecodeUnique([]byte(part))
+		switch {
+		case err != nil:
+			return nil, "it is not JSON: " + err.Error(), false
+		case len(losses) > 0:
+			return nil, "it cannot be kept: " + losses[0].Error(), true
+		}
+		if violations := schema.Validate(v); len(violations) > 0 {
+			return v, brokenSchema + jsonschema.Text(violations), true
+		}
+		return v, "", true
+	}, jsonvalue.Equal)
+	switch {
+	case wrong == "":
+		return v, "", ""
+	case strings.HasPrefix(wrong, brokenSchema):
+		code = problem.AgentOutputSchema
+	default:
+		wrong = problem.Excerpt(wrong, problem.MaxText)
+	}
+	return nil, code, wrong
+}
+
+const brokenSchema = "it breaks the output schema: "
 
 // jsonIn returns where in an answer JSON may be: all of it, its only code block, and what is between the first and last bracket.
 func jsonIn(text string) []string {

@@ -1,0 +1,133 @@
+package chat
+
+import "strings"
+
+// invisible are characters that models put around an answer and nobody sees: byte order marks, and spaces without a width.
+const invisible = "\ufeff\u200b\u200c\u200d\u2060"
+
+// blanks are what stands around JSON.
+const blanks = invisible + " \t\r\n\u00a0"
+
+// maxCandidates bounds how many parts of an answer are read as JSON.
+const maxCandidates = 20
+
+// ReadJSON reads the JSON in an answer of a model: all of it, else a code block of JSON, else another code block, else what stands in brackets
+// between words. What the model has thought aloud at the beginning (<think>…</think>) is left out. read returns the value of a part, or what is
+// wrong with it, and whether it is JSON at all. Of several parts alike that can be used none is taken unless they are the same.
+func ReadJSON[T any](text string, read func(part string) (v T, wrong string, isJSON bool), same func(a, b T) bool) (v T, wrong string) {
+	text = strings.Trim(text, blanks)
+	if _, said, ok := Thought(text); ok {
+		text = strings.Trim(said, blanks)
+	}
+	v, wrong, isJSON := read(text)
+	if wrong == "" || isJSON {
+		return v, wrong
+	}
+	all := wrong
+	for _, parts := range partsOf(text) {
+		var found []T
+		for _, part := range parts {
+			candidate, why, json := read(part)
+			switch {
+			case why == "":
+				found = append(found, candidate)
+			case json && !isJSON: // what is JSON says more than what is not
+				v, wrong, isJSON = candidate, why, true
+			}
+		}
+		for _, other := range found[min(1, len(found)):] {
+			if !same(found[0], other) {
+				var none T
+				return none, all + "; it has several values that could be meant"
+			}
+		}
+		if len(found) > 0 {
+			return found[0], ""
+		}
+	}
+	return v, wrong
+}
+
+// partsOf returns where in a text JSON may be: the code blocks of JSON, those without a language, the others, and what stands in brackets.
+func partsOf(text string) [4][]string {
+	var parts [4][]string
+	n := 0
+	add := func(kind int, part string) {
+		if part = strings.Trim(part, blanks); part != "" && n < maxCandidates {
+			parts[kind] = append(parts[kind], part)
+			n++
+		}
+	}
+	for rest, fenced := text, false; ; fenced = !fenced {
+		part, behind, more := strings.Cut(rest, "```")
+		if fenced && more {
+			language, block, lines := strings.Cut(part, "\n") // the first line may name the language
+			switch language = strings.ToLower(strings.TrimSpace(language)); {
+			case !lines:
+			case language == "json":
+				add(0, block)
+			case language == "":
+				add(1, block)
+			default:
+				add(2, block)
+			}
+		}
+		if rest = behind; !more {
+			break
+		}
+	}
+	for at, starts := 0, 0; starts < maxCandidates; starts++ {
+		next := strings.IndexAny(text[at:], "{[")
+		if next < 0 {
+			break
+		}
+		at += next
+		if end := closing(text[at:]); end > 0 {
+			add(3, text[at:at+end])
+			at += end
+		} else { // the JSON may begin behind this bracket
+			at++
+		}
+	}
+	return parts
+}
+
+// closing returns the length of the object or list that a text begins with, by its brackets and strings; 0 if it does not end.
+func closing(text string) int {
+	depth, inside := 0, false
+	for i := 0; i < len(text); i++ {
+		switch c := text[i]; {
+		case inside && c == '\\':
+			i++
+		case c == '"':
+			inside = !inside
+		case inside:
+		case c == '{', c == '[':
+			depth++
+		case c == '}', c == ']':
+			if depth--; depth == 0 {
+				return i + 1
+			}
+		}
+	}
+	return 0
+}
+
+// The tags around what a model thinks aloud.
+const (
+	ThinkBegin = "<think>"
+	ThinkEnd   = "</think>"
+)
+
+// Thought splits an answer that begins with what the model thought aloud; ok is false for others.
+func Thought(text string) (thought, said string, ok bool) {
+	inner, begins := strings.CutPrefix(strings.TrimLeft(text, blanks), ThinkBegin)
+	if !begins {
+		return "", text, false
+	}
+	thought, said, ok = strings.Cut(inner, ThinkEnd)
+	if !ok {
+		return "", text, false
+	}
+	return strings.TrimSpace(thought), strings.TrimLeft(said, blanks), true
+}
