@@ -132,7 +132,7 @@ func TestCall(t *testing.T) {
 		{object{"body": object{"b": 1.0, "a": []any{"ü"}}}, "application/json", `{"a":["ü"],"b":1}`},
 		{object{"body": "text"}, "application/json", `"text"`},
 		{object{"body": "a=b", "bodyEncoding": "raw"}, "text/plain; charset=utf-8", "a=b"},
-		{object{"body": "a=b", "bodyEncoding": "raw", "headers": object{"content-type": "application/x-www-form-urlencoded"}}, "application/x-www-form-urlencoded", "a=b"},
+		{object{"body": "a=b", "bodyEncoding": "raw", "headers": object{"Content-Type": "application/x-www-form-urlencoded"}}, "application/x-www-form-urlencoded", "a=b"},
 		{object{"body": nil}, "", ""},
 	} {
 		c.more["method"], c.more["path"] = "POST", "/widgets"
@@ -174,6 +174,10 @@ func TestForbidden(t *testing.T) {
 		{object{"method": "post", "path": "/widgets"}, "API_METHOD_FORBIDDEN"},
 		{object{"method": " POST", "path": "/widgets"}, "API_METHOD_FORBIDDEN"},
 		{object{"method": "PO\u017fT", "path": "/widgets"}, "API_METHOD_FORBIDDEN"},
+		{object{"method": "GET", "path": "/widgets", "headers": object{"x-dry-run": "false"}}, "TOOL_ARGUMENTS_INVALID"},
+		{object{"method": "GET", "path": "/widgets", "headers": object{"X-Dry-Run": "true", "X-DRY-RUN": "false"}}, "TOOL_ARGUMENTS_INVALID"},
+		{object{"method": "GET", "path": "/widgets", "headers": object{"X-Dry-Run": "true", "X_Dry_Run": "false"}}, "TOOL_ARGUMENTS_INVALID"},
+		{object{"method": "GET", "path": "/widgets", "headers": object{"X-Dry-Run": " true"}}, "TOOL_ARGUMENTS_INVALID"},
 		{object{"method": "GET / HTTP/1.1\r\nX: y\r\n\r\nGET", "path": "/widgets"}, "API_METHOD_FORBIDDEN"},
 		{object{"method": "POST", "path": "/widgets", "body": "12345678901", "bodyEncoding": "raw"}, "API_BODY_TOO_LARGE"},
 		{object{"method": "POST", "path": "/widgets", "body": object{"a": "12345"}}, "API_BODY_TOO_LARGE"},
@@ -249,7 +253,7 @@ func TestHeaders(t *testing.T) {
 	t.Parallel()
 	s := newShop(t, nil)
 	set := tools(t, apicall.Service{BaseURL: s.URL, Auth: apicall.Header("x-widgets-key", secret(token))}, nil)
-	headers := object{"Accept": "a/b", "Bad Name": "x", "Bad": "a\r\nb", "X-Count": "1", "x-count": "2"}
+	headers := object{"Accept": "a/b", "Bad Name": "x", "Bad": "a\r\nb", "X-Count": "1"}
 	for _, name := range []string{
 		"authorization", "AUTHORIZATION", "Proxy-Authorization", "cookie", "X-API-Key", "api_key", "X_Widgets_Key", "X-WIDGETS-KEY", "Host", "Transfer-Encoding", "Content-Length", "Connection",
 		"X-HTTP-Method-Override", "x_http_method_override", "X-Forwarded-For", "Accept-Encoding", "Upgrade", "Expect", "User-Agent",

@@ -2,6 +2,7 @@ package apicall
 
 import (
 	"fmt"
+	"maps"
 	"net/http"
 	"net/url"
 	"regexp"
@@ -11,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/workflows-engine/workflows-engine/activities"
+	"github.com/workflows-engine/workflows-engine/delegate/agentloop"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/internal/dialguard"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
@@ -134,17 +136,17 @@ func (c *call) setHeaders(headers map[string]any) {
 		value, text := headers[name].(string)
 		as := spelling(name)
 		if i >= maxHeaders || !text || !headerName(name) || !headerValue(value) || len(value) > maxHeaderBytes || slices.Contains(unsent, as) ||
-			c.header.Get(name) != "" || // another spelling of a header that is sent
 			strings.HasPrefix(as, "proxy-") || strings.HasPrefix(as, "x-forwarded-") || strings.HasPrefix(as, "sec-") {
 			c.removed = append(c.removed, problem.Clip(name, problem.MaxQuoted))
 			continue
 		}
-		c.header.Set(name, value)
+		c.header[name] = []string{value}
 	}
 }
 
-// authorize puts in what authorizes the call, in place of any header of the model's that a server could take for it.
-func (c *call) authorize(given http.Header) {
+// authorize puts in what authorizes the call, in place of any header of the model's that a server could take for it. The others have
+// one spelling: of two that differ in their letters alone a rule could see the one and the service the other.
+func (c *call) authorize(given http.Header) error {
 	for name := range given {
 		for mine := range c.header {
 			if spelling(mine) == spelling(name) {
@@ -153,9 +155,17 @@ func (c *call) authorize(given http.Header) {
 			}
 		}
 	}
+	for _, name := range slices.Sorted(maps.Keys(c.header)) {
+		one, value := http.CanonicalHeaderKey(strings.ReplaceAll(name, "_", "-")), strings.Join(c.header[name], ",")
+		if one != name || strings.TrimSpace(value) != value {
+			return activities.Fail(agentloop.ToolArgumentsInvalid, "the header %q is not written as it is sent: write %q, and its value without spaces around it",
+				problem.Clip(name, problem.MaxQuoted), problem.Clip(one, problem.MaxQuoted))
+		}
+	}
 	for name, values := range given {
 		c.header[http.CanonicalHeaderKey(name)] = slices.Clone(values)
 	}
+	return nil
 }
 
 // setBody encodes the body: any JSON, or with bodyEncoding raw a text as it is.

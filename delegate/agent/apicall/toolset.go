@@ -124,7 +124,9 @@ func (t *Toolset) Call(ctx context.Context, c agent.Call) (any, error) {
 			return nil, activities.Fail(problem.APICredentialsMissing, "service %q: %s", name, given.mask().Scrub(err.Error()))
 		}
 	}
-	made.authorize(given.Header)
+	if err := made.authorize(given.Header); err != nil {
+		return nil, err
+	}
 	return t.apis.send(ctx, s, &made, given.mask())
 }
 
