@@ -36,8 +36,6 @@ type ForkRequest struct {
 	Anew, RepeatEffects bool
 	// Again begins a retry although another one is open or has completed.
 	Again bool
-	// CurrentConfig lets an agent go on with the models, prices, budgets and retries that are configured for it today.
-	CurrentConfig bool
 	// Definition is what the new run follows; nil means the run's own. What is taken over must be what this definition
 	// would have led to.
 	Definition *definition.Document
@@ -77,8 +75,8 @@ func (r *Runner) Fork(ctx context.Context, req ForkRequest) (*Run, error) {
 		if retry, err = r.retryOf(ctx, &req); err != nil {
 			return nil, err
 		}
-	} else if req.Again || req.Anew || req.RepeatEffects || req.CurrentConfig {
-		return nil, problem.New(problem.ValidationError, "Again, Anew, RepeatEffects and CurrentConfig are for retries").
+	} else if req.Again || req.Anew || req.RepeatEffects {
+		return nil, problem.New(problem.ValidationError, "Again, Anew and RepeatEffects are for retries").
 			WithHint("Leave them out, or leave out the place at which the new run begins.")
 	}
 	b, err := (&transfer.Fork{
@@ -121,7 +119,7 @@ func (r *Runner) retryOf(ctx context.Context, req *ForkRequest) (*replay.Retry, 
 	}
 	return &replay.Retry{
 		Node: run.ErrorNodeID, Code: run.ErrorCode, Message: run.Error, Compensated: run.Compensated, AtLimit: isLimit(problem.Code(run.ErrorCode)),
-		Anew: req.Anew, RepeatEffects: req.RepeatEffects, CurrentConfig: req.CurrentConfig,
+		Anew: req.Anew, RepeatEffects: req.RepeatEffects,
 	}, nil
 }
 

@@ -23,8 +23,6 @@ type Retry struct {
 	AtLimit bool
 	// Anew begins the node from its start in any case. RepeatEffects allows that calls are made again then.
 	Anew, RepeatEffects bool
-	// CurrentConfig lets the agent go on with what is configured today.
-	CurrentConfig bool
 
 	// failed is the attempt to go on with, or, with Anew, to begin again; nil where the past ends before it.
 	failed *attemptID
@@ -131,9 +129,9 @@ func (f *Fork) retried(records []history.Record) error {
 	case agentsteps.Ended(t.Code):
 		return problem.New(problem.ValidationError, "the agent at %q was ended with %s, and cannot go on", t.Node, t.Code).WithPlace(at).
 			WithHint("Retry anew: the node then begins from its start.")
-	case agentsteps.Spent(t.Code) && !t.CurrentConfig:
+	case agentsteps.Spent(t.Code):
 		return problem.New(problem.AgentBudgetSpent, "the agent at %q has used up its budget (%s), and would end at once", t.Node, t.Code).WithPlace(at).
-			WithHint("Raise the budget in the configuration of the agent, and retry with what is configured today: the agent then goes on where it stood. Or retry anew.")
+			WithHint("Raise the budget in the configuration of the agent, and retry anew: the node then begins from its start.")
 	}
 	t.failed = &id
 	f.BeforeNode, f.Seq = "", end.Seq-1
@@ -289,7 +287,7 @@ func (f *Fork) goOn(out, from []history.Record) []history.Record {
 		seam.CreatedAt = out[n-1].CreatedAt
 	}
 	seam.Payload.Actor = f.Actor
-	seam.Payload.AgentStep = agentsteps.Seam(kept+1, f.Retry.Code, f.Retry.Message, f.Retry.CurrentConfig)
+	seam.Payload.AgentStep = agentsteps.Seam(kept+1, f.Retry.Code, f.Retry.Message)
 	return append(out, seam)
 }
 

@@ -138,7 +138,7 @@ func solid(steps []Step, code string) int {
 func counts(steps []Step, code string) bool {
 	s := &steps[len(steps)-1]
 	switch s.Kind {
-	case "begun", "result", "answer", Answered, "compacted", "reconfigured":
+	case "begun", "result", "answer", Answered, "compacted":
 		return true
 	case "decided":
 		return s.Body["decision"] != "expired"
@@ -273,19 +273,12 @@ func split(key string) (prefix, own string) {
 }
 
 // The members of the step that stands where an agent goes on after a failure.
-const (
-	SeamCode, SeamMessage = "code", "message"
-	// SeamConfig, "current", lets the agent go on with what is configured today.
-	SeamConfig = "config"
-)
+const SeamCode, SeamMessage = "code", "message"
 
 // Seam is the recorded form of the step, the n-th of its attempt.
-func Seam(n int, code, message string, currentConfig bool) map[string]any {
+func Seam(n int, code, message string) map[string]any {
 	step := SeamBody(code, message)
 	step["key"], step["kind"], step["n"] = "0", Continued, float64(n)
-	if currentConfig {
-		step[SeamConfig] = "current"
-	}
 	return step
 }
 
