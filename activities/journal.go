@@ -89,6 +89,14 @@ type Step struct {
 	At time.Time
 }
 
+// StepPiece is the kind of steps that hold pieces of something large. Journal.Steps gives them without their bodies, Journal.Step with it: a
+// journal is read without what nobody looks at. Their text is in PieceMember.
+const StepPiece = "piece"
+
+// PieceMember is the member of a piece with its text. Where members are hidden by name (history.Redaction) it is hidden as a whole: it cannot be
+// told which members its text has.
+const PieceMember = "pieceText"
+
 // MaxStepBytes bounds a step, as canonical JSON.
 const MaxStepBytes = 2 << 20
 

@@ -31,8 +31,14 @@ func (n secretNames) with(names []string) secretNames {
 	return n
 }
 
+// pieceMember has a part of the text of a value (activities.PieceMember): which members it has cannot be told, so that it is hidden as a whole.
+const pieceMember = "pieceText"
+
 // hide reports whether a member has one of the names: as one or several whole words of its own name.
 func (n secretNames) hide(member string) bool {
+	if member == pieceMember {
+		return len(n.anywhere)+len(n.atEnd) > 0
+	}
 	list := words(member)
 	for i := range list {
 		run := ""

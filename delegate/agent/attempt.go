@@ -8,6 +8,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/activities"
 	"github.com/workflows-engine/workflows-engine/delegate"
 	"github.com/workflows-engine/workflows-engine/delegate/agentloop"
+	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
 // shortRest is the longest pause that an attempt waits for itself. A longer one is left to the engine, and costs no goroutine.
@@ -25,8 +26,9 @@ type attempt struct {
 	inputs chan outcome
 	// stops are the effects under way, by id.
 	stops map[string]context.CancelFunc
-	// results are those that fetch_result reads.
+	// results are those that fetch_result reads, pieces those of a large one that are not recorded yet.
 	results results
+	pieces  []agentloop.Step
 	all     sync.WaitGroup
 }
 
@@ -34,6 +36,8 @@ type attempt struct {
 type outcome struct {
 	effect string
 	input  agentloop.Input
+	// pieces are those of a large result.
+	pieces []agentloop.Step
 }
 
 // stopWait is how long an effect that is asked to stop may take. After that the agent goes on without it.
@@ -46,6 +50,7 @@ func (w *attempt) run(ctx context.Context) (activities.End, error) {
 	defer stop()
 	for {
 		b := w.machine.Ready()
+		b.Steps, w.pieces = append(w.pieces, b.Steps...), nil // in one commit: there is no result without its pieces
 		switch {
 		case b.Done != nil:
 			return w.end(b)
@@ -83,6 +88,7 @@ func (w *attempt) next(ctx context.Context) (agentloop.Input, error) {
 	select {
 	case out := <-w.inputs:
 		delete(w.stops, out.effect)
+		w.pieces = out.pieces
 		return out.input, nil
 	case <-timer.C:
 		return agentloop.Expired{Worked: w.agents.now().Sub(began)}, nil
@@ -116,6 +122,9 @@ func (w *attempt) waitForEffects(ctx context.Context) {
 // hook that cannot be used counts as none.
 func (w *attempt) handle(in agentloop.Input) {
 	err := w.machine.Handle(in, w.agents.now())
+	if err != nil {
+		w.pieces = nil
+	}
 	if d, ok := in.(agentloop.Decided); ok && err != nil {
 		for _, e := range w.machine.Outstanding() {
 			if open, ok := e.(agentloop.Decide); ok && open.Key == d.Key {
@@ -137,11 +146,35 @@ func (w *attempt) begin(ctx context.Context, e agentloop.Effect) {
 		if in == nil || ctx.Err() != nil && failed(in) {
 			return // it was stopped: that says nothing about the tool or the model
 		}
+		out := outcome{effect: e.ID(), input: w.masked(in)}
+		out.split(e)
 		select {
-		case w.inputs <- outcome{e.ID(), w.masked(in)}:
+		case w.inputs <- out:
 		case <-ctx.Done():
 		}
 	})
+}
+
+// split makes pieces of a result that is too large for a step.
+func (o *outcome) split(e agentloop.Effect) {
+	call, called := e.(agentloop.CallTool)
+	returned, ok := o.input.(agentloop.ToolReturned)
+	if !called || !ok || returned.Failure != nil {
+		return
+	}
+	plain, err := jsonvalue.Normalize(returned.Output)
+	if err != nil {
+		return // the machine says what is wrong
+	}
+	large, texts := agentloop.Split(plain, call.MaxBytes)
+	if large == nil {
+		return
+	}
+	for i, text := range texts {
+		o.pieces = append(o.pieces, agentloop.PieceStep(call.Key, i, text))
+	}
+	returned.Output, returned.Large = nil, large
+	o.input = returned
 }
 
 // failed reports whether an effect has brought nothing.

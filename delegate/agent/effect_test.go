@@ -104,7 +104,7 @@ func TestToolsMayMisbehave(t *testing.T) {
 		"ignores its context": {release, `"TOOL_TIMEOUT"`, 75 * time.Second},
 		"returns NaN":         {func(context.Context, struct{}) (any, error) { return math.NaN(), nil }, `"ACTIVITY_OUTPUT_INVALID"`, 0},
 		"returns a channel":   {func(context.Context, struct{}) (any, error) { return make(chan int), nil }, `"ACTIVITY_OUTPUT_INVALID"`, 0},
-		"returns too much":    {func(context.Context, struct{}) (any, error) { return strings.Repeat("x", 3<<20), nil }, `"TOOL_RESULT_TOO_LARGE"`, 0},
+		"returns too much":    {func(context.Context, struct{}) (any, error) { return strings.Repeat("x", 3<<20), nil }, `{"data_preview":"[tool] text, 3.1 MB. It begins: xxx`, 0},
 		"returns nothing":     {func(context.Context, struct{}) (any, error) { return nil, nil }, `{"data":null}`, 0},
 		"fails":               {func(context.Context, struct{}) (any, error) { return nil, errors.New("no") }, `"HANDLER_ERROR"`, 0},
 	} {

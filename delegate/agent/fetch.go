@@ -4,6 +4,7 @@ import (
 	"context"
 	"sync"
 
+	"github.com/workflows-engine/workflows-engine/activities"
 	"github.com/workflows-engine/workflows-engine/delegate/agentloop"
 )
 
@@ -47,5 +48,16 @@ func (w *attempt) fetch(ctx context.Context, e *agentloop.FetchResult, totals ma
 	if err != nil {
 		return nil, failure(err)
 	}
-	return e.View.Of(e.Ref, step.Body)
+	large := agentloop.LargeOf(step.Body)
+	if large == nil {
+		return e.View.Of(e.Ref, step.Body)
+	}
+	return e.View.OfLarge(e.Ref, large, func(i int) (string, *agentloop.Failure) {
+		piece, err := w.journal.Step(ctx, n-len(large.Pieces)+i)
+		if err != nil {
+			return "", failure(err)
+		}
+		text, _ := piece.Body[activities.PieceMember].(string)
+		return text, nil
+	})
 }

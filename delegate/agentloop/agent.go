@@ -173,7 +173,7 @@ func (a *agent) outstanding(to []Effect) []Effect {
 			case c.state == running && c.tool.Source == sourceResults:
 				to = append(to, FetchResult{Key: c.key, Agent: a.cfg.Name, Ref: body(c.args).text("ref"), View: a.view(c)})
 			case c.state == running:
-				to = append(to, CallTool{Key: c.key, Agent: a.cfg.Name, Tool: c.name, Source: c.tool.Source, Listed: *c.tool, Arguments: c.args, Timeout: duration(a.cfg.ToolTimeoutMs)})
+				to = append(to, CallTool{Key: c.key, Agent: a.cfg.Name, Tool: c.name, Source: c.tool.Source, Listed: *c.tool, Arguments: c.args, Timeout: duration(a.cfg.ToolTimeoutMs), MaxBytes: a.cfg.Results.maxBytes()})
 			}
 		}
 	}

@@ -69,7 +69,8 @@ type AskModel struct {
 	Timeout time.Duration
 }
 
-// FetchResult reads a recorded result of the agent again, for its model: View.Of the body of the step "result" whose key is Ref. Its
+// FetchResult reads a recorded result of the agent again, for its model: View.Of the body of the step "result" whose key is Ref, or View.OfLarge of its
+// pieces. Its
 // outcome is ToolReturned.
 type FetchResult struct {
 	Key, Agent, Ref string
@@ -84,6 +85,8 @@ type CallTool struct {
 	Listed Tool
 	// Timeout is how long it may take.
 	Timeout time.Duration
+	// MaxBytes is how much of the result is kept (Split).
+	MaxBytes int
 }
 
 // Decide asks a hook of the embedder: whether a call may be made, or, without Tool, whether the agent goes on after a turn.
@@ -197,6 +200,8 @@ type ToolReturned struct {
 	Key     string
 	Output  any
 	Failure *Failure
+	// Large stands in place of an Output of which the pieces (Split, PieceStep) are recorded right before the steps that follow.
+	Large *Large
 	// Changed names what the tool's list says otherwise now than when the agent began, such as "parameters". It is recorded, and changes nothing.
 	Changed []string
 	Worked  time.Duration

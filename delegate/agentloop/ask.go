@@ -34,6 +34,17 @@ type talk struct {
 
 func (t *talk) begin(tools []Tool, system, task string) {
 	t.sum = sha256.New()
+	t.offer(tools)
+	if system != "" {
+		t.say(chat.System, system)
+	}
+	t.say(chat.User, task)
+	t.head = len(t.messages)
+}
+
+// offer takes tools in place of those before.
+func (t *talk) offer(tools []Tool) {
+	t.tools = nil // requests under way keep what they have
 	for i := range tools {
 		parameters := tools[i].Parameters
 		if parameters == nil {
@@ -43,12 +54,7 @@ func (t *talk) begin(tools []Tool, system, task string) {
 	}
 	text := marshal(t.tools)
 	digest := sha256.Sum256(text)
-	t.toolHash, t.bytes, t.toolBytes = hex.EncodeToString(digest[:]), len(text), len(text)
-	if system != "" {
-		t.say(chat.System, system)
-	}
-	t.say(chat.User, task)
-	t.head = len(t.messages)
+	t.toolHash, t.bytes, t.toolBytes = hex.EncodeToString(digest[:]), t.bytes-t.toolBytes+len(text), len(text)
 }
 
 func (t *talk) add(m chat.Message) { t.put(m, part{}) }

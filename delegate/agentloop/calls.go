@@ -68,6 +68,8 @@ type outcome struct {
 	output        any
 	code, message string
 	by            string
+	// preview is of a large result, which is kept in pieces.
+	preview string
 }
 
 // shown is the name that providers take.
@@ -324,6 +326,7 @@ func (a *agent) resulted(c *call, b body) error {
 		return errors.New("nobody has given this result")
 	}
 	o := outcome{output: b["output"], by: by}
+	o.preview = referred(b)
 	if e := b.object("error"); e != nil {
 		o = outcome{code: orElse(e.text("code"), string(problem.Internal)), message: e.text("message"), by: by}
 	}
@@ -369,6 +372,9 @@ func isBudget(code string) bool {
 }
 
 func (a *agent) showResults() {
+	if slices.ContainsFunc(a.calls, func(c *call) bool { return c.out.preview != "" }) {
+		a.offerFetch()
+	}
 	for _, c := range a.calls {
 		text, brief := a.shown(c)
 		p := part{tool: c.name, brief: brief}

@@ -9,6 +9,9 @@ import (
 // Check replays the recorded steps of an attempt and says which does not follow from those before it: at is its index, or the number of steps
 // if the output of a completed attempt does not follow from all of them. Wordings of other releases are passed over.
 func Check(steps []Step, completed bool, output any) (at int, err error) {
+	if at, err = checkPieces(steps); err != nil {
+		return at, err
+	}
 	m, at, err := replayed(steps)
 	switch {
 	case err != nil:

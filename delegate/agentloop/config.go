@@ -104,8 +104,15 @@ type Results struct {
 	// OffloadBytes is from which size on a result is shown as a preview, with a ref by which fetch_result reads it: results of more bytes, as
 	// canonical JSON. 0 shows all results.
 	OffloadBytes int `json:"offloadBytes,omitempty"`
+	// MaxBytes is how much of a result is kept: of a larger one its beginning, as text. 0 is DefaultMaxBytes, which is also the most.
+	MaxBytes int `json:"maxBytes,omitempty"`
 	// PreviewChars is how much of a result a preview shows.
 	PreviewChars int `json:"previewChars,omitempty"` // 500
+}
+
+func (r Results) maxBytes() int {
+	or(&r.MaxBytes, DefaultMaxBytes)
+	return r.MaxBytes
 }
 
 // Compaction says when a conversation is made shorter, and how: old results are shown as previews, then a model sums up the old turns. The
@@ -263,6 +270,8 @@ func (c *Config) check(at string, depth int) *Failure {
 		return bad("output.repairs is negative")
 	case c.Results.OffloadBytes < 0 || c.Results.PreviewChars < 0:
 		return bad("results.offloadBytes or results.previewChars is negative")
+	case c.Results.MaxBytes < 0 || c.Results.MaxBytes > DefaultMaxBytes:
+		return bad("results.maxBytes is negative or above %d", DefaultMaxBytes)
 	case !(c.Compaction.Threshold > 0 && c.Compaction.Threshold <= 1) || c.Compaction.KeepTurns < 0 || c.Compaction.SummaryMaxTokens < 0:
 		return bad("compaction.threshold is more than 0 and at most 1, keepTurns and summaryMaxTokens are not negative")
 	}

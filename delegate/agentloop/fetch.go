@@ -24,6 +24,7 @@ func fetchTool() Tool {
 				"ref":    map[string]any{"type": "string", "minLength": 1.0},
 				"offset": whole(0, "Where the part begins; 0 by default."),
 				"limit":  whole(1, "How long the part is at most."),
+				"path":   map[string]any{"type": "string", "minLength": 1.0, "description": "A part of the result, such as .items[100:120] or .orders[3].lines: it is read instead, from results of any size."},
 				"jq":     map[string]any{"type": "string", "minLength": 1.0, "description": "A jq program over the result, such as .items[] | select(.price > 5) | .name; its output is read instead."},
 			},
 		},
@@ -37,7 +38,9 @@ func (e FetchResult) Tool() string { return fetchResult }
 type View struct {
 	// Offset and Limit count items of a list, and characters of anything else. A Limit of 0 is none.
 	Offset, Limit int
-	// JQ is a program over the result, "" for the result itself.
+	// Path is a part of the result, such as .items[100:120]; "" is all of it.
+	Path string
+	// JQ is a program over the result, or that part of it; "" is none.
 	JQ string
 	// MaxChars bounds the part.
 	MaxChars int
@@ -49,7 +52,7 @@ func (a *agent) view(c *call) View {
 		n, _ := b[name].(float64)
 		return int(min(max(n, 0), maxCount))
 	}
-	return View{Offset: count("offset"), Limit: count("limit"), JQ: b.text("jq"), MaxChars: a.cfg.Results.MaxChars}
+	return View{Offset: count("offset"), Limit: count("limit"), Path: b.text("path"), JQ: b.text("jq"), MaxChars: a.cfg.Results.MaxChars}
 }
 
 // owns reports whether a ref can be that of a result of the agent itself: not of one above or below it.
@@ -73,23 +76,32 @@ func (v View) Of(ref string, step map[string]any) (any, *Failure) {
 	if !ok {
 		return nil, NoResult(ref)
 	}
+	if v.Path != "" {
+		l, texts := split(value, jsonvalue.Size(value, 0)+1, pieceBytes)
+		return v.OfLarge(ref, l, func(i int) (string, *Failure) { return texts[i], nil })
+	}
 	if v.JQ != "" {
 		var f *Failure
 		if value, f = v.evaluate(value); f != nil {
 			return nil, f
 		}
 	}
+	return v.of(value), nil
+}
+
+// of returns a part of a value.
+func (v View) of(value any) any {
 	switch value := value.(type) {
 	case []any:
-		return v.items(value), nil
+		return v.items(value)
 	case string:
-		return v.characters("text", value), nil
+		return v.characters("text", value)
 	}
 	text := string(jsonvalue.Canonical(value))
 	if v.Offset == 0 && v.Limit == 0 && len(text) <= v.MaxChars {
-		return map[string]any{"value": value}, nil
+		return map[string]any{"value": value}
 	}
-	return v.characters("json", text), nil
+	return v.characters("json", text)
 }
 
 // evaluate runs the program. It has no clock, and the budget of any expression.
@@ -103,11 +115,16 @@ func (v View) evaluate(value any) (any, *Failure) {
 			}
 		}
 	}
+	return nil, failureFrom(err)
+}
+
+// failureFrom is an error that the model is told of.
+func failureFrom(err error) *Failure {
 	f := &Failure{Code: problem.ExpressionFailed, Message: err.Error()}
 	if e, ok := errors.AsType[*problem.Error](err); ok {
 		f.Code = e.Code
 	}
-	return nil, f
+	return f
 }
 
 // items returns items of a list, as many as have room.

@@ -84,10 +84,14 @@ func replayed(steps []Step) (m *Machine, at int, err error) {
 		return nil, 0, invalid(&steps[0], 0, f.Message)
 	}
 	m.root = &agent{m: m, cfg: &config, task: first.text("task")}
-	for i := range steps {
-		m.ahead = steps[i+1:]
-		if err := m.replay(&steps[i]); err != nil {
-			return nil, i, invalid(&steps[i], i, err.Error())
+	told, indexes := withoutPieces(steps)
+	for i := range told {
+		m.ahead = told[i+1:]
+		if err := m.replay(&told[i]); err != nil {
+			if indexes != nil {
+				return nil, indexes[i], invalid(&told[i], indexes[i], err.Error())
+			}
+			return nil, i, invalid(&told[i], i, err.Error())
 		}
 	}
 	return m, len(steps), nil

@@ -27,6 +27,15 @@ func (a *agent) shown(c *call) (text, brief string) {
 		o.Put("error", map[string]any{"code": c.out.code, "message": c.out.message})
 		return c.with(o), ""
 	}
+	if c.out.preview != "" {
+		var o jsonvalue.Ordered
+		preview := c.out.preview
+		if a.fetches {
+			preview += " " + fetchHint(c.key)
+		}
+		o.Put("data_preview", preview)
+		return c.with(o), ""
+	}
 	// The text of a result is written once, as most of what an agent does at a turn is that.
 	t := &a.talk
 	begin := append(t.scratch[:0], dataBegins...)

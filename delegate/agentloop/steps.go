@@ -58,11 +58,11 @@ func (m *Machine) step(in Input, now time.Time) (*Step, error) {
 		}
 		return &Step{Key: in.Key, Kind: StepTried, Body: a.triedBody(in, now)}, nil
 	case ToolReturned:
-		_, c, err := m.find(in.Key)
+		a, c, err := m.find(in.Key)
 		if err != nil || c == nil {
 			return nil, refuse(problem.Format("no result is awaited under %q", in.Key))
 		}
-		return &Step{Key: in.Key, Kind: StepResult, Body: resultBody(c, in)}, nil
+		return &Step{Key: in.Key, Kind: StepResult, Body: a.resultBody(c, in)}, nil
 	case Decided:
 		if _, c, err := m.find(in.Key); err != nil || c != nil && c.state != deciding {
 			return nil, refuse(problem.Format("no decision is awaited under %q", in.Key))
@@ -213,7 +213,7 @@ func checkTools(tools []Tool) *Failure {
 }
 
 // resultBody records what a tool has returned.
-func resultBody(c *call, in ToolReturned) body {
+func (a *agent) resultBody(c *call, in ToolReturned) body {
 	b := body{"tool": c.name, "workMs": millis(in.Worked)}
 	if len(in.Changed) > 0 {
 		changed := make([]any, len(in.Changed))
@@ -224,6 +224,9 @@ func resultBody(c *call, in ToolReturned) body {
 	}
 	if f := in.Failure; f != nil {
 		return b.withError(string(f.Code), clean(f.Message, problem.MaxText))
+	}
+	if in.Large != nil {
+		return b.refer(c, in.Large, a.cfg.Results.PreviewChars)
 	}
 	v, err := jsonvalue.Normalize(in.Output)
 	if err != nil {

@@ -14,6 +14,7 @@ const (
 	AgentDepthExceeded   = "AGENT_DEPTH_EXCEEDED"
 	AgentFailed          = "AGENT_FAILED"
 	RefUnknown           = "REF_UNKNOWN"
+	ResultTooLargeForJQ  = "RESULT_TOO_LARGE_FOR_JQ"
 )
 
 // The tools of the engine itself.

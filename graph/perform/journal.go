@@ -135,7 +135,17 @@ func (j *journal) Before(ctx context.Context) (e activities.EarlierAttempt, ok b
 	of := *j.attempt.Effect.Base()
 	e.Code, e.Message = of.LastCode, of.LastError
 	for of.Attempt--; of.Attempt > 0; of.Attempt-- {
-		e.Steps, err = j.p.Steps.Recorded(ctx, j.executionID, &attempt.Attempt{Key: j.attempt.Key, Effect: &machine.ActivityEffect{EffectBase: of}}, 1, 0)
+		earlier := &attempt.Attempt{Key: j.attempt.Key, Effect: &machine.ActivityEffect{EffectBase: of}}
+		e.Steps, err = j.p.Steps.Recorded(ctx, j.executionID, earlier, 1, 0)
+		for i := 0; i < len(e.Steps) && err == nil; i++ {
+			if e.Steps[i].Kind == activities.StepPiece { // they are wanted whole here
+				var whole []activities.Step
+				whole, err = j.p.Steps.Recorded(ctx, j.executionID, earlier, 1, i+1)
+				if len(whole) == 1 {
+					e.Steps[i] = whole[0]
+				}
+			}
+		}
 		if err != nil || len(e.Steps) > 0 {
 			e.Attempt = fmt.Sprintf("%s#%d.%d", of.NodeID, of.Visit, of.Attempt)
 			return e, err == nil, err

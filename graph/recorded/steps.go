@@ -10,27 +10,38 @@ import (
 	"github.com/workflows-engine/workflows-engine/history"
 )
 
-// stepPage is how many records are read at a time.
-const stepPage = 256
+// stepPage is how many records are read at a time, piecePage where there are pieces among them.
+const (
+	stepPage  = 256
+	piecePage = 8
+)
 
-// Steps returns the recorded steps of an attempt, the oldest first, or, unless n is 0, the n-th alone, counted from 1. first is the seq of
+// Steps returns the recorded steps of an attempt, the oldest first, pieces without their bodies, or, unless n is 0, the n-th alone, counted from 1. first is the seq of
 // the first one.
 func Steps(ctx context.Context, store history.Store, executionID string, of *machine.EffectBase, first int64, n int) ([]activities.Step, error) {
 	if n > 0 {
 		return step(ctx, store, executionID, of, first, n)
 	}
 	var steps []activities.Step
+	page := piecePage
 	for {
-		records, err := store.Read(ctx, executionID, first, stepPage)
+		records, err := store.Read(ctx, executionID, first, page)
 		if err != nil {
 			return nil, err
 		}
+		last := len(records) < page
+		page = min(2*page, stepPage)
 		for i := range records {
-			if s, _, ok := stepOf(&records[i], of); ok {
-				steps = append(steps, s)
+			s, _, ok := stepOf(&records[i], of)
+			if !ok {
+				continue
 			}
+			if s.Kind == activities.StepPiece {
+				s.Body, page = nil, piecePage
+			}
+			steps = append(steps, s)
 		}
-		if len(records) < stepPage {
+		if last {
 			return steps, nil
 		}
 		first = records[len(records)-1].Seq + 1

@@ -227,7 +227,7 @@ func TestParseValues(t *testing.T) {
 			"tools":[{"server":"files","allow":["r"],"parallel":false,"gate":"ask"},{"step":"urn:total","name":"total","description":"Adds.","inputSchema":{"type":"object"},"onCrash":"repeat"},
 				{"api":["w"],"gate":"ask"},{"knowledge":["hr","sales/q1"]},{"skills":["memo"]},{"builtin":"ask_person"}],
 			"modelRetry":{"maxAttempts":2,"coefficient":1.5},
-			"budgets":{"turns":3},"results":{"maxChars":10,"offloadBytes":2048},"compaction":{"threshold":0.5,"keepTurns":3,"model":"local"},"repeats":{"warn":1,"stop":2},"output":{"schema":{}}},
+			"budgets":{"turns":3},"results":{"maxChars":10,"offloadBytes":2048,"maxBytes":2097152},"compaction":{"threshold":0.5,"keepTurns":3,"model":"local"},"repeats":{"warn":1,"stop":2},"output":{"schema":{}}},
 		 "b":{"instructions":"i","model":"main","budgets":{"costUsd":0.5,"onExceeded":"finish"}}},
 		"apis":{"w":{"baseUrl":"http://w/v1","auth":{"type":"basic","userRef":"env:KEY","passRef":"env:KEY"},"allowedPaths":["^/w$"],"allowedMethods":["GET","POST"],"timeoutMs":5,"privateNetworks":["10.0.0.0/8"]},
 			"open":{"baseUrl":"http://o","allowedPaths":["^/"]}},
@@ -242,7 +242,7 @@ func TestParseValues(t *testing.T) {
 	want := `{"Models":{"local":{"model":"llama","Endpoint":{"BaseURL":"http://localhost:11434/v1","KeyReference":"","NoAuth":true}},` +
 		`"main":{"model":"gpt","contextTokens":1000,"maxTokens":10,"maxTokensCeiling":20,"temperature":0,"priceUsdPerMTok":{"input":2,"cachedInput":2,"output":8},"Endpoint":null}},` +
 		`"Agents":{"a":{"name":"","description":"d","instructions":"Find it.","models":null,"stream":true,"maxDepth":2,"modelRetry":{"maxAttempts":2,"coefficient":1.5},` +
-		`"budgets":{"turns":3},"repeats":{"warn":1,"stop":2},"results":{"maxChars":10,"offloadBytes":2048},"compaction":{"threshold":0.5,"keepTurns":3},"output":{"schema":{},"repairs":1},"hooks":{},"Models":["main","local"],"SummaryModel":"local",` +
+		`"budgets":{"turns":3},"repeats":{"warn":1,"stop":2},"results":{"maxChars":10,"offloadBytes":2048,"maxBytes":2097152},"compaction":{"threshold":0.5,"keepTurns":3},"output":{"schema":{},"repairs":1},"hooks":{},"Models":["main","local"],"SummaryModel":"local",` +
 		`"Tools":[{"Server":"files","Allow":["r"],"Parallel":false,"Gate":"ask"},` +
 		`{"Step":"urn:total","Name":"total","Description":"Adds.","InputSchema":{"type":"object"},"OnCrash":"repeat"},{"APIs":["w"],"Gate":"ask"},` +
 		`{"Knowledge":["hr","sales/q1"]},{"Skills":["memo"]},{"AskPerson":true}]},` +
@@ -263,7 +263,7 @@ const whole = `{"$schema":"s","models":{
 			{"step":"urn:total","name":"t","description":"d","inputSchema":{"type":"object","x":1},"parallel":true,"onCrash":"repeat","gate":"ask"},{"api":["w"],"parallel":true,"onCrash":"ask","gate":"ask"},
 			{"knowledge":["hr"],"parallel":true,"onCrash":"ask","gate":"ask"},{"skills":["memo"],"parallel":true,"onCrash":"ask","gate":"ask"}],
 		"gates":[{"tools":["*"],"when":".turn > 1","unless":"read_only","do":"ask","reason":"r","timeoutMs":1}],
-		"budgets":{"turns":1,"toolCalls":1,"tokens":1,"costUsd":1,"workMs":1,"onExceeded":"finish"},"repeats":{"warn":1,"stop":1},"results":{"maxChars":1,"offloadBytes":0,"previewChars":1},
+		"budgets":{"turns":1,"toolCalls":1,"tokens":1,"costUsd":1,"workMs":1,"onExceeded":"finish"},"repeats":{"warn":1,"stop":1},"results":{"maxChars":1,"offloadBytes":0,"maxBytes":1048576,"previewChars":1},
 		"compaction":{"threshold":0.5,"keepTurns":1,"summaryMaxTokens":1,"model":"m"},
 		"output":{"schema":{},"repairs":0}},
 	"b":{"instructionsFile":"a.md","models":["m","n"]}},

@@ -17,6 +17,9 @@ func results(o *jsonobject.Object) (s agentloop.Results) {
 	if n, ok := o.Get("offloadBytes").Whole(0, 2<<20); ok {
 		s.OffloadBytes = int(n)
 	}
+	if n, ok := o.Get("maxBytes").Whole(1<<20, agentloop.DefaultMaxBytes); ok {
+		s.MaxBytes = int(n)
+	}
 	s.PreviewChars = whole(o.Get("previewChars"), 100_000)
 	o.Close()
 	return s

@@ -24,6 +24,13 @@ const (
 	Answered = "answered"
 )
 
+// Piece is the kind of steps that hold pieces of a large result, right before it, and PieceMember the member with their text
+// (activities.StepPiece, activities.PieceMember).
+const (
+	Piece       = "piece"
+	PieceMember = "pieceText"
+)
+
 // Continues is the member of the first step that says which attempt began the agent, if it was another one. Its members are Execution,
 // Attempt and, in a retry, Seq: the run, the attempt in it, as in "node#1.1", and the seq of the last record that was taken over.
 const (

@@ -34,6 +34,7 @@ func TestLines(t *testing.T) {
 		`{"key":"k1","kind":"compacted","n":2,"upto":"t12","dropped":12}`:                                                                                       `0 "compacts" 0s "leaves out all up to t12"`,
 		`{"key":"k1","kind":"compacted","n":2,"upto":"t12","summary":"short","model":"m"}`:                                                                      `0 "m" 0s "sums up all up to t12: short"`,
 		`{"key":"q1","kind":"question","n":2,"about":"approval","calls":[{"key":"t1.c1","tool":"refund","arguments":{"n":1}},{"key":"t1.c2","tool":"refund"}]}`: `0 "asked" 0s "refund {\"n\":1}, refund {}"`,
+		`{"key":"t3.c1","kind":"piece","n":2,"piece":1,"pieceText":"[1,2"}`:                                                                                     `0 "piece" 0s "4 B of the result that follows"`,
 		`{"key":"0","kind":"continued","n":4,"code":"LLM_PROVIDER_ERROR","message":"down"}`:                                                                     `0 "goes on" 0s "after LLM_PROVIDER_ERROR down"`,
 		// Other executors have kinds of the same names.
 		`{"key":"/1","kind":"result","n":2,"pages":3}`:   ``,

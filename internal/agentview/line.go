@@ -61,6 +61,8 @@ func LineOf(r *history.Record) (l Line, ok bool) {
 	case "result":
 		l.By, l.Failed = b.text("tool"), b.object("error") != nil
 		l.Text = resultText(b)
+	case agentsteps.Piece:
+		l.By, l.Text = "piece", Bytes(int64(len(b.text(agentsteps.PieceMember))))+" of the result that follows"
 	case "decided":
 		l.By, l.Text = "decided", strings.TrimSpace(b.text("decision")+" "+b.text("reason"))
 		if b.text("decision") == "return" {
@@ -104,6 +106,8 @@ func isAgents(kind string, b body) bool {
 		return has("code", "try")
 	case "result":
 		return has("tool")
+	case agentsteps.Piece:
+		return has("piece", agentsteps.PieceMember)
 	case "decided":
 		return has("decision")
 	case "question":

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/workflows-engine/workflows-engine/activities"
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/history"
@@ -229,8 +230,8 @@ func (w *transcriptWriter) step(r *history.Record) error {
 		}
 		return writeLine(w.out, line)
 	}
-	if kind == machine.StepWoken {
-		return nil // which says no more than that the agent goes on
+	if kind == machine.StepWoken || kind == activities.StepPiece {
+		return nil // which says no more than that the agent goes on; the result has a preview of its pieces
 	}
 	text := w.under(r, key) + w.heading(2, strings.TrimSpace(key+" "+stepTitle(kind))) + w.about(r, kind, body)
 	if depth := strings.Count(key, "/"); depth > 0 && !w.markdown { // the headings of Markdown say it
@@ -326,6 +327,10 @@ func (w *transcriptWriter) about(r *history.Record, kind string, body map[string
 		edited := w.value("called with, as a person has edited it", body["arguments"])
 		if failed, ok := body["error"]; ok {
 			return edited + w.value(word("tool")+" failed"+by, failed)
+		}
+		if ref, ok := body["outputRef"].(map[string]any); ok { // of a large result
+			preview, _ := ref["preview"].(string)
+			return edited + w.part(word("tool")+" returned"+by, preview)
 		}
 		return edited + w.value(word("tool")+" returned"+by, body["output"])
 	case "tried":
