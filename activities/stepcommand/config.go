@@ -15,7 +15,7 @@ import (
 // Defaults of Command and Config.
 const (
 	DefaultTimeout        = 10 * time.Minute
-	DefaultMaxOutputBytes = 16 << 20
+	DefaultMaxOutputBytes = 64 << 20
 	DefaultStopGrace      = 2 * time.Second
 	DefaultMaxLogBytes    = 64 << 10
 )

@@ -16,7 +16,7 @@ const (
 	DefaultIdleTimeout    = 5 * time.Minute
 	DefaultStopGrace      = 2 * time.Second
 	DefaultRestartDelay   = 100 * time.Millisecond
-	DefaultMaxOutputBytes = 10 << 20
+	DefaultMaxOutputBytes = 64 << 20
 )
 
 // maxRestartDelay bounds the pause before a server is started again.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"strings"
 	"sync"
@@ -163,6 +164,24 @@ func TestOutputLimit(t *testing.T) {
 	}
 	h.execute(tool("echo", nil))
 	h.refuse(t.Context(), tool("malformed", nil), "MCP_CLIENT_ERROR")
+}
+
+// TestLargeMessagesEndNothing: an agent gets a result of 20 MiB, and a node is refused it; the server is neither ended nor started again.
+func TestLargeMessagesEndNothing(t *testing.T) {
+	t.Parallel()
+	h := open(t, "plain", nil)
+	got, err := h.Call(t.Context(), toolcall.Call{Server: "s", Tool: "huge", Arguments: object{"mib": 20.0}})
+	if n := len(fmt.Sprint(got)); err != nil || n < 20<<20 {
+		t.Errorf("%d bytes, %v", n, err)
+	}
+	failure := h.refuse(t.Context(), tool("huge", object{"mib": 20.0}), "ACTIVITY_OUTPUT_TOO_LARGE")
+	if failure.Retryable != activities.RetryPointless {
+		t.Errorf("%v", failure)
+	}
+	h.execute(tool("echo", nil))
+	if n := len(h.started()); n != 1 {
+		t.Errorf("%d starts", n)
+	}
 }
 
 // What a server has started ends with it, whether it is stopped or dies.

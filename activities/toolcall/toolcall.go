@@ -69,8 +69,16 @@ func (e *Executor) Execute(ctx context.Context, req activities.Request) (activit
 		return activities.Result{}, err
 	}
 	output, err := e.Call(ctx, call)
+	if err == nil && jsonvalue.Size(output, maxNodeOutput) > maxNodeOutput {
+		failure := activities.Fail(problem.ActivityOutputTooLarge, "the output of tool %q exceeds the limit of %d bytes", call.Tool, maxNodeOutput)
+		failure.Retryable = activities.RetryPointless
+		return activities.Result{}, failure
+	}
 	return activities.Result{Output: output}, err
 }
+
+// maxNodeOutput is how large the output of a node may be whatever its run allows. An agent keeps larger ones.
+const maxNodeOutput = 10 << 20
 
 // Describe names the server and the tool, with the arguments of the call.
 func (e *Executor) Describe(req activities.Request) map[string]any {

@@ -96,7 +96,10 @@ func (r *reader) readAPIs(v jsonobject.Value) map[string]API {
 // methods are those that may be allowed.
 var methods = []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}
 
-const maxAPIBytes = 16 << 20
+const (
+	maxAPIBytes         = 16 << 20
+	maxAPIResponseBytes = 64 << 20
+)
 
 func (r *reader) api(o *jsonobject.Object) (a API) {
 	if o == nil {
@@ -131,7 +134,7 @@ func (r *reader) api(o *jsonobject.Object) (a API) {
 		v.Fail("minItems", "the list allows no method")
 	}
 	a.MaxBodyBytes = whole(o.Get("maxBodyBytes"), maxAPIBytes)
-	a.MaxResponseBytes = whole(o.Get("maxResponseBytes"), maxAPIBytes)
+	a.MaxResponseBytes = whole(o.Get("maxResponseBytes"), maxAPIResponseBytes)
 	a.TimeoutMs = whole(o.Get("timeoutMs"), maxMs)
 	for _, e := range o.Get("privateNetworks").Elements() {
 		network, err := netip.ParsePrefix(e.Text())

@@ -30,7 +30,7 @@ import (
 // Defaults of Service, and bounds.
 const (
 	DefaultMaxBodyBytes     = 1 << 20
-	DefaultMaxResponseBytes = 1 << 20
+	DefaultMaxResponseBytes = 64 << 20
 	DefaultTimeout          = 30 * time.Second
 
 	// maxPath bounds a path with its query.
