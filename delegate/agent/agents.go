@@ -21,6 +21,7 @@ type Agents struct {
 	// resolved are the agents by name.
 	resolved map[string]agentloop.Config
 	now      func() time.Time
+	inWork   inWork
 
 	mu sync.Mutex
 	// owners are the toolsets of the tools of each agent, as they were listed last.

@@ -26,9 +26,10 @@ type attempt struct {
 	inputs chan outcome
 	// stops are the effects under way, by id.
 	stops map[string]context.CancelFunc
-	// results are those that fetch_result reads, pieces those of a large one that are not recorded yet.
+	// results are those that fetch_result reads, pieces those of a large one that are not recorded yet, held how much room it takes.
 	results results
 	pieces  []agentloop.Step
+	held    int
 	all     sync.WaitGroup
 }
 
@@ -36,8 +37,9 @@ type attempt struct {
 type outcome struct {
 	effect string
 	input  agentloop.Input
-	// pieces are those of a large result.
+	// pieces are those of a large result, held is how much room it takes.
 	pieces []agentloop.Step
+	held   int
 }
 
 // stopWait is how long an effect that is asked to stop may take. After that the agent goes on without it.
@@ -47,6 +49,7 @@ const stopWait = 5 * time.Second
 func (w *attempt) run(ctx context.Context) (activities.End, error) {
 	work, stop := context.WithCancel(ctx)
 	defer w.waitForEffects(ctx)
+	defer func() { w.agents.inWork.leave(w.held) }()
 	defer stop()
 	for {
 		b := w.machine.Ready()
@@ -63,6 +66,8 @@ func (w *attempt) run(ctx context.Context) (activities.End, error) {
 			return activities.End{}, err
 		}
 		w.results.note(b.Steps)
+		w.agents.inWork.leave(w.held)
+		w.held = 0
 		for _, e := range b.Abandoned {
 			if stop := w.stops[e.ID()]; stop != nil {
 				stop()
@@ -88,7 +93,7 @@ func (w *attempt) next(ctx context.Context) (agentloop.Input, error) {
 	select {
 	case out := <-w.inputs:
 		delete(w.stops, out.effect)
-		w.pieces = out.pieces
+		w.pieces, w.held = out.pieces, out.held
 		return out.input, nil
 	case <-timer.C:
 		return agentloop.Expired{Worked: w.agents.now().Sub(began)}, nil
@@ -146,11 +151,16 @@ func (w *attempt) begin(ctx context.Context, e agentloop.Effect) {
 		if in == nil || ctx.Err() != nil && failed(in) {
 			return // it was stopped: that says nothing about the tool or the model
 		}
-		out := outcome{effect: e.ID(), input: w.masked(in)}
+		out := outcome{effect: e.ID(), held: weighed(in)}
+		if out.held > 0 && w.agents.inWork.take(ctx, out.held) != nil {
+			return
+		}
+		out.input = w.masked(in)
 		out.split(e)
 		select {
 		case w.inputs <- out:
 		case <-ctx.Done():
+			w.agents.inWork.leave(out.held)
 		}
 	})
 }
