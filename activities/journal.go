@@ -65,6 +65,12 @@ type Earlier interface {
 	Before(ctx context.Context) (e EarlierAttempt, ok bool, err error)
 }
 
+// Roomed is implemented by the engine's journals. A run that has reached its limit of bytes fails: an executor that could record much asks before.
+type Roomed interface {
+	// Room returns how many bytes the run may still take in the store.
+	Room(ctx context.Context) (int64, error)
+}
+
 // EarlierAttempt is an attempt that has failed.
 type EarlierAttempt struct {
 	// Attempt identifies it within its run, as in "node#1.2".

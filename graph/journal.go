@@ -58,6 +58,15 @@ func (s steps) Record(id string, a *attempt.Attempt, in machine.StepsRecorded) e
 	}
 }
 
+// Room implements perform.Steps.
+func (s steps) Room(ctx context.Context, id string) (int64, error) {
+	e, err := s.r.store.Execution(ctx, id)
+	if err != nil {
+		return 0, err
+	}
+	return max(s.r.opts.MaxBytes-e.Bytes, 0), nil
+}
+
 // lose stops driving the run of an attempt, unless the process ends anyway. That the store fails is no failure of the attempt: it goes on
 // once the store is back.
 func (s steps) lose(id string, err error) {

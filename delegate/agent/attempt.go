@@ -156,7 +156,7 @@ func (w *attempt) begin(ctx context.Context, e agentloop.Effect) {
 			return
 		}
 		out.input = w.masked(in)
-		out.split(e)
+		out.split(e, w.most(ctx, out.held))
 		select {
 		case w.inputs <- out:
 		case <-ctx.Done():
@@ -166,7 +166,7 @@ func (w *attempt) begin(ctx context.Context, e agentloop.Effect) {
 }
 
 // split makes pieces of a result that is too large for a step.
-func (o *outcome) split(e agentloop.Effect) {
+func (o *outcome) split(e agentloop.Effect, most int) {
 	call, called := e.(agentloop.CallTool)
 	returned, ok := o.input.(agentloop.ToolReturned)
 	if !called || !ok || returned.Failure != nil {
@@ -176,7 +176,7 @@ func (o *outcome) split(e agentloop.Effect) {
 	if err != nil {
 		return // the machine says what is wrong
 	}
-	large, texts := agentloop.Split(plain, call.MaxBytes)
+	large, texts := agentloop.Split(plain, min(call.MaxBytes, most))
 	if large == nil {
 		return
 	}

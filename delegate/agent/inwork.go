@@ -2,8 +2,10 @@ package agent
 
 import (
 	"context"
+	"math"
 	"sync"
 
+	"github.com/workflows-engine/workflows-engine/activities"
 	"github.com/workflows-engine/workflows-engine/delegate/agentloop"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
@@ -87,4 +89,20 @@ func weighed(in agentloop.Input) int {
 		return 0
 	}
 	return min(jsonvalue.Size(plain, maxInWork), maxInWork)
+}
+
+// leastKept is how much of a large result is kept where the run has no room left for more.
+const leastKept = 64 << 10
+
+// most is how much of a large result its run has room for. As text in JSON it may take twice its size, and something is to be left.
+func (w *attempt) most(ctx context.Context, held int) int {
+	j, ok := w.journal.(activities.Roomed)
+	if held == 0 || !ok {
+		return math.MaxInt
+	}
+	room, err := j.Room(ctx)
+	if err != nil {
+		return math.MaxInt // recording it fails, too, or there is room
+	}
+	return int(max(min(room/4, math.MaxInt32), leastKept))
 }

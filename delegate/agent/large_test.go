@@ -4,7 +4,9 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"maps"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -12,6 +14,7 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/activities"
 	"github.com/workflows-engine/workflows-engine/activities/chat"
+	"github.com/workflows-engine/workflows-engine/delegate"
 	"github.com/workflows-engine/workflows-engine/delegate/agent"
 	"github.com/workflows-engine/workflows-engine/delegate/agentloop"
 	"github.com/workflows-engine/workflows-engine/graph"
@@ -152,6 +155,23 @@ func TestAResultBeyondWhatIsKept(t *testing.T) {
 	m.says(t, `[text] text, 2.1 MB, the beginning of 3.1 MB: the rest was not kept.`, `"of":2097152 … "text":"0123" … "truncated":true … "whole_bytes":3145729`)
 }
 
+// TestARunWithoutRoomKeepsTheBeginning: a large result does not take a run to its limit of bytes. Less is kept, and the agent goes on.
+func TestARunWithoutRoomKeepsTheBeginning(t *testing.T) {
+	t.Parallel()
+	store := historymem.New()
+	m := asking(`text {"mib":5}`, `text {"mib":6}`, `text {"mib":7}`, `fetch_result {"ref":"t3.c1","limit":4}`)
+	agents := enginetest.Must(agent.New(agent.Config{
+		Models: map[string]agent.Model{"main": {Chat: m, Model: agentloop.Model{Model: "m"}}},
+		Agents: map[string]agent.Agent{"clerk": {Config: agentloop.Config{Instructions: "You work."}, Tools: warehouse(func() {})}},
+	}))
+	r := enginetest.Must(graph.New(store, graph.Options{Delegates: delegate.Composite{SDK: agents}, Background: true, MaxBytes: 12 << 20}))
+	defer shut(t, r)
+	if run := work(t, r); run.Status != machine.Completed {
+		t.Fatalf("%s %v", run.Status, run.Error)
+	}
+	m.says(t, "the beginning of 5.2 MB: the rest was not kept", "the beginning of 6.3 MB: the rest was not kept", "the beginning of 7.3 MB: the rest was not kept", `"text":"0123" … "whole_bytes":7340033`)
+}
+
 // TestSmallResultsOfferNothingMore: an agent without large results has no further tool.
 func TestSmallResultsOfferNothingMore(t *testing.T) {
 	t.Parallel()
@@ -288,6 +308,42 @@ func TestForksAndCopiesHaveLargeResults(t *testing.T) {
 	}
 	if _, err := other.Verify(t.Context(), "r", false, func(f history.Finding) { t.Errorf("%+v", f) }); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestAChangedPieceIsFound: the steps of an agent are checked with the pieces of its results, as an import and verify do.
+func TestAChangedPieceIsFound(t *testing.T) {
+	t.Parallel()
+	store := historymem.New()
+	r := workshop(t, store, asking(`text {"mib":3}`), nil, warehouse(func() {})...)
+	defer shut(t, r)
+	if run := work(t, r); run.Status != machine.Completed {
+		t.Fatalf("%s %v", run.Status, run.Error)
+	}
+	var a activities.RecordedAttempt
+	pieces := []int{}
+	for _, rec := range enginetest.Must(store.Read(t.Context(), "r", 1, 0)) {
+		if s, _, ok := machine.StepOf(&rec); ok {
+			if s.Kind == agentloop.StepPiece {
+				pieces = append(pieces, len(a.Steps))
+			}
+			a.Steps = append(a.Steps, activities.Step{Key: s.Key, Kind: s.Kind, Body: s.Body, Totals: s.Totals, At: rec.CreatedAt})
+		}
+	}
+	if _, err := agent.CheckSteps(a); err != nil || len(pieces) < 3 {
+		t.Fatalf("%d pieces, %v", len(pieces), err)
+	}
+	changed := a.Steps[pieces[1]]
+	body := maps.Clone(changed.Body)
+	body[activities.PieceMember] = "A" + body[activities.PieceMember].(string)[1:]
+	changed.Body = body
+	for name, steps := range map[string][]activities.Step{
+		"changed": append(append(slices.Clone(a.Steps[:pieces[1]]), changed), a.Steps[pieces[1]+1:]...),
+		"missing": slices.Delete(slices.Clone(a.Steps), pieces[1], pieces[1]+1),
+	} {
+		if at, err := agent.CheckSteps(activities.RecordedAttempt{Steps: steps}); err == nil || at > pieces[1] {
+			t.Errorf("%s: step %d, %v", name, at, err)
+		}
 	}
 }
 

@@ -20,6 +20,8 @@ type Steps interface {
 	Recorded(ctx context.Context, executionID string, a *attempt.Attempt, first int64, n int) ([]activities.Step, error)
 	// Record commits steps of an attempt that this process performs.
 	Record(executionID string, a *attempt.Attempt, s machine.StepsRecorded) error
+	// Room returns how many bytes the run may still take, as far as its own limit says.
+	Room(ctx context.Context, executionID string) (int64, error)
 }
 
 // journaled performs an attempt whose executor records steps: work is called with its journal. What it returns is recorded by the caller.
@@ -128,6 +130,11 @@ func (j *journal) Step(ctx context.Context, n int) (activities.Step, error) {
 		}
 	}
 	return activities.Step{}, activities.Fail(problem.JournalInvalid, "attempt %s has %d steps, and no step %d", j.attempt.Key, count, n)
+}
+
+// Room implements activities.Roomed.
+func (j *journal) Room(ctx context.Context) (int64, error) {
+	return j.p.Steps.Room(ctx, j.executionID)
 }
 
 // Before implements activities.Earlier.
@@ -260,4 +267,5 @@ func plainMember(m map[string]any, what, key string, most int) (map[string]any, 
 var (
 	_ activities.Journal = (*journal)(nil)
 	_ activities.Earlier = (*journal)(nil)
+	_ activities.Roomed  = (*journal)(nil)
 )
