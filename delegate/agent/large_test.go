@@ -146,13 +146,21 @@ func TestLargeResultsAreKeptAndReadOn(t *testing.T) {
 // TestAResultBeyondWhatIsKept is cut, and says so.
 func TestAResultBeyondWhatIsKept(t *testing.T) {
 	t.Parallel()
-	m := asking(`text {"mib":3}`, `fetch_result {"ref":"t1.c1","limit":4}`)
-	r := workshop(t, historymem.New(), m, func(c *agent.Agent) { c.Results.MaxBytes = 2 << 20 }, warehouse(func() {})...)
-	defer shut(t, r)
-	if run := work(t, r); run.Status != machine.Completed {
-		t.Fatalf("%s %v", run.Status, run.Error)
+	for _, c := range []struct {
+		given, most   int
+		preview, read string
+	}{
+		{3, 2 << 20, `[text] text, 2.1 MB, the beginning of 3.1 MB: the rest was not kept.`, `"of":2097152 … "text":"0123" … "truncated":true … "whole_bytes":3145729`},
+		{65, 0, `[text] text, 67.1 MB, the beginning of 68.2 MB: the rest was not kept.`, `"of":67108864 … "text":"0123" … "truncated":true … "whole_bytes":68157441`},
+	} {
+		m := asking(fmt.Sprintf(`text {"mib":%d}`, c.given), `fetch_result {"ref":"t1.c1","limit":4}`)
+		r := workshop(t, historymem.New(), m, func(a *agent.Agent) { a.Results.MaxBytes = c.most }, warehouse(func() {})...)
+		if run := work(t, r); run.Status != machine.Completed {
+			t.Errorf("%s %v", run.Status, run.Error)
+		}
+		m.says(t, c.preview, c.read)
+		shut(t, r)
 	}
-	m.says(t, `[text] text, 2.1 MB, the beginning of 3.1 MB: the rest was not kept.`, `"of":2097152 … "text":"0123" … "truncated":true … "whole_bytes":3145729`)
 }
 
 // TestARunWithoutRoomKeepsTheBeginning: a large result does not take a run to its limit of bytes. Less is kept, and the agent goes on.
