@@ -211,6 +211,51 @@ func TestAForkDoesNotBuildUponWhatIsUndone(t *testing.T) {
 	}
 }
 
+// TestAForkDuringARollback: what a rollback is about to undo counts as undone from its beginning on, for every reason of rollbacks.
+func TestAForkDuringARollback(t *testing.T) {
+	t.Parallel()
+	caught := workflowWith(t, "w", `"x-workflows-engine":{"uses":["compensate","catch"]}`, []string{
+		startNode(), tool("flight", `"compensate":{"node":"no_flight"}`), tool("pay", `"catch":[{"codes":["*"],"target":"e","rollback":true}]`), tool("no_flight"), endNode(),
+	}, "s flight", "flight pay", "pay e")
+	for name, d := range map[string]*definition.Document{"failure": saga(t, `"failure"`), "cancel": saga(t, `"cancel"`), "catch": caught} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r, store := host(t, graph.Options{})
+			start(t, r, "r", d, nil)
+			submit(t, r, "r", "flight", object{})
+			if name != "catch" {
+				submit(t, r, "r", "hotel", object{})
+			}
+			if name == "cancel" {
+				cancel(t, r, "r", "ill")
+			} else if _, err := r.SubmitActivity(t.Context(), graph.SubmitRequest{ExecutionID: "r", NodeID: "pay", Error: "no money"}); err != nil {
+				t.Fatal(err)
+			}
+			check := func(says string) {
+				t.Helper()
+				for _, own := range []*definition.Document{nil, d} {
+					_, err := r.Fork(t.Context(), graph.ForkRequest{ExecutionID: "r", BeforeNode: "pay", Definition: own})
+					if e := wantCode(t, err, problem.ValidationError); e.At.NodeID != "flight" || !strings.Contains(e.Message, says) {
+						t.Errorf("refused at %q: %s", e.At.NodeID, e.Message)
+					}
+				}
+			}
+			check("is about to undo")
+			run, err := r.Fork(t.Context(), graph.ForkRequest{ExecutionID: "r", BeforeNode: "flight", NewExecutionID: "f"})
+			if err != nil || run.Pending[0].NodeID != "flight" || len(run.Rollbacks) > 0 {
+				t.Errorf("%+v, %v", run, err)
+			}
+			wantTrue(t, store, "f")
+			if name != "catch" {
+				submit(t, r, "r", "no_hotel", object{})
+				check("is about to undo")
+			}
+			submit(t, r, "r", "no_flight", object{})
+			check("has undone")
+		})
+	}
+}
+
 // TestAForkBeforeVisitsThatAreUndone begins before the first of the visits of a loop that a rollback has undone, also with a corrected state.
 func TestAForkBeforeVisitsThatAreUndone(t *testing.T) {
 	t.Parallel()

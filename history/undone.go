@@ -1,6 +1,9 @@
 package history
 
-import "strconv"
+import (
+	"math"
+	"strconv"
+)
 
 // Undone follows the records of a run from the first on, and finds where to go on from before what its rollbacks have undone. The zero
 // value has seen no record.
@@ -44,6 +47,17 @@ func (u *Undone) Take(r *Record) {
 	}
 }
 
+// Visit is the visit of a node, counted from 1.
+type Visit struct {
+	NodeID string
+	Visit  int
+}
+
+// Undoing takes a visit that a rollback is about to undo after all records that have been taken.
+func (u *Undone) Undoing(v Visit) {
+	u.visit(&Payload{NodeID: v.NodeID, Visit: v.Visit}).gone = math.MaxInt64
+}
+
 func (u *Undone) visit(p *Payload) *undoneVisit {
 	key := p.NodeID + "#" + strconv.Itoa(max(p.Visit, 1))
 	v := u.visits[key]
@@ -57,7 +71,7 @@ func (u *Undone) visit(p *Payload) *undoneVisit {
 	return v
 }
 
-// Before returns the newest record up to seq at which nothing had been done that was undone later, and the node whose visit begins after
+// Before returns the newest record up to seq at which nothing had been done that was, or is about to be, undone later, and the node whose visit begins after
 // it; "" if seq is such a record.
 func (u *Undone) Before(seq int64) (before int64, node string) {
 	for before = seq; ; {

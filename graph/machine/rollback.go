@@ -287,6 +287,18 @@ func (m *Machine) Rollbacks() []RollbackProgress {
 	return all
 }
 
+// Undoing lists the visits that the rollbacks under way undo and have not undone yet.
+func (m *Machine) Undoing() (visits []history.Visit) {
+	for t := range m.living {
+		if t.rollback != nil {
+			for _, u := range t.done {
+				visits = append(visits, history.Visit{NodeID: u.Node, Visit: u.Visit})
+			}
+		}
+	}
+	return visits
+}
+
 // fitsRollback checks what a token that was read from a position remembers and undoes.
 func (m *Machine) fitsRollback(t *token) error {
 	misfit := problem.New(problem.HistoryCorrupt, "the stored position does not fit what is to be compensated")

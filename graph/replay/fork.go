@@ -31,7 +31,9 @@ type Fork struct {
 	// MaxStateBytes bounds what a corrected state may grow to, as canonical JSON.
 	MaxStateBytes int
 	// Program is the program of the new run. The copied records must follow from it.
-	Program   *definition.Program
+	Program *definition.Program
+	// Own is the program that the other run follows; nil if it is Program.
+	Own       *definition.Program
 	MaxVisits int
 	// Subworkflows are the versions of those that the new run may start.
 	Subworkflows map[string]string

@@ -62,6 +62,12 @@ func (f *Fork) Batch(ctx context.Context, store history.Store) (history.Batch, e
 	if err != nil {
 		return history.Batch{}, err
 	}
+	own := prog
+	if f.Definition != nil && f.BeforeNode != "" {
+		if own, err = f.Library.Stored(ctx, exec.DefinitionHash); err != nil {
+			return history.Batch{}, err
+		}
+	}
 	records, err := store.Read(ctx, f.From, 1, 0)
 	if err != nil {
 		return history.Batch{}, err
@@ -74,7 +80,7 @@ func (f *Fork) Batch(ctx context.Context, store history.Store) (history.Batch, e
 	versions, children := f.Library.Versions(ctx, prog, nil)
 	fork := &replay.Fork{
 		From: f.From, To: f.To, Seq: f.Seq, BeforeNode: f.BeforeNode, Correction: f.Correction, MaxStateBytes: f.MaxBytes,
-		Program: prog, Subworkflows: versions, MaxVisits: f.MaxVisits, Now: f.Now, Actor: actor.Of(ctx), Retry: f.Retry, Changed: f.Definition != nil,
+		Program: prog, Own: own, Subworkflows: versions, MaxVisits: f.MaxVisits, Now: f.Now, Actor: actor.Of(ctx), Retry: f.Retry, Changed: f.Definition != nil,
 	}
 	past, m, err := fork.Past(records)
 	if err != nil {
