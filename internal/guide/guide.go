@@ -119,7 +119,7 @@ var entries = sync.OnceValue(func() []entry {
 
 var (
 	heading = regexp.MustCompile(`(?m)^###? (.+)\n`)
-	link    = regexp.MustCompile(`\[([^\]\n]+)\]\([^)\s]+\)`)
+	link    = regexp.MustCompile(`\[([^][]+)\]\([^)\s]+\)`)
 )
 
 // sections splits a page at its headings. The topics are the anchors of the headings; links, which lead nowhere without the page, become
