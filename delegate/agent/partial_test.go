@@ -92,6 +92,7 @@ func TestAPartialAnswerIsSeen(t *testing.T) {
 		defer shut(t, r)
 		warned("afterwards", enginetest.Must(r.Status(t.Context(), graph.StatusRequest{ExecutionID: "r"})))
 		time.Sleep(time.Minute)
+		synctest.Wait()
 		var body struct {
 			Run struct {
 				Warnings []struct {

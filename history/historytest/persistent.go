@@ -39,7 +39,7 @@ func (r *reopening) call(method string, do func(s history.Store) error) error {
 	}
 	switch method {
 	case "Read", "Execution", "Position", "List", "Definition", "DefinitionByName", "DueTimers", "NextTimer",
-		"Now", "Owner", "Owned", "Departed", "Unowned", "Tree", "DueDeliveries", "ListDeliveries":
+		"Now", "Owner", "Owned", "Departed", "Unowned", "Tree", "Links", "DueDeliveries", "ListDeliveries":
 		r.wrote = false
 	default:
 		r.wrote = true
