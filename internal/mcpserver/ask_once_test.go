@@ -29,7 +29,8 @@ func TestAQuestionIsShownOnce(t *testing.T) {
 			var forms, others []*mcp.CallToolResult
 			var shown *mcp.CallToolParams
 			session := o.byHand()
-			for _, call := range []*mcp.CallToolParams{status, resume, status, status, resume, status} {
+			for _, params := range []*mcp.CallToolParams{status, resume, status, status, resume, status} {
+				call := new(*params) // the client writes into it
 				all.Go(func() {
 					res := enginetest.Must(session.CallTool(t.Context(), call))
 					mu.Lock()
