@@ -17,32 +17,28 @@ func TestAPipeThatTakesTheNameOfAFile(t *testing.T) {
 	t.Parallel()
 	f := newFolder(t)
 	name := filepath.Join(f.path, "a.workflow.json")
-	stop, stopped := make(chan struct{}), make(chan error)
+	swapped := make(chan error)
 	go func() {
-		for {
-			select {
-			case <-stop:
-				stopped <- nil
-				return
-			default:
-			}
+		var err error
+		for i := 0; i < 500 && err == nil; i++ {
 			pipe, file := filepath.Join(f.path, "pipe"), filepath.Join(f.path, "file")
-			if err := errors.Join(
+			err = errors.Join(
 				syscall.Mkfifo(pipe, 0o600), os.Rename(pipe, name),
 				os.WriteFile(file, []byte(definitionText("one", "1")), 0o600), os.Rename(file, name),
-			); err != nil {
-				stopped <- err
-				return
-			}
+			)
 		}
+		swapped <- err
 	}()
 	c := catalog.New(f.path, catalog.Options{})
-	for range 2000 {
-		c.Look()
-	}
-	close(stop)
-	if err := <-stopped; err != nil {
-		t.Fatal(err)
+	for done := false; !done; c.Look() {
+		select {
+		case err := <-swapped:
+			if err != nil {
+				t.Fatal(err)
+			}
+			done = true
+		default:
+		}
 	}
 	if now := c.Look(); refs(now) != "one=1" || len(now.Broken) != 0 {
 		t.Errorf("workflows %s, broken %v", refs(now), now.Broken)
