@@ -199,7 +199,7 @@ func (f *File) compile(base string) (prog *definition.Program, err error) {
 	text, doc, err := read(within(base, f.Definition))
 	if err == nil {
 		f.document = doc
-		prog, err = admit.Definition(doc, definition.MaxBytes, definition.Options{})
+		prog, err = admit.Definition(doc, definition.MaxBytes, definition.Options{Runnable: true})
 	}
 	if err != nil {
 		return nil, broken(f.Definition, text, err)

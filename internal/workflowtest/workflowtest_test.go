@@ -289,3 +289,16 @@ edges: [{source: __start__, target: a}, {source: a, target: b}, {source: b, targ
 		t.Errorf("%+v", d)
 	}
 }
+
+// TestOnlyWhatValidateAcceptsIsTested: a definition that leaves undone what it says is not tested as if it did it.
+func TestOnlyWhatValidateAcceptsIsTested(t *testing.T) {
+	t.Parallel()
+	timed := strings.Replace(gate, "id: sub,", "id: sub, timeout: 2s,", 1)
+	if timed == gate {
+		t.Fatal("the definition has no subworkflow")
+	}
+	dir := folder(t, map[string]string{"gate.workflow.yaml": timed, "part.workflow.yml": part, "gate.test.yaml": passes})
+	if _, err := workflowtest.Load(dir, "gate.test.yaml"); err == nil || !strings.Contains(err.Error(), "have a timeout") {
+		t.Errorf("got %v", err)
+	}
+}
