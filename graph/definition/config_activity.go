@@ -12,10 +12,13 @@ func (x *config) activity() {
 	case Step:
 		x.step()
 		x.misplaced("the engine does not read %s in the config of a step, only its handler may")
+		x.unfilled("compute the value in a set_state: a handler gets the state beside its config, and the config as it is written")
 	case LLMCall:
 		x.llmCall()
+		x.unfilled(`only the prompts of an llm_call can be filled in, by "metadata": {"prompt_templates": true}`, "system_prompt", "user_prompt", "prompt")
 		x.misplaced("nothing reads %s in the config of an llm_call")
 	case ToolCall:
+		x.unfilled(`only the arguments of a tool_call can be filled in, by "metadata": {"argument_templates": true}`, "arguments")
 		arguments := x.json.Get("arguments")
 		switch {
 		case arguments == nil:

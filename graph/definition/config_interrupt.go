@@ -5,6 +5,7 @@ func (x *config) interrupt() {
 	i.ResumeSchemaRaw, _ = x.raw["resume_schema"].(map[string]any)
 	i.ResumeSchema, i.ResumeSchemaErr = x.schema("resume_schema", checked)
 	x.v.node.Interrupt = i
+	x.unfilled("only the prompt of an interrupt can be filled in", "prompt")
 	if prompt := x.json.Get("prompt"); prompt != nil && x.v.json.Get("prompt_templates") == nil {
 		x.c.lintLiterals(prompt, x.at.member("prompt"), x.v, `have it filled in: name the extension "templates" and put "prompt_templates": true beside config`)
 	}

@@ -13,6 +13,7 @@ func (x *config) subworkflow() {
 		WorkflowRef: expr.TrimSpace(x.text("workflow_ref")), VersionPin: expr.TrimSpace(x.text("version_pin")), InputMapping: x.mapping(),
 	}
 	x.v.node.Subworkflow = s
+	x.unfilled("only input_mapping of a subworkflow is evaluated", "input_mapping")
 	if s.WorkflowRef == "" {
 		x.fatal(problem.ConfigBlank, "workflow_ref", "workflow_ref is blank", "name the workflow to run")
 	}
@@ -29,6 +30,7 @@ func isHash(s string) bool {
 func (x *config) delegate() {
 	d := &DelegateConfig{AgentID: expr.TrimSpace(x.text("agent_id")), Protocol: x.text("protocol"), InputMapping: x.mapping()}
 	x.v.node.Delegate = d
+	x.unfilled("only input_mapping of an agent_delegate is evaluated", "input_mapping")
 	if d.AgentID == "" {
 		x.fatal(problem.ConfigBlank, "agent_id", "agent_id is blank", "name the agent to call")
 	}

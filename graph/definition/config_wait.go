@@ -12,6 +12,7 @@ import (
 func (x *config) wait() {
 	w := &WaitConfig{Kind: WaitKind(x.text("kind"))}
 	x.v.node.Wait = w
+	x.unfilled(`only duration and until of a wait can be filled in, by wait_templates beside config (extension "templates")`)
 	reads := map[string]bool{"kind": true}
 	switch w.Kind {
 	case WaitDuration:

@@ -1,6 +1,7 @@
 package definition
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/workflows-engine/workflows-engine/graph/expr"
@@ -82,4 +83,31 @@ func (c *compiler) lintMapping(n *jsonvalue.Node, at *path, v *vertex) {
 
 func (c *compiler) brokenTemplate(err error, n *jsonvalue.Node, at *path, v *vertex) {
 	c.warn(problem.ExpressionInvalid, n, at, v, "an attempt in process fails: "+err.Error(), hintOf(err))
+}
+
+// unfilled warns of texts with ${ in the members of a config that nothing fills in, at any depth. Schemas may have it in a pattern, and
+// mappings are evaluated.
+func (x *config) unfilled(hint string, filled ...string) {
+	var look func(n *jsonvalue.Node, at *path)
+	look = func(n *jsonvalue.Node, at *path) {
+		switch n.Kind {
+		case jsonvalue.String:
+			if strings.Contains(n.Str, "${") {
+				x.c.warn(problem.TemplateLiteral, n, at, x.v, "the text looks like a template, but nothing fills it in", hint)
+			}
+		case jsonvalue.Array:
+			for i, e := range n.Elements {
+				look(e, at.element(i))
+			}
+		case jsonvalue.Object:
+			for _, m := range n.Members {
+				look(m.Value, at.member(m.Name))
+			}
+		}
+	}
+	for _, m := range x.json.Members {
+		if !strings.HasSuffix(m.Name, "_schema") && !slices.Contains(filled, m.Name) {
+			look(m.Value, x.at.member(m.Name))
+		}
+	}
 }

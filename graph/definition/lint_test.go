@@ -435,3 +435,46 @@ func TestBranchesThatBeginAlike(t *testing.T) {
 		}
 	}
 }
+
+// A text that looks like a template where nothing fills it in is warned of, in the config of every node, at its place.
+func TestUnfilledTemplates(t *testing.T) {
+	t.Parallel()
+	node := func(id, kind string, config map[string]any) map[string]any {
+		return map[string]any{"id": id, "type": kind, "config": config}
+	}
+	for _, tt := range []struct {
+		node map[string]any
+		want string // the pointer below the node, "" for no warning
+	}{
+		{node("n", "step", map[string]any{"handler": "book", "seat": "${ .seat }"}), "/config/seat"},
+		{node("n", "step", map[string]any{"handler": "book", "rows": []any{"a", map[string]any{"at": "row ${ .row }"}}}), "/config/rows/1/at"},
+		{node("n", "step", map[string]any{"handler": "book", "greeting": "{{name}}"}), ""}, // a handler may have templates of its own
+		{node("n", "step", map[string]any{"handler": "book", "output_schema": map[string]any{"pattern": "^${"}}), ""},
+		{node("n", "llm_call", map[string]any{"model": "${ .model }", "user_prompt": "Hello"}), "/config/model"},
+		{node("n", "tool_call", map[string]any{"server": "s", "tool": "${ .tool }"}), "/config/tool"},
+		{node("n", "agent_delegate", map[string]any{"agent_id": "${ .who }", "protocol": "sdk", "input_mapping": map[string]any{}}), "/config/agent_id"},
+		{node("n", "agent_delegate", map[string]any{"agent_id": "a", "protocol": "sdk", "input_mapping": map[string]any{"x": "${ .who }"}}), ""},
+		{node("n", "subworkflow", map[string]any{"workflow_ref": "${ .which }", "input_mapping": map[string]any{}}), "/config/workflow_ref"},
+		{node("n", "wait", map[string]any{"kind": "signal", "signal": "${ .name }"}), "/config/signal"},
+		{node("n", "interrupt", map[string]any{"prompt": "Go on?", "prompt_ref": "${ .p }", "resume_schema": map[string]any{"type": "object"}}), "/config/prompt_ref"},
+	} {
+		doc := map[string]any{
+			"document":     map[string]any{"schema": "https://agent-workflow.dev/schemas/workflow-definition.json", "name": "d", "version": "1.0.0"},
+			"state_schema": map[string]any{"type": "object"},
+			"nodes":        []any{map[string]any{"id": "s", "type": "start"}, tt.node, map[string]any{"id": "e", "type": "end"}},
+			"edges": []any{
+				map[string]any{"source": "__start__", "target": "s"}, map[string]any{"source": "s", "target": "n"}, map[string]any{"source": "n", "target": "e"},
+			},
+		}
+		_, _, findings := compileValue(t, doc)
+		var got []string
+		for _, f := range findings {
+			if f.Code == problem.TemplateLiteral {
+				got = append(got, strings.TrimPrefix(f.At.Pointer, "/nodes/1"))
+			}
+		}
+		if strings.Join(got, " ") != tt.want {
+			t.Errorf("%v: warnings at %q, want %q\n%s", tt.node["config"], got, tt.want, list(findings))
+		}
+	}
+}
