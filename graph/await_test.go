@@ -133,8 +133,8 @@ func TestStatusWaitsForASubworkflow(t *testing.T) {
 	})
 }
 
-// TestStatusWaitsForAChange holds what status waits for: a run that goes on by itself, whoever drives it, and with Since any
-// change, which another process may make.
+// TestStatusWaitsForAChange holds what status waits for: a run that goes on by itself within the wait, whoever drives it, and with Since
+// any change, which another process may make.
 func TestStatusWaitsForAChange(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -166,9 +166,10 @@ func TestStatusWaitsForAChange(t *testing.T) {
 		if run, took = ask("n", seq-1, time.Minute); took != 0 {
 			t.Errorf("changed already: %s after %s", run.Status, took)
 		}
-		if run, took = ask("nap", 0, time.Minute); took != time.Minute || run.Status != machine.AwaitingTimer {
-			t.Errorf("a timer that is due later: %s after %s", run.Status, took)
+		if run, took = ask("nap", 0, time.Minute); took != 0 || run.Status != machine.AwaitingTimer {
+			t.Errorf("a timer that is due after the wait: %s after %s", run.Status, took)
 		}
+		napSeq := run.Seq
 		go func() {
 			time.Sleep(10 * time.Second)
 			if _, err := other.Signal(t.Context(), graph.SignalRequest{ExecutionID: "n", Name: "go"}); err != nil {
@@ -184,8 +185,13 @@ func TestStatusWaitsForAChange(t *testing.T) {
 				t.Error(err)
 			}
 		}()
-		if run, took = ask("nap", 0, time.Minute); run.Status != machine.Cancelled || took > 10*time.Second+250*time.Millisecond {
+		if run, took = ask("nap", napSeq, time.Minute); run.Status != machine.Cancelled || took > 10*time.Second+250*time.Millisecond {
 			t.Errorf("another process's cancel: %s after %s", run.Status, took)
+		}
+		start(t, r, "soon", nap, nil)
+		time.Sleep(time.Hour - 30*time.Second)
+		if run, took = ask("soon", 0, time.Minute); run.Status != machine.Completed || took != 30*time.Second {
+			t.Errorf("a timer that is due within the wait: %s after %s", run.Status, took)
 		}
 	})
 }

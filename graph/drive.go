@@ -118,7 +118,7 @@ func (d *driving) stand(ctx context.Context, upToDate bool, s *standing.Standing
 	now := d.r.now()
 	overdue := !s.Due.IsZero() && !s.Due.After(now)
 	switch {
-	case s.Status == machine.AwaitingTimer && !overdue && (d.req.StopAtTimer || !s.GoesOn(now, d.req.Wait.Limit-time.Since(d.began), false)):
+	case s.Status == machine.AwaitingTimer && !overdue && (d.req.StopAtTimer || !s.GoesOn(now, d.req.Wait.Limit-time.Since(d.began))):
 		d.done = true
 		return nil
 	case s.Sum == d.seen && !s.Elsewhere && !overdue:

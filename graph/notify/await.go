@@ -64,7 +64,7 @@ func (c *Waiting) For(ctx context.Context, limit Wait) error {
 		}
 		alive = s.Alive
 		left := limit.Limit - time.Since(began)
-		goesOn := s.GoesOn(c.Now(), left, c.Until != nil) || c.AnyChange && !s.Status.Terminal()
+		goesOn := s.GoesOn(c.Now(), left) || c.AnyChange && !s.Status.Terminal()
 		if left <= 0 || !goesOn || c.Until != nil && c.Until(&s) {
 			return nil
 		}

@@ -39,13 +39,13 @@ type Place struct {
 	NodeVisits, Attempt int
 }
 
-// GoesOn reports whether the run will go on by itself: within the time left, or at all for a call that only asks.
-func (s *Standing) GoesOn(now time.Time, left time.Duration, asking bool) bool {
+// GoesOn reports whether the run will go on by itself within the time left.
+func (s *Standing) GoesOn(now time.Time, left time.Duration) bool {
 	switch s.Status {
 	case machine.Running, machine.AwaitingChild:
 		return true
 	case machine.AwaitingTimer:
-		return asking || !s.Due.IsZero() && s.Due.Sub(now) <= left
+		return !s.Due.IsZero() && s.Due.Sub(now) <= left
 	default:
 		return false
 	}

@@ -13,21 +13,19 @@ func TestGoesOn(t *testing.T) {
 	now := time.Unix(1000, 0)
 	soon, late := now.Add(time.Second), now.Add(time.Hour)
 	for _, c := range []struct {
-		s      standing.Standing
-		asking bool
-		want   bool
+		s    standing.Standing
+		want bool
 	}{
-		{standing.Standing{Status: machine.Running}, false, true},
-		{standing.Standing{Status: machine.AwaitingChild}, false, true},
-		{standing.Standing{Status: machine.AwaitingTimer, Due: soon}, false, true},
-		{standing.Standing{Status: machine.AwaitingTimer, Due: late}, false, false},
-		{standing.Standing{Status: machine.AwaitingTimer, Due: late}, true, true},
-		{standing.Standing{Status: machine.AwaitingTimer}, false, false},
-		{standing.Standing{Status: machine.Interrupted}, true, false},
-		{standing.Standing{Status: machine.Completed}, true, false},
+		{standing.Standing{Status: machine.Running}, true},
+		{standing.Standing{Status: machine.AwaitingChild}, true},
+		{standing.Standing{Status: machine.AwaitingTimer, Due: soon}, true},
+		{standing.Standing{Status: machine.AwaitingTimer, Due: late}, false},
+		{standing.Standing{Status: machine.AwaitingTimer}, false},
+		{standing.Standing{Status: machine.Interrupted}, false},
+		{standing.Standing{Status: machine.Completed}, false},
 	} {
-		if got := c.s.GoesOn(now, time.Minute, c.asking); got != c.want {
-			t.Errorf("%s, due %v, asking %v: %v", c.s.Status, c.s.Due, c.asking, got)
+		if got := c.s.GoesOn(now, time.Minute); got != c.want {
+			t.Errorf("%s, due %v: %v", c.s.Status, c.s.Due, got)
 		}
 	}
 }

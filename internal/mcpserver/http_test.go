@@ -547,7 +547,7 @@ func TestHTTPCallsGoOnWithoutTheirClient(t *testing.T) {
 		if got.content()["status"] == "completed" {
 			break
 		}
-		got = p.send(rpcCall(2, "workflow_status", object{"execution_id": "r", "wait_ms": 200}))
+		got = p.send(rpcCall(2, "workflow_status", object{"execution_id": "r", "wait_ms": 20_000}))
 		if pending, _ := got.content()["pending"].([]any); len(pending) > 0 && got.content()["phase"] == "awaiting_activity" {
 			got = p.send(rpcCall(3, "workflow_submit_activity", object{"execution_id": "r", "node_id": "work", "outcome": object{"ok": true, "result": object{}}}))
 		}
