@@ -1,6 +1,7 @@
 package graph_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/workflows-engine/workflows-engine/graph"
@@ -85,5 +86,24 @@ func TestW02_ASignalInABranchDoesNotAbandonTheBlock(t *testing.T) {
 	rs := records(t, store, "r")
 	if count(rs, history.ParallelJoined) != 1 || count(rs, history.CompleteNode) != 5 {
 		t.Errorf("history %v", names(rs, ""))
+	}
+}
+
+// A refused signal says what is awaited, and asks nobody to make it up.
+func TestARefusedSignalSaysWhatIsAwaited(t *testing.T) {
+	t.Parallel()
+	r, _ := host(t, graph.Options{})
+	d := workflow(t, "two", []string{startNode(), signalWait("w", "pressure"), signalWait("v", "level"), endNode()}, "s w", "w v", "v e")
+	start(t, r, "r", d, nil)
+	signal := func() error {
+		_, err := r.Signal(t.Context(), graph.SignalRequest{ExecutionID: "r", Name: "pressure"})
+		return err
+	}
+	if err := signal(); err != nil {
+		t.Fatal(err)
+	}
+	p, ok := problem.As(signal())
+	if !ok || p.Code != problem.SignalNameMismatch || !strings.Contains(p.Error(), `"level"`) || !strings.Contains(p.Hint, "do not make one up") {
+		t.Errorf("refusal %+v", p)
 	}
 }

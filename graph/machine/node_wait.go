@@ -168,7 +168,7 @@ func (m *Machine) acceptSignal(s Signal, now time.Time) (*token, error) {
 	}
 	if t == nil {
 		return nil, problem.New(problem.SignalNameMismatch, "the run awaits signal %q, not %q", first.wait.Signal, s.Name).WithReason(problem.NotAwaiting).
-			WithPlace(at).WithHint("Send the signal %q.", first.wait.Signal)
+			WithPlace(at).WithHint("Nothing was recorded. Whoever has the signal %q sends it when it has come; do not make one up.", first.wait.Signal)
 	}
 	at.NodeID = t.node.ID
 	if late {
