@@ -14,6 +14,7 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
+	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/history/historymem"
 	"github.com/workflows-engine/workflows-engine/internal/enginetest"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
@@ -134,12 +135,23 @@ func TestFullAnswers(t *testing.T) {
 	}
 }
 
-// TestTheTextHasNoState: it says what to do.
-func TestTheTextHasNoState(t *testing.T) {
+// TestTheTextHasASmallState, with what is masked left masked, and only the names of a large one. It says what to do.
+func TestTheTextHasASmallState(t *testing.T) {
 	t.Parallel()
-	h := boundedHost(t)
-	r := h.raw("workflow_start", object{"definition": chainOf(1), "input": object{"secret": "not here"}})
-	if contains(r.text, "not here") || !contains(r.text, "Next: workflow_submit_activity {") || !contains(r.text, "Summarise the documents") {
+	store := enginetest.Closing(t, historymem.New())
+	runner := enginetest.Closing(t, enginetest.Must(graph.New(store, graph.Options{})))
+	mask := history.Redaction{}.WithMask(func(s string) string { return strings.ReplaceAll(s, "sesame", "***") })
+	h := connectHost(t, runner, mcpserver.Options{Definitions: store, DefaultMode: machine.HostMediated, Redaction: mask})
+	r := h.raw("workflow_start", object{"definition": chainOf(1), "input": object{"key": "sesame", "city": "Bern"}})
+	if !contains(r.text, `State: {"city":"Bern","key":"***"}`) {
+		t.Errorf("%s", r.text)
+	}
+	letter := strings.Repeat("x", 500-len(`{"letter":""}`))
+	if r = h.raw("workflow_start", object{"definition": chainOf(1), "input": object{"letter": letter}}); !contains(r.text, `State: {"letter":"`+letter) {
+		t.Errorf("a state of 500 bytes: %s", r.text)
+	}
+	r = h.raw("workflow_start", object{"definition": chainOf(1), "input": object{"letter": "not here" + letter}})
+	if contains(r.text, "not here") || !contains(r.text, "State has letter") || !contains(r.text, "Next: workflow_submit_activity {") || !contains(r.text, "Summarise the documents") {
 		t.Errorf("%s", r.text)
 	}
 }

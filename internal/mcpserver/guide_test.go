@@ -183,7 +183,7 @@ func TestTheTextOfAnEndedRunSaysHow(t *testing.T) {
 		args["outcome"] = object{"ok": true}
 		r = h.raw("workflow_submit_activity", args)
 	}
-	if !contains(r.text, "State has ") {
+	if !contains(r.text, `State: {"topic":"x"}`) {
 		t.Errorf("%s", r.text)
 	}
 	bad := h.refused("VALIDATION_ERROR", "workflow_status", object{"execution_id": "a", "select": `error("no")`})

@@ -20,8 +20,8 @@ const (
 	maxWaitLines = 8
 )
 
-// inShort is what follows the headline in the text: what is to be done, the call that follows, and what came of the run. The state
-// is in the structured content.
+// inShort is what follows the headline in the text: what is to be done, the call that follows, and what came of the run. A state that is
+// not small is in the structured content alone.
 func (s *server) inShort(run runView) (lines []string) {
 	if run.Status == machine.Completed {
 		text, _ := s.runDocument(run.ExecutionID, resultSuffix).Show(run.Result, maxResultText, "")
@@ -133,11 +133,17 @@ func retriedFrom(run *graph.Run) string {
 // maxStateNames is how many members of the state the text names.
 const maxStateNames = 12
 
+// maxStateText is how many bytes a state may have that the text shows as a whole: some hosts show their model nothing else.
+const maxStateText = 500
+
 // stateLine says what is in the state, "" for an empty one.
 func (s *server) stateLine(run runView) string {
 	names := jsonvalue.Keys(run.State)
 	if len(names) == 0 {
 		return ""
+	}
+	if jsonvalue.Size(run.State, maxStateText) <= maxStateText {
+		return "State: " + s.opts.Redaction.String(string(jsonvalue.Canonical(s.opts.Redaction.Value(run.State))))
 	}
 	list := strings.Join(names[:min(len(names), maxStateNames)], ", ")
 	if more := len(names) - maxStateNames; more > 0 {
