@@ -66,10 +66,13 @@ func (s *server) leaveOutSeen(content members, run runView, a *arguments) member
 
 // withPending adds what a run waits for, as entries show it, and the call that continues it. cut says that they show not all.
 func (s *server) withPending(content members, run runView, entries []members, cut bool) members {
+	content = content[:len(content):len(content)]
 	if run.Status.Terminal() {
+		if again, ok := s.again(run.Run); ok {
+			content.Put("next", again.members())
+		}
 		return content
 	}
-	content = content[:len(content):len(content)]
 	if len(entries) > 0 {
 		content.Put("pending", entries)
 		if cut || run.node != "" {

@@ -91,6 +91,9 @@ func (s *server) failedRun(run *graph.Run, bytes int) *failure {
 		hint = stoppedHint
 	}
 	f.details.Put("hint", hint)
+	if again, ok := s.again(run); ok {
+		f.details.Put("next", again.members())
+	}
 	f.line("Next: %s", hint)
 	return f
 }

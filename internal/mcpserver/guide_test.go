@@ -167,8 +167,12 @@ func TestTheTextOfAnEndedRunSaysHow(t *testing.T) {
 	content := h.ok("workflow_start", object{"definition": chainOf(1), "input": object{"topic": "x"}, "execution_id": "r"})
 	args := at(t, content, "next", "arguments").(map[string]any)
 	args["outcome"] = object{"ok": false, "error": "boom", "code": "REFUSED"}
-	h.refused("ENGINE_FAILURE", "workflow_submit_activity", args)
+	failed := h.refused("ENGINE_FAILURE", "workflow_submit_activity", args)
 	r := h.raw("workflow_status", object{"execution_id": "r"})
+	for _, next := range []any{failed.details()["next"], r.content["next"]} {
+		want(t, next.(object), object{"tool": "workflow_fork"})
+		want(t, at(t, next, "arguments").(object), object{"execution_id": "r"})
+	}
 	if !contains(r.text, `Failed at node "step0": boom (REFUSED)`) || !contains(r.text, `Next: workflow_fork {"execution_id":"r"}`) {
 		t.Errorf("%s", r.text)
 	}

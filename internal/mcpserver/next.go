@@ -193,6 +193,14 @@ func (c toolCall) members() members {
 	return members{{"tool", c.tool}, {"arguments", c.arguments}, {"note", c.note}}
 }
 
+// again is the call that tries once more what has failed, where there is one.
+func (s *server) again(run *graph.Run) (c toolCall, ok bool) {
+	if run.Status != machine.Failed || stopped(run) || run.ErrorNodeID == "" || !s.tools.has("workflow_fork") {
+		return c, false
+	}
+	return call("workflow_fork", members{{"execution_id", run.ExecutionID}}, "Begins a new run before "+retriedFrom(run)+"; definition corrects it."), true
+}
+
 // actionable is the first entry that waits for the caller: the one that the status speaks of if there is one.
 func (t runView) actionable() *graph.Pending {
 	if p := runjson.First(t.Run); p != nil && t.isActionable(p) && (t.node == "" || p.NodeID == t.node) {

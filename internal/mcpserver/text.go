@@ -39,9 +39,8 @@ func (s *server) inShort(run runView) (lines []string) {
 		if stopped(run.Run) {
 			return append(lines, "Next: "+stoppedHint)
 		}
-		if run.ErrorNodeID != "" && s.tools.has("workflow_fork") {
-			args := members{{"execution_id", run.ExecutionID}}
-			lines = append(lines, fmt.Sprintf("Next: workflow_fork %s", args.Append(nil)), "Begins a new run before "+retriedFrom(run.Run)+"; definition corrects it.")
+		if again, ok := s.again(run.Run); ok {
+			lines = append(lines, fmt.Sprintf("Next: %s %s", again.tool, again.arguments.Append(nil)), again.note)
 		}
 		return lines
 	}
