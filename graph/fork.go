@@ -118,16 +118,7 @@ func (r *Runner) retryOf(ctx context.Context, req *ForkRequest) (*replay.Retry, 
 			WithPlace(problem.Place{ExecutionID: req.ExecutionID}).WithHint("A fork begins a new run at any place of another one: say after which record, or before which node.")
 	}
 	return &replay.Retry{
-		Node: run.ErrorNodeID, Code: run.ErrorCode, Message: run.Error, Compensated: run.Compensated, AtLimit: isLimit(problem.Code(run.ErrorCode)),
+		Node: run.ErrorNodeID, Code: run.ErrorCode, Message: run.Error, Compensated: run.Compensated, AtLimit: problem.Code(run.ErrorCode).IsLimit(),
 		Anew: req.Anew, RepeatEffects: req.RepeatEffects,
 	}, nil
-}
-
-// isLimit reports whether a code is that of a limit of runs.
-func isLimit(code problem.Code) bool {
-	switch code {
-	case problem.StepBudgetExceeded, problem.RecordLimitExceeded, problem.ByteLimitExceeded, problem.PendingLimitExceeded:
-		return true
-	}
-	return false
 }

@@ -39,3 +39,12 @@ func AuthorsCode(code string) bool {
 	}
 	return code != "" && len(code) <= maxAuthorsCode && !slices.Contains(Failures, Code(code))
 }
+
+// IsLimit reports whether a code is that of a limit of runs, from where a run goes on once the limit is higher.
+func (c Code) IsLimit() bool {
+	switch c {
+	case StepBudgetExceeded, RecordLimitExceeded, ByteLimitExceeded, PendingLimitExceeded:
+		return true
+	}
+	return false
+}

@@ -186,7 +186,7 @@ var rooms = map[string][]string{
 	},
 	"internal/mcpserver": {
 		"history", "graph", "graph/problem", "graph/definition", "graph/lint", "graph/machine", "internal/jsonobject", "internal/jsonvalue", "internal/runjson",
-		"internal/agentview", "internal/catalog", "internal/guide", "internal/mcpserver/elicit", "internal/mcpserver/frame", "internal/mcpserver/streamable", "internal/outline", "internal/picture", "internal/shellword", "internal/suggest", "internal/config/envname", "graph/expr", "schemas",
+		"internal/agentsteps", "internal/agentview", "internal/catalog", "internal/guide", "internal/mcpserver/elicit", "internal/mcpserver/frame", "internal/mcpserver/streamable", "internal/outline", "internal/picture", "internal/shellword", "internal/suggest", "internal/config/envname", "graph/expr", "schemas",
 	},
 	"internal/cli": {
 		"internal/agentsteps", "internal/agentview", "internal/buildstamp", "internal/catalog", "internal/explain", "internal/format", "internal/regularfile", "internal/scaffold", "graph/graphtest", "internal/guide", "internal/wait", "internal/workflowtest",

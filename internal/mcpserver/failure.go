@@ -84,17 +84,22 @@ func (s *server) failedRun(run *graph.Run, bytes int) *failure {
 	if final != nil {
 		f.line("final_state: %s", final)
 	}
-	hint := s.tools.sentences(sentence{"", "This run has ended. Correct the cause:"},
-		sentence{"workflow_fork", "workflow_fork with this execution_id then tries again before " + retriedFrom(run) + ", also with a corrected definition;"},
-		sentence{"workflow_start", "another input needs workflow_start."})
-	if stopped(run) {
+	again, ok := s.again(run)
+	hint := "This run has ended."
+	switch {
+	case stopped(run):
 		hint = stoppedHint
+	case ok:
+		hint = s.tools.sentences(sentence{"", hint + " Correct the cause, and make the call of next."}, sentence{"workflow_start", "Another input needs workflow_start."})
 	}
 	f.details.Put("hint", hint)
-	if again, ok := s.again(run); ok {
-		f.details.Put("next", again.members())
+	if !ok {
+		f.line("Next: %s", hint)
+		return f
 	}
-	f.line("Next: %s", hint)
+	f.details.Put("next", again.members())
+	f.line("%s", hint)
+	f.lines = append(f.lines, again.lines()...)
 	return f
 }
 

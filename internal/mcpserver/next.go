@@ -8,6 +8,8 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/internal/agentsteps"
 	"github.com/workflows-engine/workflows-engine/internal/runjson"
 )
 
@@ -193,12 +195,32 @@ func (c toolCall) members() members {
 	return members{{"tool", c.tool}, {"arguments", c.arguments}, {"note", c.note}}
 }
 
+// lines are the call in the text of an answer.
+func (c toolCall) lines() []string {
+	return []string{fmt.Sprintf("Next: %s %s", c.tool, c.arguments.Append(nil)), c.note}
+}
+
 // again is the call that tries once more what has failed, where there is one.
 func (s *server) again(run *graph.Run) (c toolCall, ok bool) {
-	if run.Status != machine.Failed || stopped(run) || run.ErrorNodeID == "" || !s.tools.has("workflow_fork") {
+	if run.Status != machine.Failed || stopped(run) || !s.tools.has("workflow_fork") {
 		return c, false
 	}
-	return call("workflow_fork", members{{"execution_id", run.ExecutionID}}, "Begins a new run before "+retriedFrom(run)+"; definition corrects it."), true
+	args, note := members{{"execution_id", run.ExecutionID}}, "Begins a new run before the node that failed, or goes on where its agent stood: a call that has a result is not made again. definition corrects it."
+	switch {
+	case problem.Code(run.ErrorCode).IsLimit():
+		note = "Goes on in a new run from where this one stood. The operator has to raise the limit first: else it fails again."
+	case agentsteps.Spent(run.ErrorCode):
+		args.Put("anew", true)
+		note = "Begins a new run, and the agent from its start. The operator has to raise the agent's budget first: else it fails again."
+	case agentsteps.Ended(run.ErrorCode):
+		args.Put("anew", true)
+		note = "Begins a new run, and the agent from its start: it cannot go on where it stood."
+	case run.Compensated > 0:
+		note = "Begins a new run before the first node that was undone; definition corrects it."
+	case run.ErrorNodeID == "":
+		note = "Goes on in a new run from where this one stood; definition corrects it."
+	}
+	return call("workflow_fork", args, note), true
 }
 
 // actionable is the first entry that waits for the caller: the one that the status speaks of if there is one.

@@ -200,3 +200,40 @@ func TestARunThatCanOnlyFailSaysSo(t *testing.T) {
 		t.Errorf("%s", r.text)
 	}
 }
+
+// What next says of a failed run is what the call does: it goes on with an agent, begins anew where it cannot, and tells what has to be
+// corrected first.
+func TestHowAFailedRunIsTriedAgain(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		run  graph.Run
+		anew any
+		note string // "" for no call
+	}{
+		{graph.Run{ErrorNodeID: "n", ErrorCode: "LLM_PROVIDER_ERROR"}, nil, "goes on where its agent stood"},
+		{graph.Run{ErrorNodeID: "n"}, nil, "before the node that failed"},
+		{graph.Run{ErrorCode: "OUTPUT_SCHEMA_VIOLATION"}, nil, "from where this one stood"},
+		{graph.Run{ErrorNodeID: "n", ErrorCode: "STEP_BUDGET_EXCEEDED"}, nil, "raise the limit first"},
+		{graph.Run{ErrorNodeID: "n", ErrorCode: "AGENT_TURNS_EXCEEDED"}, true, "raise the agent's budget first"},
+		{graph.Run{ErrorNodeID: "n", ErrorCode: "AGENT_JOURNAL_INVALID"}, true, "cannot go on"},
+		{graph.Run{ErrorNodeID: "n", Compensated: 2}, nil, "first node that was undone"},
+		{graph.Run{ErrorNodeID: "n", ErrorCode: "AGENT_STOPPED"}, nil, ""},
+	} {
+		c.run.ExecutionID, c.run.Status, c.run.Error = "r", machine.Failed, "boom"
+		h := connectHost(t, still{run: &c.run}, mcpserver.Options{})
+		r := h.raw("workflow_status", object{"execution_id": "r"})
+		next, _ := r.content["next"].(object)
+		if c.note == "" {
+			if next != nil || contains(r.text, "workflow_fork") {
+				t.Errorf("%s: next %v, text %s", c.run.ErrorCode, next, r.text)
+			}
+			continue
+		}
+		want(t, at(t, next, "arguments").(object), object{"execution_id": "r", "anew": c.anew})
+		if note, _ := next["note"].(string); next["tool"] != "workflow_fork" || !contains(note, c.note) || !contains(r.text, "Next: workflow_fork {") || !contains(r.text, note) {
+			t.Errorf("%s: next %v, text %s", c.run.ErrorCode, next, r.text)
+		}
+	}
+	h := connectHost(t, still{run: &graph.Run{ExecutionID: "r", Status: machine.Failed, ErrorNodeID: "n"}}, mcpserver.Options{Tools: enginetest.Must(mcpserver.ParseTools(mcpserver.CoreTools))})
+	want(t, h.ok("workflow_status", object{"execution_id": "r"}), object{"next": nil})
+}

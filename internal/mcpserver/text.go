@@ -40,7 +40,7 @@ func (s *server) inShort(run runView) (lines []string) {
 			return append(lines, "Next: "+stoppedHint)
 		}
 		if again, ok := s.again(run.Run); ok {
-			lines = append(lines, fmt.Sprintf("Next: %s %s", again.tool, again.arguments.Append(nil)), again.note)
+			lines = append(lines, again.lines()...)
 		}
 		return lines
 	}
@@ -88,8 +88,7 @@ func (s *server) inShort(run runView) (lines []string) {
 	if state := s.stateLine(run); state != "" {
 		lines = append(lines, state)
 	}
-	next := s.next(run)
-	return append(lines, fmt.Sprintf("Next: %s %s", next.tool, next.arguments.Append(nil)), next.note)
+	return append(lines, s.next(run).lines()...)
 }
 
 // stepsText says how far an executor that records steps is.
@@ -119,14 +118,6 @@ func were(n int, noun string) string {
 		return "1 " + noun + " was"
 	}
 	return count(n, noun) + " were"
-}
-
-// retriedFrom is before what a fork of a failed run begins that names no place.
-func retriedFrom(run *graph.Run) string {
-	if run.Compensated > 0 {
-		return "the first node that was undone"
-	}
-	return "the node that failed"
 }
 
 // maxStateNames is how many members of the state the text names.
