@@ -72,7 +72,7 @@ func (x *trial) next(ctx context.Context, r *graph.Runner, run *graph.Run) (*gra
 		} else if !soak.On() {
 			sleepUntilDue(run)
 		}
-		return r.Status(ctx, graph.StatusRequest{ExecutionID: crashRun, Wait: graph.Wait{Set: true, Limit: limit}})
+		return r.Status(ctx, graph.StatusRequest{ExecutionID: crashRun, Wait: &graph.Wait{Limit: limit}})
 	}
 	switch p.Kind {
 	case machine.WaitInterrupt:

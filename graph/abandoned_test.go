@@ -253,7 +253,7 @@ func TestARunThatAnotherProcessDrivesIsOnlyRead(t *testing.T) {
 			time.Sleep(2 * time.Minute)
 			watched.Set(historytest.Fault{Reads: true})
 			if waiting {
-				if _, err := lone.Status(t.Context(), graph.StatusRequest{ExecutionID: "r", Wait: waitFor(time.Hour)}); err != nil {
+				if _, err := lone.Status(t.Context(), graph.StatusRequest{ExecutionID: "r", Wait: lookFor(time.Hour)}); err != nil {
 					t.Fatal(err)
 				}
 			} else {

@@ -1,7 +1,9 @@
 package graph
 
 import (
+	"cmp"
 	"context"
+	"time"
 
 	"github.com/workflows-engine/workflows-engine/graph/execution"
 	"github.com/workflows-engine/workflows-engine/graph/notify"
@@ -10,9 +12,7 @@ import (
 
 // answer waits until the run rests, ends or the wait limit passes, and tells where it stands.
 func (r *Runner) answer(ctx context.Context, x *execution.Run, w Wait) (*Run, error) {
-	if !w.Set {
-		w.Limit = r.opts.WaitLimit
-	}
+	w.Limit = r.limit(w)
 	if w.Applied != nil && w.Limit > 0 {
 		w.Applied()
 	}
@@ -21,6 +21,9 @@ func (r *Runner) answer(ctx context.Context, x *execution.Run, w Wait) (*Run, er
 	}
 	return r.standings.View(detached(ctx), x)
 }
+
+// limit is how long a call waits.
+func (r *Runner) limit(w Wait) time.Duration { return cmp.Or(w.Limit, r.opts.WaitLimit) }
 
 // waiting is a call that waits for a run.
 func (r *Runner) waiting(x *execution.Run) *notify.Waiting {

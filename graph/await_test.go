@@ -1,6 +1,7 @@
 package graph_test
 
 import (
+	"cmp"
 	"context"
 	"strconv"
 	"testing"
@@ -13,7 +14,12 @@ import (
 	"github.com/workflows-engine/workflows-engine/history/historymem"
 )
 
-func waitFor(limit time.Duration) graph.Wait { return graph.Wait{Set: true, Limit: limit} }
+func waitFor(limit time.Duration) graph.Wait { return graph.WaitAtMost(limit) }
+
+func lookFor(limit time.Duration) *graph.Wait {
+	w := waitFor(limit)
+	return &w
+}
 
 // TestNoCallWaits: with a negative limit a call that says nothing about waiting answers at once.
 func TestNoCallWaits(t *testing.T) {
@@ -30,7 +36,7 @@ func TestNoCallWaits(t *testing.T) {
 		if err != nil || run.Status != machine.Running || time.Since(began) != 0 {
 			t.Fatalf("%+v, %v after %v", run, err, time.Since(began))
 		}
-		run, err = r.Status(t.Context(), graph.StatusRequest{ExecutionID: run.ExecutionID, Wait: waitFor(2 * time.Minute)})
+		run, err = r.Status(t.Context(), graph.StatusRequest{ExecutionID: run.ExecutionID, Wait: lookFor(2 * time.Minute)})
 		if err != nil || run.Status != machine.Completed {
 			t.Fatalf("%+v, %v", run, err)
 		}
@@ -69,9 +75,15 @@ func TestCallsWaitInLineForWaitMSAtMost(t *testing.T) {
 			"submit": {define("submit", tool("x")), func(id string, w graph.Wait) (*graph.Run, error) {
 				return r.SubmitActivity(t.Context(), graph.SubmitRequest{ExecutionID: id, NodeID: "x", OK: true, Caller: graph.Caller{Wait: w, Mode: machine.InProcess}})
 			}},
+			"status": {define("status", tool("x")), func(id string, w graph.Wait) (*graph.Run, error) {
+				return r.Status(t.Context(), graph.StatusRequest{ExecutionID: id, Wait: &w})
+			}},
+			"drive": {define("drive", tool("x")), func(id string, w graph.Wait) (*graph.Run, error) {
+				return r.Drive(t.Context(), graph.DriveRequest{ExecutionID: id, Caller: graph.Caller{Wait: w}})
+			}},
 		}
 		for name, c := range calls {
-			for _, limit := range []time.Duration{0, 3 * time.Second, -1} {
+			for _, limit := range []time.Duration{0, 3 * time.Second, graph.NoWait} {
 				id := name + limit.String()
 				if c.first != nil {
 					q := *c.first
@@ -79,16 +91,14 @@ func TestCallsWaitInLineForWaitMSAtMost(t *testing.T) {
 					if name == "submit" {
 						q.Mode = machine.HostMediated
 					}
+					q.Wait.Limit = graph.NoWait
 					if _, err := r.Start(t.Context(), q); err != nil {
 						t.Fatal(err)
 					}
 				}
-				w, wantTook := waitFor(limit), limit
-				if limit < 0 {
-					w, wantTook = graph.Wait{}, 20*time.Second
-				}
+				wantTook := max(0, cmp.Or(limit, 20*time.Second))
 				begun := time.Now()
-				run, err := c.call(id, w)
+				run, err := c.call(id, graph.Wait{Limit: limit})
 				if took := time.Since(begun); err != nil || run.Status != machine.Running || took != wantTook {
 					t.Errorf("%s after %s: %+v, %v", id, took, run, err)
 				}
@@ -125,7 +135,7 @@ func TestStatusWaitsForASubworkflow(t *testing.T) {
 				}
 			}()
 			begun := time.Now()
-			run, err := r.Status(t.Context(), graph.StatusRequest{ExecutionID: "p", Since: run.Seq, Wait: waitFor(time.Minute)})
+			run, err := r.Status(t.Context(), graph.StatusRequest{ExecutionID: "p", Since: run.Seq, Wait: lookFor(time.Minute)})
 			if took := time.Since(begun); err != nil || took < 10*time.Second || took > 11*time.Second {
 				t.Errorf("process %d: %s after %s, %v", i+1, run.Status, took, err)
 			}
@@ -143,7 +153,7 @@ func TestStatusWaitsForAChange(t *testing.T) {
 		ask := func(id string, since int64, limit time.Duration) (*graph.Run, time.Duration) {
 			t.Helper()
 			begun := time.Now()
-			run, err := r.Status(t.Context(), graph.StatusRequest{ExecutionID: id, Since: since, Wait: waitFor(limit)})
+			run, err := r.Status(t.Context(), graph.StatusRequest{ExecutionID: id, Since: since, Wait: lookFor(limit)})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -218,7 +228,7 @@ func TestWaitEnds(t *testing.T) {
 			}
 		}
 		begun := time.Now()
-		run, err := r.Status(t.Context(), graph.StatusRequest{ExecutionID: "0", Wait: w})
+		run, err := r.Status(t.Context(), graph.StatusRequest{ExecutionID: "0", Wait: &w})
 		if err != nil || run.Status != machine.Running || time.Since(begun) != 0 {
 			t.Errorf("status: %v, %v after %s", run, err, time.Since(begun))
 		}

@@ -101,7 +101,7 @@ func TestASubworkflowWhoseIDIsBeingDeleted(t *testing.T) {
 		half := &halfDeleted{Store: historymem.New(), id: "p:sub:v"}
 		r := newRunner(t, half, graph.Options{Activities: &script{}, Background: true})
 		d := family(t, r, []string{startNode(), tool("a"), endNode()}, "s a", "a e")
-		if _, err := r.Start(t.Context(), graph.StartRequest{ExecutionID: "p", Definition: d, Wait: graph.Wait{Set: true, Limit: time.Minute}}); err != nil {
+		if _, err := r.Start(t.Context(), graph.StartRequest{ExecutionID: "p", Definition: d, Wait: graph.Wait{Limit: time.Minute}}); err != nil {
 			t.Fatal(err)
 		}
 		wantStatus(t, status(t, r, "p"), machine.Running)

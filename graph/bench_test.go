@@ -235,7 +235,7 @@ func killedRun(b *testing.B, length int64) string {
 	if err != nil {
 		b.Fatal(err)
 	}
-	if _, err := r.Start(b.Context(), graph.StartRequest{ExecutionID: "long", Definition: endless(b, 1<<30), Input: object{"n": 0}, Wait: graph.Wait{Set: true}}); err != nil {
+	if _, err := r.Start(b.Context(), graph.StartRequest{ExecutionID: "long", Definition: endless(b, 1<<30), Input: object{"n": 0}, Wait: graph.Wait{Limit: graph.NoWait}}); err != nil {
 		b.Fatal(err)
 	}
 	<-stuck

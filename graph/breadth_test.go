@@ -43,7 +43,7 @@ func TestCallsDoNotWaitForABreadth(t *testing.T) {
 		const limit, late = 500 * time.Millisecond, 250 * time.Millisecond
 
 		began := time.Now()
-		run, err := r.Start(t.Context(), graph.StartRequest{ExecutionID: "r", Definition: parent, Wait: graph.Wait{Set: true, Limit: limit}})
+		run, err := r.Start(t.Context(), graph.StartRequest{ExecutionID: "r", Definition: parent, Wait: graph.WaitAtMost(limit)})
 		if err != nil {
 			t.Fatal(err)
 		}

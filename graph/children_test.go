@@ -196,7 +196,7 @@ func TestASlowResolverHoldsUpNobody(t *testing.T) {
 		d := workflow(t, "parent", []string{startNode(), subworkflow("v", "urn:slow"), endNode()}, "s v", "v e")
 		begun := time.Now()
 		for _, id := range []string{"gone", "later"} {
-			if _, err := r.Start(t.Context(), graph.StartRequest{ExecutionID: id, Definition: d, Wait: graph.Wait{Set: true}}); err != nil {
+			if _, err := r.Start(t.Context(), graph.StartRequest{ExecutionID: id, Definition: d, Wait: graph.Wait{Limit: graph.NoWait}}); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -261,7 +261,7 @@ func (p *troupe) act() (signalled bool) {
 	case k == 6:
 		return p.signal(m, "go") == nil
 	case k == 7:
-		_, err = m.r.Status(t.Context(), graph.StatusRequest{ExecutionID: "r", Wait: waitFor(time.Duration(rng.IntN(30)) * time.Second)})
+		_, err = m.r.Status(t.Context(), graph.StatusRequest{ExecutionID: "r", Wait: lookFor(time.Duration(rng.IntN(30)) * time.Second)})
 	case k == 8:
 		_, err = m.r.Recover(t.Context(), graph.RecoverRequest{})
 	default:

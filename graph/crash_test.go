@@ -167,7 +167,7 @@ func (s scenario) drive(t testing.TB, r *graph.Runner) (*graph.Run, error) {
 		case p != nil && s.cancelAt == p.NodeID:
 			run, err = r.Cancel(t.Context(), graph.CancelRequest{ExecutionID: "r"})
 		case p == nil || p.Kind == machine.WaitTimer || p.Kind == machine.WaitBackoff || p.Kind == machine.WaitChild || !p.Host && p.Kind == machine.WaitActivity || !p.Host && p.Kind == machine.WaitDelegate:
-			run, err = r.Status(t.Context(), graph.StatusRequest{ExecutionID: "r", Wait: graph.Wait{Set: true, Limit: 2 * time.Hour}})
+			run, err = r.Status(t.Context(), graph.StatusRequest{ExecutionID: "r", Wait: &graph.Wait{Limit: 2 * time.Hour}})
 		case p.Kind == machine.WaitInterrupt:
 			if s.early != "" {
 				req := graph.SignalRequest{ExecutionID: "r", Name: s.early, Payload: object{"early": 1}, IdempotencyKey: "k"}

@@ -279,7 +279,7 @@ func crawl(t *testing.T, file, site string) {
 		ExecutionID: "crawl", Definition: doc, AllowExisting: true, Input: object{"site": site, "pages": crawledPages},
 	})
 	for err == nil && !run.Status.Terminal() {
-		run, err = r.Status(t.Context(), graph.StatusRequest{ExecutionID: "crawl", Wait: graph.Wait{Set: true, Limit: time.Minute}})
+		run, err = r.Status(t.Context(), graph.StatusRequest{ExecutionID: "crawl", Wait: &graph.Wait{Limit: time.Minute}})
 	}
 	if err != nil || run.Status != machine.Completed {
 		t.Fatalf("%v %+v", err, run)

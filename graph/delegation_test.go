@@ -148,7 +148,7 @@ func delegation(t testing.TB, members ...string) *definition.Document {
 // atOnce starts a run without waiting for it, and lets everything happen that happens at once.
 func atOnce(t *testing.T, r *graph.Runner, id string, d *definition.Document) {
 	t.Helper()
-	if _, err := r.Start(t.Context(), graph.StartRequest{ExecutionID: id, Definition: d, Wait: graph.Wait{Set: true}}); err != nil {
+	if _, err := r.Start(t.Context(), graph.StartRequest{ExecutionID: id, Definition: d, Wait: graph.Wait{Limit: graph.NoWait}}); err != nil {
 		t.Fatal(err)
 	}
 	synctest.Wait()
@@ -157,7 +157,7 @@ func atOnce(t *testing.T, r *graph.Runner, id string, d *definition.Document) {
 func answer(t *testing.T, r *graph.Runner, id, question string, payload object) (*graph.Run, error) {
 	t.Helper()
 	return r.Resume(t.Context(), graph.ResumeRequest{
-		ExecutionID: id, InterruptID: question, Payload: payload, Caller: graph.Caller{Wait: graph.Wait{Set: true}},
+		ExecutionID: id, InterruptID: question, Payload: payload, Caller: graph.Caller{Wait: graph.Wait{Limit: graph.NoWait}},
 	})
 }
 
@@ -476,7 +476,7 @@ func TestATaskThatIsSentWhileTheRunIsCancelled(t *testing.T) {
 		begun, goOn := make(chan struct{}), make(chan struct{})
 		a := &agent{onSend: func(delegate.Request) { close(begun); <-goOn }}
 		r := newRunner(t, historymem.New(), graph.Options{Delegates: a})
-		if _, err := r.Start(t.Context(), graph.StartRequest{ExecutionID: "r", Definition: delegation(t), Wait: graph.Wait{Set: true}}); err != nil {
+		if _, err := r.Start(t.Context(), graph.StartRequest{ExecutionID: "r", Definition: delegation(t), Wait: graph.Wait{Limit: graph.NoWait}}); err != nil {
 			t.Fatal(err)
 		}
 		<-begun

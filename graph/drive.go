@@ -20,7 +20,7 @@ import (
 type DriveRequest struct {
 	ExecutionID string
 	// Caller: the definition is needed only for a run that another engine began and whose definition is not stored. Wait bounds
-	// how long the call continues the run, the zero value means Options.WaitLimit; with a limit of 0 the call takes the run over
+	// how long the call continues the run, the zero value means Options.WaitLimit; with NoWait the call takes the run over
 	// and returns at once.
 	Caller
 	// StopAtTimer makes the call return where the run waits for nothing but a time that has not come.
@@ -60,9 +60,7 @@ func (r *Runner) Drive(ctx context.Context, req DriveRequest) (*Run, error) {
 	d := driving{r: r, req: req, x: r.runs.Hold(req.ExecutionID), root: r.runs.Hold(root), retryUnknown: true, began: time.Now()}
 	defer r.runs.Drop(d.x)
 	defer r.runs.Drop(d.root)
-	if !req.Wait.Set {
-		d.req.Wait.Limit = r.opts.WaitLimit
-	}
+	d.req.Wait.Limit = r.limit(req.Wait)
 	known, err := d.admit(ctx)
 	if err != nil {
 		return nil, err

@@ -30,7 +30,7 @@ func busy(t *testing.T, store history.Store, parent bool) *graph.Runner {
 		register(t, r, "urn:child", d)
 		d = workflow(t, "parent", []string{startNode(), subworkflow("v", "urn:child"), endNode()}, "s v", "v e")
 	}
-	if _, err := r.Start(t.Context(), graph.StartRequest{ExecutionID: "r", Definition: d, Wait: graph.Wait{Set: true}}); err != nil {
+	if _, err := r.Start(t.Context(), graph.StartRequest{ExecutionID: "r", Definition: d, Wait: graph.Wait{Limit: graph.NoWait}}); err != nil {
 		t.Fatal(err)
 	}
 	synctest.Wait()
@@ -53,7 +53,7 @@ func drive(t *testing.T, r *graph.Runner, req graph.DriveRequest) (run *graph.Ru
 }
 
 func limited(d time.Duration) graph.Caller {
-	return graph.Caller{Wait: graph.Wait{Set: true, Limit: d}}
+	return graph.Caller{Wait: graph.WaitAtMost(d)}
 }
 
 // TestDriveWaitsForTheOwner: a run that a live process performs is taken over within a second after that has closed, or has
@@ -186,7 +186,7 @@ func TestDriveAndTimers(t *testing.T) {
 		store := historymem.New()
 		nap := workflow(t, "nap", []string{startNode(), timerWait("n", "1h"), tool("a"), endNode()}, "s n", "n a", "a e")
 		first := newRunner(t, store, graph.Options{Activities: &script{}})
-		if _, err := first.Start(t.Context(), graph.StartRequest{ExecutionID: "r", Definition: nap, Wait: graph.Wait{Set: true}}); err != nil {
+		if _, err := first.Start(t.Context(), graph.StartRequest{ExecutionID: "r", Definition: nap, Wait: graph.Wait{Limit: graph.NoWait}}); err != nil {
 			t.Fatal(err)
 		}
 		first.Close()
@@ -205,7 +205,7 @@ func TestDriveAndTimers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		nap := workflow(t, "nap", []string{startNode(), timerWait("n", "1h"), endNode()}, "s n", "n e")
 		r := newRunner(t, historymem.New(), graph.Options{})
-		if _, err := r.Start(t.Context(), graph.StartRequest{ExecutionID: "r", Definition: nap, Wait: graph.Wait{Set: true}}); err != nil {
+		if _, err := r.Start(t.Context(), graph.StartRequest{ExecutionID: "r", Definition: nap, Wait: graph.Wait{Limit: graph.NoWait}}); err != nil {
 			t.Fatal(err)
 		}
 		run, took, _ := drive(t, r, graph.DriveRequest{Caller: limited(2 * time.Hour)})

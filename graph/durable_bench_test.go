@@ -62,7 +62,7 @@ func BenchmarkDurableNodes(b *testing.B) {
 				var all sync.WaitGroup
 				for range runs {
 					all.Go(func() {
-						run, err := r.Start(b.Context(), graph.StartRequest{Definition: d, Wait: graph.Wait{Set: true, Limit: time.Hour}})
+						run, err := r.Start(b.Context(), graph.StartRequest{Definition: d, Wait: graph.Wait{Limit: time.Hour}})
 						if err != nil || run.Status != machine.Completed {
 							b.Errorf("%+v, %v", run, err)
 						}

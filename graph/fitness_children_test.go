@@ -103,7 +103,7 @@ func TestASubworkflowBesideWhatIsMissingAfterACrash(t *testing.T) {
 						driver := newRunner(t, mortal, equip(t, &script{answers: answers{"a": hang}}, "one", "two"))
 						register(t, driver, "urn:child", child)
 						mortal.Set(historytest.Fault{At: n, Reads: true, Dead: true, AfterCommit: late})
-						_, _ = driver.Start(t.Context(), graph.StartRequest{ExecutionID: "r", Definition: d, Wait: graph.Wait{Set: true}})
+						_, _ = driver.Start(t.Context(), graph.StartRequest{ExecutionID: "r", Definition: d, Wait: graph.Wait{Limit: graph.NoWait}})
 						synctest.Wait()
 						told := count(records(t, store, "r"), history.SubworkflowCompleted) > 0
 						if !mortal.Struck() {
@@ -160,7 +160,7 @@ func TestAStartAgainTakesUpWhatIsBelow(t *testing.T) {
 		}
 		first := open(mortal, &script{answers: answers{"c": hang}})
 		d := workflow(t, "w", []string{startNode(), subworkflow("v", "urn:middle"), endNode()}, "s v", "v e")
-		if _, err := first.Start(t.Context(), graph.StartRequest{ExecutionID: "r", Definition: d, Wait: graph.Wait{Set: true}}); err != nil {
+		if _, err := first.Start(t.Context(), graph.StartRequest{ExecutionID: "r", Definition: d, Wait: graph.Wait{Limit: graph.NoWait}}); err != nil {
 			t.Fatal(err)
 		}
 		kill(t, first, mortal)

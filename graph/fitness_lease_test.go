@@ -43,7 +43,7 @@ func TestNothingIsSaidToBeMissingWhileSomebodyIsAtWork(t *testing.T) {
 				mortal, watched := historytest.NewFaultStore(store), historytest.NewFaultStore(store)
 				worker := newRunner(t, mortal, equip(t, &script{answers: answers{"b": hang, "c": hang}}, "one", "two", "three"))
 				register(t, worker, "urn:child", child)
-				if _, err := worker.Start(t.Context(), graph.StartRequest{ExecutionID: "r", Definition: tt.d, Wait: graph.Wait{Set: true}}); err != nil {
+				if _, err := worker.Start(t.Context(), graph.StartRequest{ExecutionID: "r", Definition: tt.d, Wait: graph.Wait{Limit: graph.NoWait}}); err != nil {
 					t.Fatal(err)
 				}
 				o := equip(t, &script{}, "one")

@@ -86,7 +86,7 @@ func bereftAs(t *testing.T, store history.Store, id string, d *definition.Docume
 	for _, c := range children {
 		register(t, r, "urn:child", c)
 	}
-	if _, err := r.Start(t.Context(), graph.StartRequest{ExecutionID: id, Definition: d, Wait: graph.Wait{Set: true}}); err != nil {
+	if _, err := r.Start(t.Context(), graph.StartRequest{ExecutionID: id, Definition: d, Wait: graph.Wait{Limit: graph.NoWait}}); err != nil {
 		t.Fatal(err)
 	}
 	kill(t, r, mortal)
@@ -446,7 +446,7 @@ func TestManyRunsThatNobodyPerforms(t *testing.T) {
 				handler = "one"
 			}
 			d := workflow(t, "w", []string{startNode(), step("a", handler), endNode()}, "s a", "a e")
-			if _, err := all.Start(t.Context(), graph.StartRequest{ExecutionID: fmt.Sprint(i), Definition: d, Wait: graph.Wait{Set: true}}); err != nil {
+			if _, err := all.Start(t.Context(), graph.StartRequest{ExecutionID: fmt.Sprint(i), Definition: d, Wait: graph.Wait{Limit: graph.NoWait}}); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -132,7 +132,7 @@ func TestAnAttemptThatAnotherProcessRequests(t *testing.T) {
 			return after(time.Until(deadline)-time.Millisecond, nil)(ctx, req)
 		}}}, "one"))
 		other := newRunner(t, store, graph.Options{})
-		if _, err := r.Start(t.Context(), graph.StartRequest{ExecutionID: "r", Definition: d, Wait: graph.Wait{Set: true}}); err != nil {
+		if _, err := r.Start(t.Context(), graph.StartRequest{ExecutionID: "r", Definition: d, Wait: graph.Wait{Limit: graph.NoWait}}); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(3 * time.Second)

@@ -21,7 +21,7 @@ func foreign(t *testing.T, id string, d *definition.Document, input map[string]a
 	t.Helper()
 	source := historymem.New()
 	r := newRunner(t, source, graph.Options{Branches: machine.Sequential, Activities: &script{answers: answers{"a": hang}}})
-	if _, err := r.Start(t.Context(), graph.StartRequest{ExecutionID: id, Definition: d, Input: input, Mode: mode, Wait: graph.Wait{Set: true}}); err != nil {
+	if _, err := r.Start(t.Context(), graph.StartRequest{ExecutionID: id, Definition: d, Input: input, Mode: mode, Wait: graph.Wait{Limit: graph.NoWait}}); err != nil {
 		t.Fatal(err)
 	}
 	store := historymem.New()

@@ -228,7 +228,7 @@ func TestAForkHasTasksOfItsOwn(t *testing.T) {
 					t.Fatalf("before: %s", before)
 				}
 				end := int64(len(records(t, store, "r")))
-				if _, err := r.Fork(t.Context(), graph.ForkRequest{ExecutionID: "r", Seq: end, NewExecutionID: "f", Wait: graph.Wait{Set: true}}); err != nil {
+				if _, err := r.Fork(t.Context(), graph.ForkRequest{ExecutionID: "r", Seq: end, NewExecutionID: "f", Wait: graph.Wait{Limit: graph.NoWait}}); err != nil {
 					t.Fatal(err)
 				}
 				synctest.Wait()
@@ -317,12 +317,12 @@ func TestTimersOfAForkWithinAStep(t *testing.T) {
 			"timeout": `{"id":"t","type":"step","config":{"handler":"nobody","timeout":"1h"}}`,
 		} {
 			d := workflow(t, name, []string{startNode(), node, endNode()}, "s t", "t e")
-			if _, err := r.Start(t.Context(), graph.StartRequest{ExecutionID: name, Definition: d, Mode: machine.HostMediated, Wait: graph.Wait{Set: true}}); err != nil {
+			if _, err := r.Start(t.Context(), graph.StartRequest{ExecutionID: name, Definition: d, Mode: machine.HostMediated, Wait: graph.Wait{Limit: graph.NoWait}}); err != nil {
 				t.Fatal(err)
 			}
 			for seq := range int64(len(records(t, store, name))) {
 				id := fmt.Sprintf("%s-%d", name, seq+1)
-				if _, err := r.Fork(t.Context(), graph.ForkRequest{ExecutionID: name, Seq: seq + 1, NewExecutionID: id, Wait: graph.Wait{Set: true}}); err != nil {
+				if _, err := r.Fork(t.Context(), graph.ForkRequest{ExecutionID: name, Seq: seq + 1, NewExecutionID: id, Wait: graph.Wait{Limit: graph.NoWait}}); err != nil {
 					t.Fatal(err)
 				}
 				time.Sleep(time.Second)

@@ -257,7 +257,7 @@ func TestACallersOwnCallbackIsTheCallers(t *testing.T) {
 				_, _ = r.Drive(context.Background(), graph.DriveRequest{ExecutionID: "r", OwnedElsewhere: func(graph.OwnedRun) { fault() }})
 			},
 			"Progress": func() {
-				_, _ = other.Status(context.Background(), graph.StatusRequest{ExecutionID: "r", Wait: graph.Wait{Set: true, Limit: time.Minute, Progress: func(graph.Progress) { fault() }}})
+				_, _ = other.Status(context.Background(), graph.StatusRequest{ExecutionID: "r", Wait: &graph.Wait{Limit: time.Minute, Progress: func(graph.Progress) { fault() }}})
 			},
 			"NewID": func() { _, _ = r.Start(context.Background(), graph.StartRequest{Definition: linear(t, "y")}) },
 		}

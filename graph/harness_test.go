@@ -235,7 +235,7 @@ func status(t testing.TB, r *graph.Runner, id string) *graph.Run {
 func settled(t testing.TB, r *graph.Runner, id string) *graph.Run {
 	t.Helper()
 	for {
-		run, err := r.Status(t.Context(), graph.StatusRequest{ExecutionID: id, Wait: graph.Wait{Set: true, Limit: time.Hour}})
+		run, err := r.Status(t.Context(), graph.StatusRequest{ExecutionID: id, Wait: &graph.Wait{Limit: time.Hour}})
 		if err != nil {
 			t.Fatalf("Status: %v", err)
 		}

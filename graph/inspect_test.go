@@ -235,7 +235,7 @@ func TestInspectDoesNotMissASubworkflowThatIsLeftToOthers(t *testing.T) {
 			t.Fatal(err)
 		}
 		lacks := newRunner(t, store, graph.Options{Activities: &script{}})
-		if _, err := lacks.Fork(t.Context(), graph.ForkRequest{ExecutionID: "r", Seq: 5, NewExecutionID: "f", Wait: graph.Wait{Set: true}}); err != nil {
+		if _, err := lacks.Fork(t.Context(), graph.ForkRequest{ExecutionID: "r", Seq: 5, NewExecutionID: "f", Wait: graph.Wait{Limit: graph.NoWait}}); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Minute)

@@ -46,7 +46,7 @@ func BenchmarkJournalSteps(b *testing.B) {
 				var all sync.WaitGroup
 				for range runs {
 					all.Go(func() {
-						run, err := r.Start(b.Context(), graph.StartRequest{Definition: d, Wait: graph.Wait{Set: true, Limit: time.Hour}})
+						run, err := r.Start(b.Context(), graph.StartRequest{Definition: d, Wait: graph.Wait{Limit: time.Hour}})
 						if err != nil || run.Status != machine.Completed {
 							b.Errorf("%+v, %v", run, err)
 						}
@@ -116,7 +116,7 @@ func BenchmarkJournalTakenOver(b *testing.B) {
 	}
 	closeBoth, r := open(read)
 	d := workflow(b, "journal", []string{startNode(), tool("work"), endNode()}, "s work", "work e")
-	if _, err := r.Start(b.Context(), graph.StartRequest{ExecutionID: "r", Definition: d, Wait: graph.Wait{Set: true}}); err != nil {
+	if _, err := r.Start(b.Context(), graph.StartRequest{ExecutionID: "r", Definition: d, Wait: graph.Wait{Limit: graph.NoWait}}); err != nil {
 		b.Fatal(err)
 	}
 	<-got
@@ -124,7 +124,7 @@ func BenchmarkJournalTakenOver(b *testing.B) {
 	readTook = 0
 	for b.Loop() {
 		closeBoth, r := open(read)
-		if _, err := r.Drive(b.Context(), graph.DriveRequest{ExecutionID: "r", Caller: graph.Caller{Wait: graph.Wait{Set: true}}}); err != nil {
+		if _, err := r.Drive(b.Context(), graph.DriveRequest{ExecutionID: "r", Caller: graph.Caller{Wait: graph.Wait{Limit: graph.NoWait}}}); err != nil {
 			b.Fatal(err)
 		}
 		if n := <-got; n != steps {

@@ -92,7 +92,7 @@ func TestJournalReadsOneStep(t *testing.T) {
 						edges = append(edges, name+" e")
 					}
 				}
-				run, err := r.Start(t.Context(), graph.StartRequest{Definition: workflow(t, "w", nodes, edges...), Wait: graph.Wait{Set: true, Limit: 3 * time.Hour}})
+				run, err := r.Start(t.Context(), graph.StartRequest{Definition: workflow(t, "w", nodes, edges...), Wait: graph.Wait{Limit: 3 * time.Hour}})
 				if err != nil || run.Status != machine.Completed {
 					t.Fatalf("%+v, %v", run, err)
 				}

@@ -126,7 +126,7 @@ func finish(t testing.TB, r *graph.Runner, id string) (*graph.Run, error) {
 			run, err = r.Resume(t.Context(), graph.ResumeRequest{ExecutionID: id, InterruptID: p.ID, Payload: object{"ok": true}})
 			continue
 		}
-		run, err = r.Status(t.Context(), graph.StatusRequest{ExecutionID: id, Wait: graph.Wait{Set: true, Limit: 2 * time.Hour}})
+		run, err = r.Status(t.Context(), graph.StatusRequest{ExecutionID: id, Wait: &graph.Wait{Limit: 2 * time.Hour}})
 	}
 	return run, err
 }

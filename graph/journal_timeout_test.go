@@ -47,7 +47,7 @@ func TestTheTimeoutCountsRests(t *testing.T) {
 				time.Sleep(6 * time.Minute)
 				closeRunner(t, r)
 				r = newRunner(t, store, o)
-				run, err := r.Status(t.Context(), graph.StatusRequest{ExecutionID: "r", Wait: graph.Wait{Set: true, Limit: time.Hour}})
+				run, err := r.Status(t.Context(), graph.StatusRequest{ExecutionID: "r", Wait: &graph.Wait{Limit: time.Hour}})
 				for err == nil && !run.Status.Terminal() && time.Since(begun) < time.Hour {
 					time.Sleep(time.Second)
 					run, err = r.Status(t.Context(), graph.StatusRequest{ExecutionID: "r"})

@@ -114,7 +114,7 @@ func TestNobodyEndsAKeptTaskLater(t *testing.T) {
 			begun, goOn := make(chan struct{}), make(chan struct{})
 			a.onSend = func(delegate.Request) { close(begun); <-goOn }
 			r := newRunner(t, store, graph.Options{Delegates: a})
-			if _, err := r.Start(t.Context(), graph.StartRequest{ExecutionID: "r", Definition: delegation(t), Wait: graph.Wait{Set: true}}); err != nil {
+			if _, err := r.Start(t.Context(), graph.StartRequest{ExecutionID: "r", Definition: delegation(t), Wait: graph.Wait{Limit: graph.NoWait}}); err != nil {
 				t.Fatal(err)
 			}
 			<-begun

@@ -36,11 +36,11 @@ func TestOneProcessPerformsWhatFollowsWhileAnotherBringsUpAChild(t *testing.T) {
 				ea, eb := &script{answers: long}, &script{answers: long}
 				a := newRunner(t, store, graph.Options{Activities: ea, Workflows: slow, Background: background})
 				b := newRunner(t, store, graph.Options{Activities: eb, Workflows: slow, Background: background})
-				if _, err := a.Start(t.Context(), graph.StartRequest{ExecutionID: "r", Definition: d, Wait: graph.Wait{Set: true}}); err != nil {
+				if _, err := a.Start(t.Context(), graph.StartRequest{ExecutionID: "r", Definition: d, Wait: graph.Wait{Limit: graph.NoWait}}); err != nil {
 					t.Fatal(err)
 				}
 				time.Sleep(4500 * time.Millisecond) // the child is about to begin
-				if _, err := b.Signal(t.Context(), graph.SignalRequest{ExecutionID: "r", Name: "go", Caller: graph.Caller{Wait: graph.Wait{Set: true}}}); err != nil {
+				if _, err := b.Signal(t.Context(), graph.SignalRequest{ExecutionID: "r", Name: "go", Caller: graph.Caller{Wait: graph.Wait{Limit: graph.NoWait}}}); err != nil {
 					t.Fatal(err)
 				}
 				time.Sleep(90 * time.Second)
@@ -109,7 +109,7 @@ func TestADeposedDriversOutcomeIsRefused(t *testing.T) {
 				store := historymem.New()
 				first := &script{answers: answers{"a": after(45*time.Second, object{"a": "deposed"})}}
 				r := newRunner(t, &noLease{Store: store}, graph.Options{Activities: first})
-				if _, err := r.Start(t.Context(), graph.StartRequest{ExecutionID: "r", Definition: linear(t, "lin", nodes...), Wait: graph.Wait{Set: true}}); err != nil {
+				if _, err := r.Start(t.Context(), graph.StartRequest{ExecutionID: "r", Definition: linear(t, "lin", nodes...), Wait: graph.Wait{Limit: graph.NoWait}}); err != nil {
 					t.Fatal(err)
 				}
 				time.Sleep(31 * time.Second)
@@ -143,7 +143,7 @@ func TestATakenOverRunIsNotFailedForWantOfAWorkflow(t *testing.T) {
 		timer := workflow(t, "timer", []string{startNode(), timerWait("w", "10s"), subworkflow("v", "urn:x"), endNode()}, "s w", "w v", "v e")
 		ids := []string{"activity", "timer"}
 		for i, d := range []*definition.Document{activity, timer} {
-			if _, err := r.Start(t.Context(), graph.StartRequest{ExecutionID: ids[i], Definition: d, Wait: graph.Wait{Set: true}}); err != nil {
+			if _, err := r.Start(t.Context(), graph.StartRequest{ExecutionID: ids[i], Definition: d, Wait: graph.Wait{Limit: graph.NoWait}}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -181,7 +181,7 @@ func TestWorkflowsRegisteredAfterNewAreKnownToTheFirstPatrol(t *testing.T) {
 		store := historymem.New()
 		r := newRunner(t, store, graph.Options{Activities: &script{}, Workflows: slowResolver{linear(t, "child", "c")}})
 		d := workflow(t, "w", []string{startNode(), subworkflow("v", "urn:x"), endNode()}, "s v", "v e")
-		if _, err := r.Start(t.Context(), graph.StartRequest{ExecutionID: "r", Definition: d, Wait: graph.Wait{Set: true}}); err != nil {
+		if _, err := r.Start(t.Context(), graph.StartRequest{ExecutionID: "r", Definition: d, Wait: graph.Wait{Limit: graph.NoWait}}); err != nil {
 			t.Fatal(err)
 		}
 		synctest.Wait()
@@ -272,7 +272,7 @@ func TestRefusedCallsTakeOverOnce(t *testing.T) {
 		store := historymem.New()
 		dead := historytest.NewFaultStore(store)
 		r := newRunner(t, dead, graph.Options{Activities: &script{answers: answers{"a": hang}}})
-		if _, err := r.Start(t.Context(), graph.StartRequest{ExecutionID: "r", Definition: linear(t, "lin", "a"), Wait: graph.Wait{Set: true}}); err != nil {
+		if _, err := r.Start(t.Context(), graph.StartRequest{ExecutionID: "r", Definition: linear(t, "lin", "a"), Wait: graph.Wait{Limit: graph.NoWait}}); err != nil {
 			t.Fatal(err)
 		}
 		synctest.Wait()

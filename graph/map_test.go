@@ -62,7 +62,7 @@ func TestAMapGoesOnElsewhere(t *testing.T) {
 				t.Fatal(err)
 			}
 			if i == 0 {
-				if _, err := r.Start(t.Context(), graph.StartRequest{ExecutionID: "r", Definition: mapping(t, items, 7), Wait: graph.Wait{Set: true}}); err != nil {
+				if _, err := r.Start(t.Context(), graph.StartRequest{ExecutionID: "r", Definition: mapping(t, items, 7), Wait: graph.Wait{Limit: graph.NoWait}}); err != nil {
 					t.Fatal(err)
 				}
 			}

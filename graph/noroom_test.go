@@ -19,7 +19,7 @@ func TestNoRoomForRunsOfOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := historymem.New()
 		dying := newRunner(t, store, graph.Options{Activities: &script{answers: answers{"a": hang}}})
-		if _, err := dying.Start(t.Context(), graph.StartRequest{ExecutionID: "r", Definition: linear(t, "lin", "a"), Wait: graph.Wait{Set: true}}); err != nil {
+		if _, err := dying.Start(t.Context(), graph.StartRequest{ExecutionID: "r", Definition: linear(t, "lin", "a"), Wait: graph.Wait{Limit: graph.NoWait}}); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Second)

@@ -92,7 +92,7 @@ func TestWhoLoadsARunLearnsThatAnotherProcessHasWritten(t *testing.T) {
 		done := make(chan struct{})
 		go func() { // keeps what this process knows of the run
 			defer close(done)
-			_, err := first.Status(t.Context(), graph.StatusRequest{ExecutionID: "r", Wait: waitFor(time.Hour), Since: 1000})
+			_, err := first.Status(t.Context(), graph.StatusRequest{ExecutionID: "r", Wait: lookFor(time.Hour), Since: 1000})
 			if err != nil {
 				t.Error(err)
 			}

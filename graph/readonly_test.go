@@ -32,7 +32,7 @@ func TestReadOnly(t *testing.T) {
 			"parent": {[]string{startNode(), subworkflow("v", "urn:child"), endNode()}, []string{"s v", "v e"}},
 			"signal": {[]string{startNode(), signalWait("w", "go"), endNode()}, []string{"s w", "w e"}},
 		} {
-			_, err := first.Start(t.Context(), graph.StartRequest{ExecutionID: id, Definition: workflow(t, id, d.nodes, d.edges...), Wait: graph.Wait{Set: true}})
+			_, err := first.Start(t.Context(), graph.StartRequest{ExecutionID: id, Definition: workflow(t, id, d.nodes, d.edges...), Wait: graph.Wait{Limit: graph.NoWait}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -125,7 +125,7 @@ func TestUnnoticedEndStaysUnnoticed(t *testing.T) {
 			register(t, first, "urn:child", linear(t, "one", "a"))
 			fault.Set(historytest.Fault{At: at, Dead: true})
 			parent := workflow(t, "parent", []string{startNode(), subworkflow("v", "urn:child"), endNode()}, "s v", "v e")
-			_, _ = first.Start(t.Context(), graph.StartRequest{ExecutionID: "r", Definition: parent, Wait: graph.Wait{Set: true}}) // it may have died by then
+			_, _ = first.Start(t.Context(), graph.StartRequest{ExecutionID: "r", Definition: parent, Wait: graph.Wait{Limit: graph.NoWait}}) // it may have died by then
 			time.Sleep(time.Minute)
 			child, err := store.Execution(t.Context(), "r:sub:v")
 			if met = err == nil && child.Phase.Terminal() && fault.Struck(); !met {

@@ -97,7 +97,7 @@ func TestCloseRecordsWhatEndedInTime(t *testing.T) {
 			return object{"saved": true}, nil
 		}}}
 		r := newRunner(t, store, graph.Options{Activities: exec})
-		if _, err := r.Start(t.Context(), graph.StartRequest{ExecutionID: "r", Definition: linear(t, "lin", "a", "b"), Wait: graph.Wait{Set: true}}); err != nil {
+		if _, err := r.Start(t.Context(), graph.StartRequest{ExecutionID: "r", Definition: linear(t, "lin", "a", "b"), Wait: graph.Wait{Limit: graph.NoWait}}); err != nil {
 			t.Fatal(err)
 		}
 		synctest.Wait()
@@ -124,7 +124,7 @@ func TestCloseDoesNotHangOnADeafExecutor(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := r.Start(t.Context(), graph.StartRequest{Definition: linear(t, "lin", "a"), Wait: graph.Wait{Set: true}}); err != nil {
+		if _, err := r.Start(t.Context(), graph.StartRequest{Definition: linear(t, "lin", "a"), Wait: graph.Wait{Limit: graph.NoWait}}); err != nil {
 			t.Fatal(err)
 		}
 		synctest.Wait()
@@ -235,7 +235,7 @@ func TestADeposedDriverStops(t *testing.T) {
 			return nil, cause
 		}}}
 		r := newRunner(t, frozen, graph.Options{Activities: exec})
-		if _, err := r.Start(t.Context(), graph.StartRequest{ExecutionID: "r", Definition: linear(t, "lin", "a", "b"), Wait: graph.Wait{Set: true}}); err != nil {
+		if _, err := r.Start(t.Context(), graph.StartRequest{ExecutionID: "r", Definition: linear(t, "lin", "a", "b"), Wait: graph.Wait{Limit: graph.NoWait}}); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(31 * time.Second) // the lease runs out
@@ -318,7 +318,7 @@ func TestAnUnequippedProcessDoesNotTakeOver(t *testing.T) {
 			if err != nil || len(res.ExecutionIDs) != 0 {
 				t.Errorf("%+v, %v", res, err)
 			}
-			run, err := o.Start(t.Context(), graph.StartRequest{ExecutionID: "r", Definition: d, AllowExisting: true, Wait: graph.Wait{Set: true}})
+			run, err := o.Start(t.Context(), graph.StartRequest{ExecutionID: "r", Definition: d, AllowExisting: true, Wait: graph.Wait{Limit: graph.NoWait}})
 			if err != nil || run.Status != machine.Running {
 				t.Errorf("%+v, %v", run, err)
 			}

@@ -95,7 +95,7 @@ func TestASubworkflowUnderWayThatThisProcessCannotRead(t *testing.T) {
 		o.AllowInterruptInBranch = true
 		first := newRunner(t, mortal, o)
 		register(t, first, "urn:child", asks)
-		if _, err := first.Start(t.Context(), graph.StartRequest{ExecutionID: "r", Definition: d, Wait: graph.Wait{Set: true}}); err != nil {
+		if _, err := first.Start(t.Context(), graph.StartRequest{ExecutionID: "r", Definition: d, Wait: graph.Wait{Limit: graph.NoWait}}); err != nil {
 			t.Fatal(err)
 		}
 		kill(t, first, mortal)

@@ -183,7 +183,7 @@ func TestRepairSurvivesItsProcess(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := r.Start(t.Context(), graph.StartRequest{ExecutionID: "r", Definition: linear(t, "lin", "a"), Wait: graph.Wait{Set: true}}); err != nil {
+	if _, err := r.Start(t.Context(), graph.StartRequest{ExecutionID: "r", Definition: linear(t, "lin", "a"), Wait: graph.Wait{Limit: graph.NoWait}}); err != nil {
 		t.Fatal(err)
 	}
 	<-entered
@@ -241,7 +241,7 @@ func TestCancelDuringARepair(t *testing.T) {
 	}}}
 	store := historymem.New()
 	r := newRunner(t, store, graph.Options{Activities: exec})
-	if _, err := r.Start(t.Context(), graph.StartRequest{ExecutionID: "r", Definition: linear(t, "lin", "a"), Wait: graph.Wait{Set: true}}); err != nil {
+	if _, err := r.Start(t.Context(), graph.StartRequest{ExecutionID: "r", Definition: linear(t, "lin", "a"), Wait: graph.Wait{Limit: graph.NoWait}}); err != nil {
 		t.Fatal(err)
 	}
 	<-entered

@@ -1,6 +1,8 @@
 package graph
 
 import (
+	"time"
+
 	"github.com/workflows-engine/workflows-engine/graph/admit"
 	"github.com/workflows-engine/workflows-engine/graph/definition"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
@@ -43,6 +45,17 @@ type StartRequest struct {
 
 // Wait bounds how long a call waits for the run to come to rest; zero means Options.WaitLimit. Its fields: go doc graph/notify Wait.
 type Wait = notify.Wait
+
+// NoWait as Wait.Limit makes a call return at once.
+const NoWait time.Duration = -1
+
+// WaitAtMost is a Wait for a time that was computed: if nothing is left of it, the call returns at once.
+func WaitAtMost(d time.Duration) Wait {
+	if d <= 0 {
+		d = NoWait
+	}
+	return Wait{Limit: d}
+}
 
 // Caller is what a call after start may repeat: it is verified against the run if given, and not needed.
 type Caller struct {
@@ -115,8 +128,8 @@ type CancelRequest struct {
 // StatusRequest asks where a run stands.
 type StatusRequest struct {
 	ExecutionID string
-	// Wait, if Set, makes the call wait while the run goes on by itself, until its status changes.
-	Wait Wait
+	// Wait, if not nil, makes the call wait while the run goes on by itself, until its status changes.
+	Wait *Wait
 	// Since, if not 0, is Run.Seq of an earlier answer: a call that waits then waits for any change since that one, also
 	// of a run that is at rest, and returns at once if there was one.
 	Since int64

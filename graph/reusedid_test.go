@@ -37,7 +37,7 @@ func TestAnIdThatIsUsedAgainIsTheNewRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer two.Close()
-	no := graph.Wait{Set: true}
+	no := graph.Wait{Limit: graph.NoWait}
 	if _, err := one.Start(ctx, graph.StartRequest{ExecutionID: "r", Definition: linear(t, "first", "a"), Wait: no}); err != nil {
 		t.Fatal(err)
 	}

@@ -36,7 +36,7 @@ func slow() *script {
 
 // unawaited starts a run and does not wait.
 func unawaited(d *definition.Document) graph.StartRequest {
-	return graph.StartRequest{ExecutionID: "r", Definition: d, Wait: graph.Wait{Set: true}}
+	return graph.StartRequest{ExecutionID: "r", Definition: d, Wait: graph.Wait{Limit: graph.NoWait}}
 }
 
 // wantTrue checks what the history of a run says by a replay, and that it can be continued from its stored position.
@@ -297,7 +297,7 @@ func TestARollbackCancelsSubworkflows(t *testing.T) {
 	start(t, r, "r", parent, nil)
 	submit(t, r, "r", "flight", object{})
 	for status(t, r, "r").Status != machine.AwaitingActivity { // the subworkflow begins by itself
-		if _, err := r.Status(t.Context(), graph.StatusRequest{ExecutionID: "r", Wait: graph.Wait{Set: true, Limit: time.Second}}); err != nil {
+		if _, err := r.Status(t.Context(), graph.StatusRequest{ExecutionID: "r", Wait: &graph.Wait{Limit: time.Second}}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -346,8 +346,8 @@ func TestAFailedCompensationIsRetriedByAFork(t *testing.T) {
 			}
 			if tt.name == "cancel" {
 				for status(t, r, "r").CurrentNodeID != "pay" {
-					soon := graph.Wait{Set: true, Limit: 10 * time.Millisecond}
-					if _, err := r.Status(t.Context(), graph.StatusRequest{ExecutionID: "r", Wait: soon}); err != nil {
+					soon := graph.Wait{Limit: 10 * time.Millisecond}
+					if _, err := r.Status(t.Context(), graph.StatusRequest{ExecutionID: "r", Wait: &soon}); err != nil {
 						t.Fatal(err)
 					}
 				}
@@ -439,7 +439,7 @@ func TestARollbackThatOutlivesItsParent(t *testing.T) {
 		if err != nil || len(found.ExecutionIDs) != 1 || found.Root("r:sub:v") != "r:sub:v" {
 			t.Fatalf("found %+v, %v", found, err)
 		}
-		run, err := second.Drive(t.Context(), graph.DriveRequest{ExecutionID: "r:sub:v", Caller: graph.Caller{Wait: graph.Wait{Set: true, Limit: 2 * time.Hour}}})
+		run, err := second.Drive(t.Context(), graph.DriveRequest{ExecutionID: "r:sub:v", Caller: graph.Caller{Wait: graph.Wait{Limit: 2 * time.Hour}}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -298,7 +298,7 @@ func TestStartWaitsAtMostTheLimit(t *testing.T) {
 		if p := run.Pending; len(p) != 1 || p[0].NodeID != "a" || p[0].Host || p[0].Kind != machine.WaitActivity {
 			t.Errorf("pending %+v", p)
 		}
-		run, err := r.Start(t.Context(), graph.StartRequest{ExecutionID: "r2", Definition: linear(t, "lin", "a"), Wait: graph.Wait{Set: true}})
+		run, err := r.Start(t.Context(), graph.StartRequest{ExecutionID: "r2", Definition: linear(t, "lin", "a"), Wait: graph.Wait{Limit: graph.NoWait}})
 		if err != nil || run.Status != machine.Running || time.Since(begun) != 20*time.Second {
 			t.Errorf("%+v, %v", run, err)
 		}

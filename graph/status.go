@@ -19,7 +19,9 @@ func (r *Runner) Status(ctx context.Context, req StatusRequest) (*Run, error) {
 	defer r.runs.Drop(x)
 	var s standing.Standing
 	err := r.standings.Look(ctx, x, false, &s)
-	if err == nil && req.Wait.Set && req.Wait.Limit > 0 && (req.Since == 0 || s.Seq <= req.Since) {
+	if err == nil && req.Wait != nil && r.limit(*req.Wait) > 0 && (req.Since == 0 || s.Seq <= req.Since) {
+		wait := *req.Wait
+		wait.Limit = r.limit(wait)
 		if req.Wait.Applied != nil {
 			req.Wait.Applied()
 		}
@@ -28,7 +30,7 @@ func (r *Runner) Status(ctx context.Context, req StatusRequest) (*Run, error) {
 		waiting.Until = func(now *standing.Standing) bool {
 			return now.Status != was.Status || req.Since > 0 && now.Sum != was.Sum
 		}
-		err = waiting.For(ctx, req.Wait)
+		err = waiting.For(ctx, wait)
 	}
 	if err != nil {
 		return nil, admit.NotFoundAs(err, problem.ExecutionNotFound, req.ExecutionID)

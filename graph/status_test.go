@@ -71,12 +71,12 @@ func TestStatusWaits(t *testing.T) {
 		r := newRunner(t, historymem.New(), graph.Options{Activities: &script{answers: answers{"a": after(30*time.Second, nil)}}})
 		d := workflow(t, "w", []string{startNode(), tool("a"), interrupt("i"), endNode()}, "s a", "a i", "i e")
 		begun := time.Now()
-		if _, err := r.Start(t.Context(), graph.StartRequest{ExecutionID: "r", Definition: d, Wait: graph.Wait{Set: true}}); err != nil {
+		if _, err := r.Start(t.Context(), graph.StartRequest{ExecutionID: "r", Definition: d, Wait: graph.Wait{Limit: graph.NoWait}}); err != nil {
 			t.Fatal(err)
 		}
 		wait := func(limit time.Duration) *graph.Run {
 			t.Helper()
-			run, err := r.Status(t.Context(), graph.StatusRequest{ExecutionID: "r", Wait: graph.Wait{Set: true, Limit: limit}})
+			run, err := r.Status(t.Context(), graph.StatusRequest{ExecutionID: "r", Wait: lookFor(limit)})
 			if err != nil {
 				t.Fatal(err)
 			}

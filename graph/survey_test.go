@@ -167,13 +167,13 @@ func TestADryRunLooksPastWhatIsLeft(t *testing.T) {
 		other := workflow(t, "v", []string{startNode(), step("b", "two"), endNode()}, "s b", "b e")
 		first := newRunner(t, store, graph.Options{Activities: &script{answers: answers{"a": hang, "b": hang}}})
 		for id, d := range map[string]*definition.Document{"r1": d, "r2": d, "r3": d} {
-			if _, err := first.Start(t.Context(), graph.StartRequest{ExecutionID: id, Definition: d, Wait: graph.Wait{Set: true}}); err != nil {
+			if _, err := first.Start(t.Context(), graph.StartRequest{ExecutionID: id, Definition: d, Wait: graph.Wait{Limit: graph.NoWait}}); err != nil {
 				t.Fatal(err)
 			}
 		}
 		time.Sleep(time.Second)
 		for _, id := range []string{"s1", "s2"} {
-			if _, err := first.Start(t.Context(), graph.StartRequest{ExecutionID: id, Definition: other, Wait: graph.Wait{Set: true}}); err != nil {
+			if _, err := first.Start(t.Context(), graph.StartRequest{ExecutionID: id, Definition: other, Wait: graph.Wait{Limit: graph.NoWait}}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -200,7 +200,7 @@ func TestADryRunOfASubworkflowWhoseParentHasEnded(t *testing.T) {
 		first := newRunner(t, mortal, equip(t, &script{answers: answers{"a": after(time.Minute, nil), "c": hang}}, "one", "two"))
 		register(t, first, "urn:child", workflow(t, "child", []string{startNode(), step("c", "two"), endNode()}, "s c", "c e"))
 		d := workflow(t, "w", []string{startNode(), fork("f", "any", "a", "v"), step("a", "one"), subworkflow("v", "urn:child"), endNode()}, "s f", "f e", "a e", "v e")
-		if _, err := first.Start(t.Context(), graph.StartRequest{ExecutionID: "r", Definition: d, Wait: graph.Wait{Set: true}}); err != nil {
+		if _, err := first.Start(t.Context(), graph.StartRequest{ExecutionID: "r", Definition: d, Wait: graph.Wait{Limit: graph.NoWait}}); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(30 * time.Second)
@@ -260,7 +260,7 @@ func TestADryRunWhereTheRunIsDriven(t *testing.T) {
 		o.Background, o.Workflows = false, s
 		r := newRunner(t, historymem.New(), o)
 		d := workflow(t, "w", []string{startNode(), subworkflow("v", "urn:child"), endNode()}, "s v", "v e")
-		if _, err := r.Start(t.Context(), graph.StartRequest{ExecutionID: "r", Definition: d, Wait: graph.Wait{Set: true}}); err != nil {
+		if _, err := r.Start(t.Context(), graph.StartRequest{ExecutionID: "r", Definition: d, Wait: graph.Wait{Limit: graph.NoWait}}); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Minute)

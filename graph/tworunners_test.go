@@ -316,7 +316,7 @@ func (p *pair) start() {
 		defer closeRunner(p.t, r)
 		p.deaths++ // what it performs is performed again
 	}
-	_, err := r.Start(context.Background(), graph.StartRequest{ExecutionID: "r", Definition: p.doc, Wait: graph.Wait{Set: true}})
+	_, err := r.Start(context.Background(), graph.StartRequest{ExecutionID: "r", Definition: p.doc, Wait: graph.Wait{Limit: graph.NoWait}})
 	if err != nil {
 		p.fatalf("start: %v", err)
 	}
@@ -325,7 +325,7 @@ func (p *pair) start() {
 // draw chooses a call: mostly something that a run waits for, sometimes anything.
 func (p *pair) draw(i int) func() {
 	ctx := context.Background()
-	caller := graph.Caller{Wait: graph.Wait{Set: true, Limit: time.Duration(p.rng.IntN(2)) * time.Second}}
+	caller := graph.Caller{Wait: graph.WaitAtMost(time.Duration(p.rng.IntN(2)) * time.Second)}
 	open := slices.Sorted(maps.Keys(p.awaited()))
 	wanted := []string{"signal go", "signal stop", "resume", "submit r:a#1.1", "status"}[p.rng.IntN(5)]
 	if len(open) > 0 && p.rng.IntN(4) > 0 {

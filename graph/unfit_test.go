@@ -131,7 +131,7 @@ func TestAnInputForAnotherProcess(t *testing.T) {
 					t.Errorf("%s: told that %+v, which nobody performs", name, p)
 				}
 			}
-			if _, err := unfit.Status(t.Context(), graph.StatusRequest{ExecutionID: "r", Wait: w}); err != nil {
+			if _, err := unfit.Status(t.Context(), graph.StatusRequest{ExecutionID: "r", Wait: &w}); err != nil {
 				t.Error(err)
 			}
 			time.Sleep(2 * time.Minute)

@@ -85,7 +85,7 @@ func bereftOfMany(t *testing.T, store history.Store, n int) (ids []string) {
 	for i := range n {
 		d := workflow(t, "w", []string{startNode(), step("a", "one"), subworkflow("v", fmt.Sprint("urn:", i%2)), endNode()}, "s a", "a v", "v e")
 		ids = append(ids, fmt.Sprint("r", i))
-		if _, err := r.Start(t.Context(), graph.StartRequest{ExecutionID: ids[i], Definition: d, Wait: graph.Wait{Set: true}}); err != nil {
+		if _, err := r.Start(t.Context(), graph.StartRequest{ExecutionID: ids[i], Definition: d, Wait: graph.Wait{Limit: graph.NoWait}}); err != nil {
 			t.Fatal(err)
 		}
 	}

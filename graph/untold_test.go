@@ -39,7 +39,7 @@ func TestAParentIsToldAgainWhenTheStoreFailsInPassing(t *testing.T) {
 			r := newRunner(t, unsteady, graph.Options{Activities: &script{answers: answers{"c": after(time.Minute, nil)}}})
 			register(t, r, "urn:child", workflow(t, "child", []string{startNode(), step("c", "one"), endNode()}, "s c", "c e"))
 			d := workflow(t, "w", []string{startNode(), subworkflow("v", "urn:child"), endNode()}, "s v", "v e")
-			if _, err := r.Start(t.Context(), graph.StartRequest{ExecutionID: "r", Definition: d, Wait: graph.Wait{Set: true}}); err != nil {
+			if _, err := r.Start(t.Context(), graph.StartRequest{ExecutionID: "r", Definition: d, Wait: graph.Wait{Limit: graph.NoWait}}); err != nil {
 				t.Fatal(err)
 			}
 			time.Sleep(30 * time.Second)
@@ -64,7 +64,7 @@ func TestASubworkflowIsCancelledAgainWhenTheStoreFailsInPassing(t *testing.T) {
 		register(t, r, "urn:child", workflow(t, "child", []string{startNode(), step("c", "one"), endNode()}, "s c", "c e"))
 		d := workflow(t, "w", []string{startNode(), fork("f", "any", "a", "v"), step("a", "one"), subworkflow("v", "urn:child"), step("b", "one"), endNode()},
 			"s f", "f b", "a b", "v b", "b e")
-		if _, err := r.Start(t.Context(), graph.StartRequest{ExecutionID: "r", Definition: d, Wait: graph.Wait{Set: true}}); err != nil {
+		if _, err := r.Start(t.Context(), graph.StartRequest{ExecutionID: "r", Definition: d, Wait: graph.Wait{Limit: graph.NoWait}}); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(30 * time.Second)
@@ -184,7 +184,7 @@ func TestADriverLooksAfterItsSubworkflowsOnceARound(t *testing.T) {
 		r := newRunner(t, watched, o)
 		register(t, r, "urn:child", child)
 		d := workflow(t, "w", []string{startNode(), fork("f", "all", "a", "v"), step("a", "one"), subworkflow("v", "urn:child"), endNode()}, "s f", "f e", "a e", "v e")
-		if _, err := r.Start(t.Context(), graph.StartRequest{ExecutionID: "r", Definition: d, Wait: graph.Wait{Set: true}}); err != nil {
+		if _, err := r.Start(t.Context(), graph.StartRequest{ExecutionID: "r", Definition: d, Wait: graph.Wait{Limit: graph.NoWait}}); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Minute)

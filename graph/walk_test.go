@@ -39,17 +39,17 @@ func computing(t *testing.T, until string) *definition.Document {
 func TestALongComputationIsCommittedInStretches(t *testing.T) {
 	t.Parallel()
 	r := newRunner(t, historymem.New(), graph.Options{})
-	run, err := r.Start(t.Context(), graph.StartRequest{ExecutionID: "r", Definition: computing(t, fmt.Sprint(".n > ", longRounds())), Wait: graph.Wait{Set: true}})
+	run, err := r.Start(t.Context(), graph.StartRequest{ExecutionID: "r", Definition: computing(t, fmt.Sprint(".n > ", longRounds())), Wait: graph.Wait{Limit: graph.NoWait}})
 	if err != nil || run.Status != machine.Running {
 		t.Fatalf("%v, %v", run, err)
 	}
 	first := run.Seq
-	run, err = r.Status(t.Context(), graph.StatusRequest{ExecutionID: "r", Since: first, Wait: graph.Wait{Set: true, Limit: time.Minute}})
+	run, err = r.Status(t.Context(), graph.StatusRequest{ExecutionID: "r", Since: first, Wait: &graph.Wait{Limit: time.Minute}})
 	if err != nil || run.Seq <= first || run.Status != machine.Running {
 		t.Fatalf("after record %d: %+v, %v", first, run, err)
 	}
 	for !run.Status.Terminal() && err == nil {
-		run, err = r.Status(t.Context(), graph.StatusRequest{ExecutionID: "r", Wait: graph.Wait{Set: true, Limit: time.Minute}})
+		run, err = r.Status(t.Context(), graph.StatusRequest{ExecutionID: "r", Wait: &graph.Wait{Limit: time.Minute}})
 	}
 	if err != nil || run.Status != machine.Completed || run.FinalState["n"] != float64(longRounds()+1) {
 		t.Errorf("%+v, %v", run, err)
@@ -67,7 +67,7 @@ func TestAnInputIsRecordedBeforeALongEvaluation(t *testing.T) {
 	d := workflow(t, "w", []string{
 		startNode(), strings.ReplaceAll(long, "%", "a"), interrupt("i"), strings.ReplaceAll(long, "%", "b"), endNode(),
 	}, "s a", "a i", "i b", "b e")
-	now := graph.Wait{Set: true}
+	now := graph.Wait{Limit: graph.NoWait}
 	r := newRunner(t, historymem.New(), graph.Options{})
 	look := func(what string, run *graph.Run, err error) {
 		t.Helper()
@@ -100,7 +100,7 @@ func TestAnInputIsRecordedBeforeALongEvaluation(t *testing.T) {
 func TestAComputingRunIsCancelled(t *testing.T) {
 	t.Parallel()
 	r := newRunner(t, historymem.New(), graph.Options{})
-	if _, err := r.Start(t.Context(), graph.StartRequest{ExecutionID: "r", Definition: computing(t, ".n < 0"), Wait: graph.Wait{Set: true}}); err != nil {
+	if _, err := r.Start(t.Context(), graph.StartRequest{ExecutionID: "r", Definition: computing(t, ".n < 0"), Wait: graph.Wait{Limit: graph.NoWait}}); err != nil {
 		t.Fatal(err)
 	}
 	run, err := r.Cancel(t.Context(), graph.CancelRequest{ExecutionID: "r"})
@@ -135,7 +135,7 @@ func TestAComputingRunIsGoneOnWithElsewhere(t *testing.T) {
 					edges = []string{"s f", "f e", "h e", "n w", "w j", "w n", "j e"}
 				}
 				mortal.Set(historytest.Fault{At: 4, Dead: true})
-				_, err := r.Start(t.Context(), graph.StartRequest{ExecutionID: "r", Definition: workflow(t, "w", all, edges...), Wait: graph.Wait{Set: true, Limit: time.Hour}})
+				_, err := r.Start(t.Context(), graph.StartRequest{ExecutionID: "r", Definition: workflow(t, "w", all, edges...), Wait: graph.Wait{Limit: time.Hour}})
 				if !mortal.Struck() {
 					t.Fatalf("nobody died: %v", err)
 				}
@@ -178,9 +178,9 @@ func TestInputsWaitForAComputation(t *testing.T) {
 		`{"id": "j", "type": "set_state", "config": {"assignments": {"j": {"literal": 1}}}}`,
 		endNode(),
 	}, "s f", "f e", "a e", "n w", "w j", "w n", "j e")
-	begun, err := r.Start(t.Context(), graph.StartRequest{ExecutionID: "r", Definition: d, Mode: machine.HostMediated, Wait: graph.Wait{Set: true}})
+	begun, err := r.Start(t.Context(), graph.StartRequest{ExecutionID: "r", Definition: d, Mode: machine.HostMediated, Wait: graph.Wait{Limit: graph.NoWait}})
 	for err == nil && len(begun.Pending) == 0 { // a slow machine records the start before its walk
-		begun, err = r.Status(t.Context(), graph.StatusRequest{ExecutionID: "r", Since: begun.Seq, Wait: graph.Wait{Set: true, Limit: time.Minute}})
+		begun, err = r.Status(t.Context(), graph.StatusRequest{ExecutionID: "r", Since: begun.Seq, Wait: &graph.Wait{Limit: time.Minute}})
 	}
 	if err != nil || len(begun.Pending) != 1 {
 		t.Fatalf("%+v, %v", begun, err)
@@ -189,7 +189,7 @@ func TestInputsWaitForAComputation(t *testing.T) {
 		run, err := r.SubmitActivity(t.Context(), graph.SubmitRequest{
 			ExecutionID: "r", NodeID: "a", OK: true, Result: map[string]any{"a": 1},
 			Span:   begun.Pending[0].Span,
-			Caller: graph.Caller{Wait: graph.Wait{Set: true, Limit: time.Minute}},
+			Caller: graph.Caller{Wait: graph.Wait{Limit: time.Minute}},
 		})
 		if errors.Is(err, problem.RunComputing) {
 			continue // a slow machine
@@ -211,14 +211,14 @@ func TestCloseAbandonsAComputation(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := r.Start(t.Context(), graph.StartRequest{ExecutionID: "r", Definition: computing(t, fmt.Sprint(".n > ", longRounds())), Wait: graph.Wait{Set: true}}); err != nil {
+	if _, err := r.Start(t.Context(), graph.StartRequest{ExecutionID: "r", Definition: computing(t, fmt.Sprint(".n > ", longRounds())), Wait: graph.Wait{Limit: graph.NoWait}}); err != nil {
 		t.Fatal(err)
 	}
 	if err := r.Close(); err != nil {
 		t.Fatal(err)
 	}
 	again := newRunner(t, store, graph.Options{})
-	run, err := again.Drive(t.Context(), graph.DriveRequest{ExecutionID: "r", Caller: graph.Caller{Wait: graph.Wait{Set: true, Limit: time.Minute}}})
+	run, err := again.Drive(t.Context(), graph.DriveRequest{ExecutionID: "r", Caller: graph.Caller{Wait: graph.Wait{Limit: time.Minute}}})
 	if err != nil || run.Status != machine.Completed {
 		t.Errorf("%+v, %v", run, err)
 	}

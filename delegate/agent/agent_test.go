@@ -126,7 +126,7 @@ func finish(t testing.TB, r *graph.Runner, doc *definition.Document, answer obje
 			run, err = r.Resume(t.Context(), graph.ResumeRequest{ExecutionID: "r", InterruptID: run.Pending[0].ID, Payload: answer})
 			continue
 		}
-		run, err = r.Status(t.Context(), graph.StatusRequest{ExecutionID: "r", Wait: graph.Wait{Set: true, Limit: time.Minute}})
+		run, err = r.Status(t.Context(), graph.StatusRequest{ExecutionID: "r", Wait: &graph.Wait{Limit: time.Minute}})
 	}
 	return run, err
 }
@@ -154,7 +154,7 @@ func TestAnAgentWorks(t *testing.T) {
 		shop, store := newShop(), historymem.New()
 		r := office(t, store, endpoint, shop, nil)
 		defer shut(t, r)
-		run, err := r.Start(t.Context(), graph.StartRequest{ExecutionID: "r", Definition: enginetest.Define(t, researched), Input: object{"task": "What does tea cost?"}, Wait: graph.Wait{Set: true, Limit: time.Minute}})
+		run, err := r.Start(t.Context(), graph.StartRequest{ExecutionID: "r", Definition: enginetest.Define(t, researched), Input: object{"task": "What does tea cost?"}, Wait: graph.Wait{Limit: time.Minute}})
 		if err != nil || run.Status != machine.Interrupted || shop.count("price") != 2 || shop.count("refund") != 0 {
 			t.Fatalf("%v, %+v, %v", err, run, shop.calls)
 		}

@@ -37,7 +37,7 @@ func TestAnAnswerOfNoUseIsRefused(t *testing.T) {
 		}))
 		r := enginetest.Must(graph.New(store, graph.Options{Delegates: delegate.Composite{SDK: agents}, Background: true, CheckAnswer: agent.CheckAnswer}))
 		begin(t, r, "r")
-		run := enginetest.Must(r.Status(t.Context(), graph.StatusRequest{ExecutionID: "r", Wait: graph.Wait{Set: true, Limit: time.Hour}}))
+		run := enginetest.Must(r.Status(t.Context(), graph.StatusRequest{ExecutionID: "r", Wait: &graph.Wait{Limit: time.Hour}}))
 		shut(t, r)
 		if len(run.Pending) == 0 {
 			t.Fatalf("%s %s", run.Status, run.Error)

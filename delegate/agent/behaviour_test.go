@@ -136,7 +136,7 @@ func TestGatesTwoLevelsDown(t *testing.T) {
 			return enginetest.Must(graph.New(store, graph.Options{Delegates: delegate.Composite{SDK: agents}, Background: true}))
 		}
 		r := able()
-		if _, err := r.Start(t.Context(), graph.StartRequest{ExecutionID: "r", Definition: enginetest.Define(t, team), Input: object{}, Wait: graph.Wait{Set: true}}); err != nil {
+		if _, err := r.Start(t.Context(), graph.StartRequest{ExecutionID: "r", Definition: enginetest.Define(t, team), Input: object{}, Wait: graph.Wait{Limit: graph.NoWait}}); err != nil {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Minute)

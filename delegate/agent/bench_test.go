@@ -67,7 +67,7 @@ func BenchmarkTurns(b *testing.B) {
 				var all sync.WaitGroup
 				for range c.agents {
 					all.Go(func() {
-						run, err := r.Start(b.Context(), graph.StartRequest{Definition: doc, Input: object{"task": "Work."}, Wait: graph.Wait{Set: true, Limit: time.Hour}})
+						run, err := r.Start(b.Context(), graph.StartRequest{Definition: doc, Input: object{"task": "Work."}, Wait: graph.Wait{Limit: time.Hour}})
 						if err != nil || run.Status != machine.Completed {
 							b.Errorf("%+v, %v", run, err)
 						}
@@ -101,7 +101,7 @@ func BenchmarkStored(b *testing.B) {
 				before := fileSize(b, path)
 				store := openFile(b, path)
 				r := studyWith(b, store, &reader{pages: c.turns}, c.context, nil, page(c.size))
-				run, err := r.Start(b.Context(), graph.StartRequest{ExecutionID: "r", Definition: enginetest.Define(b, researched), Input: object{"task": "Work."}, Wait: graph.Wait{Set: true, Limit: time.Hour}})
+				run, err := r.Start(b.Context(), graph.StartRequest{ExecutionID: "r", Definition: enginetest.Define(b, researched), Input: object{"task": "Work."}, Wait: graph.Wait{Limit: time.Hour}})
 				if err != nil || run.Status != machine.Completed {
 					b.Fatalf("%+v, %v", run, err)
 				}
@@ -167,14 +167,14 @@ func BenchmarkTakenOver(b *testing.B) {
 		}
 	}
 	r, store := open()
-	if _, err := r.Start(b.Context(), graph.StartRequest{ExecutionID: "r", Definition: enginetest.Define(b, researched), Input: object{"task": "Work."}, Wait: graph.Wait{Set: true}}); err != nil {
+	if _, err := r.Start(b.Context(), graph.StartRequest{ExecutionID: "r", Definition: enginetest.Define(b, researched), Input: object{"task": "Work."}, Wait: graph.Wait{Limit: graph.NoWait}}); err != nil {
 		b.Fatal(err)
 	}
 	key := <-asked
 	shutBoth(r, store)
 	for b.Loop() {
 		r, store := open()
-		if _, err := r.Drive(b.Context(), graph.DriveRequest{ExecutionID: "r", Caller: graph.Caller{Wait: graph.Wait{Set: true}}}); err != nil {
+		if _, err := r.Drive(b.Context(), graph.DriveRequest{ExecutionID: "r", Caller: graph.Caller{Wait: graph.Wait{Limit: graph.NoWait}}}); err != nil {
 			b.Fatal(err)
 		}
 		if again := <-asked; again != key {
@@ -205,7 +205,7 @@ func BenchmarkFetch(b *testing.B) {
 	store := openFile(b, filepath.Join(b.TempDir(), "runs.db"))
 	r := studyWith(b, store, m, 1_000_000, func(c *agent.Agent) { c.Budgets.Turns, c.Budgets.ToolCalls = 1_000_000, 1_000_000 }, page(20_000))
 	defer shut(b, r)
-	run, err := r.Start(b.Context(), graph.StartRequest{ExecutionID: "r", Definition: enginetest.Define(b, researched), Input: object{"task": "Work."}, Wait: graph.Wait{Set: true, Limit: time.Hour}})
+	run, err := r.Start(b.Context(), graph.StartRequest{ExecutionID: "r", Definition: enginetest.Define(b, researched), Input: object{"task": "Work."}, Wait: graph.Wait{Limit: time.Hour}})
 	if err != nil || run.Status != machine.Completed {
 		b.Fatalf("%+v, %v", run, err)
 	}

@@ -64,7 +64,7 @@ func onceThen(tool string) model {
 
 func work(t testing.TB, r *graph.Runner) *graph.Run {
 	t.Helper()
-	run, err := r.Start(t.Context(), graph.StartRequest{ExecutionID: "r", Definition: enginetest.Define(t, researched), Input: object{"task": "Work."}, Wait: graph.Wait{Set: true, Limit: 2 * time.Hour}})
+	run, err := r.Start(t.Context(), graph.StartRequest{ExecutionID: "r", Definition: enginetest.Define(t, researched), Input: object{"task": "Work."}, Wait: graph.Wait{Limit: 2 * time.Hour}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,13 +74,13 @@ func work(t testing.TB, r *graph.Runner) *graph.Run {
 // goOn brings a run to its end, approving what it asks.
 func goOn(t testing.TB, r *graph.Runner) (*graph.Run, error) {
 	t.Helper()
-	run, err := r.Status(t.Context(), graph.StatusRequest{ExecutionID: "r", Wait: graph.Wait{Set: true, Limit: time.Hour}})
+	run, err := r.Status(t.Context(), graph.StatusRequest{ExecutionID: "r", Wait: &graph.Wait{Limit: time.Hour}})
 	for err == nil && !run.Status.Terminal() {
 		if len(run.Pending) > 0 && run.Pending[0].Kind == machine.WaitInterrupt {
 			run, err = r.Resume(t.Context(), graph.ResumeRequest{ExecutionID: "r", InterruptID: run.Pending[0].ID, Payload: object{"decision": "approve"}})
 			continue
 		}
-		run, err = r.Status(t.Context(), graph.StatusRequest{ExecutionID: "r", Wait: graph.Wait{Set: true, Limit: time.Hour}})
+		run, err = r.Status(t.Context(), graph.StatusRequest{ExecutionID: "r", Wait: &graph.Wait{Limit: time.Hour}})
 	}
 	if run == nil {
 		run = &graph.Run{}

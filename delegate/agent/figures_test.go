@@ -102,7 +102,7 @@ func TestATurnStoresWhatIsNew(t *testing.T) {
 	}))
 	defer shut(t, r)
 	run, err := r.Start(t.Context(), graph.StartRequest{
-		ExecutionID: "r", Definition: enginetest.Define(t, researched), Input: object{"task": strings.Repeat("Work. ", 800_000/6)}, Wait: graph.Wait{Set: true, Limit: time.Hour},
+		ExecutionID: "r", Definition: enginetest.Define(t, researched), Input: object{"task": strings.Repeat("Work. ", 800_000/6)}, Wait: graph.Wait{Limit: time.Hour},
 	})
 	if err != nil || run.Status != machine.Completed {
 		t.Fatalf("%v, %+v", err, run)
@@ -146,7 +146,7 @@ func TestWaitingAgentsCostRows(t *testing.T) {
 		for part := range 8 {
 			all.Go(func() {
 				for n := from + part; n < to; n += 8 {
-					run, err := r.Start(t.Context(), graph.StartRequest{ExecutionID: fmt.Sprint("r", n), Definition: doc, Input: object{"task": "Work."}, Wait: graph.Wait{Set: true, Limit: time.Hour}})
+					run, err := r.Start(t.Context(), graph.StartRequest{ExecutionID: fmt.Sprint("r", n), Definition: doc, Input: object{"task": "Work."}, Wait: graph.Wait{Limit: time.Hour}})
 					if err != nil || run.Status != machine.Interrupted {
 						t.Errorf("%v, %+v", err, run)
 						return
@@ -220,7 +220,7 @@ func TestALiveAgentIsSmall(t *testing.T) {
 		text[i] = 'a' + byte(i%26)
 	}
 	begin := func(n int) {
-		if _, err := r.Start(t.Context(), graph.StartRequest{ExecutionID: fmt.Sprint("r", n), Definition: doc, Input: object{"task": fmt.Sprint(n, string(text))}, Wait: graph.Wait{Set: true}}); err != nil {
+		if _, err := r.Start(t.Context(), graph.StartRequest{ExecutionID: fmt.Sprint("r", n), Definition: doc, Input: object{"task": fmt.Sprint(n, string(text))}, Wait: graph.Wait{Limit: graph.NoWait}}); err != nil {
 			t.Fatal(err)
 		}
 		<-asked

@@ -61,7 +61,7 @@ func begin(t testing.TB, r *graph.Runner, id string) {
 func end(t testing.TB, r *graph.Runner, id string) *graph.Run {
 	t.Helper()
 	for range 50 {
-		run, err := r.Status(t.Context(), graph.StatusRequest{ExecutionID: id, Wait: graph.Wait{Set: true, Limit: time.Hour}})
+		run, err := r.Status(t.Context(), graph.StatusRequest{ExecutionID: id, Wait: &graph.Wait{Limit: time.Hour}})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -165,7 +165,7 @@ func TestHooksAreNotAskedAgain(t *testing.T) {
 			t.Fatalf("steps %s, asked %d times", steps, asked.Load())
 		}
 		r = policed(t, store, ask, &paid)
-		if run := enginetest.Must(r.Status(t.Context(), graph.StatusRequest{ExecutionID: "r", Wait: graph.Wait{Set: true, Limit: time.Hour}})); run.Status != machine.Interrupted || asked.Load() != 2 {
+		if run := enginetest.Must(r.Status(t.Context(), graph.StatusRequest{ExecutionID: "r", Wait: &graph.Wait{Limit: time.Hour}})); run.Status != machine.Interrupted || asked.Load() != 2 {
 			t.Fatalf("%s, asked %d times", run.Status, asked.Load())
 		}
 		shut(t, r)
@@ -199,7 +199,7 @@ func TestAMissingHookAsks(t *testing.T) {
 		shut(t, r)
 		r = policed(t, store, agent.Hooks{}, &paid)
 		defer shut(t, r)
-		run := enginetest.Must(r.Status(t.Context(), graph.StatusRequest{ExecutionID: "r", Wait: graph.Wait{Set: true, Limit: time.Hour}}))
+		run := enginetest.Must(r.Status(t.Context(), graph.StatusRequest{ExecutionID: "r", Wait: &graph.Wait{Limit: time.Hour}}))
 		if run.Status != machine.Interrupted || paid.Load() != 0 || !strings.Contains(fmt.Sprint(run.Pending[0].Show), "does not have the hook") {
 			t.Errorf("%s, paid %d, %+v", run.Status, paid.Load(), run.Pending)
 		}

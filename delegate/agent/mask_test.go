@@ -72,7 +72,7 @@ func TestSecretsAreMaskedBeforeTheyAreRecorded(t *testing.T) {
 		defer shut(t, r)
 		var arrived strings.Builder
 		run, err := r.Start(t.Context(), graph.StartRequest{ExecutionID: "r", Definition: enginetest.Define(t, researched), Input: object{"task": "Work."}, Wait: graph.Wait{
-			Set: true, Limit: time.Hour, Progress: func(p graph.Progress) {
+			Limit: time.Hour, Progress: func(p graph.Progress) {
 				keep(p)
 				text, _ := p.Detail[activities.HeartbeatText].(string)
 				arrived.WriteString(text)

@@ -75,7 +75,7 @@ func TestAPartialAnswerIsSeen(t *testing.T) {
 			}
 		}
 		r := engine(1)
-		run := enginetest.Must(r.Start(t.Context(), graph.StartRequest{ExecutionID: "r", Definition: enginetest.Define(t, judged), Wait: graph.Wait{Set: true, Limit: time.Minute}}))
+		run := enginetest.Must(r.Start(t.Context(), graph.StartRequest{ExecutionID: "r", Definition: enginetest.Define(t, judged), Wait: graph.Wait{Limit: time.Minute}}))
 		if run.Status != machine.AwaitingTimer || run.State["partial"] != true || run.State["partial_reason"] != "AGENT_TURNS_EXCEEDED" {
 			t.Errorf("%s %v", run.Status, run.State)
 		}

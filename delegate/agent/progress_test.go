@@ -52,7 +52,7 @@ func TestProgressSaysWhatAnAgentIsAt(t *testing.T) {
 		var text strings.Builder
 		received := 0
 		run, err := r.Start(t.Context(), graph.StartRequest{ExecutionID: "r", Definition: enginetest.Define(t, researched), Input: object{"task": "Work."}, Wait: graph.Wait{
-			Set: true, Limit: time.Hour, Progress: func(p graph.Progress) {
+			Limit: time.Hour, Progress: func(p graph.Progress) {
 				if p.Kind != graph.ExecutorAlive {
 					return
 				}

@@ -51,7 +51,7 @@ func TestTakenOverAgentFinishesItsBatch(t *testing.T) {
 		doc := enginetest.Define(t, researched)
 
 		first := office(t, store, endpoint, newShop(), work)
-		if _, err := first.Start(t.Context(), graph.StartRequest{ExecutionID: "r", Definition: doc, Input: object{"task": "What does tea cost?"}, Wait: graph.Wait{Set: true, Limit: time.Second}}); err != nil {
+		if _, err := first.Start(t.Context(), graph.StartRequest{ExecutionID: "r", Definition: doc, Input: object{"task": "What does tea cost?"}, Wait: graph.Wait{Limit: time.Second}}); err != nil {
 			t.Fatal(err)
 		}
 		shut(t, first)

@@ -8,10 +8,10 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/standing"
 )
 
-// Wait bounds how long a call waits for the run to come to rest. The zero value means the engine's own limit (Options.WaitLimit).
+// Wait bounds how long a call waits for the run to come to rest.
 type Wait struct {
-	Set   bool
-	Limit time.Duration // 0 with Set: return at once
+	// Limit is the longest wait. 0 means the engine's own limit (Options.WaitLimit); a negative one makes the call return at once.
+	Limit time.Duration
 	// Progress, if not nil, is called with what happens to the run while the call waits, in the call's own goroutine and
 	// never after it has returned. Nothing waits for it but the call; where a lot happens, some is left out. Of what
 	// another process performs only where the run stands is reported.

@@ -144,7 +144,7 @@ func linear(t *testing.T, do string, members ...string) *definition.Document {
 
 func (b *bench) start(id string, d *definition.Document) *graph.Run {
 	b.t.Helper()
-	run, err := b.Start(b.t.Context(), graph.StartRequest{ExecutionID: id, Definition: d, Wait: graph.Wait{Set: true, Limit: time.Minute}})
+	run, err := b.Start(b.t.Context(), graph.StartRequest{ExecutionID: id, Definition: d, Wait: graph.Wait{Limit: time.Minute}})
 	if err != nil {
 		b.t.Fatal(err)
 	}
@@ -154,7 +154,7 @@ func (b *bench) start(id string, d *definition.Document) *graph.Run {
 // begin starts a run and waits until the agent has its task.
 func (b *bench) begin(id string, d *definition.Document) string {
 	b.t.Helper()
-	if _, err := b.Start(b.t.Context(), graph.StartRequest{ExecutionID: id, Definition: d, Wait: graph.Wait{Set: true}}); err != nil {
+	if _, err := b.Start(b.t.Context(), graph.StartRequest{ExecutionID: id, Definition: d, Wait: graph.Wait{Limit: graph.NoWait}}); err != nil {
 		b.t.Fatal(err)
 	}
 	return b.until(id, func(run *graph.Run) bool { return len(run.Pending) > 0 && run.Pending[0].ExternalTaskID != "" }).Pending[0].ExternalTaskID
@@ -164,7 +164,7 @@ func (b *bench) begin(id string, d *definition.Document) string {
 func (b *bench) until(id string, ok func(*graph.Run) bool) *graph.Run {
 	b.t.Helper()
 	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); {
-		run, err := b.Status(b.t.Context(), graph.StatusRequest{ExecutionID: id, Wait: graph.Wait{Set: true, Limit: 5 * time.Millisecond}})
+		run, err := b.Status(b.t.Context(), graph.StatusRequest{ExecutionID: id, Wait: &graph.Wait{Limit: 5 * time.Millisecond}})
 		if err != nil {
 			b.t.Fatal(err)
 		}
@@ -182,7 +182,7 @@ func (b *bench) ended(id string) *graph.Run {
 }
 
 func (b *bench) resume(id, question string, payload map[string]any) error {
-	_, err := b.Resume(b.t.Context(), graph.ResumeRequest{ExecutionID: id, InterruptID: question, Payload: payload, Caller: graph.Caller{Wait: graph.Wait{Set: true}}})
+	_, err := b.Resume(b.t.Context(), graph.ResumeRequest{ExecutionID: id, InterruptID: question, Payload: payload, Caller: graph.Caller{Wait: graph.Wait{Limit: graph.NoWait}}})
 	return err
 }
 

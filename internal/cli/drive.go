@@ -54,7 +54,7 @@ type drive struct {
 }
 
 func (a *app) drive(s *session, o driveOptions) *drive {
-	d := &drive{driveOptions: o, app: a, session: s, caller: graph.Caller{Wait: graph.Wait{Set: true}}}
+	d := &drive{driveOptions: o, app: a, session: s, caller: graph.Caller{Wait: graph.Wait{Limit: graph.NoWait}}}
 	if o.wait != nil {
 		d.deadline = a.now().Add(*o.wait)
 	}
@@ -124,7 +124,7 @@ func (d *drive) rest(ctx context.Context, run *graph.Run) (*graph.Run, error) {
 // continueFor continues a run for a time.
 func (d *drive) continueFor(ctx context.Context, id string, limit time.Duration) (*graph.Run, error) {
 	req := graph.DriveRequest{ExecutionID: id, Caller: d.caller, StopAtTimer: d.leaveTimers, OwnedElsewhere: d.reportOwner}
-	req.Wait.Limit = limit
+	req.Wait.Limit = graph.WaitAtMost(limit).Limit
 	return d.session.driver.Drive(ctx, req)
 }
 
@@ -168,9 +168,9 @@ func (d *drive) goesOn(run *graph.Run) bool {
 // change waits until something happens to the run, or the time is over.
 func (d *drive) change(ctx context.Context, run *graph.Run) (*graph.Run, error) {
 	d.session.view.follow()
-	return d.session.engine.Status(ctx, graph.StatusRequest{
-		ExecutionID: run.ExecutionID, Since: run.Seq, Wait: graph.Wait{Set: true, Limit: min(d.left(), statusInterval), Progress: d.caller.Wait.Progress},
-	})
+	wait := graph.WaitAtMost(min(d.left(), statusInterval))
+	wait.Progress = d.caller.Wait.Progress
+	return d.session.engine.Status(ctx, graph.StatusRequest{ExecutionID: run.ExecutionID, Since: run.Seq, Wait: &wait})
 }
 
 // awaited returns the first entry that a person, a host or another system has to end, nil if there is none.

@@ -56,7 +56,7 @@ func occupy(t *testing.T, text string, steps int, lease time.Duration) (path str
 	if err := r.RegisterWorkflow("child", enginetest.Define(t, stepText)); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := r.Start(ctx, graph.StartRequest{ExecutionID: "r", Definition: enginetest.Define(t, text), Wait: graph.Wait{Set: true}}); err != nil {
+	if _, err := r.Start(ctx, graph.StartRequest{ExecutionID: "r", Definition: enginetest.Define(t, text), Wait: graph.Wait{Limit: graph.NoWait}}); err != nil {
 		t.Fatal(err)
 	}
 	for range steps {

@@ -195,10 +195,7 @@ func (s *server) ask(ctx context.Context, a *arguments, run *graph.Run) (*graph.
 // left is how long a call may still wait.
 func (k *asking) left(a *arguments) graph.Wait {
 	w := a.wait()
-	if !w.Set {
-		w.Limit = k.s.waitLimit()
-	}
-	w.Set, w.Limit = true, max(0, w.Limit-time.Since(k.began))
+	w.Limit = graph.WaitAtMost(cmp.Or(w.Limit, k.s.waitLimit()) - time.Since(k.began)).Limit
 	return w
 }
 
@@ -237,7 +234,7 @@ func (s *server) whileShown(ctx context.Context, a *arguments, run *graph.Run, s
 		case <-waited.Done():
 		}
 	}()
-	after, err := s.Status(ctx, graph.StatusRequest{ExecutionID: run.ExecutionID, Since: run.Seq, Wait: graph.Wait{Set: true, Limit: w.Limit, End: over}})
+	after, err := s.Status(ctx, graph.StatusRequest{ExecutionID: run.ExecutionID, Since: run.Seq, Wait: &graph.Wait{Limit: w.Limit, End: over}})
 	if err != nil {
 		return nil, err
 	}

@@ -116,7 +116,7 @@ func (q *question) put() (end elicit.End) {
 func (q *question) watch(ctx context.Context, stop context.CancelCauseFunc) {
 	const look = 30 * time.Second // at changes of subworkflows, which a waiting status may miss
 	for ctx.Err() == nil {
-		run, err := q.s.Status(ctx, graph.StatusRequest{ExecutionID: q.run, Since: q.seq, Wait: graph.Wait{Set: true, Limit: look}})
+		run, err := q.s.Status(ctx, graph.StatusRequest{ExecutionID: q.run, Since: q.seq, Wait: &graph.Wait{Limit: look}})
 		if err != nil {
 			return // the engine closes, or its store is in trouble: the answer will tell
 		}
@@ -207,7 +207,7 @@ func (q *question) take(watched context.Context, action string, content map[stri
 		return elicit.End{State: elicit.Unfit, Err: err}
 	}
 	ctx := graph.WithActor(context.WithoutCancel(q.call), q.k.actor)
-	req := graph.ResumeRequest{ExecutionID: q.run, InterruptID: q.interrupt, Payload: payload, Caller: graph.Caller{Wait: graph.Wait{Set: true}}}
+	req := graph.ResumeRequest{ExecutionID: q.run, InterruptID: q.interrupt, Payload: payload, Caller: graph.Caller{Wait: graph.Wait{Limit: graph.NoWait}}}
 	for pause := time.Second; ; pause *= 2 {
 		_, err := q.s.Resume(ctx, req)
 		end := recorded(err, payload)

@@ -164,7 +164,7 @@ func (s *server) secondAnswer(ctx context.Context, t *personsAnswer) string {
 	}
 	// Another process has recorded it, or nobody answered in time.
 	run, err := s.Resume(ctx, graph.ResumeRequest{
-		ExecutionID: t.ExecutionID, InterruptID: t.InterruptID, Payload: t.result.Content, Caller: graph.Caller{Wait: graph.Wait{Set: true}},
+		ExecutionID: t.ExecutionID, InterruptID: t.InterruptID, Payload: t.result.Content, Caller: graph.Caller{Wait: graph.Wait{Limit: graph.NoWait}},
 	})
 	e, ok := problem.As(err)
 	switch {

@@ -452,7 +452,7 @@ type asked struct {
 }
 
 func (e *asked) Status(ctx context.Context, req graph.StatusRequest) (*graph.Run, error) {
-	if req.Wait.Limit > 0 {
+	if req.Wait != nil {
 		e.asked <- struct{}{}
 	}
 	return e.Runner.Status(ctx, req)

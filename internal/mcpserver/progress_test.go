@@ -184,13 +184,13 @@ func TestProgressOfStatus(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		runner := enginetest.Closing(t, enginetest.Must(graph.New(historymem.New(), graph.Options{Activities: slowExecutor{}})))
 		d := enginetest.Must(definition.FromValue(definitionFile(t, "step")))
-		if _, err := runner.Start(t.Context(), graph.StartRequest{ExecutionID: "s", Definition: d, Wait: graph.Wait{Set: true}}); err != nil {
+		if _, err := runner.Start(t.Context(), graph.StartRequest{ExecutionID: "s", Definition: d, Wait: graph.Wait{Limit: graph.NoWait}}); err != nil {
 			t.Fatal(err)
 		}
 		var told []graph.Progress
 		begun := time.Now()
-		run, err := runner.Status(t.Context(), graph.StatusRequest{ExecutionID: "s", Wait: graph.Wait{
-			Set: true, Limit: time.Minute, Progress: func(p graph.Progress) { told = append(told, p) },
+		run, err := runner.Status(t.Context(), graph.StatusRequest{ExecutionID: "s", Wait: &graph.Wait{
+			Limit: time.Minute, Progress: func(p graph.Progress) { told = append(told, p) },
 		}})
 		if err != nil || run.Status != machine.Completed || time.Since(begun) != time.Second {
 			t.Errorf("after %s: %+v, %v", time.Since(begun), run, err)

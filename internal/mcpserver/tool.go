@@ -98,7 +98,11 @@ var (
 
 func (a *arguments) wait() graph.Wait {
 	ms, set := a.Get("wait_ms").Whole(0, MaxWait.Milliseconds())
-	return graph.Wait{Set: set, Limit: time.Duration(ms) * time.Millisecond, Progress: a.progress, End: a.hangup.driving, Applied: a.applied}
+	w := graph.Wait{Progress: a.progress, End: a.hangup.driving, Applied: a.applied}
+	if set {
+		w.Limit = graph.WaitAtMost(time.Duration(ms) * time.Millisecond).Limit
+	}
+	return w
 }
 
 // answerBytes is how large the answer may be; see Options.AnswerBytes.

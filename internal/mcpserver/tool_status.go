@@ -32,14 +32,17 @@ func statusTool() *tool {
 		answer:  statusAnswer(),
 		invalid: problem.ValidationError,
 		call: func(ctx context.Context, s *server, a *arguments) (*answer, error) {
-			req := graph.StatusRequest{ExecutionID: a.Require("execution_id").NonEmpty(), Wait: a.wait()}
-			req.Wait.End = a.hangup.looking
+			req := graph.StatusRequest{ExecutionID: a.Require("execution_id").NonEmpty()}
+			if wait := a.wait(); wait.Limit > 0 {
+				wait.End = a.hangup.looking
+				req.Wait = &wait
+			}
 			req.Since, _ = a.Get("since_seq").Whole(1, math.MaxInt32)
 			node, reading := a.Get("node_id").NonEmpty(), a.reading()
 			if err := a.problem(); err != nil {
 				return nil, err
 			}
-			asks := req.Wait.Set && req.Wait.Limit > 0 && reading == nil && node == ""
+			asks := req.Wait != nil && reading == nil && node == ""
 			run, err := s.drive(ctx, a, func() (*graph.Run, error) {
 				if asks && a.asking.able { // no wait for a change comes before the question
 					if run, err := s.Status(ctx, graph.StatusRequest{ExecutionID: req.ExecutionID}); err != nil || a.asking.next(run) != nil {

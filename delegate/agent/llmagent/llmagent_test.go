@@ -95,7 +95,7 @@ edges:
 func play(t testing.TB, r *graph.Runner, config string) *graph.Run {
 	t.Helper()
 	run, err := r.Start(t.Context(), graph.StartRequest{
-		ExecutionID: "r", Definition: enginetest.Define(t, asking(config)), Input: object{"item": "tea"}, Wait: graph.Wait{Set: true, Limit: time.Hour},
+		ExecutionID: "r", Definition: enginetest.Define(t, asking(config)), Input: object{"item": "tea"}, Wait: graph.Wait{Limit: time.Hour},
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -208,7 +208,7 @@ func TestAnAgentOfANodeIsAnAgent(t *testing.T) {
 		r = engine(t, store, p, nil)
 		defer shut(t, r)
 		for range 5 {
-			if run, err = r.Status(t.Context(), graph.StatusRequest{ExecutionID: "r", Wait: graph.Wait{Set: true, Limit: time.Hour}}); err != nil || run.Status.Terminal() {
+			if run, err = r.Status(t.Context(), graph.StatusRequest{ExecutionID: "r", Wait: &graph.Wait{Limit: time.Hour}}); err != nil || run.Status.Terminal() {
 				break
 			}
 		}
