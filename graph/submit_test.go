@@ -448,3 +448,39 @@ func TestAWrongNodeIsToldAllThatAreAwaited(t *testing.T) {
 		})
 	}
 }
+
+// A key of another attempt that is pending is named as that attempt's, in branches, items and subworkflows, and nothing is recorded.
+func TestAKeyOfAnotherAttemptIsNamed(t *testing.T) {
+	t.Parallel()
+	r, store := host(t, graph.Options{})
+	register(t, r, "urn:child", linear(t, "child", "c"))
+	d := workflow(t, "par", []string{startNode(), fork("p", "all", "a", "b", "v"), tool("a"), tool("b"), subworkflow("v", "urn:child"), endNode()}, "s p", "p e", "a e", "b e", "v e")
+	start(t, r, "r", d, nil)
+	span := &history.ParallelSpan{ParallelNodeID: "p", JoinTargetID: "e", BranchName: "b_a", BranchEntryNodeID: "a"}
+	for name, c := range map[string]struct {
+		req   graph.SubmitRequest
+		code  problem.Code
+		whose string
+	}{
+		"another branch's":          {graph.SubmitRequest{NodeID: "a", IdempotencyKey: "r:b#1.1"}, problem.SubmitNotAwaiting, `node "b" in branch "b_b"`},
+		"another branch's, by span": {graph.SubmitRequest{NodeID: "a", Span: span, IdempotencyKey: "r:b#1.1"}, problem.SubmitNotAwaiting, `node "b" in branch "b_b"`},
+		"the span is another's":     {graph.SubmitRequest{NodeID: "b", Span: span, IdempotencyKey: "r:b#1.1"}, problem.SubmitParallelMismatch, `node "b" in branch "b_b"`},
+		"the node is unknown":       {graph.SubmitRequest{NodeID: "x", IdempotencyKey: "r:b#1.1"}, problem.SubmitNodeMismatch, `node "b" in branch "b_b"`},
+		"a subworkflow's":           {graph.SubmitRequest{NodeID: "x", IdempotencyKey: "r:sub:v:c#1.1"}, problem.SubmitNodeMismatch, `node "c"`},
+	} {
+		c.req.ExecutionID, c.req.OK = "r", true
+		unchanged(t, store, func() {
+			_, err := r.SubmitActivity(t.Context(), c.req)
+			e := wantCode(t, err, c.code)
+			if !strings.HasSuffix(e.Message, "the idempotency key of the outcome is that of "+c.whose) || !strings.Contains(e.Hint, c.whose) {
+				t.Errorf("%s: %s\n%s", name, e.Message, e.Hint)
+			}
+		})
+	}
+	each := workflowWith(t, "each", `"x-workflows-engine":{"uses":["map"]}`, []string{startNode(), `{"id":"m","type":"step","map":{"items":".items","as":"n"},"config":{"handler":"h"}}`, endNode()}, "s m", "m e")
+	run := start(t, r, "i", each, object{"items": []any{1, 2}})
+	_, err := r.SubmitActivity(t.Context(), graph.SubmitRequest{ExecutionID: "i", NodeID: "x", OK: true, IdempotencyKey: run.Pending[1].IdempotencyKey})
+	if e := wantCode(t, err, problem.SubmitNodeMismatch); !strings.HasSuffix(e.Message, `that of node "m", item 1`) {
+		t.Errorf("an item's: %s", e.Message)
+	}
+}

@@ -31,6 +31,8 @@ func (s Submitted) Fit(executionID string, w machine.Wait) Fit {
 	switch {
 	case w.Kind != machine.WaitActivity && w.Kind != machine.WaitDelegate || !w.Host:
 		return FitNone
+	case w.NodeID != s.NodeID && s.IdempotencyKey == key: // the run that has the key can say whose it is
+		return FitNode
 	case w.NodeID != s.NodeID:
 		return FitKind
 	case s.Span == nil && s.IdempotencyKey == key:

@@ -15,7 +15,10 @@ import (
 // acceptOutcome finds the attempt that an outcome ends, and refuses a result that the host can correct.
 func (m *Machine) acceptOutcome(o Outcome) (*token, error) {
 	t, err := m.awaited(o)
-	if err == nil && o.submitted() {
+	switch {
+	case err != nil && o.Host:
+		return nil, m.keyOfAnother(o, err)
+	case err == nil && o.submitted():
 		err = m.checkSubmitted(t, o)
 	}
 	return t, err
@@ -139,6 +142,27 @@ func (m *Machine) awaited(o Outcome) (*token, error) {
 			match.wait.Attempt, o.NodeID, m.cfg.ExecutionID+":"+match.key())
 	}
 	return match, nil
+}
+
+// keyOfAnother says in a refusal whose idempotency key the outcome has, if it is that of another attempt that is pending at the host.
+func (m *Machine) keyOfAnother(o Outcome, refusal error) error {
+	t := m.find(func(t *token) bool {
+		return t.wait.counts() && t.wait.Host && m.cfg.ExecutionID+":"+t.key() == o.IdempotencyKey
+	})
+	e, ok := problem.As(refusal)
+	if t == nil || !ok {
+		return refusal
+	}
+	whose := problem.Format("node %q", t.node.ID)
+	if span := t.span(); span != nil {
+		whose += problem.Format(" in branch %q", span.BranchName)
+	}
+	if t.item() {
+		whose += fmt.Sprintf(", item %d", t.index)
+	}
+	told := *e
+	told.Message += ": the idempotency key of the outcome is that of " + whose
+	return told.WithHint("Nothing was changed. If the outcome is that of %s, send it with that node id and this key alone; else with the key of its own attempt from pending.", whose)
 }
 
 // betweenAttempts returns the refusal of an outcome whose node is in a back-off, nil if it is not.
