@@ -207,3 +207,96 @@ func TestARenamedCodeIsRecognised(t *testing.T) {
 		}
 	}
 }
+
+// TestALateCallerHearsWhatWasRecorded: of two calls for the same the one that comes later and says something else is refused, and told what
+// the first one has said, and by whom.
+func TestALateCallerHearsWhatWasRecorded(t *testing.T) {
+	t.Parallel()
+	d := workflow(t, "calls", []string{startNode(), tool("a"), interrupt("i"), signalWait("g", "go"), endNode()}, "s a", "a i", "i g", "g e")
+	first := graph.WithActor(t.Context(), graph.Actor{Via: "command", Name: "ada"})
+	submit := func(key string) func(context.Context, *graph.Runner, object) error {
+		return func(ctx context.Context, r *graph.Runner, with object) error {
+			_, err := r.SubmitActivity(ctx, graph.SubmitRequest{ExecutionID: "r", NodeID: "a", IdempotencyKey: key, OK: true, Result: with})
+			return err
+		}
+	}
+	resume := func(id string) func(context.Context, *graph.Runner, object) error {
+		return func(ctx context.Context, r *graph.Runner, with object) error {
+			_, err := r.Resume(ctx, graph.ResumeRequest{ExecutionID: "r", InterruptID: id, Payload: with})
+			return err
+		}
+	}
+	signal := func(key string) func(context.Context, *graph.Runner, object) error {
+		return func(ctx context.Context, r *graph.Runner, with object) error {
+			_, err := r.Signal(ctx, graph.SignalRequest{ExecutionID: "r", Name: "go", IdempotencyKey: key, Payload: with})
+			return err
+		}
+	}
+	fail := func(ctx context.Context, r *graph.Runner, with object) error {
+		_, err := r.SubmitActivity(ctx, graph.SubmitRequest{ExecutionID: "r", NodeID: "a", Error: "no net", Code: "NO_NET"})
+		return err
+	}
+	type call = func(context.Context, *graph.Runner, object) error
+	payload, outcome := object{"payload": object{"ok": true}}, object{"outcome": object{"ok": true, "result": object{"ok": true}}}
+	for name, c := range map[string]struct {
+		before  []call
+		a, b    call
+		content object
+	}{
+		"submits with a key":       {nil, submit("r:a#1.1"), submit("r:a#1.1"), outcome},
+		"submits without a key":    {nil, submit(""), submit(""), outcome},
+		"a key, the first had not": {nil, submit(""), submit("r:a#1.1"), outcome},
+		"after a failure":          {nil, fail, submit("r:a#1.1"), object{"outcome": object{"ok": false, "error": "no net", "code": "NO_NET"}}},
+		"answers":                  {[]call{submit("")}, resume("r:i#1"), resume("r:i#1"), payload},
+		"answers without an id":    {[]call{submit("")}, resume(""), resume(""), payload},
+		"signals with a key":       {[]call{submit(""), resume("")}, signal("mail"), signal("mail"), payload},
+		"signals of two":           {[]call{submit(""), resume("")}, signal("one"), signal("other"), payload},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r, store := host(t, graph.Options{})
+			start(t, r, "r", d, nil)
+			for _, before := range append(c.before, c.a) {
+				if err := before(first, r, object{"ok": true}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			unchanged(t, store, func() {
+				e, ok := problem.As(c.b(t.Context(), r, object{"ok": false}))
+				if !ok {
+					t.Fatal("the second call is taken")
+				}
+				recorded, _ := e.Details["recorded"].(map[string]any)
+				for member, want := range c.content {
+					if !sameJSON(recorded[member], want) || recorded["by"] != "ada (command)" || recorded["seq"] == nil || recorded["at"] == nil {
+						t.Errorf("details %v", e.Details)
+					}
+				}
+				if !strings.Contains(e.Hint, "Recorded by ada (command) at ") {
+					t.Errorf("hint %s", e.Hint)
+				}
+			})
+		})
+	}
+}
+
+// TestWhatWasRecordedIsTold in a bounded form, and without what is secret by its name.
+func TestWhatWasRecordedIsTold(t *testing.T) {
+	t.Parallel()
+	for _, result := range []object{{"text": strings.Repeat("x", 5000)}, {"password": "sesame"}} {
+		r, _ := host(t, graph.Options{})
+		start(t, r, "r", linear(t, "one", "a"), nil)
+		req := graph.SubmitRequest{ExecutionID: "r", NodeID: "a", OK: true, Result: result, IdempotencyKey: "r:a#1.1"}
+		if _, err := r.SubmitActivity(t.Context(), req); err != nil {
+			t.Fatal(err)
+		}
+		req.Result = nil
+		_, err := r.SubmitActivity(t.Context(), req)
+		e := wantCode(t, err, problem.SubmitNotAwaiting)
+		recorded := e.Details["recorded"].(map[string]any)
+		told := fmt.Sprint(recorded) + e.Hint
+		if len(told) > 3000 || strings.Contains(told, "sesame") || (recorded["outcome"] == nil) != (result["text"] != nil) {
+			t.Errorf("told %s", told)
+		}
+	}
+}

@@ -24,14 +24,14 @@ func (r *Runner) Resume(ctx context.Context, req ResumeRequest) (*Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	interruptID, recorded := req.InterruptID, false
+	interruptID, recorded, last := req.InterruptID, false, admit.Found{}
 	return r.deliver(ctx, delivery{
 		id: req.ExecutionID, caller: req.Caller, invalid: code, unknown: code,
 		before: func(ctx context.Context, x *execution.Run) (taken bool, err error) {
 			if interruptID != "" {
 				return false, nil
 			}
-			interruptID, recorded, err = r.meant(ctx, x, req.Caller, payload)
+			interruptID, recorded, last, err = r.meant(ctx, x, req.Caller, payload)
 			return recorded && interruptID != noInterrupt, err
 		},
 		input: func(target string) machine.Input {
@@ -42,6 +42,9 @@ func (r *Runner) Resume(ctx context.Context, req ResumeRequest) (*Run, error) {
 			if e, ok := problem.As(refusal); ok && recorded { // where nothing is asked, the protocol has the second answer refused
 				hinted := *e
 				return hinted.WithHint("The answer that was recorded last is the same; nothing was changed. %s", e.Hint)
+			}
+			if interruptID == noInterrupt {
+				return last.Verdict(refusal, code, problem.Place{}, "")
 			}
 			found, err := (&admit.RepeatedResume{InterruptID: interruptID, Payload: payload}).Search(ctx, r.store, req.ExecutionID)
 			if err != nil {
@@ -55,20 +58,20 @@ func (r *Runner) Resume(ctx context.Context, req ResumeRequest) (*Run, error) {
 // noInterrupt is the id of no interrupt: an answer that was made while nothing was asked answers nothing that is asked a moment later.
 const noInterrupt = "none"
 
-// meant returns the id of the interrupt that an answer without one is for, noInterrupt if nothing is asked, and whether it was recorded
-// before. From here on the answer is for that interrupt alone, whatever else is answered at the same time.
-func (r *Runner) meant(ctx context.Context, x *execution.Run, c Caller, payload map[string]any) (interruptID string, recorded bool, err error) {
+// meant returns the id of the interrupt that an answer without one is for, noInterrupt if nothing is asked, whether it was recorded
+// before, and the answer that was recorded last. From here on the answer is for that interrupt alone, whatever else is answered at the same time.
+func (r *Runner) meant(ctx context.Context, x *execution.Run, c Caller, payload map[string]any) (interruptID string, recorded bool, last admit.Found, err error) {
 	err = r.with(ctx, x, func(*execution.Work) error { return x.Admit(ctx, c.verified(), problem.InvalidResumePayload, false) })
 	if err != nil {
-		return "", false, err
+		return "", false, last, err
 	}
 	answer := &admit.Unnamed{Payload: payload}
 	if err := r.eachWait(ctx, x, answer.Waits); err != nil {
-		return "", false, err
+		return "", false, last, err
 	}
 	interruptID, found, err := answer.Search(ctx, r.store, x.ID())
 	if !answer.Asked() {
-		interruptID = noInterrupt
+		interruptID, last = noInterrupt, answer.Last(ctx, r.store)
 	}
-	return interruptID, found == admit.Repeated, err
+	return interruptID, found == admit.Repeated, last, err
 }

@@ -23,7 +23,7 @@ func (r *Runner) Signal(ctx context.Context, req SignalRequest) (*Run, error) {
 	if err != nil {
 		return nil, err
 	}
-	verdict := func(found admit.Repeat, refusal error) error {
+	verdict := func(found admit.Found, refusal error) error {
 		return found.Verdict(refusal, code, problem.Place{ExecutionID: req.ExecutionID}, problem.Format("idempotency key %q", req.IdempotencyKey))
 	}
 	search := func() *admit.RepeatedSignal {
@@ -37,7 +37,7 @@ func (r *Runner) Signal(ctx context.Context, req SignalRequest) (*Run, error) {
 		fit: func(_ string, w machine.Wait) admit.Fit { return admit.SignalFit(req.Name, w) },
 		before: func(ctx context.Context, _ *execution.Run) (bool, error) {
 			found, err := search().SearchBelow(ctx, r.store, req.ExecutionID)
-			if err != nil || found == admit.NotRepeated {
+			if err != nil || found.Repeat == admit.NotRepeated {
 				return false, err
 			}
 			err = verdict(found, nil)

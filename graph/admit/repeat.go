@@ -24,24 +24,6 @@ const (
 	KeyReused
 )
 
-// Verdict returns the error of a refused call that was looked for in the history: nil if it was taken before. what names the
-// key of the call.
-func (r Repeat) Verdict(refusal error, code problem.Code, at problem.Place, what string) error {
-	switch r {
-	case Repeated:
-		return nil
-	case KeyReused:
-		now := "Runner.Status shows what the run waits for now."
-		if p, ok := problem.As(refusal); ok && p.Hint != "" {
-			now = strings.TrimPrefix(p.Hint, "Nothing was changed. ") // it says what is awaited instead
-		}
-		return problem.New(code, "%s was used before, with another content", what).WithReason(problem.AnsweredDifferently).WithPlace(at).
-			WithHint("What was recorded first stands; nothing was changed. %s", now)
-	default:
-		return refusal
-	}
-}
-
 // MayRepeat tells refusals that a repeated call may meet from others.
 func MayRepeat(err error) bool {
 	p, ok := problem.As(err)
@@ -71,7 +53,7 @@ type RepeatedSubmit struct {
 	Outcome machine.Outcome
 
 	key   attemptKey
-	found Repeat
+	found Found
 }
 
 // look compares a record, and reports whether the search is over.
@@ -85,14 +67,17 @@ func (s *RepeatedSubmit) look(rec *history.Record) (done bool) {
 		if p.Span != nil && !sameSpan(p.Span, s.Span) {
 			return false
 		}
-		s.found = repeatIf(s.same(rec), NotRepeated)
+		s.found = Found{Repeat: repeatIf(s.same(rec), NotRepeated), Record: rec}
 	case max(p.Visit, 1) != s.key.visit || p.Attempt > 0 && s.key.attempt > 0 && p.Attempt != s.key.attempt:
 		return false
 	case p.IdempotencyKey == s.IdempotencyKey:
-		s.found = repeatIf(s.same(rec), KeyReused)
+		s.found = Found{Repeat: repeatIf(s.same(rec), KeyReused), Record: rec}
 	case p.IdempotencyKey == "" && s.same(rec): // sent without the key at first
-		s.found = Repeated
+		s.found = Found{Repeat: Repeated, Record: rec}
 	default:
+		if p.IdempotencyKey == "" && s.found.Record == nil {
+			s.found.Record = rec
+		}
 		return false
 	}
 	return true
@@ -132,7 +117,7 @@ type RepeatedResume struct {
 
 	key      attemptKey
 	question bool
-	found    Repeat
+	found    Found
 }
 
 // runOf returns the run that the interrupt's id names; ok is false if that is another run's, or no id.
@@ -152,7 +137,7 @@ func (s *RepeatedResume) look(rec *history.Record) (done bool) {
 		s.question && p.IdempotencyKey != s.InterruptID {
 		return false
 	}
-	s.found = repeatIf(sameObject(p.SignalPayload, s.Payload), KeyReused)
+	s.found = Found{Repeat: repeatIf(sameObject(p.SignalPayload, s.Payload), KeyReused), Record: rec}
 	return true
 }
 
@@ -162,7 +147,7 @@ type RepeatedSignal struct {
 	Payload              map[string]any
 
 	children []string // that the records looked at have started
-	found    Repeat
+	found    Found
 }
 
 // look compares a record of the run with the id, and reports whether the search is over.
@@ -171,9 +156,14 @@ func (s *RepeatedSignal) look(executionID string, rec *history.Record) (done boo
 	if rec.Name == history.SubworkflowStarted && history.Descends(p.ChildExecutionID, executionID) {
 		s.children = append(s.children, p.ChildExecutionID)
 	}
-	if rec.Name != history.SignalReceived && rec.Name != history.SignalKept || p.IdempotencyKey != s.IdempotencyKey {
+	switch {
+	case rec.Name != history.SignalReceived && rec.Name != history.SignalKept:
 		return false
+	case p.IdempotencyKey == s.IdempotencyKey:
+		s.found = Found{Repeat: repeatIf(p.SignalName == s.Name && sameObject(p.SignalPayload, s.Payload), KeyReused), Record: rec}
+		return true
+	case p.SignalName == s.Name && s.found.Record == nil:
+		s.found.Record = rec
 	}
-	s.found = repeatIf(p.SignalName == s.Name && sameObject(p.SignalPayload, s.Payload), KeyReused)
-	return true
+	return false
 }

@@ -51,68 +51,71 @@ func lineage(ctx context.Context, past Past, id string, depth int) []string {
 }
 
 // Search looks for the submit: by its key, or without one by node, branch and content, in subworkflows down to depth.
-func (s *RepeatedSubmit) Search(ctx context.Context, past Past, executionID string, depth int) (Repeat, error) {
+func (s *RepeatedSubmit) Search(ctx context.Context, past Past, executionID string, depth int) (Found, error) {
 	var ids []string
 	if s.IdempotencyKey == "" {
 		ids = lineage(ctx, past, executionID, depth)
 	} else {
 		var ok bool
 		if s.key, ok = parseKey(executionID, s.IdempotencyKey, s.NodeID); !ok {
-			return NotRepeated, nil
+			return Found{}, nil
 		}
 		ids = []string{s.key.executionID}
 	}
 	for _, id := range ids {
 		err := backwards(ctx, past, id, s.look)
-		if err != nil && !errors.Is(err, problem.ExecutionNotFound) || s.found != NotRepeated {
-			return s.found, err
+		s.found.in(id)
+		if err != nil && !errors.Is(err, problem.ExecutionNotFound) || s.found.Repeat != NotRepeated {
+			return s.found.withActor(ctx, past), err
 		}
 	}
-	return NotRepeated, nil
+	return s.found.withActor(ctx, past), nil
 }
 
 // Search looks for the resume by the interrupt's id.
-func (s *RepeatedResume) Search(ctx context.Context, past Past, executionID string) (Repeat, error) {
+func (s *RepeatedResume) Search(ctx context.Context, past Past, executionID string) (Found, error) {
 	id, ok := s.runOf(executionID)
 	if !ok {
-		return NotRepeated, nil
+		return Found{}, nil
 	}
 	err := backwards(ctx, past, id, s.look)
-	return s.found, err
+	s.found.in(id)
+	return s.found.withActor(ctx, past), err
 }
 
 // maxSignalRuns is how many runs are looked at for a signal's key, the ones started last first.
 const maxSignalRuns = 64
 
-// Search looks for the signal by its key, in the run and in the subworkflows below it.
-func (s *RepeatedSignal) Search(ctx context.Context, past Past, executionID string) (Repeat, error) {
+// Search looks for the signal by its key, in the run and in the subworkflows below it, and for the last one of that name.
+func (s *RepeatedSignal) Search(ctx context.Context, past Past, executionID string) (Found, error) {
 	if s.IdempotencyKey == "" {
-		return NotRepeated, nil
+		return Found{}, nil
 	}
 	ids := []string{executionID}
 	for i := 0; i < len(ids) && i < maxSignalRuns; i++ {
 		s.children = nil
 		err := backwards(ctx, past, ids[i], func(rec *history.Record) bool { return s.look(ids[i], rec) })
+		s.found.in(ids[i])
 		ids = append(ids, s.children...)
 		if i > 0 && errors.Is(err, problem.ExecutionNotFound) {
 			continue // about to be started
 		}
-		if err != nil || s.found != NotRepeated {
-			return s.found, err
+		if err != nil || s.found.Repeat != NotRepeated {
+			return s.found.withActor(ctx, past), err
 		}
 	}
-	return NotRepeated, nil
+	return s.found.withActor(ctx, past), nil
 }
 
 // SearchBelow looks for the signal before it is delivered, if the run has started subworkflows. A run knows the keys that it has
 // taken itself; but where there are subworkflows another run may wait for the same name by now.
-func (s *RepeatedSignal) SearchBelow(ctx context.Context, past Past, executionID string) (Repeat, error) {
+func (s *RepeatedSignal) SearchBelow(ctx context.Context, past Past, executionID string) (Found, error) {
 	if s.IdempotencyKey == "" {
-		return NotRepeated, nil
+		return Found{}, nil
 	}
 	exec, err := past.Execution(ctx, executionID)
 	if err != nil || !history.Descends(exec.ChildExecutionID, exec.ID) {
-		return NotRepeated, err
+		return Found{}, err
 	}
 	return s.Search(ctx, past, executionID)
 }

@@ -23,6 +23,7 @@ type Unnamed struct {
 	open    []openQuestion
 	runs    []string // whose histories are searched
 	answers []pastAnswer
+	last    pastAnswer
 	lapses  []lapse
 }
 
@@ -33,8 +34,9 @@ type openQuestion struct {
 
 // pastAnswer is the newest answer in a history.
 type pastAnswer struct {
-	at   time.Time
-	same bool
+	at    time.Time
+	same  bool
+	found Found
 }
 
 // lapse is a question that ended without an answer after the newest answer of its run.
@@ -64,6 +66,11 @@ const maxAnswerRuns = 4096
 // Asked reports whether the run asks anything.
 func (u *Unnamed) Asked() bool { return len(u.open) > 0 }
 
+// Last is the answer that was recorded last.
+func (u *Unnamed) Last(ctx context.Context, past Past) Found {
+	return u.last.found.withActor(ctx, past)
+}
+
 // Search returns the id of the interrupt that the answer is for, "" if none is open. Repeated says that the answer was recorded last.
 func (u *Unnamed) Search(ctx context.Context, past Past, executionID string) (interruptID string, found Repeat, err error) {
 	u.runs = append([]string{executionID}, u.runs...)
@@ -80,10 +87,10 @@ func (u *Unnamed) Search(ctx context.Context, past Past, executionID string) (in
 			return "", NotRepeated, err
 		}
 	}
-	var last pastAnswer
+	last := &u.last
 	for _, a := range u.answers {
 		if a.at.After(last.at) || a.at.Equal(last.at) && a.same {
-			last = a
+			*last = a
 		}
 	}
 	if last.same {
@@ -163,7 +170,7 @@ func (u *Unnamed) scan(ctx context.Context, past Past, id string) error {
 				u.lapses = append(u.lapses, lapse{rec.CreatedAt, p.NodeID})
 			default:
 				found = true
-				u.answers = append(u.answers, pastAnswer{rec.CreatedAt, sameObject(p.SignalPayload, u.Payload)})
+				u.answers = append(u.answers, pastAnswer{rec.CreatedAt, sameObject(p.SignalPayload, u.Payload), Found{Record: rec, run: id}})
 			}
 		case rec.Name == history.InterruptRaised && answered[at] > 0:
 			answered[at]--

@@ -178,7 +178,7 @@ func (s *server) ask(ctx context.Context, a *arguments, run *graph.Run) (*graph.
 			fallthrough
 		case elicit.Overtaken:
 			if end.Err != nil {
-				k.second = answeredBefore
+				k.second = answeredBefore(firstAnswer(end.Err))
 			}
 			run, err = s.Status(ctx, graph.StatusRequest{ExecutionID: run.ExecutionID})
 		case elicit.Unsent: // nor would it go out now; the next call has another way

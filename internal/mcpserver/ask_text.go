@@ -35,11 +35,32 @@ func (k *asking) said(run *graph.Run) string {
 	return text
 }
 
-// What is said of a person's answer to a form whose question another form, or another place, has had answered.
-const (
-	answeredBefore = "The person's answer was not taken: the question was answered before, in another way, and the first answer stands. Tell them so."
-	notOpen        = "The person's answer was not taken: the question was not open any more. Tell them so."
-)
+// notOpen is said of a person's answer to a form whose question has ended without one.
+const notOpen = "The person's answer was not taken: the question was not open any more. Tell them so."
+
+// answeredBefore is said of a person's answer to a form whose question another form, or another place, has had answered, with the first
+// answer if it is known.
+func answeredBefore(first map[string]any) string {
+	as := ""
+	if first != nil {
+		as = ": " + problem.Excerpt(string(jsonvalue.Canonical(history.RedactValue(first))), maxFirstAnswer)
+	}
+	return "The person's answer was not taken: the question was answered before, in another way, and the first answer stands" + as + ". Tell them so."
+}
+
+// maxFirstAnswer is how many bytes of the first answer are said.
+const maxFirstAnswer = 300
+
+// firstAnswer is the answer that was recorded before the one that was refused with an error, nil if the error does not have it.
+func firstAnswer(refused error) map[string]any {
+	e, ok := problem.As(refused)
+	if !ok {
+		return nil
+	}
+	recorded, _ := e.Details["recorded"].(map[string]any)
+	payload, _ := recorded["payload"].(map[string]any)
+	return payload
+}
 
 // ended says how a question stands.
 func ended(end elicit.End) string {

@@ -141,7 +141,7 @@ func (s *server) drive(ctx context.Context, a *arguments, call func() (*graph.Ru
 	if end.State == elicit.Answered {
 		kept.Payload = t.result.Content // as the form had it: the answer may come again
 	} else if end.State == elicit.Overtaken && end.Err != nil {
-		k.second = answeredBefore
+		k.second = answeredBefore(firstAnswer(end.Err))
 	}
 	s.desk.Settle(k.key(p), kept)
 	if end.State == elicit.Overtaken {
@@ -158,7 +158,7 @@ func (s *server) secondAnswer(ctx context.Context, t *personsAnswer) string {
 	case t.result.Action == "cancel", known && t.result.Action == "accept" && jsonvalue.Equal(before, t.result.Content):
 		return ""
 	case known:
-		return answeredBefore
+		return answeredBefore(before)
 	case t.result.Action != "accept":
 		return notOpen
 	}
@@ -171,7 +171,7 @@ func (s *server) secondAnswer(ctx context.Context, t *personsAnswer) string {
 	case err == nil && run.Repeated:
 		return ""
 	case ok && e.Reason == problem.AnsweredDifferently:
-		return answeredBefore
+		return answeredBefore(firstAnswer(err))
 	default:
 		return notOpen
 	}

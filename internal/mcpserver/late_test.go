@@ -62,7 +62,7 @@ func TestAnotherOutcomeOfAnAttemptThatHasOne(t *testing.T) {
 		h.ok("workflow_submit_activity", args)
 		args["outcome"] = object{"ok": true, "result": object{"found": "much"}}
 		stale := h.refused("ACTIVITY_SUBMIT_NOT_AWAITING", "workflow_submit_activity", args)
-		if !strings.Contains(stale.text, "was used before, with another content") || !strings.Contains(stale.text, "nothing was changed. "+c.says) {
+		if !strings.Contains(stale.text, "was used before, with another content") || !strings.Contains(stale.text, "nothing was changed. Recorded by test ") || !strings.Contains(stale.text, `{"error":"no","ok":false}. `+c.says) {
 			t.Errorf("%s: %s", name, stale.text)
 		}
 	}
