@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"math"
 	"net/url"
+	"slices"
+	"strings"
 
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
@@ -14,18 +16,31 @@ import (
 // stateShare is the part of an answer that a state gets that does not fit as a whole: each answer tells it again.
 const stateShare = 4
 
+// answered is the answer that says where a run stands. content has its members, without what it waits for and the call that follows.
+func (s *server) answered(headline string, content members, run runView, a *arguments) *answer {
+	bounded := a.answerBytes() != FullAnswers
+	if bounded {
+		since, _ := a.Get("since_seq").Whole(1, math.MaxInt32)
+		run.note(s.seen.before(a.client, run.ExecutionID, since))
+	}
+	ans := &answer{headline: headline, lines: s.inShort(run), content: s.about(content, run, a.answerBytes())}
+	if bounded {
+		s.seen.remember(a.client, run.ExecutionID, run.now)
+	}
+	return ans
+}
+
 // about completes content, which has the members of a run, by what the run waits for and the call that continues it, in a
 // number of bytes. First comes what the host is asked to do, whole if there is room, then what came of the run, then its state.
-func (s *server) about(content members, run runView, a *arguments) members {
-	bytes := a.answerBytes()
+func (s *server) about(content members, run runView, bytes int) members {
 	if bytes == FullAnswers {
 		entries, cut := allEntries(run)
-		return s.withPending(content, run, entries, cut)
+		return s.withPending(content, run, entries, nil, cut)
 	}
-	if i := indexOf(content, "final_state"); i >= 0 && run.Result != nil && jsonvalue.Equal(run.Result, run.FinalState) {
-		content = append(content[:i:i], content[i+1:]...)
+	if run.Result != nil && jsonvalue.Equal(run.Result, run.FinalState) {
+		content = without(content, "final_state")
 	}
-	content = s.leaveOutSeen(content, run, a)
+	content = leaveOutSeen(content, run)
 	var task []*slot
 	if first := runjson.First(run.Run); first != nil {
 		task = slotsOf(&content, s.waitDocument(first), "delegate_input")
@@ -35,28 +50,32 @@ func (s *server) about(content members, run runView, a *arguments) members {
 	for _, v := range values {
 		v.at, v.share = "", max(bytes/stateShare, reserved)
 	}
-	room := bytes - len(s.withPending(content, run, []members{{}}, true).Append(nil)) - least(values)
+	names, cut := unchangedNames(run, bytes/8)
+	room := bytes - len(s.withPending(content, run, []members{{}}, names, true).Append(nil)) - least(values)
 	rest, _ := fill(task, room-2*reserved)
-	entries, cut := s.entries(run, rest+2*reserved)
-	content = s.withPending(content, run, entries, cut)
+	entries, some := s.entries(run, rest+2*reserved)
+	content = s.withPending(content, run, entries, names, cut || some)
 	fill(values, bytes-len(content.Append(nil)))
 	return content
 }
 
-// leaveOutSeen leaves out what has not changed in the state since the answer that the caller names by since_seq.
-func (s *server) leaveOutSeen(content members, run runView, a *arguments) members {
+// leaveOutSeen leaves out what has not changed since the answer that the caller names by since_seq.
+func leaveOutSeen(content members, run runView) members {
+	first := runjson.First(run.Run)
+	if _, unchanged := run.unchanged[first]; unchanged && jsonvalue.Size(first.DelegateInput, minUnchanged) > minUnchanged {
+		content = without(content, "delegate_input")
+	}
 	i := indexOf(content, "state")
 	if i < 0 {
 		return content
 	}
 	state, _ := content[i].Value.(map[string]any)
-	since, _ := a.Get("since_seq").Whole(1, math.MaxInt32)
-	part, unchanged := s.seen.since(a.client, run.ExecutionID, since, run.Seq, state)
+	part, unchanged := run.before.since(state, run.now.members)
 	switch {
 	case len(unchanged) == 0:
 		return content
 	case len(part) == 0:
-		content = append(content[:i:i], content[i+1:]...)
+		content = without(content, "state")
 	default:
 		content[i].Value = part
 	}
@@ -64,8 +83,24 @@ func (s *server) leaveOutSeen(content members, run runView, a *arguments) member
 	return content
 }
 
-// withPending adds what a run waits for, as entries show it, and the call that continues it. cut says that they show not all.
-func (s *server) withPending(content members, run runView, entries []members, cut bool) members {
+// unchangedNames are what name the entries that are left out as unchanged, without the id of the run, in some bytes, and whether some do
+// not fit.
+func unchangedNames(run runView, room int) (names []any, cut bool) {
+	for _, p := range run.shown() {
+		if _, ok := run.unchanged[p]; !ok {
+			continue
+		}
+		name := strings.TrimPrefix(cmp.Or(p.IdempotencyKey, p.ID), run.ExecutionID+":")
+		if room -= len(name) + len(`"",`); room < 0 {
+			return names, true
+		}
+		names = append(names, name)
+	}
+	return names, false
+}
+
+// withPending adds what a run waits for, as entries show it, what of it is unchanged, and the call that continues it. cut says that not all is shown.
+func (s *server) withPending(content members, run runView, entries []members, unchanged []any, cut bool) members {
 	content = content[:len(content):len(content)]
 	if run.Status.Terminal() {
 		if again, ok := s.again(run.Run); ok {
@@ -75,9 +110,12 @@ func (s *server) withPending(content members, run runView, entries []members, cu
 	}
 	if len(entries) > 0 {
 		content.Put("pending", entries)
-		if cut || run.node != "" {
-			content.Put("pending_total", float64(len(run.Pending)))
-		}
+	}
+	if len(unchanged) > 0 {
+		content.Put("pending_unchanged", unchanged)
+	}
+	if len(run.Pending) > 0 && (cut || len(unchanged) > 0 || run.node != "") {
+		content.Put("pending_total", float64(len(run.Pending)))
 	}
 	content.Put("next", s.next(run).members())
 	return content
@@ -102,7 +140,7 @@ func allEntries(run runView) (entries []members, cut bool) {
 // entries are what a run waits for in some bytes, in its order: the one that next speaks of in full, of the others as many as
 // fit, in full or in brief.
 func (s *server) entries(run runView, room int) (entries []members, cut bool) {
-	shown := run.shown()
+	shown := slices.DeleteFunc(run.shown(), func(p *graph.Pending) bool { _, unchanged := run.unchanged[p]; return unchanged })
 	if len(shown) == 0 {
 		return nil, false
 	}
@@ -133,6 +171,9 @@ func (s *server) entries(run runView, room int) (entries []members, cut bool) {
 			return
 		}
 		entries[i], room, full = e, room+size-len(e.Append(nil)), full+1
+		if len(run.now.entries) < maxSeenEntries && !isUnbound(kept[i]) {
+			run.now.entries[kept[i].ID] = entryDigest(run, kept[i])
+		}
 	}
 	for i, p := range kept {
 		if p == subject {
@@ -151,6 +192,12 @@ func (s *server) entries(run runView, room int) (entries []members, cut bool) {
 func (s *server) entry(run runView, p *graph.Pending, room int) (entry members, whole bool) {
 	first := runjson.First(run.Run)
 	entry = runjson.Pending(run.Run, p, first)
+	if p == run.again { // its branch and what it sees are as they were
+		entry = without(entry, "parallel_span")
+		if len(ownState(run, p)) == 0 {
+			entry = without(entry, "state")
+		}
+	}
 	in := s.waitDocument(p)
 	allCalls := s.putCalls(&entry, p, room/2)
 	task := slotsOf(&entry, in, "config", "delegate_input", "prompt", "show", "output_schema", "resume_schema")

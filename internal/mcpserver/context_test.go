@@ -24,7 +24,7 @@ var contextRuns = []struct {
 }{
 	{"10 activities, state of 50 kB", chainOf(10), object{"documents": documents(50_000)}, 60_000, 12_000},
 	{"8 branches, state of 20 kB", branchesOf(8), object{"documents": documents(20_000)}, 60_000, 12_000},
-	{"20 branches, state of 20 kB", branchesOf(20), object{"documents": documents(20_000)}, 150_000, 12_000},
+	{"20 branches, state of 20 kB", branchesOf(20), object{"documents": documents(20_000)}, 60_000, 12_000},
 }
 
 // documents are texts of some bytes together.

@@ -81,3 +81,11 @@ func fill(slots []*slot, room int) (rest int, whole bool) {
 	}
 	return room, whole
 }
+
+// without is an object without a member.
+func without(m members, name string) members {
+	if i := indexOf(m, name); i >= 0 {
+		return append(m[:i:i], m[i+1:]...)
+	}
+	return m
+}

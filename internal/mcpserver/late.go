@@ -56,11 +56,10 @@ func (s *server) lateOutcome(ctx context.Context, a *arguments, req graph.Submit
 	}
 	late := fmt.Sprintf("Block %q %s, before the outcome of branch %q came. Nobody needs that any more: nothing was recorded, and there is nothing to do about it.",
 		span.ParallelNodeID, over, span.BranchName)
-	view := s.view(ctx, a, run)
 	content := runjson.Driven(run)
 	content.Put("late", late)
 	headline := fmt.Sprintf("Execution %s %s. %s", shownID(run.ExecutionID), run.Status, late)
-	return &answer{headline: headline, lines: s.inShort(view), content: s.about(content, view, a)}, nil
+	return s.answered(headline, content, s.view(ctx, a, run), a), nil
 }
 
 func plural(n int, one, many string) string {

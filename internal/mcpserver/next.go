@@ -118,7 +118,7 @@ func answerTo(run runView, p *graph.Pending) toolCall {
 	if n := run.actionableCount() - 1; n > 0 {
 		more = fmt.Sprintf(" %d more pending, in any order.", n)
 	}
-	if run.node == "" && len(run.Pending) > maxFull {
+	if run.node == "" && len(run.Pending)-len(run.unchanged) > maxFull {
 		more += " What brief entries leave out: workflow_status with their node_id."
 	}
 	args := members{}

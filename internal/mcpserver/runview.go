@@ -18,6 +18,12 @@ type runView struct {
 	node string
 	// asking is what the call knows about asking the person.
 	asking *asking
+	// before is what the caller has seen in the answer that it names by since_seq, nil if nothing is known of it, and now what it sees in
+	// this one. unchanged are the entries of pending that it has seen as they are, but for again, which next speaks of.
+	before    *seenState
+	now       seenState
+	unchanged map[*graph.Pending]digest
+	again     *graph.Pending
 }
 
 // view looks whether the definition of a run that has not ended is known.

@@ -54,12 +54,17 @@ func (s *server) inShort(run runView) (lines []string) {
 		lines = append(lines, fmt.Sprintf("Rollback (%s): %d of %d undone; undoes %s.", p.Reason, p.Undone, p.Total, p.Undoing))
 	}
 	subject := run.actionable()
-	shown := run.shown()
-	for i, p := range shown {
-		if i == maxWaitLines {
-			lines = append(lines, fmt.Sprintf("… and %d more.", len(shown)-i))
-			break
+	told, unchanged, more := 0, 0, 0
+	for _, p := range run.shown() {
+		if _, seen := run.unchanged[p]; seen {
+			unchanged++
+			continue
 		}
+		if told == maxWaitLines {
+			more++
+			continue
+		}
+		told++
 		line := fmt.Sprintf("Waits: %s at node %q", p.Kind, p.NodeID)
 		if p.NodeType != "" {
 			line = fmt.Sprintf("Waits: %s at node %q (%s)", p.Kind, p.NodeID, p.NodeType)
@@ -78,6 +83,12 @@ func (s *server) inShort(run runView) (lines []string) {
 		}
 		lines = append(lines, line)
 	}
+	if more > 0 {
+		lines = append(lines, fmt.Sprintf("… and %d more.", more))
+	}
+	if unchanged > 0 {
+		lines = append(lines, fmt.Sprintf("… and %d more, unchanged.", unchanged))
+	}
 	for _, m := range run.Maps {
 		lines = append(lines, fmt.Sprintf("Map at node %q: %d of %d items have ended, %d of them failed, %d are under way.",
 			m.NodeID, m.Succeeded+m.Failed, m.Items, m.Failed, m.Running))
@@ -85,7 +96,7 @@ func (s *server) inShort(run runView) (lines []string) {
 	for _, k := range run.KeptSignals {
 		lines = append(lines, fmt.Sprintf("Kept until it is awaited: signal %q, %d of it.", k.Name, k.Count))
 	}
-	if state := s.stateLine(run); state != "" {
+	if state := s.stateLine(run); state != "" && !run.sameState() {
 		lines = append(lines, state)
 	}
 	return append(lines, s.next(run).lines()...)
@@ -135,11 +146,17 @@ func (s *server) stateLine(run runView) string {
 	if jsonvalue.Size(run.State, maxStateText) <= maxStateText {
 		return "State: " + s.opts.Redaction.String(string(jsonvalue.Canonical(s.opts.Redaction.Value(run.State))))
 	}
+	rest := ""
+	if part, unchanged := run.before.since(run.State, run.now.members); len(unchanged) > 0 {
+		if names, rest = jsonvalue.Keys(part), ", the rest is unchanged"; len(names) == 0 {
+			return ""
+		}
+	}
 	list := strings.Join(names[:min(len(names), maxStateNames)], ", ")
 	if more := len(names) - maxStateNames; more > 0 {
 		list += fmt.Sprintf(" and %d more", more)
 	}
-	return "State has " + problem.Excerpt(list, 500) + ": workflow_status with read or select shows values."
+	return "State has " + problem.Excerpt(list, 500) + rest + ": workflow_status with read or select shows values."
 }
 
 // task is what a host is asked to do, as text.

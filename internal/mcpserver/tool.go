@@ -162,8 +162,7 @@ func (s *server) ran(ctx context.Context, a *arguments, run *graph.Run, err erro
 	if len(list) > 0 {
 		content.Put("warnings", list)
 	}
-	content = s.about(content, view, a)
-	return &answer{headline: headline, lines: s.inShort(view), content: content}, nil
+	return s.answered(headline, content, view, a), nil
 }
 
 // shownID is a run's id as headlines and lines of text have it: quoted where it would break the line or be misread.

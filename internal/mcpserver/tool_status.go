@@ -23,7 +23,7 @@ func statusTool() *tool {
 			executionIDArgument,
 			optional("wait_ms", describe("integer", "Longest wait while the run goes on by itself (default 0).",
 				"minimum", 0.0, "maximum", float64(MaxWait.Milliseconds()))),
-			optional("since_seq", describe("integer", "seq of an answer you have: what is unchanged in the state is left out; wait_ms waits for any change since.", "minimum", 1.0)),
+			optional("since_seq", describe("integer", "seq of an answer you have: what is unchanged is left out; wait_ms waits for any change since.", "minimum", 1.0)),
 			optional("node_id", aText("Only what waits at this node, in full.")),
 			optional("read", listOf(members{{"type", "string"}}, "Answer these values instead: JSON pointers into the state, or a reference's $ref and pointer joined.")),
 			optional("select", aText("Answer what this jq makes of the state, such as .text[0:4000].")),
@@ -75,7 +75,7 @@ func statusTool() *tool {
 					headline += " " + warningText(w)
 				}
 			}
-			return &answer{headline: headline + a.asking.said(run), lines: s.inShort(t), content: s.about(runjson.Status(run), t, a)}, nil
+			return s.answered(headline+a.asking.said(run), runjson.Status(run), t, a), nil
 		},
 	}
 }

@@ -5,7 +5,9 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
+	"github.com/workflows-engine/workflows-engine/internal/runjson"
 )
 
 const (
@@ -17,8 +19,11 @@ const (
 	minUnchanged = 64
 )
 
-// seenStates remembers which states a client has seen, so that an answer can leave out what has not changed since. It holds hashes
-// alone, and only of what this process has answered: to a client that has seen more, the whole is told once more.
+// maxSeenEntries is of how many entries of pending it is remembered that a client has seen them.
+const maxSeenEntries = 512
+
+// seenStates remembers which states and entries of pending a client has seen, so that an answer can leave out what has not changed since.
+// It holds hashes alone, and only of what this process has answered: to a client that has seen more, the whole is told once more.
 type seenStates struct {
 	mu   sync.Mutex
 	runs []seenRun // the last used last
@@ -30,45 +35,132 @@ type seenRun struct {
 	states []seenState
 }
 
+type digest = [sha256.Size]byte
+
+// seenState is what an answer with the number seq has shown, and what it has left out as unchanged.
 type seenState struct {
 	seq     int64
-	members map[string][sha256.Size]byte
+	state   digest            // of all of it
+	members map[string]digest // of the state, if they are long
+	entries map[string]digest // of pending, by their ids
 }
 
-// since returns the part of a state that a client has not seen in its answer with the number since, and the names of the rest; and
-// remembers that it sees this one with seq. Of a client that is nil nothing is known.
-func (s *seenStates) since(client any, id string, since, seq int64, state map[string]any) (part map[string]any, unchanged []any) {
+// before returns what a client has seen in its answer with the number since, nil if that is not known. Of a client that is nil nothing is.
+func (s *seenStates) before(client any, id string, since int64) *seenState {
 	if client == nil {
-		return state, nil
+		return nil
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	i := slices.IndexFunc(s.runs, func(r seenRun) bool { return r.client == client && r.id == id })
-	run := seenRun{client: client, id: id}
-	if i >= 0 {
-		run = s.runs[i]
-		s.runs = slices.Delete(s.runs, i, i+1)
-	}
-	now := seenState{seq, make(map[string][sha256.Size]byte, len(state))}
-	for name, v := range state {
-		if text := jsonvalue.Canonical(v); len(text) >= minUnchanged {
-			now.members[name] = sha256.Sum256(text)
+	for _, r := range s.runs {
+		if r.client != client || r.id != id {
+			continue
 		}
-	}
-	part = state
-	if i := slices.IndexFunc(run.states, func(before seenState) bool { return before.seq == since }); i >= 0 && len(now.members) <= maxUnchanged {
-		part = map[string]any{}
-		for _, name := range jsonvalue.Keys(state) {
-			if before, seen := run.states[i].members[name]; seen && before == now.members[name] {
-				unchanged = append(unchanged, "/"+jsonvalue.EscapePointer(name))
-			} else {
-				part[name] = state[name]
+		for i := range r.states {
+			if r.states[i].seq == since {
+				return &r.states[i]
 			}
 		}
 	}
-	run.states = append(run.states, now)
+	return nil
+}
+
+// remember keeps what a client sees now. It is not changed from here on.
+func (s *seenStates) remember(client any, id string, now seenState) {
+	if client == nil {
+		return
+	}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	run := seenRun{client: client, id: id}
+	if i := slices.IndexFunc(s.runs, func(r seenRun) bool { return r.client == client && r.id == id }); i >= 0 {
+		run = s.runs[i]
+		s.runs = slices.Delete(s.runs, i, i+1)
+	}
+	run.states = append(slices.Clip(run.states), now)
 	run.states = run.states[max(0, len(run.states)-maxSeenStates):]
 	s.runs = append(s.runs, run)
 	s.runs = s.runs[max(0, len(s.runs)-maxSeenRuns):]
+}
+
+// longMembers are the digests of the members of a state that may be left out.
+func longMembers(state map[string]any) map[string]digest {
+	members := make(map[string]digest, len(state))
+	for name, v := range state {
+		if text := jsonvalue.Canonical(v); len(text) >= minUnchanged {
+			members[name] = sha256.Sum256(text)
+		}
+	}
+	return members
+}
+
+// since returns the part of a state that was not seen before, and the names of the rest.
+func (b *seenState) since(state map[string]any, members map[string]digest) (part map[string]any, unchanged []any) {
+	if b == nil || len(members) > maxUnchanged {
+		return state, nil
+	}
+	part = map[string]any{}
+	for _, name := range jsonvalue.Keys(state) {
+		if before, seen := b.members[name]; seen && before == members[name] {
+			unchanged = append(unchanged, "/"+jsonvalue.EscapePointer(name))
+		} else {
+			part[name] = state[name]
+		}
+	}
 	return part, unchanged
+}
+
+// sameState reports whether the caller has seen the state as it is.
+func (t runView) sameState() bool { return t.before != nil && t.before.state == t.now.state }
+
+// seen reports whether an entry was seen before as it is now.
+func (b *seenState) seen(id string, now digest) bool {
+	if b == nil {
+		return false
+	}
+	before, seen := b.entries[id]
+	return seen && before == now
+}
+
+// entryDigest is the digest of what an entry says, but for what passes by itself, and for what other branches have added to the state.
+func entryDigest(run runView, p *graph.Pending) digest {
+	var said members
+	for _, m := range runjson.Pending(run.Run, p, nil) {
+		switch m.Name {
+		case "deadline_in_s", "due_in_s":
+		case "state":
+			if p.ExecutionID != run.ExecutionID || run.State == nil {
+				said.Put(m.Name, m.Value)
+			} else if own := ownState(run, p); len(own) > 0 {
+				said.Put(m.Name, own)
+			}
+		default:
+			said.Put(m.Name, m.Value)
+		}
+	}
+	return sha256.Sum256(said.Append(nil))
+}
+
+// note compares what a run waits for with what its client has seen before. What next speaks of is told in any case, and the node that was
+// asked for.
+func (t *runView) note(before *seenState) {
+	t.now = seenState{seq: t.Seq, state: sha256.Sum256(jsonvalue.Canonical(t.State)), members: longMembers(t.State), entries: map[string]digest{}}
+	t.before, t.unchanged = before, map[*graph.Pending]digest{}
+	if before == nil || len(before.entries) == 0 || t.node != "" {
+		return
+	}
+	subject := t.actionable()
+	for _, p := range t.shown() {
+		if isUnbound(p) {
+			continue
+		}
+		now := entryDigest(*t, p)
+		switch seen := before.seen(p.ID, now); {
+		case seen && p == subject:
+			t.again = p
+		case seen:
+			t.unchanged[p] = now
+			t.now.entries[p.ID] = now
+		}
+	}
 }
