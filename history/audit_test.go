@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/workflows-engine/workflows-engine/history"
 )
@@ -37,9 +38,9 @@ func TestAuditOfSteps(t *testing.T) {
 // audited returns what an audit finds in events that follow the beginning of a run.
 func audited(events []history.Record) []string {
 	a := history.Audit{ExecutionID: "x"}
-	a.Record(&history.Record{Seq: 1, Kind: history.Event, Name: history.ExecutionStarted, Payload: payload{Mode: "in_process", Branches: "concurrent"}}, nil)
+	a.Record(&history.Record{Seq: 1, Kind: history.Event, CreatedAt: time.Unix(0, 0), Name: history.ExecutionStarted, Payload: payload{Mode: "in_process", Branches: "concurrent"}}, nil)
 	for i, r := range events {
-		r.Seq, r.Kind = int64(i+2), history.Event
+		r.Seq, r.Kind, r.CreatedAt = int64(i+2), history.Event, time.Unix(0, 0)
 		a.Record(&r, nil)
 	}
 	var got []string

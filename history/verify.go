@@ -3,6 +3,7 @@ package history
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 )
@@ -98,6 +99,9 @@ func (a *Audit) Record(r *Record, unreadable error) {
 	case r.Name.Kind() != r.Kind:
 		a.note(r.Seq, problem.RecordUnreadable, hintRestore, "%s is not a record of kind %q", r.Name, r.Kind)
 	}
+	if unreadable == nil {
+		a.ranges(r)
+	}
 	// Other engines continue after a recorded end, and record outcomes again; this engine never does.
 	if a.Execution.Mode != "" && unreadable == nil {
 		a.once(r)
@@ -115,6 +119,29 @@ var outcomes = map[Name]struct {
 	SignalWaitStarted: {WaitSignal, false}, SignalReceived: {WaitSignal, true},
 	TimerStarted: {WaitTimer, false}, TimerFired: {WaitTimer, true},
 	SubworkflowStarted: {WaitSubworkflow, false}, SubworkflowCompleted: {WaitSubworkflow, true},
+}
+
+// ranges checks members whose values have a range.
+func (a *Audit) ranges(r *Record) {
+	wrong := func(format string, args ...any) { a.note(r.Seq, problem.RecordUnreadable, hintReport, format, args...) }
+	if year := r.CreatedAt.UTC().Year(); year < 1970 || year > 9000 {
+		wrong("the record is of the year %d", year)
+	}
+	p := &r.Payload
+	if r.Name != ExecutionStarted || p.Mode == "" { // without a mode another engine has begun the run
+		return
+	}
+	levels := strings.Count(a.ExecutionID, ChildMark)
+	switch {
+	case p.Mode != modeInProc && p.Mode != modeHost:
+		wrong("unknown mode %q", p.Mode)
+	case p.Depth < 0 || p.Depth > levels:
+		wrong("the id %q has at most %d levels of subworkflows, and the run is at depth %d", a.ExecutionID, levels, p.Depth)
+	case p.ParentExecutionID != "" && !Descends(a.ExecutionID, p.ParentExecutionID):
+		wrong("the run says that it is a subworkflow of %q, and its id %q does not", p.ParentExecutionID, a.ExecutionID)
+	case p.ParentExecutionID == "" && p.Depth > 0:
+		wrong("the run is at depth %d, and names no parent", p.Depth)
+	}
 }
 
 func (a *Audit) once(r *Record) {

@@ -56,6 +56,7 @@ const maxWaitPrompt = 60
 
 const (
 	modeInProc   = "in_process"
+	modeHost     = "host_mediated"
 	nodeDelegate = "agent_delegate"
 	// rollbackOfCatch is the reason of a rollback after which the run, or the branch, goes on.
 	rollbackOfCatch = "catch"

@@ -120,23 +120,10 @@ func (i *inspection) lookBack(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	last := WithoutEnd(records, len(records))
-	if last == 0 || last == len(records) {
-		return nil
-	}
-	end, past := &records[last], WithoutFailure(records, last)
-	_, b, differences, err := Run(prog, i.exec.ID, records[:past], InputOf(records), 0, records[past-1].CreatedAt)
-	switch {
-	case err != nil && end.Payload.Code == string(problem.Nondeterminism):
-		return nil // which the run has recorded
-	case err != nil:
+	differences, err := Ended(prog, i.exec.ID, records)
+	if err != nil {
 		i.note(0, problem.Nondeterminism, hintAltered, "the history does not follow the definition: %v", err)
 		return nil
-	}
-	for j := range b.Records {
-		if r := &b.Records[j]; r.Name == history.ExecutionCompleted && end.Name == r.Name && !end.Foreign {
-			differences = append(differences, machine.DifferentResult(end, r.Payload.Result)...)
-		}
 	}
 	i.compared(differences, hintAltered)
 	return nil

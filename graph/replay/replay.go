@@ -45,9 +45,57 @@ func Run(prog *definition.Program, id string, records []history.Record, input ma
 func Prove(prog *definition.Program, id string, records []history.Record, input map[string]any, maxVisits int, now time.Time) (*machine.Machine, error) {
 	m, _, differences, err := Run(prog, id, records, input, maxVisits, now)
 	if err == nil && len(differences) > 0 {
-		err = problem.New(problem.Nondeterminism, "%s", differences[0].String()).WithPlace(problem.Place{NodeID: differences[0].NodeID})
+		err = Differs(differences)
 	}
 	return m, err
+}
+
+// Differs is the error for differences. It names the first: the others may follow from it.
+func Differs(differences []machine.Difference) error {
+	return problem.New(problem.Nondeterminism, "%s", differences[0].String()).WithPlace(problem.Place{NodeID: differences[0].NodeID})
+}
+
+// Ended is Run for a run that has ended. The definition must lead to the recorded end, unless a limit of the engine or a caller's cancel
+// brought it, which replay cannot tell.
+func Ended(prog *definition.Program, id string, records []history.Record) ([]machine.Difference, error) {
+	last := WithoutEnd(records, len(records))
+	if last == 0 || last == len(records) {
+		return nil, nil // not ended, or ended by a cancel of a run that had done nothing
+	}
+	end := &records[slices.IndexFunc(records, ends)]
+	past := WithoutFailure(records, last)
+	_, b, differences, err := Run(prog, id, records[:past], InputOf(records), 0, records[past-1].CreatedAt)
+	if err != nil {
+		if end.Payload.Code == string(problem.Nondeterminism) {
+			return nil, nil // which the run has recorded
+		}
+		return nil, err
+	}
+	if end.Foreign {
+		return differences, nil
+	}
+	reached := slices.IndexFunc(b.Records, func(r history.Record) bool { return r.Name == end.Name })
+	switch {
+	case end.Name == history.ExecutionCancelled:
+		if !slices.ContainsFunc(records, func(r history.Record) bool { return r.Name == history.CancelExecution }) {
+			return nil, unreached(end)
+		}
+	case reached < 0 && !(end.Name == history.ExecutionFailed && byLimit[problem.Code(end.Payload.Code)]):
+		return nil, unreached(end)
+	case end.Name == history.ExecutionCompleted:
+		differences = append(differences, machine.DifferentResult(end, b.Records[reached].Payload.Result)...)
+	}
+	return differences, nil
+}
+
+func unreached(end *history.Record) error {
+	return problem.New(problem.Nondeterminism, "record %d is %s, and the definition does not lead to it", end.Seq, end.Name)
+}
+
+// byLimit holds the codes of failures that depend on the settings of the process.
+var byLimit = map[problem.Code]bool{
+	problem.StepBudgetExceeded: true, problem.RecordLimitExceeded: true, problem.ByteLimitExceeded: true, problem.PendingLimitExceeded: true,
+	problem.TreeLimitExceeded: true,
 }
 
 func isState(r history.Record) bool { return r.Name == history.StateUpdated }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"time"
 
 	"github.com/workflows-engine/workflows-engine/graph/admit"
 	"github.com/workflows-engine/workflows-engine/graph/definition"
@@ -33,8 +34,9 @@ type Result struct {
 }
 
 // Import reads what Export has written and adds the runs, all or nothing; the store must be a history.Importer. Everything is
-// checked before: the file (IMPORT_INVALID with the line), and that each open run can be replayed with its definition
-// (NONDETERMINISM_DETECTED, DEFINITION_REQUIRED). DUPLICATE_EXECUTION_ID if a run exists with other records. The runs go on
+// checked before: the file (IMPORT_INVALID with the line), that each run follows its definition to where it stands or to its end
+// (NONDETERMINISM_DETECTED, DEFINITION_REQUIRED), and that subworkflows have their parents. Results that activities and people gave are
+// taken as they are: nothing shows that somebody has changed one together with all that follows from it. DUPLICATE_EXECUTION_ID if a run exists with other records. The runs go on
 // where they stood: with the next answer, or as soon as a process takes them over. See to it that they do not also go
 // on where they came from.
 func Import(ctx context.Context, store history.Store, in io.Reader) (*Result, error) {
@@ -59,6 +61,9 @@ func Import(ctx context.Context, store history.Store, in io.Reader) (*Result, er
 		if stored, err := store.Definition(ctx, d.Hash); err == nil && stored.Signatures != nil {
 			d.Signatures = nil
 		}
+	}
+	if err := belong(ctx, store, file); err != nil {
+		return nil, err
 	}
 	for j := range file.Runs {
 		r, tasks, err := importedRun(ctx, store, file, &file.Runs[j])
@@ -130,8 +135,8 @@ func sameRecord(id string, a, b *history.Record) bool {
 func importedRun(ctx context.Context, store history.Store, file *runfile.File, r *runfile.Run) (out history.ImportedRun, tasks int, err error) {
 	out = history.ImportedRun{ExecutionID: r.ExecutionID, Records: r.Records, Execution: history.Project(r.ExecutionID, r.Records)}
 	e := &out.Execution
-	if e.Phase.Terminal() || e.Mode == "" {
-		return out, 0, nil // nothing goes on, or only with what its caller brings
+	if e.Mode == "" {
+		return out, 0, nil // another engine began it: it goes on only with what its caller brings
 	}
 	document, err := importedDefinition(ctx, store, file, e.DefinitionHash)
 	if err != nil {
@@ -140,6 +145,13 @@ func importedRun(ctx context.Context, store history.Store, file *runfile.File, r
 	prog, findings := definition.Compile(document, definition.Options{AllowInterruptInBranch: true, Stored: true})
 	if prog == nil {
 		return out, 0, admit.RefusedDefinition(findings)
+	}
+	if e.Phase.Terminal() {
+		differences, err := replay.Ended(prog, r.ExecutionID, r.Records)
+		if err == nil && len(differences) > 0 {
+			err = replay.Differs(differences)
+		}
+		return out, 0, err
 	}
 	m, err := replay.Prove(prog, r.ExecutionID, r.Records, nil, 0, e.UpdatedAt)
 	if err != nil {
@@ -152,6 +164,51 @@ func importedRun(ctx context.Context, store history.Store, file *runfile.File, r
 		}
 	}
 	return out, tasks, nil
+}
+
+// maxAhead is how far the clock of where a run was recorded may be ahead of the store's.
+const maxAhead = 24 * time.Hour
+
+// belong refuses runs that are not part of one tree, or whose parent is missing, and records of a time that has not come.
+func belong(ctx context.Context, store history.Store, file *runfile.File) error {
+	now, err := store.Now(ctx)
+	if err != nil {
+		return err
+	}
+	depths := map[string]int{}
+	for i := range file.Runs {
+		r := &file.Runs[i]
+		refuse := func(hint, format string, args ...any) error {
+			return problem.New(problem.ImportInvalid, "run %q "+format, append([]any{r.ExecutionID}, args...)...).
+				WithPlace(problem.Place{ExecutionID: r.ExecutionID}).WithHint("Nothing was imported. %s", hint)
+		}
+		for j := range r.Records {
+			if at := r.Records[j].CreatedAt; at.Sub(now) > maxAhead {
+				return refuse("Set the clock of this machine, or of the one where the run was recorded.", "has record %d of %s, and it is %s here",
+					r.Records[j].Seq, history.FormatTimestamp(at), history.FormatTimestamp(now))
+			}
+		}
+		e := history.Project(r.ExecutionID, r.Records)
+		depths[r.ExecutionID] = e.Depth
+		if e.Mode == "" || e.Parent == "" {
+			continue
+		}
+		depth, inFile := depths[e.Parent]
+		if !inFile {
+			parent, err := store.Execution(ctx, e.Parent)
+			if errors.Is(err, problem.ExecutionNotFound) {
+				return refuse("Export the run that it belongs to: that brings its subworkflows too.", "is a subworkflow of %q, which is neither in the file nor stored", e.Parent)
+			}
+			if err != nil {
+				return err
+			}
+			depth = parent.Depth
+		}
+		if e.Depth != 0 && e.Depth != depth+1 { // early releases recorded no depth
+			return refuse("Export the run again.", "is a subworkflow at depth %d, and its parent is at depth %d", e.Depth, depth)
+		}
+	}
+	return nil
 }
 
 // importedDefinition finds a definition in the file, or else in the store.

@@ -159,7 +159,13 @@ func TestVerifyFindsDamage(t *testing.T) {
 		"a projection is early": {damage: "UPDATE executions SET seq = 4 WHERE execution_id = 'waits'", want: []string{"waits 0 PROJECTION_DIFFERS"}},
 		"wrongly unreadable":    {damage: "UPDATE executions SET problem = 'HISTORY_CORRUPT: x' WHERE execution_id = 'waits'", want: []string{"waits 0 PROJECTION_DIFFERS"}},
 		"a run without records": {damage: "DELETE FROM history WHERE execution_id = 'ended'", want: []string{"ended 0 ROW_ORPHANED"}},
-		"a timer of nobody":     {damage: "INSERT INTO timers VALUES ('nobody', 't#1', 5)", want: []string{"nobody 0 ROW_ORPHANED"}},
+		"a link from nobody": {
+			damage: "INSERT INTO run_links (to_id, from_id, kind, seq, at) VALUES ('ended', 'nobody', 'retry', 1, 5)", want: []string{"nobody 0 ROW_ORPHANED"},
+		},
+		"a link to nobody": {
+			damage: "INSERT INTO run_links (to_id, from_id, kind, seq, at) VALUES ('nobody', 'ended', 'retry', 1, 5)", want: []string{"nobody 0 ROW_ORPHANED"},
+		},
+		"a timer of nobody": {damage: "INSERT INTO timers VALUES ('nobody', 't#1', 5)", want: []string{"nobody 0 ROW_ORPHANED"}},
 		"a delivery of nobody": {
 			damage: "INSERT INTO deliveries (delivery_id, event_id, execution_id, target, state, due) VALUES ('d', 'e', 'nobody', 'ops', 'pending', 5)",
 			want:   []string{"nobody 0 ROW_ORPHANED"},

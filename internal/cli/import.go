@@ -41,7 +41,7 @@ A run whose id exists is refused, unless it is the same, record for record; then
 
 // importRun takes in a file.
 func (a *app) importRun(ctx context.Context, file string, asJSON bool) error {
-	text, err := a.readAll(file)
+	_, text, err := a.readRun(file)
 	if err != nil {
 		return err
 	}
@@ -70,11 +70,18 @@ func (a *app) importRun(ctx context.Context, file string, asJSON bool) error {
 	})
 }
 
+// readRun reads and checks an exported run, and returns its text too. What is no such file is refused at its first wrong line.
+func (a *app) readRun(file string) (run *runfile.File, text []byte, err error) {
+	var kept bytes.Buffer
+	err = a.reading(file, func(in io.Reader) (err error) {
+		run, err = runfile.Read(io.TeeReader(in, &kept))
+		return err
+	})
+	return run, kept.Bytes(), err
+}
+
 // rehearseImport refuses a file before a database is made for it.
 func (a *app) rehearseImport(ctx context.Context, text []byte) error {
-	if _, err := runfile.Read(bytes.NewReader(text)); err != nil {
-		return err
-	}
 	c, err := a.flags.LoadStore(a.env)
 	if err != nil || !c.MakesStore() {
 		return err

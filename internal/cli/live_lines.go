@@ -204,7 +204,10 @@ func (v *liveView) failedAttempt(run *liveRun, of subject, r history.Record) {
 	v.line(run, of, v.paint.wait("↻"), text+", "+next)
 }
 
-func indent(run *liveRun) string { return strings.Repeat("    ", run.depth) }
+// maxIndent is how many levels of subworkflows are shown as levels.
+const maxIndent = 16
+
+func indent(run *liveRun) string { return strings.Repeat("    ", min(max(run.depth, 0), maxIndent)) }
 
 // outputText leaves out the empty object, which most nodes that are no activities put out.
 func outputText(output map[string]any) string {

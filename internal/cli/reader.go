@@ -3,10 +3,16 @@ package cli
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
+
+	"github.com/workflows-engine/workflows-engine/graph/problem"
 )
+
+// maxReadBytes bounds a file that is read as a whole. What takes it has a smaller bound of its own.
+const maxReadBytes = 256 << 20
 
 // interruptible is a reader whose Read returns when ctx ends. Reading a terminal or a pipe cannot be cancelled, and neither can opening a
 // pipe: the goroutine that does so may outlive the call; it ends with the process, which is about to.
@@ -87,16 +93,29 @@ func unnamed(err error) error {
 
 // readAll reads a file that the command line names, or standard input for "-", until the command is interrupted.
 func (a *app) readAll(file string) ([]byte, error) {
+	var text []byte
+	err := a.reading(file, func(in io.Reader) (err error) {
+		text, err = io.ReadAll(io.LimitReader(in, maxReadBytes+1))
+		if err == nil && len(text) > maxReadBytes {
+			err = fmt.Errorf("it has more than %d bytes", maxReadBytes)
+		}
+		return err
+	})
+	return text, err
+}
+
+// reading lets read take what it needs of a file, or of standard input.
+func (a *app) reading(file string, read func(io.Reader) error) error {
 	in, name := a.stdin, "standard input"
 	if file != standardInput {
 		in, name = &interruptible{ctx: a.ctx, from: &fileReader{path: a.path(file)}}, file
 	}
-	text, err := io.ReadAll(in)
-	switch {
-	case err == nil:
-		return text, nil
-	case a.ctx.Err() != nil:
-		return nil, a.ctx.Err()
+	err := read(in)
+	if _, said := problem.As(err); err == nil || said {
+		return err
 	}
-	return nil, usage("%s cannot be read", name).WithCause(unnamed(err))
+	if a.ctx.Err() != nil {
+		return a.ctx.Err()
+	}
+	return usage("%s cannot be read", name).WithCause(unnamed(err))
 }

@@ -10,7 +10,6 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/history"
-	"github.com/workflows-engine/workflows-engine/history/runfile"
 	"github.com/workflows-engine/workflows-engine/internal/config"
 )
 
@@ -148,11 +147,7 @@ func (a *app) reportVerified(o verifyOptions, check func(report func(history.Fin
 
 // verifyFile checks a file that export has written: what import refuses, and that its runs can be replayed.
 func (a *app) verifyFile(ctx context.Context, o verifyOptions) error {
-	text, err := a.readAll(o.file)
-	if err != nil {
-		return err
-	}
-	file, err := runfile.Read(bytes.NewReader(text))
+	file, text, err := a.readRun(o.file)
 	if err != nil {
 		return err
 	}
