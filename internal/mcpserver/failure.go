@@ -148,9 +148,17 @@ func (s *server) refusal(err error, invalid problem.Code, executionID string) *f
 	if hint == "" || len(e.Findings) > 0 { // a finding's own hint stands beside it
 		hint = s.tools.nextStep(f.code, e.Code)
 	}
-	if hint != "" {
-		f.details.Put("hint", hint)
+	g, guided := errors.AsType[*guided](err)
+	switch {
+	case hint == "":
+	case guided:
+		f.line("%s", hint)
+	default:
 		f.line("Next: %s", hint)
+	}
+	f.details.Text("hint", hint)
+	if guided {
+		g.put(f)
 	}
 	return f
 }

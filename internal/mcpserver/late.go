@@ -25,7 +25,10 @@ const (
 // the call to make instead. One of a branch that its block was joined without is no error: nothing is left to do about it.
 func (s *server) lateOutcome(ctx context.Context, a *arguments, req graph.SubmitRequest, refused error) (*answer, error) {
 	e, ok := problem.As(refused)
-	if !ok || e.Reason == problem.AnsweredDifferently || e.Code != problem.SubmitNotAwaiting && e.Code != problem.SubmitNodeMismatch && e.Code != problem.SubmitParallelMismatch {
+	if ok && e.Reason == problem.AnsweredDifferently {
+		return nil, s.guide(ctx, a, req.ExecutionID, refused)
+	}
+	if !ok || e.Code != problem.SubmitNotAwaiting && e.Code != problem.SubmitNodeMismatch && e.Code != problem.SubmitParallelMismatch {
 		return nil, refused
 	}
 	run, err := s.Status(ctx, graph.StatusRequest{ExecutionID: req.ExecutionID})
@@ -44,7 +47,7 @@ func (s *server) lateOutcome(ctx context.Context, a *arguments, req graph.Submit
 	}
 	span, winners := s.joinedWithout(ctx, run, req, visit)
 	if span == nil {
-		return nil, refused
+		return nil, s.guideSubmit(ctx, a, run, req, e)
 	}
 	names := make([]string, len(winners))
 	for i, name := range winners {
@@ -87,8 +90,7 @@ func laterAttempt(a *arguments, req graph.SubmitRequest, p *graph.Pending, attem
 	e := problem.New(refused.Code, "attempt %d of node %q %s; attempt %d waits for exactly this result", attempt, p.NodeID, how, p.Attempt).
 		WithReason(refused.Reason).WithPlace(refused.At).
 		WithHint("Do not do the work again: send the same outcome with idempotency_key %q.", p.IdempotencyKey)
-	e.Details = map[string]any{"next": call("workflow_submit_activity", args, "The same outcome, for the attempt that waits.").members()}
-	return e
+	return &guided{error: e, next: call("workflow_submit_activity", args, "The same outcome, for the attempt that waits.")}
 }
 
 // cutAttempt divides the key of an attempt, "run:node#visit.attempt", at its end.

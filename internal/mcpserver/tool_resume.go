@@ -49,6 +49,9 @@ func resumeTool(who elicit.Mode) *tool {
 				return nil, a.asking.personRequired(req.ExecutionID)
 			}
 			run, err := s.drive(ctx, a, func() (*graph.Run, error) { return s.Resume(ctx, req) })
+			if err != nil {
+				return nil, s.guide(ctx, a, req.ExecutionID, err)
+			}
 			return s.ran(ctx, a, run, err, " after resume", nil)
 		},
 	}

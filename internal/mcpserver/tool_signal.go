@@ -37,6 +37,9 @@ func signalTool() *tool {
 				return nil, err
 			}
 			run, err := s.drive(ctx, a, func() (*graph.Run, error) { return s.Signal(ctx, req) })
+			if err != nil {
+				return nil, s.guide(ctx, a, req.ExecutionID, err)
+			}
 			return s.ran(ctx, a, run, err, " after signal delivery", nil)
 		},
 	}

@@ -74,6 +74,22 @@ func Brief(run *runview.Run, p *runview.Pending) jsonvalue.Ordered {
 	return m
 }
 
+// Key is what names a wait of Brief alone, with its branch or item.
+func Key(run *runview.Run, p *runview.Pending) jsonvalue.Ordered {
+	m := jsonvalue.Ordered{{"node_id", p.NodeID}}
+	if p.ExecutionID != run.ExecutionID {
+		m.Text("execution_id", p.ExecutionID)
+	}
+	if p.Span != nil {
+		m.Text("branch_name", p.Span.BranchName)
+	}
+	if p.Items > 0 {
+		m.Put("item", float64(p.Item))
+	}
+	m.Text("idempotency_key", p.IdempotencyKey)
+	return m
+}
+
 // head is what names a wait, among all runs too, under the member by which it is handed in.
 func head(run *runview.Run, p *runview.Pending) jsonvalue.Ordered {
 	m := jsonvalue.Ordered{{"kind", string(p.Kind)}}
