@@ -70,3 +70,12 @@ func Interrupted(ctx context.Context, timeout problem.Code, what string) *Failur
 func Fail(code problem.Code, format string, args ...any) *Failure {
 	return &Failure{Code: string(code), Message: fmt.Sprintf(format, args...), Retryable: retrySense[code]}
 }
+
+// Pointless makes a Failure of an error that has a code, after which another attempt cannot help.
+func Pointless(err error) *Failure {
+	failure := &Failure{Retryable: RetryPointless, Err: err}
+	if e, ok := problem.As(err); ok {
+		failure.Code = string(e.Code)
+	}
+	return failure
+}

@@ -6,11 +6,8 @@ import (
 	"github.com/workflows-engine/workflows-engine/activities/chat"
 )
 
-// For the fuzz targets.
-var (
-	Fill     = fill
-	Unfenced = unfenced
-)
+// Unfenced is for a fuzz target.
+var Unfenced = unfenced
 
 // ReadStream reads a streamed answer of any bytes as Chat does.
 func ReadStream(events io.Reader, heard func(piece string, received int)) (chat.Reply, error) {

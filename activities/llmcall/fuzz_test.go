@@ -5,22 +5,7 @@ import (
 	"testing"
 
 	"github.com/workflows-engine/workflows-engine/activities/llmcall"
-	"github.com/workflows-engine/workflows-engine/graph/expr"
 )
-
-// FuzzTemplate: an escaped text comes out as it was.
-func FuzzTemplate(f *testing.F) {
-	for _, seed := range []string{"", "plain", "${ .a }", "$${", "$$${ x", "${ \"}\" }", `${ "\(1 + "}")" }`, "${ {a: [1}] }", `${ "\`, "${", "$", "${}}"} {
-		f.Add(seed)
-	}
-	f.Fuzz(func(t *testing.T, text string) {
-		escaped := strings.ReplaceAll(text, "${", "$${")
-		got, known, err := llmcall.Fill(escaped, func() map[string]any { return nil }, expr.Env{})
-		if err != nil || !known || got != text {
-			t.Errorf("%q became %q, %v", escaped, got, err)
-		}
-	})
-}
 
 // FuzzUnfenced: taking the fence away twice is taking it away once, unless there were two.
 func FuzzUnfenced(f *testing.F) {

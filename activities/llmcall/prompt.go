@@ -2,19 +2,19 @@ package llmcall
 
 import (
 	"strings"
-	"time"
 
 	"github.com/sashabaranov/go-openai"
 
 	"github.com/workflows-engine/workflows-engine/activities"
 	"github.com/workflows-engine/workflows-engine/graph/expr"
+	"github.com/workflows-engine/workflows-engine/graph/fill"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
 // Templates is the member of a node's metadata that, when true, turns its prompts into templates. Without it they are
 // sent as written, which is the protocol's rule (spec: activities, 5.2).
-const Templates = "prompt_templates"
+const Templates = fill.Prompts
 
 // noPrompt is the user message of a node without a prompt in a workflow without state.
 const noPrompt = "Please do what the system instructions say."
@@ -22,23 +22,33 @@ const noPrompt = "Please do what the system instructions say."
 // messages makes the conversation: the system prompt if there is one, then user_prompt, else prompt, else the state as
 // JSON (spec: activities, 5.2). isState says that the user message is the state.
 func (e *Executor) messages(req activities.Request) (ms []openai.ChatCompletionMessage, isState bool, err error) {
-	p := prompter{req: req, now: req.Time(e.config.Now)}
-	p.templates, _ = req.Metadata[Templates].(bool)
-	system, _, err := p.read("system_prompt")
+	state := func() map[string]any {
+		if req.State == nil {
+			return nil
+		}
+		return req.State()
+	}
+	node := fill.Node{ID: req.NodeID, Type: "llm_call", Config: req.Config, Metadata: req.Metadata}
+	filled, err := node.Values(state, expr.Env{Now: req.Time(e.config.Now)})
+	if err != nil {
+		return nil, false, activities.Pointless(err)
+	}
+	config := fill.Over(req.Config, filled)
+	system, _, err := text(config, "system_prompt", req.NodeID)
 	if err != nil {
 		return nil, false, err
 	}
-	user, given, err := p.read("user_prompt")
+	user, given, err := text(config, "user_prompt", req.NodeID)
 	if err == nil && !given {
-		user, given, err = p.read("prompt")
+		user, given, err = text(config, "prompt", req.NodeID)
 	}
 	if err != nil {
 		return nil, false, err
 	}
 	if !given {
 		user = noPrompt
-		if state := p.stateOf(); len(state) > 0 {
-			user, isState = string(jsonvalue.Canonical(state)), true
+		if all := state(); len(all) > 0 {
+			user, isState = string(jsonvalue.Canonical(all)), true
 		}
 	}
 	if strings.TrimSpace(user) == "" {
@@ -54,46 +64,15 @@ func (e *Executor) messages(req activities.Request) (ms []openai.ChatCompletionM
 	return append(ms, openai.ChatCompletionMessage{Role: openai.ChatMessageRoleUser, Content: user}), isState, nil
 }
 
-// prompter reads the prompts of one request.
-type prompter struct {
-	req       activities.Request
-	templates bool
-	now       time.Time
-	state     map[string]any
-	budget    expr.Budget // of all prompts
-}
-
-// stateOf asks for the state once.
-func (p *prompter) stateOf() map[string]any {
-	if p.state == nil && p.req.State != nil {
-		p.state = p.req.State()
-	}
-	return p.state
-}
-
-// read returns a prompt; given is false if the config has none of that name.
-func (p *prompter) read(name string) (text string, given bool, err error) {
-	v, given := p.req.Config[name]
+// text returns a prompt; given is false if the config has none of that name.
+func text(config map[string]any, name, nodeID string) (prompt string, given bool, err error) {
+	v, given := config[name]
 	if !given {
 		return "", false, nil
 	}
-	if text, ok := v.(string); ok && !p.templates {
-		return text, true, nil
+	prompt, ok := v.(string)
+	if !ok {
+		return "", true, activities.Fail(problem.LLMConfigInvalid, "the %s of llm_call %q is not a text", name, nodeID)
 	}
-	if p.templates {
-		var known bool
-		if text, known, err = fill(v, p.stateOf, expr.Env{Now: p.now, Budget: &p.budget}); known {
-			if err != nil {
-				failure := activities.Fail(problem.LLMConfigInvalid, "the %s of llm_call %q cannot be filled in", name, p.req.NodeID)
-				failure.Err = err
-				return "", true, failure
-			}
-			return text, true, nil
-		}
-	}
-	hint := "a text"
-	if p.templates {
-		hint = `a text or {"jq": "<program>"}`
-	}
-	return "", true, activities.Fail(problem.LLMConfigInvalid, "the %s of llm_call %q is not %s", name, p.req.NodeID, hint)
+	return prompt, true, nil
 }

@@ -9,9 +9,8 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
-// Warnings about what executors fill in where a node asks for it: prompts with prompt_templates, arguments with
-// argument_templates. A mistake there fails the attempt in process; a host that performs the node itself may read it
-// differently, so it is not an error.
+// Warnings about what is filled in where a node asks for it: prompts with prompt_templates, arguments with argument_templates (graph/fill). A
+// mistake there fails the attempt. The protocol allows it, so it is not an error.
 
 // lintPrompt warns about a prompt that cannot be filled in.
 func (c *compiler) lintPrompt(n *jsonvalue.Node, at *path, v *vertex) {
@@ -82,7 +81,7 @@ func (c *compiler) lintMapping(n *jsonvalue.Node, at *path, v *vertex) {
 }
 
 func (c *compiler) brokenTemplate(err error, n *jsonvalue.Node, at *path, v *vertex) {
-	c.warn(problem.ExpressionInvalid, n, at, v, "an attempt in process fails: "+err.Error(), hintOf(err))
+	c.warn(problem.ExpressionInvalid, n, at, v, "the attempt fails: "+err.Error(), hintOf(err))
 }
 
 // unfilled warns of texts with ${ in the members of a config that nothing fills in, at any depth. Schemas may have it in a pattern, and

@@ -337,6 +337,9 @@ type Wait struct {
 	// LastError and LastCode are the failure of the attempt before, from attempt 2 on and during a back-off.
 	LastError, LastCode string
 
+	// Filled are the members of the node's config that the state fills in, for a host. Shared: do not change it.
+	Filled map[string]any
+
 	SignalName string    // WaitSignal
 	Prompt     string    // WaitInterrupt, cut as recorded
 	Question   string    // WaitInterrupt, the whole prompt if it is a template

@@ -3,9 +3,12 @@ package machine
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"time"
 
 	"github.com/workflows-engine/workflows-engine/graph/definition"
+	"github.com/workflows-engine/workflows-engine/graph/expr"
+	"github.com/workflows-engine/workflows-engine/graph/fill"
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/internal/jsonschema"
 )
@@ -55,11 +58,58 @@ func (m *Machine) request(t *token, w *wait) {
 		p.TimeoutMS = d.Milliseconds()
 	}
 	p.Request = t.itemRequest()
+	var unfit error
+	if w.Host && !known {
+		env := m.env()
+		env.Now = m.now // the time of the record
+		w.filled, unfit = t.fill(w, env)
+		p.Request = t.says(w)
+	}
+	if m.stopped {
+		return
+	}
 	m.event(history.ActivityRequested, p)
 	m.waitFor(t, w)
+	if unfit != nil { // as an attempt in process fails
+		m.takeOutcome(t, Outcome{Host: true, Error: unfit.Error(), Code: codeOf(unfit), Final: true})
+		return
+	}
 	if e := t.effect(); e != nil && !known {
 		m.effects = append(m.effects, e)
 	}
+}
+
+// fill returns the members of an activity's config that its metadata wants to have filled in, for whoever performs it outside of this engine.
+// The executors of this engine fill them in by themselves.
+func (t *token) fill(w *wait, env expr.Env) (map[string]any, error) {
+	if w.Kind != WaitActivity {
+		return nil, nil
+	}
+	n := fill.Node{ID: t.node.ID, Type: string(t.node.Type), Config: t.node.Config, Metadata: t.node.Metadata}
+	return n.Values(t.sees, env)
+}
+
+// filled returns what fill gives for a wait that a host ends. A machine that was restored or replayed evaluates again what the record of the
+// request has: the state and the time are the same. What can no longer be filled in, in a run of an older release, stays as written.
+func (t *token) filled() map[string]any {
+	w := t.wait
+	if w.Host && w.filled == nil {
+		w.filled, _ = t.fill(w, expr.Env{Now: w.Since})
+	}
+	return w.filled
+}
+
+// says is the request of an attempt that a host performs: what has been filled in, or else which item it is for.
+func (t *token) says(w *wait) map[string]any {
+	item := t.itemRequest()
+	if len(w.filled) == 0 {
+		return item
+	}
+	request := maps.Clone(w.filled)
+	if t.item() {
+		request["item"] = item["item"]
+	}
+	return request
 }
 
 // timeout is how long the attempt that is requested may take, 0 without a limit.

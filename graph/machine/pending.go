@@ -73,6 +73,7 @@ func (t *token) describe() Wait {
 		Kind: w.Kind, Key: t.key(), NodeID: t.node.ID, Visit: t.visit, Attempt: w.Attempt, Span: t.span(), Host: w.Host, Queued: w.Queued,
 		State: t.sees(), RequestedAt: w.Since, Deadline: w.Deadline, Timeout: w.Timeout,
 		LastError: w.LastError, LastCode: w.LastCode, SignalName: w.Signal, Prompt: w.Prompt, Question: w.Question, Show: w.Show, Due: w.Due,
+		Filled: t.filled(),
 	}
 	for b := t.block; b != nil; b = b.owner.block {
 		if !b.deadline.IsZero() && (d.BlockDeadline.IsZero() || b.deadline.Before(d.BlockDeadline)) {

@@ -407,6 +407,9 @@ func (b *bench) pending() string {
 			fmt.Fprintf(&out, " last=%q/%s", w.LastError, w.LastCode)
 		}
 		fmt.Fprintf(&out, " state=%s", text(w.State))
+		if w.Filled != nil {
+			fmt.Fprintf(&out, " filled=%s", text(w.Filled))
+		}
 		if w.Question != "" || w.Show != nil {
 			fmt.Fprintf(&out, " asks=%q shows=%s", w.Question, text(w.Show))
 		}
@@ -485,8 +488,8 @@ func (b *bench) same(how string, o *machine.Machine) {
 func summary(m *machine.Machine) string {
 	var parts []string
 	for _, w := range m.Pending() {
-		parts = append(parts, fmt.Sprintf("%s %s host=%t attempt=%d last=%q/%s due=%s deadline=%s state=%s input=%s", w.Kind, w.Key, w.Host, w.Attempt, w.LastError, w.LastCode,
-			w.Due.UTC(), w.Deadline.UTC(), text(w.State), text(w.DelegateInput)))
+		parts = append(parts, fmt.Sprintf("%s %s host=%t attempt=%d last=%q/%s due=%s deadline=%s state=%s input=%s filled=%s", w.Kind, w.Key, w.Host, w.Attempt, w.LastError, w.LastCode,
+			w.Due.UTC(), w.Deadline.UTC(), text(w.State), text(w.DelegateInput), text(w.Filled)))
 	}
 	for _, tm := range m.Timers() {
 		parts = append(parts, tm.Key+" "+tm.Due.UTC().String())

@@ -50,6 +50,8 @@ type wait struct {
 	Kind    WaitKind `json:"kind"`
 	Attempt int      `json:"attempt,omitempty"`
 	Host    bool     `json:"host,omitempty"`
+	// filled are the members of the node's config that a host gets filled in, nil until they are asked for.
+	filled map[string]any
 	// Queued: the attempt, or the one after a back-off, waits for its turn. again: it was requested before.
 	Queued bool `json:"queued,omitempty"`
 	again  bool

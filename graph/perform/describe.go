@@ -34,17 +34,18 @@ func (p *Performer) Describe(executionID string, bytes int64, b *machine.Batch) 
 			r.Payload.Request = nil
 			continue
 		}
+		if r.Payload.Mode == string(machine.HostMediated) { // the machine has said what the host gets
+			r.Payload.Request = p.recorded(r.Payload.Request)
+			bytes += int64(jsonvalue.Size(r.Payload.Request, 0))
+			continue
+		}
 		for k, e := range effects { // they stand in the order of their requests
 			if !requests(r, e) {
 				continue
 			}
 			effects = effects[k+1:]
 			if said := p.request(executionID, e); said != nil {
-				if item, ok := r.Payload.Request["item"]; ok {
-					said = maps.Clone(said)
-					said["item"] = item
-				}
-				r.Payload.Request = said
+				r.Payload.Request = ofItem(r.Payload.Request, said)
 				bytes += int64(jsonvalue.Size(said, 0)) // the items of a map are requested in one batch
 			}
 			break
@@ -83,9 +84,27 @@ func (p *Performer) request(executionID string, e machine.Effect) map[string]any
 		p.Log.Warn("request not recorded: what the executor says is not JSON", logRun, executionID, logKey, e.Key(), logError, err)
 		return nil
 	}
-	if n := jsonvalue.Size(plain, 0); n > p.MaxBytes {
-		return map[string]any{"left_out_bytes": float64(n)}
+	object, _ := plain.(map[string]any)
+	return p.recorded(object)
+}
+
+// recorded returns a request as it is recorded: without what must not be shown, and with its size alone where it is too large.
+func (p *Performer) recorded(said map[string]any) map[string]any {
+	if len(said) == 0 {
+		return nil
 	}
-	shown, _ := p.Requests.Hide(plain).(map[string]any)
+	if n := jsonvalue.Size(said, 0); n > p.MaxBytes {
+		return ofItem(said, map[string]any{"left_out_bytes": float64(n)})
+	}
+	shown, _ := p.Requests.Hide(said).(map[string]any)
 	return shown
+}
+
+// ofItem adds to what is said of a request which item of a map it is for, as another one says.
+func ofItem(other, said map[string]any) map[string]any {
+	if item, ok := other["item"]; ok {
+		said = maps.Clone(said)
+		said["item"] = item
+	}
+	return said
 }

@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"strings"
 
+	"github.com/workflows-engine/workflows-engine/graph/fill"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
@@ -41,7 +42,7 @@ func (s *Source) pending(w machine.Wait, states stateCopies) Pending {
 	switch w.Kind {
 	case machine.WaitActivity, machine.WaitDelegate:
 		p.IdempotencyKey = p.ID
-		p.Config = jsonvalue.CloneMap(n.Config)
+		p.Config = jsonvalue.CloneMap(fill.Over(n.Config, w.Filled))
 		if n.Activity != nil && n.Activity.OutputSchema != nil {
 			p.OutputSchema = p.Config["output_schema"]
 		}

@@ -86,6 +86,7 @@ var rooms = map[string][]string{
 	"internal/mcphost":            {"graph/problem", "internal/regularfile"},
 	"internal/doctor":             {"history", "graph/problem", "internal/catalog", "internal/config"},
 	"graph/expr":                  {"graph/problem", "internal/backtrack", "internal/jsonvalue", "internal/suggest"},
+	"graph/fill":                  {"graph/problem", "graph/expr", "internal/jsonvalue"},
 	"graph/state":                 {"graph/problem", "internal/jsonvalue", "internal/jsonschema"},
 	"graph/definition":            {"graph/problem", "graph/expr", "graph/state", "internal/jsonvalue", "internal/jsonschema", "internal/suggest", "schemas"},
 	"graph/lint":                  {"graph/problem", "graph/definition", "graph/state", "internal/jsonvalue", "internal/suggest"},
@@ -95,16 +96,16 @@ var rooms = map[string][]string{
 	"history/historymem":          {"history", "history/internal/storeclock", "graph/problem", "internal/jsonvalue"},
 	"history/historysql":          {"internal/regularfile", "history", "history/internal/shortform", "history/internal/storeclock", "graph/problem", "internal/jsonvalue"},
 	"history/historytest":         {"history", "graph/problem", "internal/jsonvalue"},
-	"graph/machine":               {"history", "graph/problem", "graph/definition", "graph/expr", "graph/state", "internal/jsondelta", "internal/jsonvalue", "internal/jsonschema"},
+	"graph/machine":               {"history", "graph/problem", "graph/definition", "graph/expr", "graph/fill", "graph/state", "internal/jsondelta", "internal/jsonvalue", "internal/jsonschema"},
 	"activities":                  {"graph/problem", "internal/jsonvalue", "internal/port"},
 	"activities/activitiestest":   {"activities", "graph/problem"},
 	"activities/chat":             {},
 	"activities/chat/chattest":    {"activities/chat", "internal/enginetest"},
 	"internal/childprocess":       {"graph/problem"},
-	"activities/toolcall":         {"activities", "graph/expr", "graph/problem", "internal/childprocess", "internal/jsonschema", "internal/jsonvalue", "internal/port", "internal/suggest", "internal/wait"},
+	"activities/toolcall":         {"activities", "graph/expr", "graph/fill", "graph/problem", "internal/childprocess", "internal/jsonschema", "internal/jsonvalue", "internal/port", "internal/suggest", "internal/wait"},
 	"activities/stepcommand":      {"activities", "graph/problem", "internal/childprocess", "internal/jsonvalue"},
 	"internal/manifest":           {"activities/stepcommand", "activities/toolcall", "graph/problem", "internal/jsonobject", "internal/jsonvalue", "internal/suggest"},
-	"activities/llmcall":          {"activities", "activities/chat", "graph/problem", "graph/expr", "internal/httpbody", "internal/jsonobject", "internal/jsonschema", "internal/jsonvalue", "internal/port"},
+	"activities/llmcall":          {"activities", "activities/chat", "graph/problem", "graph/expr", "graph/fill", "internal/httpbody", "internal/jsonobject", "internal/jsonschema", "internal/jsonvalue", "internal/port"},
 	"delegate":                    {"activities", "graph/problem", "internal/httpbody", "internal/jsonvalue", "internal/port", "internal/wait"},
 	"internal/agentsteps":         {"graph/problem"},
 	"delegate/agentloop":          {"activities/chat", "graph/expr", "graph/problem", "internal/agentsteps", "internal/jsonschema", "internal/jsonvalue", "internal/suggest"},
@@ -118,7 +119,7 @@ var rooms = map[string][]string{
 		"activities", "delegate/agent", "delegate/agentloop", "graph/problem", "internal/childprocess", "internal/dialguard", "internal/httpbody", "internal/jsonvalue", "internal/suggest",
 	},
 	"internal/agentfile": {"delegate/agentloop", "graph/expr", "graph/problem", "internal/jsonobject", "internal/jsonschema", "internal/jsonvalue", "internal/suggest"},
-	"graph/runview":      {"history", "graph/problem", "graph/definition", "graph/machine", "internal/jsonvalue"},
+	"graph/runview":      {"history", "graph/problem", "graph/definition", "graph/fill", "graph/machine", "internal/jsonvalue"},
 	"history/internal/shortform": {
 		"history", "graph/problem", "internal/jsondelta", "internal/jsonvalue",
 	},
@@ -264,7 +265,7 @@ func TestArrowsRunDown(t *testing.T) {
 }
 
 // pure are the rooms that do no I/O and read no clock.
-var pure = []string{"activities/chat", "delegate/agentloop", "graph/runview", "graph/admit", "graph/problem", "graph/expr", "graph/state", "graph/definition", "graph/lint", "graph/machine", "internal/jsonvalue", "internal/agentsteps", "internal/agentview", "internal/runjson", "internal/runtree", "internal/jsonobject", "internal/jsondelta", "internal/jsonschema"}
+var pure = []string{"activities/chat", "delegate/agentloop", "graph/runview", "graph/admit", "graph/problem", "graph/expr", "graph/fill", "graph/state", "graph/definition", "graph/lint", "graph/machine", "internal/jsonvalue", "internal/agentsteps", "internal/agentview", "internal/runjson", "internal/runtree", "internal/jsonobject", "internal/jsondelta", "internal/jsonschema"}
 
 func TestPureRoomsDoNoIO(t *testing.T) {
 	t.Parallel()
