@@ -4,5 +4,7 @@ package streamable
 const (
 	MaxSessions    = maxSessions
 	MaxConnections = maxConnections
+	MaxStrangers   = maxStrangers
+	StrangerTime   = strangerTime
 	MaxLargeReads  = maxLargeReads
 )

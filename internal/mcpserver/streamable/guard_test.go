@@ -2,8 +2,6 @@ package streamable_test
 
 import (
 	"context"
-	"io"
-	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -74,49 +72,4 @@ func FuzzOrigin(f *testing.F) {
 			t.Errorf("%q passed", origin)
 		}
 	})
-}
-
-// TestConnectionsAreBounded: a connection beyond the limit is closed, and the others go on.
-func TestConnectionsAreBounded(t *testing.T) {
-	t.Parallel()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, stop := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
-	hello := http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { _, _ = io.WriteString(w, "hello") })
-	go func() { ended <- streamable.Serve(ctx, l, hello, slog.New(slog.DiscardHandler)) }()
-	var open []net.Conn
-	refused := 0
-	for range streamable.MaxConnections + 3 {
-		c, err := net.Dial("tcp", l.Addr().String())
-		if err != nil {
-			t.Fatal(err)
-		}
-		open = append(open, c)
-	}
-	for i, c := range open {
-		_, err := io.WriteString(c, "GET / HTTP/1.1\r\nHost: x\r\n\r\n")
-		head := make([]byte, 12)
-		if err == nil {
-			_, err = io.ReadFull(c, head)
-		}
-		switch {
-		case err != nil:
-			refused++
-		case string(head) != "HTTP/1.1 200":
-			t.Fatalf("connection %d: %q", i, head)
-		}
-	}
-	if refused != 3 {
-		t.Errorf("%d connections were closed", refused)
-	}
-	for _, c := range open {
-		c.Close()
-	}
-	stop()
-	if err := <-ended; err != nil {
-		t.Error(err)
-	}
 }

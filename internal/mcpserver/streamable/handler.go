@@ -70,6 +70,11 @@ func Handler(o Options, next func(http.ResponseWriter, *http.Request, *Message))
 		if !o.guard(a, req) {
 			return
 		}
+		if !admit(w, req) {
+			w.Header().Set("Retry-After", "10")
+			refuse(a, http.StatusServiceUnavailable, frame.Refuse(jsonrpc.CodeInternalError, "%d connections are in use, as many as there can be: close some, or try again later", maxConnections))
+			return
+		}
 		if req.Method != http.MethodPost {
 			if req.ContentLength != 0 {
 				refuse(a, http.StatusBadRequest, frame.Refuse(jsonrpc.CodeInvalidRequest, "a %s request has no body", req.Method))

@@ -7,7 +7,6 @@ import (
 	"net"
 	"net/http"
 	"sync"
-	"sync/atomic"
 	"time"
 )
 
@@ -20,22 +19,23 @@ const (
 	writeTime = time.Minute
 	// maxHeaderBytes bounds the head of a request.
 	maxHeaderBytes = 64 << 10
-	// maxConnections is how many connections there are at once; further ones are closed. Each session may have one that listens.
-	maxConnections = 4 * maxSessions
 )
 
 // Serve answers what comes in at an address until ctx ends, then for StopLimit at most: h has to end the calls that are under way when ctx
 // ends. Clients that listen do so until these have been answered. It returns nil then, and closes the listener in any case.
 func Serve(ctx context.Context, l net.Listener, h http.Handler, log *slog.Logger) error {
-	var connections atomic.Int32
+	var known connections
 	calls := &counter{idle: make(chan struct{}, 1)}
 	listen, endListening := context.WithCancel(context.Background())
 	defer endListening()
 	server := &http.Server{
 		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			// A body that nobody reads is read by the server, to a limit, once the request is answered. What is read on purpose lifts this.
-			_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(readTime))
-			limitWrite(w)
+			if known.begin(w, r) {
+				deadlines(w, readTime, writeTime)
+			} else {
+				deadlines(w, strangerTime, strangerTime)
+			}
 			defer limitWrite(w) // for the end of the answer
 			if r.Method == http.MethodGet {
 				listening, end := context.WithCancel(r.Context())
@@ -49,15 +49,11 @@ func Serve(ctx context.Context, l net.Listener, h http.Handler, log *slog.Logger
 			h.ServeHTTP(w, r)
 		}),
 		ReadHeaderTimeout: headerTime, IdleTimeout: keepTime, MaxHeaderBytes: maxHeaderBytes,
-		ErrorLog: slog.NewLogLogger(log.Handler(), slog.LevelInfo),
+		ErrorLog:    slog.NewLogLogger(log.Handler(), slog.LevelInfo),
+		ConnContext: known.accept,
 		ConnState: func(c net.Conn, state http.ConnState) {
-			switch state {
-			case http.StateNew:
-				if connections.Add(1) > maxConnections {
-					_ = c.Close()
-				}
-			case http.StateClosed, http.StateHijacked:
-				connections.Add(-1)
+			if state == http.StateClosed || state == http.StateHijacked {
+				known.ended(c)
 			}
 		},
 	}

@@ -1,0 +1,135 @@
+package streamable
+
+import (
+	"context"
+	"net"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+)
+
+const (
+	// maxConnections is how many admitted connections there are at once. Each session may have one that listens.
+	maxConnections = 4 * maxSessions
+	// maxStrangers is how many connections there are at once that have not brought a request that may pass. For another one the oldest of
+	// those goes: a client that sends its request at once is admitted before, and who only holds connections holds up nobody else.
+	maxStrangers = 128
+	// strangerTime is how long such a connection may take to bring its request, and to read the answer.
+	strangerTime = 5 * time.Second
+)
+
+// connections are those of a server. Every connection begins as a stranger and is admitted with its first request that may pass; a stranger
+// brings one request, in a short time. The health is thus asked in the share of the strangers, which admitted connections cannot use up.
+type connections struct {
+	mu       sync.Mutex
+	all      map[net.Conn]*connection
+	admitted int
+	// strangers are the connections that have brought no request, the oldest first.
+	strangers []*connection
+	// serving are the strangers that have, and are being answered.
+	serving int
+}
+
+// connection is one of them. What changes is guarded by connections.mu.
+type connection struct {
+	of       *connections
+	conn     net.Conn
+	admitted bool
+	// serving says that its request has come in.
+	serving bool
+	// late closes a connection that brings no request in time.
+	late *time.Timer
+}
+
+type connectionKey struct{}
+
+// accept takes in a new connection, as a stranger.
+func (cs *connections) accept(ctx context.Context, conn net.Conn) context.Context {
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
+	c := &connection{of: cs, conn: conn, late: time.AfterFunc(strangerTime, func() { _ = conn.Close() })}
+	if cs.all == nil {
+		cs.all = map[net.Conn]*connection{}
+	}
+	cs.all[conn] = c
+	cs.strangers = append(cs.strangers, c)
+	if len(cs.strangers)+cs.serving > maxStrangers {
+		oldest := cs.strangers[0]
+		cs.strangers = cs.strangers[1:]
+		_ = oldest.conn.Close()
+	}
+	return context.WithValue(ctx, connectionKey{}, c)
+}
+
+// begin says that the head of a request has come in. A stranger's connection ends with its answer, unless it is admitted meanwhile.
+func (cs *connections) begin(w http.ResponseWriter, r *http.Request) (admitted bool) {
+	c, ok := r.Context().Value(connectionKey{}).(*connection)
+	if !ok {
+		return true
+	}
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
+	if c.admitted {
+		return true
+	}
+	c.late.Stop()
+	if i := slices.Index(cs.strangers, c); i >= 0 {
+		cs.strangers = slices.Delete(cs.strangers, i, i+1)
+		cs.serving++
+		c.serving = true
+	}
+	w.Header().Set("Connection", "close")
+	return false
+}
+
+// ended forgets a connection that was closed.
+func (cs *connections) ended(conn net.Conn) {
+	cs.mu.Lock()
+	defer cs.mu.Unlock()
+	c := cs.all[conn]
+	if c == nil {
+		return
+	}
+	delete(cs.all, conn)
+	c.late.Stop()
+	switch {
+	case c.admitted:
+		cs.admitted--
+	case c.serving:
+		cs.serving--
+	default:
+		cs.strangers = slices.DeleteFunc(cs.strangers, func(other *connection) bool { return other == c })
+	}
+}
+
+// admit makes the connection of a request that may pass one of those which stay. It reports whether there is room for it.
+func admit(w http.ResponseWriter, r *http.Request) bool {
+	c, ok := r.Context().Value(connectionKey{}).(*connection)
+	if !ok { // of a server that does not count them
+		return true
+	}
+	c.of.mu.Lock()
+	defer c.of.mu.Unlock()
+	if c.admitted {
+		return true
+	}
+	if c.of.admitted >= maxConnections {
+		return false
+	}
+	if c.serving {
+		c.of.serving--
+	}
+	c.of.admitted++
+	c.admitted, c.serving = true, false
+	w.Header().Del("Connection")
+	deadlines(w, readTime, writeTime)
+	return true
+}
+
+// deadlines sets the times for what is left of a request, and for its answer.
+func deadlines(w http.ResponseWriter, read, write time.Duration) {
+	c := http.NewResponseController(w)
+	_ = c.SetReadDeadline(time.Now().Add(read)) // not every writer has deadlines
+	_ = c.SetWriteDeadline(time.Now().Add(write))
+}
