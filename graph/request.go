@@ -24,8 +24,8 @@ type StartRequest struct {
 	Mode machine.Mode
 	// Branches is remembered with the run; "" means Options.Branches.
 	Branches machine.BranchOrder
-	// Priority is remembered with the run, and with its subworkflows: where attempts wait for their turn (Options.Limits), each run
-	// has one turn in a round, and the runs of higher priority have it first.
+	// Priority is remembered with the run, and with its subworkflows: where attempts wait for their turn (Options.Limits), the next free
+	// one is that of the run with the highest priority. Lower ones are not starved, and equals have one turn each in a round.
 	Priority int
 	// Title, one line of up to 200 characters, and up to 16 Labels with short values are what List shows and finds the run by.
 	Title  string

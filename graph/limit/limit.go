@@ -2,7 +2,6 @@ package limit
 
 import (
 	"math"
-	"slices"
 	"strings"
 	"time"
 
@@ -84,35 +83,4 @@ const longestWait = 24 * time.Hour
 // spare reports whether another attempt can begin after the next one.
 func (p *pool) spare() bool {
 	return (p.Concurrent == 0 || p.used+1 < p.Concurrent) && (p.PerSecond <= 0 || p.tokens >= 2)
-}
-
-// lane holds the tickets that need room in the same pools.
-type lane struct {
-	pools   []*pool
-	waiting ticketHeap
-	shares  map[string]*share
-	// round is that of the last ticket whose turn came. Each run has one turn in a round.
-	round uint64
-	// missed counts, for each of the pools, the turns of other lanes since this one had its last turn, or began to wait.
-	missed []int
-}
-
-// share is what a run has waiting in a lane.
-type share struct {
-	round   uint64 // of its last ticket
-	waiting int
-}
-
-func (l *lane) matches(pools []*pool) bool { return slices.Equal(l.pools, pools) }
-
-// after is how long it takes until the lane's next ticket may have its turn.
-func (l *lane) after(now time.Time) (d time.Duration, ok bool) {
-	for _, p := range l.pools {
-		wait, ok := p.after(now)
-		if !ok {
-			return 0, false
-		}
-		d = max(d, wait)
-	}
-	return d, true
 }

@@ -1,7 +1,6 @@
 package limit
 
 import (
-	"container/heap"
 	"context"
 	"slices"
 	"sync"
@@ -10,10 +9,13 @@ import (
 
 // Queue holds the attempts of a process that wait for their turn.
 //
-// Turns go round: each run has one in a round, and what comes in while a round lasts belongs to the next one. So a run with
-// many attempts does not hold up one with a few, and none waits for ever. Attempts that need room in different pools have
-// queues of their own, which take turns. If others take the room in each of the pools of a queue again and again, but never in all
-// of them at once, it is kept for that queue.
+// Turns go round: each run has one in a round, in the order of priority, and what comes in while a round lasts belongs to the next one. So
+// a run with many attempts does not hold up one with a few, and none waits for ever. The first attempt that a run has waiting passes all
+// of a lower priority, whatever their round; but who has waited longest is passed only a few times, and a run with more attempts passes
+// again only after others have had some turns.
+//
+// Attempts that need room in different pools have queues of their own. The one whose next attempt has the highest priority is first, but for
+// one that was passed a few times; equals take turns. If others take the room in each of the pools of a queue again and again, it is kept for that queue.
 type Queue struct {
 	// Go runs a function in a goroutine of its own, Done ends it. Only limits of starts per second need one.
 	Go   func(func())
@@ -23,7 +25,8 @@ type Queue struct {
 
 	mu      sync.Mutex
 	lanes   []*lane
-	next    int   // the lane that is asked first
+	next    int // the lane that is asked first
+	able    []*lane
 	overdue *lane // for which room is kept; may be nil
 	seq     uint64
 	open    bool
@@ -57,7 +60,6 @@ func (q *Queue) Enter(t *Ticket) {
 			pools = append(pools, p)
 		}
 	}
-	t.index = -1
 	if len(pools) == 0 {
 		t.Turn(func() {})
 		return
@@ -76,46 +78,26 @@ func (q *Queue) Enter(t *Ticket) {
 	i := slices.IndexFunc(q.lanes, func(l *lane) bool { return l.matches(pools) })
 	if i < 0 {
 		i = len(q.lanes)
-		q.lanes = append(q.lanes, &lane{pools: pools, shares: map[string]*share{}, missed: make([]int, len(pools))})
+		q.lanes = append(q.lanes, newLane(pools))
 	}
-	q.push(t, q.lanes[i])
+	q.seq++
+	t.seq, t.at = q.seq, [orders]int{-1, -1, -1}
+	q.lanes[i].push(t)
 	turns := q.turns()
-	if t.index >= 0 {
+	if t.waits() {
 		t.stop = context.AfterFunc(t.Context, func() { q.leave(t) })
 	}
 	q.mu.Unlock()
 	q.call(turns)
 }
 
-func (q *Queue) push(t *Ticket, l *lane) {
-	s := l.shares[t.Run]
-	if s == nil {
-		s = &share{}
-		l.shares[t.Run] = s
-	}
-	s.round = max(s.round, l.round) + 1
-	s.waiting++
-	q.seq++
-	t.lane, t.round, t.seq = l, s.round, q.seq
-	heap.Push(&l.waiting, t)
-}
-
-// remove takes a ticket out of its lane.
-func (q *Queue) remove(t *Ticket) {
-	heap.Remove(&t.lane.waiting, t.index)
-	s := t.lane.shares[t.Run]
-	if s.waiting--; s.waiting == 0 {
-		delete(t.lane.shares, t.Run)
-	}
-}
-
 // leave ends the waiting of a ticket whose context has ended.
 func (q *Queue) leave(t *Ticket) {
 	q.mu.Lock()
-	waits := t.index >= 0
+	waits := t.waits()
 	var turns []*Ticket
 	if waits {
-		q.remove(t)
+		t.lane.remove(t)
 		turns = q.turns()
 	}
 	q.mu.Unlock()
@@ -125,14 +107,35 @@ func (q *Queue) leave(t *Ticket) {
 	}
 }
 
-// turns takes out the tickets whose turn has come, and sees to it that the queue wakes up for the next one. Lanes take turns.
+// turns takes out the tickets whose turn has come, and sees to it that the queue wakes up for the next one.
 func (q *Queue) turns() (turns []*Ticket) {
 	now := time.Now()
-	wait := time.Duration(-1)
-	for passed := 0; passed < len(q.lanes); passed++ {
-		l := q.lanes[q.next%len(q.lanes)]
-		q.next = (q.next + 1) % len(q.lanes)
-		if len(l.waiting) == 0 {
+	for {
+		l, wait := q.first(now)
+		if l == nil {
+			if wait >= 0 && !q.closed {
+				q.wakeAfter(wait)
+			}
+			return turns
+		}
+		t := l.take()
+		for _, p := range l.pools {
+			p.used++
+			p.tokens--
+		}
+		turns = append(turns, t)
+		q.note(l)
+	}
+}
+
+// first is the lane that has the next turn. If none has, wait is the time until one may, or negative if that takes the end of an attempt.
+func (q *Queue) first(now time.Time) (first *lane, wait time.Duration) {
+	wait, q.able = -1, q.able[:0]
+	at := 0
+	for i := range q.lanes {
+		n := (q.next + i) % len(q.lanes)
+		l := q.lanes[n]
+		if l.len() == 0 {
 			continue
 		}
 		d, ok := l.after(now)
@@ -143,27 +146,23 @@ func (q *Queue) turns() (turns []*Ticket) {
 				wait = d
 			}
 		default:
-			t := l.waiting[0]
-			q.remove(t)
-			l.round = max(l.round, t.round)
-			for _, p := range l.pools {
-				p.used++
-				p.tokens--
+			if q.able = append(q.able, l); l.before(first) {
+				first, at = l, n
 			}
-			turns = append(turns, t)
-			q.note(l)
-			passed, wait = -1, -1
 		}
 	}
-	if wait >= 0 && !q.closed {
-		q.wakeAfter(wait)
+	if first != nil {
+		q.next = (at + 1) % len(q.lanes)
+		for _, l := range q.able {
+			l.yield(first)
+		}
 	}
-	return turns
+	return first, wait
 }
 
 // keeps reports whether the room that a lane needs is kept for another one.
 func (q *Queue) keeps(l *lane) bool {
-	if q.overdue != nil && len(q.overdue.waiting) == 0 {
+	if q.overdue != nil && q.overdue.len() == 0 {
 		q.overdue = nil
 	}
 	return q.overdue != nil && q.overdue != l && slices.ContainsFunc(l.pools, func(p *pool) bool {
@@ -182,7 +181,7 @@ func (q *Queue) note(l *lane) {
 		if other == l {
 			continue
 		}
-		if len(other.waiting) == 0 {
+		if other.len() == 0 {
 			clear(other.missed)
 			continue
 		}
@@ -270,9 +269,8 @@ func (q *Queue) Close() {
 
 func (q *Queue) takeAll() (all []*Ticket) {
 	for _, l := range q.lanes {
-		for len(l.waiting) > 0 {
-			t := l.waiting[0]
-			q.remove(t)
+		for l.len() > 0 {
+			t := l.take()
 			for _, p := range l.pools {
 				p.used++ // as one that had its turn: see give
 			}
@@ -288,7 +286,7 @@ func (q *Queue) Waiting() int {
 	defer q.mu.Unlock()
 	n := 0
 	for _, l := range q.lanes {
-		n += len(l.waiting)
+		n += l.len()
 	}
 	return n
 }

@@ -57,7 +57,7 @@ func (b *bench) drain() string {
 	return strings.Join(b.turns, " ")
 }
 
-// A run with many attempts does not hold up one with a few; priority decides within a round.
+// A run with many attempts does not hold up one with a few, whatever its priority.
 func TestTurnsGoRoundTheRuns(t *testing.T) {
 	t.Parallel()
 	b := newBench(limit.Limit{Class: "step", Concurrent: 1})
@@ -87,6 +87,73 @@ func TestNewcomersDoNotStarveARun(t *testing.T) {
 	}
 	if i := slices.Index(b.turns, "old.2"); i < 0 || i > 10 {
 		t.Errorf("the third turn of the run came as number %d: %s", i, b.turns)
+	}
+}
+
+// A run of a higher priority has the next free turn, however many others wait, whatever their rounds and classes.
+func TestPriorityHasTheNextFreeTurn(t *testing.T) {
+	t.Parallel()
+	for _, classes := range [][]string{{"step"}, {"step", "step:charge"}} {
+		b := newBench(limit.Limit{Class: "step", Concurrent: 1}, limit.Limit{Class: "step:charge", Concurrent: 1})
+		for i := range 1000 {
+			b.enter(t.Context(), fmt.Sprintf("low%d.0", i), 0, "step")
+			b.enter(t.Context(), "many."+fmt.Sprint(i), 0, "step")
+		}
+		end := func() { b.done[b.turns[len(b.turns)-1]]() }
+		for range 100 { // into the first round
+			end()
+		}
+		// A run whose nodes follow each other has all of its turns at once.
+		for i := range 3 {
+			name := fmt.Sprintf("urgent.%d", i)
+			b.enter(t.Context(), name, 100, classes...)
+			if end(); b.turns[len(b.turns)-1] != name {
+				t.Errorf("%s: the next turn was that of %s", name, b.turns[len(b.turns)-1])
+			}
+		}
+		if end(); !strings.HasPrefix(b.turns[len(b.turns)-1], "low") && !strings.HasPrefix(b.turns[len(b.turns)-1], "many") {
+			t.Errorf("nobody else had a turn after three of high priority: %s", b.turns[len(b.turns)-1])
+		}
+		end()
+		// One with branches has every tenth, or three of four where nobody else waits for the same room.
+		for i := range 4 {
+			b.enter(t.Context(), fmt.Sprintf("wide.%d", i), 50, classes...)
+		}
+		at := len(b.turns)
+		b.drain()
+		var wide []int
+		for i, name := range b.turns[at:] {
+			if strings.HasPrefix(name, "wide") {
+				wide = append(wide, i)
+			}
+		}
+		want := []int{0, 10, 20, 30}
+		if len(classes) > 1 {
+			want = []int{0, 1, 2, 4}
+		}
+		if !slices.Equal(wide, want) {
+			t.Errorf("the branches had the turns %d, want %d", wide, want)
+		}
+		if n := len(b.turns); n != 2007 || b.Waiting() != 0 {
+			t.Errorf("%d turns, %d wait", n, b.Waiting())
+		}
+	}
+}
+
+// Who comes in all the time with a high priority does not starve an attempt that needs other room, too.
+func TestPriorityDoesNotStarveOtherClasses(t *testing.T) {
+	t.Parallel()
+	b := newBench(limit.Limit{Class: "step", Concurrent: 1}, limit.Limit{Class: "step:charge", Concurrent: 1})
+	b.enter(t.Context(), "first.0", 0, "step")
+	b.enter(t.Context(), "old.0", 0, "step", "step:charge")
+	b.enter(t.Context(), "old.1", 0, "step", "step:charge")
+	for i := range 20 {
+		b.enter(t.Context(), fmt.Sprintf("new%d.0", i), 100, "step")
+		b.enter(t.Context(), fmt.Sprintf("new%d.1", i), 100, "step")
+		b.done[b.turns[i]]()
+	}
+	if i := slices.Index(b.turns, "old.1"); i < 0 || i > 10 {
+		t.Errorf("the second turn of the run came as number %d: %s", i, b.turns)
 	}
 }
 

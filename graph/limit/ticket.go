@@ -1,10 +1,13 @@
 package limit
 
-import "context"
+import (
+	"container/heap"
+	"context"
+)
 
 // Ticket is an attempt that waits for its turn.
 type Ticket struct {
-	// Run shares the turns with other runs; of two runs in the same round the one with the higher Priority is first.
+	// Run shares the turns with other runs; see Queue.
 	Run      string
 	Priority int
 	Classes  []string
@@ -17,44 +20,73 @@ type Ticket struct {
 
 	lane       *lane
 	round, seq uint64
-	index      int // in the lane's heap, -1 outside
+	at         [orders]int // its place in each order, -1 outside
 	stop       func() bool
 }
 
-// ticketHeap orders tickets by round, then priority, then arrival.
-type ticketHeap []*Ticket
+func (t *Ticket) waits() bool { return t.lane != nil && t.at[byRound] >= 0 }
 
-func (h ticketHeap) Len() int { return len(h) }
+// order is an order in which tickets may have their turns.
+type order int
 
-func (h ticketHeap) Less(i, j int) bool {
-	switch a, b := h[i], h[j]; {
-	case a.round != b.round:
+const (
+	// byRound: by round, then priority, then arrival.
+	byRound order = iota
+	// byPriority: by priority, then arrival. It has only those that may pass others.
+	byPriority
+	byArrival
+	orders
+)
+
+func (o order) less(a, b *Ticket) bool {
+	switch {
+	case o == byRound && a.round != b.round:
 		return a.round < b.round
-	case a.Priority != b.Priority:
+	case o != byArrival && a.Priority != b.Priority:
 		return a.Priority > b.Priority
-	default:
-		return a.seq < b.seq
+	}
+	return a.seq < b.seq
+}
+
+// sorted holds tickets, the next one in its order first.
+type sorted struct {
+	order   order
+	tickets []*Ticket
+}
+
+func (s *sorted) add(t *Ticket) {
+	if t.at[s.order] < 0 {
+		heap.Push(s, t)
 	}
 }
 
-func (h ticketHeap) Swap(i, j int) {
-	h[i], h[j] = h[j], h[i]
-	h[i].index, h[j].index = i, j
+func (s *sorted) remove(t *Ticket) {
+	if i := t.at[s.order]; i >= 0 {
+		heap.Remove(s, i)
+	}
 }
 
-// Push adds a *Ticket.
-func (h *ticketHeap) Push(v any) {
+func (s *sorted) Len() int           { return len(s.tickets) }
+func (s *sorted) Less(i, j int) bool { return s.order.less(s.tickets[i], s.tickets[j]) }
+
+func (s *sorted) Swap(i, j int) {
+	s.tickets[i], s.tickets[j] = s.tickets[j], s.tickets[i]
+	s.tickets[i].at[s.order], s.tickets[j].at[s.order] = i, j
+}
+
+// Push adds a *Ticket, for package heap.
+func (s *sorted) Push(v any) {
 	t := v.(*Ticket)
-	t.index = len(*h)
-	*h = append(*h, t)
+	t.at[s.order] = len(s.tickets)
+	s.tickets = append(s.tickets, t)
 }
 
-// Pop removes the last ticket.
-func (h *ticketHeap) Pop() any {
-	last := len(*h) - 1
-	t := (*h)[last]
-	(*h)[last] = nil
-	*h = (*h)[:last]
-	t.index = -1
+// Pop removes the last ticket, for package heap.
+func (s *sorted) Pop() any {
+	last := len(s.tickets) - 1
+	t := s.tickets[last]
+	s.tickets[last] = nil
+	s.tickets = s.tickets[:last]
+	t.at[s.order] = -1
 	return t
 }

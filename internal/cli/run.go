@@ -55,7 +55,7 @@ found there by document.name, too, among the *.workflow.json and *.workflow.yaml
 	cmd.Flags().StringVar(&o.title, "title", "", "a line that names the run in lists")
 	registerLabels(cmd.Flags(), &o.labels, "a label by which list finds the run, as `KEY=VALUE`; may be repeated")
 	registerNotify(a, cmd, &o.notify)
-	cmd.Flags().IntVar(&o.priority, "priority", 0, "where attempts wait for their turn (--limits), runs with a higher `number` have it first in each round")
+	cmd.Flags().IntVar(&o.priority, "priority", 0, "where attempts wait for their turn (--limits), the next one is that of the run with the highest `number`")
 	cmd.Flags().StringVar(&o.format, "format", "", "json or yaml, instead of going by the extension")
 	cmd.Flags().BoolVar(&o.allowMissing, "allow-missing", false, "begin although something is missing here; a run that reaches it fails")
 	config.RegisterWorkflowDir(cmd.Flags(), &o.folder, "the folder of FILE")
