@@ -3,27 +3,36 @@ package jsonvalue
 // MemberText returns the text of a member of the object that src is, a part of src, nil if it has none. If the name is given twice, the
 // last one counts, as in Decode. Whether src is JSON is not looked at; of other text the result means nothing. It reads src once.
 func MemberText(src []byte, name string) (text []byte) {
+	start, end := MemberSpan(src, name)
+	if end == 0 {
+		return nil
+	}
+	return src[start:end]
+}
+
+// MemberSpan is MemberText, but returns the half-open range of the text in src; both offsets are 0 if there is none.
+func MemberSpan(src []byte, name string) (from, to int) {
 	var names stringScanner
 	i := skipSpace(src, 0)
 	for next := byte('{'); i < len(src) && src[i] == next; next = ',' {
 		if i = skipSpace(src, i+1); i >= len(src) || src[i] != '"' {
-			return text
+			return from, to
 		}
 		found, end, f := names.scan(src, i+1)
 		if f != nil {
-			return text
+			return from, to
 		}
 		start := skipSpace(src, skipSpace(src, end)+1) // past the colon
 		if start >= len(src) {
-			return text
+			return from, to
 		}
 		end = skipValue(src, start)
 		if string(found) == name {
-			text = src[start:end]
+			from, to = start, end
 		}
 		i = skipSpace(src, end)
 	}
-	return text
+	return from, to
 }
 
 // StringText returns what the string that src begins with says, nil if it begins with none. Only a string with escapes is copied.

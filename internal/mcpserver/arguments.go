@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/workflows-engine/workflows-engine/graph"
+	"github.com/workflows-engine/workflows-engine/graph/definition"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/internal/jsonobject"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
@@ -28,6 +29,9 @@ type arguments struct {
 	unread error
 	// noLines says that the definition was an object: its author has seen no lines.
 	noLines bool
+	// definitions are those of earlier calls, known the one of this call if it is among them.
+	definitions *knownDefinitions
+	known       *definition.Document
 	// refused is what made a definition unusable.
 	refused *problem.Error
 	// progress gets what happens while the call waits; nil if the client gave no token.
@@ -55,10 +59,10 @@ func (a *arguments) applied() {
 	}
 }
 
-// readArguments takes the raw arguments of a call, which may be absent.
-func readArguments(raw []byte, t *tool) *arguments {
+// readArguments takes the raw arguments of a call, which may be absent. A definition that is known is not read again.
+func readArguments(raw []byte, t *tool, known *knownDefinitions) *arguments {
 	report := &jsonobject.Report{Code: problem.ValidationError, NullIsAbsent: true, Limit: maxFindings}
-	a := &arguments{Object: report.Object(nil), report: report, source: raw}
+	a := &arguments{Object: report.Object(nil), report: report, source: raw, definitions: known}
 	if len(raw) == 0 {
 		return a
 	}
@@ -66,7 +70,13 @@ func readArguments(raw []byte, t *tool) *arguments {
 		a.broken = fmt.Errorf("they are not valid UTF-8 (byte %d)", at+1)
 		return a
 	}
-	plain, losses, err := decodeExact(raw)
+	text := raw
+	if from, to := jsonvalue.MemberSpan(raw, definitionArgument); to > 0 && raw[from] == '{' {
+		if a.known = known.find(raw[from:to]); a.known != nil {
+			text = slices.Concat(raw[:from], []byte("{}"), raw[to:])
+		}
+	}
+	plain, losses, err := decodeExact(text)
 	if err == errTooMuch {
 		a.Fail("type", "%v", err)
 		a.unread = a.problem()
@@ -80,12 +90,15 @@ func readArguments(raw []byte, t *tool) *arguments {
 		a.source = []byte(text)
 	}
 	if plain != nil {
-		refuseLosses(report.Value(plain), losses, "definition")
-		a.Object = report.Object(readObject(report.Value(plain), "definition"))
+		refuseLosses(report.Value(plain), losses, definitionArgument)
+		a.Object = report.Object(readObject(report.Value(plain), definitionArgument))
 	}
 	refuseUnknown(a.Object, t.names(), t.inner)
 	return a
 }
+
+// definitionArgument is the name of the argument that is a definition, wherever a tool has one.
+const definitionArgument = "definition"
 
 // maxDecoded bounds what the arguments of a call may take in memory. 2 MiB of the smallest objects, and 4 MiB of numbers, take less.
 const maxDecoded = 128 << 20

@@ -26,8 +26,14 @@ func (a *arguments) definition(name string, invalid problem.Code) *definition.Do
 	)
 	switch v := argument.Plain.(type) {
 	case map[string]any:
-		doc, err = definition.Parse(a.sourceOf(name))
 		a.noLines = true
+		if a.known != nil {
+			return a.known
+		}
+		text := a.sourceOf(name)
+		if doc, err = definition.Parse(text); err == nil {
+			a.definitions.add(text, doc)
+		}
 	case string:
 		text := strings.TrimSpace(v)
 		switch {

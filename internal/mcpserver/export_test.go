@@ -20,7 +20,7 @@ func ReadArguments(tool string, raw []byte) error {
 		if t.name != tool {
 			continue
 		}
-		a := readArguments(raw, t)
+		a := readArguments(raw, t, nil)
 		a.definition("definition", t.invalid)
 		readObject(a.Get("input"))
 		a.Get("wait_ms").Whole(0, MaxWait.Milliseconds())

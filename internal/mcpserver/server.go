@@ -88,6 +88,8 @@ type server struct {
 	opts Options
 	log  *slog.Logger
 	seen seenStates
+	// definitions are those that clients have sent.
+	definitions knownDefinitions
 	// tools are those that it offers always, registered those of registered workflows.
 	tools      toolset
 	registered registered
@@ -240,7 +242,7 @@ func (s *server) handler(t *tool) mcp.ToolHandler {
 			}
 			defer enough()
 		}
-		a := readArguments(t.callArguments(req.Params), t)
+		a := readArguments(t.callArguments(req.Params), t, &s.definitions)
 		if a.broken != nil {
 			return nil, &jsonrpc.Error{Code: jsonrpc.CodeParseError, Message: "the arguments are not JSON: " + a.broken.Error()}
 		}
