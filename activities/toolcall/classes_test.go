@@ -61,6 +61,10 @@ func classes() []class {
 			c.Servers["s"].Env["API_KEY"] = "literal:sk-sentinel-123456"
 		}},
 		{name: "server refuses the call", tool: "refuse", node: tries, attempts: "MCP_PROTOCOL_ERROR", says: "not today"},
+		{name: "server is in trouble", tool: "speaking", node: tries, attempts: "MCP_PROTOCOL_ERROR+ MCP_PROTOCOL_ERROR", says: "out of memory",
+			arguments: `{"logs": [], "error": {"code": -32000, "message": "out of memory"}}`},
+		{name: "tool asks to wait", tool: "speaking", node: tries, attempts: "MCP_TOOL_EXECUTION_ERROR+ MCP_TOOL_EXECUTION_ERROR", says: "Too many", retryAfter: 200 * time.Millisecond,
+			arguments: `{"logs": [], "result": {"isError": true, "content": [{"type": "text", "text": "Too many requests"}], "_meta": {"retryAfterMs": 200}}}`},
 		{name: "tool that does not exist", tool: "ecko", node: tries, attempts: "MCP_PROTOCOL_ERROR", says: `did you mean "echo"?`},
 		{name: "server that is not configured", tool: "echo", node: tries, attempts: "MCP_SERVER_NOT_CONFIGURED", says: "not configured", unusable: true, edit: func(c *toolcall.Config) {
 			c.Servers = map[string]toolcall.Server{"t": c.Servers["s"]}
@@ -74,7 +78,7 @@ func classes() []class {
 		{name: "half a message", tool: "half", attempts: "MCP_CONNECTION_CLOSED", says: "has ended"},
 		{name: "the node's timeout", tool: "hang", node: tries + "\n    timeout: 200ms", attempts: "TIMEOUT+ TIMEOUT"},
 		{name: "never an answer", tool: "hang", attempts: "ACTIVITY_TIMEOUT", says: "in time", edit: limit(700 * time.Millisecond)},
-		{name: "never an answer to initialize", script: "mute", tool: "echo", attempts: "ACTIVITY_TIMEOUT", says: "in time", edit: limit(700 * time.Millisecond), unusable: true, slow: true},
+		{name: "never an answer to initialize", script: "mute", tool: "echo", attempts: "ACTIVITY_TIMEOUT", says: "has not answered initialize within", edit: limit(700 * time.Millisecond), unusable: true, slow: true},
 		{name: "invalid JSON", tool: "garbage", attempts: "ACTIVITY_TIMEOUT", says: "what is not a message", edit: limit(3 * time.Second), slow: true},
 		{name: "no result of a tool", tool: "malformed", attempts: "MCP_CLIENT_ERROR"},
 		{name: "output of 20 MB", tool: "huge", arguments: `{"mib": 20}`, node: tries, attempts: "ACTIVITY_OUTPUT_TOO_LARGE"},

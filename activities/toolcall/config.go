@@ -13,6 +13,7 @@ import (
 // Defaults of Config.
 const (
 	DefaultTimeout        = 45 * time.Second
+	DefaultConnectTimeout = 20 * time.Second
 	DefaultIdleTimeout    = 5 * time.Minute
 	DefaultStopGrace      = 2 * time.Second
 	DefaultRestartDelay   = 100 * time.Millisecond
@@ -56,6 +57,9 @@ type Config struct {
 	// Timeout bounds each call, a start of its server included; a node's own earlier deadline counts. 0 means
 	// DefaultTimeout.
 	Timeout time.Duration
+	// ConnectTimeout bounds the answer of a server to initialize, its start included. Where a call has less time, a quarter of that is left
+	// so that the failure can say what did not answer. 0 means DefaultConnectTimeout.
+	ConnectTimeout time.Duration
 	// IdleTimeout is how long a session without calls is kept. 0 means DefaultIdleTimeout.
 	IdleTimeout time.Duration
 	// StopGrace is how long a process may take to end after its standard input has ended, and again after SIGTERM,
@@ -75,6 +79,7 @@ type Config struct {
 func (c Config) withDefaults() Config {
 	c.AllowSetting = cmp.Or(c.AllowSetting, "Config.AllowCommands")
 	c.Timeout = cmp.Or(max(c.Timeout, 0), DefaultTimeout)
+	c.ConnectTimeout = cmp.Or(max(c.ConnectTimeout, 0), DefaultConnectTimeout)
 	c.IdleTimeout = cmp.Or(max(c.IdleTimeout, 0), DefaultIdleTimeout)
 	c.StopGrace = cmp.Or(max(c.StopGrace, 0), DefaultStopGrace)
 	c.RestartDelay = cmp.Or(max(c.RestartDelay, 0), DefaultRestartDelay)
@@ -116,4 +121,6 @@ const (
 	logTool   = "tool"
 	logMember = "member"
 	logError  = "error"
+	logData   = "data"
+	logLogger = "logger"
 )

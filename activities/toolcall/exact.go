@@ -7,19 +7,29 @@ import (
 	"io"
 	"mime"
 	"slices"
+	"strconv"
 
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
-// The SDK decodes numbers as doubles, so what a message said is gone before a result is seen. Messages are therefore looked at
-// on their way to the SDK.
+// Messages are looked at on their way to the SDK. It decodes numbers as doubles, so what a message said is gone before a result is seen; of
+// blocks it keeps the members that it knows, and of a kind that it does not know it keeps nothing; and it does not find the call of an id
+// that is sent back as a text.
 
 // unkept is the code of the error that takes the place of a result with values that would change. No server sends it.
 const unkept = -32_000_001
 
-// exact returns a message, or in place of a result with values that cannot be kept an error that names the first of them.
+// blocksMeta is the member of a result's _meta that has the blocks of its content as they came. No server sends it.
+const blocksMeta = "workflows-engine/blocks"
+
+// byteOrderMark is what some programs begin their output with.
+var byteOrderMark = []byte("\ufeff")
+
+// exact returns a message as the SDK understands it, or in place of a result with values that cannot be kept an error that names the first
+// of them.
 func exact(message []byte) []byte {
-	_, losses, err := jsonvalue.DecodeExact(message)
+	message = numbered(bytes.TrimPrefix(message, byteOrderMark))
+	v, losses, err := jsonvalue.DecodeExact(message)
 	if err != nil {
 		return message
 	}
@@ -31,7 +41,44 @@ func exact(message []byte) []byte {
 		text := jsonvalue.AppendString(nil, fmt.Sprintf("invalid value at %q: %s", loss.Pointer[len("/result"):], loss.Message))
 		return fmt.Appendf(nil, `{"jsonrpc":"2.0","id":%s,"error":{"code":%d,"message":%s}}`, jsonvalue.MemberText(message, "id"), unkept, text)
 	}
-	return message
+	return withBlocks(message, v)
+}
+
+// numbered returns an answer whose id is a number: the SDK sends numbers, and some servers send them back as texts.
+func numbered(message []byte) []byte {
+	id := jsonvalue.MemberText(message, "id")
+	text := jsonvalue.StringText(id)
+	if text == nil || jsonvalue.MemberText(message, "method") != nil {
+		return message
+	}
+	n, err := strconv.ParseInt(string(text), 10, 64)
+	if err != nil || strconv.FormatInt(n, 10) != string(text) {
+		return message
+	}
+	at := cap(message) - cap(id) // id is a part of message
+	return slices.Concat(message[:at], text, message[at+len(id):])
+}
+
+// withBlocks moves the blocks of a result's content to where the SDK leaves them as they are. v is what the message says.
+func withBlocks(message []byte, v any) []byte {
+	whole, _ := v.(map[string]any)
+	result, _ := whole["result"].(map[string]any)
+	content, isList := result["content"].([]any)
+	if len(content) == 0 || !isList || slices.ContainsFunc(content, func(block any) bool { _, ok := block.(map[string]any); return !ok }) {
+		return message
+	}
+	meta, ok := result["_meta"].(map[string]any)
+	if _, given := result["_meta"]; given && !ok {
+		return message
+	}
+	moved := map[string]any{blocksMeta: content}
+	for name, value := range meta {
+		if name != blocksMeta {
+			moved[name] = value
+		}
+	}
+	result["_meta"], result["content"] = moved, []any{}
+	return jsonvalue.Append(nil, whole)
 }
 
 // exactBody is the body of an answer whose messages are exact: one JSON text, or the events of a stream.
@@ -39,6 +86,7 @@ type exactBody struct {
 	io.Closer
 	source *bufio.Reader
 	stream bool
+	begun  bool
 	rest   []byte
 	err    error
 }
@@ -74,6 +122,9 @@ func (b *exactBody) next() {
 		return
 	}
 	b.rest, b.err = b.source.ReadBytes('\n')
+	if !b.begun {
+		b.rest, b.begun = bytes.TrimPrefix(b.rest, byteOrderMark), true
+	}
 	const field = "data:"
 	if data, ok := bytes.CutPrefix(b.rest, []byte(field)); ok {
 		b.rest = append(append([]byte(field), exact(bytes.TrimRight(data, "\r\n"))...), '\n')

@@ -6,6 +6,7 @@ import (
 	"io"
 	"io/fs"
 	"net/url"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -16,6 +17,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/activities"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/internal/childprocess"
+	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
 // exitWait is how long a failure waits for the exit status of a server whose connection has ended.
@@ -41,7 +43,7 @@ func (s *server) explain(ctx context.Context, x *session, err error) *activities
 			failure.Message += x.said()
 		}
 	case x != nil && x.tooLarge(), errors.Is(err, errTooLarge):
-		failure = activities.Fail(problem.ActivityOutputTooLarge, "the server sent more than %d bytes at once", s.config.MaxOutputBytes)
+		failure = activities.Fail(problem.ActivityOutputTooLarge, "the server sent a message of more than %d bytes, and was ended with all its calls: have the tool return less, or a part at a time", s.config.MaxOutputBytes)
 		failure.Retryable = activities.RetryPointless
 	case hasStatus:
 		failure = status.failure()
@@ -64,6 +66,11 @@ func (s *server) explain(ctx context.Context, x *session, err error) *activities
 			}
 			failure.Message += " " + strings.ToValidUTF8(data[:min(len(data), childprocess.MaxTail)], "")
 		}
+		data, _ := jsonvalue.Decode(wire.Data) // nil if there is none
+		failure.RetryAfter = later(wire.Message, data)
+		if failure.RetryAfter > 0 || slices.Contains(unsure, wire.Code) || saysLater(wire.Message) {
+			failure.Retryable = activities.RetrySensible
+		}
 	default:
 		failure = activities.Fail(problem.MCPClientError, "%v", err)
 		if x != nil {
@@ -79,6 +86,10 @@ func (s *server) explain(ctx context.Context, x *session, err error) *activities
 	failure.Message = x.secret().Scrub(failure.Message)
 	return failure
 }
+
+// unsure are the codes of JSON-RPC errors that say nothing of the call itself: the server's own trouble (-32000, which most servers use for
+// whatever goes wrong) and an error within it. Another attempt may be answered.
+var unsure = []int64{-32000, jsonrpc.CodeInternalError}
 
 // isClosed reports whether an error says that the other side is gone.
 func isClosed(err error) bool {

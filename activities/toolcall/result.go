@@ -1,6 +1,7 @@
 package toolcall
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -10,48 +11,153 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
-// output turns a tool's result into an activity's output (spec: activities, 6.5): structured content if there is any,
-// else the text blocks, else the blocks as they came. Structured content that is not an object becomes {"value": …}, as
-// every output does. It is held against what the tool has agreed to, which may be nil.
+// contentMember is the member of an output that blocks stand in. "_" stands before it where structured content has a member of this name.
+const contentMember = "content"
+
+// output turns a tool's result into an activity's output (spec: activities, 6.5): structured content if there is any, else the text blocks,
+// else the blocks as they came. Structured content that is not an object becomes {"value": …}, as every output does. Blocks that say more
+// than that stand beside it. It is held against what the tool has agreed to, which may be nil.
 func output(tool string, result *mcp.CallToolResult, agreed *contract) (any, error) {
+	blocks, err := blocksOf(result)
+	if err != nil {
+		return nil, malformed(tool, err)
+	}
 	var texts []string
-	for _, block := range result.Content {
-		if text, ok := block.(*mcp.TextContent); ok {
-			texts = append(texts, text.Text)
+	others := []any{}
+	for _, block := range blocks {
+		if text, ok := textOf(block); ok {
+			texts = append(texts, text)
+		} else {
+			others = append(others, block)
 		}
 	}
 	text := strings.TrimSpace(strings.Join(texts, "\n"))
 	switch {
-	case result.IsError && text == "":
-		return nil, activities.Fail(problem.MCPToolExecutionError, "tool %q reported an error without a text", tool)
 	case result.IsError:
-		return nil, activities.Fail(problem.MCPToolExecutionError, "%s", text)
+		return nil, reported(tool, text, result, others)
 	case result.StructuredContent != nil:
-		value, err := jsonvalue.Normalize(result.StructuredContent)
-		if err != nil {
-			return nil, malformed(tool, err)
-		}
-		if agreed != nil {
-			if violations := agreed.output().check(value); violations != "" {
-				return nil, activities.Fail(problem.OutputSchemaViolation, "the result of tool %q breaks its output schema: %s", tool, violations)
-			}
-		}
-		if _, ok := value.(map[string]any); !ok {
-			value = map[string]any{"value": value}
-		}
-		return value, nil
+		return structured(tool, result.StructuredContent, agreed, blocks)
+	case agreed != nil && agreed.tool.OutputSchema != nil:
+		return nil, activities.Fail(problem.OutputSchemaViolation, "tool %q declares an output schema, and its result has no structured content", tool)
 	case text != "":
-		return map[string]any{"text": text}, nil
+		return beside(map[string]any{"text": text}, others), nil
 	}
-	blocks := []any{}
+	return map[string]any{contentMember: append([]any{}, blocks...)}, nil
+}
+
+// reported is the failure that a tool reports, with what it says of another attempt.
+func reported(tool, text string, result *mcp.CallToolResult, others []any) error {
+	plain, _ := jsonvalue.Normalize(result.StructuredContent) // nil if there is none
+	if text == "" && (plain != nil || len(others) > 0) {
+		// It has told what is wrong, in another way.
+		said := beside(map[string]any{}, others)
+		if plain != nil {
+			said["structuredContent"] = plain
+		}
+		text = problem.Clip(string(jsonvalue.Canonical(said)), maxViolations)
+	}
+	failure := activities.Fail(problem.MCPToolExecutionError, "%s", text)
+	if text == "" {
+		failure.Message = fmt.Sprintf("tool %q reported an error without a text", tool)
+	}
+	meta, _ := jsonvalue.Normalize(map[string]any(result.Meta))
+	failure.RetryAfter = later(text, meta, plain)
+	return failure
+}
+
+// structured is the output of a result with structured content.
+func structured(tool string, content any, agreed *contract, blocks []any) (any, error) {
+	value, err := jsonvalue.Normalize(content)
+	if err != nil {
+		return nil, malformed(tool, err)
+	}
+	if agreed != nil {
+		if violations := agreed.output().check(value); violations != "" {
+			return nil, activities.Fail(problem.OutputSchemaViolation, "the result of tool %q breaks its output schema: %s", tool, violations)
+		}
+	}
+	var more []any
+	for _, block := range blocks {
+		if text, ok := textOf(block); !ok || !repeats(text, value) {
+			more = append(more, block)
+		}
+	}
+	object, ok := value.(map[string]any)
+	if !ok {
+		object = map[string]any{"value": value}
+	}
+	return beside(object, more), nil
+}
+
+// beside adds blocks to an output.
+func beside(output map[string]any, blocks []any) map[string]any {
+	if len(blocks) == 0 {
+		return output
+	}
+	name := contentMember
+	for _, taken := output[name]; taken; _, taken = output[name] {
+		name = "_" + name
+	}
+	output[name] = blocks
+	return output
+}
+
+// repeats reports whether a text says only what structured content has: servers send both, for clients that know one of them. The text is the
+// JSON of the whole, of one of its members or of an item of such a member, or says the same as one of these that is a text.
+func repeats(text string, value any) bool {
+	text = strings.TrimSpace(text)
+	decoded, err := jsonvalue.Decode([]byte(text))
+	same := func(v any) bool {
+		plain, isText := v.(string)
+		return isText && strings.TrimSpace(plain) == text || err == nil && jsonvalue.Equal(decoded, v)
+	}
+	if text == "" || same(value) {
+		return true
+	}
+	parts, _ := value.([]any)
+	members, _ := value.(map[string]any)
+	for _, name := range jsonvalue.Keys(members) {
+		if same(members[name]) {
+			return true
+		}
+		if items, ok := members[name].([]any); ok {
+			parts = append(parts[:len(parts):len(parts)], items...)
+		}
+	}
+	for _, part := range parts {
+		if same(part) {
+			return true
+		}
+	}
+	return false
+}
+
+// textOf is the text of a block of text without members that say more.
+func textOf(block any) (text string, ok bool) {
+	members, _ := block.(map[string]any)
+	if members["type"] != "text" {
+		return "", false
+	}
+	text, ok = members["text"].(string)
+	return text, ok
+}
+
+// blocksOf returns the blocks of a result as they came.
+func blocksOf(result *mcp.CallToolResult) ([]any, error) {
+	if blocks, ok := result.Meta[blocksMeta]; ok {
+		plain, err := jsonvalue.Normalize(blocks)
+		list, _ := plain.([]any)
+		return list, err
+	}
+	var blocks []any
 	for _, block := range result.Content {
 		value, err := jsonvalue.Normalize(block)
 		if err != nil {
-			return nil, malformed(tool, err)
+			return nil, err
 		}
 		blocks = append(blocks, value)
 	}
-	return map[string]any{"content": blocks}, nil
+	return blocks, nil
 }
 
 func malformed(tool string, err error) error {

@@ -47,6 +47,9 @@ func serve(script string) int {
 		select {}
 	}
 	s := &scripted{script: script, out: bufio.NewWriter(os.Stdout)}
+	if script == "marked" {
+		fmt.Print("\ufeff")
+	}
 	if script == "chatty" {
 		fmt.Print("Server ready!\n\n{ log: 'not json' }\n{\"level\":\"info\"}\n")
 	}
@@ -90,6 +93,9 @@ type scripted struct {
 
 func (s *scripted) send(message object) {
 	message["jsonrpc"] = "2.0"
+	if id, ok := message["id"]; ok && s.script == "texts" {
+		message["id"] = fmt.Sprint(id)
+	}
 	text, _ := json.Marshal(message)
 	s.out.Write(append(text, '\n'))
 	s.out.Flush()
@@ -114,7 +120,7 @@ func (s *scripted) handle(id any, method string, params object) {
 			return
 		}
 		var tools []any
-		for _, name := range strings.Fields("echo text json image blank nothing failing failing_silently list number die hang refuse huge progress meta environment leak malformed die_once half garbage key") {
+		for _, name := range strings.Fields("echo text json image blank nothing failing failing_silently list number die hang refuse huge progress meta environment speaking leak malformed die_once half garbage key") {
 			tools = append(tools, object{"name": name, "description": cmp.Or(os.Getenv("API_KEY"), "does") + " " + name, "inputSchema": object{"type": "object"}})
 		}
 		s.lists++
@@ -122,6 +128,7 @@ func (s *scripted) handle(id any, method string, params object) {
 		tools = append(tools,
 			object{"name": "strict", "inputSchema": size},
 			object{"name": "promising", "inputSchema": object{"type": "object"}, "outputSchema": object{"type": "object", "required": []any{"ok"}}},
+			object{"name": "breaking", "inputSchema": object{"type": "object"}, "outputSchema": object{"type": "object"}},
 			object{"name": "elsewhere", "inputSchema": object{"$ref": "http://127.0.0.1:1/schema.json"}, "outputSchema": object{"$ref": "file:///etc/passwd"}})
 		s.send(object{"id": id, "result": object{"tools": tools}})
 	case "tools/call":
@@ -141,8 +148,19 @@ func (s *scripted) call(id any, params object) {
 			s.send(object{"method": "notifications/tools/list_changed"})
 		}
 		answer(object{"structuredContent": object{"lists": s.lists, "calls": s.calls}})
+	case "breaking":
+		answer(object{"content": []any{text("done")}})
 	case "promising", "elsewhere", "echo":
-		answer(object{"content": []any{text("ignored")}, "structuredContent": arguments})
+		answer(object{"content": []any{text(string(enginetest.Must(json.Marshal(arguments))))}, "structuredContent": arguments})
+	case "speaking": // answers what it is told to
+		for _, m := range arguments["logs"].([]any) {
+			s.send(object{"method": "notifications/message", "params": m})
+		}
+		if e, ok := arguments["error"]; ok {
+			s.send(object{"id": id, "error": e})
+			return
+		}
+		answer(arguments["result"].(object))
 	case "text":
 		answer(object{"content": []any{text("  one"), object{"type": "image", "data": "AA==", "mimeType": "image/png"}, text("two \n")}})
 	case "json":

@@ -6,13 +6,17 @@ import (
 	"log/slog"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/workflows-engine/workflows-engine/activities"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/internal/childprocess"
+	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
 // protocolVersion is what servers are asked for. Without it the SDK would begin with server/discover, on which servers
@@ -40,6 +44,8 @@ type session struct {
 	tokens   atomic.Int64
 	mu       sync.Mutex
 	progress map[string]func(map[string]any)
+	// allowance bounds what is logged of the server's log messages.
+	allowance childprocess.Allowance
 
 	// calls, retired and idle belong to the server.
 	calls   int
@@ -59,7 +65,7 @@ func (s *server) dial(ctx context.Context) (*session, error) {
 		return nil, clientError(err)
 	}
 	x := &session{
-		ended: make(chan struct{}), stopped: make(chan struct{}), progress: map[string]func(map[string]any){}, log: s.log,
+		ended: make(chan struct{}), stopped: make(chan struct{}), progress: map[string]func(map[string]any){}, log: s.log, allowance: logged,
 	}
 	known := slices.Concat(secrets, more)
 	x.mask(known)
@@ -69,6 +75,8 @@ func (s *server) dial(ctx context.Context) (*session, error) {
 			Capabilities:                &mcp.ClientCapabilities{},
 			MultiRoundTrip:              &mcp.MultiRoundTripOptions{Disabled: true},
 			ProgressNotificationHandler: x.heartbeat,
+			//lint:ignore SA1019 servers of today use it
+			LoggingMessageHandler: x.logMessage,
 			ToolListChangedHandler: func(context.Context, *mcp.ToolListChangedRequest) {
 				x.tools.stale.Store(true)
 				s.changes.Add(1)
@@ -89,11 +97,17 @@ func (s *server) dial(ctx context.Context) (*session, error) {
 	if err != nil {
 		return nil, err
 	}
+	begun := time.Now()
+	connecting, stop := context.WithTimeout(ctx, s.connectLimit(ctx))
+	defer stop()
 	if x.process != nil {
-		defer context.AfterFunc(ctx, x.process.Kill)()
+		defer context.AfterFunc(connecting, x.process.Kill)() // ends before stop
 	}
-	x.mcp, err = client.Connect(ctx, transport, &mcp.ClientSessionOptions{ProtocolVersion: protocolVersion})
+	x.mcp, err = client.Connect(connecting, transport, &mcp.ClientSessionOptions{ProtocolVersion: protocolVersion})
 	if err != nil {
+		if connecting.Err() != nil {
+			err = s.silent(ctx, x, time.Since(begun), err)
+		}
 		err = s.explain(ctx, x, err)
 		if x.process != nil {
 			x.process.Kill()
@@ -107,6 +121,59 @@ func (s *server) dial(ctx context.Context) (*session, error) {
 	s.changes.Add(1)
 	s.wait.Go(func() { x.attend(s.config.StopGrace) })
 	return x, nil
+}
+
+// connectLimit is how long a server may take to answer initialize. A call with little time leaves a part of it for saying what went wrong.
+func (s *server) connectLimit(ctx context.Context) time.Duration {
+	limit := s.config.ConnectTimeout
+	const short = 4 * time.Second // less is for starting the server
+	if at, bounded := ctx.Deadline(); bounded && time.Until(at) > short {
+		limit = min(limit, time.Until(at)*3/4)
+	}
+	return limit
+}
+
+// silent says that a server has not answered initialize. Where the call's own time is over, or it was cancelled, that is the failure.
+func (s *server) silent(ctx context.Context, x *session, after time.Duration, err error) error {
+	failure := activities.Fail(problem.MCPClientError, "")
+	if ctx.Err() != nil {
+		if failure = s.explain(ctx, nil, err); failure.Code != string(problem.ActivityTimeout) {
+			return failure
+		}
+		failure.Message += ": "
+	}
+	failure.Message += fmt.Sprintf("it has not answered initialize within %v", after.Round(time.Millisecond))
+	if x.process != nil {
+		failure.Message += "; start its command by hand to see why (a first start may install packages)"
+	}
+	failure.Message += x.said()
+	return failure
+}
+
+// logMessage logs what a server says in notifications/message.
+func (x *session) logMessage(ctx context.Context, req *mcp.LoggingMessageRequest) {
+	level := slog.LevelInfo
+	switch req.Params.Level {
+	case "debug":
+		level = slog.LevelDebug
+	case "warning":
+		level = slog.LevelWarn
+	case "error", "critical", "alert", "emergency":
+		level = slog.LevelError
+	}
+	text, isText := req.Params.Data.(string)
+	if plain, err := jsonvalue.Normalize(req.Params.Data); err == nil && !isText {
+		text = string(jsonvalue.Canonical(plain))
+	}
+	clean := func(s string) string { // masked before it is cut, so that the cut leaves no part of a secret
+		s = x.secret().Scrub(strings.ToValidUTF8(s, "\ufffd"))
+		return strings.ToValidUTF8(s[:min(len(s), childprocess.MaxLine)], "")
+	}
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.allowance.Log(clean(text), func(text string) {
+		x.log.Log(ctx, level, "MCP server logs", logLogger, clean(req.Params.Logger), logData, text)
+	})
 }
 
 // mask sets the secrets that are masked.

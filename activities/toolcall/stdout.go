@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/workflows-engine/workflows-engine/internal/childprocess"
+	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
 // errTooLarge ends a connection whose server sent a message beyond the limit.
@@ -85,7 +86,7 @@ func (m *messages) next() {
 	if m.err != nil && !errors.Is(m.err, io.EOF) {
 		return
 	}
-	text := bytes.TrimSpace(line)
+	text := bytes.TrimSpace(bytes.TrimPrefix(line, byteOrderMark))
 	if len(text) == 0 {
 		return
 	}
@@ -101,10 +102,7 @@ func isMessage(line []byte) bool {
 	if line[0] == '[' {
 		return json.Valid(line)
 	}
-	var message struct {
-		Version string `json:"jsonrpc"`
-	}
-	return json.Unmarshal(line, &message) == nil && message.Version != ""
+	return jsonvalue.StringText(jsonvalue.MemberText(line, "jsonrpc")) != nil && json.Valid(line)
 }
 
 func (m *messages) skip(line string) {

@@ -25,7 +25,7 @@ func TestResults(t *testing.T) {
 	}{
 		{"echo", object{"a": 1.0, "b": object{"c": []any{nil}}}, `{"a":1,"b":{"c":[null]}}`},
 		{"echo", nil, `{}`},
-		{"text", nil, `{"text":"one\ntwo"}`},
+		{"text", nil, `{"content":[{"data":"AA==","mimeType":"image/png","type":"image"}],"text":"one\ntwo"}`},
 		{"json", nil, `{"text":"{\"a\":1}"}`},
 		{"image", nil, `{"content":[{"data":"AA==","mimeType":"image/png","type":"image"}]}`},
 		{"blank", nil, `{"content":[{"text":" \n","type":"text"}]}`},
