@@ -30,18 +30,19 @@ func (f *failure) line(format string, args ...any) {
 	f.lines = append(f.lines, fmt.Sprintf(format, args...))
 }
 
-// result is the tool result.
-func (f *failure) result() *mcp.CallToolResult {
-	e := members{{"code", string(f.code)}, {"message", f.message}}
-	if len(f.details) > 0 {
-		e.Put("details", f.details)
+// result is the tool result, in so many bytes.
+func (f *failure) result(bytes int) *mcp.CallToolResult {
+	message, around := f.message, members{{"error", members{{"code", string(f.code)}, {"message", f.message}, {"details", f.details}}}}
+	if bytes != FullAnswers && len(around.Append(nil)) > bytes {
+		message = clipText(message, bytes/firstShare)
 	}
-	text := string(f.code) + ": " + f.message
-	if len(f.lines) > 0 {
-		text += "\n" + strings.Join(f.lines, "\n")
+	e := members{{"code", string(f.code)}, {"message", message}}
+	if len(f.details) > 0 {
+		around[0].Value = append(e, members{{"details", members{}}}...)
+		e.Put("details", bound(f.details, bytes, len(around.Append(nil))))
 	}
 	return &mcp.CallToolResult{
-		Content:           []mcp.Content{&mcp.TextContent{Text: text}},
+		Content:           []mcp.Content{&mcp.TextContent{Text: boundText(append([]string{string(f.code) + ": " + message}, f.lines...), bytes)}},
 		StructuredContent: json.RawMessage(members{{"error", e}}.Append(nil)),
 		IsError:           true,
 	}

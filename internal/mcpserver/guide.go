@@ -67,7 +67,7 @@ func guideTool() *tool {
 			if topic == agentsTopic && len(s.opts.Agents) > 0 {
 				page += "\n" + s.agentsText()
 			}
-			ans := &answer{headline: "Guide, topic " + topic + ".", lines: []string{page}, content: members{{"topic", topic}, {"guide", page}}}
+			ans := &answer{headline: "Guide, topic " + topic + ".", lines: []string{page}, content: members{{"topic", topic}, {"guide", page}}, page: true}
 			if topic == guide.Main {
 				names := make([]any, len(topics))
 				for i, name := range topics {

@@ -233,7 +233,7 @@ func (s *server) handler(t *tool) mcp.ToolHandler {
 		}
 		ctx = graph.WithActor(ctx, client(req))
 		if err := s.admit(t, req); err != nil {
-			return s.shown(s.refusal(err, t.invalid, "").result()), nil
+			return s.shown(s.refusal(err, t.invalid, "").result(s.usualBytes())), nil
 		}
 		enough := func() {}
 		if t.begins {
@@ -250,7 +250,7 @@ func (s *server) handler(t *tool) mcp.ToolHandler {
 		if err := a.asking.ticketOf(ctx, req); err != nil {
 			return nil, err
 		}
-		a.usual = cmp.Or(s.opts.AnswerBytes, DefaultAnswerBytes)
+		a.usual = s.usualBytes()
 		if l := linkOf(ctx); l != nil {
 			a.hangup = l.hangup
 			if l.oneCall {
@@ -271,15 +271,18 @@ func (s *server) handler(t *tool) mcp.ToolHandler {
 		switch {
 		case failed == nil:
 			s.log.Debug("call", "tool", t.name, id, took)
-			return s.shown(answer.result(readsStructured(req.Session))), nil
+			return s.shown(answer.result(readsStructured(req.Session), a.answerBytes())), nil
 		case failed.code == problem.Internal:
 			s.log.Error("call failed", "tool", t.name, id, took, "error", failed.message)
 		default:
 			s.log.Debug("call refused", "tool", t.name, id, took, "code", string(failed.code), "error", failed.message)
 		}
-		return s.shown(failed.result()), nil
+		return s.shown(failed.result(a.answerBytes())), nil
 	}
 }
+
+// usualBytes is the size of answers to calls that name none.
+func (s *server) usualBytes() int { return cmp.Or(s.opts.AnswerBytes, DefaultAnswerBytes) }
 
 // beginAtOnce is how many calls that begin runs are at work at once: a crowd of them would take the processors from all others.
 var beginAtOnce = max(4, 2*runtime.GOMAXPROCS(0))
@@ -368,22 +371,28 @@ type answer struct {
 	// lines follow the headline in the text, for people and for hosts that show a model the text alone.
 	lines   []string
 	content members
+	// page says that the answer has its own size.
+	page bool
 }
 
-// result is the tool result. Clients whose revision has no structured content get it as the text.
-func (a *answer) result(structured bool) *mcp.CallToolResult {
+// result is the tool result, in so many bytes. Clients whose revision has no structured content get it as the text.
+func (a *answer) result(structured bool, bytes int) *mcp.CallToolResult {
 	if a.question != nil {
 		return a.question
 	}
-	content := a.content.Append(nil)
-	lines := a.lines
+	lines := append([]string{a.headline}, a.lines...)
+	if a.page {
+		bytes = FullAnswers
+	}
+	if bytes != FullAnswers {
+		lines[0] = clipText(lines[0], bytes/firstShare)
+	}
+	content, text := bound(a.content, bytes, 0), boundText(lines, bytes)
+	raw := json.RawMessage(content.Append(nil))
 	if !structured {
-		lines = []string{string(content)}
+		text = lines[0] + "\n" + string(raw)
 	}
-	return &mcp.CallToolResult{
-		Content:           []mcp.Content{&mcp.TextContent{Text: strings.Join(append([]string{a.headline}, lines...), "\n")}},
-		StructuredContent: json.RawMessage(content),
-	}
+	return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: text}}, StructuredContent: raw}
 }
 
 // endedInFailure makes a failed run an error answer.

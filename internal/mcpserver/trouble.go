@@ -50,7 +50,7 @@ func (s *server) awaitEngine() mcp.Middleware {
 // inTrouble answers a call, or a read if called is nil.
 func (s *server) inTrouble(called *tool, err error) (mcp.Result, error) {
 	if called != nil {
-		return s.shown(s.refusal(err, called.invalid, "").result()), nil
+		return s.shown(s.refusal(err, called.invalid, "").result(s.usualBytes())), nil
 	}
 	return nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: s.opts.Redaction.String(inOneLine(err))}
 }

@@ -1,0 +1,174 @@
+package mcpserver
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
+)
+
+// An answer shows values as far as there is room for them (fit.go). What remains, such as names, labels, findings and warnings, is short as a
+// rule; where it is not, it is clipped here, so that no answer has more bytes than were asked for.
+
+// clipTo are the bytes that texts may have, tried one after the other. A list keeps an element for each bytesPerElement of them.
+var clipTo = []int{1000, 500, 250, 120, 80}
+
+const bytesPerElement = 25
+
+// kept are the members that are not clipped: what they say is of use as a whole or not at all.
+func kept(name string) bool {
+	return name == "next" || name == "execution_id" || name == "$ref" || name == "pointer" || name == "idempotency_key" || name == "interrupt_id"
+}
+
+// bound brings the content of an answer to so many bytes. extra is what surrounds it.
+func bound(content members, bytes, extra int) members {
+	size := func(m members) int { return len(m.Append(nil)) + extra }
+	if bytes == FullAnswers || size(content) <= bytes {
+		return content
+	}
+	if i := indexOf(content, "next"); i >= 0 && len(members{content[i]}.Append(nil)) > bytes/2 {
+		content = slices.Clone(content)
+		content[i].Value = askForMore(content, content[i].Value, bytes).members()
+	}
+	shorter := content
+	for _, most := range clipTo {
+		if size(shorter) <= bytes {
+			return shorter
+		}
+		shorter = clipMembers(content, most)
+	}
+	for size(shorter) > bytes { // texts and lists go, the largest first
+		largest, most := -1, 2
+		for i, m := range shorter {
+			if n := len(jsonvalue.Canonical(m.Value)); n > most && !kept(m.Name) && emptied(m.Value) != nil {
+				largest, most = i, n
+			}
+		}
+		if largest < 0 {
+			break
+		}
+		shorter[largest].Value = emptied(shorter[largest].Value)
+	}
+	return shorter
+}
+
+// firstShare is the part of an answer that the first line of its text may have.
+const firstShare = 4
+
+// askForMore is the call in place of one that has no room: for the same with more bytes.
+func askForMore(content members, next any, bytes int) toolCall {
+	id := any("")
+	if i := indexOf(content, "execution_id"); i >= 0 {
+		id = content[i].Value
+	}
+	room := bytes + 2*len(jsonvalue.Canonical(next))
+	return call("workflow_status", members{{"execution_id", id}, {"answer_bytes", float64(room)}},
+		"The call that continues the run has no room in this answer: this one shows it.")
+}
+
+// clipMembers clips what an object of an answer has, and says of how many elements its lists are short.
+func clipMembers(m members, most int) members {
+	short := make(members, 0, len(m))
+	var leftOut members
+	for _, one := range m {
+		if !kept(one.Name) {
+			var n int
+			if one.Value, n = clipValue(one.Value, most); n > 0 {
+				leftOut.Number(one.Name, int64(n))
+			}
+		}
+		short = append(short, one)
+	}
+	if len(leftOut) > 0 {
+		short.Put("left_out", leftOut)
+	}
+	return short
+}
+
+// clipValue is a value with texts of most bytes at most, and how many of its elements are left out.
+func clipValue(v any, most int) (short any, leftOut int) {
+	elements := max(1, most/bytesPerElement)
+	switch v := v.(type) {
+	case string:
+		return clipText(v, most), 0
+	case members:
+		leftOut = max(0, len(v)-elements)
+		return clipMembers(v[:min(len(v), elements)], most), leftOut
+	case map[string]any:
+		m := map[string]any{}
+		for _, name := range jsonvalue.Keys(v) {
+			if len(m) < elements && len(name) <= most {
+				m[name], _ = clipValue(v[name], most)
+			}
+		}
+		return m, len(v) - len(m)
+	case []members:
+		list := make([]members, min(len(v), elements))
+		for i := range list {
+			list[i] = clipMembers(v[i], most)
+		}
+		return list, len(v) - len(list)
+	case []any:
+		list := make([]any, min(len(v), elements))
+		for i := range list {
+			list[i], _ = clipValue(v[i], most)
+		}
+		return list, len(v) - len(list)
+	}
+	return v, 0
+}
+
+// clipText clips a text by the bytes that JSON writes for it.
+func clipText(text string, most int) string {
+	for limit := most; len(text) > most || jsonvalue.Size(text, 0) > most+2; limit -= max(1, limit/4) {
+		if text = problem.Clip(text, limit); limit <= 4 {
+			break
+		}
+	}
+	return text
+}
+
+// emptied is an empty value of the same kind, nil for others than texts, lists and objects.
+func emptied(v any) any {
+	switch v.(type) {
+	case string:
+		return ""
+	case members, map[string]any:
+		return members{}
+	case []members, []any:
+		return []any{}
+	}
+	return nil
+}
+
+// besideContent is how many bytes the text of an answer may have beside those of the content, which it may have as well.
+const besideContent = 1 << 10
+
+// boundText brings the lines of a text to so many bytes and besideContent. Calls are whole: one that is too long is left out, since the structured content names
+// another one.
+func boundText(lines []string, bytes int) string {
+	text := strings.Join(lines, "\n")
+	if bytes == FullAnswers {
+		return text
+	}
+	bytes += besideContent
+	for _, most := range clipTo {
+		if len(text) <= bytes {
+			return text
+		}
+		short := make([]string, 0, len(lines))
+		for i, line := range lines {
+			switch isCall := strings.HasPrefix(line, "Next: workflow_"); {
+			case i == 0: // whose size is bounded
+				short = append(short, line)
+			case !isCall:
+				short = append(short, problem.Clip(line, most))
+			case len(line) <= bytes/2:
+				short = append(short, line)
+			}
+		}
+		text = strings.Join(short, "\n")
+	}
+	return problem.Clip(text, bytes-len("…"))
+}
