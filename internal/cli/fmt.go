@@ -73,7 +73,7 @@ func (a *app) fmt(files []string, o fmtOptions) error {
 			fmt.Fprintln(a.human, s.name())
 			worst = max(worst, exitFailed)
 		case differs:
-			if err := a.rewrite(file, formatted); err != nil {
+			if err := a.rewrite(file, s.text, formatted); err != nil {
 				return err
 			}
 			fmt.Fprintln(a.human, s.name())
@@ -93,13 +93,13 @@ func (s source) formatted() ([]byte, error) {
 	return format.JSON(s.text)
 }
 
-// rewrite changes a file that exists, with the rights that it has. Whatever happens, the file has its old text or the new one.
-func (a *app) rewrite(file string, text []byte) error {
+// rewrite changes a file that was read as it was, with the rights that it has. Whatever happens, the file has its old text or the new one.
+func (a *app) rewrite(file string, was, text []byte) error {
 	path, err := filepath.EvalSymlinks(a.path(file))
 	if err == nil {
 		var info os.FileInfo
 		if info, err = os.Stat(path); err == nil {
-			err = regularfile.Replace(path, text, info.Mode().Perm())
+			err = (&regularfile.Replacement{Name: path, Was: was, Text: text, Mode: info.Mode().Perm()}).Replace()
 		}
 	}
 	if err != nil {

@@ -341,9 +341,8 @@ func (a *app) edit(ctx context.Context, o installOptions, next string, change fu
 		return usage("no MCP host was found").WithHint("Name one with --host: %s. For another, --print shows what to paste.", problem.OrList(mcphost.Names()))
 	}
 	type step struct {
-		host    mcphost.Host
-		content mcphost.Content
-		text    []byte
+		host mcphost.Host
+		path string
 	}
 	var steps []step
 	var failed error
@@ -381,7 +380,7 @@ func (a *app) edit(ctx context.Context, o installOptions, next string, change fu
 			verb = "removes"
 		}
 		fmt.Fprintf(a.human, "%s: %s %s, %s\n", h.Title, verb, path, said)
-		steps = append(steps, step{h, content, text})
+		steps = append(steps, step{h, path})
 	}
 	if o.dryRun && len(steps) > 0 {
 		fmt.Fprintln(a.human, "A dry run: nothing was changed.")
@@ -395,7 +394,11 @@ func (a *app) edit(ctx context.Context, o installOptions, next string, change fu
 		}
 	}
 	for _, s := range steps {
-		saved, err := s.content.Write(s.text, a.now())
+		// The change is made anew of what the file holds by now: another process may have written it.
+		saved, err := mcphost.Edit(s.path, a.now(), func(c mcphost.Content) ([]byte, error) {
+			text, _, err := change(s.host, c)
+			return text, err
+		})
 		if err != nil {
 			a.printError(err)
 			failed = silent{status(err)}

@@ -2,10 +2,12 @@ package cli
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -60,5 +62,41 @@ func TestServerFileKeepsLinks(t *testing.T) {
 	}
 	if got, err := a.serverFile(""); err != nil || got != link {
 		t.Errorf("%s %v, want %s", got, err, link)
+	}
+}
+
+// TestInstallAtOnce: entries that many processes put into one file at the same time are all there afterwards, and those of others stay.
+func TestInstallAtOnce(t *testing.T) {
+	t.Parallel()
+	home := t.TempDir()
+	program, file := filepath.Join(home, server), filepath.Join(home, ".cursor", "mcp.json")
+	err := os.Mkdir(filepath.Dir(file), 0o700)
+	if err == nil {
+		err = os.WriteFile(program, nil, 0o700)
+	}
+	if err == nil {
+		err = os.WriteFile(file, []byte(`{"mcpServers": {"theirs": {"command": "x"}}}`), 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	const processes = 12
+	var all sync.WaitGroup
+	for i := range processes {
+		all.Go(func() {
+			var out bytes.Buffer
+			a := &app{
+				stdin: strings.NewReader(""), stdout: &out, stderr: &out, now: time.Now,
+				env: config.Environment{GOOS: runtime.GOOS, Home: home, Directory: home, ReadFile: os.ReadFile},
+			}
+			if got := a.execute(t.Context(), []string{"install", "--host", "cursor", "--server", program, "--name", fmt.Sprint("engine-", i)}); got != exitOK {
+				t.Errorf("status %d: %s", got, &out)
+			}
+		})
+	}
+	all.Wait()
+	text, err := os.ReadFile(file)
+	if n := strings.Count(string(text), `"engine-`); err != nil || n != processes || !strings.Contains(string(text), "theirs") {
+		t.Errorf("%d entries, %v:\n%s", n, err, text)
 	}
 }

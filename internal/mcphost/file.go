@@ -2,6 +2,7 @@ package mcphost
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -99,32 +100,90 @@ func globbed(path string) string {
 	return string(out)
 }
 
+// Edit changes a file, again if another program changes it meanwhile. Others who edit it with Edit wait for their turn. change returns the file's
+// new text, nil for none. A file that exists is copied beside it first; the copy's path is returned.
+func Edit(path string, now time.Time, change func(Content) ([]byte, error)) (saved string, err error) {
+	target, err := follow(path)
+	if err != nil {
+		return "", err
+	}
+	unlock, err := lock(target)
+	if err != nil {
+		return "", writeFailed(path, err)
+	}
+	defer unlock()
+	for range maxEdits {
+		var c Content
+		if c, err = Read(path); err != nil {
+			return "", err
+		}
+		text, err := change(c)
+		if err != nil || c.Exists == (text != nil) && bytes.Equal(text, c.Text) {
+			return "", err
+		}
+		if saved, err = c.write(text, now); err == nil || !errors.Is(err, regularfile.ErrChanged) {
+			return saved, writeFailed(path, err)
+		}
+	}
+	return "", writeFailed(path, regularfile.ErrChanged)
+}
+
+// maxEdits bounds how often an edit is made again because another program changed the file meanwhile.
+const maxEdits = 5
+
+// lock locks a file, whose folder it makes.
+func lock(target string) (unlock func(), err error) {
+	if err := os.MkdirAll(filepath.Dir(target), 0o755); err != nil {
+		return nil, err
+	}
+	return regularfile.Lock(target)
+}
+
 // Write replaces the file's text in one step, or removes the file where text is nil. A file that exists is copied beside it
 // first; the copy's path is returned. A file that has been changed since it was read is left alone.
 func (c Content) Write(text []byte, now time.Time) (saved string, err error) {
-	if current, err := Read(c.Path); err != nil || current.Exists != c.Exists || !bytes.Equal(current.Text, c.Text) {
-		return "", problem.New(problem.HostFileChanged, "%s was changed by another program meanwhile", c.Path).
-			WithHint("Try again; close the host first if it writes the file all the time.")
+	unlock, err := lock(c.target)
+	if err != nil {
+		return "", writeFailed(c.Path, err)
 	}
-	defer func() {
-		if err != nil {
-			err = problem.New(problem.HostFileInvalid, "%s cannot be written: %v", c.Path, err).
-				WithHint("Look at the permissions of the folder and the free space, then try again. The file is as it was.")
-		}
-	}()
+	defer unlock()
+	saved, err = c.write(text, now)
+	return saved, writeFailed(c.Path, err)
+}
+
+// write is Write while the file is locked.
+func (c Content) write(text []byte, now time.Time) (saved string, err error) {
+	if target, err := follow(c.Path); err != nil || target != c.target {
+		return "", cmp.Or(err, regularfile.ErrChanged)
+	}
+	r := regularfile.Replacement{Name: c.target, Text: text, Mode: c.mode}
 	if c.Exists {
+		r.Was = append([]byte{}, c.Text...)
 		if saved, err = c.save(now); err != nil {
 			return "", err
 		}
 	}
-	if text == nil {
-		return saved, os.Remove(c.target)
+	if err = r.ReplaceLocked(); err != nil && saved != "" {
+		_ = os.Remove(saved) // the file itself is there
+		saved = ""
 	}
-	folder := filepath.Dir(c.target)
-	if err := os.MkdirAll(folder, 0o755); err != nil {
-		return saved, err
+	return saved, err
+}
+
+// writeFailed is the error of a file that was not written; nil without one.
+func writeFailed(path string, err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, regularfile.ErrChanged):
+		return problem.New(problem.HostFileChanged, "%s was changed by another program meanwhile", path).
+			WithHint("Try again; close the host first if it writes the file all the time.")
+	case errors.Is(err, regularfile.ErrLocked):
+		return problem.New(problem.HostFileChanged, "%s is being changed by another process: %v", path, err).
+			WithHint("Nothing was written. Wait for the other process, or end it, then try again.")
 	}
-	return saved, regularfile.Replace(c.target, text, c.mode)
+	return problem.New(problem.HostFileInvalid, "%s cannot be written: %v", path, err).
+		WithHint("Look at the permissions of the folder and the free space, then try again. The file is as it was.")
 }
 
 // save copies the file beside it, with its permissions, under a name that is free.

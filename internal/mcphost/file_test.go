@@ -2,10 +2,12 @@ package mcphost_test
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -102,5 +104,50 @@ func TestFolderInThePlaceOfAFile(t *testing.T) {
 	t.Parallel()
 	if _, err := mcphost.Read(t.TempDir()); !errors.Is(err, problem.HostFileInvalid) {
 		t.Error(err)
+	}
+}
+
+// TestEditsOfOneFile: each edit is made of what the file holds by then, also where another program writes the file without asking for the lock.
+func TestEditsOfOneFile(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "missing", "mcp.json")
+	var all sync.WaitGroup
+	for i := range 12 {
+		all.Go(func() {
+			if _, err := mcphost.Edit(path, noon, func(c mcphost.Content) ([]byte, error) {
+				return fmt.Appendf(nil, "%sedit %d\n", c.Text, i), nil
+			}); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	all.Wait()
+	if n := strings.Count(string(read(t, path).Text), "edit"); n != 12 {
+		t.Errorf("%d edits are left", n)
+	}
+	tries := 0
+	_, err := mcphost.Edit(path, noon, func(c mcphost.Content) ([]byte, error) {
+		if tries++; tries < 3 {
+			if err := os.WriteFile(path, fmt.Appendf(nil, "%stheirs %d\n", c.Text, tries), 0o600); err != nil {
+				t.Error(err)
+			}
+		}
+		return fmt.Appendf(nil, "%sours\n", c.Text), nil
+	})
+	text := string(read(t, path).Text)
+	if err != nil || strings.Count(text, "edit") != 12 || !strings.HasSuffix(text, "theirs 1\ntheirs 2\nours\n") {
+		t.Errorf("%v\n%s", err, text)
+	}
+	copies, _ := filepath.Glob(path + ".bak-*")
+	if _, err := mcphost.Edit(path, noon, func(c mcphost.Content) ([]byte, error) {
+		return []byte("ours"), os.WriteFile(path, append(c.Text, "always\n"...), 0o600)
+	}); !errors.Is(err, problem.HostFileChanged) || !strings.HasSuffix(string(read(t, path).Text), "always\n") {
+		t.Errorf("a program that always writes: %v", err)
+	}
+	if now, _ := filepath.Glob(path + ".bak-*"); len(now) != len(copies) {
+		t.Errorf("copies of a file that was not written: %v", now)
+	}
+	if left, _ := filepath.Glob(filepath.Join(filepath.Dir(path), ".*")); len(left) > 0 {
+		t.Errorf("left over: %v", left)
 	}
 }

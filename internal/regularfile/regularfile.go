@@ -5,6 +5,7 @@
 package regularfile
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"io"
@@ -80,19 +81,70 @@ func ReadAll(f *os.File, limit int64) ([]byte, error) {
 	return text, err
 }
 
-// Replace gives a file another content, in one step: whatever happens, the file has its old content or the new one. It has
-// these permissions then.
-func Replace(name string, text []byte, mode fs.FileMode) error {
-	temporary, err := os.CreateTemp(filepath.Dir(name), filepath.Base(name)+".new-*")
+// ErrChanged is the cause of an error for a file that is not as it was read.
+var ErrChanged = errors.New("it was changed by another program meanwhile")
+
+// Replacement gives a file another content.
+type Replacement struct {
+	// Name is the file's, which is no symbolic link.
+	Name string
+	// Was is the content from which Text was made; nil means that there was no file.
+	Was []byte
+	// Text is the new content; nil removes the file.
+	Text []byte
+	// Mode holds the permissions that the file has then.
+	Mode fs.FileMode
+}
+
+// Replace locks the file and replaces it, in one step: whatever happens, it has its old content or the new one. A file that is not as it
+// was is left alone.
+func (r *Replacement) Replace() error {
+	unlock, err := Lock(r.Name)
+	if err != nil {
+		return err
+	}
+	defer unlock()
+	return r.ReplaceLocked()
+}
+
+// ReplaceLocked is Replace for a caller who has locked the file.
+func (r *Replacement) ReplaceLocked() error {
+	if err := r.unchanged(); err != nil {
+		return err
+	}
+	if r.Text == nil {
+		return os.Remove(r.Name)
+	}
+	temporary, err := os.CreateTemp(filepath.Dir(r.Name), filepath.Base(r.Name)+".new-*")
 	if err != nil {
 		return err
 	}
 	defer os.Remove(temporary.Name()) // fails once it has its name
-	_, err = temporary.Write(text)
-	if err = errors.Join(err, temporary.Chmod(mode), temporary.Sync(), temporary.Close()); err != nil {
+	_, err = temporary.Write(r.Text)
+	if err = errors.Join(err, temporary.Chmod(r.Mode), temporary.Sync(), temporary.Close()); err != nil {
 		return err
 	}
-	return os.Rename(temporary.Name(), name)
+	if err := r.unchanged(); err != nil { // writing took its time, and not everybody asks for the lock
+		return err
+	}
+	return os.Rename(temporary.Name(), r.Name)
+}
+
+// unchanged returns an error unless the file is as it was.
+func (r *Replacement) unchanged() error {
+	now, err := Read(r.Name, 0)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		now = nil
+	case err != nil:
+		return err
+	case now == nil:
+		now = []byte{}
+	}
+	if (now == nil) != (r.Was == nil) || !bytes.Equal(now, r.Was) {
+		return &fs.PathError{Op: "write", Path: r.Name, Err: ErrChanged}
+	}
+	return nil
 }
 
 // FS is the folder of that path, whose files are opened by Open.

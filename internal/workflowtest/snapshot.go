@@ -39,7 +39,7 @@ func (f *File) Update(base string, results []*Result) (changed bool, err error) 
 	if err == nil {
 		var info os.FileInfo
 		if info, err = os.Stat(path); err == nil {
-			err = regularfile.Replace(path, []byte(source), info.Mode().Perm())
+			err = (&regularfile.Replacement{Name: path, Was: f.text, Text: []byte(source), Mode: info.Mode().Perm()}).Replace()
 		}
 	}
 	if err != nil {
