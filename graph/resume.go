@@ -12,7 +12,8 @@ import (
 
 // Resume answers an interrupt, of the run or of a subworkflow that it waits for. A refused payload (INVALID_RESUME_PAYLOAD) leaves the
 // run interrupted; a resume of a run that is not interrupted, or not there, has the same code and changes nothing either. A resume that
-// repeats a recorded one, by the interrupt's id, is answered with where the run stands now (Run.Repeated).
+// repeats a recorded one, by the interrupt's id, is answered with where the run stands now (Run.Repeated); one that says something else is told
+// what was recorded (Error.Hint, Error.Details).
 //
 // An answer without InterruptID is taken only where it can mean one question. With the content of the answer that was recorded last it
 // repeats that one; where nothing is asked it is refused, as by the protocol. If several questions are open, or one has ended without an answer since then, it is refused with ANSWER_AMBIGUOUS; Error.Details

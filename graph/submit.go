@@ -14,7 +14,7 @@ import (
 //
 // Errors, none of which changes anything: ACTIVITY_SUBMIT_NOT_AWAITING, ACTIVITY_SUBMIT_NODE_MISMATCH, ACTIVITY_SUBMIT_PARALLEL_MISMATCH
 // and SUBMIT_VALIDATION_ERROR (spec: execution, 8.6). A submit that repeats a recorded one, by its key or else by its content, is
-// answered with where the run stands now (Run.Repeated). A result that breaks output_schema is refused too: the attempt stays open.
+// answered with where the run stands now (Run.Repeated); one that says something else is told what was recorded (Error.Hint, Error.Details). A result that breaks output_schema is refused too: the attempt stays open.
 func (r *Runner) SubmitActivity(ctx context.Context, req SubmitRequest) (*Run, error) {
 	const code = problem.SubmitValidationError
 	if strings.TrimSpace(req.NodeID) == "" {

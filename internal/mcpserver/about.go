@@ -18,13 +18,13 @@ const stateShare = 4
 
 // answered is the answer that says where a run stands. content has its members, without what it waits for and the call that follows.
 func (s *server) answered(headline string, content members, run runView, a *arguments) *answer {
-	bounded := a.answerBytes() != FullAnswers
-	if bounded {
+	remembers := a.answerBytes() != FullAnswers && a.client != nil
+	if remembers {
 		since, _ := a.Get("since_seq").Whole(1, math.MaxInt32)
 		run.note(s.seen.before(a.client, run.ExecutionID, since))
 	}
 	ans := &answer{headline: headline, lines: s.inShort(run), content: s.about(content, run, a.answerBytes())}
-	if bounded {
+	if remembers {
 		s.seen.remember(a.client, run.ExecutionID, run.now)
 	}
 	return ans
@@ -171,7 +171,7 @@ func (s *server) entries(run runView, room int) (entries []members, cut bool) {
 			return
 		}
 		entries[i], room, full = e, room+size-len(e.Append(nil)), full+1
-		if len(run.now.entries) < maxSeenEntries && !isUnbound(kept[i]) {
+		if run.now.entries != nil && len(run.now.entries) < maxSeenEntries && !isUnbound(kept[i]) {
 			run.now.entries[kept[i].ID] = entryDigest(run, kept[i])
 		}
 	}

@@ -83,15 +83,20 @@ func (s *seenStates) remember(client any, id string, now seenState) {
 	s.runs = s.runs[max(0, len(s.runs)-maxSeenRuns):]
 }
 
-// longMembers are the digests of the members of a state that may be left out.
-func longMembers(state map[string]any) map[string]digest {
-	members := make(map[string]digest, len(state))
-	for name, v := range state {
-		if text := jsonvalue.Canonical(v); len(text) >= minUnchanged {
-			members[name] = sha256.Sum256(text)
+// digests returns the digest of a state, and those of the members that may be left out.
+func digests(state map[string]any) (whole digest, members map[string]digest) {
+	members = make(map[string]digest, len(state))
+	all := sha256.New()
+	for _, name := range jsonvalue.Keys(state) {
+		text := jsonvalue.Canonical(state[name])
+		own := sha256.Sum256(text)
+		if len(text) >= minUnchanged {
+			members[name] = own
 		}
+		all.Write(jsonvalue.AppendString(nil, name))
+		all.Write(own[:])
 	}
-	return members
+	return digest(all.Sum(nil)), members
 }
 
 // since returns the part of a state that was not seen before, and the names of the rest.
@@ -144,7 +149,8 @@ func entryDigest(run runView, p *graph.Pending) digest {
 // note compares what a run waits for with what its client has seen before. What next speaks of is told in any case, and the node that was
 // asked for.
 func (t *runView) note(before *seenState) {
-	t.now = seenState{seq: t.Seq, state: sha256.Sum256(jsonvalue.Canonical(t.State)), members: longMembers(t.State), entries: map[string]digest{}}
+	t.now = seenState{seq: t.Seq, entries: map[string]digest{}}
+	t.now.state, t.now.members = digests(t.State)
 	t.before, t.unchanged = before, map[*graph.Pending]digest{}
 	if before == nil || len(before.entries) == 0 || t.node != "" {
 		return
