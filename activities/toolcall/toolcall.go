@@ -160,7 +160,8 @@ func (e *Executor) Tools(ctx context.Context, name string) ([]Tool, error) {
 				tool.InputSchema, _ = x.secret().ScrubOutput(plain).(map[string]any)
 			}
 			if a := t.Annotations; a != nil {
-				tool.ReadOnly, tool.Idempotent = a.ReadOnlyHint, a.IdempotentHint
+				// A tool that contradicts itself is taken for one that changes something.
+				tool.ReadOnly, tool.Idempotent = a.ReadOnlyHint && (a.DestructiveHint == nil || !*a.DestructiveHint), a.IdempotentHint
 			}
 			tools = append(tools, tool)
 		}

@@ -1,7 +1,6 @@
 package agentloop
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 
@@ -317,4 +316,4 @@ func isDecision(do string) bool { return do == doAllow || do == doAsk || do == d
 // toValue turns a configuration or a tool into plain JSON; fromValue turns it back. Both are for what this package's types hold.
 func toValue(v any) (any, error) { return jsonvalue.Normalize(v) }
 
-func fromValue(v, into any) error { return json.Unmarshal(jsonvalue.Canonical(v), into) }
+func fromValue(v, into any) error { return jsonvalue.IntoPlain(v, into) }

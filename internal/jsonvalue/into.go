@@ -13,11 +13,15 @@ import (
 // that name. That package also takes "AMOUNT" for a field tagged amount, so that a value could pass a check of "amount" and another one reach
 // the function that acts on it. A field without a tag takes any spelling of its name, as long as there is only one.
 func Into(v, into any) error {
-	text := Canonical(exact(v, reflect.TypeOf(into)))
-	d := json.NewDecoder(bytes.NewReader(text))
+	d := json.NewDecoder(bytes.NewReader(textFor(v, into)))
 	d.UseNumber()
 	return d.Decode(into)
 }
+
+// IntoPlain is Into for values that become plain JSON again: a number in a field of any type is a float64.
+func IntoPlain(v, into any) error { return json.Unmarshal(textFor(v, into), into) }
+
+func textFor(v, into any) []byte { return Canonical(exact(v, reflect.TypeOf(into))) }
 
 var (
 	unmarshaler     = reflect.TypeFor[json.Unmarshaler]()

@@ -3,6 +3,7 @@ package jsonvalue_test
 import (
 	"encoding/json"
 	"reflect"
+	"strings"
 	"testing"
 	"time"
 
@@ -53,6 +54,13 @@ func TestInto(t *testing.T) {
 		v, err := jsonvalue.Decode([]byte(text))
 		if err != nil {
 			t.Fatal(err)
+		}
+		if strings.Contains(text, `"any"`) { // the numbers of plain values are doubles
+			var plain outer
+			err := jsonvalue.IntoPlain(v, &plain)
+			if n := plain.Any.(map[string]any)["n"]; err != nil || n != 1.0 {
+				t.Errorf("%s: got %v, %v", text, n, err)
+			}
 		}
 		before := string(jsonvalue.Canonical(v))
 		var got outer

@@ -208,6 +208,7 @@ func TestOneSpelling(t *testing.T) {
 	for given, sent := range map[string]string{
 		"/%72efunds/1": "/refunds/1", "/refunds%2D1": "/refunds-1", "/a b": "/a%20b", "/\u00fc": "/%C3%BC", "/%c3%bc": "/%C3%BC", "/x?": "/x",
 		"/x?f%6Frce=1": "/x?force=1", "/x?q=a b": "/x?q=a%20b", "/x?q=%2f": "/x?q=/", "/x?q=%5b": "/x?q=%5B", "/x?q=\u00fc": "/x?q=%C3%BC",
+		"/items%28%27a%27%29": "/items('a')", "/a%21%2A%2b%2C%3b%3d%24%26%40%3A": "/a!*+,;=$&@:", "/a[(": "/a%5B(",
 	} {
 		for _, method := range []string{"GET", "POST"} {
 			_, failure := call(t, set, object{"method": method, "path": given})

@@ -69,7 +69,7 @@ func plain(given string) (clean, query string, err error) {
 	case !dialguard.PlainPath(&url.URL{Path: clean}):
 		return "", "", fmt.Errorf("the path is not written plainly: leave out \"..\", \".\", \"//\" and \"\\\"")
 	}
-	sent := (&url.URL{Path: clean}).EscapedPath()
+	sent := spelled(clean)
 	if query != "" {
 		written, err := written(query)
 		if err != nil {
@@ -82,6 +82,12 @@ func plain(given string) (clean, query string, err error) {
 	}
 	return clean, query, nil
 }
+
+// subDelims undoes the escapes of the characters that package url escapes in a path although they need it not (RFC 3986, 2.2).
+var subDelims = strings.NewReplacer("%21", "!", "%27", "'", "%28", "(", "%29", ")", "%2A", "*")
+
+// spelled returns the one way in which a path is written: what may stand in a path as it is has no escape.
+func spelled(clean string) string { return subDelims.Replace((&url.URL{Path: clean}).EscapedPath()) }
 
 // neverEscaped are the characters that a query never has escaped, besides letters and digits; mustEscape those that it never has as they are.
 const (

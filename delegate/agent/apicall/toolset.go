@@ -135,7 +135,7 @@ func (a *APIs) send(parent context.Context, s *service, c *call, mask masker) (a
 	ctx, stop := context.WithTimeout(parent, s.Timeout)
 	defer stop()
 	to := *s.base
-	to.Path, to.RawQuery = s.base.Path+c.path, c.query
+	to.Path, to.RawPath, to.RawQuery = s.base.Path+c.path, s.base.EscapedPath()+spelled(c.path), c.query
 	var body io.Reader
 	if c.body != nil {
 		body = bytes.NewReader(c.body)

@@ -23,14 +23,14 @@ type Toolset struct {
 	options []agent.Option
 
 	mu    sync.Mutex
-	names map[string]string // of the server's tools, by what the model calls them
+	names map[string][]string // of the server's tools as listed last, by what the model calls them
 }
 
 // New returns the tools of a server that an executor of tool_call nodes knows, those that match one of the globs (path.Match), or all. What
 // the server says of a tool decides how calls are made: one that only reads runs beside others and is repeated after a crash, one that is
 // idempotent is repeated too. The options decide for all of them.
 func New(calls *toolcall.Executor, server string, allow []string, options ...agent.Option) *Toolset {
-	return &Toolset{calls: calls, server: server, allow: allow, options: options, names: map[string]string{}}
+	return &Toolset{calls: calls, server: server, allow: allow, options: options}
 }
 
 // Changes implements agent.Changing.
@@ -43,6 +43,7 @@ func (t *Toolset) Tools(ctx context.Context) ([]agent.Tool, error) {
 		return nil, err
 	}
 	var tools []agent.Tool
+	names := map[string][]string{}
 	for _, l := range listed {
 		if !t.allowed(l.Name) {
 			continue
@@ -58,10 +59,13 @@ func (t *Toolset) Tools(ctx context.Context) ([]agent.Tool, error) {
 			o(&tool)
 		}
 		tools = append(tools, tool)
-		t.mu.Lock()
-		t.names[tool.Name] = l.Name
-		t.mu.Unlock()
+		if !slices.Contains(names[tool.Name], l.Name) {
+			names[tool.Name] = append(names[tool.Name], l.Name)
+		}
 	}
+	t.mu.Lock()
+	t.names = names
+	t.mu.Unlock()
 	return tools, nil
 }
 
@@ -128,10 +132,14 @@ func (t *Toolset) Call(ctx context.Context, c agent.Call) (any, error) {
 func (t *Toolset) name(ctx context.Context, called string) (string, error) {
 	for range 2 {
 		t.mu.Lock()
-		name, ok := t.names[called]
+		names := t.names[called]
 		t.mu.Unlock()
-		if ok {
-			return name, nil
+		switch len(names) {
+		case 0:
+		case 1:
+			return names[0], nil
+		default: // a rule or a person has decided about one of them
+			return "", activities.Fail(problem.AgentConfigInvalid, "server %q has several tools that are called %q here: %s; allow one of them", t.server, called, problem.AndList(names))
 		}
 		if _, err := t.Tools(ctx); err != nil {
 			return "", err

@@ -34,7 +34,7 @@ func shop(t *testing.T) *toolcall.Executor {
 	}
 	mcp.AddTool(server, &mcp.Tool{Name: "read.price", Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true}}, price)
 	mcp.AddTool(server, &mcp.Tool{Name: "set_price", Annotations: &mcp.ToolAnnotations{IdempotentHint: true}}, price)
-	mcp.AddTool(server, &mcp.Tool{Name: "refund"}, price)
+	mcp.AddTool(server, &mcp.Tool{Name: "refund", Annotations: &mcp.ToolAnnotations{ReadOnlyHint: true, DestructiveHint: new(true)}}, price) // contradicts itself
 	handler := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, nil)
 	site := httptest.NewServer(handler)
 	t.Cleanup(site.Close)
@@ -86,6 +86,48 @@ func TestCall(t *testing.T) {
 		if fail, ok := errors.AsType[*activities.Failure](err); !ok || fail.Code != code {
 			t.Errorf("%s: %v, want %s", name, err, code)
 		}
+	}
+}
+
+// TestToolsThatShareAName: a call never reaches another tool than the one that was listed under its name.
+func TestToolsThatShareAName(t *testing.T) {
+	t.Parallel()
+	server := mcp.NewServer(&mcp.Implementation{Name: "shop", Version: "1"}, nil)
+	var called []string
+	add := func(name string) {
+		mcp.AddTool(server, &mcp.Tool{Name: name}, func(context.Context, *mcp.CallToolRequest, object) (*mcp.CallToolResult, object, error) {
+			called = append(called, name)
+			return nil, object{}, nil
+		})
+	}
+	add("pay.out")
+	handler := mcp.NewStreamableHTTPHandler(func(*http.Request) *mcp.Server { return server }, nil)
+	site := httptest.NewServer(handler)
+	t.Cleanup(site.Close)
+	calls := enginetest.Must(toolcall.New(toolcall.Config{Servers: map[string]toolcall.Server{"shop": {URL: site.URL}}}))
+	t.Cleanup(func() { _ = calls.Close() })
+	set := mcptools.New(calls, "shop", nil)
+	pay := agent.Call{Name: "shop__pay_out"}
+	if _, err := set.Call(t.Context(), pay); err != nil {
+		t.Fatal(err)
+	}
+	add("pay_out")
+	if _, err := set.Tools(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	_, err := set.Call(t.Context(), pay)
+	if fail, ok := errors.AsType[*activities.Failure](err); !ok || fail.Code != "AGENT_CONFIG_INVALID" || len(called) != 1 {
+		t.Errorf("%v, called %q", err, called)
+	}
+	if _, err := mcptools.New(calls, "shop", []string{"pay.*"}).Call(t.Context(), pay); err != nil || called[1] != "pay.out" {
+		t.Errorf("%v, called %q", err, called)
+	}
+	server.RemoveTools("pay.out")
+	if _, err := set.Tools(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := set.Call(t.Context(), pay); err != nil || called[2] != "pay_out" {
+		t.Errorf("%v, called %q", err, called)
 	}
 }
 
