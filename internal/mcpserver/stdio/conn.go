@@ -15,6 +15,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 	"github.com/workflows-engine/workflows-engine/internal/mcpserver/frame"
 )
 
@@ -165,13 +166,8 @@ func (c *conn) enqueue(m jsonrpc.Message, b *batch) *frame.Refusal {
 }
 
 func (c *conn) cancel(req *jsonrpc.Request) {
-	var params struct {
-		RequestID json.RawMessage `json:"requestId"`
-	}
-	if json.Unmarshal(req.Params, &params) != nil {
-		return
-	}
-	target, problem := frame.ParseID(params.RequestID)
+	// As the session reads it, which takes no other spelling of the name: the request that it cancels is the one that gets no answer.
+	target, problem := frame.ParseID(jsonvalue.MemberText(req.Params, "requestId"))
 	if problem != "" {
 		return
 	}

@@ -278,9 +278,11 @@ func TestCancelledRequestIsNotAnswered(t *testing.T) {
 	var out output
 	in := `{"jsonrpc":"2.0","id":1,"method":"m"}` + "\n" +
 		`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1}}` + "\n" +
-		`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":{}}}` + "\n"
+		`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":{}}}` + "\n" +
+		`{"jsonrpc":"2.0","id":2,"method":"m"}` + "\n" +
+		`{"jsonrpc":"2.0","method":"notifications/cancelled","params":{"requestId":1,"requestid":2}}` + "\n"
 	c := connect(t, &stdio.Transport{In: strings.NewReader(in), Out: &out})
-	for range 3 {
+	for range 5 {
 		if _, err := c.Read(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -288,6 +290,10 @@ func TestCancelledRequestIsNotAnswered(t *testing.T) {
 	answer(t, c, number(t, 1), `{}`)
 	if out.String() != "" {
 		t.Errorf("answered %s", out.String())
+	}
+	answer(t, c, number(t, 2), `{}`) // the session does not take another spelling for the name either
+	if !strings.Contains(out.String(), `"id":2`) {
+		t.Errorf("request 2, which nobody has cancelled, is not answered: %q", out.String())
 	}
 }
 
