@@ -15,7 +15,6 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 	"github.com/workflows-engine/workflows-engine/internal/mcpserver/frame"
 )
 
@@ -166,8 +165,13 @@ func (c *conn) enqueue(m jsonrpc.Message, b *batch) *frame.Refusal {
 }
 
 func (c *conn) cancel(req *jsonrpc.Request) {
-	// As the session reads it, which takes no other spelling of the name: the request that it cancels is the one that gets no answer.
-	target, problem := frame.ParseID(jsonvalue.MemberText(req.Params, "requestId"))
+	// A map, because the names of a struct would match in any letter case, and the session takes no other spelling: the request that it
+	// cancels is the one that gets no answer.
+	var params map[string]json.RawMessage
+	if json.Unmarshal(req.Params, &params) != nil {
+		return
+	}
+	target, problem := frame.ParseID(params["requestId"])
 	if problem != "" {
 		return
 	}
