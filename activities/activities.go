@@ -145,7 +145,7 @@ type Failure struct {
 	// Usage is what the attempt has used up all the same (model, tokens), recorded beside the error. May be nil.
 	Usage map[string]any
 	// Data is what programs may read of the failure, such as the class and the HTTP status of one of a model (chat.ClassIn). JSON-like; may
-	// be nil.
+	// be nil. It is recorded with the failure if it takes at most 16 KiB, and reaches a catch with "as", as raised data does.
 	Data map[string]any
 	// Repair, unless nil, asks for one more attempt, which gets it as Request.Repair: what is needed to correct this attempt,
 	// such as a model's answer and what is wrong with it. It is JSON-like, and recorded with the failure, so that a process

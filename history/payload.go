@@ -105,7 +105,7 @@ type Payload struct {
 	// IdempotencyKey is the key with which an outcome was submitted or a signal was sent. Added, on ActivityCompleted,
 	// ActivityFailed, SignalReceived and SignalKept.
 	IdempotencyKey string
-	// Data is what a failure carries besides its message, such as the value that a program raised. Added, on FailNode, ExecutionFailed
+	// Data is what a failure carries besides its message, such as the value that a program raised. Added, on ActivityFailed, FailNode, ExecutionFailed
 	// and SubworkflowCompleted.
 	Data map[string]any
 	// Usage is what an executor reports besides its output (model, tokens, duration). Added, on ActivityCompleted

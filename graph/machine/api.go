@@ -217,6 +217,8 @@ type Outcome struct {
 	Code       string
 	RetryAfter time.Duration
 	Final      bool
+	// Data is what the failure carries besides, such as the class of a model's failure.
+	Data map[string]any
 	// Repair, unless nil, asks for another attempt that receives it as ActivityEffect.Repair (not OK, in process, no delegates).
 	// Each visit of a node is granted one, after RetryAfter, even if the policy has no attempt left or Final is set, but not
 	// if the policy lists Code as non-retryable.

@@ -314,7 +314,7 @@ func (r *recorded) resolveAttempt(t *token, f *visitFacts) (resolution, bool) {
 	if f.used < len(f.failed) && (f.completed == nil || f.failed[f.used].Seq < f.completed.Seq) {
 		rec := &f.failed[f.used]
 		p := &rec.Payload
-		o := Outcome{Error: p.Error, Code: p.Code, Final: !p.WillRetry, Host: t.wait.Host, IdempotencyKey: p.IdempotencyKey, Usage: p.Usage, Repair: p.Repair}
+		o := Outcome{Error: p.Error, Code: p.Code, Data: p.Data, Final: !p.WillRetry, Host: t.wait.Host, IdempotencyKey: p.IdempotencyKey, Usage: p.Usage, Repair: p.Repair}
 		if !p.RetryAt.IsZero() {
 			o.RetryAfter, o.backoff = p.RetryAt.Sub(rec.CreatedAt), true
 		}

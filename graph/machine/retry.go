@@ -25,7 +25,7 @@ func (m *Machine) attemptFailed(t *token, o Outcome) {
 		next.Repair, next.Repaired = o.Repair, true
 		p.Repair = o.Repair
 	}
-	p.Error, p.Code, p.WillRetry, p.IdempotencyKey, p.Usage = o.Error, o.Code, again, o.IdempotencyKey, o.Usage
+	p.Error, p.Code, p.Data, p.WillRetry, p.IdempotencyKey, p.Usage = o.Error, o.Code, o.Data, again, o.IdempotencyKey, o.Usage
 	if w.Kind == WaitActivity || o.Host || attempt > 1 {
 		p.Attempt = attempt
 	}
@@ -35,7 +35,7 @@ func (m *Machine) attemptFailed(t *token, o Outcome) {
 		if w.Kind == WaitDelegate && !o.Host {
 			reason = reasonDelegate
 		}
-		m.walk(t, m.failNode(t, reason, o.Error, o.Code))
+		m.walk(t, m.failToken(t, &failure{Reason: reason, Message: o.Error, Code: o.Code, NodeID: t.node.ID, Data: o.Data}))
 		return
 	}
 	delay := o.RetryAfter

@@ -63,6 +63,17 @@ func plainUsage(usage map[string]any) map[string]any {
 	return object
 }
 
+// maxData bounds what a failure carries besides: it stands in each record of the failure, and may get into the state.
+const maxData = 16 << 10
+
+// plainData is what an executor's failure carries, nil if that is not JSON or too large.
+func plainData(data map[string]any) map[string]any {
+	if plain := plainUsage(data); len(plain) > 0 && jsonvalue.Size(plain, maxData) <= maxData {
+		return plain
+	}
+	return nil
+}
+
 // failedOutcome makes a failed outcome of an executor's error.
 func failedOutcome(ctx context.Context, err error) machine.Outcome {
 	out := machine.Outcome{Error: err.Error(), Code: string(problem.ExecutorFailed)}
@@ -77,7 +88,7 @@ func failedOutcome(ctx context.Context, err error) machine.Outcome {
 		}
 		out.Final = fail.Retryable == activities.RetryPointless
 		out.RetryAfter = max(fail.RetryAfter, 0)
-		out.Usage, out.Repair = plainUsage(fail.Usage), fail.Repair
+		out.Usage, out.Repair, out.Data = plainUsage(fail.Usage), fail.Repair, plainData(fail.Data)
 	} else if p, ok := problem.As(err); ok {
 		out.Code = string(p.Code)
 	}

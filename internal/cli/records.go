@@ -128,6 +128,9 @@ func recordDetail(r history.Record, t *attempt, states *stateTrail, width int) s
 		add("%s", short(p.Result.Value, width))
 	case history.ActivityFailed, history.ExecutionFailed:
 		add("%s", strings.TrimSpace(p.Code+" "+p.Error))
+		if r.Name == history.ActivityFailed && p.Data != nil {
+			add("%s", short(p.Data, width))
+		}
 		switch {
 		case p.Repair != nil:
 			add("sent back")
