@@ -33,6 +33,9 @@ func (e *Executor) Describe(req activities.Request) map[string]any {
 		return nil
 	}
 	d["endpoint"] = port.Endpoint(e.config.BaseURL)
+	if len(c.node.models) > 1 {
+		d["models"] = c.node.models
+	}
 	if c.stream {
 		d["stream"] = true
 	}

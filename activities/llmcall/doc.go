@@ -16,6 +16,6 @@
 //
 // Agents ask the same models through Chat: conversations with tools, streamed or not. At makes an executor of another endpoint.
 //
-// An executor sends one request after another and repeats none that failed: whether to try again, and when, is the
-// choice of the node's or the agent's retry policy, which the failures advise.
+// A node may list models: the next one is asked where the one before fails as in an outage. Otherwise an executor repeats no request that
+// failed: whether to try again, and when, is the choice of the node's or the agent's retry policy, which the failures advise.
 package llmcall

@@ -2,6 +2,7 @@ package llmcall
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/sashabaranov/go-openai"
@@ -36,10 +37,9 @@ func (e *Executor) Execute(ctx context.Context, req activities.Request) (activit
 	c.scrub = newScrubber(c.key)
 	c.heard = c.heartbeats()
 	started := e.config.Now()
-	result, err := c.run(ctx, messages)
+	result, failure := c.runList(ctx, messages)
 	usage := c.usage(e.config.Now().Sub(started))
-	if err != nil {
-		failure := c.explain(ctx, err)
+	if failure != nil {
 		failure.Usage = usage
 		return activities.Result{}, failure
 	}
@@ -100,6 +100,43 @@ func (e *Executor) key(ctx context.Context) (Secret, error) {
 		return Secret{}, failure
 	}
 	return key, nil
+}
+
+// runList asks the models of a list, one after the other: the next one where the one before fails as in an outage (chat.Outages). Each is asked
+// once; whether all are asked again is the choice of the node's retry policy. A node with one model is a list of one.
+func (c *attempt) runList(ctx context.Context, messages []openai.ChatCompletionMessage) (activities.Result, *activities.Failure) {
+	var failed []*activities.Failure
+	for _, model := range c.node.models {
+		c.model, c.node.model = model, model
+		result, err := c.run(ctx, messages)
+		if err == nil {
+			return result, nil
+		}
+		failure := c.explain(ctx, err)
+		class, _ := chat.ClassIn(failure.Data)
+		if len(c.node.models) == 1 || ctx.Err() != nil || !slices.Contains(chat.Outages(), class) {
+			return activities.Result{}, failure
+		}
+		failed = append(failed, failure)
+	}
+	return activities.Result{}, c.allFailed(failed)
+}
+
+// allFailed is the failure of all models of a list: the first one's, with the texts of the others behind it.
+func (c *attempt) allFailed(failed []*activities.Failure) *activities.Failure {
+	all := *failed[0]
+	class, _ := chat.ClassIn(all.Data)
+	all.Code = class.Code(all.Code)
+	room := problem.MaxText / len(failed)
+	all.Message = problem.Excerpt(all.Message, room)
+	for i, failure := range failed[1:] {
+		all.Message += problem.Excerpt(problem.Format("; then %s: %s %s", c.node.models[i+1], failure.Code, failure.Message), room)
+		all.RetryAfter = max(all.RetryAfter, failure.RetryAfter)
+		if failure.Retryable != activities.RetryPointless {
+			all.Retryable = failure.Retryable
+		}
+	}
+	return &all
 }
 
 // run asks the model once. An answer that breaks the output_schema asks for a repair, unless this was one.

@@ -18,8 +18,10 @@ import (
 type node struct {
 	id string
 	// agent is what config.agent names, "" for none. Without it there is a model.
-	agent  string
-	model  string
+	agent string
+	model string
+	// models are those of a list, in the order in which they are asked; model is the first.
+	models []string
 	stream bool
 	// schema is nil without an output_schema; schemaText is its canonical text.
 	schema     *jsonschema.Schema
@@ -40,7 +42,8 @@ func (e *Executor) readNode(req activities.Request) (*node, error) {
 		n.agent = strings.TrimSpace(agent.NonBlank())
 		n.model = strings.TrimSpace(o.Get("model").Text())
 	} else {
-		n.model = strings.TrimSpace(o.Require("model").NonBlank())
+		n.models = readModels(o.Require("model"))
+		n.model = n.models[0]
 	}
 	if stream := o.Get("stream"); stream.Present() {
 		n.stream = stream.Bool()
@@ -66,6 +69,22 @@ func optional[T any](value T, given bool) *T {
 		return nil
 	}
 	return &value
+}
+
+// readModels reads the name of a model, or a list of names; there is always one.
+func readModels(v jsonobject.Value) []string {
+	if _, list := v.Plain.([]any); !list {
+		return []string{strings.TrimSpace(v.NonBlank())}
+	}
+	var models []string
+	for _, e := range v.Elements() {
+		models = append(models, strings.TrimSpace(e.NonBlank()))
+	}
+	if len(models) == 0 {
+		v.Fail("minItems", "the list of models is empty")
+		models = []string{""}
+	}
+	return models
 }
 
 // readStop reads a string, or an array of strings; none of them may be empty.

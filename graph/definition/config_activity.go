@@ -1,6 +1,8 @@
 package definition
 
 import (
+	"slices"
+
 	"github.com/workflows-engine/workflows-engine/graph/expr"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 )
@@ -68,8 +70,9 @@ func (x *config) llmCall() {
 	}
 	switch model, ok := x.raw["model"].(string); {
 	case named && x.raw["model"] == nil: // the agent has one
+	case !named && isModelList(x.raw["model"]):
 	case !ok || expr.TrimSpace(model) == "":
-		unusable("model", "an llm_call needs the name of a model", `add "model": "<name>"`)
+		unusable("model", "an llm_call needs the name of a model", `add "model": "<name>", or a list of names`)
 	}
 	templates := x.v.node.Metadata["prompt_templates"] == true
 	for _, name := range []string{"system_prompt", "user_prompt", "prompt"} {
@@ -101,4 +104,13 @@ func (x *config) llmCall() {
 	if usable {
 		x.v.node.Activity.OutputSchema, x.v.node.Activity.OutputSchemaErr = compiled, err
 	}
+}
+
+// isModelList reports whether a model is a list of names, which are asked in turn.
+func isModelList(v any) bool {
+	list, ok := v.([]any)
+	return ok && len(list) > 0 && !slices.ContainsFunc(list, func(e any) bool {
+		name, ok := e.(string)
+		return !ok || expr.TrimSpace(name) == ""
+	})
 }

@@ -387,12 +387,13 @@ func TestMisspeltMembersOfTheConfig(t *testing.T) {
 	}
 }
 
-// TestAnLLMCallMayNameAnAgent: then it needs no model, its answer is checked all the same, and a name that is none is warned of.
+// TestAnLLMCallMayNameAnAgent: then it needs no model, else one or a list; its answer is checked all the same, and a name that is none is warned of.
 func TestAnLLMCallMayNameAnAgent(t *testing.T) {
 	t.Parallel()
 	for config, warns := range map[string]string{
 		`{"agent":"clerk","output_schema":{"type":"object"}}`: "", `{"agent":"clerk","model":"m"}`: "", `{"agent":" "}`: "agent is the name", `{"agent":7,"model":"m"}`: "agent is the name",
 		`{"agent":"clerk","model":7}`: "needs the name of a model", `{"agnet":"clerk","model":"m"}`: "nothing reads agnet", `{}`: "needs the name of a model",
+		`{"model":["a","b"]}`: "", `{"model":[]}`: "needs the name of a model", `{"model":["a"," "]}`: "needs the name of a model", `{"agent":"clerk","model":["a"]}`: "needs the name of a model",
 	} {
 		doc, err := definition.Parse([]byte(`{"document":{"schema":"https://agent-workflow.dev/schemas/workflow-definition.json","name":"w","version":"1"},"state_schema":{"type":"object"},
 			"nodes":[{"id":"s","type":"start"},{"id":"c","type":"llm_call","config":` + config + `},{"id":"e","type":"end"}],

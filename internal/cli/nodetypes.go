@@ -46,6 +46,9 @@ func nodesOf(ctx context.Context, store history.Store, hash string) map[string]n
 		config, _ := node["config"].(map[string]any)
 		member := func(name string) string {
 			text, _ := config[name].(string)
+			if list, _ := config[name].([]any); len(list) > 0 { // of models
+				text, _ = list[0].(string)
+			}
 			return strings.TrimSpace(text)
 		}
 		id, _ := node["id"].(string)
