@@ -3,11 +3,14 @@ package graph
 import (
 	"cmp"
 	"log/slog"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
 
 	"github.com/workflows-engine/workflows-engine/graph/admit"
+	"github.com/workflows-engine/workflows-engine/graph/definition"
 	"github.com/workflows-engine/workflows-engine/graph/limit"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
@@ -25,9 +28,21 @@ const (
 	defaultCloseLimit       = 10 * time.Second
 )
 
+// checkAttempts refuses attempts of what is no activity.
+func checkAttempts(attempts map[string]int) error {
+	for _, nodeType := range slices.Sorted(maps.Keys(attempts)) {
+		t := definition.Type(nodeType)
+		if n := attempts[nodeType]; n < 1 || !t.IsActivity() && t != definition.AgentDelegate {
+			return problem.New(problem.UsageError, "option Attempts: %d attempts of %q", n, nodeType).
+				WithHint("Name step, llm_call, tool_call or agent_delegate, and at least one attempt.")
+		}
+	}
+	return nil
+}
+
 // withDefaults checks the options and fills in what is left out.
 func (o Options) withDefaults() (Options, error) {
-	if err := cmp.Or(admit.Mode(o.DefaultMode, problem.UsageError), admit.Branches(o.Branches, problem.UsageError), limit.Check(o.Limits), o.Tree.Check(),
+	if err := cmp.Or(admit.Mode(o.DefaultMode, problem.UsageError), admit.Branches(o.Branches, problem.UsageError), limit.Check(o.Limits), o.Tree.Check(), checkAttempts(o.Attempts),
 		admit.NotNegative("MaxVisits", o.MaxVisits), admit.NotNegative("MaxRecords", o.MaxRecords), admit.NotNegative("MaxBytes", o.MaxBytes),
 		admit.NotNegative("MaxPending", o.MaxPending), admit.NotNegative("MaxDepth", o.MaxDepth), admit.NotNegative("MaxDocumentBytes", o.MaxDocumentBytes),
 		admit.NotNegative("LeaseTTL", o.LeaseTTL), admit.NotNegative("MinHostTimeout", o.MinHostTimeout), admit.NotNegative("Drain", o.Drain), admit.NotNegative("CloseLimit", o.CloseLimit),

@@ -53,6 +53,9 @@ type Options struct {
 	// Limits bound the attempts that are in flight in this process at the same time and that begin in a second, by class. An attempt
 	// waits for its turn before it is requested and its timeout begins. Turns go round the runs; see StartRequest.Priority.
 	Limits []Limit
+	// Attempts are how often activities are attempted whose node has no retry policy, by node type (llm_call, tool_call); the first
+	// back-off is 2 s, and each further one twice as long, at most 1 m. It is fixed for a run, and its subworkflows, when the run starts.
+	Attempts map[string]int
 	// MaxDepth bounds the nesting of subworkflows; 0 means 4 (root plus four levels).
 	MaxDepth int
 	// MaxDocumentBytes bounds each definition, input, payload and output as canonical JSON; 0 means 2 MiB.

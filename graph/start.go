@@ -62,6 +62,7 @@ func (r *Runner) Start(ctx context.Context, req StartRequest) (*Run, error) {
 	config := machine.Config{
 		ExecutionID: x.ID(), Mode: req.Mode, Branches: req.Branches, MaxVisits: r.opts.MaxVisits,
 		TraceParent: trace.Parent(ctx),
+		Attempts:    r.opts.Attempts,
 		Priority:    req.Priority, Title: req.Title, Labels: req.Labels, Notify: notify,
 	}
 	var children []history.StoredDefinition

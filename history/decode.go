@@ -92,6 +92,15 @@ func setField(field, v any) {
 		*f = readActor(v)
 	case *map[string]string:
 		*f = textMap(v)
+	case *map[string]int:
+		for name, v := range object(v) {
+			if n := integer(v); n > 0 {
+				if *f == nil {
+					*f = map[string]int{}
+				}
+				(*f)[name] = int(n)
+			}
+		}
 	case *[]Wait:
 		*f = readList(v, waitMembers)
 	case *[]fork:

@@ -129,6 +129,18 @@ func (w *objectWriter) composite(name string, field any) {
 			}
 			w.buf = append(w.buf, '}')
 		}
+	case *map[string]int:
+		if len(*v) > 0 {
+			w.open(name)
+			for _, key := range slices.Sorted(maps.Keys(*v)) {
+				if w.buf[len(w.buf)-1] != '{' {
+					w.buf = append(w.buf, ',')
+				}
+				w.buf = append(jsonvalue.AppendString(w.buf, key), ':')
+				w.buf = strconv.AppendInt(w.buf, int64((*v)[key]), 10)
+			}
+			w.buf = append(w.buf, '}')
+		}
 	case *[]Wait:
 		writeObjects(w, name, *v, waitMembers, "")
 	case *[]fork:

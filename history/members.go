@@ -92,6 +92,7 @@ var payloadMembers = []member[Payload]{
 	{"failFast", func(p *Payload) any { return &p.FailFast }},
 	{"correction", func(p *Payload) any { return &p.Correction }},
 	// Subworkflows.
+	{"attempts", func(p *Payload) any { return &p.Attempts }},
 	{"subworkflows", func(p *Payload) any { return &p.Subworkflows }},
 	{"workflowRef", func(p *Payload) any { return &p.WorkflowRef }},
 	{"parentExecutionId", func(p *Payload) any { return &p.ParentExecutionID }},

@@ -151,6 +151,8 @@ type Payload struct {
 	// Subworkflows are the definition hashes of the subworkflows that the run may start, by workflow_ref, as they were resolved when it
 	// began; one that could not be resolved then, or that the definition pins, is left out. Added, on ExecutionStarted.
 	Subworkflows map[string]string
+	// Attempts are how often activities without a retry policy are attempted in the run, by node type. Added, on ExecutionStarted.
+	Attempts map[string]int
 	// Title and Labels are what people find the run by. Added, on ExecutionStarted.
 	Title  string
 	Labels map[string]string

@@ -74,6 +74,8 @@ type Config struct {
 	Priority int `json:",omitempty"`
 	// Subworkflows are the definition hashes to which the run's subworkflows were resolved when it began, by workflow_ref.
 	Subworkflows map[string]string `json:",omitempty"`
+	// Attempts are how often activities are attempted whose node has no retry policy, by node type; a type without an entry is attempted once.
+	Attempts map[string]int `json:",omitempty"`
 	// Title and Labels are what people find the run by. Only the beginning of a run needs them.
 	Title  string            `json:"-"`
 	Labels map[string]string `json:"-"`
@@ -320,7 +322,9 @@ type Wait struct {
 	NodeID  string
 	Visit   int
 	Attempt int
-	Span    *history.ParallelSpan
+	// MaxAttempts is how many attempts the retry policy allows, for WaitActivity, WaitDelegate and WaitBackoff.
+	MaxAttempts int
+	Span        *history.ParallelSpan
 	// Host is true if the host is to perform it.
 	Host bool
 	// Queued is true while an attempt in process, or the one after a back-off, waits for its turn.

@@ -139,6 +139,7 @@ func (m *Machine) begin(input map[string]any, now time.Time) {
 		TraceParent:       m.cfg.TraceParent,
 		Priority:          m.cfg.Priority,
 		Subworkflows:      m.cfg.Subworkflows,
+		Attempts:          m.cfg.Attempts,
 		Title:             m.cfg.Title,
 		Labels:            maps.Clone(m.cfg.Labels),
 		Notify:            slices.Clone(m.cfg.Notify),

@@ -252,7 +252,7 @@ func (m *Machine) checkSubmitted(t *token, o Outcome) error {
 	case violation != "":
 		return problem.New(problem.SubmitValidationError, "%s", problem.Excerpt(violation, problem.MaxText)).WithPlace(at).
 			WithHint("Nothing was recorded, and attempt %d of %d is still open. Correct the result and send it again, or report a failure.",
-				max(t.wait.Attempt, 1), maxAttempts(t.node))
+				max(t.wait.Attempt, 1), m.maxAttempts(t.node))
 	}
 	return m.acceptable(t, delta, problem.SubmitValidationError, at)
 }

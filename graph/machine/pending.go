@@ -61,13 +61,13 @@ func (m *Machine) Pending() []Wait {
 	var ws []Wait
 	for t := range m.waiting {
 		if t.wait.Kind != waitWalk {
-			ws = append(ws, t.describe())
+			ws = append(ws, m.describe(t))
 		}
 	}
 	return ws
 }
 
-func (t *token) describe() Wait {
+func (m *Machine) describe(t *token) Wait {
 	w := t.wait
 	d := Wait{
 		Kind: w.Kind, Key: t.key(), NodeID: t.node.ID, Visit: t.visit, Attempt: w.Attempt, Span: t.span(), Host: w.Host, Queued: w.Queued,
@@ -89,6 +89,10 @@ func (t *token) describe() Wait {
 		d.Due = w.Journal.Question.Expires
 	case w.rests():
 		d.Kind, d.Due = WaitTimer, w.Journal.Due
+	}
+	switch w.Kind {
+	case WaitActivity, WaitDelegate, WaitBackoff:
+		d.MaxAttempts = m.maxAttempts(t.node)
 	}
 	switch w.Kind {
 	case WaitDelegate:
@@ -115,7 +119,7 @@ func (m *Machine) TimedWait(timerKey string) (w Wait, ok bool) {
 	if t == nil {
 		return Wait{}, false
 	}
-	return t.describe(), true
+	return m.describe(t), true
 }
 
 // Timers returns the complete set of open timers, in branch order.

@@ -32,7 +32,7 @@ func replay(prog *definition.Program, cfg Config, records []history.Record, inpu
 			foreign = false
 			cfg.Branches = BranchOrder(p.Branches)
 			cfg.Parent, cfg.Depth, cfg.TraceParent, cfg.Priority = p.ParentExecutionID, p.Depth, p.TraceParent, p.Priority
-			cfg.Subworkflows = p.Subworkflows
+			cfg.Subworkflows, cfg.Attempts = p.Subworkflows, p.Attempts
 		}
 		if p.Mode != "" {
 			cfg.Mode = Mode(p.Mode)

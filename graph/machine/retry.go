@@ -2,6 +2,7 @@ package machine
 
 import (
 	"slices"
+	"time"
 
 	"github.com/workflows-engine/workflows-engine/graph/definition"
 	"github.com/workflows-engine/workflows-engine/history"
@@ -15,8 +16,9 @@ func (m *Machine) attemptFailed(t *token, o Outcome) {
 	next := &wait{
 		Kind: WaitBackoff, Attempt: attempt, Input: w.Input, LastError: o.Error, LastCode: o.Code, Repaired: w.Repaired,
 	}
-	again := !o.Final && mayRetry(t.node.Retry, attempt, o.Code)
-	if t.item() && again && t.node.Retry.Err != nil {
+	retry := m.retryOf(t.node)
+	again := !o.Final && mayRetry(retry, attempt, o.Code)
+	if t.item() && again && retry.Err != nil {
 		again = false // an item has no FailNode that could say so
 	}
 	p := m.fact(t)
@@ -40,7 +42,6 @@ func (m *Machine) attemptFailed(t *token, o Outcome) {
 	}
 	delay := o.RetryAfter
 	if next.Repair == nil {
-		retry := t.node.Retry
 		if retry.Err != nil {
 			m.attemptEnded(t, history.ActivityFailed, p)
 			m.walk(t, m.failErr(t, reasonOrchestration, retry.Err))
@@ -82,12 +83,28 @@ func mayRetry(r *definition.Retry, attempt int, code string) bool {
 	return r != nil && attempt < r.MaxAttempts && !endsAttempts(r, code)
 }
 
-// maxAttempts is how many attempts the policy of a node allows.
-func maxAttempts(n *definition.Node) int {
-	if n.Retry == nil {
-		return 1
+// The policy of nodes that have none of their own, where Config.Attempts has their type.
+const (
+	firstBackoff   = 2 * time.Second
+	longestBackoff = time.Minute
+	backoffFactor  = 2
+	backoffJitter  = 0.2
+)
+
+// retryOf returns the retry policy of a node, nil without one.
+func (m *Machine) retryOf(n *definition.Node) *definition.Retry {
+	if attempts := m.cfg.Attempts[string(n.Type)]; n.Retry == nil && attempts > 1 {
+		return &definition.Retry{MaxAttempts: attempts, Initial: firstBackoff, Max: longestBackoff, Coefficient: backoffFactor, Jitter: backoffJitter}
 	}
-	return max(n.Retry.MaxAttempts, 1)
+	return n.Retry
+}
+
+// maxAttempts is how many attempts the policy of a node allows.
+func (m *Machine) maxAttempts(n *definition.Node) int {
+	if r := m.retryOf(n); r != nil {
+		return max(r.MaxAttempts, 1)
+	}
+	return 1
 }
 
 // mayRepair reports whether a failed attempt is granted the repair that it asks for. The number of attempts that the policy

@@ -19,7 +19,7 @@ func (s *Source) pending(w machine.Wait, states stateCopies) Pending {
 	id := s.Execution.ID
 	p := Pending{
 		Kind: w.Kind, ExecutionID: id, ID: Key(id, w.Key), NodeID: w.NodeID, Visit: w.Visit, Item: w.Item, Items: w.Items,
-		Attempt: w.Attempt, Span: w.Span, Host: w.Host, Queued: w.Queued, State: states.of(w.State), RequestedAt: w.RequestedAt,
+		Attempt: w.Attempt, MaxAttempts: w.MaxAttempts, Span: w.Span, Host: w.Host, Queued: w.Queued, State: states.of(w.State), RequestedAt: w.RequestedAt,
 		Deadline: w.Deadline, BlockDeadline: w.BlockDeadline, Timeout: w.Timeout, LastError: w.LastError, LastCode: w.LastCode, SignalName: w.SignalName,
 		Prompt: w.Prompt, Due: w.Due, AgentID: w.AgentID, Protocol: w.Protocol, CorrelationID: w.CorrelationID,
 		ChildExecutionID: w.ChildExecutionID, WorkflowRef: w.WorkflowRef,
@@ -63,13 +63,6 @@ func (s *Source) pending(w machine.Wait, states stateCopies) Pending {
 			p.showOrder = writtenOrder(p.Show, n.Interrupt.Show.Source())
 		}
 		p.ResumeSchema = jsonvalue.CloneMap(n.Interrupt.ResumeSchemaRaw)
-	}
-	switch w.Kind {
-	case machine.WaitActivity, machine.WaitDelegate, machine.WaitBackoff:
-		p.MaxAttempts = 1
-		if n.Retry != nil {
-			p.MaxAttempts = n.Retry.MaxAttempts
-		}
 	}
 	return p
 }

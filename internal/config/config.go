@@ -82,6 +82,8 @@ type Config struct {
 	Limits Limits
 	// MaxMemory bounds the memory of the process, in bytes; 0 for no bound (package memory).
 	MaxMemory int64
+	// Attempts are how often activities without a retry policy are attempted, by node type.
+	Attempts map[string]int
 	// AttemptLimits bound the attempts in flight, and their starts, by class.
 	AttemptLimits []graph.Limit
 	LogLevel      slog.Level

@@ -233,6 +233,6 @@ func (c *Config) RunnerOptions(e Executors, logger *slog.Logger) graph.Options {
 		MaxVisits: c.Limits.Visits, MaxRecords: c.Limits.Records, MaxBytes: c.Limits.Bytes, MaxPending: c.Limits.Pending,
 		MaxDepth: c.Limits.Depth, Tree: c.Limits.Tree,
 		CheckSteps: agent.CheckSteps, CheckAnswer: agent.CheckAnswer,
-		Limits: c.AttemptLimits, Redaction: c.Redaction(), OmitRequests: c.OmitRequests,
+		Limits: c.AttemptLimits, Attempts: c.Attempts, Redaction: c.Redaction(), OmitRequests: c.OmitRequests,
 	}
 }

@@ -33,6 +33,7 @@ const (
 	flagMaxBytes    = "max-bytes"
 	flagMaxPending  = "max-pending"
 	flagLimits      = "limits"
+	flagRetry       = "default-retry"
 	flagHostTimeout = "min-host-timeout"
 
 	flagMaxDepth       = "max-depth"
@@ -95,6 +96,7 @@ func Register(set *pflag.FlagSet) *Flags {
 	set.String(flagMaxTreeRecords, "", "records that they may have together (default 2000000; $"+envname.MaxTreeRecords+")")
 	set.String(flagMaxTreeBytes, "", "bytes that their records may take in the store (default 2GiB; $"+envname.MaxTreeBytes+")")
 	set.String(flagMaxTreePending, "", "activities that they may await at the same time (default 10000; $"+envname.MaxTreePending+")")
+	set.String(flagRetry, "", "how often activities without a retry policy are attempted in runs that start, as in llm_call=3,tool_call=2 (default once; $"+envname.DefaultRetry+")")
 	set.String(flagLimits, "", "attempts at once, or starts a second, by class, as in step=20,mcp:github=2,agent:x=1/s ($"+envname.Limits+")")
 	set.String(flagMaxMemory, "", "memory that the process may take, as in 1GiB; 0 for no bound (default 512MiB; $"+envname.MaxMemory+")")
 	set.String(flagLogLevel, "", "debug, info, warn or error (default warn; $"+envname.LogLevel+")")

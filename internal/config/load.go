@@ -14,7 +14,7 @@ import (
 // *problem.Error with code USAGE_ERROR.
 func (f *Flags) Load(env Environment) (*Config, error) {
 	return load(env,
-		f.loadStore, f.loadProfile, f.loadWaitLimit, f.loadMinHostTimeout, f.loadElicit, f.loadDrain, f.loadLimits, f.loadMemory, f.loadAttemptLimits, f.loadRequests, f.loadLog, loadStepHandlers, loadStepCommands, loadLLM, loadA2A, f.loadManifest, f.loadAgents, f.loadWebhooks,
+		f.loadStore, f.loadProfile, f.loadWaitLimit, f.loadMinHostTimeout, f.loadElicit, f.loadDrain, f.loadLimits, f.loadMemory, f.loadAttemptLimits, f.loadDefaultRetry, f.loadRequests, f.loadLog, loadStepHandlers, loadStepCommands, loadLLM, loadA2A, f.loadManifest, f.loadAgents, f.loadWebhooks,
 		loadSigning, f.loadWorkflowDir, loadWorkflowSources)
 }
 

@@ -41,6 +41,7 @@ const (
 	MaxTreeRecords   = Prefix + "MAX_TREE_RECORDS"
 	MaxTreeBytes     = Prefix + "MAX_TREE_BYTES"
 	MaxTreePending   = Prefix + "MAX_TREE_PENDING"
+	DefaultRetry     = Prefix + "DEFAULT_RETRY"
 	Limits           = Prefix + "LIMITS"
 	Redact           = Prefix + "REDACT"
 	RecordRequests   = Prefix + "RECORD_REQUESTS"
@@ -59,7 +60,7 @@ var Options = problem.Glossary{
 // Known are the variables that have an effect.
 var Known = []string{
 	Store, StorePath, Profile, StepHandlers, StepCommands, LLM, MCPConfig, MCPAllowCommands, A2A, Agents, Webhooks, SigningMode, SigningKeys,
-	WorkflowDir, WorkflowSources, Synchronous, WaitLimit, MinHostTimeout, Drain, LogLevel, LogFormat, MaxVisits, MaxRecords, MaxBytes, MaxPending, Limits, Redact, RecordRequests,
+	WorkflowDir, WorkflowSources, Synchronous, WaitLimit, MinHostTimeout, Drain, LogLevel, LogFormat, MaxVisits, MaxRecords, MaxBytes, MaxPending, Limits, DefaultRetry, Redact, RecordRequests,
 	Elicit, MaxDepth, MaxTreeRuns, MaxTreeVisits, MaxTreeRecords, MaxTreeBytes, MaxTreePending, MaxMemory, HTTPToken,
 }
 
