@@ -202,8 +202,8 @@ func TestRecipesUnderFailure(t *testing.T) {
 		{"drafts", `{"topic":"tides"}`, `{"text":"A first try","good":true,"draft":2}`, graphtest.Scenario{Stubs: map[string]graphtest.Stub{
 			"judge": graphtest.Visits(graphtest.Output(object{"good": false}), graphtest.Output(object{"good": true}))}}},
 		{"trip", `{"to":"Rome"}`, `{"paid":false,"undone":2,"why":"no answer"}`, graphtest.Scenario{Stubs: map[string]graphtest.Stub{"pay": down}}},
-		{"expenses", `{"amount":90}`, `{"approved":false,"by":"nobody"}`, graphtest.Scenario{}},
-		{"expenses", `{"amount":90}`, `{"approved":true,"by":"manager"}`, graphtest.Scenario{
+		{"expenses", `{"amount":90}`, `{"approved":false,"decided_in":"refuse"}`, graphtest.Scenario{}},
+		{"expenses", `{"amount":90}`, `{"approved":true,"decided_in":"ask_manager"}`, graphtest.Scenario{
 			Answers: map[string]graphtest.Answer{"ask_manager": graphtest.Reply(object{"approved": true})}}},
 		{"batch", `{"addresses":["a","b"]}`, `{"sent":0,"failed":["a","b"]}`, graphtest.Scenario{Stubs: map[string]graphtest.Stub{"send": down}}},
 	} {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/graph/definition"
 	"github.com/workflows-engine/workflows-engine/graph/lint"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
@@ -34,6 +35,12 @@ var judged = map[string]string{
 	"repair_loop.txt GRAPH_UNUSED_EDGE":                      "the edges of its switch are never followed",
 	"lighthouse-customer-routing.workflow.json RETRY_POLICY": "there is no pause to which the coefficient applies",
 	"r3-unit-tests-child.workflow.json TEMPLATE_IS_LITERAL":  "nothing fills the template in",
+	"definitions.md QUESTION_SHOWS_NOTHING":                  "the page has what is plain AWP, without the extension that shows something",
+}
+
+// blind says why a question that shows nothing is right in parts of the corpus that nobody answers at a screen.
+var blind = map[string]string{
+	"definitions": "the document is compiled, not run", "scripts": "the script gives the answer", "protocol": "AWP has nothing that shows what a question is about",
 }
 
 // part is a part of the corpus: a folder, and what finds definitions in its files.
@@ -98,6 +105,9 @@ func listed(t *testing.T, parts ...part) string {
 				count++
 				for _, f := range findings {
 					reason := judged[filepath.Base(path)+" "+string(f.Code)]
+					if reason == "" && f.Code == problem.QuestionShowsNothing {
+						reason = blind[p.name]
+					}
 					if reason == "" {
 						t.Errorf("%s: nobody has judged %s at %s: %s", path, f.Code, f.At.Pointer, f.Message)
 					}

@@ -95,6 +95,7 @@ func (l *linter) check() {
 		l.source(s)
 	}
 	l.answers()
+	l.blindQuestions()
 	l.inputs()
 	l.leaks()
 	l.branches()

@@ -399,6 +399,8 @@ const (
 	ExpressionComparison Code = "EXPRESSION_COMPARISON_CONSTANT"
 	// SchemaKeyword: a keyword of a schema is misspelt, or requires a member that the schema does not have.
 	SchemaKeyword Code = "SCHEMA_KEYWORD_UNKNOWN"
+	// QuestionShowsNothing: an interrupt shows nothing of the run that it asks about.
+	QuestionShowsNothing Code = "QUESTION_SHOWS_NOTHING"
 	// StateKeyUnused: nothing reads or writes a property of the state_schema.
 	StateKeyUnused Code = "STATE_KEY_UNUSED"
 )

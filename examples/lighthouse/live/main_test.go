@@ -78,7 +78,7 @@ func TestLive(t *testing.T) {
 			`^✓ open_ticket +tool_call `, `^completed run live-`, `^\$ workflows-engine history live-`,
 		}},
 		{"technical", []string{"-ticket", "It crashes with error 17"}, 0, []string{`"Error codes of the desktop client"`, `^search_articles +tool_call +1 +helpdesk/search_articles`}, nil},
-		{"a person is asked", []string{"-ticket", "Hello?", "-intent", "billing"}, 0, []string{`"decided_by": "person"`, `SUP-4211`}, []string{`^\? ask_person`}},
+		{"a person is asked", []string{"-ticket", "Hello?", "-intent", "billing"}, 0, []string{`"decided_in": "ask_person"`, `SUP-4211`}, []string{`^\? ask_person`}},
 		{"nobody answers", []string{"-ticket", "Hello?"}, 3, []string{`^classify +llm_call +1 `}, []string{`^paused run live-`, `-intent billing`}},
 	}
 	for _, tt := range tests {
