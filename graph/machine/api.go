@@ -350,6 +350,7 @@ type Wait struct {
 	Prompt     string    // WaitInterrupt, cut as recorded
 	Question   string    // WaitInterrupt, the whole prompt if it is a template
 	Show       any       // WaitInterrupt, what is shown beside the question
+	Written    []string  // WaitInterrupt without Show, the members of State that were written since the last question, the newest first
 	Due        time.Time // WaitTimer, WaitBackoff
 
 	AgentID, Protocol, CorrelationID string         // WaitDelegate

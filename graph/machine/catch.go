@@ -44,6 +44,7 @@ func (m *Machine) goOn(t *token, f *failure, k *definition.Catch) *definition.No
 		return m.failUncaught(t, &failure{Reason: reasonOrchestration, Message: err.Error(), NodeID: t.node.ID})
 	}
 	t.view = view
+	m.wrote(t, delta)
 	bad := m.invalidState(t, t.node.ID)
 	t.unchecked = false
 	m.push(t, item{Update: true, NodeID: t.node.ID, Delta: delta, Valid: bad == nil, Checkpoint: true, Span: t.span()})

@@ -31,7 +31,9 @@ type Machine struct {
 	// stateSeq is the seq of the newest StateUpdated, and stateAt the state in it: a stored position refers to the record
 	// instead of repeating the state.
 	stateSeq int64
-	stateAt  map[string]any
+	// showsState: the program has questions that show what was written.
+	showsState bool
+	stateAt    map[string]any
 
 	main *token
 	// visits counts the visits of each node, by its index; steps is their sum.
@@ -113,7 +115,7 @@ func newMachine(prog *definition.Program, cfg Config) *Machine {
 	if cfg.Branches != Sequential {
 		cfg.Branches = Concurrent
 	}
-	m := &Machine{prog: prog, cfg: cfg, visits: make([]int, len(prog.Nodes)), status: Running, main: &token{}}
+	m := &Machine{prog: prog, cfg: cfg, visits: make([]int, len(prog.Nodes)), status: Running, main: &token{}, showsState: showsState(prog)}
 	m.stop = m.askStop
 	return m
 }

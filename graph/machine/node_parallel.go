@@ -53,7 +53,7 @@ func (m *Machine) startBranches(b *block) {
 		if m.cfg.Branches == Sequential && b.alive() {
 			return
 		}
-		t.phase, t.view, t.unchecked = live, b.owner.view, b.owner.unchecked
+		t.phase, t.view, t.unchecked, t.written = live, b.owner.view, b.owner.unchecked, b.owner.written
 		m.walk(t, b.node.Parallel.Branches[t.index].Entry)
 	}
 }

@@ -2,6 +2,7 @@ package machine
 
 import (
 	"cmp"
+	"slices"
 	"time"
 )
 
@@ -82,6 +83,10 @@ func (m *Machine) describe(t *token) Wait {
 	}
 	if t.item() {
 		d.Item, d.Items = t.index, len(t.block.items.values)
+	}
+	if w.Kind == WaitInterrupt {
+		d.Written = slices.Clone(t.written)
+		slices.Reverse(d.Written)
 	}
 	switch d.Journal = w.Journal; {
 	case w.enquires():

@@ -58,7 +58,9 @@ type tokenPosition struct {
 	Node  string         `json:"node,omitempty"`
 	Visit int            `json:"visit,omitempty"`
 	View  map[string]any `json:"view,omitempty"`
-	Same  bool           `json:"same,omitempty"` // the view is that of the block's owner
+	// Written are names of members of the view; see token. Positions of older releases have none: all of the state is shown then.
+	Written []string `json:"written,omitempty"`
+	Same    bool     `json:"same,omitempty"` // the view is that of the block's owner
 	// Changes turn the view of the block's owner into the view; see package jsondelta.
 	Changes map[string]any `json:"changes,omitempty"`
 	Held    []item         `json:"held,omitempty"`
@@ -192,7 +194,7 @@ func sameMap(a, b map[string]any) bool {
 func (t *token) position(executionID string) tokenPosition {
 	p := tokenPosition{
 		Phase: t.phase, Visit: t.visit, View: t.view, Wait: t.wait.recorded(), Failure: t.failure,
-		Rounds: t.rounds, Done: t.done, Rollback: t.rollback,
+		Rounds: t.rounds, Done: t.done, Rollback: t.rollback, Written: t.written,
 	}
 	if t.node != nil {
 		p.Node = t.node.ID
@@ -264,7 +266,7 @@ func (m *Machine) restore(t *token, p *tokenPosition) error {
 	missing := func(id string) error {
 		return problem.New(problem.HistoryCorrupt, "the stored position names node %q, which is not in the definition", id)
 	}
-	t.phase, t.visit, t.view, t.unchecked = p.Phase, p.Visit, p.View, true
+	t.phase, t.visit, t.view, t.unchecked, t.written = p.Phase, p.Visit, p.View, true, p.Written
 	t.wait, t.failure, t.rounds, t.done, t.rollback = p.Wait, p.Failure, p.Rounds, p.Done, p.Rollback
 	if p.Node != "" {
 		if t.node = m.prog.Node(p.Node); t.node == nil {

@@ -69,6 +69,7 @@ func (m *Machine) absorb(owner *token, it item) {
 			owner.view = view
 		}
 		owner.unchecked = true
+		m.wrote(owner, it.Delta)
 	}
 	m.push(owner, it)
 	if it.Update && it.Valid && owner.block == nil && m.fatal == nil {

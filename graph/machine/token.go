@@ -32,6 +32,8 @@ type token struct {
 	// unchecked says that the view has not been validated: it was read from a position, or merged from the branches of a nested
 	// block, which are valid one by one. The next node that completes validates it.
 	unchecked bool
+	// written are the members of the view that were written since the token's last question was answered, the newest last.
+	written []string
 	// held is the script that is held back, because a branch before this one has not ended.
 	held []item
 	// rounds are those of the loops that the token is in, by the ids of their switches.

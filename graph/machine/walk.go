@@ -184,6 +184,9 @@ func (m *Machine) complete(t *token, c completion) *definition.Node {
 	}
 	before := t.view
 	t.view = view
+	if m.wrote(t, c.delta); n.Type == definition.Interrupt {
+		t.written = nil // what follows is new to whoever has answered
+	}
 	var bad *failure
 	if len(c.delta) > 0 || t.unchecked { // otherwise it is the view that was valid before
 		bad = m.invalidState(t, n.ID)

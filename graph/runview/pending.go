@@ -2,6 +2,8 @@ package runview
 
 import (
 	"cmp"
+	"fmt"
+	"maps"
 	"reflect"
 	"strings"
 
@@ -59,6 +61,7 @@ func (s *Source) pending(w machine.Wait, states stateCopies) Pending {
 		p.Config = jsonvalue.CloneMap(n.Config)
 		p.Prompt, p.PromptRef = cmp.Or(w.Question, n.Interrupt.Prompt), n.Interrupt.PromptRef
 		p.Show, p.showsState = jsonvalue.Clone(w.Show), n.Interrupt.Show == nil
+		p.written = w.Written
 		if n.Interrupt.Show != nil {
 			p.showOrder = writtenOrder(p.Show, n.Interrupt.Show.Source())
 		}
@@ -83,14 +86,36 @@ func (p *Pending) Question() string {
 // Shown is what a person sees beside the question of an interrupt, as text of at most about so many bytes: what the author shows, or else
 // the state that the question is about.
 func (p *Pending) Shown(most int) string {
+	var text string
+	var cut bool
 	switch {
 	case p.Show != nil:
-		return readable(p.Show, p.showOrder, most)
+		text, cut = readable(p.Show, p.showOrder, most)
 	case p.showsState && len(p.State) > 0:
-		return "What the run has so far:\n" + readable(p.State, nil, most)
-	default:
-		return ""
+		text, cut = p.shownState(most)
 	}
+	if cut {
+		text += fmt.Sprintf("\n\n(Some of this is cut short. `workflows-engine status %s --json` has all of it.)", p.ExecutionID)
+	}
+	return text
+}
+
+// shownState is the state that a question is about: first what is new since the last one, which may take three quarters of the room.
+func (p *Pending) shownState(most int) (text string, cut bool) {
+	fresh, before := map[string]any{}, maps.Clone(p.State)
+	for _, name := range p.written {
+		if v, has := p.State[name]; has {
+			fresh[name] = v
+			delete(before, name)
+		}
+	}
+	if len(fresh) == 0 || len(before) == 0 {
+		text, cut = readable(p.State, p.written, most)
+		return "What the run has so far:\n" + text, cut
+	}
+	text, cut = readable(fresh, p.written, most*3/4)
+	rest, restCut := readable(before, nil, max(most-len(text), 0))
+	return "What is new:\n" + text + "\n\nWhat the run had before:\n" + rest, cut || restCut
 }
 
 // outline describes a wait of a run whose definition is not known.

@@ -14,12 +14,12 @@ import (
 // readable writes a value for a person, in at most about so many bytes: texts as they are, members and items in lines of their own. order are
 // the names of members in the order in which their author has written them; others follow by name. Where not everything fits, short
 // members stay whole, and long ones share what is left.
-func readable(v any, order []string, most int) string {
+func readable(v any, order []string, most int) (text string, cut bool) {
 	object, ok := v.(map[string]any)
 	if !ok {
 		var b strings.Builder
-		cut := write(&b, v, "", most)
-		return finished(b.String(), cut)
+		cut = write(&b, v, "", most)
+		return b.String(), cut
 	}
 	type member struct {
 		text string
@@ -47,7 +47,7 @@ func readable(v any, order []string, most int) string {
 	for i, m := range members {
 		lines[i] = m.text
 	}
-	return finished(strings.Join(lines, "\n"), anyCut)
+	return strings.Join(lines, "\n"), anyCut
 }
 
 // inOrder are the names of an object's members, those of order first.
@@ -59,13 +59,6 @@ func inOrder(object map[string]any, order []string) []string {
 		}
 	}
 	return names
-}
-
-func finished(text string, cut bool) string {
-	if cut {
-		text += "\n\n(Some of this is cut short: the status of the run has all of it.)"
-	}
-	return text
 }
 
 // write writes a value whose lines begin with indent, and reports whether it was cut.

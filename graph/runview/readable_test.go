@@ -19,7 +19,7 @@ func TestReadable(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if got := readable(c.v, writtenOrder(c.v, "{ title, report: .report.title_report }"), 1000); got != c.want {
+			if got, cut := readable(c.v, writtenOrder(c.v, "{ title, report: .report.title_report }"), 1000); got != c.want || cut {
 				t.Errorf("got\n%s\nwant\n%s", got, c.want)
 			}
 		})
@@ -30,8 +30,8 @@ func TestReadable(t *testing.T) {
 func TestReadableKeepsEachMember(t *testing.T) {
 	t.Parallel()
 	v := map[string]any{"a_long": strings.Repeat("ä", 100_000), "b_list": []any{strings.Repeat("x", 9000), "y"}, "z_amount": 10_000.0, "z_payee": "Miller & Sons"}
-	got := readable(v, nil, 2000)
-	for _, want := range []string{"a_long: äää", "b_list:\n  - xxx", "\nz_amount: 10000\n", "\nz_payee: Miller & Sons\n", "cut short"} {
+	got := (&Pending{ExecutionID: "run-7", Show: v}).Shown(2000)
+	for _, want := range []string{"a_long: äää", "b_list:\n  - xxx", "\nz_amount: 10000\n", "\nz_payee: Miller & Sons\n", "cut short. `workflows-engine status run-7 --json` has"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("%q is missing", want)
 		}
@@ -50,9 +50,11 @@ func TestShown(t *testing.T) {
 		want string
 	}{
 		"nothing": {Pending{Prompt: "Send?", State: state, showsState: true}, "Send?\n\nWhat the run has so far:\ndraft: Hello"},
-		"empty":   {Pending{Prompt: "Send?", showsState: true}, "Send?"},
-		"a text":  {Pending{Prompt: "Send?", State: state, Show: "Hello"}, "Send?\n\nHello"},
-		"null":    {Pending{Prompt: "Send?", State: state}, "Send?"},
+		"news": {Pending{Prompt: "Send?", State: map[string]any{"to": "Ann", "draft": "Hello", "n": 2.0}, written: []string{"n", "draft", "gone"}, showsState: true},
+			"Send?\n\nWhat is new:\nn: 2\ndraft: Hello\n\nWhat the run had before:\nto: Ann"},
+		"empty":  {Pending{Prompt: "Send?", showsState: true}, "Send?"},
+		"a text": {Pending{Prompt: "Send?", State: state, Show: "Hello"}, "Send?\n\nHello"},
+		"null":   {Pending{Prompt: "Send?", State: state}, "Send?"},
 	} {
 		if got := c.p.Question(); got != c.want {
 			t.Errorf("%s: %q", name, got)

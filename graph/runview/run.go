@@ -146,6 +146,8 @@ type Pending struct {
 	// showOrder are the members of Show as their author has ordered them. showsState: the author shows nothing.
 	showOrder  []string
 	showsState bool
+	// written are the members of State that are new since the last question, the newest first.
+	written []string
 
 	// Steps counts what the executor of an attempt has recorded, and Totals are its newest sums, such as tokens; 0 and nil without steps.
 	// While it asks a person, Kind is WaitInterrupt, and Due when the question expires.
