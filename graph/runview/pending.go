@@ -95,7 +95,7 @@ func (p *Pending) Shown(most int) string {
 		text, cut = p.shownState(most)
 	}
 	if cut {
-		text += fmt.Sprintf("\n\n(Some of this is cut short. `workflows-engine status %s --json` has all of it.)", p.ExecutionID)
+		text += fmt.Sprintf("\n\n(Some of this is cut short: the status of run %s has all of it.)", p.ExecutionID)
 	}
 	return text
 }

@@ -31,7 +31,7 @@ func TestReadableKeepsEachMember(t *testing.T) {
 	t.Parallel()
 	v := map[string]any{"a_long": strings.Repeat("ä", 100_000), "b_list": []any{strings.Repeat("x", 9000), "y"}, "z_amount": 10_000.0, "z_payee": "Miller & Sons"}
 	got := (&Pending{ExecutionID: "run-7", Show: v}).Shown(2000)
-	for _, want := range []string{"a_long: äää", "b_list:\n  - xxx", "\nz_amount: 10000\n", "\nz_payee: Miller & Sons\n", "cut short. `workflows-engine status run-7 --json` has"} {
+	for _, want := range []string{"a_long: äää", "b_list:\n  - xxx", "\nz_amount: 10000\n", "\nz_payee: Miller & Sons\n", "cut short: the status of run run-7 has"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("%q is missing", want)
 		}
