@@ -16,7 +16,7 @@ import (
 // what was recorded (Error.Hint, Error.Details).
 //
 // An answer without InterruptID is taken only where it can mean one question. With the content of the answer that was recorded last it
-// repeats that one; where nothing is asked it is refused, as by the protocol. If several questions are open, or one has ended without an answer since then, it is refused with ANSWER_AMBIGUOUS; Error.Details
+// repeats that one; where nothing is asked it is refused, as by the protocol, and Error.Details has repeated: true and what was recorded. If several questions are open, or one has ended without an answer since then, it is refused with ANSWER_AMBIGUOUS; Error.Details
 // lists what is open. Where this process lacks what the run goes on with, the answer is recorded and the rest left to another process
 // (Run.Lacks).
 func (r *Runner) Resume(ctx context.Context, req ResumeRequest) (*Run, error) {
@@ -41,8 +41,7 @@ func (r *Runner) Resume(ctx context.Context, req ResumeRequest) (*Run, error) {
 		fit: func(id string, w machine.Wait) admit.Fit { return admit.ResumeFit(interruptID, id, w) },
 		repeated: func(ctx context.Context, refusal error) error {
 			if e, ok := problem.As(refusal); ok && recorded { // where nothing is asked, the protocol has the second answer refused
-				hinted := *e
-				return hinted.WithHint("The answer that was recorded last is the same; nothing was changed. %s", e.Hint)
+				return last.Again(e)
 			}
 			if interruptID == noInterrupt {
 				return last.Verdict(refusal, code, problem.Place{}, "")

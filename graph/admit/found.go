@@ -3,6 +3,7 @@ package admit
 import (
 	"context"
 	"fmt"
+	"maps"
 	"strings"
 	"time"
 
@@ -68,6 +69,21 @@ func (f Found) Verdict(refusal error, code problem.Code, at problem.Place, what 
 	}
 	e := *refused
 	return f.told(&e).WithHint("%s", strings.TrimSpace(e.Hint+f.said()))
+}
+
+// Again returns the refusal of a call that has the content of what was recorded last, but cannot be known to be the same call.
+func (f Found) Again(refused *problem.Error) error {
+	e := *refused
+	e.Details = maps.Clone(e.Details)
+	if e.Details == nil {
+		e.Details = map[string]any{}
+	}
+	e.Details["repeated"] = true
+	by := ""
+	if f.by != "" {
+		by = " by " + f.by
+	}
+	return f.told(&e).WithHint("This answer was recorded before%s, at %s (seq %d): nothing was changed, and nothing is left to do for it. %s", by, f.at(), f.Record.Seq, e.Hint)
 }
 
 const (
