@@ -200,6 +200,9 @@ func (s *server) entry(run runView, p *graph.Pending, room int) (entry members, 
 	}
 	in := s.waitDocument(p)
 	allCalls := s.putCalls(&entry, p, room/2)
+	if text := shownText(p, room/4); text != "" {
+		entry.Put("shown", text)
+	}
 	task := slotsOf(&entry, in, "config", "delegate_input", "prompt", "show", "output_schema", "resume_schema")
 	var state []*slot
 	if i := indexOf(entry, "state"); i >= 0 {

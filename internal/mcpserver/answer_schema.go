@@ -27,7 +27,7 @@ var pendingMembers = []property{
 	optional("output_schema", members{{"description", "Of the result."}}),
 	optional("state", obj("State it sees, if not the run's: what differs.")),
 	optional("delegate_input", obj("Task.")),
-	optional("prompt", members{{"description", "What to ask the person."}}),
+	optional("prompt", members{{"description", "What to ask the person, with shown."}}),
 	optional("resume_schema", obj("Of resume_payload.")),
 	optional("signal_name", str("Signal to deliver.")),
 	optional("idempotency_key", str("Names this attempt.")),

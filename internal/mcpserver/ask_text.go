@@ -172,9 +172,7 @@ func questionText(p *graph.Pending) string {
 	case agentview.AsksPerson(p.Show):
 		return p.Prompt
 	case calls == nil:
-		shown := *p // a state that nobody has chosen to show
-		shown.State, _ = history.DefaultRedaction().Value(p.State).(map[string]any)
-		return shown.Question()
+		return withoutSecrets(p).Question()
 	}
 	text := p.Prompt
 	for _, c := range calls {
@@ -187,6 +185,25 @@ func questionText(p *graph.Pending) string {
 		}
 	}
 	return text
+}
+
+// withoutSecrets is an entry whose state, which nobody has chosen to show, has no values that look like secrets.
+func withoutSecrets(p *graph.Pending) *graph.Pending {
+	shown := *p
+	shown.State, _ = history.DefaultRedaction().Value(p.State).(map[string]any)
+	return &shown
+}
+
+// maxShownText is about how many bytes of a state an answer shows as what a question is about.
+const maxShownText = 1500
+
+// shownText is what the person has to see beside a question whose author shows nothing, in at most about so many bytes; "" for others. What
+// an author shows is an entry's member show.
+func shownText(p *graph.Pending, most int) string {
+	if p.Kind != machine.WaitInterrupt || p.Show != nil {
+		return ""
+	}
+	return withoutSecrets(p).Shown(min(most, maxShownText))
 }
 
 // decisionsNote says how calls of an agent are decided.
@@ -204,7 +221,7 @@ func besides(p *graph.Pending) string {
 	case agentview.AsksPerson(p.Show) || p.Shown(1) == "":
 		return ""
 	case p.Show == nil:
-		return ", show them what it is about from state"
+		return ", with the text of shown beside it,"
 	}
 	return ", with what show holds beside it,"
 }

@@ -173,6 +173,9 @@ func (s *server) task(p *graph.Pending) string {
 			shown, _ := s.waitDocument(p).Show(p.Show, maxTaskText, "/show")
 			text += " show: " + string(shown)
 		}
+		if shown := shownText(p, maxTaskText); shown != "" {
+			text += " shown:\n  " + strings.ReplaceAll(shown, "\n", "\n  ") + "\n "
+		}
 		if p.ResumeSchema != nil {
 			schema, _ := s.waitDocument(p).Show(p.ResumeSchema, maxTaskText, "/resume_schema")
 			text += " resume_schema: " + string(schema)

@@ -57,3 +57,28 @@ func TestTextOfAQuestion(t *testing.T) {
 		t.Errorf("nothing is shown, and the text says so:\n%s", plain.text)
 	}
 }
+
+// TestAQuestionIsRelayedWithWhatItIsAbout: where an author shows nothing, an answer has a bounded, readable text of what is new in the state,
+// in both of its forms, and says that the person has to see it.
+func TestAQuestionIsRelayedWithWhatItIsAbout(t *testing.T) {
+	t.Parallel()
+	h := newHost(t, graph.Options{})
+	definition := walk(object{"id": "work", "type": "step", "config": object{"handler": "h"}},
+		object{"id": "ask", "type": "interrupt", "config": object{"prompt": "Publish it?", "resume_schema": object{"type": "object"}}})
+	h.ok("workflow_start", object{"execution_id": "r", "definition": definition, "activity_execution_mode": "host_mediated",
+		"input": object{"topic": "tides", "password": "hunter2", "long": strings.Repeat("x", 5000)}})
+	r := h.raw("workflow_submit_activity", object{"execution_id": "r", "node_id": "work", "outcome": object{"ok": true, "result": object{"report": "one\ntwo"}}})
+	shown, _ := r.content["pending"].([]any)[0].(object)["shown"].(string)
+	if !strings.HasPrefix(shown, "What is new:\nreport:\n  one\n  two\n") || !strings.Contains(shown, "topic: tides") ||
+		!strings.Contains(shown, "the status of run r has all of it") {
+		t.Errorf("shown:\n%s", shown)
+	}
+	if strings.Contains(shown, "hunter2") || len(shown) > 1700 {
+		t.Errorf("%d bytes:\n%s", len(shown), shown)
+	}
+	for _, want := range []string{"Publish it? shown:\n  What is new:\n  report:\n    one\n    two\n", "with the text of shown beside it"} {
+		if !strings.Contains(r.text, want) {
+			t.Errorf("no %q in\n%s", want, r.text)
+		}
+	}
+}
