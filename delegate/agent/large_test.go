@@ -23,6 +23,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/history/historymem"
 	"github.com/workflows-engine/workflows-engine/history/historysql"
 	"github.com/workflows-engine/workflows-engine/internal/enginetest"
+	"github.com/workflows-engine/workflows-engine/internal/soak"
 )
 
 // asks is a model that makes calls one after the other, and keeps the result of each.
@@ -229,9 +230,10 @@ func TestSecretsInLargeResultsAreMasked(t *testing.T) {
 // recorded is made again.
 func TestLargeResultsSurviveEveryCrash(t *testing.T) {
 	t.Parallel()
+	// A commit that died late is one that the next process sees; under the race detector each dies in one of the two ways.
 	play := func(left int, late bool) (appends int) {
 		store := &dying{Store: historymem.New(), left: left, late: late, end: make(chan struct{})}
-		m := asking(`list {"mib":3}`, `fetch_result {"ref":"t1.c1","offset":90000,"limit":1}`)
+		m := asking(`list {"mib":2}`, `fetch_result {"ref":"t1.c1","offset":60000,"limit":1}`)
 		doc := enginetest.Define(t, researched)
 		r := workshop(t, store, m, nil, warehouse(func() {})...)
 		gone := make(chan struct{})
@@ -252,16 +254,19 @@ func TestLargeResultsSurviveEveryCrash(t *testing.T) {
 			}
 			shut(t, r)
 		}
-		m.says(t, "[list] list of", `"items":["item 090000 of the list"]`)
+		m.says(t, "[list] list of", `"items":["item 060000 of the list"]`)
 		pieces := kinds(t, store)["piece"]
-		if pieces != 3 && pieces != 4 {
+		if pieces != 2 && pieces != 3 {
 			t.Errorf("append %d, late %v: %d pieces: %v", left, late, pieces, stepsOf(t, store))
 		}
 		return store.appends
 	}
 	for left := range play(-1, false) {
-		play(left, false)
-		play(left, true)
+		for _, late := range []bool{false, true} {
+			if !soak.UnderRace || late == (left%2 == 0) {
+				play(left, late)
+			}
+		}
 	}
 }
 
@@ -274,7 +279,7 @@ func TestForksAndCopiesHaveLargeResults(t *testing.T) {
 		return store
 	}
 	store, calls := open("runs.db"), 0
-	m := asking(`order {"mib":4}`, `fetch_result {"ref":"t1.c1","path":".items[120000]"}`)
+	m := asking(`order {"mib":2}`, `fetch_result {"ref":"t1.c1","path":".items[60000]"}`)
 	r := workshop(t, store, m, nil, warehouse(func() { calls++ })...)
 	defer shut(t, r)
 	if run := work(t, r); run.Status != machine.Completed {
@@ -296,7 +301,7 @@ func TestForksAndCopiesHaveLargeResults(t *testing.T) {
 	if run := end(t, r, "fork"); run.Status != machine.Completed || calls != 1 {
 		t.Errorf("%s %v, %d calls", run.Status, run.Error, calls)
 	}
-	m.says(t, "[order] object of 3 members", "item 120000 of the list")
+	m.says(t, "[order] object of 3 members", "item 060000 of the list")
 	if n := size(); n > 1<<20 {
 		t.Errorf("the fork takes %d bytes", n)
 	}
@@ -359,7 +364,7 @@ func TestAChangedPieceIsFound(t *testing.T) {
 func TestForksFromWithinALargeResult(t *testing.T) {
 	t.Parallel()
 	store := historymem.New()
-	m := asking(`list {"mib":3}`, `fetch_result {"ref":"t1.c1","offset":90000,"limit":1}`)
+	m := asking(`list {"mib":2}`, `fetch_result {"ref":"t1.c1","offset":60000,"limit":1}`)
 	r := workshop(t, store, m, nil, warehouse(func() {})...)
 	defer shut(t, r)
 	if run := work(t, r); run.Status != machine.Completed {
@@ -378,7 +383,7 @@ func TestForksFromWithinALargeResult(t *testing.T) {
 		}
 		checked(t, store, id)
 	}
-	m.says(t, "[list] list of", `"items":["item 090000 of the list"]`)
+	m.says(t, "[list] list of", `"items":["item 060000 of the list"]`)
 }
 
 // TestARetryGoesOnWithALargeResult fails after a call that does more than read: a retry of the run, and the next attempt of the node, take its
