@@ -3,6 +3,7 @@ package history
 import (
 	"context"
 	"fmt"
+	"math"
 	"strings"
 
 	"github.com/workflows-engine/workflows-engine/graph/problem"
@@ -128,6 +129,19 @@ func (a *Audit) ranges(r *Record) {
 		wrong("the record is of the year %d", year)
 	}
 	p := &r.Payload
+	for _, m := range []struct {
+		name       string
+		value, max int64
+	}{
+		{"visit", int64(p.Visit), math.MaxInt32}, {"attempt", int64(p.Attempt), math.MaxInt32}, {"blockVisit", int64(p.BlockVisit), math.MaxInt32},
+		{"n", int64(p.N), math.MaxInt32}, {"compensations", int64(p.Compensations), r.Seq}, {"intervalNodes", int64(p.IntervalNodes), math.MaxInt32},
+		{"timeoutMs", p.TimeoutMS, math.MaxInt64}, {"lastAppliedEventSeq", p.LastAppliedEventSeq, r.Seq}, {"depth", int64(p.Depth), math.MaxInt32},
+	} {
+		if m.value < 0 || m.value > m.max {
+			wrong("%s has %d as its %s", r.Name, m.value, m.name)
+			return
+		}
+	}
 	if r.Name != ExecutionStarted || p.Mode == "" { // without a mode another engine has begun the run
 		return
 	}

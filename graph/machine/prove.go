@@ -15,7 +15,7 @@ import (
 )
 
 // Prove is Replay that also compares the records with those that follow from the definition and the recorded outcomes: the
-// output of each completed node and each state, as JSON values. It also finds outcomes of visits that the definition does not
+// output of each completed node and each state, as JSON values, and the ids of subworkflows. It also finds outcomes of visits that the definition does not
 // lead to. It compares nothing in a history that another engine began, and no records that another engine wrote
 // (history.Record.Foreign).
 func Prove(prog *definition.Program, cfg Config, records []history.Record, input map[string]any, now time.Time) (*Machine, []Difference, error) {
@@ -76,6 +76,8 @@ func (d *Difference) SetDerived(p *history.Payload) {
 		p.State = d.derived.State
 	case history.CheckpointWritten:
 		p.StateRef = d.derived.StateRef
+	case history.StartSubworkflow, history.CompleteSubworkflow:
+		p.ChildExecutionID = d.derived.ChildExecutionID
 	}
 }
 
@@ -142,8 +144,16 @@ func IsOutcome(name history.Name) bool {
 
 // command compares a command with the recorded one. event compares an event that follows a number of commands.
 func (c *comparison) command(rec *history.Record, p *history.Payload) {
-	if rec.Name == history.CompleteNode {
+	switch rec.Name {
+	case history.CompleteNode:
 		c.value(rec, p, "output", rec.Payload.Output, p.Output)
+	case history.StartSubworkflow, history.CompleteSubworkflow: // whoever ends the run ends these
+		if recorded, derived := rec.Payload.ChildExecutionID, p.ChildExecutionID; recorded != derived && !rec.Foreign {
+			c.found = append(c.found, Difference{
+				Seq: rec.Seq, Name: rec.Name, NodeID: rec.Payload.NodeID, Pointer: "/childExecutionId",
+				Recorded: history.Some(recorded), Derived: history.Some(derived), derived: *p,
+			})
+		}
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/history"
+	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
 // Inspect checks of a run what needs the machine, and changes nothing: the history can be replayed with the definition, and the
@@ -202,7 +203,10 @@ func (i *inspection) endedChildren(ctx context.Context, records []history.Record
 			!history.Descends(p.ChildExecutionID, i.exec.ID) {
 			continue
 		}
-		_, err := i.Execution(ctx, p.ChildExecutionID)
+		child, err := i.Execution(ctx, p.ChildExecutionID)
+		if err == nil {
+			err = i.endedChild(ctx, &records[j], &child)
+		}
 		switch {
 		case history.IsBeingDeleted(err): // which is another finding
 		case errors.Is(err, problem.ExecutionNotFound):
@@ -213,6 +217,33 @@ func (i *inspection) endedChildren(ctx context.Context, records []history.Record
 		}
 	}
 	return nil
+}
+
+// endedChild compares what a run has recorded of a subworkflow's end with that end.
+func (i *inspection) endedChild(ctx context.Context, rec *history.Record, child *history.Execution) error {
+	last, err := i.Read(ctx, child.ID, child.Seq, 1)
+	if err != nil || len(last) == 0 {
+		return err
+	}
+	if why := ChildDiffers(rec, child, &last[0]); why != "" {
+		i.note(rec.Seq, problem.Nondeterminism, hintAltered, "%s", why)
+	}
+	return nil
+}
+
+// ChildDiffers says in what the record of a run about the end of its subworkflow differs from that end, "" if in nothing. last is the
+// subworkflow's last record. Subworkflows that another engine began or ended are not compared.
+func ChildDiffers(rec *history.Record, child *history.Execution, last *history.Record) string {
+	p := &rec.Payload
+	switch {
+	case rec.Name != history.SubworkflowCompleted || p.Failed || p.Replayed || rec.Foreign || last.Foreign || child.Mode == "":
+		return ""
+	case child.Phase != history.PhaseCompleted:
+		return problem.Format("the subworkflow %q has completed, and is stored as %s", child.ID, child.Phase)
+	case p.ChildResult.Set && last.Name == history.ExecutionCompleted && !jsonvalue.Equal(p.ChildResult.Value, last.Payload.Result.Value):
+		return problem.Format("the subworkflow %q has another result than is stored of it", child.ID)
+	}
+	return ""
 }
 
 // isUnreadable reports whether a run is stored but cannot be read, for which there are other findings.

@@ -58,13 +58,16 @@ func Differs(differences []machine.Difference) error {
 // Ended is Run for a run that has ended. The definition must lead to the recorded end, unless a limit of the engine or a caller's cancel
 // brought it, which replay cannot tell.
 func Ended(prog *definition.Program, id string, records []history.Record) ([]machine.Difference, error) {
-	last := WithoutEnd(records, len(records))
-	if last == 0 || last == len(records) {
-		return nil, nil // not ended, or ended by a cancel of a run that had done nothing
+	at := slices.IndexFunc(records, ends)
+	if at < 0 {
+		return nil, nil
 	}
-	end := &records[slices.IndexFunc(records, ends)]
+	end, last := &records[at], WithoutEnd(records, at)
+	if last == 0 {
+		return nil, unreached(end)
+	}
 	past := WithoutFailure(records, last)
-	_, b, differences, err := Run(prog, id, records[:past], InputOf(records), 0, records[past-1].CreatedAt)
+	m, b, differences, err := Run(prog, id, records[:past], InputOf(records), 0, records[past-1].CreatedAt)
 	if err != nil {
 		if end.Payload.Code == string(problem.Nondeterminism) {
 			return nil, nil // which the run has recorded
@@ -80,7 +83,7 @@ func Ended(prog *definition.Program, id string, records []history.Record) ([]mac
 		if !slices.ContainsFunc(records, func(r history.Record) bool { return r.Name == history.CancelExecution }) {
 			return nil, unreached(end)
 		}
-	case reached < 0 && !(end.Name == history.ExecutionFailed && byLimit[problem.Code(end.Payload.Code)]):
+	case reached < 0 && !(end.Name == history.ExecutionFailed && failsOtherwise(m, &b, problem.Code(end.Payload.Code))):
 		return nil, unreached(end)
 	case end.Name == history.ExecutionCompleted:
 		differences = append(differences, machine.DifferentResult(end, b.Records[reached].Payload.Result)...)
@@ -92,10 +95,27 @@ func unreached(end *history.Record) error {
 	return problem.New(problem.Nondeterminism, "record %d is %s, and the definition does not lead to it", end.Seq, end.Name)
 }
 
-// byLimit holds the codes of failures that depend on the settings of the process.
-var byLimit = map[problem.Code]bool{
-	problem.StepBudgetExceeded: true, problem.RecordLimitExceeded: true, problem.ByteLimitExceeded: true, problem.PendingLimitExceeded: true,
-	problem.TreeLimitExceeded: true,
+// failsOtherwise reports whether a run can have failed where the definition does not fail it now. A limit depends on the settings of the
+// process, and releases differ in the expressions that they can evaluate. b is what the machine would record next: a run that stands at a question or a
+// time fails by nothing.
+func failsOtherwise(m *machine.Machine, b *machine.Batch, code problem.Code) bool {
+	switch code {
+	case problem.Nondeterminism: // which the run has recorded
+		return true
+	case problem.StepBudgetExceeded, problem.RecordLimitExceeded, problem.ByteLimitExceeded, problem.PendingLimitExceeded, problem.TreeLimitExceeded,
+		problem.ExpressionFailed, problem.ExpressionLimit:
+		return len(b.Records) > 0 || m.Walking() || slices.ContainsFunc(m.Pending(), attempted)
+	}
+	return false
+}
+
+// attempted reports whether a wait is for an attempt, in which a limit can be reached.
+func attempted(w machine.Wait) bool {
+	switch w.Kind {
+	case machine.WaitActivity, machine.WaitDelegate, machine.WaitBackoff:
+		return true
+	}
+	return w.Task != nil || w.Journal != nil
 }
 
 func isState(r history.Record) bool { return r.Name == history.StateUpdated }

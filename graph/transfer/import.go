@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"slices"
 	"time"
 
 	"github.com/workflows-engine/workflows-engine/graph/admit"
@@ -151,11 +152,11 @@ func importedRun(ctx context.Context, store history.Store, file *runfile.File, r
 		if err == nil && len(differences) > 0 {
 			err = replay.Differs(differences)
 		}
-		return out, 0, err
+		return out, 0, hinted(err)
 	}
 	m, err := replay.Prove(prog, r.ExecutionID, r.Records, nil, 0, e.UpdatedAt)
 	if err != nil {
-		return out, 0, err
+		return out, 0, hinted(err)
 	}
 	out.Timers = recorded.Timers(r.ExecutionID, m.Timers())
 	for _, w := range m.Pending() {
@@ -164,6 +165,14 @@ func importedRun(ctx context.Context, store history.Store, file *runfile.File, r
 		}
 	}
 	return out, tasks, nil
+}
+
+// hinted says what to do about a history that does not follow its definition.
+func hinted(err error) error {
+	if p, ok := problem.As(err); ok && p.Hint == "" {
+		return p.WithHint("Nothing was imported. Export the run again, and move the file as it is.")
+	}
+	return err
 }
 
 // maxAhead is how far the clock of where a run was recorded may be ahead of the store's.
@@ -194,7 +203,10 @@ func belong(ctx context.Context, store history.Store, file *runfile.File) error 
 			continue
 		}
 		depth, inFile := depths[e.Parent]
-		if !inFile {
+		var records []history.Record
+		if inFile {
+			records = file.Runs[slices.IndexFunc(file.Runs, func(r runfile.Run) bool { return r.ExecutionID == e.Parent })].Records
+		} else {
 			parent, err := store.Execution(ctx, e.Parent)
 			if errors.Is(err, problem.ExecutionNotFound) {
 				return refuse("Export the run that it belongs to: that brings its subworkflows too.", "is a subworkflow of %q, which is neither in the file nor stored", e.Parent)
@@ -203,9 +215,30 @@ func belong(ctx context.Context, store history.Store, file *runfile.File) error 
 				return err
 			}
 			depth = parent.Depth
+			if records, err = store.Read(ctx, e.Parent, 1, 0); err != nil {
+				return err
+			}
 		}
 		if e.Depth != 0 && e.Depth != depth+1 { // early releases recorded no depth
 			return refuse("Export the run again.", "is a subworkflow at depth %d, and its parent is at depth %d", e.Depth, depth)
+		}
+		started := false
+		copied := history.Project(e.Parent, records).ForkedFrom.Seq // of another run, about its subworkflows
+		for j := range records {
+			rec := &records[j]
+			if rec.Payload.ChildExecutionID != e.ID {
+				continue
+			}
+			started = true
+			if rec.Seq <= copied {
+				continue
+			}
+			if why := replay.ChildDiffers(rec, &e, &r.Records[len(r.Records)-1]); why != "" {
+				return refuse("Export the run again.", "is not as record %d of %q has it: %s", rec.Seq, e.Parent, why)
+			}
+		}
+		if !started {
+			return refuse("Export the run again.", "says that %q started it, which has no record of that", e.Parent)
 		}
 	}
 	return nil

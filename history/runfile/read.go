@@ -16,8 +16,12 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
-// MaxLineBytes bounds one line.
-const MaxLineBytes = 64 << 20
+// MaxLineBytes bounds one line, and MaxBytes a file. The first line is short: what is no file of runs is refused before much of it is read.
+const (
+	MaxLineBytes   = 64 << 20
+	MaxBytes       = 4 << 30
+	maxHeaderBytes = 64 << 10
+)
 
 // maxLevels is how deeply a payload may be nested: a value of the workflow and what a record puts around it, with room.
 const maxLevels = 2 * jsonvalue.MaxDepth
@@ -86,6 +90,8 @@ type reader struct {
 	left    int
 	records int
 	ended   bool
+	// bytes counts what was read, of at most so many.
+	bytes, most int64
 }
 
 // fail returns an error about the current line.
@@ -98,20 +104,32 @@ func (r *reader) fail(format string, args ...any) *problem.Error {
 
 // Read reads and checks a whole file. The error has code IMPORT_INVALID and the line, or is that of in.
 func Read(in io.Reader) (*File, error) {
-	r := &reader{}
+	return read(in, MaxBytes)
+}
+
+// read reads a file of at most so many bytes.
+func read(in io.Reader, most int64) (*File, error) {
+	r := &reader{most: most}
 	lines := bufio.NewReaderSize(in, 1<<16)
 	sum := sha256.New()
 	for !r.ended {
 		r.n++
-		text, err := readLine(lines)
+		most := MaxLineBytes
+		if r.n == 1 {
+			most = maxHeaderBytes
+		}
+		text, err := readLine(lines, most)
+		r.bytes += int64(len(text))
 		switch {
 		case errors.Is(err, io.EOF):
 			return nil, r.fail("the file ends before its trailer: it was truncated").
 				WithHint("Export the run again. Nothing was imported.")
 		case errors.Is(err, errLong):
-			return nil, r.fail("the line is longer than %d bytes", MaxLineBytes)
+			return nil, r.fail("the line is longer than %d bytes", most)
 		case err != nil:
 			return nil, err
+		case r.bytes > r.most:
+			return nil, r.fail("the file is longer than %d bytes", r.most)
 		}
 		before := hex.EncodeToString(sum.Sum(nil))
 		sum.Write(text)
@@ -131,14 +149,14 @@ func Read(in io.Reader) (*File, error) {
 
 var errLong = errors.New("the line is too long")
 
-// readLine reads a line with its newline. A last line without one is io.EOF.
-func readLine(in *bufio.Reader) ([]byte, error) {
+// readLine reads a line of at most so many bytes with its newline. A last line without one is io.EOF.
+func readLine(in *bufio.Reader, most int) ([]byte, error) {
 	var text []byte
 	for {
 		part, err := in.ReadSlice('\n')
 		text = append(text, part...)
 		switch {
-		case len(text) > MaxLineBytes:
+		case len(text) > most:
 			return nil, errLong
 		case errors.Is(err, bufio.ErrBufferFull):
 		default:

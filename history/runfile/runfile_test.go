@@ -250,3 +250,65 @@ func FuzzRead(f *testing.F) {
 		}
 	})
 }
+
+// endless is a reader without an end.
+type endless struct {
+	text []byte
+	read int64
+}
+
+func (e *endless) Read(p []byte) (int, error) {
+	n := 0
+	for n < len(p) {
+		n += copy(p[n:], e.text)
+	}
+	e.read += int64(n)
+	return n, nil
+}
+
+// TestEndlessFiles: what is no file of runs is read no further than that shows.
+func TestEndlessFiles(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"\x00": "line 1: the line is longer than 65536 bytes", "y\n": "line 1: invalid line", "{": "line 1: the line is longer than 65536 bytes",
+		`{"type":"header","format":"workflows-engine/runs","version":1,"execution_id":"r","exported_at":"now"}` + "\n": "line 2: expected the header as the first line",
+	} {
+		in := &endless{text: []byte(text)}
+		_, err := runfile.Read(in)
+		if e, ok := problem.As(err); !ok || e.Code != problem.ImportInvalid || !strings.Contains(err.Error(), want) || in.read > 1<<18 {
+			t.Errorf("%q: %v after %d bytes", text, err, in.read)
+		}
+	}
+}
+
+// FuzzReadRecords changes the lines of a file whose counts and hash are made to fit: what is behind the checks of the whole file. Whatever is
+// accepted is what an engine can have written, as far as no definition is needed to tell.
+func FuzzReadRecords(f *testing.F) {
+	good := strings.Split(strings.TrimSuffix(string(sample(f, false)), "\n"), "\n")
+	for i := 1; i < len(good)-1; i++ {
+		f.Add(uint8(i), good[i])
+	}
+	f.Add(uint8(3), strings.Replace(good[3], `"payload":{`, `"payload":{"depth":-3,`, 1))
+	f.Add(uint8(3), strings.Replace(good[3], "in_process", "evil", 1))
+	f.Add(uint8(4), strings.Replace(good[4], "2026", "9999", 1))
+	f.Fuzz(func(t *testing.T, at uint8, line string) {
+		lines := append([]string(nil), good...)
+		lines[1+int(at)%(len(lines)-2)] = line
+		file, err := runfile.Read(strings.NewReader(sealed(lines)))
+		if err != nil {
+			if p, ok := problem.As(err); !ok || p.Code != problem.ImportInvalid || p.Hint == "" {
+				t.Fatalf("an error without a code or a hint: %v", err)
+			}
+			return
+		}
+		for _, r := range file.Runs {
+			e := history.Project(r.ExecutionID, r.Records)
+			if e.Depth < 0 || e.Depth > len(r.ExecutionID) || e.Seq != int64(len(r.Records)) || e.CreatedAt.Year() < 1970 || e.UpdatedAt.Year() > 2262 {
+				t.Errorf("accepted %+v", e)
+			}
+			if e.Parent != "" && !history.Descends(r.ExecutionID, e.Parent) && !r.Records[0].Foreign {
+				t.Errorf("accepted %q as the parent of %q", e.Parent, r.ExecutionID)
+			}
+		}
+	})
+}
