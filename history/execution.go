@@ -94,6 +94,8 @@ type Execution struct {
 	// once for several records or runs counts where it was new. Positions, timers and definitions do not count. The store
 	// counts it: Store.Execution, List and Batch.Bytes return it, Apply leaves it alone.
 	Bytes int64
+	// Lineage is no part of the projection either: AddLineage sets it, and so do Runner.List and Runner.Status for their answers.
+	Lineage Lineage
 	// Waits lists what the run waits for: the waits of one parallel block in branch order, others in the order in which they
 	// began. It is empty if the run has ended. It is shared between copies; do not change it.
 	Waits []Wait

@@ -1,6 +1,10 @@
 package history
 
-import "context"
+import (
+	"cmp"
+	"context"
+	"time"
+)
 
 // Importer is a Store that can import whole runs. Both stores of this module are.
 type Importer interface {
@@ -29,6 +33,14 @@ func (in *Import) Batches() ([]Batch, error) {
 		if err := batches[i].Check(); err != nil {
 			return nil, err
 		}
+		if h := r.Handled; h != nil {
+			handled := *h
+			handled.ExecutionID, handled.At = r.ExecutionID, h.At.UTC().Truncate(time.Millisecond)
+			if err := cmp.Or(handled.Check(), NotToHandle(r.ExecutionID, r.Execution.Phase)); err != nil {
+				return nil, err
+			}
+			r.Handled = &handled
+		}
 	}
 	return batches, nil
 }
@@ -41,4 +53,6 @@ type ImportedRun struct {
 	// Execution is the projection of the records, Timers their open timers.
 	Execution Execution
 	Timers    []Timer
+	// Handled is set for a run that is handled.
+	Handled *Handling
 }

@@ -36,6 +36,11 @@ func (l *Link) AlreadyRetried(id string) error {
 		WithHint("Look at run %q. Nothing was written; another retry beside it has to be asked for.", id)
 }
 
+// CompletesFork reports whether a run that has begun with the past of another one completes with the batch.
+func (b *Batch) CompletesFork() bool {
+	return len(b.Records) > 0 && b.Execution.Phase == PhaseCompleted && b.Execution.ForkedFrom.ExecutionID != ""
+}
+
 // Live reports whether a retry in a phase keeps others from being begun.
 func (l *Link) Live() bool {
 	return l.Kind == Retried && l.Phase != "" && l.Phase != PhaseFailed && l.Phase != PhaseCancelled

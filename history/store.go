@@ -97,8 +97,21 @@ type Store interface {
 	// or a timer need no driver.
 	Unowned(ctx context.Context, limit int) ([]string, error)
 
-	// Links returns the links of the runs that have begun with the past of a run, the oldest first. They last as long as both runs.
+	// Links returns the links that a run is an end of, the oldest first: of the runs that have begun with its past, and of the run that it has
+	// begun with the past of. They last as long as both runs.
 	Links(ctx context.Context, executionID string) ([]Link, error)
+
+	// Handle marks a run that has failed or was cancelled as handled, in place of an earlier mark. A run is marked too, unless it is already, in
+	// the transaction in which a retry of it, or of a retry of it, completes. A mark lasts as long as its run. EXECUTION_NOT_FOUND for an
+	// unknown run, VALIDATION_ERROR for one in another phase or for a note that Handling.Check refuses.
+	Handle(ctx context.Context, h Handling) error
+
+	// Unhandle takes the mark off a run. A run that has none stays as it is. EXECUTION_NOT_FOUND for an unknown run.
+	Unhandle(ctx context.Context, executionID string) error
+
+	// Handled returns the marks of those of the runs that are handled, by their ids. A subworkflow has that of the run at the root of its tree,
+	// unless it has one of its own.
+	Handled(ctx context.Context, executionIDs ...string) (map[string]Handling, error)
 
 	// DueDeliveries returns the pending deliveries to a target that are due at or before now and that no process is sending, the one
 	// that has been due longest first, at most limit (0: all). They are without bodies.
@@ -204,6 +217,8 @@ type ListQuery struct {
 	Below string
 	// Roots leaves subworkflows out.
 	Roots bool
+	// Unhandled leaves out runs that are handled.
+	Unhandled bool
 	// Labels are those that a run has, each with this value; with "" the run has the label with any value.
 	Labels map[string]string
 	// UpdatedAfter and UpdatedBefore are inclusive.

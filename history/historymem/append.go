@@ -34,6 +34,7 @@ func (s *Store) Append(ctx context.Context, b history.Batch) error {
 		return err
 	}
 	x = s.add(&b, a)
+	s.handleOrigins(&b)
 	s.keepOwner(x, &b)
 	s.addDeliveries(&b)
 	if b.Bytes != nil {
@@ -66,6 +67,9 @@ func (s *Store) Import(ctx context.Context, in history.Import) error {
 	}
 	for i := range batches {
 		s.add(&batches[i], additions[i])
+		if h := in.Runs[i].Handled; h != nil {
+			s.handled[h.ExecutionID] = *h
+		}
 	}
 	for _, d := range in.Definitions {
 		s.putDefinition(d)

@@ -8,7 +8,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/history"
 )
 
-// Links returns what has begun with the past of a run; see history.Store.
+// Links returns what has begun with the past of a run, and where it comes from; see history.Store.
 func (s *Store) Links(ctx context.Context, executionID string) ([]history.Link, error) {
 	if err := s.enter(ctx); err != nil {
 		return nil, err
@@ -20,7 +20,7 @@ func (s *Store) Links(ctx context.Context, executionID string) ([]history.Link, 
 func (s *Store) linksOf(executionID string) []history.Link {
 	var out []history.Link
 	for _, l := range s.links {
-		if l.From != executionID {
+		if l.From != executionID && l.To != executionID {
 			continue
 		}
 		if x := s.runs[l.To]; x != nil {
@@ -40,7 +40,7 @@ func (s *Store) link(b *history.Batch) error {
 	l := *b.Link
 	if l.Kind == history.Retried && !l.Again {
 		for _, other := range s.linksOf(l.From) {
-			if other.Live() {
+			if other.From == l.From && other.Live() {
 				return l.AlreadyRetried(other.To)
 			}
 		}

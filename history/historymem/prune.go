@@ -53,6 +53,7 @@ func (s *Store) Prune(ctx context.Context, q history.PruneQuery) (history.PruneP
 			if !q.DryRun {
 				delete(s.runs, tree[i].ID) // it has ended, so nobody owns it
 				s.dropDeliveries(tree[i].ID)
+				delete(s.handled, tree[i].ID)
 				s.links = slices.DeleteFunc(s.links, func(l history.Link) bool { return l.From == tree[i].ID || l.To == tree[i].ID })
 			}
 		}

@@ -89,7 +89,7 @@ func (s *Store) List(ctx context.Context, q history.ListQuery) (history.ListPage
 		return history.ListPage{}, err
 	}
 	for _, x := range s.runs {
-		if at := history.CursorOf(x.execution()); q.Matches(x.execution()) && (q.Cursor == "" || after.Compare(at) < 0) {
+		if at := history.CursorOf(x.execution()); q.Matches(x.execution()) && !(q.Unhandled && s.isHandled(x.id)) && (q.Cursor == "" || after.Compare(at) < 0) {
 			runs = append(runs, found{at, x.text, x.bytes})
 		}
 	}

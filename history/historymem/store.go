@@ -24,8 +24,9 @@ type Store struct {
 	watches     map[chan change]bool
 	keys        map[string][]byte
 	links       []history.Link // in the order in which they were stored
-	deliveries  []*delivery    // in the order in which they were stored
-	numbered    int64          // the number of the newest
+	handled     map[string]history.Handling
+	deliveries  []*delivery // in the order in which they were stored
+	numbered    int64       // the number of the newest
 	closed      bool
 	clock       *storeclock.Clock
 }
@@ -79,7 +80,7 @@ func New() *Store { return NewWith(Options{}) }
 
 // NewWith makes an empty store with options.
 func NewWith(o Options) *Store {
-	s := &Store{runs: map[string]*run{}, processes: map[string]time.Time{}, watches: map[chan change]bool{}, keys: map[string][]byte{}}
+	s := &Store{runs: map[string]*run{}, processes: map[string]time.Time{}, watches: map[chan change]bool{}, keys: map[string][]byte{}, handled: map[string]history.Handling{}}
 	if o.Now == nil && o.Uptime == nil {
 		begun := time.Now()
 		o.Uptime = func() (string, time.Duration) { return "", time.Since(begun) }

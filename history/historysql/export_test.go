@@ -70,7 +70,8 @@ func (s *Store) PagesWritten() (int, error) {
 func ListStatements() []string {
 	var out []string
 	for _, phases := range [][]history.Phase{history.Phases(), history.OpenPhases(), {history.PhaseCompleted}} {
-		out = append(out, listStatement(phases, false, false, false, false), listStatement(phases, true, false, false, false), listStatement(phases, false, false, false, true))
+		out = append(out, listStatement(phases, false, false, false, false, false), listStatement(phases, true, false, false, false, false),
+			listStatement(phases, false, false, false, true, false), listStatement(phases, false, false, false, false, true))
 	}
 	slices.Sort(out)
 	return out
@@ -79,7 +80,7 @@ func ListStatements() []string {
 // BelowStatements gives the queries of pages below a run.
 func BelowStatements() []string {
 	return []string{
-		listStatement(history.Phases(), false, false, true, false), listStatement(history.OpenPhases(), true, true, true, true),
+		listStatement(history.Phases(), false, false, true, false, false), listStatement(history.OpenPhases(), true, true, true, true, true),
 	}
 }
 
@@ -94,7 +95,7 @@ func Lookups() map[string]string {
 		"references to drop": dropBlobRefs,
 		"due deliveries":     dueDeliveries, "delivery": readDelivery, "claim of a delivery": claimDelivery, "end of an attempt": endDeliveryAttempt,
 		"settled delivery": settleDelivery, "pending delivery": pendingDelivery, "attempts to drop": dropDeliveryAttempts,
-		"links": linksFrom, "live retry": liveRetry, "links to drop": dropLinks,
+		"links": linksOf, "handled": readHandled, "retry of": retryOf, "live retry": liveRetry, "links to drop": dropLinks,
 		"deliveries to drop": dropDeliveries, "events to drop": dropDeliveryEvents,
 		"deliveries of a run": deliveriesStatement(&history.DeliveryQuery{ExecutionID: "x", States: []history.DeliveryState{history.DeliveryDead}}),
 		"dead deliveries":     deliveriesStatement(&history.DeliveryQuery{States: []history.DeliveryState{history.DeliveryDead}}),

@@ -28,6 +28,9 @@ func (s *Store) Import(ctx context.Context, in history.Import) error {
 		}
 		for i := range batches {
 			err := s.importRun(ctx, c, &batches[i])
+			if h := in.Runs[i].Handled; h != nil && err == nil {
+				err = storeHandled(c, h)
+			}
 			if errors.Is(err, problem.HistoryConflict) {
 				if marked, err := c.one(readPhase, batches[i].ExecutionID); err != nil || textOf(marked) == markDeleted {
 					return cmp.Or(err, history.BeingDeleted(batches[i].ExecutionID))

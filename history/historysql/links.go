@@ -8,9 +8,9 @@ import (
 	"github.com/workflows-engine/workflows-engine/history"
 )
 
-// Links returns what has begun with the past of a run; see history.Store.
+// Links returns what has begun with the past of a run, and where it comes from; see history.Store.
 func (s *Store) Links(ctx context.Context, executionID string) (links []history.Link, err error) {
-	err = reader{ctx, &s.readers}.query(linksFrom, func(row []driver.Value) error {
+	err = reader{ctx, &s.readers}.query(linksOf, func(row []driver.Value) error {
 		seq, _ := row[3].(int64)
 		at, _ := row[5].(int64)
 		l := history.Link{

@@ -27,6 +27,9 @@ func (s *Store) list(ctx context.Context, q history.ListQuery) (history.ListPage
 		return history.ListPage{}, err
 	}
 	overlay, err := s.refreshAll(ctx)
+	if err == nil && q.Unhandled {
+		overlay, err = s.unhandled(ctx, overlay)
+	}
 	if err != nil {
 		return history.ListPage{}, err
 	}
@@ -71,7 +74,7 @@ func (s *Store) page(ctx context.Context, q *history.ListQuery, from history.Cur
 	if len(phases) == 0 {
 		return nil, nil
 	}
-	text := listStatement(phases, q.DefinitionName != "", len(q.Labels) > 0, q.Below != "", q.Roots)
+	text := listStatement(phases, q.DefinitionName != "", len(q.Labels) > 0, q.Below != "", q.Roots, q.Unhandled)
 	below, behind := history.DescendantRange(q.Below)
 	labels, one := wantedLabels(q)
 	var out []history.Execution

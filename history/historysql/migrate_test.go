@@ -25,7 +25,7 @@ import (
 
 // olderFiles are files of every version that is migrated, and of the reference engine.
 var olderFiles = map[string]int{
-	"version1.sql": 1, "version2.sql": 2, "version3.sql": 3, "version4.sql": 4, "version5.sql": 5, "version6.sql": 6, "version7.sql": 7, "version8.sql": 8, "version9.sql": 9, "version10.sql": 10, "reference.sql": 0, "reference_old.sql": 0,
+	"version1.sql": 1, "version2.sql": 2, "version3.sql": 3, "version4.sql": 4, "version5.sql": 5, "version6.sql": 6, "version7.sql": 7, "version8.sql": 8, "version9.sql": 9, "version10.sql": 10, "version11.sql": 11, "reference.sql": 0, "reference_old.sql": 0,
 }
 
 // atRestOf makes one of them that nobody has open.
@@ -452,4 +452,21 @@ func TestKilledInAMigration(t *testing.T) {
 		}
 	}
 	t.Log(seen)
+}
+
+// TestMigrationMarksRetriedRuns: what was retried with success before the file knew marks is handled, the retries in between too.
+func TestMigrationMarksRetriedRuns(t *testing.T) {
+	t.Parallel()
+	path := load(t, "version11.sql")
+	r := &reference{t, plain(t, path)}
+	for i, id := range []string{"failed", "again", "other"} {
+		r.exec(fmt.Sprintf(`INSERT INTO executions (run, execution_id, seq, phase, definition_name, created_at, updated_at, listed_at, driven, projection, bytes)
+			VALUES (%d, '%s', 1, 'failed', '', 0, 0, 0, 0, '{"seq":1}', 0)`, 100+i, id))
+	}
+	r.exec("INSERT INTO run_links (to_id, from_id, kind, seq, at) VALUES ('again', 'failed', 'retry', 1, 0), ('v1-done', 'again', 'retry', 1, 1), ('v1-host', 'other', 'retry', 1, 2)")
+	s := openFile(t, path, historysql.Options{})
+	marks, err := s.Handled(t.Context(), "failed", "again", "other", "v1-done")
+	if err != nil || len(marks) != 2 || marks["failed"].Retry != "v1-done" || marks["again"].Retry != "v1-done" || marks["failed"].At.IsZero() {
+		t.Errorf("%+v, %v", marks, err)
+	}
 }

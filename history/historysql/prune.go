@@ -240,9 +240,9 @@ func dropRun(c *conn, id string) error {
 	return dropSideTables(c, id)
 }
 
-// dropSideTables deletes the position, the timers, the deliveries, the links and the leases of a run. Further tables that refer to runs belong here.
+// dropSideTables deletes the position, the timers, the deliveries, the links, the mark and the leases of a run. Further tables that refer to runs belong here.
 func dropSideTables(c *conn, id string) error {
-	for _, text := range []string{dropPosition, dropTimers, dropDeliveryAttempts, dropDeliveries, dropDeliveryEvents, dropLinks} {
+	for _, text := range []string{dropPosition, dropTimers, dropDeliveryAttempts, dropDeliveries, dropDeliveryEvents, dropLinks, dropHandled} {
 		if _, err := c.exec(text, id); err != nil {
 			return err
 		}

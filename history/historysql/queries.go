@@ -115,7 +115,12 @@ var (
 	dropDeliveries       = sqlText("drop_deliveries")
 	putLink              = sqlText("put_link")
 	liveRetry            = sqlText("live_retry")
-	linksFrom            = sqlText("links_from")
+	linksOf              = sqlText("links_of")
+	putHandled           = sqlText("put_handled")
+	handleOrigin         = sqlText("handle_origin")
+	retryOf              = sqlText("retry_of")
+	readHandled          = sqlText("read_handled")
+	dropHandled          = sqlText("drop_handled")
 	dropLinks            = sqlText("drop_links")
 	dropDeliveryEvents   = sqlText("drop_delivery_events")
 	dropLostAttempts     = sqlText("drop_lost_attempts")
@@ -123,20 +128,25 @@ var (
 	dropLostDeliveries   = sqlText("drop_lost_deliveries")
 )
 
-// listStatement returns the query of a page of runs in some phases, of a definition, with labels, below a run, or without subworkflows if filtered by these.
+// listStatement returns the query of a page of runs in some phases, of a definition, with labels, below a run, without subworkflows, or
+// without those that are handled if filtered by these.
 // Each phase is a range of an index. The page is merged from the first runs of each range, with all those of the last one's tenth
 // of a second. Labels are in no index: each run of the ranges is looked at. The runs below another one are a range of ids, and each is
 // looked at too.
-func listStatement(phases []history.Phase, definition, labels, below, roots bool) string {
+func listStatement(phases []history.Phase, definition, labels, below, roots, unhandled bool) string {
 	index, filter, text := "executions_by_phase", "", listRange
 	if definition {
 		index, filter = "executions_by_definition", "definition_name = ?5 AND "
 	}
-	if labels || below || roots {
+	if labels || below || roots || unhandled {
 		text = listEach
 	}
 	if roots {
 		filter += "instr(execution_id, '" + history.ChildMark + "') = 0 AND "
+	}
+	if unhandled {
+		filter += "NOT (phase IN ('failed', 'cancelled') AND EXISTS (SELECT 1 FROM handled AS h WHERE h.execution_id IN " +
+			"(executions.execution_id, substr(executions.execution_id, 1, instr(executions.execution_id, '" + history.ChildMark + "') - 1)))) AND "
 	}
 	ranges := make([]string, len(phases))
 	for i, p := range phases {

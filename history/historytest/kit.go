@@ -73,6 +73,8 @@ func run(t *testing.T, open Open, persistent bool) {
 		{kept, "what trees have used", treeUse},
 		{kept, "links of runs", links},
 		{!kept, "of two retries one begins", oneRetry},
+		{kept, "handled runs", handled},
+		{kept, "runs that are retried", handledByRetries},
 		{kept, "pending deliveries keep their run", deliveriesAndPruning},
 		{kept, "pages of deliveries", deliveryPages},
 		{!kept, "keys", keys},

@@ -46,7 +46,7 @@ func links(t *testing.T, s history.Store) {
 	must(t, s.Append(ctx, linked(t, "r", history.Link{From: "a", Kind: history.Retried, Seq: 4, Actor: "ann (command)", At: Begin.Add(time.Second)}, true)))
 	want := `fork a>f@3 "" completed 0; retry a>r@4 "ann (command)" completed 1000`
 	same("a", want)
-	same("r", "")
+	same("r", `retry a>r@4 "ann (command)" completed 1000`)
 	same("nobody", "")
 
 	// One that has completed keeps others from being begun, a fork does not, and who asks for it begins another one.

@@ -142,6 +142,18 @@ func (w *wrapper) Links(ctx context.Context, executionID string) ([]history.Link
 	return ask(w, "Links", func(s history.Store) ([]history.Link, error) { return s.Links(ctx, executionID) })
 }
 
+func (w *wrapper) Handle(ctx context.Context, h history.Handling) error {
+	return w.call("Handle", func(s history.Store) error { return s.Handle(ctx, h) })
+}
+
+func (w *wrapper) Unhandle(ctx context.Context, executionID string) error {
+	return w.call("Unhandle", func(s history.Store) error { return s.Unhandle(ctx, executionID) })
+}
+
+func (w *wrapper) Handled(ctx context.Context, executionIDs ...string) (map[string]history.Handling, error) {
+	return ask(w, "Handled", func(s history.Store) (map[string]history.Handling, error) { return s.Handled(ctx, executionIDs...) })
+}
+
 func (w *wrapper) Close() error {
 	return w.call("Close", func(s history.Store) error { return s.Close() })
 }

@@ -1,0 +1,110 @@
+package historysql
+
+import (
+	"context"
+	"database/sql/driver"
+	"slices"
+	"time"
+
+	"github.com/workflows-engine/workflows-engine/history"
+)
+
+// Handle marks a run as handled; see history.Store.
+func (s *Store) Handle(ctx context.Context, h history.Handling) error {
+	if err := h.Check(); err != nil {
+		return err
+	}
+	e, err := s.Execution(ctx, h.ExecutionID) // a phase in which a run has ended stays
+	if err == nil {
+		err = history.NotToHandle(e.ID, e.Phase)
+	}
+	if err != nil {
+		return err
+	}
+	return s.mark(ctx, h.ExecutionID, func(c *conn) error { return storeHandled(c, &h) })
+}
+
+// Unhandle takes the mark off a run; see history.Store.
+func (s *Store) Unhandle(ctx context.Context, executionID string) error {
+	return s.mark(ctx, executionID, func(c *conn) error {
+		_, err := c.exec(dropHandled, executionID)
+		return err
+	})
+}
+
+// mark changes the mark of a run that exists.
+func (s *Store) mark(ctx context.Context, executionID string, change func(c *conn) error) error {
+	return s.write(ctx, "the mark of the run was not changed", func(c *conn) error {
+		switch phase, err := c.one(readPhase, executionID); {
+		case err != nil:
+			return err
+		case phase == nil || textOf(phase) == markDeleted:
+			return history.NotFound(executionID)
+		}
+		return change(c)
+	})
+}
+
+func storeHandled(c *conn, h *history.Handling) error {
+	args := []any{h.ExecutionID, h.Note, h.Retry, h.Actor, h.At.UnixMilli()}
+	for i := 1; i <= 3; i++ {
+		if args[i] == "" {
+			args[i] = nil
+		}
+	}
+	_, err := c.exec(putHandled, args...)
+	return err
+}
+
+// handleOrigins marks the runs that a retry, which has completed with the batch, is of.
+func handleOrigins(c *conn, b *history.Batch) error {
+	if !b.CompletesFork() {
+		return nil
+	}
+	seen := map[string]bool{}
+	for id := b.ExecutionID; !seen[id]; {
+		seen[id] = true
+		origin, err := c.one(retryOf, id)
+		if err != nil || origin == nil {
+			return err
+		}
+		id = textOf(origin)
+		if _, err := c.exec(handleOrigin, id, b.ExecutionID, b.Execution.UpdatedAt.UnixMilli()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Handled returns the marks of runs; see history.Store.
+func (s *Store) Handled(ctx context.Context, executionIDs ...string) (map[string]history.Handling, error) {
+	marks := map[string]history.Handling{}
+	for _, id := range executionIDs {
+		for _, marked := range slices.Compact([]string{history.Root(id), id}) { // its own mark comes after that of its root
+			err := reader{ctx, &s.readers}.query(readHandled, func(row []driver.Value) error {
+				at, _ := row[3].(int64)
+				marks[id] = history.Handling{
+					ExecutionID: marked, Note: textOf(row[0]), Retry: textOf(row[1]), Actor: textOf(row[2]), At: time.UnixMilli(at).UTC(),
+				}
+				return nil
+			}, marked)
+			if err != nil {
+				return nil, failure("the marks of the runs could not be read", err)
+			}
+		}
+	}
+	return marks, nil
+}
+
+// unhandled leaves out the runs that are handled.
+func (s *Store) unhandled(ctx context.Context, runs []history.Execution) ([]history.Execution, error) {
+	ids := make([]string, len(runs))
+	for i := range runs {
+		ids[i] = runs[i].ID
+	}
+	marks, err := s.Handled(ctx, ids...)
+	return slices.DeleteFunc(runs, func(e history.Execution) bool {
+		_, ok := marks[e.ID]
+		return ok
+	}), err
+}

@@ -1,0 +1,1 @@
+DELETE FROM handled WHERE execution_id = ?1

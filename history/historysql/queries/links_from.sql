@@ -1,2 +1,0 @@
-SELECT l.from_id, l.to_id, l.kind, l.seq, l.actor, l.at, e.phase FROM run_links AS l INDEXED BY run_links_by_origin
-LEFT JOIN executions AS e ON e.execution_id = l.to_id WHERE l.from_id = ?1 ORDER BY l.at, l.to_id

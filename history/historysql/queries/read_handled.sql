@@ -1,0 +1,1 @@
+SELECT note, retry_id, actor, at FROM handled WHERE execution_id = ?1
