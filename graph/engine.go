@@ -9,7 +9,7 @@ import (
 )
 
 // Engine is what hosts of workflows need, such as an MCP server: the calls that start, continue and read runs. Runner is one. What
-// not every engine can do is an interface of its own: Recoverer, Forker, Exporter, Verifier, Pruner, Deliverer. A caller that needs one of
+// not every engine can do is an interface of its own: Recoverer, Forker, Handler, Exporter, Verifier, Pruner, Deliverer. A caller that needs one of
 // these asks for it with Need before it does anything.
 type Engine interface {
 	Start(context.Context, StartRequest) (*Run, error)
@@ -34,6 +34,11 @@ type Recoverer interface {
 // Forker is an Engine that begins runs with the past of others.
 type Forker interface {
 	Fork(context.Context, ForkRequest) (*Run, error)
+}
+
+// Handler is an Engine that keeps which failed runs need nobody any more.
+type Handler interface {
+	Handle(context.Context, HandleRequest) error
 }
 
 // Exporter is an Engine that writes runs to files and takes in runs from files; see the functions Export and Import.

@@ -8,7 +8,7 @@ import (
 )
 
 // List returns a page of runs, last changed first. A limit that is negative or beyond 100 and an unknown phase are VALIDATION_ERROR, a cursor that
-// no list call made INVALID_LIST_CURSOR.
+// no list call made INVALID_LIST_CURSOR. Each run has its Lineage.
 func (r *Runner) List(ctx context.Context, q history.ListQuery) (history.ListPage, error) {
 	if err := r.enter(ctx); err != nil {
 		return history.ListPage{}, err
@@ -17,5 +17,13 @@ func (r *Runner) List(ctx context.Context, q history.ListQuery) (history.ListPag
 	if err := admit.List(q); err != nil {
 		return history.ListPage{}, err
 	}
-	return r.store.List(ctx, q)
+	page, err := r.store.List(ctx, q)
+	if err != nil {
+		return history.ListPage{}, err
+	}
+	runs := make([]*history.Execution, len(page.Executions))
+	for i := range runs {
+		runs[i] = &page.Executions[i]
+	}
+	return page, history.AddLineage(ctx, r.store, runs...)
 }

@@ -6,6 +6,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/admit"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/graph/standing"
+	"github.com/workflows-engine/workflows-engine/history"
 )
 
 // Status says where a run stands; it changes nothing but fires timers that are due, unless the Runner is ReadOnly. The error is EXECUTION_NOT_FOUND
@@ -35,5 +36,12 @@ func (r *Runner) Status(ctx context.Context, req StatusRequest) (*Run, error) {
 	if err != nil {
 		return nil, admit.NotFoundAs(err, problem.ExecutionNotFound, req.ExecutionID)
 	}
-	return r.standings.View(detached(ctx), x)
+	v, err := r.standings.View(detached(ctx), x)
+	if err != nil {
+		return nil, err
+	}
+	of := history.Execution{ID: v.ExecutionID, Phase: history.Phase(v.Status), ForkedFrom: v.ForkedFrom}
+	err = history.AddLineage(detached(ctx), r.store, &of)
+	v.Lineage = of.Lineage
+	return v, err
 }

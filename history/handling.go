@@ -50,8 +50,8 @@ func NotToHandle(executionID string, p Phase) error {
 type Lineage struct {
 	// RetryOf is the run that it is a retry of.
 	RetryOf string
-	// Retries are the retries of it, and Forks the other runs that have begun with its past, the oldest first.
-	Retries, Forks []Link
+	// Retries are the retries of it, the oldest first.
+	Retries []Link
 	// Handled is set if it needs nobody any more.
 	Handled *Handling
 }
@@ -75,8 +75,6 @@ func AddLineage(ctx context.Context, s Store, runs ...*Execution) error {
 				e.Lineage.RetryOf = l.From
 			case l.From == e.ID && l.Kind == Retried:
 				e.Lineage.Retries = append(e.Lineage.Retries, l)
-			case l.From == e.ID:
-				e.Lineage.Forks = append(e.Lineage.Forks, l)
 			}
 		}
 	}

@@ -57,6 +57,8 @@ type Run struct {
 	ParentExecutionID string
 	// ForkedFrom is the run that this one is a copy of up to a record; zero for others.
 	ForkedFrom history.ForkOrigin
+	// Lineage says of which run this one is a retry, which ones are retries of it, and whether it is handled. Only Status and List say so.
+	Lineage history.Lineage `json:"-"`
 	// Seq is the seq of the last record of the run's own that this view shows: of two views the one with the higher Seq is newer.
 	// Subworkflows count by themselves, each in its own view. CreatedAt and UpdatedAt are the times of the first and last record.
 	Seq                  int64

@@ -57,7 +57,7 @@ func Export(ctx context.Context, store history.Store, executionID string, o Opti
 		}
 	}
 	for _, r := range x.runs {
-		if err := w.Run(r.ExecutionID, r.Records); err != nil {
+		if err := w.Run(r); err != nil {
 			return err
 		}
 	}
@@ -81,7 +81,17 @@ func (x *exporter) collect(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	x.runs = append(x.runs, runfile.Run{ExecutionID: id, Records: records})
+	run := runfile.Run{ExecutionID: id, Records: records}
+	if p := exec.Phase; p == history.PhaseFailed || p == history.PhaseCancelled {
+		marks, err := x.Handled(ctx, id)
+		if h, ok := marks[id]; ok && h.ExecutionID == id {
+			run.Handled = &h
+		}
+		if err != nil {
+			return err
+		}
+	}
+	x.runs = append(x.runs, run)
 	if err := x.define(ctx, exec.DefinitionHash, !exec.Phase.Terminal()); err != nil {
 		return err
 	}

@@ -134,7 +134,7 @@ func sameRecord(id string, a, b *history.Record) bool {
 
 // importedRun checks a run of a file and derives what belongs beside it; tasks counts those that agents work on for it.
 func importedRun(ctx context.Context, store history.Store, file *runfile.File, r *runfile.Run) (out history.ImportedRun, tasks int, err error) {
-	out = history.ImportedRun{ExecutionID: r.ExecutionID, Records: r.Records, Execution: history.Project(r.ExecutionID, r.Records)}
+	out = history.ImportedRun{ExecutionID: r.ExecutionID, Records: r.Records, Execution: history.Project(r.ExecutionID, r.Records), Handled: r.Handled}
 	e := &out.Execution
 	if e.Mode == "" {
 		return out, 0, nil // another engine began it: it goes on only with what its caller brings

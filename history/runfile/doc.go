@@ -9,7 +9,7 @@
 //
 // The first run is the exported one; its subworkflows follow. The hash in the last line is that of all lines before it, so that
 // a truncated or changed file is detected. A signed definition has a member "signatures", a list of its signature blocks. A record that
-// another engine wrote has "foreign":true. The header of a file with masked values has "redacted":true; such a file cannot be imported.
+// another engine wrote has "foreign":true. A failed or cancelled run that needs nobody any more has a member "handled". The header of a file with masked values has "redacted":true; such a file cannot be imported.
 //
 // Read is strict: an unknown member, a record out of order, a definition that does not match its hash are errors with the line.
 package runfile

@@ -49,6 +49,7 @@ type line struct {
 	Text        json.RawMessage   `json:"text"`
 	Signatures  []json.RawMessage `json:"signatures"`
 	Records     *int              `json:"records"`
+	Handled     *mark             `json:"handled"`
 	Seq         *int64            `json:"seq"`
 	Kind        *string           `json:"kind"`
 	CreatedAt   *string           `json:"created_at"`
@@ -57,6 +58,11 @@ type line struct {
 	Definitions *int              `json:"definitions"`
 	Runs        *int              `json:"runs"`
 	SHA256      *string           `json:"sha256"`
+}
+
+// mark is what says of a run that it is handled.
+type mark struct {
+	Note, Retry, Actor, At string
 }
 
 // members lists the required members of each type of line.
@@ -69,13 +75,13 @@ var members = map[string][]string{
 }
 
 // optional lists the optional members, with the type of line that may have them.
-var optional = map[string]string{"redacted": typeHeader, "signatures": typeDefinition, "foreign": typeRecord}
+var optional = map[string]string{"redacted": typeHeader, "signatures": typeDefinition, "foreign": typeRecord, "handled": typeRun}
 
 // given returns which members a line has.
 func (l *line) given() map[string]bool {
 	return map[string]bool{
 		"format": l.Format != nil, "version": l.Version != nil, "execution_id": l.ExecutionID != nil, "exported_at": l.ExportedAt != nil,
-		"redacted": l.Redacted != nil, "signatures": l.Signatures != nil, "foreign": l.Foreign != nil, "hash": l.Hash != nil, "name": l.Name != nil, "text": l.Text != nil, "records": l.Records != nil,
+		"redacted": l.Redacted != nil, "signatures": l.Signatures != nil, "foreign": l.Foreign != nil, "hash": l.Hash != nil, "name": l.Name != nil, "text": l.Text != nil, "records": l.Records != nil, "handled": l.Handled != nil,
 		"seq": l.Seq != nil, "kind": l.Kind != nil, "created_at": l.CreatedAt != nil, "payload": l.Payload != nil,
 		"definitions": l.Definitions != nil, "runs": l.Runs != nil, "sha256": l.SHA256 != nil,
 	}
@@ -265,7 +271,15 @@ func (r *reader) run(l *line) error {
 	if slices.ContainsFunc(r.file.Runs, func(other Run) bool { return other.ExecutionID == id }) {
 		return r.fail("duplicate run %q", id)
 	}
-	r.file.Runs = append(r.file.Runs, Run{ExecutionID: id})
+	run := Run{ExecutionID: id}
+	if m := l.Handled; m != nil {
+		at, err := history.ParseTimestamp(m.At)
+		run.Handled = &history.Handling{ExecutionID: id, Note: m.Note, Retry: m.Retry, Actor: m.Actor, At: at}
+		if err != nil || history.FormatTimestamp(at) != m.At || run.Handled.Check() != nil {
+			return r.fail("expected the mark of a handled run: a note or a retry, and when")
+		}
+	}
+	r.file.Runs = append(r.file.Runs, run)
 	r.audit, r.left = &history.Audit{ExecutionID: id}, *l.Records
 	return nil
 }

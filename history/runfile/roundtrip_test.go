@@ -103,7 +103,7 @@ func export(t *testing.T, id string, records []history.Record) *runfile.File {
 	t.Helper()
 	var out bytes.Buffer
 	w := runfile.NewWriter(&out, false)
-	if err := errors.Join(w.Header(id, historytest.Begin), w.Run(id, records), w.Trailer()); err != nil {
+	if err := errors.Join(w.Header(id, historytest.Begin), w.Run(runfile.Run{ExecutionID: id, Records: records}), w.Trailer()); err != nil {
 		t.Fatal(err)
 	}
 	file, err := runfile.Read(&out)
@@ -122,7 +122,7 @@ func TestRecordsNestedTooDeeplyAreNotImported(t *testing.T) {
 		last.Raw = bytes.Replace(last.Raw, []byte(`"v":1`), []byte(`"v":`+strings.Repeat("[", levels)+strings.Repeat("]", levels)), 1)
 		var out bytes.Buffer
 		w := runfile.NewWriter(&out, false)
-		if err := errors.Join(w.Header("r", historytest.Begin), w.Run("r", records), w.Trailer()); err != nil {
+		if err := errors.Join(w.Header("r", historytest.Begin), w.Run(runfile.Run{ExecutionID: "r", Records: records}), w.Trailer()); err != nil {
 			t.Fatal(err)
 		}
 		return out.Bytes()

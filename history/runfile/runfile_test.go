@@ -39,8 +39,8 @@ func sample(t testing.TB, redact bool) []byte {
 	for _, err := range []error{
 		w.Header("r", historytest.Begin),
 		w.Definition(history.StoredDefinition{Hash: hex.EncodeToString(sum[:]), Name: "w", Version: "1", Text: text, Signatures: [][]byte{[]byte(`{"value":"a"}`), []byte(`{"value":"b"}`)}}),
-		w.Run("r", records(t, "r", append(historytest.Start("w", "in_process"), `E StateUpdated a {"state":{"token":"hush","s":"a\u2028<b>"}}`)...)),
-		w.Run("r:sub:v", records(t, "r:sub:v", historytest.Start("w", "in_process")...)),
+		w.Run(runfile.Run{ExecutionID: "r", Records: records(t, "r", append(historytest.Start("w", "in_process"), `E StateUpdated a {"state":{"token":"hush","s":"a\u2028<b>"}}`)...)}),
+		w.Run(runfile.Run{ExecutionID: "r:sub:v", Records: records(t, "r:sub:v", historytest.Start("w", "in_process")...)}),
 		w.Trailer(),
 	} {
 		if err != nil {
@@ -65,7 +65,7 @@ func TestWhatIsWrittenIsRead(t *testing.T) {
 	w.Header(f.ExecutionID, historytest.Begin)
 	w.Definition(f.Definitions[0])
 	for _, r := range f.Runs {
-		w.Run(r.ExecutionID, r.Records)
+		w.Run(r)
 	}
 	if err := w.Trailer(); err != nil || !bytes.Equal(again.Bytes(), text) {
 		t.Errorf("written again\n%s, was\n%s", &again, text)
@@ -238,7 +238,7 @@ func FuzzRead(f *testing.F) {
 			w.Definition(d)
 		}
 		for _, r := range file.Runs {
-			w.Run(r.ExecutionID, r.Records)
+			w.Run(r)
 		}
 		w.Trailer()
 		again, err := runfile.Read(&out)

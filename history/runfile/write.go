@@ -34,6 +34,8 @@ type Run struct {
 	ExecutionID string
 	// Records have their payload texts in Raw.
 	Records []history.Record
+	// Handled is set for a run that has failed or was cancelled and needs nobody any more.
+	Handled *history.Handling
 }
 
 // Writer writes a file. Call Header, then Definition for each definition, then Run for each run, then Trailer. After an error
@@ -82,16 +84,24 @@ func (w *Writer) Definition(d history.StoredDefinition) error {
 }
 
 // Run writes a run with all its records.
-func (w *Writer) Run(executionID string, records []history.Record) error {
+func (w *Writer) Run(run Run) error {
 	w.counts.runs++
 	w.begin(typeRun)
-	w.text("execution_id", executionID)
-	w.number("records", len(records))
+	w.text("execution_id", run.ExecutionID)
+	w.number("records", len(run.Records))
+	if h := run.Handled; h != nil {
+		mark := jsonvalue.Ordered{}
+		mark.Text("note", h.Note)
+		mark.Text("retry", h.Retry)
+		mark.Text("actor", h.Actor)
+		mark.Text("at", history.FormatTimestamp(h.At))
+		w.raw("handled", w.shown(mark.Append(nil)))
+	}
 	if err := w.end(); err != nil {
 		return err
 	}
-	for i := range records {
-		r := &records[i]
+	for i := range run.Records {
+		r := &run.Records[i]
 		w.counts.records++
 		w.begin(typeRecord)
 		w.number("seq", int(r.Seq))
@@ -101,7 +111,7 @@ func (w *Writer) Run(executionID string, records []history.Record) error {
 		if r.Foreign {
 			w.raw("foreign", []byte("true"))
 		}
-		w.raw("payload", w.shown(OneLine(r.Text(executionID))))
+		w.raw("payload", w.shown(OneLine(r.Text(run.ExecutionID))))
 		if err := w.end(); err != nil {
 			return err
 		}

@@ -23,6 +23,7 @@ type listOptions struct {
 	phases, labels []string
 	open, json     bool
 	tree, roots    bool
+	unhandled      bool
 	name, cursor   string
 	newer, older   time.Duration
 	limit          int
@@ -33,11 +34,13 @@ func newList(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "List runs, the last changed first",
-		Long: `List runs, the last changed first. A failed run has the code of its error. --tree puts subworkflows under the run that began them.
+		Long: `List runs, the last changed first. A failed run has the code of its error, and the retries of it; one of which
+a retry has completed, or that somebody has marked (the command handle), is handled: --unhandled leaves it out. --tree puts subworkflows under the run that began them.
 
 On a terminal the columns are cut to its width; of ids that the engine has made, as much is shown as names the run in other commands.`,
 		Example: `  workflows-engine list
   workflows-engine list --phase interrupted,failed
+  workflows-engine list --phase failed --unhandled
   workflows-engine list --open --label customer=17
   workflows-engine list --tree --newer 1h
   workflows-engine list --name lighthouse --newer 24h --limit 100
@@ -55,6 +58,7 @@ On a terminal the columns are cut to its width; of ids that the engine has made,
 	set.IntVar(&o.limit, "limit", 50, "how many, at most 100")
 	set.StringVar(&o.cursor, "cursor", "", "next_cursor of the page before")
 	set.BoolVar(&o.roots, "roots", false, "leave subworkflows out")
+	set.BoolVar(&o.unhandled, "unhandled", false, "leave out failed and cancelled runs that need nobody any more; see the command handle")
 	set.BoolVar(&o.tree, "tree", false, "put subworkflows under the run that began them")
 	set.BoolVar(&o.json, "json", false, "print as JSON")
 	cmd.PreRunE = exclusive("tree", "json")
@@ -71,7 +75,7 @@ On a terminal the columns are cut to its width; of ids that the engine has made,
 
 // query turns the options into a query.
 func (o listOptions) query(now time.Time) (history.ListQuery, error) {
-	q := history.ListQuery{DefinitionName: o.name, Cursor: o.cursor, Limit: o.limit, Roots: o.roots}
+	q := history.ListQuery{DefinitionName: o.name, Cursor: o.cursor, Limit: o.limit, Roots: o.roots, Unhandled: o.unhandled}
 	for _, p := range o.phases {
 		if !slices.Contains(history.Phases(), history.Phase(p)) {
 			return q, usage("--phase: %q is not understood", p).WithHint("Write %s.", problem.OrList(history.Phases()))
@@ -208,6 +212,7 @@ func (a *app) writeList(list []listed, cursor string) error {
 	isNarrow := columns > 0 && columns < narrow
 	titled := !isNarrow && slices.ContainsFunc(list, func(e listed) bool { return e.Title != "" })
 	failed := slices.ContainsFunc(list, func(e listed) bool { return e.code != "" })
+	tied := !isNarrow && slices.ContainsFunc(list, func(e listed) bool { return lineageText(&e.Lineage) != "" })
 	node := "NODE"
 	if isNarrow && failed {
 		node = "NODE, ERROR"
@@ -215,6 +220,9 @@ func (a *app) writeList(list []listed, cursor string) error {
 	rows := [][]string{{"ID", "NAME", "PHASE", node, "AGE"}}
 	if failed && !isNarrow {
 		rows[0] = append(rows[0], "ERROR")
+	}
+	if tied {
+		rows[0] = append(rows[0], "RETRIES")
 	}
 	if titled {
 		rows[0] = append(rows[0], "TITLE")
@@ -228,12 +236,15 @@ func (a *app) writeList(list []listed, cursor string) error {
 		if failed && !isNarrow {
 			row = append(row, dash(e.code))
 		}
+		if tied {
+			row = append(row, dash(lineageText(&e.Lineage)))
+		}
 		if titled {
 			row = append(row, dash(e.Title))
 		}
 		rows = append(rows, row)
 	}
-	keep := map[string]int{"NAME": 8, "PHASE": 11, node: 12, "ERROR": 20, "TITLE": 12}
+	keep := map[string]int{"NAME": 8, "PHASE": 11, node: 12, "ERROR": 20, "RETRIES": 16, "TITLE": 12}
 	if err := writeTable(a.human, fitted(rows, columns, keep)); err != nil {
 		return err
 	}
@@ -241,6 +252,35 @@ func (a *app) writeList(list []listed, cursor string) error {
 		fmt.Fprintf(a.stderr, "more with: --cursor %s\n", shellword.Quote(cursor))
 	}
 	return nil
+}
+
+// lineageText says in one line how a run stands to its retries, and whether it is handled.
+func lineageText(l *history.Lineage) string {
+	var parts []string
+	if h := l.Handled; h != nil && h.Retry == "" {
+		parts = append(parts, "handled: "+plainCell(h.Note))
+	}
+	retry, phase, others := "", history.PhaseCompleted, len(l.Retries)-1
+	if others >= 0 {
+		retry, phase = l.Retries[others].To, l.Retries[others].Phase
+	}
+	if h := l.Handled; h != nil && h.Retry != "" { // of the run, or of a retry of it
+		if !slices.ContainsFunc(l.Retries, func(r history.Link) bool { return r.To == h.Retry }) {
+			others++
+		}
+		retry, phase = h.Retry, history.PhaseCompleted
+	}
+	if retry != "" {
+		text := "retried by " + retry + " (" + string(phase) + ")"
+		if others > 0 {
+			text += " and " + count(others, "other")
+		}
+		parts = append(parts, text)
+	}
+	if l.RetryOf != "" {
+		parts = append(parts, "retry of "+l.RetryOf)
+	}
+	return strings.Join(parts, "; ")
 }
 
 // indentedID is the id under that of its parent, of which it is told what comes after.

@@ -41,7 +41,7 @@ before it is acted on, so that a run survives the end of the process and is cont
 	root.SetUsageTemplate(usageTemplate)
 	root.AddCommand(
 		newValidate(a), newGraph(a), newTest(a), newWorkflows(a), newRun(a), newWatch(a), newStatus(a), newList(a), newHistory(a), newResume(a), newSignal(a), newSubmit(a),
-		newCancel(a), newRecover(a), newRetry(a), newFork(a),
+		newCancel(a), newRecover(a), newRetry(a), newFork(a), newHandle(a),
 		newWorker(a), newGC(a), newVerify(a), newExport(a), newImport(a), newStore(a),
 		newNew(a), newFmt(a), newGuide(a), newExplain(a), newInstall(a), newUninstall(a), newDoctor(a),
 		newConformance(a), newManifest(a), newStepCommands(a), newAgent(a), newWebhooks(a), newVersion(a), newOptions(root),
@@ -68,7 +68,7 @@ var otherWords = map[string]string{
 	"catalog": "workflows", "definitions": "workflows",
 	"ls": "list", "ps": "list", "runs": "list", "log": "history", "logs": "history", "events": "history",
 	"follow": "watch", "tail": "watch", "top": "watch",
-	"start": "run", "exec": "run", "execute": "run", "continue": "recover", "rerun": "retry", "again": "retry", "answer": "resume", "approve": "resume",
+	"start": "run", "exec": "run", "execute": "run", "continue": "recover", "rerun": "retry", "ack": "handle", "acknowledge": "handle", "dismiss": "handle", "again": "retry", "answer": "resume", "approve": "resume",
 	"complete": "submit", "stop": "cancel", "kill": "cancel", "abort": "cancel", "delete": "gc", "rm": "gc", "prune": "gc", "clean": "gc",
 	"draw": "graph", "diagram": "graph", "picture": "graph", "dot": "graph", "mermaid": "graph",
 	"serve": "worker", "server": "worker", "daemon": "worker", "lint": "validate", "format": "fmt", "create": "new", "init": "new", "scaffold": "new", "fsck": "verify",

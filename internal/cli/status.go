@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -158,6 +159,11 @@ func writeStatus(
 	if f := run.ForkedFrom; f.ExecutionID != "" {
 		add("forked from", fmt.Sprintf("%s at record %d", f.ExecutionID, f.Seq))
 	}
+	add("retry of", run.Lineage.RetryOf)
+	for _, r := range run.Lineage.Retries {
+		add("retried by", fmt.Sprintf("%s (%s)", r.To, cmp.Or(string(r.Phase), "deleted")))
+	}
+	add("handled", handledText(run.Lineage.Handled, now))
 	var labels []string
 	for _, name := range slices.Sorted(maps.Keys(run.Labels)) {
 		labels = append(labels, strings.TrimSuffix(name+"="+run.Labels[name], "="))
@@ -203,13 +209,28 @@ func writeStatus(
 	if l := run.Lacks; l != nil && !slices.ContainsFunc(run.Pending, func(p graph.Pending) bool { return blocks(l, &p) }) {
 		fmt.Fprintf(w, "\n%s\n", lackText(l))
 	}
-	if run.Status == machine.Failed {
+	if run.Status == machine.Failed && run.Lineage.Handled == nil {
 		fmt.Fprintf(w, "\ntry again from before the failure with: %s\n", s.command("retry", run.ExecutionID))
 	}
 	return nil
 }
 
 // rolledBackText says of a run that has ended that it was rolled back first.
+// handledText says why a run needs nobody any more.
+func handledText(h *history.Handling, now time.Time) string {
+	if h == nil {
+		return ""
+	}
+	text := h.Note
+	if h.Retry != "" {
+		text = "run " + h.Retry + ", a retry, has completed"
+	}
+	if h.Actor != "" {
+		text += " (" + h.Actor + ")"
+	}
+	return plainCell(text) + ", " + age(h.At, now) + " ago"
+}
+
 func rolledBackText(run *graph.Run) string {
 	return "finished, " + count(run.Compensated, "compensation") + " made"
 }

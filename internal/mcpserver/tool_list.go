@@ -27,17 +27,15 @@ func listTool() *tool {
 		annotations: mcp.ToolAnnotations{ReadOnlyHint: true, IdempotentHint: true, DestructiveHint: new(false), OpenWorldHint: new(false)},
 		arguments: []property{
 			optional("open", describe("boolean", "Runs not ended.")),
-			optional("phase", members{
-				{"anyOf", []members{choice(phases...), {{"type", "array"}, {"items", members{{"type", "string"}}}}}},
-				{"description", "This phase, or these."},
-			}),
+			optional("phase", members{{"anyOf", []members{choice(phases...), {{"type", "array"}, {"items", members{{"type", "string"}}}}}}, {"description", "One or several."}}),
 			optional("roots", describe("boolean", "No subworkflows")),
-			optional("label", str("With this label: key=value or key.")),
+			optional("unhandled", describe("boolean", "Not handled")),
+			optional("label", str("key=value or key.")),
 			optional("definition_name", aText("Of this definition.")),
-			optional("updated_after", aText("Changed since then (ISO 8601).")),
+			optional("updated_after", aText("Changed since (ISO 8601).")),
 			optional("updated_before", aText("Changed by then.")),
 			optional("limit", describe("integer", "Default 50.", "minimum", 1.0, "maximum", 100.0)),
-			optional("cursor", aText("next_cursor of the page.")),
+			optional("cursor", aText("next_cursor.")),
 		},
 		answer: []property{
 			required("executions", listOf(object([]property{
@@ -57,6 +55,7 @@ func listTool() *tool {
 			q := history.ListQuery{
 				Phases:         a.phases("phase"),
 				Roots:          a.Get("roots").Bool(),
+				Unhandled:      a.Get("unhandled").Bool(),
 				Labels:         a.label("label"),
 				DefinitionName: a.Get("definition_name").NonEmpty(),
 				UpdatedAfter:   a.instant("updated_after"),
@@ -187,6 +186,11 @@ func (l *listed) fitting(bytes int) int {
 func (l *listed) row(i int) members {
 	x := l.Executions[i]
 	x.LastError = problem.Excerpt(x.LastError, maxListedError)
+	if h := x.Lineage.Handled; h != nil {
+		short := *h
+		short.Note = problem.Excerpt(h.Note, maxListedError)
+		x.Lineage.Handled = &short
+	}
 	row := runjson.Row(&x)
 	row.Put("age_s", math.Floor(max(0, l.now.Sub(x.UpdatedAt).Seconds())))
 	if i == 0 && l.first && !x.Phase.Terminal() {

@@ -62,6 +62,7 @@ func Status(run *runview.Run) jsonvalue.Ordered {
 	if f := run.ForkedFrom; f.ExecutionID != "" {
 		m.Put("forked_from", jsonvalue.Ordered{{"execution_id", f.ExecutionID}, {"seq", float64(f.Seq)}})
 	}
+	putLineage(&m, &run.Lineage)
 	if first != nil {
 		putDelegate(&m, first)
 		m.Text("signal_name", first.SignalName)
@@ -181,7 +182,28 @@ func Row(x *history.Execution) jsonvalue.Ordered {
 	m.Text("current_node_id", x.CurrentNodeID)
 	m.Text("last_error", x.LastError)
 	m.Text("parent_execution_id", x.Parent)
+	putLineage(&m, &x.Lineage)
 	return m
+}
+
+// putLineage puts which runs a run is a retry of and was retried as, and why it needs nobody any more.
+func putLineage(m *jsonvalue.Ordered, l *history.Lineage) {
+	m.Text("retry_of", l.RetryOf)
+	if len(l.Retries) > 0 {
+		retries := make([]jsonvalue.Ordered, len(l.Retries))
+		for i, r := range l.Retries {
+			retries[i] = jsonvalue.Ordered{{"execution_id", r.To}, {"phase", string(r.Phase)}}
+		}
+		m.Put("retried_by", retries)
+	}
+	if h := l.Handled; h != nil {
+		handled := jsonvalue.Ordered{}
+		handled.Text("note", h.Note)
+		handled.Text("retry", h.Retry)
+		handled.Text("actor", h.Actor)
+		handled.Instant("at", h.At)
+		m.Put("handled", handled)
+	}
 }
 
 // FullRow is Row with what commands print besides.
