@@ -2,9 +2,13 @@ package graph
 
 import (
 	"context"
+	"slices"
 
 	"github.com/workflows-engine/workflows-engine/graph/admit"
+	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/graph/replay"
+	"github.com/workflows-engine/workflows-engine/graph/runview"
 	"github.com/workflows-engine/workflows-engine/graph/standing"
 	"github.com/workflows-engine/workflows-engine/history"
 )
@@ -43,5 +47,28 @@ func (r *Runner) Status(ctx context.Context, req StatusRequest) (*Run, error) {
 	of := history.Execution{ID: v.ExecutionID, Phase: history.Phase(v.Status), ForkedFrom: v.ForkedFrom}
 	err = history.AddLineage(detached(ctx), r.store, &of)
 	v.Lineage = of.Lineage
+	if err == nil && v.Status == machine.Failed && v.ErrorNodeID != "" && v.Compensated == 0 && !problem.Code(v.ErrorCode).IsLimit() {
+		v.GoesOn, err = r.goesOn(detached(ctx), v)
+	}
 	return v, err
+}
+
+// The last records of a failed run, in which the steps of its agent are looked for: first in a few, which have one of them if there are any.
+const lastFew, lastMany = 200, 5000
+
+// goesOn says where the agent of a failed run goes on in a retry.
+func (r *Runner) goesOn(ctx context.Context, v *Run) (g runview.GoesOn, err error) {
+	for _, n := range []int64{lastFew, lastMany} {
+		records, err := r.store.Read(ctx, v.ExecutionID, max(1, v.Seq-n+1), 0)
+		if err != nil {
+			return g, err
+		}
+		if !slices.ContainsFunc(records, func(rec history.Record) bool { return rec.Payload.AgentStep != nil }) {
+			return g, nil
+		}
+		if g.After, g.Calls = replay.GoesOn(records, v.ErrorNodeID, v.ErrorCode); g.After != "" || v.Seq <= n {
+			return g, nil
+		}
+	}
+	return g, nil
 }

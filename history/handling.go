@@ -56,6 +56,16 @@ type Lineage struct {
 	Handled *Handling
 }
 
+// Live is the retry that is open or has completed, "" if there is none: another one has to be asked for.
+func (l *Lineage) Live() string {
+	for i := range l.Retries {
+		if l.Retries[i].Live() {
+			return l.Retries[i].To
+		}
+	}
+	return ""
+}
+
 // AddLineage sets the Lineage of runs, which takes no time for those that have not failed, were not cancelled and were not forked.
 func AddLineage(ctx context.Context, s Store, runs ...*Execution) error {
 	var ended []string

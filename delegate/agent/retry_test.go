@@ -62,6 +62,9 @@ func TestARetryGoesOnWhereTheAgentStood(t *testing.T) {
 		if run.Status != machine.Failed || run.ErrorCode != "LLM_PROVIDER_ERROR" {
 			t.Fatalf("%s %s", run.Status, run.Error)
 		}
+		if stood := enginetest.Must(r.Status(t.Context(), graph.StatusRequest{ExecutionID: "r"})).GoesOn.String(); stood != "goes on after t1.c1; 1 call is not made again" {
+			t.Errorf("the status says %q", stood)
+		}
 		// It fails in the retry too, and in the retry of that one.
 		for _, id := range []string{"r2", "r3"} {
 			if _, err := r.Fork(t.Context(), graph.ForkRequest{ExecutionID: run.ExecutionID, NewExecutionID: id}); err != nil {

@@ -88,6 +88,24 @@ func agentAttempts(records []history.Record) []*agentAttempt {
 	return all
 }
 
+// GoesOn returns the step after which the agent of a run that has failed at a node goes on in a retry, and how many calls of tools are kept;
+// "" where the retry begins before the node, or is refused. records are the last ones of the run.
+func GoesOn(records []history.Record, node, code string) (after string, calls int) {
+	end := decisive(records, node)
+	if end == nil || agentsteps.Ended(code) || agentsteps.Spent(code) {
+		return "", 0
+	}
+	for _, a := range agentAttempts(records) {
+		if a.attemptID != idOf(&end.Payload) {
+			continue
+		}
+		if kept := a.steps[:agentsteps.Kept(a.steps, code)]; len(kept) > 1 {
+			return kept[len(kept)-1].Key, agentsteps.Made(kept)
+		}
+	}
+	return "", 0
+}
+
 // before returns the steps up to a record.
 func (a *agentAttempt) before(seq int64) []agentsteps.Step {
 	n, _ := slices.BinarySearch(a.seqs, seq+1)

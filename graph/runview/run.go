@@ -1,6 +1,7 @@
 package runview
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
@@ -59,6 +60,8 @@ type Run struct {
 	ForkedFrom history.ForkOrigin
 	// Lineage says of which run this one is a retry, which ones are retries of it, and whether it is handled. Only Status and List say so.
 	Lineage history.Lineage `json:"-"`
+	// GoesOn says where the agent of a failed run stood, and goes on in a retry; zero where a retry begins before the node. Only Status says so.
+	GoesOn GoesOn `json:"-"`
 	// Seq is the seq of the last record of the run's own that this view shows: of two views the one with the higher Seq is newer.
 	// Subworkflows count by themselves, each in its own view. CreatedAt and UpdatedAt are the times of the first and last record.
 	Seq                  int64
@@ -72,6 +75,25 @@ type Run struct {
 	// Lacks is what this process lacks to go on with a run that no process drives, nil if it lacks nothing: the run goes
 	// on in a process that has it. It is what the run waits for now, or else may come to once it is answered (Lack.Host).
 	Lacks *Lack
+}
+
+// GoesOn is where an agent goes on in a retry: after a step of it, with so many calls of tools that are not made again.
+type GoesOn struct {
+	After string
+	Calls int
+}
+
+// String says so to people; "" for the zero value.
+func (g GoesOn) String() string {
+	switch {
+	case g.After == "":
+		return ""
+	case g.Calls == 0:
+		return "goes on after " + g.After
+	case g.Calls == 1:
+		return "goes on after " + g.After + "; 1 call is not made again"
+	}
+	return fmt.Sprintf("goes on after %s; %d calls are not made again", g.After, g.Calls)
 }
 
 // ChildParentID is the parent of the subworkflow that ChildExecutionID names: the run itself, or for a subworkflow that started none

@@ -268,6 +268,8 @@ func (d *drive) ended(ctx context.Context, run *graph.Run) error {
 		how, flags := "correct the cause, and try again from before the failure (with --state or --definition, if that is where it lies) by", []string(nil)
 		if flag := limitFlags[problem.Code(run.ErrorCode)]; flag != "" {
 			how, flags = "continue from before the limit, with a higher one for N, by", []string{flag, "N"}
+		} else if stood, err := d.session.engine.Status(ctx, graph.StatusRequest{ExecutionID: run.ExecutionID}); err == nil && stood.GoesOn.After != "" {
+			how = "correct the cause; its agent " + plainCell(stood.GoesOn.String()) + ", by"
 		}
 		fmt.Fprintf(d.app.stderr, "  hint: it has ended; %s\n  %s\n", how, d.session.command("retry", run.ExecutionID, flags...))
 		if strings.HasPrefix(run.ErrorCode, "AGENT_") && run.ErrorCode != string(problem.AgentConfigInvalid) {

@@ -209,8 +209,12 @@ func writeStatus(
 	if l := run.Lacks; l != nil && !slices.ContainsFunc(run.Pending, func(p graph.Pending) bool { return blocks(l, &p) }) {
 		fmt.Fprintf(w, "\n%s\n", lackText(l))
 	}
-	if run.Status == machine.Failed && run.Lineage.Handled == nil {
-		fmt.Fprintf(w, "\ntry again from before the failure with: %s\n", s.command("retry", run.ExecutionID))
+	if run.Status == machine.Failed && run.Lineage.Handled == nil && run.Lineage.Live() == "" {
+		if goesOn := run.GoesOn.String(); goesOn != "" {
+			fmt.Fprintf(w, "\n%s %s\n", s.command("retry", run.ExecutionID), plainCell(goesOn))
+		} else {
+			fmt.Fprintf(w, "\ntry again from before the failure with: %s\n", s.command("retry", run.ExecutionID))
+		}
 	}
 	return nil
 }

@@ -205,6 +205,9 @@ func (s *server) again(run *graph.Run) (c toolCall, ok bool) {
 	if run.Status != machine.Failed || stopped(run) || !s.tools.has("workflow_fork") {
 		return c, false
 	}
+	if retry := run.Lineage.Live(); retry != "" {
+		return call("workflow_status", members{{"execution_id", retry}}, "The run was tried again as this one."), true
+	}
 	args, note := members{{"execution_id", run.ExecutionID}}, "Begins a new run before the node that failed, or goes on where its agent stood: a call that has a result is not made again. definition corrects it."
 	switch {
 	case problem.Code(run.ErrorCode).IsLimit():
@@ -215,6 +218,8 @@ func (s *server) again(run *graph.Run) (c toolCall, ok bool) {
 	case agentsteps.Ended(run.ErrorCode):
 		args.Put("anew", true)
 		note = "Begins a new run, and the agent from its start: it cannot go on where it stood."
+	case run.GoesOn.After != "":
+		note = "Begins a new run, in which the agent " + run.GoesOn.String() + "."
 	case run.Compensated > 0:
 		note = "Begins a new run before the first node that was undone; definition corrects it."
 	case run.ErrorNodeID == "":
