@@ -94,6 +94,10 @@ func agentCases(t *testing.T) []*crashCase {
 		one("rest", clerk(nil),
 			chattest.Reply{When: "PRICED", Status: http.StatusTooManyRequests, Header: http.Header{"Retry-After": {"20"}}, Body: `{"error":{"message":"slow down"}}`},
 			always("PRICED", chattest.Text("Tea costs 3.50.")), always("", chattest.Calls(price("tea")))),
+		agentCase(t, "continued", strings.Replace(strings.ReplaceAll(oneAgent, "NAME", "continued"), "type: agent_delegate,", "type: agent_delegate, retry: {max_attempts: 3, initial_interval: 1s},", 1),
+			clerk(func(a *agent.Agent) { a.Output = answers("price") }),
+			always("did not count", chattest.Text(`{"price":3.5}`)), always("NOTED", chattest.Text("It costs 3.50.")), always(unknown, chattest.Text("It costs 3.50.")),
+			always("", chattest.Calls(note))),
 		one("repair", clerk(func(a *agent.Agent) { a.Output = answers("price") }),
 			always("It costs", chattest.Text(`{"price":3.5}`)), always("PRICED", chattest.Text("It costs 3.50.")), always("", chattest.Calls(price("tea")))),
 		one("compaction", clerk(func(a *agent.Agent) {

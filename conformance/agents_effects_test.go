@@ -1,6 +1,7 @@
 package conformance_test
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"maps"
@@ -79,16 +80,19 @@ func (x *trial) effect(key, tool string, do func()) error {
 
 // mayBegin checks that the outcome of an effect is not recorded, and that a call that waits for a person has been answered.
 func (x *trial) mayBegin(e effect) {
-	answered := false
-	for _, r := range x.records(crashRun) {
-		step, kind, _, ok := r.Payload.Step()
+	answered, recorded := false, false
+	for _, s := range x.steps() {
 		switch {
-		case !ok:
-		case isOutcome(kind) && e.key == stepKey(&r, step):
-			x.wrong = append(x.wrong, e.key+" was performed after its outcome was recorded")
-		case kind == agentloop.StepAnswer && strings.HasPrefix(e.key, stepKey(&r, "")):
+		case s.continues: // what it does not go on after is performed again
+			recorded = recorded && !strings.HasPrefix(e.key, s.attempt)
+		case isOutcome(s.Kind) && e.key == s.key:
+			recorded = true
+		case s.Kind == agentloop.StepAnswer && strings.HasPrefix(e.key, s.attempt):
 			answered = true
 		}
+	}
+	if recorded {
+		x.wrong = append(x.wrong, e.key+" was performed after its outcome was recorded")
 	}
 	if e.gated() && !answered {
 		x.wrong = append(x.wrong, e.key+" was performed before a person was asked")
@@ -112,23 +116,56 @@ func performed(s machine.Step) bool {
 	return false
 }
 
-// stepKey is the idempotency key of an effect.
-func stepKey(r *history.Record, step string) string {
-	p := &r.Payload
-	return fmt.Sprintf("%s:%s#%d.%d/%s", crashRun, p.NodeID, max(p.Visit, 1), max(p.Attempt, 1), step)
+// recordedStep is a step with the idempotency key of its effect.
+type recordedStep struct {
+	machine.Step
+	seq int64
+	// attempt is what the keys of its attempt begin with: those of the first one, where it goes on where another stood.
+	attempt, key string
+	// continues marks the first step of an attempt that does, copied one that it has taken over.
+	continues, copied bool
 }
 
-// outcomes are those that are recorded, and how often a model has refused, by the keys of their effects.
+// steps are those of all agents of the run.
+func (x *trial) steps() (all []recordedStep) {
+	bases, taking := map[string]string{}, map[string]bool{}
+	for _, r := range x.records(crashRun) {
+		step, _, ok := machine.StepOf(&r)
+		if !ok {
+			continue
+		}
+		p := &r.Payload
+		id := fmt.Sprintf("%s#%d.%d", p.NodeID, max(p.Visit, 1), max(p.Attempt, 1))
+		s := recordedStep{Step: step, seq: r.Seq}
+		from, _ := step.Body["continues"].(object)
+		if s.continues = from != nil; s.continues {
+			bases[id], taking[id] = fmt.Sprint(from["attempt"]), true
+		}
+		s.copied = taking[id]
+		if step.Kind == agentloop.StepContinued {
+			delete(taking, id)
+		}
+		s.attempt = crashRun + ":" + cmp.Or(bases[id], id) + "/"
+		s.key = s.attempt + step.Key
+		all = append(all, s)
+	}
+	return all
+}
+
+// outcomes are those that are recorded, and how often a model has refused, or was asked again by an attempt that goes on, by the keys of their
+// effects.
 func (x *trial) outcomes() (results map[string]machine.Step, tried map[string]int) {
 	results, tried = map[string]machine.Step{}, map[string]int{}
-	for _, r := range x.records(crashRun) {
-		s, _, ok := machine.StepOf(&r)
+	for _, s := range x.steps() {
 		switch {
-		case !ok || !performed(s):
+		case s.copied || !performed(s.Step):
 		case isOutcome(s.Kind):
-			results[stepKey(&r, s.Key)] = s
+			if _, again := results[s.key]; again {
+				tried[s.key]++
+			}
+			results[s.key] = s.Step
 		case s.Kind == agentloop.StepTried:
-			tried[stepKey(&r, s.Key)]++
+			tried[s.key]++
 		}
 	}
 	return results, tried
@@ -213,10 +250,7 @@ func (x *trial) checkStrike(at string) {
 	if got := errorCode(results[e.key]); times != want || got != code {
 		x.t.Errorf("%s: %s %s was performed %d times, want %d; its result has the code %q, want %q", at, e.tool, e.key, times, want, got, code)
 	}
-	asked := slices.ContainsFunc(x.records(crashRun), func(r history.Record) bool {
-		step, kind, _, _ := r.Payload.Step()
-		return kind == agentloop.StepDecided && stepKey(&r, step) == e.key
-	})
+	asked := slices.ContainsFunc(x.steps(), func(s recordedStep) bool { return s.Kind == agentloop.StepDecided && s.key == e.key })
 	if asked != (e.onCrash() == "ask") {
 		x.t.Errorf("%s: %s %s is put to a person: %v", at, e.tool, e.key, asked)
 	}
@@ -252,10 +286,9 @@ func (x *trial) checkFork(at string, seq int64) {
 		made[e.key]++
 	}
 	recorded := map[string]int{}
-	for _, r := range x.records(crashRun) {
-		s, _, ok := machine.StepOf(&r)
-		if ok && r.Seq > seq && performed(s) {
-			recorded[stepKey(&r, s.Key)]++
+	for _, s := range x.steps() {
+		if s.seq > seq && !s.copied && performed(s.Step) {
+			recorded[s.key]++
 		}
 	}
 	if !maps.Equal(made, recorded) {
