@@ -1,7 +1,7 @@
 package history
 
 // Wrap returns a store that answers as outer, which calls inner, and that keeps inner's optional interfaces (Importer, Keyring,
-// Pruner, Shrinker, Verifier, Watcher) where outer does not implement them. A struct that embeds a Store, for metrics or faults, has
+// Prober, Pruner, Shrinker, Verifier, Watcher) where outer does not implement them. A struct that embeds a Store, for metrics or faults, has
 // none of them by itself: it could not be pruned or verified.
 //
 //	store = history.Wrap(timed{Store: store}, store)

@@ -21,6 +21,7 @@ type engine struct {
 	graph.Engine
 	mcpserver.Definitions
 	keys   history.Keyring
+	probe  history.Prober
 	ready  chan struct{}
 	budget *memory.Budget
 	// catalog are the definitions of the workflow folder; nil without one.
@@ -48,6 +49,7 @@ func (e *engine) open(ctx context.Context, c *settings, executors config.Executo
 	}
 	e.Engine = runner
 	e.keys, _ = history.As[history.Keyring](store)
+	e.probe, _ = history.As[history.Prober](store)
 	return nil
 }
 
@@ -95,10 +97,12 @@ func (e *engine) key(ctx context.Context, name string) ([]byte, error) {
 	return e.keys.Key(ctx, name)
 }
 
-// healthy returns why the engine cannot work, nil if it can.
+// healthy returns why the engine cannot read or write its store, nil if it can.
 func (e *engine) healthy(ctx context.Context) error {
-	_, err := e.List(ctx, history.ListQuery{Limit: 1})
-	return err
+	if _, err := e.List(ctx, history.ListQuery{Limit: 1}); err != nil || e.probe == nil {
+		return err
+	}
+	return e.probe.Probe(ctx)
 }
 
 // close closes what has been opened.

@@ -128,6 +128,7 @@ func TestDiskFull(t *testing.T) {
 		}
 	}
 	wantRefusal(t, "append", err, problem.StoreFull)
+	wantRefusal(t, "probe", s.Probe(t.Context()), problem.StoreFull)
 	if e, err := s.Execution(t.Context(), "x"); err != nil || e.Seq != before.Seq || len(mustRead(t, s, "x")) != int(before.Seq) {
 		t.Errorf("the batch left seq %d of %d, %v", e.Seq, before.Seq, err)
 	}
@@ -136,6 +137,9 @@ func TestDiskFull(t *testing.T) {
 	}
 	if err := s.Append(t.Context(), b); err != nil {
 		t.Errorf("with room again: %v", err)
+	}
+	if err := s.Probe(t.Context()); err != nil {
+		t.Errorf("probe with room again: %v", err)
 	}
 }
 

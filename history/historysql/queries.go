@@ -85,6 +85,8 @@ var (
 	allDefinitions       = sqlText("all_definitions")
 	dropDefinition       = sqlText("drop_definition")
 	fileSize             = sqlText("size")
+	addProbe             = sqlText("add_probe")
+	dropProbe            = sqlText("drop_probe")
 	verifyIDs            = sqlText("verify_ids")
 	verifyExecution      = sqlText("verify_execution")
 	verifySideTables     = sqlText("verify_side_tables")

@@ -13,11 +13,12 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/internal/config"
+	"github.com/workflows-engine/workflows-engine/internal/mcpserver/streamable"
 	"github.com/workflows-engine/workflows-engine/internal/sdnotify"
 )
 
 func newWorker(a *app) *cobra.Command {
-	var folder string
+	var folder, health string
 	cmd := &cobra.Command{
 		Use:   "worker",
 		Short: "Look after all runs of a database, until stopped",
@@ -44,9 +45,10 @@ executor did not stop within 10 seconds; 2 wrong usage or settings.`,
 		Example: `  workflows-engine worker --db /var/lib/workflows/runs.db --mcp-config mcp.json
   workflows-engine worker --profile demo --log-format json`,
 		Args: exactly(),
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.worker(cmd.Context(), folder) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.worker(cmd.Context(), folder, health) },
 	}
 	config.RegisterWorkflowDir(cmd.Flags(), &folder, "none")
+	cmd.Flags().StringVar(&health, "health", "", "answer GET /healthz at this `address`, as in 127.0.0.1:8771: 200 while the database can be read and written, else 503")
 	return cmd
 }
 
@@ -63,7 +65,7 @@ const (
 )
 
 // worker looks after all runs until ctx ends, which is how it is meant to end.
-func (a *app) worker(ctx context.Context, folder string) (err error) {
+func (a *app) worker(ctx context.Context, folder, health string) (err error) {
 	// How to log is known before the other settings are, so that their refusal is logged too.
 	form, err := a.flags.LoadLog(a.env)
 	if err != nil {
@@ -95,6 +97,14 @@ func (a *app) worker(ctx context.Context, folder string) (err error) {
 	}
 	if err != nil {
 		return err
+	}
+	if health != "" {
+		at, stop, err := serveHealth(health, s.store)
+		if err != nil {
+			return firstError(err, s.close())
+		}
+		defer stop() //nolint:errcheck // nothing depends on it
+		log.Info("worker answers", "url", "http://"+at.String()+streamable.HealthPath)
 	}
 	manager := sdnotify.New(a.env.Variable, os.Getpid())
 	tell(log, manager.Ready(s.config.StoreLine()))

@@ -50,7 +50,7 @@ func Handler(o Options, next func(http.ResponseWriter, *http.Request, *Message))
 	}
 	r := &reader{max: o.MaxMessageBytes, large: make(chan struct{}, maxLargeReads)}
 	mux := http.NewServeMux()
-	mux.Handle(HealthPath, &health{ask: o.Healthy})
+	mux.Handle(HealthPath, Health(o.Healthy))
 	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
 		refuse(w, http.StatusNotFound, frame.Refuse(jsonrpc.CodeInvalidRequest, "there is nothing here: MCP clients connect to %s", Path))
 	})
@@ -98,6 +98,10 @@ func Handler(o Options, next func(http.ResponseWriter, *http.Request, *Message))
 	})
 	return mux
 }
+
+// Health returns a handler that answers 200 while a program works, and 503 while it does not. It asks at most once a second; nil says that
+// the program always works.
+func Health(ask func(context.Context) error) http.Handler { return &health{ask: ask} }
 
 // health answers who asks whether the server works.
 type health struct {

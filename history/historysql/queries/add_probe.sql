@@ -1,0 +1,1 @@
+INSERT INTO processes (process, expires) VALUES (?1, 0)

@@ -1,0 +1,1 @@
+DELETE FROM processes WHERE process = ?1
