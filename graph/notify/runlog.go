@@ -18,7 +18,7 @@ const (
 	LogRunEnded      = "run ended"
 )
 
-// maxLogged is how many bytes of the message of a failed run are logged.
+// maxLogged is how many bytes of the message of a failed attempt or run are logged.
 const maxLogged = 500
 
 // RunLog logs what a process has recorded. Lines are noted while a run is locked, and written by whoever dispatches work of the run.
@@ -41,7 +41,8 @@ func (l *RunLog) Note(id string, records []history.Record) {
 					next = p.RetryAt.Format(time.RFC3339Nano)
 				}
 			}
-			l.note(id, slog.LevelWarn, LogAttemptFailed, "node_id", p.NodeID, "attempt", p.Attempt, "code", p.Code, "next_attempt", next)
+			l.note(id, slog.LevelWarn, LogAttemptFailed, "node_id", p.NodeID, "attempt", p.Attempt, "code", p.Code, "next_attempt", next,
+				execution.LogError, problem.Excerpt(p.Error, maxLogged))
 		case history.ExecutionCompleted:
 			l.note(id, slog.LevelInfo, LogRunEnded, "outcome", history.PhaseCompleted)
 		case history.ExecutionCancelled:

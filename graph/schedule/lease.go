@@ -4,7 +4,9 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"log/slog"
+	"os"
 	"sync"
 	"time"
 
@@ -18,7 +20,7 @@ import (
 // anybody else can claim its runs.
 type Lease struct {
 	Store history.Store
-	// Label begins the name of the process, the rest of which is random: two processes never have the same name.
+	// Label begins the name of the process. Host and number follow, and a random part: two processes never have the same name.
 	Label string
 	// TTL is how long the lease lasts without renewal.
 	TTL time.Duration
@@ -96,12 +98,14 @@ func (l *Lease) renew(ctx context.Context) (process string, err error) {
 	return process, nil
 }
 
-// ProcessName returns a name that begins with a label and that no other process has.
+// ProcessName returns a name that no other process has: a label, the host and the number of this process, and a random part.
 func ProcessName(label string) string {
+	host, _ := os.Hostname() // without one, the number has to do
+	name := fmt.Sprintf("%s:%d/%s", host, os.Getpid(), rand.Text())
 	if label == "" {
-		return rand.Text()
+		return name
 	}
-	return label + "/" + rand.Text()
+	return label + "/" + name
 }
 
 // Alive returns the context for what the process does as an owner under a name. It ends with attempt.ErrLeaseLost when the lease
