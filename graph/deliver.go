@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"time"
 
 	"github.com/workflows-engine/workflows-engine/graph/admit"
 	"github.com/workflows-engine/workflows-engine/graph/execution"
@@ -91,6 +92,9 @@ func (d *delivery) deliverHere(ctx context.Context, x *execution.Run, w *executi
 			return false, err
 		}
 	}
+	if err := x.AwaitWalk(ctx, w); err != nil {
+		return false, err
+	}
 	if x.Machine() != nil && x.HasChildren() && !d.awaitedBy(x) {
 		d.kept = admit.KeptFit(d.signal, x.Machine())
 		return false, nil
@@ -127,7 +131,7 @@ func (d *delivery) awaitedBy(x *execution.Run) bool {
 func (r *Runner) deliverBelow(ctx context.Context, x *execution.Run, d delivery) error {
 	for {
 		best, target := d.kept, x.ID()
-		err := r.eachWait(ctx, x, func(id string, w machine.Wait) {
+		err := r.eachWait(ctx, x, true, func(id string, w machine.Wait) {
 			if f := d.fit(id, w); f > best {
 				best, target = f, id
 			}
@@ -147,13 +151,35 @@ func (r *Runner) deliverBelow(ctx context.Context, x *execution.Run, d delivery)
 	}
 }
 
-// eachWait calls f for what a run and the subworkflows below it wait for, in branch order.
-func (r *Runner) eachWait(ctx context.Context, x *execution.Run, f func(id string, w machine.Wait)) error {
+// eachWait calls f for what a run and the subworkflows below it wait for, in branch order. Settled waits for what is under way between two
+// waits: a run in the middle of a walk waits for nothing yet, and one whose subworkflow has just ended has to hear of that first. Else an
+// input that follows another would be refused, or go elsewhere, by how fast the first was worked off.
+func (r *Runner) eachWait(ctx context.Context, x *execution.Run, settled bool, f func(id string, w machine.Wait)) error {
+	found, err := r.waitsOf(ctx, x, settled, nil)
+	for _, one := range found {
+		f(one.id, one.Wait)
+	}
+	return err
+}
+
+// waitOf is a wait of the run with an id.
+type waitOf struct {
+	id string
+	machine.Wait
+}
+
+// waitsOf adds what a run and the subworkflows below it wait for.
+func (r *Runner) waitsOf(ctx context.Context, x *execution.Run, settled bool, found []waitOf) ([]waitOf, error) {
+	looked := map[string]bool{} // what was waited for of which subworkflow: once, whatever came of it
+again:
 	var waits []machine.Wait
 	err := r.with(ctx, x, func(w *execution.Work) error {
 		err := x.Refresh(ctx)
 		if err == nil && x.Machine() != nil {
 			err = x.FireDue(ctx, w)
+		}
+		if err == nil && settled {
+			err = x.AwaitWalk(ctx, w)
 		}
 		if err == nil && x.Machine() != nil {
 			waits = x.Machine().Pending()
@@ -161,19 +187,61 @@ func (r *Runner) eachWait(ctx context.Context, x *execution.Run, f func(id strin
 		return err
 	})
 	if err != nil {
-		return err
+		return nil, err
 	}
+	all := found
 	for _, w := range waits {
-		f(x.ID(), w)
+		all = append(all, waitOf{x.ID(), w})
 		if w.Kind != machine.WaitChild {
 			continue
 		}
-		c := r.runs.Hold(w.ChildExecutionID)
-		err := r.eachWait(ctx, c, f)
-		r.runs.Drop(c)
-		if err != nil && !errors.Is(err, problem.ExecutionNotFound) {
-			return err
+		var news bool
+		if all, news, err = r.waitsOfChild(ctx, x, w.ChildExecutionID, settled, all, looked); err != nil {
+			return nil, err
+		}
+		if news {
+			goto again
 		}
 	}
-	return nil
+	return all, nil
+}
+
+// beginPatience is how long an input waits until a subworkflow that it may be for has begun.
+const beginPatience = 5 * time.Second
+
+// waitsOfChild is waitsOf for a subworkflow of x. news says that x may wait for something else by now: the subworkflow has begun, or it has
+// ended and x has been told.
+func (r *Runner) waitsOfChild(ctx context.Context, x *execution.Run, id string, settled bool, found []waitOf, looked map[string]bool) (all []waitOf, news bool, err error) {
+	c := r.runs.Hold(id)
+	defer r.runs.Drop(c)
+	first := func(what string) bool {
+		seen := looked[what+id]
+		looked[what+id] = true
+		return settled && !seen
+	}
+	all, err = r.waitsOf(ctx, c, settled, found)
+	if errors.Is(err, problem.ExecutionNotFound) {
+		if !first("begun ") {
+			return found, false, nil
+		}
+		var begun <-chan struct{}
+		_ = locked(x, func() error { begun = x.Beginning(id); return nil })
+		if begun != nil {
+			patience, cancel := context.WithTimeout(ctx, beginPatience)
+			select {
+			case <-begun:
+			case <-patience.Done():
+			}
+			cancel()
+		}
+		return found, true, ctx.Err()
+	}
+	if err != nil {
+		return nil, false, err
+	}
+	_ = locked(c, func() error { news = c.Ended(); return nil })
+	if news = news && first("ended "); news {
+		err = r.notifyParent(ctx, c)
+	}
+	return all, news, err
 }

@@ -66,7 +66,7 @@ func (r *Runner) meant(ctx context.Context, x *execution.Run, c Caller, payload 
 		return "", false, last, err
 	}
 	answer := &admit.Unnamed{Payload: payload}
-	if err := r.eachWait(ctx, x, answer.Waits); err != nil {
+	if err := r.eachWait(ctx, x, false, answer.Waits); err != nil {
 		return "", false, last, err
 	}
 	interruptID, found, err := answer.Search(ctx, r.store, x.ID())

@@ -72,7 +72,7 @@ func (x *Run) applyOnce(ctx context.Context, in Input, w *Work) error {
 	}
 	var b machine.Batch
 	handle := func() error { return x.m.Handle(in.Input, x.env.Now()) }
-	if r, ok := in.Input.(machine.Resume); ok {
+	if r, ok := in.Input.(machine.Resume); ok && !x.m.Walking() {
 		err = x.env.CheckAnswer.Of(ctx, x.env.Store, x.id, x.m.Pending(), r)
 	}
 	switch {

@@ -48,6 +48,14 @@ func (x *Run) AwaitedChildren() (ids []string) {
 	return ids
 }
 
+// Beginning returns what is closed once this process has begun a subworkflow, or has given that up; nil if it is not about to.
+func (x *Run) Beginning(child string) <-chan struct{} {
+	if a := x.attempts[x.childKey(child)]; a != nil {
+		return a.Context.Done()
+	}
+	return nil
+}
+
 // childNeedsParent reports whether something is to be done in this run for a subworkflow that it waits for, and can be done here:
 // to begin it, or to record how it has ended. One that is under way drives by itself.
 func (x *Run) childNeedsParent(ctx context.Context, e *machine.ChildEffect, retryUnknown bool) (bool, error) {

@@ -97,6 +97,14 @@ func (x *Run) awaitWalk(ctx context.Context, patient bool, w *Work) error {
 	}
 }
 
+// AwaitWalk waits until no walk of the run is under way, for who has to know what the run waits for.
+func (x *Run) AwaitWalk(ctx context.Context, w *Work) error {
+	if x.m == nil || !x.m.Walking() {
+		return nil
+	}
+	return x.awaitWalk(ctx, false, w)
+}
+
 // walksHere reports whether this process makes the run's walk.
 func (x *Run) walksHere() bool {
 	for _, a := range x.attempts {
