@@ -60,7 +60,7 @@ func TestAnAnswerThatComesTwiceAnswersOneQuestion(t *testing.T) {
 	}
 	unchanged(t, store, func() {
 		_, err := answerUnnamed(t, r, "r", object{"ok": false}) // nobody asks: refused by the protocol
-		if p := wantCode(t, err, problem.InvalidResumePayload); p.Reason != problem.NotAwaiting || !strings.Contains(p.Hint, "is the same") {
+		if p := wantCode(t, err, problem.InvalidResumePayload); p.Reason != problem.NotAwaiting || !strings.Contains(p.Hint, "was recorded before") {
 			t.Errorf("%+v", p)
 		}
 	})
