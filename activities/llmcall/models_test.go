@@ -59,7 +59,7 @@ func TestTheNextModelIsAskedInAnOutage(t *testing.T) {
 			keys := 0
 			c := llmcall.Config{BaseURL: p.URL, RequestTimeout: time.Minute}
 			if tt.class == chat.ClassSlow {
-				c.RequestTimeout = 50 * time.Millisecond
+				c.RequestTimeout = 2 * time.Second // the spare has as long to answer
 			}
 			c.APIKey = func(context.Context) (llmcall.Secret, error) {
 				keys++
