@@ -3,12 +3,16 @@ package historysql
 import (
 	"context"
 	"crypto/rand"
+	"strings"
 )
+
+// probeBytes is how much a probe writes: a step of a run may take as much, and a smaller write can still find room in the log of a full disk.
+const probeBytes = 64 << 10
 
 // Probe commits a write; see history.Prober. A row that is added and removed in one transaction is written to the log all the same.
 func (s *Store) Probe(ctx context.Context) error {
 	return s.write(ctx, "the database cannot be written", func(c *conn) error {
-		name := "probe/" + rand.Text()
+		name := "probe/" + rand.Text() + strings.Repeat(" ", probeBytes)
 		if _, err := c.exec(addProbe, name); err != nil {
 			return err
 		}
