@@ -422,7 +422,7 @@ func TestAThousandTurnsOnTheCommandLine(t *testing.T) {
 		Show:   object{"about": "approval", "calls": []any{object{"key": "t1000.c1", "tool": "read", "arguments": object{"path": strings.Repeat(long, 10)}, "digest": "d"}}},
 	}
 	out.Reset()
-	if err := writeStatus(&out, sampleRun(machine.Interrupted, p), sampleSession(), noon, nil, nil); err != nil {
+	if err := writeStatus(&out, sampleRun(machine.Interrupted, p), sampleSession(), noon, standing{phase: string(history.PhaseInterrupted)}); err != nil {
 		t.Fatal(err)
 	}
 	if n := out.Len(); n > maxShown+2000 || !strings.Contains(out.String(), "agent transcript shows the rest") || !strings.Contains(out.String(), "agent researcher in turn 1000") {

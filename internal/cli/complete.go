@@ -25,7 +25,7 @@ func (a *app) completeIDs(phase history.Phase) cobra.CompletionFunc {
 			page, err := s.engine.List(cmd.Context(), history.ListQuery{Phase: phase, Limit: 100})
 			var ids []string
 			for _, e := range page.Executions {
-				about := cut(cmp.Or(e.Title, e.DefinitionName), describedWidth) + ", " + string(e.Phase)
+				about := cut(cmp.Or(e.Title, e.DefinitionName), describedWidth) + ", " + phaseText(&e)
 				if e.CurrentNodeID != "" && !e.Phase.Terminal() {
 					about += " at " + e.CurrentNodeID
 				}

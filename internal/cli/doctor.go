@@ -79,7 +79,7 @@ func (a *app) examineSettings(ctx context.Context, r *doctor.Report) *config.Con
 	examineExecutors(r, "shell", c)
 	examineAgents(r, "shell", c)
 	r.Workflows("shell", c)
-	r.Store(ctx, c)
+	r.Store(ctx, c, a.now())
 	return c
 }
 

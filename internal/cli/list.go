@@ -34,7 +34,7 @@ func newList(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "list",
 		Short: "List runs, the last changed first",
-		Long: `List runs, the last changed first. A failed run has the code of its error, and the retries of it; one of which
+		Long: `List runs, the last changed first. A run that has not ended has what it waits for: the time of a timer, the beginning of a question. A failed run has the code of its error, and the retries of it; one of which
 a retry has completed, or that somebody has marked (the command handle), is handled: --unhandled leaves it out. --tree puts subworkflows under the run that began them.
 
 On a terminal the columns are cut to its width; of ids that the engine has made, as much is shown as names the run in other commands.`,
@@ -131,7 +131,15 @@ func (a *app) list(ctx context.Context, o listOptions) error {
 				return err
 			}
 		}
-		return a.writeList(rows, page.NextCursor)
+		left, err := s.unattended(ctx, a.now(), rows)
+		if err != nil {
+			return err
+		}
+		if err := a.writeList(rows, page.NextCursor, left); err != nil {
+			return err
+		}
+		a.writeUnattended(s, left)
+		return nil
 	})
 }
 
@@ -203,7 +211,8 @@ func inTrees(ctx context.Context, e graph.Engine, rows []listed) ([]listed, erro
 // narrow is a terminal that has no room for a name beside a title, and for an error beside a node.
 const narrow = 100
 
-func (a *app) writeList(list []listed, cursor string) error {
+// writeList prints rows. left are those among them, and of their subworkflows, that no process drives.
+func (a *app) writeList(list []listed, cursor string, left []history.Unattended) error {
 	if len(list) == 0 {
 		fmt.Fprintln(a.stderr, "no runs")
 		return nil
@@ -212,12 +221,23 @@ func (a *app) writeList(list []listed, cursor string) error {
 	isNarrow := columns > 0 && columns < narrow
 	titled := !isNarrow && slices.ContainsFunc(list, func(e listed) bool { return e.Title != "" })
 	failed := slices.ContainsFunc(list, func(e listed) bool { return e.code != "" })
+	waits := make([]string, len(list))
+	for i := range list {
+		waits[i] = waitsText(&list[i].Execution, left)
+	}
+	waiting := slices.ContainsFunc(waits, func(text string) bool { return text != "" })
 	tied := !isNarrow && slices.ContainsFunc(list, func(e listed) bool { return lineageText(&e.Lineage) != "" })
 	node := "NODE"
 	if isNarrow && failed {
-		node = "NODE, ERROR"
+		node += ", ERROR"
+	}
+	if isNarrow && waiting {
+		node += ", WAITS FOR"
 	}
 	rows := [][]string{{"ID", "NAME", "PHASE", node, "AGE"}}
+	if waiting && !isNarrow {
+		rows[0] = append(rows[0], "WAITS FOR")
+	}
 	if failed && !isNarrow {
 		rows[0] = append(rows[0], "ERROR")
 	}
@@ -227,12 +247,15 @@ func (a *app) writeList(list []listed, cursor string) error {
 	if titled {
 		rows[0] = append(rows[0], "TITLE")
 	}
-	for _, e := range list {
+	for i, e := range list {
 		name, at := e.DefinitionName, cmp.Or(e.node, e.CurrentNodeID)
 		if isNarrow {
-			name, at = cmp.Or(e.Title, name), cmp.Or(e.code, at)
+			name, at = cmp.Or(e.Title, name), cmp.Or(e.code, waits[i], at)
 		}
-		row := []string{e.indentedID(columns > 0), dash(name), string(e.Phase), dash(at), age(e.UpdatedAt, a.now())}
+		row := []string{e.indentedID(columns > 0), dash(name), phaseText(&e.Execution), dash(at), age(e.UpdatedAt, a.now())}
+		if waiting && !isNarrow {
+			row = append(row, dash(waits[i]))
+		}
 		if failed && !isNarrow {
 			row = append(row, dash(e.code))
 		}
@@ -244,7 +267,7 @@ func (a *app) writeList(list []listed, cursor string) error {
 		}
 		rows = append(rows, row)
 	}
-	keep := map[string]int{"NAME": 8, "PHASE": 11, node: 12, "ERROR": 20, "RETRIES": 16, "TITLE": 12}
+	keep := map[string]int{"NAME": 8, "PHASE": 11, node: 12, "WAITS FOR": 24, "ERROR": 20, "RETRIES": 16, "TITLE": 12}
 	if err := writeTable(a.human, fitted(rows, columns, keep)); err != nil {
 		return err
 	}

@@ -23,7 +23,7 @@ func TestWriteList(t *testing.T) {
 	}
 	a, stdout, stderr := newTestApp(t, nil, noon)
 	rows := []listed{{Execution: page.Executions[0]}, {Execution: page.Executions[1]}}
-	if err := a.writeList(rows, page.NextCursor); err != nil {
+	if err := a.writeList(rows, page.NextCursor, nil); err != nil {
 		t.Fatal(err)
 	}
 	requireGolden(t, "list", stdout.String()+stderr.String())
@@ -38,19 +38,19 @@ func TestWriteList(t *testing.T) {
 // TestListFits: a list keeps to the width of the terminal, and its ids still name their runs.
 func TestListFits(t *testing.T) {
 	t.Parallel()
-	execution := func(id, parent, name, title string, phase history.Phase, node string) history.Execution {
-		return history.Execution{ID: id, Parent: parent, DefinitionName: name, Title: title, Phase: phase, CurrentNodeID: node, UpdatedAt: noon.Add(-3 * time.Minute)}
+	execution := func(id, parent, name, title string, phase history.Phase, node string, waits ...history.Wait) history.Execution {
+		return history.Execution{Waits: waits, ID: id, Parent: parent, DefinitionName: name, Title: title, Phase: phase, CurrentNodeID: node, UpdatedAt: noon.Add(-3 * time.Minute)}
 	}
 	rows := []listed{
 		{Execution: execution("0190aaaa-1111-7000-8000-000000000001", "", "monthly-settlement-of-accounts", "", history.PhaseFailed, "collect_all_statements"), failure: failure{code: "ACTIVITY_OUTPUT_INVALID"}},
 		{Execution: execution("0190aaaa-1111-7000-8000-000000000001:sub:pay", "0190aaaa-1111-7000-8000-000000000001", "payment", "", history.PhaseAwaitingActivity, "transfer"), depth: 1},
-		{Execution: execution("order-17", "", "order", "Order 17 of Kim, who is in a hurry", history.PhaseInterrupted, "review")},
+		{Execution: execution("order-17", "", "order", "Order 17 of Kim, who is in a hurry", history.PhaseInterrupted, "review", history.Wait{Kind: history.WaitInterrupt, Prompt: "Ship order 17 to Kim today, by courier?"})},
 		{Execution: execution("order-18", "", "order", "", history.PhaseCompleted, "")},
 	}
 	for _, columns := range []int{60, 120} {
 		a, stdout, _ := newTestApp(t, nil, noon)
 		a.columns = func() int { return columns }
-		if err := a.writeList(rows, ""); err != nil {
+		if err := a.writeList(rows, "", nil); err != nil {
 			t.Fatal(err)
 		}
 		for line := range strings.Lines(stdout.String()) {

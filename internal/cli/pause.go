@@ -14,6 +14,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/config"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 	"github.com/workflows-engine/workflows-engine/internal/picture"
+	"github.com/workflows-engine/workflows-engine/internal/runjson"
 	"github.com/workflows-engine/workflows-engine/internal/shellword"
 )
 
@@ -52,7 +53,12 @@ func (a *app) summarize(run *graph.Run) {
 	case machine.Running:
 		fmt.Fprintf(a.stderr, "%s run %s while it was running\n", a.paint.wait("left"), run.ExecutionID)
 	default:
-		fmt.Fprintf(a.stderr, "%s run %s (%s)\n", a.paint.wait("paused"), run.ExecutionID, run.Status)
+		phase := runjson.Phase(run.Status)
+		if phase == history.PhaseRunning { // it waits for a time
+			fmt.Fprintf(a.stderr, "%s run %s\n", a.paint.wait("paused"), run.ExecutionID)
+			return
+		}
+		fmt.Fprintf(a.stderr, "%s run %s (%s)\n", a.paint.wait("paused"), run.ExecutionID, phase)
 	}
 }
 

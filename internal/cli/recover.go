@@ -315,7 +315,11 @@ func (d *drive) recover(ctx context.Context, found *recoverable, j *recoverJSON)
 		}
 		j.Executions = append(j.Executions, runjson.Full(next))
 		if !d.json {
-			fmt.Fprintf(d.app.human, "%s %s\n", next.ExecutionID, next.Status)
+			own, err := d.session.store.Execution(ctx, next.ExecutionID)
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(d.app.human, "%s %s\n", own.ID, phaseText(&own))
 		}
 		if l := next.Lacks; l != nil && !l.Host {
 			d.app.reportSkipped(next.ExecutionID, l)

@@ -111,7 +111,7 @@ func TestStatusSaysWhatWasSent(t *testing.T) {
 		t.Fatal(err)
 	}
 	var out bytes.Buffer
-	if err := writeStatus(&out, run, s, run.CreatedAt, requests, nil); err != nil {
+	if err := writeStatus(&out, run, s, run.CreatedAt, standing{requests: requests}); err != nil {
 		t.Fatal(err)
 	}
 	want := fmt.Sprintf("  sent: m \"for ask\"\n  all of it: workflows-engine history r --from %d --limit 1 --full --db runs.db\n", run.Seq)

@@ -82,8 +82,16 @@ func (a *app) status(ctx context.Context, id, folder string, asJSON, withState b
 		if err != nil {
 			return err
 		}
+		own, err := s.store.Execution(ctx, id)
+		if err != nil {
+			return err
+		}
+		left, err := history.FindUnattended(ctx, s.store, a.now(), func(id string) bool { return slices.Contains(run.Executions(), id) })
+		if err != nil {
+			return err
+		}
 		w := s.config.Masked(a.human)
-		if err := writeStatus(w, run, s, a.now(), requests, owners); err != nil {
+		if err := writeStatus(w, run, s, a.now(), standing{phaseText(&own), left, requests, owners}); err != nil {
 			return err
 		}
 		if err := a.writeBelow(ctx, w, s, id); err != nil || !withState {
@@ -114,7 +122,7 @@ func (a *app) writeBelow(ctx context.Context, w io.Writer, s *session, id string
 	var rows [][]string
 	found.below(id, 0, func(x *history.Execution, depth int) {
 		rows = append(rows, []string{
-			strings.Repeat("  ", depth) + "└ " + x.ID, dash(x.DefinitionName), string(x.Phase), dash(x.CurrentNodeID), age(x.UpdatedAt, a.now()),
+			strings.Repeat("  ", depth) + "└ " + x.ID, dash(x.DefinitionName), phaseText(x), dash(x.CurrentNodeID), age(x.UpdatedAt, a.now()),
 		})
 	})
 	if len(rows) == 0 {
@@ -130,15 +138,24 @@ func (a *app) writeBelow(ctx context.Context, w io.Writer, s *session, id string
 	return nil
 }
 
-// writeStatus prints a run for people. requests are those of attempts that are under way, by the ids of what the run waits for; owners are
-// those of the runs whose attempts processes perform.
-func writeStatus(
-	w io.Writer, run *graph.Run, s *session, now time.Time, requests map[string]*history.Record, owners map[string]history.Owner,
-) error {
+// standing is what the store says of a run besides its view.
+type standing struct {
+	// phase is that of the run itself, whatever its subworkflows wait for.
+	phase string
+	// left are the run and its subworkflows as far as no process drives them.
+	left []history.Unattended
+	// requests are those of attempts that are under way, by the ids of what the run waits for.
+	requests map[string]*history.Record
+	// owners are those of the runs whose attempts processes perform.
+	owners map[string]history.Owner
+}
+
+// writeStatus prints a run for people.
+func writeStatus(w io.Writer, run *graph.Run, s *session, now time.Time, at standing) error {
 	rows := [][]string{
 		{"run", run.ExecutionID},
 		{"workflow", strings.TrimSpace(run.DefinitionName + " " + run.DefinitionVersion)},
-		{"status", string(run.Status)},
+		{"phase", at.phase},
 	}
 	if run.Title != "" {
 		rows = slices.Insert(rows, 1, []string{"title", run.Title})
@@ -150,6 +167,9 @@ func writeStatus(
 	}
 	if !run.Status.Terminal() {
 		add("node", run.CurrentNodeID)
+	}
+	if len(run.Pending) == 0 && len(at.left) > 0 || slices.ContainsFunc(at.left, func(u history.Unattended) bool { return !u.Due.IsZero() }) {
+		add("process", unattendedText(at.left)+": "+s.command("recover", run.ExecutionID))
 	}
 	add("failed at", run.ErrorNodeID)
 	add("error", strings.TrimSpace(run.ErrorCode+" "+run.Error))
@@ -198,10 +218,10 @@ func writeStatus(
 		if err := writePending(w, run, &p, s, now); err != nil {
 			return err
 		}
-		if owner, ok := owners[p.ExecutionID]; ok && byProcess(&p) && (run.Lacks == nil || !blocks(run.Lacks, &p)) {
+		if owner, ok := at.owners[p.ExecutionID]; ok && byProcess(&p) && (run.Lacks == nil || !blocks(run.Lacks, &p)) {
 			fmt.Fprintf(w, "  %s\n", ownerText(owner, s.command("recover", run.ExecutionID)))
 		}
-		if r := requests[p.ID]; r != nil {
+		if r := at.requests[p.ID]; r != nil {
 			fmt.Fprintf(w, "  sent: %s\n", cut(requestText(r.Payload.Request, detailWidth), detailWidth))
 			fmt.Fprintf(w, "  all of it: %s\n", s.reading("history", p.ExecutionID, "--from", fmt.Sprint(r.Seq), "--limit", "1", "--full"))
 		}

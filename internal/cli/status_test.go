@@ -11,6 +11,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/internal/config"
+	"github.com/workflows-engine/workflows-engine/internal/runjson"
 )
 
 var noon = time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
@@ -95,7 +96,7 @@ func TestWriteStatus(t *testing.T) {
 		"status_completed": completed, "status_cancelled": cancelled,
 	} {
 		var out bytes.Buffer
-		if err := writeStatus(&out, run, sampleSession(), noon, nil, nil); err != nil {
+		if err := writeStatus(&out, run, sampleSession(), noon, standing{phase: string(runjson.Phase(run.Status))}); err != nil {
 			t.Fatal(err)
 		}
 		requireGolden(t, name, out.String())
@@ -132,7 +133,7 @@ func TestStatusNamesTheProcess(t *testing.T) {
 		"no process performs it: a server or a worker goes on with it, or workflows-engine recover r --store-path '/data/my runs.db'": {Process: "host-1", Left: -time.Second},
 	} {
 		var out bytes.Buffer
-		if err := writeStatus(&out, run, sampleSession(), noon, nil, map[string]history.Owner{"r": owner}); err != nil {
+		if err := writeStatus(&out, run, sampleSession(), noon, standing{owners: map[string]history.Owner{"r": owner}}); err != nil {
 			t.Fatal(err)
 		}
 		if !strings.Contains(out.String(), "pay waits for the outcome of attempt 2\n  "+want) {

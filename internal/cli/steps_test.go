@@ -92,7 +92,7 @@ func TestStatusShowsSteps(t *testing.T) {
 		Kind: machine.WaitActivity, ExecutionID: "order-17", NodeID: "crawl", NodeType: "step", Attempt: 1, Steps: 813, Totals: totals, Deadline: noon.Add(-time.Minute),
 	}
 	var out bytes.Buffer
-	if err := writeStatus(&out, sampleRun(machine.Interrupted, asks, rests, works), sampleSession(), noon, nil, nil); err != nil {
+	if err := writeStatus(&out, sampleRun(machine.Interrupted, asks, rests, works), sampleSession(), noon, standing{phase: string(history.PhaseInterrupted)}); err != nil {
 		t.Fatal(err)
 	}
 	requireGolden(t, "status_steps", out.String())

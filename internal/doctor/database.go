@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/workflows-engine/workflows-engine/history"
@@ -32,21 +33,21 @@ type contents struct {
 	newest time.Time
 	from   int
 	to     int
+	// overdue and orphaned count the runs that no process drives: those with an overdue timer, and those whose process has ended.
+	overdue, orphaned int
+	// since is when the first of the overdue timers was due.
+	since time.Time
 }
 
 func (c contents) String() string {
 	if c.runs == 0 {
 		return "no runs"
 	}
-	runs := fmt.Sprintf("%d runs", c.runs)
-	if c.runs == 1 {
-		runs = "1 run"
-	}
-	return runs + ", newest change " + c.newest.UTC().Format(time.RFC3339)
+	return runs(int(c.runs)) + ", newest change " + c.newest.UTC().Format(time.RFC3339)
 }
 
 // count reads a database without changing it.
-func count(ctx context.Context, c *config.Config) (counted contents, err error) {
+func count(ctx context.Context, c *config.Config, now time.Time) (counted contents, err error) {
 	store, err := c.OpenStoreToRead(ctx)
 	if err != nil {
 		return counted, err
@@ -67,11 +68,23 @@ func count(ctx context.Context, c *config.Config) (counted contents, err error) 
 		}
 	}
 	counted.from, counted.to = config.Versions(store)
-	return counted, nil
+	left, err := history.FindUnattended(ctx, store, now, nil)
+	for _, u := range left {
+		switch {
+		case u.Due.IsZero():
+			counted.orphaned++
+		case counted.overdue == 0:
+			counted.since = u.Due
+			fallthrough
+		default:
+			counted.overdue++
+		}
+	}
+	return counted, err
 }
 
-// Store looks at the database of the settings.
-func (r *Report) Store(ctx context.Context, c *config.Config) {
+// Store looks at the database of the settings. now decides which timers are overdue.
+func (r *Report) Store(ctx context.Context, c *config.Config, now time.Time) {
 	if c.Store == config.Memory {
 		r.Add(OK, Database, "database", "", "none: runs are kept in memory and end with the process")
 		return
@@ -82,7 +95,7 @@ func (r *Report) Store(ctx context.Context, c *config.Config) {
 		r.Add(OK, Database, "database", "", "%s will be made by the first run", path)
 		return
 	}
-	counted, err := count(ctx, c)
+	counted, err := count(ctx, c, now)
 	if err != nil {
 		r.AddError(Database, "database", err, "workflows-engine verify --db "+path)
 		return
@@ -92,9 +105,32 @@ func (r *Report) Store(ctx context.Context, c *config.Config) {
 		r.Add(Warning, DatabaseVersion, "database", "workflows-engine store migrate --db "+path, "%s has %s; the first process that writes migrates it to version %d",
 			path, config.VersionName(counted.from), counted.to)
 	}
+	r.unattended(path, counted)
 	if c.OtherStorePath != "" {
-		r.two(ctx, c, counted)
+		r.two(ctx, c, counted, now)
 	}
+}
+
+// unattended warns of runs that no process drives.
+func (r *Report) unattended(path string, c contents) {
+	var parts []string
+	if c.overdue > 0 {
+		parts = append(parts, fmt.Sprintf("%s with an overdue timer, the first since %s", runs(c.overdue), c.since.UTC().Format(time.RFC3339)))
+	}
+	if c.orphaned > 0 {
+		parts = append(parts, runs(c.orphaned)+" whose process has ended")
+	}
+	if len(parts) > 0 {
+		r.Add(Warning, RunsUnattended, "database", "Start a server or a worker; or look with: workflows-engine recover --dry-run --db "+path,
+			"no process looks after %s", strings.Join(parts, ", and "))
+	}
+}
+
+func runs(n int) string {
+	if n == 1 {
+		return "1 run"
+	}
+	return fmt.Sprintf("%d runs", n)
 }
 
 // place looks at the folder and the permissions of a database.
@@ -126,10 +162,10 @@ func (r *Report) place(path string) {
 }
 
 // two shows two databases at default places, and how to bring their runs together.
-func (r *Report) two(ctx context.Context, c *config.Config, counted contents) {
+func (r *Report) two(ctx context.Context, c *config.Config, counted contents, now time.Time) {
 	other := *c
 	other.StorePath, other.StorePathGiven = c.OtherStorePath, true
-	theirs, err := count(ctx, &other)
+	theirs, err := count(ctx, &other, now)
 	holds := theirs.String()
 	if err != nil {
 		holds = err.Error()

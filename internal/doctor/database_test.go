@@ -6,11 +6,14 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/spf13/pflag"
 
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/definition"
+	"github.com/workflows-engine/workflows-engine/history"
+	"github.com/workflows-engine/workflows-engine/history/historytest"
 	"github.com/workflows-engine/workflows-engine/internal/config"
 	"github.com/workflows-engine/workflows-engine/internal/doctor"
 )
@@ -77,7 +80,7 @@ func TestTwoDatabases(t *testing.T) {
 	start(t, settings(t, home, "", "--db", other), "x2")
 	c := settings(t, home, xdg)
 	var r doctor.Report
-	r.Store(t.Context(), c)
+	r.Store(t.Context(), c, time.Now())
 	two := found(r, doctor.DatabaseTwo)
 	if len(two) != 1 || two[0].Level != doctor.Warning || r.Problems() > 0 {
 		t.Fatalf("%+v", r.Findings)
@@ -128,7 +131,7 @@ func TestDatabasesInTrouble(t *testing.T) {
 			path := filepath.Join(folder, "runs.db")
 			c.spoil(t, path)
 			var r doctor.Report
-			r.Store(t.Context(), settings(t, home, "", "--db", path))
+			r.Store(t.Context(), settings(t, home, "", "--db", path), time.Now())
 			bad := found(r, c.code)
 			if len(bad) == 0 || bad[0].Level != doctor.Problem || bad[0].Fix == "" {
 				t.Errorf("%+v", r.Findings)
@@ -141,7 +144,7 @@ func TestDatabaseThatIsNotThere(t *testing.T) {
 	t.Parallel()
 	home := t.TempDir()
 	var r doctor.Report
-	r.Store(t.Context(), settings(t, home, ""))
+	r.Store(t.Context(), settings(t, home, ""), time.Now())
 	if facts := found(r, doctor.Database); len(facts) != 1 || facts[0].Level != doctor.OK || r.Problems() > 0 {
 		t.Errorf("%+v", r.Findings)
 	}
@@ -161,5 +164,42 @@ func mkdir(t *testing.T, path string, mode os.FileMode) {
 	t.Helper()
 	if err := os.Mkdir(path, mode); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestUnattendedRuns: the doctor counts the runs that no process drives.
+func TestUnattendedRuns(t *testing.T) {
+	t.Parallel()
+	c := settings(t, t.TempDir(), "")
+	start(t, c, "ended")
+	store, err := c.OpenStore(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	begun := time.Now()
+	for id, timer := range map[string]time.Duration{"n1": time.Hour, "n2": 2 * time.Hour, "n3": 72 * time.Hour} {
+		x := historytest.NewTrace(t, id)
+		b := x.Batch(append(historytest.Start("w", "in_process"), `E TimerStarted nap {}`)...)
+		b.SetTimers, b.Timers = true, []history.Timer{{Key: "nap#1", Due: begun.Add(timer)}}
+		if err := store.Append(t.Context(), b); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for now, want := range map[time.Time]string{
+		begun:                       "",
+		begun.Add(90 * time.Minute): "no process looks after 1 run with an overdue timer, the first since " + begun.Add(time.Hour).UTC().Format("2006-01-02T15:"),
+		begun.Add(3 * time.Hour):    "no process looks after 2 runs with an overdue timer",
+	} {
+		var r doctor.Report
+		r.Store(t.Context(), c, now)
+		left := found(r, doctor.RunsUnattended)
+		if want == "" && len(left) == 0 && r.Problems() == 0 {
+			continue
+		}
+		if len(left) != 1 || want == "" || left[0].Level != doctor.Warning || !strings.HasPrefix(left[0].Message, want) ||
+			!strings.Contains(left[0].Fix, "workflows-engine recover --dry-run --db "+c.StorePath) {
+			t.Errorf("after %v: %+v, want %q", now.Sub(begun), left, want)
+		}
 	}
 }

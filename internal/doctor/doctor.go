@@ -70,6 +70,8 @@ const (
 	DatabaseSpace Code = "database-space"
 	// DatabaseNetwork: the database is on a network file system.
 	DatabaseNetwork Code = "database-network"
+	// RunsUnattended: runs cannot continue because no process drives them.
+	RunsUnattended Code = "runs-unattended"
 	// DatabaseTwo: there are two databases at default places.
 	DatabaseTwo Code = "database-two"
 	// DatabaseDiffers: a host's server uses another database than this command.
