@@ -321,6 +321,10 @@ func TestHTTPMessagesThatAreRefused(t *testing.T) {
 		{"an unknown tool", rpc(7, "tools/call", `{"name":"rm","arguments":{}}`), 200, -32602, 7.0, "rm"},
 		{"large arguments that are not JSON", rpc(7, "tools/call", `{"name":"workflow_list","arguments":{"a":[`+long[:most/2]+`]}}`), 200, -32700, 7.0, "not JSON"},
 		{"a second handshake", `{"jsonrpc":"2.0","id":7,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"p","version":"0"}}}`, 200, -32600, 7.0, "duplicate"},
+		{"a handshake of other types", rpc(7, "initialize", `{"protocolVersion":"2025-11-25","clientInfo":{"version":0}}`), 400, -32602, 7.0, "clientInfo.version"},
+		{"a handshake with null", rpc(7, "initialize", `null`), 400, -32602, 7.0, "there are none"},
+		{"a handshake without parameters", `{"jsonrpc":"2.0","id":7,"method":"initialize"}`, 400, -32602, 7.0, "there are none"},
+		{"a cancellation with an id", rpc(7, "notifications/cancelled", `{"requestId":99}`), 400, -32600, 7.0, "has no id"},
 		{"a tool", rpcCall(7, "workflow_list", object{}), 200, 0, 7.0, "Listed 0"},
 	} {
 		for _, chunked := range []bool{false, true} {

@@ -328,7 +328,8 @@ func playOrderOverHTTP(t *testing.T, url string, all []protocolMessage, seed, cl
 			continue
 		}
 		got, err := p.try(ctx, http.MethodPost, strings.NewReader(text), headers...)
-		if err != nil || got.status >= http.StatusInternalServerError || got.code() == jsonrpc.CodeInternalError {
+		noCode := got.message["error"] != nil && got.code() == 0
+		if err != nil || got.status >= http.StatusInternalServerError || got.code() == jsonrpc.CodeInternalError || noCode {
 			t.Errorf("seed %d of client %d: %s %v: %d %s, %v", seed, client, text, headers, got.status, got.text, err)
 			return
 		}

@@ -8,8 +8,10 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
@@ -66,13 +68,37 @@ func decodeRequest(members map[string]json.RawMessage) (jsonrpc.Message, *Refusa
 		problem = `"method" is missing`
 	case members["method"][0] != '"' || json.Unmarshal(members["method"], &req.Method) != nil:
 		problem = `"method" must be a string`
+	case hasID && strings.HasPrefix(req.Method, "notifications/"):
+		// The SDK lets one that is refused for its id cancel a request all the same.
+		problem = fmt.Sprintf("%q is a notification, which has no id", req.Method)
 	}
 	if problem != "" {
 		r := Refuse(jsonrpc.CodeInvalidRequest, "%s", problem)
 		r.ID = req.ID
 		return nil, r
 	}
+	if req.IsCall() && req.Method == "initialize" {
+		if err := readInitialize(req.Params); err != nil {
+			r := Refuse(jsonrpc.CodeInvalidParams, "the parameters of %q cannot be read: %v", req.Method, err)
+			r.ID = req.ID
+			return nil, r
+		}
+	}
 	return req, nil
+}
+
+// readInitialize says what is wrong with the parameters of initialize. The SDK refuses those, unlike all others, without a code.
+func readInitialize(text json.RawMessage) error {
+	var params *mcp.InitializeParams
+	if len(text) > 0 {
+		if err := json.Unmarshal(text, &params); err != nil {
+			return err
+		}
+	}
+	if params == nil {
+		return errors.New("there are none")
+	}
+	return nil
 }
 
 // maxInteger is the greatest integer up to which every integer is a double; ids beyond would come back changed.

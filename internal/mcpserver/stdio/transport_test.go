@@ -297,6 +297,31 @@ func TestCancelledRequestIsNotAnswered(t *testing.T) {
 	}
 }
 
+// A cancellation with an id is no notification: it is refused, and cancels nothing.
+func TestARequestDoesNotCancel(t *testing.T) {
+	t.Parallel()
+	var out output
+	in := `{"jsonrpc":"2.0","id":1,"method":"m"}` + "\n" +
+		`{"jsonrpc":"2.0","id":2,"method":"notifications/cancelled","params":{"requestId":1}}` + "\n"
+	c := connect(t, &stdio.Transport{In: strings.NewReader(in), Out: &out})
+	if _, err := c.Read(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	ended := make(chan error, 1)
+	go func() {
+		m, err := c.Read(t.Context())
+		if err == nil {
+			t.Errorf("the session was handed %v", m)
+		}
+		ended <- err
+	}()
+	answer(t, c, number(t, 1), `{}`)
+	<-ended
+	if text := out.String(); !strings.Contains(text, `"id":1,"result"`) || !strings.Contains(text, `"id":2,"error":{"code":-32600`) {
+		t.Errorf("answered %s", text)
+	}
+}
+
 // initialize negotiates the revision of the connection.
 func initialize(t *testing.T, c mcp.Connection, revision string) {
 	t.Helper()
@@ -385,7 +410,7 @@ func TestErrorsGetACode(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var out output
-			in := `{"jsonrpc":"2.0","id":1,"method":"` + tt.method + `"}`
+			in := `{"jsonrpc":"2.0","id":1,"method":"` + tt.method + `","params":{}}`
 			c := connect(t, &stdio.Transport{In: strings.NewReader(in), Out: &out})
 			if _, err := c.Read(t.Context()); err != nil {
 				t.Fatal(err)
