@@ -27,7 +27,7 @@ race: ## the tests under the race detector, but for SQLite itself (docs/testing.
 soak: ## the long forms of docs/testing.md; SOAK selects tests, SOAK_KILLS, SOAK_RUNS, SOAK_SECONDS, SOAK_SCHEDULES and SOAK_SEED set sizes
 	@set -o pipefail; SOAK=1 $(if $(SOAK_KILLS),SOAK_KILLS=$(SOAK_KILLS)) $(if $(SOAK_RUNS),SOAK_RUNS=$(SOAK_RUNS)) $(if $(SOAK_SECONDS),SOAK_SECONDS=$(SOAK_SECONDS)) \
 	$(if $(SOAK_SCHEDULES),SOAK_SCHEDULES=$(SOAK_SCHEDULES)) $(if $(SOAK_SEED),SOAK_SEED=$(SOAK_SEED)) \
-	$(GO) test -count 1 -timeout 0 -v -p 1 -run '$(or $(SOAK),TestSimulation|TestRandomSchedules|TestCrashAtEveryOperation|TestCrashOnSQLite|TestPowerCut|TestForkAtEveryRecord|TestKillLoop|TestAgentsAreKilled|TestKilledWhileItNotifies|TestCrowd|TestHostile|TestTwoRunners|TestProcessesComeAndGo|TestDamage|TestStoresAgree)' \
+	$(GO) test -count 1 -timeout 0 -v -p 1 -run '$(or $(SOAK),TestSimulation|TestRandomSchedules|TestCrashAtEveryOperation|TestCrashOnSQLite|TestPowerCut|TestForkAtEveryRecord|TestKillLoop|TestAgentsAreKilled|TestKilledWhileItNotifies|TestCrowd|TestFuzzedServer|TestHostile|TestTwoRunners|TestProcessesComeAndGo|TestDamage|TestStoresAgree)' \
 		./graph/machine ./delegate/agentloop ./graph ./conformance ./history/historysql ./cmd/workflows-engine-mcp | grep -v '^=== '
 
 fuzz: ## each fuzz target for FUZZTIME (default 20s)

@@ -102,9 +102,8 @@ func TestKillLoop(t *testing.T) {
 	}
 }
 
-// checkFile checks the whole file: it is sound, no run has a gap, and each projection agrees with its history. It returns the
-// opened store.
-func checkFile(t *testing.T, db string) history.Store {
+// verifyFile checks the file as `integrity_check` and `workflows-engine verify` do.
+func verifyFile(t *testing.T, db string) {
 	t.Helper()
 	var verdict string
 	if err := script(t, db).QueryRow("PRAGMA integrity_check").Scan(&verdict); err != nil || verdict != "ok" {
@@ -114,6 +113,13 @@ func checkFile(t *testing.T, db string) history.Store {
 	if status := cli.Main(t.Context(), []string{"verify", "--store-path", db}, nil, &findings, &findings); status != 0 {
 		t.Errorf("verify: status %d\n%s", status, findings.String())
 	}
+}
+
+// checkFile checks the whole file: it is sound, no run has a gap, and each projection agrees with its history. It returns the
+// opened store.
+func checkFile(t *testing.T, db string) history.Store {
+	t.Helper()
+	verifyFile(t, db)
 	ctx := context.Background()
 	store, err := historysql.Open(ctx, db, historysql.Options{})
 	if err != nil {

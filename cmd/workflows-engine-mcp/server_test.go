@@ -71,6 +71,8 @@ type process struct {
 	stdin  io.WriteCloser
 	stdout *bufio.Scanner
 	stderr *tail
+	// late kills the process after patience.
+	late *time.Timer
 }
 
 // tail keeps what a process writes to stderr.
@@ -115,9 +117,9 @@ func spawnWith(t *testing.T, folder string, variables []string, args ...string) 
 	if err := p.cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	late := time.AfterFunc(patience, func() { p.cmd.Process.Kill() })
+	p.late = time.AfterFunc(patience, func() { p.cmd.Process.Kill() })
 	t.Cleanup(func() {
-		late.Stop()
+		p.late.Stop()
 		p.cmd.Process.Kill() // fails if it has ended, as it should
 		p.cmd.Wait()
 	})
