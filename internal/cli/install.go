@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"net/url"
 	"os"
 	"path/filepath"
@@ -142,9 +143,13 @@ func (a *app) install(cmd *cobra.Command, o installOptions, args []string) error
 		}
 	}
 	const next = "Restart the host. workflows-engine doctor checks that it finds the server."
-	return a.edit(cmd.Context(), o, next, func(h mcphost.Host, c mcphost.Content) ([]byte, string, error) {
+	asking := map[string]mcphost.Host{}
+	err = a.edit(cmd.Context(), o, next, func(h mcphost.Host, c mcphost.Content) ([]byte, string, error) {
 		if err := a.foreign(h, c, o); err != nil {
 			return nil, "", err
+		}
+		if h.NeedsApproval(c.Text, o.name) {
+			asking[h.Name] = h
 		}
 		text, err := h.Add(c.Path, c.Text, o.name, entry)
 		if doubts := h.Doubts(c.Text); doubts != "" && err == nil {
@@ -155,6 +160,16 @@ func (a *app) install(cmd *cobra.Command, o installOptions, args []string) error
 		}
 		return text, fmt.Sprintf("with %s: %s", o.name, cmp.Or(entry.URL, shellword.Line(append([]string{entry.Command}, entry.Args...)...))), err
 	})
+	for _, name := range slices.Sorted(maps.Keys(asking)) {
+		a.noteApproval(asking[name], o.name)
+	}
+	return err
+}
+
+// noteApproval says what to do about a host that asks before calls, and cancels them where nobody can answer.
+func (a *app) noteApproval(h mcphost.Host, name string) {
+	fmt.Fprintf(a.stderr, "note: %s asks you before calls that change something, and cancels them where it cannot (codex exec).\n"+
+		"To have it make all but answers to questions, add to the table of %s in its file:\n%s", h.Title, name, mcphost.Approval)
 }
 
 // foreign refuses to touch an entry with the name that starts another program, or has another address.
@@ -288,6 +303,9 @@ func (a *app) printEntry(o installOptions, e mcphost.Entry) error {
 		fmt.Fprintln(a.stdout, chosen[0].Link(o.name, e))
 	case o.print == "file":
 		fmt.Fprint(a.stdout, chosen[0].Print(o.name, e))
+		if chosen[0].NeedsApproval(nil, o.name) {
+			a.noteApproval(chosen[0], o.name)
+		}
 	default:
 		return usage("--print: %q is not understood", o.print).WithHint("Write --print, or --print deeplink.")
 	}

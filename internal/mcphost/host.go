@@ -79,6 +79,8 @@ type Host struct {
 	lenient bool
 	// first are members that each entry begins with.
 	first []member
+	// asks says that the host asks before calls, as default_tools_approval_mode in the server's table says.
+	asks bool
 	// remote is how the host writes the address of a server.
 	remote remote
 	// link makes the address that installs a server, nil for hosts without one.
@@ -132,7 +134,7 @@ var hosts = []Host{
 		},
 	},
 	{
-		Name: "codex", Title: "Codex", Terminal: true, key: "mcp_servers", project: []string{".codex", "config.toml"}, toml: true,
+		Name: "codex", Title: "Codex", Terminal: true, key: "mcp_servers", project: []string{".codex", "config.toml"}, toml: true, asks: true,
 		remote: remote{address: "url"},
 		user:   below("CODEX_HOME", []string{".codex"}, "config.toml"),
 	},

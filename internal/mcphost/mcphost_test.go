@@ -255,3 +255,26 @@ func comments(text []byte) (list [][]byte) {
 	}
 	return list
 }
+
+// TestApprovalIsSaidUntilItStandsThere: the members that a user may add are read in the server's table, and kept when it is installed again.
+func TestApprovalIsSaidUntilItStandsThere(t *testing.T) {
+	t.Parallel()
+	codex := find(t, "codex")
+	text, err := codex.Add("f", nil, "we", mcphost.Entry{Command: "old"})
+	if err != nil || !codex.NeedsApproval(text, "we") || !codex.NeedsApproval(nil, "we") {
+		t.Errorf("it is not said: %v\n%s", err, text)
+	}
+	text = append(text, mcphost.Approval...)
+	if codex.NeedsApproval(text, "we") || !codex.NeedsApproval(text, "other") {
+		t.Errorf("it is not read:\n%s", text)
+	}
+	again, err := codex.Add("f", text, "we", mcphost.Entry{Command: "new"})
+	if err != nil || codex.NeedsApproval(again, "we") || !strings.Contains(string(again), "'prompt'") && !strings.Contains(string(again), `"prompt"`) {
+		t.Errorf("it is lost: %v\n%s", err, again)
+	}
+	for _, h := range mcphost.Known() {
+		if h.Name != "codex" && h.NeedsApproval(nil, "we") {
+			t.Errorf("%s has no such setting", h.Name)
+		}
+	}
+}
