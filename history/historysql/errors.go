@@ -41,7 +41,8 @@ func isDuplicate(err error) bool {
 	return ok && (e.Code() == sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY || e.Code() == sqlite3.SQLITE_CONSTRAINT_UNIQUE)
 }
 
-const hintFull = "The disk is full. Nothing was written; free some space and try again."
+const hintFull = "The disk is full. Nothing was written; free some space and try again. " +
+	"If gc has no room to delete runs either, see \"Cleaning a full disk\" in docs/operations.md."
 
 const hintFileDamaged = "The file is damaged. Restore it from a backup; it was not changed."
 
