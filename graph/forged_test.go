@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -159,8 +160,41 @@ func TestASubworkflowIsImportedWithItsParent(t *testing.T) {
 	if err := graph.Export(t.Context(), store, "p:sub:sub", graph.ExportOptions{}, &file); err != nil {
 		t.Fatal(err)
 	}
-	_, err := graph.Import(t.Context(), historymem.New(), &file)
+	alone := file.String()
+	_, err := graph.Import(t.Context(), historymem.New(), strings.NewReader(alone))
 	wantCode(t, err, problem.ImportInvalid)
+	orphan := forge(t, alone, func(lines []string) []string {
+		for i := range lines {
+			lines[i] = strings.ReplaceAll(strings.ReplaceAll(lines[i], `,"parentExecutionId":"p"`, ""), `,"depth":1`, "")
+		}
+		return lines
+	})
+	_, err = graph.Import(t.Context(), historymem.New(), strings.NewReader(orphan))
+	wantCode(t, err, problem.ImportInvalid)
+}
+
+// TestARunBeginsWithItsStart: without its first record a history would pass for another engine's, which is not replayed.
+func TestARunBeginsWithItsStart(t *testing.T) {
+	t.Parallel()
+	store := historymem.New()
+	r := newRunner(t, store, graph.Options{})
+	start(t, r, "r", workflow(t, "w", []string{startNode(), interrupt("ask"), endNode()}, "s ask", "ask e"), nil)
+	var file bytes.Buffer
+	if err := graph.Export(t.Context(), store, "r", graph.ExportOptions{}, &file); err != nil {
+		t.Fatal(err)
+	}
+	headless := forge(t, file.String(), func(lines []string) []string {
+		i := slices.IndexFunc(lines, func(line string) bool { return strings.Contains(line, `"name":"ExecutionStarted"`) })
+		lines = slices.Delete(lines, i, i+1)
+		for seq := 1; i < len(lines); i, seq = i+1, seq+1 {
+			lines[i] = strings.Replace(lines[i], fmt.Sprintf(`"seq":%d,`, seq+1), fmt.Sprintf(`"seq":%d,`, seq), 1)
+		}
+		return lines
+	})
+	_, err := graph.Import(t.Context(), historymem.New(), strings.NewReader(headless))
+	if wantCode(t, err, problem.ImportInvalid); !strings.Contains(err.Error(), "every run begins with ExecutionStarted") {
+		t.Error(err)
+	}
 }
 
 // TestVerifyFindsAnEndThatTheDefinitionCannotReach.

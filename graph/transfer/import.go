@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/workflows-engine/workflows-engine/graph/admit"
@@ -197,8 +198,16 @@ func belong(ctx context.Context, store history.Store, file *runfile.File) error 
 					r.Records[j].Seq, history.FormatTimestamp(at), history.FormatTimestamp(now))
 			}
 		}
+		if first := &r.Records[0]; first.Name != history.ExecutionStarted && !first.Foreign {
+			return refuse("Export the run again.", "begins with %s, and every run begins with %s", first.Name, history.ExecutionStarted)
+		}
 		e := history.Project(r.ExecutionID, r.Records)
 		depths[r.ExecutionID] = e.Depth
+		if e.Parent == "" && strings.Contains(r.ExecutionID, history.ChildMark) {
+			if of := history.Ancestors(r.ExecutionID); e.Mode != "" || !slices.ContainsFunc(of, func(id string) bool { _, ok := depths[id]; return ok }) {
+				return refuse("Export the run that it belongs to: that brings its subworkflows too.", "has the id of a subworkflow, and names no parent")
+			}
+		}
 		if e.Mode == "" || e.Parent == "" {
 			continue
 		}

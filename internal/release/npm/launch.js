@@ -28,14 +28,16 @@ function find(program) {
 
 module.exports = function launch(program) {
   const file = find(program);
-  const child = spawn(file, process.argv.slice(2), { stdio: "inherit", windowsHide: true });
-  // A terminal sends these to both processes. Passed on, they would count twice.
+  // A terminal sends these to both processes. Passed on, they would count twice. They are taken before the program starts: it may have
+  // answered before this goes on.
   const terminal = [0, 1, 2].some((fd) => isatty(fd));
+  let child;
   for (const signal of ["SIGINT", "SIGHUP", "SIGTERM"]) {
     process.on(signal, () => {
       if (signal === "SIGTERM" || !terminal) child.kill(signal);
     });
   }
+  child = spawn(file, process.argv.slice(2), { stdio: "inherit", windowsHide: true });
   child.on("error", (error) => {
     console.error(`${program}: PROGRAM_NOT_STARTED: ${file}: ${error.message}\n  Install the package again; the file must be executable.`);
     process.exit(1);
