@@ -221,7 +221,7 @@ func TestTheLimitOfATreeHoldsInEveryProcess(t *testing.T) {
 // TestTheLimitOfATreeHoldsAfterACrash stops the process at some appends, and lets another one take over.
 func TestTheLimitOfATreeHoldsAfterACrash(t *testing.T) {
 	t.Parallel()
-	for _, at := range []int{3, 20, 35, 60} {
+	for _, at := range []int{3, 20, 35, 42} {
 		t.Run(fmt.Sprint(at), func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
