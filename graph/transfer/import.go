@@ -38,7 +38,8 @@ type Result struct {
 // Import reads what Export has written and adds the runs, all or nothing; the store must be a history.Importer. Everything is
 // checked before: the file (IMPORT_INVALID with the line), that each run follows its definition to where it stands or to its end
 // (NONDETERMINISM_DETECTED, DEFINITION_REQUIRED), and that subworkflows have their parents. Results that activities and people gave are
-// taken as they are: nothing shows that somebody has changed one together with all that follows from it. DUPLICATE_EXECUTION_ID if a run exists with other records. The runs go on
+// taken as they are: nothing shows that somebody has changed one together with all that follows from it. DUPLICATE_EXECUTION_ID if a
+// run exists with other records. The runs go on
 // where they stood: with the next answer, or as soon as a process takes them over. See to it that they do not also go
 // on where they came from.
 func Import(ctx context.Context, store history.Store, in io.Reader) (*Result, error) {
@@ -185,7 +186,7 @@ func belong(ctx context.Context, store history.Store, file *runfile.File) error 
 	if err != nil {
 		return err
 	}
-	depths := map[string]int{}
+	known := map[string]*parentRun{}
 	for i := range file.Runs {
 		r := &file.Runs[i]
 		refuse := func(hint, format string, args ...any) error {
@@ -202,55 +203,67 @@ func belong(ctx context.Context, store history.Store, file *runfile.File) error 
 			return refuse("Export the run again.", "begins with %s, and every run begins with %s", first.Name, history.ExecutionStarted)
 		}
 		e := history.Project(r.ExecutionID, r.Records)
-		depths[r.ExecutionID] = e.Depth
+		known[r.ExecutionID] = parentOf(&e, r.Records)
 		if e.Parent == "" && strings.Contains(r.ExecutionID, history.ChildMark) {
-			if of := history.Ancestors(r.ExecutionID); e.Mode != "" || !slices.ContainsFunc(of, func(id string) bool { _, ok := depths[id]; return ok }) {
+			if of := history.Ancestors(r.ExecutionID); e.Mode != "" || !slices.ContainsFunc(of, func(id string) bool { return known[id] != nil }) {
 				return refuse("Export the run that it belongs to: that brings its subworkflows too.", "has the id of a subworkflow, and names no parent")
 			}
 		}
 		if e.Mode == "" || e.Parent == "" {
 			continue
 		}
-		depth, inFile := depths[e.Parent]
-		var records []history.Record
-		if inFile {
-			records = file.Runs[slices.IndexFunc(file.Runs, func(r runfile.Run) bool { return r.ExecutionID == e.Parent })].Records
-		} else {
-			parent, err := store.Execution(ctx, e.Parent)
+		parent := known[e.Parent]
+		if parent == nil {
+			stored, err := store.Execution(ctx, e.Parent)
 			if errors.Is(err, problem.ExecutionNotFound) {
 				return refuse("Export the run that it belongs to: that brings its subworkflows too.", "is a subworkflow of %q, which is neither in the file nor stored", e.Parent)
 			}
 			if err != nil {
 				return err
 			}
-			depth = parent.Depth
-			if records, err = store.Read(ctx, e.Parent, 1, 0); err != nil {
+			records, err := store.Read(ctx, e.Parent, 1, 0)
+			if err != nil {
 				return err
 			}
+			parent = parentOf(&stored, records)
+			known[e.Parent] = parent
 		}
-		if e.Depth != 0 && e.Depth != depth+1 { // early releases recorded no depth
-			return refuse("Export the run again.", "is a subworkflow at depth %d, and its parent is at depth %d", e.Depth, depth)
+		if e.Depth != 0 && e.Depth != parent.depth+1 { // early releases recorded no depth
+			return refuse("Export the run again.", "is a subworkflow at depth %d, and its parent is at depth %d", e.Depth, parent.depth)
 		}
-		started := false
-		copied := history.Project(e.Parent, records).ForkedFrom.Seq // of another run, about its subworkflows
-		for j := range records {
-			rec := &records[j]
-			if rec.Payload.ChildExecutionID != e.ID {
-				continue
-			}
-			started = true
-			if rec.Seq <= copied {
+		about := parent.children[e.ID]
+		if len(about) == 0 {
+			return refuse("Export the run again.", "says that %q started it, which has no record of that", e.Parent)
+		}
+		for _, rec := range about {
+			if rec.Seq <= parent.copied {
 				continue
 			}
 			if why := replay.ChildDiffers(rec, &e, &r.Records[len(r.Records)-1]); why != "" {
 				return refuse("Export the run again.", "is not as record %d of %q has it: %s", rec.Seq, e.Parent, why)
 			}
 		}
-		if !started {
-			return refuse("Export the run again.", "says that %q started it, which has no record of that", e.Parent)
-		}
 	}
 	return nil
+}
+
+// parentRun is what a run says of its subworkflows.
+type parentRun struct {
+	depth int
+	// copied is the last record that a fork took from another run: what it says is of the other's subworkflows.
+	copied int64
+	// children are the records about each subworkflow, by its id.
+	children map[string][]*history.Record
+}
+
+func parentOf(e *history.Execution, records []history.Record) *parentRun {
+	p := &parentRun{depth: e.Depth, copied: e.ForkedFrom.Seq, children: map[string][]*history.Record{}}
+	for i := range records {
+		if child := records[i].Payload.ChildExecutionID; child != "" {
+			p.children[child] = append(p.children[child], &records[i])
+		}
+	}
+	return p
 }
 
 // importedDefinition finds a definition in the file, or else in the store.
