@@ -3,6 +3,7 @@ package graph_test
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -21,11 +22,11 @@ func TestActivitiesWithoutAPolicyAreAttemptedAsTheOperatorSays(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		store := historymem.New()
-		attempts := map[string]int{}
+		var plain, own, inner atomic.Int64 // the three runs go on at once
 		flaky := &script{answers: answers{}}
-		for _, id := range []string{"x", "own", "inner"} {
+		for id, attempts := range map[string]*atomic.Int64{"x": &plain, "own": &own, "inner": &inner} {
 			flaky.answers[id] = func(context.Context, activities.Request) (any, error) {
-				attempts[id]++
+				attempts.Add(1)
 				return nil, errors.New("unavailable")
 			}
 		}
@@ -60,8 +61,8 @@ func TestActivitiesWithoutAPolicyAreAttemptedAsTheOperatorSays(t *testing.T) {
 				t.Errorf("%s: %v, %v", id, findings, err)
 			}
 		}
-		if attempts["x"] != 3 || attempts["own"] != 1 || attempts["inner"] != 3 {
-			t.Errorf("%v", attempts)
+		if plain.Load() != 3 || own.Load() != 1 || inner.Load() != 3 {
+			t.Errorf("attempts: plain %d, own %d, inner %d", plain.Load(), own.Load(), inner.Load())
 		}
 	})
 	for _, wrong := range []map[string]int{{"wait": 2}, {"llm_call": 0}} {
