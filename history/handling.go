@@ -1,6 +1,7 @@
 package history
 
 import (
+	"cmp"
 	"context"
 	"strings"
 	"time"
@@ -13,7 +14,7 @@ import (
 // subworkflows are handled with it. It is no part of the run's history.
 type Handling struct {
 	ExecutionID string
-	// Note is what was done about it. Retry, instead, is the retry that has completed: of the run, or of a retry of it.
+	// Note is what was done about it. Retry, instead, is the retry that has completed: of the run, or of another one that tried the same work.
 	Note, Retry string
 	// Actor is who has said so, as text; "" if that is not known.
 	Actor string
@@ -52,18 +53,11 @@ type Lineage struct {
 	RetryOf string
 	// Retries are the retries of it, the oldest first.
 	Retries []Link
+	// Live is the run that does or has done the work of a run that has failed: a retry of it, or of a run that tried the same work. Another
+	// one has to be asked for.
+	Live string
 	// Handled is set if it needs nobody any more.
 	Handled *Handling
-}
-
-// Live is the retry that is open or has completed, "" if there is none: another one has to be asked for.
-func (l *Lineage) Live() string {
-	for i := range l.Retries {
-		if l.Retries[i].Live() {
-			return l.Retries[i].To
-		}
-	}
-	return ""
 }
 
 // AddLineage sets the Lineage of runs, which takes no time for those that have not failed, were not cancelled and were not forked.
@@ -87,6 +81,14 @@ func AddLineage(ctx context.Context, s Store, runs ...*Execution) error {
 				e.Lineage.Retries = append(e.Lineage.Retries, l)
 			}
 		}
+		if len(e.Lineage.Retries) == 0 && e.Lineage.RetryOf == "" || !e.Phase.Terminal() || e.Phase == PhaseCompleted {
+			continue
+		}
+		related, err := Retries(e.ID, func(id string) ([]Link, error) { return s.Links(ctx, id) })
+		if err != nil {
+			return err
+		}
+		e.Lineage.Live = LiveRetry(e.ID, related)
 	}
 	if len(ended) == 0 {
 		return nil
@@ -98,6 +100,9 @@ func AddLineage(ctx context.Context, s Store, runs ...*Execution) error {
 	for _, e := range runs {
 		if h, ok := handled[e.ID]; ok {
 			e.Lineage.Handled = &h
+			if h.ExecutionID == e.ID {
+				e.Lineage.Live = cmp.Or(e.Lineage.Live, h.Retry)
+			}
 		}
 	}
 	return nil

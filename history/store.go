@@ -101,8 +101,9 @@ type Store interface {
 	// begun with the past of. They last as long as both runs.
 	Links(ctx context.Context, executionID string) ([]Link, error)
 
-	// Handle marks a run that has failed or was cancelled as handled, in place of an earlier mark. A run is marked too, unless it is already, in
-	// the transaction in which a retry of it, or of a retry of it, completes. A mark lasts as long as its run. EXECUTION_NOT_FOUND for an
+	// Handle marks a run that has failed or was cancelled as handled, in place of an earlier mark. A run is marked too, unless it is already,
+	// in the transaction in which a retry of its work completes, or in which it fails or is cancelled itself after one has: all runs that are tied
+	// by retries, sisters too, do one work. A mark lasts as long as its run. EXECUTION_NOT_FOUND for an
 	// unknown run, VALIDATION_ERROR for one in another phase or for a note that Handling.Check refuses.
 	Handle(ctx context.Context, h Handling) error
 
@@ -173,7 +174,7 @@ type Batch struct {
 	// ignored: they are pending deliveries of this run. Those of one event share its EventID and Body.
 	Deliveries []Delivery
 	// Link, for the batch that begins a run, says of which other one it has its past. A retry is refused with ALREADY_RETRIED while another
-	// one of that run is open or has completed, unless Again is set.
+	// one of the same work (see Retries) is open or has completed, unless Again is set.
 	Link *Link
 }
 

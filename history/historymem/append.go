@@ -34,7 +34,7 @@ func (s *Store) Append(ctx context.Context, b history.Batch) error {
 		return err
 	}
 	x = s.add(&b, a)
-	s.handleOrigins(&b)
+	s.handleRetried(&b)
 	s.keepOwner(x, &b)
 	s.addDeliveries(&b)
 	if b.Bytes != nil {

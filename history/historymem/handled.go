@@ -66,23 +66,19 @@ func (s *Store) isHandled(id string) bool {
 	return ok
 }
 
-// handleOrigins marks the runs that a retry, which has completed with the batch, is of.
-func (s *Store) handleOrigins(b *history.Batch) {
-	if !b.CompletesFork() {
+// handleRetried marks the runs whose work is done with the batch, or was by a retry before.
+func (s *Store) handleRetried(b *history.Batch) {
+	if !b.EndsFork() {
 		return
 	}
-	seen := map[string]bool{}
-	for id := b.ExecutionID; !seen[id]; {
-		seen[id] = true
-		for _, l := range s.links {
-			if l.To != id || l.Kind != history.Retried {
-				continue
-			}
-			id = l.From
-			if _, marked := s.handled[id]; s.runs[id] != nil && !marked {
-				s.handled[id] = history.Handling{ExecutionID: id, Retry: b.ExecutionID, At: milli(b.Execution.UpdatedAt)}
-			}
-			break
+	ids, retry := b.Handles(s.retriesOf(b.ExecutionID))
+	for _, id := range ids {
+		x := s.runs[id]
+		if _, marked := s.handled[id]; marked || x == nil {
+			continue
+		}
+		if p := x.execution().Phase; p == history.PhaseFailed || p == history.PhaseCancelled {
+			s.handled[id] = history.Handling{ExecutionID: id, Retry: retry, At: milli(b.Execution.UpdatedAt)}
 		}
 	}
 }

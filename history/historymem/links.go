@@ -32,6 +32,12 @@ func (s *Store) linksOf(executionID string) []history.Link {
 	return out
 }
 
+// retriesOf returns the links of all retries of the work of a run.
+func (s *Store) retriesOf(executionID string) []history.Link {
+	related, _ := history.Retries(executionID, func(id string) ([]history.Link, error) { return s.linksOf(id), nil })
+	return related
+}
+
 // link keeps the link of a batch, unless it is a retry beside another one.
 func (s *Store) link(b *history.Batch) error {
 	if b.Link == nil {
@@ -39,10 +45,8 @@ func (s *Store) link(b *history.Batch) error {
 	}
 	l := *b.Link
 	if l.Kind == history.Retried && !l.Again {
-		for _, other := range s.linksOf(l.From) {
-			if other.From == l.From && other.Live() {
-				return l.AlreadyRetried(other.To)
-			}
+		if err := l.AlreadyRetried(s.retriesOf(l.From), s.handled[l.From].Retry); err != nil {
+			return err
 		}
 	}
 	l.To, l.Again, l.Phase, l.At = b.ExecutionID, false, "", milli(l.At)

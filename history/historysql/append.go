@@ -252,7 +252,7 @@ func storeSideTables(c *conn, b *history.Batch) error {
 	if err := storeLink(c, b); err != nil {
 		return err
 	}
-	if err := handleOrigins(c, b); err != nil {
+	if err := handleRetried(c, b); err != nil {
 		return err
 	}
 	return storeTimers(c, b)

@@ -95,7 +95,7 @@ func Lookups() map[string]string {
 		"references to drop": dropBlobRefs,
 		"due deliveries":     dueDeliveries, "delivery": readDelivery, "claim of a delivery": claimDelivery, "end of an attempt": endDeliveryAttempt,
 		"settled delivery": settleDelivery, "pending delivery": pendingDelivery, "attempts to drop": dropDeliveryAttempts,
-		"links": linksOf, "handled": readHandled, "retry of": retryOf, "live retry": liveRetry, "links to drop": dropLinks,
+		"links": linksOf, "handled": readHandled, "handled by a retry": handledByRetry, "links to drop": dropLinks,
 		"deliveries to drop": dropDeliveries, "events to drop": dropDeliveryEvents,
 		"deliveries of a run": deliveriesStatement(&history.DeliveryQuery{ExecutionID: "x", States: []history.DeliveryState{history.DeliveryDead}}),
 		"dead deliveries":     deliveriesStatement(&history.DeliveryQuery{States: []history.DeliveryState{history.DeliveryDead}}),

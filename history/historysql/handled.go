@@ -56,20 +56,18 @@ func storeHandled(c *conn, h *history.Handling) error {
 	return err
 }
 
-// handleOrigins marks the runs that a retry, which has completed with the batch, is of.
-func handleOrigins(c *conn, b *history.Batch) error {
-	if !b.CompletesFork() {
+// handleRetried marks the runs whose work is done with the batch, or was by a retry before.
+func handleRetried(c *conn, b *history.Batch) error {
+	if !b.EndsFork() {
 		return nil
 	}
-	seen := map[string]bool{}
-	for id := b.ExecutionID; !seen[id]; {
-		seen[id] = true
-		origin, err := c.one(retryOf, id)
-		if err != nil || origin == nil {
-			return err
-		}
-		id = textOf(origin)
-		if _, err := c.exec(handleOrigin, id, b.ExecutionID, b.Execution.UpdatedAt.UnixMilli()); err != nil {
+	related, err := retriesOf(c, b.ExecutionID)
+	if err != nil {
+		return err
+	}
+	ids, retry := b.Handles(related)
+	for _, id := range ids {
+		if _, err := c.exec(handleEnded, id, retry, b.Execution.UpdatedAt.UnixMilli()); err != nil {
 			return err
 		}
 	}

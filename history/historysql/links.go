@@ -9,8 +9,14 @@ import (
 )
 
 // Links returns what has begun with the past of a run, and where it comes from; see history.Store.
-func (s *Store) Links(ctx context.Context, executionID string) (links []history.Link, err error) {
-	err = reader{ctx, &s.readers}.query(linksOf, func(row []driver.Value) error {
+func (s *Store) Links(ctx context.Context, executionID string) ([]history.Link, error) {
+	links, err := readLinks(reader{ctx, &s.readers}.query, executionID)
+	return links, failure("the links of the run could not be read", err)
+}
+
+// readLinks reads the links of a run by a query of a connection or of a reader.
+func readLinks(query func(text string, each func(row []driver.Value) error, args ...any) error, executionID string) (links []history.Link, err error) {
+	err = query(linksOf, func(row []driver.Value) error {
 		seq, _ := row[3].(int64)
 		at, _ := row[5].(int64)
 		l := history.Link{
@@ -23,7 +29,12 @@ func (s *Store) Links(ctx context.Context, executionID string) (links []history.
 		links = append(links, l)
 		return nil
 	}, executionID)
-	return links, failure("the links of the run could not be read", err)
+	return links, err
+}
+
+// retriesOf returns the links of all retries of the work of a run, as the transaction sees them.
+func retriesOf(c *conn, executionID string) ([]history.Link, error) {
+	return history.Retries(executionID, func(id string) ([]history.Link, error) { return readLinks(c.query, id) })
 }
 
 // storeLink stores the link of a batch, unless it is a retry beside another one. Both are one transaction: of two retries that come at once
@@ -34,12 +45,16 @@ func storeLink(c *conn, b *history.Batch) error {
 		return nil
 	}
 	if l.Kind == history.Retried && !l.Again {
-		other, err := c.one(liveRetry, l.From)
+		related, err := retriesOf(c, l.From)
 		if err != nil {
 			return err
 		}
-		if other != nil {
-			return l.AlreadyRetried(textOf(other))
+		done, err := c.one(handledByRetry, l.From)
+		if err == nil {
+			err = l.AlreadyRetried(related, textOf(done))
+		}
+		if err != nil {
+			return err
 		}
 	}
 	var actor any

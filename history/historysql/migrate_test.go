@@ -454,19 +454,19 @@ func TestKilledInAMigration(t *testing.T) {
 	t.Log(seen)
 }
 
-// TestMigrationMarksRetriedRuns: what was retried with success before the file knew marks is handled, the retries in between too.
+// TestMigrationMarksRetriedRuns: what was retried with success before the file knew marks is handled, the retries in between and beside it too.
 func TestMigrationMarksRetriedRuns(t *testing.T) {
 	t.Parallel()
 	path := load(t, "version11.sql")
 	r := &reference{t, plain(t, path)}
-	for i, id := range []string{"failed", "again", "other"} {
+	for i, id := range []string{"failed", "again", "beside", "other"} {
 		r.exec(fmt.Sprintf(`INSERT INTO executions (run, execution_id, seq, phase, definition_name, created_at, updated_at, listed_at, driven, projection, bytes)
 			VALUES (%d, '%s', 1, 'failed', '', 0, 0, 0, 0, '{"seq":1}', 0)`, 100+i, id))
 	}
-	r.exec("INSERT INTO run_links (to_id, from_id, kind, seq, at) VALUES ('again', 'failed', 'retry', 1, 0), ('v1-done', 'again', 'retry', 1, 1), ('v1-host', 'other', 'retry', 1, 2)")
+	r.exec("INSERT INTO run_links (to_id, from_id, kind, seq, at) VALUES ('again', 'failed', 'retry', 1, 0), ('beside', 'failed', 'retry', 1, 0), ('v1-done', 'again', 'retry', 1, 1), ('v1-host', 'other', 'retry', 1, 2)")
 	s := openFile(t, path, historysql.Options{})
-	marks, err := s.Handled(t.Context(), "failed", "again", "other", "v1-done")
-	if err != nil || len(marks) != 2 || marks["failed"].Retry != "v1-done" || marks["again"].Retry != "v1-done" || marks["failed"].At.IsZero() {
+	marks, err := s.Handled(t.Context(), "failed", "again", "beside", "other", "v1-done")
+	if err != nil || len(marks) != 3 || marks["beside"].Retry != "v1-done" || marks["failed"].Retry != "v1-done" || marks["again"].Retry != "v1-done" || marks["failed"].At.IsZero() {
 		t.Errorf("%+v, %v", marks, err)
 	}
 }

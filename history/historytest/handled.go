@@ -1,6 +1,7 @@
 package historytest
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
@@ -92,16 +93,89 @@ func handled(t *testing.T, s history.Store) {
 	same(t, "refused marks", marks(t, s, all...), `a:sub:n: a:sub:n "its own" "" "" 1000`)
 }
 
+// retry makes the batch that begins a run with the past of another one.
+func retry(t *testing.T, id string, l history.Link, more ...string) (*Trace, history.Batch) {
+	t.Helper()
+	x := NewTrace(t, id)
+	b := x.Batch(append([]string{fmt.Sprintf(
+		`E ExecutionStarted {"workflowName":"w","definitionHash":"h","activityMode":"in_process","forkedFrom":{"executionId":%q,"seq":3}}`, l.From)}, more...)...)
+	l.At = Begin
+	b.Link = &l
+	return x, b
+}
+
+// retriesOfOneWork: a run, its retries and theirs do one work. While one of them does it, or once one has, whichever of the others is not tried
+// again unless that is asked for; and those that have failed need nobody any more, whether they failed before or after.
+func retriesOfOneWork(t *testing.T, s history.Store) {
+	ctx := t.Context()
+	begin := func(id, from string, again bool, more ...string) (*Trace, error) {
+		x, b := retry(t, id, history.Link{From: from, Kind: history.Retried, Seq: 3, Again: again}, more...)
+		return x, s.Append(ctx, b)
+	}
+	begun := func(id, from string, again bool, more ...string) *Trace {
+		t.Helper()
+		x, err := begin(id, from, again, more...)
+		must(t, err)
+		return x
+	}
+	refused := func(live string, from ...string) {
+		t.Helper()
+		for _, id := range from {
+			_, err := begin("no", id, false)
+			if !errors.Is(err, problem.AlreadyRetried) || !strings.Contains(err.Error(), fmt.Sprintf("%q", live)) {
+				t.Errorf("a retry of %s beside %s: %v", id, live, err)
+			}
+		}
+	}
+	live := func(id, want string) {
+		t.Helper()
+		e := got[history.Execution](t)(s.Execution(ctx, id))
+		must(t, history.AddLineage(ctx, s, &e))
+		if e.Lineage.Live != want {
+			t.Errorf("%s: %q does its work, want %q", id, e.Lineage.Live, want)
+		}
+	}
+	for _, id := range []string{"a", "z"} {
+		NewTrace(t, id).Append(s, lines(Start("w", "in_process"), []string{failure})...)
+	}
+	begun("a1", "a", false, failure)
+	below := begun("a1b", "a1", false)
+	refused("a1b", "a", "a1")
+	live("a", "a1b")
+	begun("z1", "z", false, failure)
+	late := begun("a2", "a", true)
+	done := begun("a3", "a", true)
+	begun("a3x", "a", true, failure)
+	below.Append(s, failure)
+	live("a1b", "a2") // the oldest that is open
+	done.Append(s, End()...)
+	refused("a3", "a", "a1", "a1b", "a3x")
+	late.Append(s, failure)
+	refused("a3", "a2")
+	for _, id := range []string{"a", "a1", "a1b", "a2", "a3x"} {
+		live(id, "a3")
+	}
+	live("z", "")
+	at := func(x *Trace) int64 { return x.Execution.UpdatedAt.UnixMilli() - Begin.UnixMilli() }
+	same(t, "marks", marks(t, s, "a", "a1", "a1b", "a2", "a3", "a3x", "z", "z1"), fmt.Sprintf(
+		`a: a "" "a3" "" %[1]d; a1: a1 "" "a3" "" %[1]d; a1b: a1b "" "a3" "" %[1]d; a2: a2 "" "a3" "" %[2]d; a3x: a3x "" "a3" "" %[1]d`, at(done), at(late)))
+	same(t, "list", unhandledIDs(t, s, history.ListQuery{Phase: history.PhaseFailed}), "z z1")
+
+	// It stays done when the run that has done it is deleted. Who asks for it tries it again.
+	if p, ok := s.(history.Pruner); ok {
+		got[history.PrunePage](t)(p.Prune(ctx, history.PruneQuery{Before: Begin.Add(time.Hour), Phases: []history.Phase{history.PhaseCompleted}}))
+		refused("a3", "a", "a1", "a1b", "a2", "a3x")
+		live("a1", "a3")
+	}
+	begun("a4", "a1", true)
+}
+
 func handledByRetries(t *testing.T, s history.Store) {
 	ctx := t.Context()
 	NewTrace(t, "a").Append(s, lines(Start("w", "in_process"), []string{failure})...)
 	begin := func(id string, l history.Link, more ...string) *Trace {
 		t.Helper()
-		x := NewTrace(t, id)
-		b := x.Batch(append([]string{fmt.Sprintf(
-			`E ExecutionStarted {"workflowName":"w","definitionHash":"h","activityMode":"in_process","forkedFrom":{"executionId":%q,"seq":3}}`, l.From)}, more...)...)
-		l.At = Begin
-		b.Link = &l
+		x, b := retry(t, id, l, more...)
 		must(t, s.Append(ctx, b))
 		return x
 	}

@@ -75,6 +75,7 @@ func run(t *testing.T, open Open, persistent bool) {
 		{!kept, "of two retries one begins", oneRetry},
 		{kept, "handled runs", handled},
 		{kept, "runs that are retried", handledByRetries},
+		{kept, "retries of one work", retriesOfOneWork},
 		{kept, "pending deliveries keep their run", deliveriesAndPruning},
 		{kept, "pages of deliveries", deliveryPages},
 		{!kept, "keys", keys},

@@ -229,7 +229,7 @@ func writeStatus(w io.Writer, run *graph.Run, s *session, now time.Time, at stan
 	if l := run.Lacks; l != nil && !slices.ContainsFunc(run.Pending, func(p graph.Pending) bool { return blocks(l, &p) }) {
 		fmt.Fprintf(w, "\n%s\n", lackText(l))
 	}
-	if run.Status == machine.Failed && run.Lineage.Handled == nil && run.Lineage.Live() == "" {
+	if run.Status == machine.Failed && run.Lineage.Handled == nil && run.Lineage.Live == "" {
 		if goesOn := run.GoesOn.String(); goesOn != "" {
 			fmt.Fprintf(w, "\n%s %s\n", s.command("retry", run.ExecutionID), plainCell(goesOn))
 		} else {

@@ -205,7 +205,7 @@ func (s *server) again(run *graph.Run) (c toolCall, ok bool) {
 	if run.Status != machine.Failed || stopped(run) || !s.tools.has("workflow_fork") {
 		return c, false
 	}
-	if retry := run.Lineage.Live(); retry != "" {
+	if retry := run.Lineage.Live; retry != "" {
 		return call("workflow_status", members{{"execution_id", retry}}, "The run was tried again as this one."), true
 	}
 	args, note := members{{"execution_id", run.ExecutionID}}, "Begins a new run before the node that failed, or goes on where its agent stood: a call that has a result is not made again. definition corrects it."

@@ -1,1 +1,0 @@
-INSERT INTO handled (execution_id, retry_id, at) VALUES (?1, ?2, ?3) ON CONFLICT (execution_id) DO NOTHING

@@ -1,0 +1,1 @@
+SELECT retry_id FROM handled WHERE execution_id = ?1
