@@ -249,7 +249,31 @@ func (h Host) Undone(path string, text []byte, name string, earlier [][]byte) (b
 			return candidate, true, nil
 		}
 	}
-	return before, true, nil
+	before, err = h.tidied(path, before, earlier)
+	return before, true, err
+}
+
+// tidied is a text without the object of servers where it is empty, unless it stood there before any server was added.
+func (h Host) tidied(path string, text []byte, earlier [][]byte) ([]byte, error) {
+	if h.toml { // there each server has a table of its own
+		return text, nil
+	}
+	for _, candidate := range earlier { // the newest first
+		if values, err := h.parse(path, candidate); err == nil {
+			if servers, there := values[h.key].(map[string]any); len(servers) == 0 && there {
+				return text, nil
+			} else if !there {
+				break
+			}
+		}
+	}
+	body := bytes.TrimPrefix(text, mark)
+	d, err := parseJSON(body)
+	if err != nil || !d.removeEmpty(h.key) {
+		return text, err
+	}
+	after := append(bytes.Clone(text[:len(text)-len(body)]), d.bytes()...)
+	return after, h.verify(path, text, after, "")
 }
 
 func has(entries map[string]Entry, name string) bool {

@@ -196,6 +196,24 @@ func (d *jsonText) remove(path []string) bool {
 	return false
 }
 
+// removeEmpty takes a member out whose value is an object without members and comments, and reports whether there was one.
+func (d *jsonText) removeEmpty(name string) bool {
+	o, ok := d.root.Value.(*hujson.Object)
+	if !ok {
+		return false
+	}
+	at := findMember(o, name)
+	if at < 0 {
+		return false
+	}
+	inner, ok := o.Members[at].Value.Value.(*hujson.Object)
+	if !ok || len(inner.Members) > 0 || len(bytes.TrimSpace(inner.AfterExtra)) > 0 {
+		return false
+	}
+	d.cut(o, at)
+	return true
+}
+
 // cut takes a member out of an object.
 func (d *jsonText) cut(o *hujson.Object, at int) {
 	gone := o.Members[at]
@@ -205,6 +223,8 @@ func (d *jsonText) cut(o *hujson.Object, at int) {
 	case at < n:
 		if next := &o.Members[at].Name; len(comments) > 0 {
 			next.BeforeExtra = append(bytes.Clone(gone.Name.BeforeExtra), bytes.TrimLeft(next.BeforeExtra, " \t\r\n")...)
+		} else if at == 0 && len(bytes.TrimSpace(next.BeforeExtra)) == 0 {
+			next.BeforeExtra = gone.Name.BeforeExtra // no space stands before the first of a line
 		}
 	case n == 0 && len(comments) == 0 && len(bytes.TrimSpace(o.AfterExtra)) == 0:
 		o.AfterExtra = nil

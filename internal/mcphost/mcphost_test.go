@@ -278,3 +278,61 @@ func TestApprovalIsSaidUntilItStandsThere(t *testing.T) {
 		}
 	}
 }
+
+// TestSeveralServersAreTakenOut: files are as they were once every server that was added is taken out, in any order.
+func TestSeveralServersAreTakenOut(t *testing.T) {
+	t.Parallel()
+	names := []string{"one", "two", "three"}
+	for host, texts := range map[string][]string{
+		"cursor": {
+			`{"theme":"x"}`, "{}", "{\n  \"theme\": \"x\"\n}\n", `{"mcpServers":{}}`, `{"theme":"x", "mcpServers": {}}`,
+			`{"mcpServers":{"own":{"command":"x"}},"theme":"x"}`, "{\n\t\"mcpServers\": {\n\t\t\"own\": {}\n\t}\n}",
+		},
+		"codex": {"model = \"o5\"\n", ""},
+	} {
+		for _, text := range texts {
+			for _, order := range [][]int{{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}} {
+				h := find(t, host)
+				now := []byte(text)
+				var earlier [][]byte
+				edit := func(after []byte, err error) {
+					t.Helper()
+					if err != nil {
+						t.Fatal(err)
+					}
+					earlier, now = append([][]byte{now}, earlier...), after
+				}
+				for _, name := range names {
+					edit(h.Add("f", now, name, entry))
+				}
+				for _, i := range order {
+					after, _, err := h.Undone("f", now, names[i], earlier)
+					edit(after, err)
+				}
+				if string(now) != text {
+					t.Errorf("%s, taken out in the order %v: %q, want %q", host, order, now, text)
+				}
+			}
+		}
+	}
+}
+
+// TestMemberThatWasAddedGoesToo: the user has changed something else since, so that no copy is the file without the server.
+func TestMemberThatWasAddedGoesToo(t *testing.T) {
+	t.Parallel()
+	h := find(t, "cursor")
+	for before, want := range map[string]string{
+		"{\n  \"theme\": \"x\"\n}\n":                        "{\n  \"theme\": \"mine\"\n}\n",
+		"{\n  \"theme\": \"x\",\n  \"mcpServers\": {}\n}\n": "{\n  \"theme\": \"mine\",\n  \"mcpServers\": {}\n}\n",
+		"{\n  // all of them\n  \"theme\": \"x\"\n}\n":      "{\n  // all of them\n  \"theme\": \"mine\"\n}\n",
+	} {
+		with, err := h.Add("f", []byte(before), "workflows", entry)
+		if err != nil {
+			t.Fatal(err)
+		}
+		changed := bytes.Replace(with, []byte(`"x"`), []byte(`"mine"`), 1)
+		if got, had, err := h.Undone("f", changed, "workflows", [][]byte{[]byte(before)}); err != nil || !had || string(got) != want {
+			t.Errorf("%q: %v %v %q, want %q", before, had, err, got, want)
+		}
+	}
+}

@@ -95,7 +95,7 @@ func setTOML(text, server []byte, spans []span) []byte {
 	return append(append(bytes.Clone(out[:spans[0].from]), server...), out[spans[0].to:]...)
 }
 
-// cutTOML takes tables out, each with its line end and the empty line before it.
+// cutTOML takes tables out, each with its line end and the empty line before it, or after the first.
 func cutTOML(text []byte, spans []span) []byte {
 	out := bytes.Clone(text)
 	for i := len(spans) - 1; i >= 0; i-- {
@@ -110,6 +110,8 @@ func cutTOML(text []byte, spans []span) []byte {
 		head := out[:from]
 		if above := bytes.TrimSuffix(bytes.TrimSuffix(head, []byte("\n")), []byte("\r")); bytes.HasSuffix(above, []byte("\n")) {
 			head = above
+		} else if len(head) == 0 { // the empty line before the next one, where this one was the first
+			rest = bytes.TrimPrefix(bytes.TrimPrefix(rest, []byte("\r")), []byte("\n"))
 		}
 		out = append(bytes.Clone(head), rest...)
 	}
