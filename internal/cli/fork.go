@@ -89,8 +89,8 @@ func registerFork(set *pflag.FlagSet, o *forkOptions) {
 
 // fork starts a run from another one's past and drives it.
 func (a *app) fork(ctx context.Context, id string, o forkOptions) error {
-	if o.at == 0 && o.before == "" {
-		return problem.New(problem.ValidationError, "run %q has no record 0", id).WithPlace(problem.Place{ExecutionID: id}).
+	if o.at < 1 && o.before == "" {
+		return problem.New(problem.ValidationError, "run %q has no record %d", id, o.at).WithPlace(problem.Place{ExecutionID: id}).
 			WithHint("Its records begin at 1; its history shows them.")
 	}
 	return a.forked(ctx, o, graph.ForkRequest{ExecutionID: id, Seq: o.at, BeforeNode: o.before})

@@ -55,7 +55,7 @@ its process died has one request, so TOOK includes the time in which nobody perf
 	}
 	set := cmd.Flags()
 	set.Int64Var(&o.from, "from", 1, "the first record, by its number")
-	set.Int64Var(&o.limit, "limit", 0, "how many records (default all)")
+	set.Int64Var(&o.limit, "limit", 0, "how many records; 0 for all")
 	set.BoolVarP(&o.activities, "activities", "a", false, "print only the attempts of activities and delegates")
 	set.BoolVar(&o.noSteps, "no-steps", false, "leave out the steps that executors have recorded of attempts")
 	set.StringVar(&o.node, "node", "", "only the records and attempts of this `node`")
@@ -68,8 +68,11 @@ its process died has one request, so TOOK includes the time in which nobody perf
 
 // history prints the records of a run.
 func (a *app) history(ctx context.Context, id string, o historyOptions) error {
-	if o.from < 0 || o.limit < 0 {
-		return usage("--from and --limit must not be negative")
+	switch {
+	case o.from < 1:
+		return usage("--from: there is no record %d", o.from).WithHint("The records of a run begin at 1.")
+	case o.limit < 0:
+		return usage("--limit: %d is below 0", o.limit).WithHint("Write how many records, or 0 for all.")
 	}
 	return a.with(ctx, sessionOptions{read: true, lenient: true}, func(s *session) error {
 		if o.follow && config.MigrationNote(s.store) != "" {
@@ -82,7 +85,7 @@ func (a *app) history(ctx context.Context, id string, o historyOptions) error {
 			return err
 		}
 		tally := newAttempts(nodesOf(ctx, s.store, execution.DefinitionHash))
-		first := max(o.from, 1)
+		first := o.from
 		states := &stateTrail{}
 		if err := s.skip(ctx, id, first, tally, states); err != nil {
 			return err

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
@@ -53,8 +54,8 @@ On a terminal the columns are cut to its width; of ids that the engine has made,
 	set.StringSliceVar(&o.phases, "phase", nil, "only runs in this `phase`, or in one of several: "+problem.OrList(history.Phases()))
 	registerLabels(set, &o.labels, "only runs with this label, as `KEY=VALUE` or KEY; may be repeated")
 	set.StringVar(&o.name, "name", "", "only runs of the definition with this document.name")
-	set.DurationVar(&o.newer, "newer", 0, "only runs changed within this `time`, as in 24h")
-	set.DurationVar(&o.older, "older", 0, "only runs not changed within this `time`, as in 1h")
+	registerTime(set, &o.newer, "newer", "only runs changed within this `time`, as in 24h")
+	registerTime(set, &o.older, "older", "only runs not changed within this `time`, as in 1h")
 	set.IntVar(&o.limit, "limit", 50, "how many, at most 100")
 	set.StringVar(&o.cursor, "cursor", "", "next_cursor of the page before")
 	set.BoolVar(&o.roots, "roots", false, "leave subworkflows out")
@@ -71,6 +72,18 @@ On a terminal the columns are cut to its width; of ids that the engine has made,
 		panic(err) // the flag is registered a few lines above
 	}
 	return cmd
+}
+
+// registerTime adds a flag that takes a time above 0. Without the flag the time stays 0.
+func registerTime(set *pflag.FlagSet, into *time.Duration, name, help string) {
+	set.Func(name, help, func(text string) error {
+		d, err := time.ParseDuration(text)
+		if err != nil || d <= 0 {
+			return errors.New("write a time above 0 with its unit, as in 30m or 24h")
+		}
+		*into = d
+		return nil
+	})
 }
 
 // query turns the options into a query.

@@ -2,7 +2,6 @@ package mcpserver
 
 import (
 	"cmp"
-	"math"
 	"net/url"
 	"slices"
 	"strings"
@@ -20,8 +19,7 @@ const stateShare = 4
 func (s *server) answered(headline string, content members, run runView, a *arguments) *answer {
 	remembers := a.answerBytes() != FullAnswers && a.client != nil
 	if remembers {
-		since, _ := a.Get("since_seq").Whole(1, math.MaxInt32)
-		run.note(s.seen.before(a.client, run.ExecutionID, since))
+		run.note(s.seen.before(a.client, run.ExecutionID, a.since))
 	}
 	ans := &answer{headline: headline, lines: s.inShort(run), content: s.about(content, run, a.answerBytes())}
 	if remembers {

@@ -2,6 +2,7 @@ package mcpserver
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 
@@ -44,8 +45,10 @@ type arguments struct {
 	// asking is what the call knows about asking the person, reporter sends its progress; nil without.
 	asking   *asking
 	reporter *reporter
-	// usual is the size of answers that do not say another in answer_bytes.
-	usual int
+	// usual is the size of answers that do not say another in answer_bytes; room is what this call says, 0 for nothing.
+	usual, room int
+	// since is since_seq, 0 for none.
+	since int64
 	// turn ends the call's turn, enough lets another call be at work; may be nil.
 	turn, enough func()
 }
@@ -93,7 +96,16 @@ func readArguments(raw []byte, t *tool, known *knownDefinitions) *arguments {
 		refuseLosses(report.Value(plain), losses, definitionArgument)
 		a.Object = report.Object(readObject(report.Value(plain), definitionArgument))
 	}
-	refuseUnknown(a.Object, t.names(), t.inner)
+	names := t.names()
+	refuseUnknown(a.Object, names, t.inner)
+	// What only the answer needs is read here all the same: a call must not be made first and its arguments refused afterwards, or not at all.
+	if slices.Contains(names, answerBytesArgument.name) {
+		room, _ := a.Get(answerBytesArgument.name).Whole(MinAnswerBytes, math.MaxInt32)
+		a.room = int(room)
+	}
+	if slices.Contains(names, sinceArgument.name) {
+		a.since, _ = a.Get(sinceArgument.name).Whole(1, math.MaxInt32)
+	}
 	return a
 }
 

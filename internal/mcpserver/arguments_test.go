@@ -3,6 +3,7 @@ package mcpserver_test
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
 	"strings"
 	"testing"
 
@@ -34,6 +35,70 @@ func TestForgiven(t *testing.T) {
 		if r := h.raw("workflow_start", tt.args); r.content["status"] != tt.status {
 			t.Errorf("%s: %s", name, r.text)
 		}
+	}
+}
+
+// TestNumbersOutOfRange: every number that a tool takes is refused outside its range, before anything is done.
+func TestNumbersOutOfRange(t *testing.T) {
+	t.Parallel()
+	h := newHost(t, hostMediated)
+	started := h.ok("workflow_start", object{"definition": definitionFile(t, "step")})
+	id := started["execution_id"]
+	needed := map[string]object{
+		"workflow_start":           {"definition": definitionFile(t, "step")},
+		"workflow_submit_activity": {"node_id": "step", "outcome": object{"ok": true, "result": object{}}},
+		"workflow_resume":          {"resume_payload": object{}},
+		"workflow_signal":          {"signal_name": "x"},
+		"workflow_validate":        {"definition": definitionFile(t, "step")},
+		"workflow_fork":            {"seq": 1},
+	}
+	list, err := h.session.ListTools(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tried := 0
+	for _, tool := range list.Tools {
+		text, _ := json.Marshal(tool.InputSchema)
+		var schema struct {
+			Properties map[string]struct {
+				Type             string
+				Minimum, Maximum *float64
+			}
+		}
+		if err := json.Unmarshal(text, &schema); err != nil {
+			t.Fatal(err)
+		}
+		for name, p := range schema.Properties {
+			if p.Type != "integer" {
+				continue
+			}
+			if p.Minimum == nil {
+				t.Errorf("%s.%s has no least value", tool.Name, name)
+				continue
+			}
+			wrong := []float64{*p.Minimum - 1, -1, *p.Minimum + 0.5, 1e18}
+			if p.Maximum != nil {
+				wrong = append(wrong, *p.Maximum+1)
+			}
+			for _, n := range wrong {
+				args := object{}
+				if _, takes := schema.Properties["execution_id"]; takes && tool.Name != "workflow_start" {
+					args["execution_id"] = id
+				}
+				maps.Copy(args, needed[tool.Name])
+				args[name] = n
+				tried++
+				if r := h.raw(tool.Name, args); r.code != "VALIDATION_ERROR" || !strings.Contains(r.text, "arguments."+name+": expected a whole number from ") || strings.Count(r.text, "expected") != 1 {
+					t.Errorf("%s %s %v: %s", tool.Name, name, n, r.text)
+				}
+			}
+		}
+	}
+	if tried < 80 {
+		t.Errorf("only %d calls were made", tried)
+	}
+	if now := h.ok("workflow_status", object{"execution_id": id}); now["seq"] != started["seq"] {
+		t.Errorf("a refused call changed the run: %v", now)
 	}
 }
 

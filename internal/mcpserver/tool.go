@@ -1,10 +1,10 @@
 package mcpserver
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -107,10 +107,7 @@ func (a *arguments) wait() graph.Wait {
 
 // answerBytes is how large the answer may be; see Options.AnswerBytes.
 func (a *arguments) answerBytes() int {
-	if n, set := a.Get("answer_bytes").Whole(MinAnswerBytes, math.MaxInt32); set {
-		return int(n)
-	}
-	return a.usual
+	return cmp.Or(a.room, a.usual)
 }
 
 func (a *arguments) mode() machine.Mode {

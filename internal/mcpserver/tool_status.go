@@ -3,7 +3,6 @@ package mcpserver
 import (
 	"context"
 	"fmt"
-	"math"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -32,12 +31,11 @@ func statusTool() *tool {
 		answer:  statusAnswer(),
 		invalid: problem.ValidationError,
 		call: func(ctx context.Context, s *server, a *arguments) (*answer, error) {
-			req := graph.StatusRequest{ExecutionID: a.Require("execution_id").NonEmpty()}
+			req := graph.StatusRequest{ExecutionID: a.Require("execution_id").NonEmpty(), Since: a.since}
 			if wait := a.wait(); wait.Limit > 0 {
 				wait.End = a.hangup.looking
 				req.Wait = &wait
 			}
-			req.Since, _ = a.Get("since_seq").Whole(1, math.MaxInt32)
 			node, reading := a.Get("node_id").NonEmpty(), a.reading()
 			if err := a.problem(); err != nil {
 				return nil, err
