@@ -116,7 +116,7 @@ func TestCall(t *testing.T) {
 	set := tools(t, apicall.Service{
 		BaseURL: s.URL + "/v1/", Auth: apicall.Bearer(secret(token)), AllowedPaths: []string{"^/widgets(/[0-9]+)?$"}, AllowedMethods: []string{"GET", "POST"},
 	}, func(r apicall.Report) { seen = append(seen, r) })
-	out, failure := call(t, set, object{"method": "GET", "path": "/widgets/7?full=1&q=a%20b", "headers": object{"Accept": "application/json", "X-Trace": "9"}})
+	out, failure := call(t, set, object{"method": "GET", "path": "/widgets/7", "query": "full=1&q=a%20b", "headers": object{"Accept": "application/json", "X-Trace": "9"}})
 	want := object{"status": 200.0, "headers": object{"Content-Type": "text/plain; charset=utf-8", "X-Ratelimit-Remaining": "7"}, "body": object{"id": 7.0, "name": "tea"}}
 	if failure != nil || !jsonvalue.Equal(out, want) {
 		t.Errorf("%v, %v", out, failure)
@@ -170,6 +170,9 @@ func TestForbidden(t *testing.T) {
 		code      string
 	}{
 		{object{"method": "DELETE", "path": "/widgets"}, "API_METHOD_FORBIDDEN"},
+		{object{"method": "GET", "path": "/widgets?a=1", "query": "b=2"}, "API_PATH_FORBIDDEN"},
+		{object{"method": "GET", "path": "/widgets", "query": "b=2#c"}, "API_PATH_FORBIDDEN"},
+		{object{"method": "GET", "path": "/widgets", "query": "b=a b"}, "API_PATH_FORBIDDEN"},
 		{object{"method": "", "path": "/widgets"}, "API_METHOD_FORBIDDEN"},
 		{object{"method": "post", "path": "/widgets"}, "API_METHOD_FORBIDDEN"},
 		{object{"method": " POST", "path": "/widgets"}, "API_METHOD_FORBIDDEN"},

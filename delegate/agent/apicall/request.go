@@ -35,6 +35,12 @@ func (s *service) check(arguments map[string]any) (c call, err error) {
 		return c, activities.Fail(problem.APIMethodForbidden, "service %q takes %s, not %q", s.name, problem.OrList(s.AllowedMethods), problem.Clip(c.method, problem.MaxQuoted))
 	}
 	given, _ := arguments["path"].(string)
+	if query, _ := arguments["query"].(string); query != "" {
+		if strings.Contains(given, "?") {
+			return c, activities.Fail(problem.APIPathForbidden, "there is a query in path and in query: leave it out of path")
+		}
+		given += "?" + query
+	}
 	if c.path, c.query, err = plain(given); err != nil {
 		return c, activities.Fail(problem.APIPathForbidden, "%v", err)
 	}
@@ -47,7 +53,7 @@ func (s *service) check(arguments map[string]any) (c call, err error) {
 	return c, s.setBody(&c, arguments)
 }
 
-// plain reads a path with its query. It must be written exactly as it is sent: rules and people have decided about the text that the model
+// plain reads a path with its query, as those write it who began before the tool had a parameter for queries. It must be written exactly as it is sent: rules and people have decided about the text that the model
 // wrote, and a second spelling of a path would pass them. A path that servers could read in two ways is refused.
 func plain(given string) (clean, query string, err error) {
 	raw, query, _ := strings.Cut(given, "?")

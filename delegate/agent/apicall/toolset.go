@@ -79,9 +79,11 @@ func (t *Toolset) Tools(context.Context) ([]agent.Tool, error) {
 		Parameters: map[string]any{
 			"type": "object", "required": []any{"service", "method", "path"}, "additionalProperties": false,
 			"properties": map[string]any{
-				"service":      map[string]any{"enum": known},
-				"method":       map[string]any{"enum": allowed},
-				"path":         map[string]any{"type": "string", "description": "behind the address of the service, with the query if there is one, such as /items?page=2; written exactly as it is sent: a space is %20"},
+				"service": map[string]any{"enum": known},
+				"method":  map[string]any{"enum": allowed},
+				// A rule that looks at path sees the whole of it and nothing else: a query is no second spelling of a path.
+				"path":         map[string]any{"type": "string", "pattern": "^/[^?#]*$", "description": "behind the address of the service, without the query, such as /items; written exactly as it is sent: a space is %20"},
+				"query":        map[string]any{"type": "string", "description": "without ?, such as page=2&sort=name; written exactly as it is sent"},
 				"headers":      map[string]any{"type": "object", "additionalProperties": map[string]any{"type": "string"}},
 				"body":         map[string]any{"description": "sent as JSON"},
 				"bodyEncoding": map[string]any{"enum": []any{"json", "raw"}, "description": "raw sends a text as it is"},
