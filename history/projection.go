@@ -302,6 +302,15 @@ func (e *Execution) relate(p *Payload) {
 	}
 }
 
+// ParentID is the run that started this one as a subworkflow, "" for a root. Of a run of the reference engine, which records no parent, the id
+// tells it.
+func (e *Execution) ParentID() string {
+	if e.Parent == "" && e.ChildExecutionID == e.ID {
+		return e.ChildParentID
+	}
+	return e.Parent
+}
+
 // nameFamily sets the ids of a subworkflow's run that has started no subworkflow itself: its own as the child, and its
 // parent's. Runs of this engine record their parent; of a run of the reference engine only the id tells the parent.
 func (e *Execution) nameFamily() {

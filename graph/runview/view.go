@@ -58,15 +58,12 @@ func (s *Source) summary() *Run {
 		ExecutionID: e.ID, Status: StatusOf(e.Phase), DefinitionName: e.DefinitionName,
 		DefinitionVersion: e.DefinitionVersion, DefinitionHash: e.DefinitionHash, Mode: machine.Mode(e.Mode),
 		CurrentNodeID: e.CurrentNodeID, DelegateCorrelationID: e.DelegateCorrelationID,
-		ChildExecutionID: e.ChildExecutionID, ParentExecutionID: e.Parent, ForkedFrom: e.ForkedFrom,
+		ChildExecutionID: e.ChildExecutionID, ParentExecutionID: e.ParentID(), ForkedFrom: e.ForkedFrom,
 		Seq: e.Seq, Bytes: e.Bytes, CreatedAt: e.CreatedAt, UpdatedAt: e.UpdatedAt, NodeVisits: int(e.NodeVisits),
 		MaxVisits: s.MaxVisits, Title: e.Title, Labels: maps.Clone(e.Labels), Now: s.Now,
 	}
 	if v.Mode == "" {
 		v.Mode = s.Mode
-	}
-	if v.ParentExecutionID == "" && e.ChildExecutionID == e.ID {
-		v.ParentExecutionID = e.ChildParentID // of a run of the reference engine, which records no parent
 	}
 	return v
 }

@@ -43,7 +43,7 @@ func TestLargeRecordsAreReadAFewAtATime(t *testing.T) {
 			"execution_id": "r", "node_id": "n", "outcome": object{"ok": true, "result": object{"n": i, "text": strings.Repeat("x", size)}},
 		})
 	}
-	for _, args := range []object{{"limit": 200}, {"limit": 200, "from_seq": 2}, {"limit": 200, "answer_bytes": 4000}} {
+	for _, args := range []object{{"limit": 200}, {"limit": 200, "from_seq": 2}, {"limit": 200, "answer_bytes": 4096}} {
 		*engine = reads{Runner: engine.Runner}
 		args["execution_id"] = "r"
 		page := h.ok("workflow_history", args)

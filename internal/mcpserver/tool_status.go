@@ -73,7 +73,11 @@ func statusTool() *tool {
 					headline += " " + warningText(w)
 				}
 			}
-			return s.answered(headline+a.asking.said(run), runjson.Status(run), t, a), nil
+			content := runjson.Status(run)
+			if s.usualBytes() == FullAnswers {
+				content = runjson.ProtocolStatus(run)
+			}
+			return s.answered(headline+a.asking.said(run), content, t, a), nil
 		},
 	}
 }

@@ -43,7 +43,7 @@ func Driven(run *runview.Run) jsonvalue.Ordered {
 }
 
 // Status is where a run stands (spec: mcp-tools, 6), with all that Driven has of it: a caller that has lost that answer
-// continues from here. What the run waits for is left out.
+// continues from here. What the run waits for is left out. parent_execution_id is the run's own parent; see ProtocolStatus.
 func Status(run *runview.Run) jsonvalue.Ordered {
 	m := jsonvalue.Ordered{{"execution_id", run.ExecutionID}, {"phase", string(Phase(run.Status))}}
 	first := First(run)
@@ -58,7 +58,7 @@ func Status(run *runview.Run) jsonvalue.Ordered {
 	}
 	m.Text("delegate_correlation_id", run.DelegateCorrelationID)
 	m.Text("child_execution_id", run.ChildExecutionID)
-	m.Text("parent_execution_id", run.ChildParentID())
+	m.Text("parent_execution_id", run.ParentExecutionID)
 	if f := run.ForkedFrom; f.ExecutionID != "" {
 		m.Put("forked_from", jsonvalue.Ordered{{"execution_id", f.ExecutionID}, {"seq", float64(f.Seq)}})
 	}
@@ -172,6 +172,14 @@ func Lack(l *runview.Lack) jsonvalue.Ordered {
 	return m
 }
 
+// ProtocolStatus is Status as the protocol has it: there parent_execution_id belongs to child_execution_id, and is the run itself once it has
+// started a subworkflow.
+func ProtocolStatus(run *runview.Run) jsonvalue.Ordered {
+	of := *run
+	of.ParentExecutionID = run.ChildParentID()
+	return Status(&of)
+}
+
 // Row is a run of a list (spec: mcp-tools, 10.2).
 func Row(x *history.Execution) jsonvalue.Ordered {
 	m := jsonvalue.Ordered{{"execution_id", x.ID}, {"phase", string(x.Phase)}}
@@ -181,7 +189,7 @@ func Row(x *history.Execution) jsonvalue.Ordered {
 	m.Instant("updated_at", x.UpdatedAt)
 	m.Text("current_node_id", x.CurrentNodeID)
 	m.Text("last_error", x.LastError)
-	m.Text("parent_execution_id", x.Parent)
+	m.Text("parent_execution_id", x.ParentID())
 	putLineage(&m, &x.Lineage)
 	return m
 }
