@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/internal/config"
 	"github.com/workflows-engine/workflows-engine/internal/doctor"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
@@ -46,11 +47,25 @@ func (a *app) doctor(ctx context.Context, asJSON bool) error {
 		}
 	}
 	if named == 0 {
-		r.Add(doctor.Warning, doctor.HostNone, "hosts", program+" install", "no host names the server")
+		var titles []string
+		installed := false
+		for _, h := range mcphost.Known() {
+			titles, installed = append(titles, h.Title), installed || h.Installed(a.machine())
+		}
+		if installed {
+			r.Add(doctor.Warning, doctor.HostNone, "hosts", program+" install", "no host names the server")
+		} else { // install would find none either
+			r.Add(doctor.Warning, doctor.HostNone, "hosts",
+				"Install a host, such as "+problem.OrList(titles)+", then name the server in its file: workflows-engine install. For others, "+
+					"workflows-engine install --host claude-desktop --print shows what most of them read.", "no MCP host was found")
+		}
 		if file, err := a.serverFile(""); err != nil {
 			r.AddError(doctor.ServerMissing, server, err, "")
 		} else {
-			a.examineServer(ctx, &r, shell, doctor.Start{Subject: server, Command: file, Directory: a.env.Home, Reinstall: program + " install"})
+			r.Serve(ctx, doctor.Start{
+				Home: a.env.Home, Version: currentBuild().Version, Subject: server, Command: file, Directory: a.env.Home,
+				Reinstall: "Put both programs of one release into one folder.",
+			})
 		}
 	}
 	if asJSON {
