@@ -22,6 +22,8 @@ type delivery struct {
 	kept   admit.Fit
 	// input makes the input for the run that takes it: the one with the id above, or a subworkflow below it.
 	input func(target string) machine.Input
+	// applied, unless nil, is called with the run that has taken the input, while that is held.
+	applied func(executionID string)
 	// fit says how well a wait of a run fits the input.
 	fit func(id string, w machine.Wait) admit.Fit
 	// invalid is the code for arguments that do not belong to the run, unknown that for unknown runs.
@@ -107,7 +109,11 @@ func (d *delivery) deliverHere(ctx context.Context, x *execution.Run, w *executi
 }
 
 func (d *delivery) apply(ctx context.Context, x *execution.Run, w *execution.Work) error {
-	return x.Apply(ctx, execution.Input{Input: d.input(x.ID()), Mode: d.caller.Mode}, w)
+	err := x.Apply(ctx, execution.Input{Input: d.input(x.ID()), Mode: d.caller.Mode}, w)
+	if err == nil && d.applied != nil {
+		d.applied(x.ID())
+	}
+	return err
 }
 
 // overtaken reports whether an input was refused that fitted because another one ended the wait in the meantime. A

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/workflows-engine/workflows-engine/graph/arrival"
 	"github.com/workflows-engine/workflows-engine/graph/definition"
 	"github.com/workflows-engine/workflows-engine/graph/execution"
 	"github.com/workflows-engine/workflows-engine/graph/library"
@@ -34,6 +35,7 @@ type Runner struct {
 	inFlight  perform.InFlight
 	runs      *execution.Table
 	tree      *tree.Budget
+	answers   arrival.Answers
 	notifier  notify.Notifier
 	standings standing.Tree
 	records   notify.RecordHook

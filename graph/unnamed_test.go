@@ -183,3 +183,128 @@ func TestALapsedQuestionCountsUntilTheNextAnswer(t *testing.T) {
 		}
 	})
 }
+
+// TestAnAnswerThatOthersAnsweredAfterAnswersNothingElse: the boss answers between the clerk's call and its repetition. Whoever has answered
+// something else since, and so has seen that the first answer was taken, may give the same answer to another question.
+func TestAnAnswerThatOthersAnsweredAfterAnswersNothingElse(t *testing.T) {
+	t.Parallel()
+	yes, other := object{"ok": true}, object{"ok": true, "note": "fine"}
+	type answer struct {
+		who     string
+		named   bool
+		payload object
+	}
+	for name, c := range map[string]struct {
+		before   []answer
+		again    answer
+		repeated bool
+	}{
+		"another answered since":           {[]answer{{"clerk", false, yes}, {"boss", false, other}}, answer{"clerk", false, yes}, true},
+		"by its id at first":               {[]answer{{"clerk", true, yes}, {"boss", true, other}}, answer{"clerk", false, yes}, true},
+		"of nobody who is known":           {[]answer{{"", false, yes}, {"boss", false, other}}, answer{"", false, yes}, true},
+		"by its id now":                    {[]answer{{"clerk", false, yes}, {"boss", false, other}}, answer{"clerk", true, yes}, false},
+		"something else was said since":    {[]answer{{"clerk", false, yes}, {"clerk", false, other}}, answer{"clerk", false, yes}, false},
+		"nobody said something else since": {[]answer{{"", false, yes}, {"", false, other}}, answer{"", false, yes}, false},
+		"somebody else":                    {[]answer{{"clerk", false, yes}, {"boss", false, other}}, answer{"head", false, yes}, false},
+		"another content":                  {[]answer{{"clerk", false, yes}, {"boss", false, other}}, answer{"clerk", false, object{"ok": false}}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				r, store := host(t, graph.Options{})
+				register(t, r, "urn:child", workflow(t, "child", []string{startNode(), interrupt("a"), endNode()}, "s a", "a e"))
+				d := workflow(t, "three", []string{startNode(), subworkflow("v", "urn:child"), interrupt("b"), interrupt("c"), endNode()}, "s v", "v b", "b c", "c e")
+				start(t, r, "r", d, nil)
+				send := func(r *graph.Runner, a answer) (*graph.Run, error) {
+					req := graph.ResumeRequest{ExecutionID: "r", Payload: a.payload}
+					if a.named {
+						req.InterruptID = asked(status(t, r, "r"))
+					}
+					time.Sleep(time.Second)
+					ctx := t.Context()
+					if a.who != "" {
+						ctx = as(t, a.who)
+					}
+					return r.Resume(ctx, req)
+				}
+				for _, a := range c.before {
+					if run, err := send(r, a); err != nil || run.Repeated {
+						t.Fatalf("%+v: %+v, %v", a, run, err)
+					}
+				}
+				if c.repeated {
+					for _, again := range []*graph.Runner{r, newRunner(t, store, graph.Options{})} {
+						unchanged(t, store, func() {
+							if run, err := send(again, c.again); err != nil || !run.Repeated || asked(run) != "r:c#1" {
+								t.Errorf("%+v, %v", run, err)
+							}
+						})
+					}
+					return
+				}
+				if run, err := send(r, c.again); err != nil || run.Repeated || run.Status != machine.Completed {
+					t.Errorf("%+v, %v", run, err)
+				}
+			})
+		})
+	}
+}
+
+// TestTheAnswerThatIsRepeatedIsNamed where nothing is asked any more, and another answer was the last one.
+func TestTheAnswerThatIsRepeatedIsNamed(t *testing.T) {
+	t.Parallel()
+	r, _ := host(t, graph.Options{})
+	start(t, r, "r", workflow(t, "two", []string{startNode(), interrupt("a"), interrupt("b"), endNode()}, "s a", "a b", "b e"), nil)
+	yes := graph.ResumeRequest{ExecutionID: "r", Payload: object{"ok": true}}
+	if _, err := r.Resume(as(t, "clerk"), yes); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := r.Resume(as(t, "boss"), graph.ResumeRequest{ExecutionID: "r", Payload: object{"ok": false}}); err != nil {
+		t.Fatal(err)
+	}
+	_, err := r.Resume(as(t, "clerk"), yes)
+	if e := wantCode(t, err, problem.InvalidResumePayload); e.Details["repeated"] != true || !strings.Contains(e.Hint, "was recorded before by clerk") {
+		t.Errorf("%v, %s", e.Details, e.Hint)
+	}
+}
+
+// TestTwoAnswersAtOnceAnswerOneQuestion: of two different answers without an id that are under way at once, one is taken; the other, which
+// was made for the same question, is told what was recorded, and the question that is asked next stays open. Afterwards it can be answered
+// without an id.
+func TestTwoAnswersAtOnceAnswerOneQuestion(t *testing.T) {
+	t.Parallel()
+	child := []string{startNode(), interrupt("a"), interrupt("b"), endNode()}
+	for name, next := range map[string]string{"of the run": "r:b#1", "of a subworkflow": "r:sub:v:b#1"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				r := newRunner(t, slowStore{historymem.New()}, graph.Options{Background: true})
+				d := workflow(t, "child", child, "s a", "a b", "b e")
+				if strings.Contains(next, ":sub:") {
+					register(t, r, "urn:child", d)
+					d = workflow(t, "above", []string{startNode(), subworkflow("v", "urn:child"), endNode()}, "s v", "v e")
+				}
+				start(t, r, "r", d, nil)
+				first := make(chan error, 1)
+				go func() {
+					_, err := r.Resume(as(t, "kim"), graph.ResumeRequest{ExecutionID: "r", Payload: object{"ok": true}})
+					first <- err
+				}()
+				synctest.Wait() // the first answer is being stored
+				_, err := r.Resume(as(t, "lee"), graph.ResumeRequest{ExecutionID: "r", Payload: object{"ok": false}})
+				if e := wantCode(t, err, problem.InvalidResumePayload); e.Reason != problem.AnsweredDifferently || !strings.Contains(e.Hint, "Recorded by kim") {
+					t.Errorf("%v, %s: %s", e, e.Reason, e.Hint)
+				}
+				if err := <-first; err != nil {
+					t.Errorf("the first answer: %v", err)
+				}
+				if open := asked(settled(t, r, "r")); open != next {
+					t.Errorf("open is %q", open)
+				}
+				if run, err := answerUnnamed(t, r, "r", object{"ok": false}); err != nil || run.Repeated || settled(t, r, "r").Status != machine.Completed {
+					t.Errorf("afterwards: %+v, %v", run, err)
+				}
+			})
+		})
+	}
+}

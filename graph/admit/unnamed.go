@@ -19,12 +19,18 @@ import (
 // Unnamed is an answer to an interrupt that does not say which one. Each value serves one search.
 type Unnamed struct {
 	Payload map[string]any
+	// Actor is who answers, nil if that is not known.
+	Actor *history.Actor
+	// Overtaken says that another answer was recorded while this one was on its way: this one was meant for what that one answered.
+	Overtaken bool
+	// Came and Now are when the answer came, if other processes may have recorded another one since, and when it is looked at.
+	Came, Now time.Time
 
-	open    []openQuestion
-	runs    []string // whose histories are searched
-	answers []pastAnswer
-	last    pastAnswer
-	lapses  []lapse
+	open   []openQuestion
+	runs   []string // whose histories are searched
+	last   pastAnswer
+	own    pastAnswer // the actor's
+	lapses []lapse
 }
 
 type openQuestion struct {
@@ -32,11 +38,33 @@ type openQuestion struct {
 	visit                         int
 }
 
-// pastAnswer is the newest answer in a history.
+// pastAnswer is the newest answer, or the newest one of an actor.
 type pastAnswer struct {
 	at    time.Time
 	same  bool
 	found Found
+}
+
+// take takes an answer that is newer. Of two that are as new the one with the same content counts.
+func (a *pastAnswer) take(b pastAnswer) {
+	if b.at.After(a.at) || b.at.Equal(a.at) && b.same {
+		*a = b
+	}
+}
+
+// overtaken reports whether another process has recorded an answer since this one came. An answer of a time to come tells nothing: a clock
+// was set.
+func (u *Unnamed) overtaken() bool {
+	return !u.Came.IsZero() && u.last.at.After(u.Came) && !u.last.at.After(u.Now)
+}
+
+// question is the id of the question that was answered.
+func (a *pastAnswer) question() string {
+	p := &a.found.Record.Payload
+	if strings.Contains(p.IdempotencyKey, "#") { // of an agent's question
+		return p.IdempotencyKey
+	}
+	return runview.Key(a.found.run, fmt.Sprintf("%s#%d", p.NodeID, max(p.Visit, 1)))
 }
 
 // lapse is a question that ended without an answer after the newest answer of its run.
@@ -66,12 +94,16 @@ const maxAnswerRuns = 4096
 // Asked reports whether the run asks anything.
 func (u *Unnamed) Asked() bool { return len(u.open) > 0 }
 
-// Last is the answer that was recorded last.
+// Last is the answer that this one repeats, or else the one that was recorded last.
 func (u *Unnamed) Last(ctx context.Context, past Past) Found {
+	if !u.last.same && u.own.same {
+		return u.own.found.withActor(ctx, past)
+	}
 	return u.last.found.withActor(ctx, past)
 }
 
-// Search returns the id of the interrupt that the answer is for, "" if none is open. Repeated says that the answer was recorded last.
+// Search returns the id of the interrupt that the answer is for, "" if none is open. Repeated says that the answer has the content of the one
+// that was recorded last, or of the last one of the same actor: others may have answered between a call and its repetition.
 func (u *Unnamed) Search(ctx context.Context, past Past, executionID string) (interruptID string, found Repeat, err error) {
 	u.runs = append([]string{executionID}, u.runs...)
 	seen := map[string]bool{}
@@ -87,14 +119,11 @@ func (u *Unnamed) Search(ctx context.Context, past Past, executionID string) (in
 			return "", NotRepeated, err
 		}
 	}
-	last := &u.last
-	for _, a := range u.answers {
-		if a.at.After(last.at) || a.at.Equal(last.at) && a.same {
-			*last = a
-		}
-	}
-	if last.same {
+	switch {
+	case u.last.same || u.own.same:
 		return "", Repeated, nil
+	case (u.Overtaken || u.overtaken()) && u.last.found.Record != nil:
+		return u.last.question(), NotRepeated, nil
 	}
 	switch len(u.open) {
 	case 0:
@@ -104,7 +133,7 @@ func (u *Unnamed) Search(ctx context.Context, past Past, executionID string) (in
 		return "", NotRepeated, u.refusal(executionID, "cannot resume: %d questions are open", len(u.open))
 	}
 	for _, l := range u.lapses {
-		if !l.at.Before(last.at) {
+		if !l.at.Before(u.last.at) {
 			return "", NotRepeated, u.refusal(executionID, "cannot resume: question %q has ended without an answer, so the answer may have been meant for it", l.node)
 		}
 	}
@@ -140,8 +169,8 @@ type questionsOf struct {
 	visit int
 }
 
-// scan reads a history backwards, to its newest answer and on to where what has ended since began: a question with a deadline, a block with
-// branches that were not needed, a node whose failure was caught.
+// scan reads a history backwards, to its newest answers, and on to where what has ended since the newest began: a question with a deadline, a
+// block with branches that were not needed, a node whose failure was caught.
 func (u *Unnamed) scan(ctx context.Context, past Past, id string) error {
 	answered := map[questionsOf]int{}
 	for _, q := range u.open {
@@ -151,10 +180,24 @@ func (u *Unnamed) scan(ctx context.Context, past Past, id string) error {
 	}
 	ended := map[string]bool{} // nodes
 	var newest time.Time
-	found := false
+	found, ownFound := false, false
+	var unsigned *pastAnswer // the answer of the record before, which does not say who made it
+	own := func(a pastAnswer, by *history.Actor) {
+		if !ownFound && (by == nil && u.Actor == nil || by != nil && u.Actor != nil && *by == *u.Actor) {
+			ownFound = true
+			u.own.take(a)
+		}
+	}
 	return backwards(ctx, past, id, func(rec *history.Record) (done bool) {
 		p := &rec.Payload
 		at := questionsOf{p.NodeID, max(p.Visit, 1)}
+		if a := unsigned; a != nil {
+			if unsigned = nil; rec.Kind == history.Command {
+				own(*a, p.Actor)
+			} else {
+				own(*a, nil)
+			}
+		}
 		if newest.IsZero() {
 			newest = rec.CreatedAt
 		}
@@ -164,13 +207,23 @@ func (u *Unnamed) scan(ctx context.Context, past Past, id string) error {
 		switch {
 		case rec.Name == history.InterruptResumed:
 			answered[at]++
-			switch {
-			case found:
-			case p.AnswerExpired():
-				u.lapses = append(u.lapses, lapse{rec.CreatedAt, p.NodeID})
-			default:
+			if p.AnswerExpired() {
+				if !found {
+					u.lapses = append(u.lapses, lapse{rec.CreatedAt, p.NodeID})
+				}
+				break
+			}
+			a := pastAnswer{rec.CreatedAt, sameObject(p.SignalPayload, u.Payload), Found{Record: rec, run: id}}
+			if !found {
 				found = true
-				u.answers = append(u.answers, pastAnswer{rec.CreatedAt, sameObject(p.SignalPayload, u.Payload), Found{Record: rec, run: id}})
+				u.last.take(a)
+			}
+			switch {
+			case ownFound:
+			case p.Actor != nil:
+				own(a, p.Actor)
+			default:
+				unsigned = &a
 			}
 		case rec.Name == history.InterruptRaised && answered[at] > 0:
 			answered[at]--
@@ -184,6 +237,6 @@ func (u *Unnamed) scan(ctx context.Context, past Past, id string) error {
 		case rec.Name == history.TimerFired && p.TimerKind == machine.TimerKindDeadline, rec.Name == history.ParallelBranchCancelled:
 			ended[p.NodeID] = true
 		}
-		return found && len(ended) == 0
+		return found && ownFound && len(ended) == 0
 	})
 }

@@ -127,6 +127,7 @@ var rooms = map[string][]string{
 		"history", "graph/problem", "graph/definition", "graph/machine", "graph/runview", "internal/jsonvalue", "internal/jsonschema",
 	},
 	"graph/actor":    {"history", "graph/machine"},
+	"graph/arrival":  {"history"},
 	"graph/recorded": {"activities", "history", "graph/problem", "graph/admit", "graph/machine", "graph/runview"},
 	"graph/execution": {
 		"history", "graph/problem", "graph/definition", "graph/machine", "graph/runview", "graph/actor", "graph/admit", "graph/recorded", "graph/trace", "internal/jsonvalue",
@@ -151,7 +152,7 @@ var rooms = map[string][]string{
 	"graph": {
 		"activities", "delegate", "history", "history/runfile", "graph/problem", "graph/definition", "graph/machine", "graph/runview",
 		"graph/admit", "graph/attempt", "graph/execution", "graph/library", "graph/replay", "graph/transfer", "graph/survey", "graph/perform", "graph/limit", "graph/schedule", "graph/notify", "graph/standing", "graph/outbox",
-		"graph/actor", "graph/recorded", "graph/trace", "graph/tree", "internal/guard", "internal/wait",
+		"graph/actor", "graph/arrival", "graph/recorded", "graph/trace", "graph/tree", "internal/guard", "internal/wait",
 	},
 	"graph/graphtest": {
 		"activities", "graph", "graph/admit", "graph/definition", "graph/machine", "graph/problem", "graph/runview", "history", "internal/jsonvalue",
@@ -186,13 +187,13 @@ var rooms = map[string][]string{
 		"internal/mcpserver/frame",
 	},
 	"internal/mcpserver": {
-		"history", "graph", "graph/problem", "graph/definition", "graph/lint", "graph/machine", "internal/jsonobject", "internal/jsonvalue", "internal/runjson",
+		"history", "graph", "graph/problem", "graph/definition", "graph/lint", "graph/arrival", "graph/machine", "internal/jsonobject", "internal/jsonvalue", "internal/runjson",
 		"internal/agentsteps", "internal/agentview", "internal/catalog", "internal/guide", "internal/mcpserver/elicit", "internal/mcpserver/frame", "internal/mcpserver/streamable", "internal/outline", "internal/picture", "internal/shellword", "internal/suggest", "internal/config/envname", "graph/expr", "schemas",
 	},
 	"internal/cli": {
 		"internal/agentsteps", "internal/agentview", "internal/buildstamp", "internal/catalog", "internal/explain", "internal/format", "internal/regularfile", "internal/scaffold", "graph/graphtest", "internal/guide", "internal/wait", "internal/workflowtest",
 		"activities", "activities/toolcall", "delegate/agent", "graph/outbox", "internal/agentfile", "internal/manifest", "internal/sdnotify", "internal/suggest",
-		"conformance", "history", "history/runfile", "graph", "graph/problem", "graph/definition", "graph/lint", "graph/machine",
+		"conformance", "history", "history/runfile", "graph", "graph/problem", "graph/definition", "graph/lint", "graph/machine", "graph/arrival",
 		"internal/config", "internal/config/envname", "internal/jsonvalue", "internal/jsonschema", "internal/mcphost", "internal/mcpserver/streamable", "internal/doctor", "internal/memory", "internal/picture", "internal/runjson", "internal/runtree", "internal/shellword", "schemas",
 	},
 	"cmd/workflows-engine":     {"internal/childprocess", "internal/cli"},

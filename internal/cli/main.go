@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/workflows-engine/workflows-engine/graph"
+	"github.com/workflows-engine/workflows-engine/graph/arrival"
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/internal/config"
 )
@@ -97,6 +98,7 @@ func person() graph.Actor {
 
 // execute runs one command, prints what ended it and returns the exit status.
 func (a *app) execute(ctx context.Context, args []string) int {
+	ctx = arrival.With(ctx, arrival.At(time.Now()))
 	a.ctx, a.stdin = ctx, &interruptible{ctx: ctx, from: a.stdin}
 	out := &output{out: a.stdout}
 	a.stdout, a.human, a.stderr = out, &plainWriter{out: out}, &plainWriter{out: a.stderr}

@@ -11,6 +11,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/workflows-engine/workflows-engine/graph/arrival"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 	"github.com/workflows-engine/workflows-engine/internal/mcpserver/frame"
 )
@@ -121,6 +122,8 @@ type turn struct {
 	ready chan struct{}
 	// begun says that the call is with its handler.
 	begun bool
+	// came is when the connection brought the call.
+	came arrival.Mark
 }
 
 func newTurns() *turns {
@@ -138,7 +141,7 @@ func (q *turns) add(t *turn) string {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.last++
-	t.text, t.ready = strconv.FormatUint(q.last, 10), make(chan struct{})
+	t.text, t.ready, t.came = strconv.FormatUint(q.last, 10), make(chan struct{}), arrival.Now()
 	q.byText[t.text], q.byID[t.id] = t, t
 	q.held = append(q.held, t)
 	q.line()
@@ -245,7 +248,7 @@ func (q *turns) inTurn(next mcp.MethodHandler) mcp.MethodHandler {
 			case <-ctx.Done():
 				return nil, context.Cause(ctx)
 			}
-			ctx = context.WithValue(ctx, appliedKey{}, func() { q.end(t) })
+			ctx = context.WithValue(arrival.With(ctx, t.came), appliedKey{}, func() { q.end(t) })
 		}
 		return next(ctx, method, req)
 	}
