@@ -3,17 +3,19 @@ package graph
 import (
 	"context"
 	"strings"
+	"sync/atomic"
 
 	"github.com/workflows-engine/workflows-engine/graph/admit"
 	"github.com/workflows-engine/workflows-engine/graph/execution"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/graph/runview"
 )
 
 // Cancel ends a run and its subworkflows; what executors do for them is stopped and not recorded, and agents are asked to
 // end their tasks unless these are kept. Cancelling a cancelled run changes nothing and answers with the first reason.
 // A run whose definition asks for it is rolled back first: then it goes on (Run.Rollbacks) until it is cancelled, and another Cancel ends
-// it at once.
+// it at once. Many subworkflows take longer than the call: a warning CANCEL_GOES_ON then says so. They take no input any more.
 // Errors: EXECUTION_NOT_FOUND, CANCEL_NOT_ALLOWED for a run that has
 // completed or failed, CANCEL_VALIDATION_ERROR for arguments or a run that cannot be read.
 func (r *Runner) Cancel(ctx context.Context, req CancelRequest) (*Run, error) {
@@ -27,10 +29,15 @@ func (r *Runner) Cancel(ctx context.Context, req CancelRequest) (*Run, error) {
 	x := r.runs.Hold(req.ExecutionID)
 	defer r.runs.Drop(x)
 	in := machine.Cancel{Reason: problem.Excerpt(strings.TrimSpace(req.Reason), problem.MaxText), KeepTasks: req.KeepTasks}
-	ctx = context.WithValue(ctx, cancelsKey{}, true)
+	var goesOn atomic.Bool
+	ctx = context.WithValue(ctx, cancelsKey{}, &goesOn)
 	err := r.first(ctx, x, func(w *execution.Work) error { return x.Cancel(ctx, in, w) })
 	if err != nil {
 		return nil, admit.UnreadableAs(admit.NotFoundAs(err, problem.ExecutionNotFound, req.ExecutionID), problem.CancelValidationError)
 	}
-	return r.standings.View(detached(ctx), x)
+	run, err := r.standings.View(detached(ctx), x)
+	if goesOn.Load() {
+		runview.CancelGoesOn(run)
+	}
+	return run, err
 }

@@ -3,14 +3,17 @@ package graph
 import (
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"time"
 
+	"github.com/workflows-engine/workflows-engine/graph/actor"
 	"github.com/workflows-engine/workflows-engine/graph/admit"
 	"github.com/workflows-engine/workflows-engine/graph/execution"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/graph/runview"
+	"github.com/workflows-engine/workflows-engine/history"
 )
 
 // delivery is what submit, resume and signal have in common: an input from outside for a run that waits for it.
@@ -49,8 +52,8 @@ func (r *Runner) deliver(ctx context.Context, d delivery) (*Run, error) {
 	x := r.runs.Hold(d.id)
 	defer r.runs.Drop(x)
 	var again bool
-	var err error
-	if d.before != nil {
+	err := r.settleAbove(ctx, d.id)
+	if err == nil && d.before != nil {
 		again, err = d.before(ctx, x)
 	}
 	if err == nil && !again {
@@ -230,17 +233,7 @@ func (r *Runner) waitsOfChild(ctx context.Context, x *execution.Run, id string, 
 		if !first("begun ") {
 			return found, false, nil
 		}
-		var begun <-chan struct{}
-		_ = locked(x, func() error { begun = x.Beginning(id); return nil })
-		if begun != nil {
-			patience, cancel := context.WithTimeout(ctx, beginPatience)
-			select {
-			case <-begun:
-			case <-patience.Done():
-			}
-			cancel()
-		}
-		return found, true, ctx.Err()
+		return found, true, r.awaitBegin(ctx, x, id)
 	}
 	if err != nil {
 		return nil, false, err
@@ -250,4 +243,65 @@ func (r *Runner) waitsOfChild(ctx context.Context, x *execution.Run, id string, 
 		err = r.notifyParent(ctx, c)
 	}
 	return all, news, err
+}
+
+// awaitBegin waits until a subworkflow that x is about to begin has begun.
+func (r *Runner) awaitBegin(ctx context.Context, x *execution.Run, id string) error {
+	var begun <-chan struct{}
+	_ = locked(x, func() error { begun = x.Beginning(id); return nil })
+	if begun != nil {
+		patience, cancel := context.WithTimeout(ctx, beginPatience)
+		defer cancel()
+		select {
+		case <-begun:
+		case <-patience.Done():
+		}
+	}
+	return ctx.Err()
+}
+
+// settleAbove waits for what an earlier call to a run above a subworkflow is doing to it in the background: beginning it, or ending it.
+// Unknown runs are for others to refuse.
+func (r *Runner) settleAbove(ctx context.Context, id string) error {
+	above := history.Ancestors(id)
+	slices.Reverse(above)
+	for i, parent := range above {
+		child := id
+		if i+1 < len(above) {
+			child = above[i+1]
+		}
+		_, err := r.store.Execution(ctx, child)
+		if errors.Is(err, problem.ExecutionNotFound) {
+			err = r.withID(ctx, parent, func(x *execution.Run, w *execution.Work) error { return x.AwaitWalk(ctx, w) })
+			if err == nil {
+				x := r.runs.Hold(parent)
+				err = r.awaitBegin(ctx, x, child)
+				r.runs.Drop(x)
+			}
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return r.endAbove(ctx, id)
+}
+
+// endAbove cancels a subworkflow of a run that has ended, and those between the two: what ended the run may still be on its way down.
+func (r *Runner) endAbove(ctx context.Context, id string) error {
+	above := history.Ancestors(id)
+	slices.Reverse(above)
+	for _, run := range append(above, id)[1:] {
+		exec, err := r.store.Execution(ctx, run)
+		var parent history.Execution
+		if err == nil && exec.Parent != "" && !exec.Phase.Terminal() {
+			parent, err = r.store.Execution(ctx, exec.Parent)
+		}
+		if err == nil && parent.Phase.Terminal() {
+			err = r.cancelChild(detached(actor.Without(ctx)), run, parent.ID)
+		}
+		if err != nil && !errors.Is(err, problem.ExecutionNotFound) {
+			return err
+		}
+	}
+	return nil
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/history"
 )
 
-// Status says where a run stands; it changes nothing but fires timers that are due, unless the Runner is ReadOnly. The error is EXECUTION_NOT_FOUND
+// Status says where a run stands; it changes nothing but fires timers that are due, and ends a subworkflow whose parent has ended, unless the Runner is ReadOnly. The error is EXECUTION_NOT_FOUND
 // or the store's.
 func (r *Runner) Status(ctx context.Context, req StatusRequest) (*Run, error) {
 	if err := r.enter(ctx); err != nil {
@@ -23,7 +23,13 @@ func (r *Runner) Status(ctx context.Context, req StatusRequest) (*Run, error) {
 	x := r.runs.Hold(req.ExecutionID)
 	defer r.runs.Drop(x)
 	var s standing.Standing
-	err := r.standings.Look(ctx, x, false, &s)
+	var err error
+	if !r.opts.ReadOnly {
+		err = r.endAbove(ctx, req.ExecutionID)
+	}
+	if err == nil {
+		err = r.standings.Look(ctx, x, false, &s)
+	}
 	if err == nil && req.Wait != nil && r.limit(*req.Wait) > 0 && (req.Since == 0 || s.Seq <= req.Since) {
 		wait := *req.Wait
 		wait.Limit = r.limit(wait)

@@ -3,6 +3,7 @@ package graph
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"time"
 
 	"github.com/workflows-engine/workflows-engine/graph/admit"
@@ -130,17 +131,20 @@ func (r *Runner) notifyParent(ctx context.Context, x *execution.Run) error {
 // cancelTime is how long a call that cancels waits for the cancellation of subworkflows. What is left is done in the background.
 const cancelTime = 100 * time.Millisecond
 
+// cancelsKey has an *atomic.Bool of the call that cancels: whether something is left to do.
 type cancelsKey struct{}
 
 // cancelChildren cancels subworkflows that nobody waits for any more.
 func (r *Runner) cancelChildren(ctx context.Context, x *execution.Run, children []string) {
-	if ctx.Value(cancelsKey{}) == true && len(children) > 0 {
-		ctx, done := context.WithValue(ctx, cancelsKey{}, false), make(chan struct{})
+	if goesOn, _ := ctx.Value(cancelsKey{}).(*atomic.Bool); goesOn != nil && len(children) > 0 {
+		ctx, done := context.WithValue(ctx, cancelsKey{}, nil), make(chan struct{})
 		r.background(x, func() {
 			defer close(done)
 			r.cancelChildren(ctx, x, children)
 		})
-		wait.Within(cancelTime, done)
+		if !wait.Within(cancelTime, done) {
+			goesOn.Store(true)
+		}
 		return
 	}
 	for i, child := range children {

@@ -94,6 +94,8 @@ const (
 	DefinitionKept Code = "DEFINITION_NOT_CHANGED"
 	// ModeKept warns that a call asked for another mode than the run's, which it did not change.
 	ModeKept Code = "MODE_NOT_CHANGED"
+	// CancelGoesOn warns that a run is cancelled, and not all of its subworkflows are yet.
+	CancelGoesOn Code = "CANCEL_GOES_ON"
 	// RunWillFail warns that a branch has failed without which the run cannot complete, while other branches still go on.
 	RunWillFail Code = "RUN_WILL_FAIL"
 	// ExecutorPanic: an executor panicked or ended its goroutine; the attempt counts as failed.

@@ -21,6 +21,18 @@ func ModeKept(run *Run, asked machine.Mode) {
 	})
 }
 
+// CancelGoesOn adds a warning to the answer of a cancel that does not wait for the subworkflows any longer.
+func CancelGoesOn(run *Run) {
+	if run == nil {
+		return
+	}
+	run.Warnings = append(run.Warnings, Warning{
+		Code:    problem.CancelGoesOn,
+		Message: "not all of its subworkflows have been cancelled yet; that goes on",
+		Hint:    "They take no input any more. What their activities do meanwhile may still happen; the status of a subworkflow says when it has ended.",
+	})
+}
+
 // OtherVersion reports whether a definition is another version of the workflow that a run follows.
 func OtherVersion(e *history.Execution, given *definition.Document) bool {
 	return given != nil && e.DefinitionHash != "" && given.Hash() != e.DefinitionHash && given.Name() == e.DefinitionName

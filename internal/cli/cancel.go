@@ -9,6 +9,7 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/history"
 )
 
@@ -66,6 +67,11 @@ func (a *app) cancel(ctx context.Context, id, reason string, keepTasks bool) err
 		}
 		if _, err = fmt.Fprintln(a.human, line); err != nil {
 			return err
+		}
+		for _, w := range run.Warnings {
+			if w.Code == problem.CancelGoesOn {
+				fmt.Fprintf(a.stderr, "%s %s (%s)\n", a.paint.wait("warning:"), w.Message, w.Code)
+			}
 		}
 		return a.reportBelow(ctx, s, run, a.human)
 	})
