@@ -120,10 +120,12 @@ func (a *app) forked(ctx context.Context, o forkOptions, req graph.ForkRequest) 
 		d.ownWords = true
 		req.NewExecutionID, req.Definition, req.Correction = o.id, caller.Definition, correction
 		req.Wait, req.RequireCapable = d.caller.Wait, !o.allowMissing
+		s.view.settle(nil) // its first line is the one below
 		run, err := forker.Fork(ctx, req)
 		if err == nil {
 			fmt.Fprintf(a.stderr, "run %s continues run %s from %s\n", a.paint.bold(run.ExecutionID), req.ExecutionID, s.forkedAt(ctx, run, &req))
 		}
+		s.view.follow()
 		return d.from(ctx, run, explainMissing(err, "", nil))
 	})
 }

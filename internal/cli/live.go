@@ -24,9 +24,9 @@ type liveView struct {
 	queue   []graph.RecordEvent
 	// taken is the seq of the newest record of each run that has come.
 	taken map[string]int64
-	// printing is true while the goroutine runs, which alone uses runs.
-	printing bool
-	runs     map[string]*liveRun
+	// printing is true while the goroutine runs, which alone uses runs. held: what comes is kept for follow, so that nobody else's lines are cut.
+	printing, held bool
+	runs           map[string]*liveRun
 	// several: the runs that the view shows are not subworkflows of one. Then named is the root of which the last line was.
 	several bool
 	named   string
@@ -47,7 +47,14 @@ func (v *liveView) record(e graph.RecordEvent) {
 	v.queue = append(v.queue, e)
 	v.taken[e.ExecutionID] = e.Records[len(e.Records)-1].Seq
 	v.printed.Broadcast()
-	if !v.printing {
+	if !v.held {
+		v.begin()
+	}
+}
+
+// begin has the goroutine print what is queued. v.mu is held.
+func (v *liveView) begin() {
+	if len(v.queue) > 0 && !v.printing {
 		v.printing = true
 		go v.print()
 	}
@@ -71,17 +78,31 @@ func (v *liveView) settle(run *graph.Run) {
 		}
 		v.mu.Unlock()
 	}
-	v.flush()
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.drain()
+	v.held = true
 }
 
-func (v *liveView) follow() {}
-func (v *liveView) close()  { v.flush() }
+func (v *liveView) follow() {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.held = false
+	v.begin()
+}
+
+func (v *liveView) close() { v.settle(nil) }
 
 // flush returns when everything recorded so far is printed, so that what is printed next comes after it.
 func (v *liveView) flush() {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	for v.printing {
+	v.drain()
+}
+
+// drain returns when the queue is empty. v.mu is held.
+func (v *liveView) drain() {
+	for v.begin(); v.printing; {
 		v.printed.Wait()
 	}
 }

@@ -2,8 +2,10 @@ package cli
 
 import (
 	"bytes"
+	"fmt"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/workflows-engine/workflows-engine/graph"
@@ -106,4 +108,43 @@ func TestLiveRepair(t *testing.T) {
 	if first, second, _ := strings.Cut(out.String(), "\n"); !strings.HasSuffix(first, "WRONG no, sent back to be repaired") || !strings.HasSuffix(strings.TrimSpace(second), "WRONG no, tried again") {
 		t.Errorf("got\n%s", out.String())
 	}
+}
+
+// TestLiveViewHolds: between settle and follow nothing is printed, so that what a command says itself stands in one place.
+func TestLiveViewHolds(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var out bytes.Buffer
+		store := historymem.New()
+		defer store.Close()
+		view := newLiveView(&out, palette{}, store)
+		view.runs["r1"] = &liveRun{nodes: map[string]nodeFacts{"begin": {nodeType: "start"}, "end": {nodeType: "end"}}, width: 5}
+		ended := func(seq int64, node string) {
+			r := recordsOf(event(history.ActivityRequested, history.Payload{NodeID: node, NodeType: "step", Attempt: 1}), event(history.ActivityFailed, history.Payload{NodeID: node, Code: "GONE", Error: "gone"}))
+			for i := range r {
+				r[i].Seq = seq + int64(i)
+			}
+			view.record(graph.RecordEvent{ExecutionID: "r1", Records: r})
+		}
+		view.settle(nil)
+		ended(1, "begin")
+		synctest.Wait()
+		fmt.Fprintln(&out, "said in between")
+		if got := out.String(); got != "said in between\n" {
+			t.Fatalf("printed\n%s", got)
+		}
+		view.follow()
+		view.flush()
+		view.settle(&graph.Run{ExecutionID: "r1", Seq: 2})
+		ended(3, "end")
+		synctest.Wait()
+		fmt.Fprintln(&out, "at last")
+		view.close()
+		lines := strings.Split(strings.TrimSpace(out.String()), "\n")
+		for i, want := range []string{"said in between", "begin", "at last", "end"} {
+			if len(lines) != 4 || !strings.Contains(lines[i], want) {
+				t.Fatalf("printed\n%s", out.String())
+			}
+		}
+	})
 }
