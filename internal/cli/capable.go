@@ -112,7 +112,8 @@ func (s *session) subworkflow(ctx context.Context, c *definition.SubworkflowConf
 	return document
 }
 
-// addRequiredFlags adds to what commands repeat the flags that continuing a run will need, as far as the run shows them.
+// addRequiredFlags adds to what commands repeat the flags without which no command could continue the run. Which executors there are is for the
+// user to say: a command that was called without --profile demo names none that has it, or pretended outcomes would be recorded as real ones.
 func (s *session) addRequiredFlags(ctx context.Context, run *graph.Run) error {
 	if run.Status.Terminal() {
 		return nil
@@ -132,17 +133,12 @@ func (s *session) addRequiredFlags(ctx context.Context, run *graph.Run) error {
 	if err != nil {
 		return err
 	}
-	demo, unresolved := false, false
+	unresolved := false
 	s.eachNode(ctx, document, map[string]bool{}, func(n *definition.Node) {
-		_, has := n.Metadata["demo_output"]
-		demo = demo || has
 		unresolved = unresolved || n.Subworkflow != nil && s.subworkflow(ctx, n.Subworkflow) == nil
 	})
 	if unresolved {
 		add(config.FlagWorkflowDir, "DIR")
-	}
-	if run.Mode != machine.HostMediated && demo && s.without == nil && len(s.missing(ctx, document)) > 0 {
-		add("profile", string(config.Demo))
 	}
 	return nil
 }

@@ -99,6 +99,7 @@ func (d *drive) from(ctx context.Context, run *graph.Run, err error) error {
 func (d *drive) warn(run *graph.Run) {
 	for _, w := range run.Warnings {
 		if w.Limit == 0 && w.Code != problem.ExecutorNotConfigured {
+			d.session.view.settle(run)
 			fmt.Fprintf(d.app.stderr, "%s %s (%s)\n", d.app.paint.wait("warning:"), w.Message, w.Code)
 		}
 	}
@@ -356,7 +357,15 @@ func (d *drive) ways(ctx context.Context, id string) {
 // maxWays is how many waits are named with the command that ends each.
 const maxWays = 5
 
-// command returns the line that calls another command that drives the run.
+// command returns the line that calls another command that drives the run. A flag among flags stands for one that this command was given.
 func (s *session) command(name, id string, flags ...string) string {
-	return shellword.Command([]string{program, name}, []string{id}, slices.Concat(flags, s.repeat)...)
+	repeat := slices.Clone(s.repeat)
+	for i := 0; i+1 < len(repeat); {
+		if slices.Contains(flags, repeat[i]) {
+			repeat = slices.Delete(repeat, i, i+2)
+		} else {
+			i += 2
+		}
+	}
+	return shellword.Command([]string{program, name}, []string{id}, slices.Concat(flags, repeat)...)
 }

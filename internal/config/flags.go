@@ -106,7 +106,10 @@ func Register(set *pflag.FlagSet) *Flags {
 
 // Given are the flags that the user wrote and that another command needs to reach and drive the same runs.
 func (f *Flags) Given() []string {
-	return append(f.GivenStore(), f.given(flagProfile, flagMCPConfig, flagAgents, flagWebhooks)...)
+	return append(f.GivenStore(), f.given(flagSynchronous, flagProfile, flagMCPConfig, flagAgents, flagWebhooks,
+		flagMaxVisits, flagMaxRecords, flagMaxBytes, flagMaxPending, flagHostTimeout,
+		flagMaxDepth, flagMaxTreeRuns, flagMaxTreeVisits, flagMaxTreeRecords, flagMaxTreeBytes, flagMaxTreePending,
+		flagRetry, flagLimits, flagMaxMemory)...)
 }
 
 // GivenStore are the flags that the user wrote and that another command needs to read the same runs.
