@@ -63,7 +63,7 @@ func (s *Source) pending(w machine.Wait, states stateCopies) Pending {
 		p.Show, p.showsState = jsonvalue.Clone(w.Show), n.Interrupt.Show == nil
 		p.written = w.Written
 		if n.Interrupt.Show != nil {
-			p.showOrder = writtenOrder(p.Show, n.Interrupt.Show.Source())
+			p.showSource = n.Interrupt.Show.Source()
 		}
 		p.ResumeSchema = jsonvalue.CloneMap(n.Interrupt.ResumeSchemaRaw)
 	}
@@ -90,7 +90,7 @@ func (p *Pending) Shown(most int) string {
 	var cut bool
 	switch {
 	case p.Show != nil:
-		text, cut = readable(p.Show, p.showOrder, most)
+		text, cut = readable(p.Show, func(object map[string]any) []string { return writtenOrder(object, p.showSource) }, most)
 	case p.showsState && len(p.State) > 0:
 		text, cut = p.shownState(most)
 	}
@@ -110,11 +110,11 @@ func (p *Pending) shownState(most int) (text string, cut bool) {
 		}
 	}
 	if len(fresh) == 0 || len(before) == 0 {
-		text, cut = readable(p.State, p.written, most)
+		text, cut = readable(p.State, inOrder(p.written), most)
 		return "What the run has so far:\n" + text, cut
 	}
-	text, cut = readable(fresh, p.written, most*3/4)
-	rest, restCut := readable(before, nil, max(most-len(text), 0))
+	text, cut = readable(fresh, inOrder(p.written), most*3/4)
+	rest, restCut := readable(before, jsonvalue.Keys, max(most-len(text), 0))
 	return "What is new:\n" + text + "\n\nWhat the run had before:\n" + rest, cut || restCut
 }
 

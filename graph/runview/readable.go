@@ -11,47 +11,31 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
-// readable writes a value for a person, in at most about so many bytes: texts as they are, members and items in lines of their own. order are
-// the names of members in the order in which their author has written them; others follow by name. Where not everything fits, short
-// members stay whole, and long ones share what is left.
-func readable(v any, order []string, most int) (text string, cut bool) {
-	object, ok := v.(map[string]any)
-	if !ok {
-		var b strings.Builder
-		cut = write(&b, v, "", most)
-		return b.String(), cut
+// readable writes a value for a person, in at most about so many bytes: texts as they are, members and items in lines of their own. order
+// returns the names of an object's members in the order in which they are written. Where not everything fits, short members stay whole, and
+// long ones share what is left, at every depth.
+func readable(v any, order func(map[string]any) []string, most int) (text string, cut bool) {
+	r := reader{order: order}
+	r.write(v, "", most)
+	text = r.b.String()
+	if limit := most + most/8; len(text) > limit { // deep values are indented by much
+		text, r.cut = problem.Clip(text, limit)+" …", true
 	}
-	type member struct {
-		text string
-		cut  bool
-	}
-	names := inOrder(object, order)
-	members := make([]member, len(names))
-	bySize := make([]int, len(names))
-	for i, name := range names {
-		var b strings.Builder
-		members[i].cut = write(&b, map[string]any{name: object[name]}, "", most)
-		members[i].text, bySize[i] = b.String(), i
-	}
-	slices.SortStableFunc(bySize, func(a, b int) int { return cmp.Compare(len(members[a].text), len(members[b].text)) })
-	left, anyCut := most, false
-	for n, i := range bySize {
-		m := &members[i]
-		if share := left / (len(bySize) - n); len(m.text) > share {
-			m.text, m.cut = problem.Clip(m.text, max(share, 16))+" …", true
-		}
-		left = max(0, left-len(m.text)-1)
-		anyCut = anyCut || m.cut
-	}
-	lines := make([]string, len(members))
-	for i, m := range members {
-		lines[i] = m.text
-	}
-	return strings.Join(lines, "\n"), anyCut
+	return text, r.cut
 }
 
-// inOrder are the names of an object's members, those of order first.
-func inOrder(object map[string]any, order []string) []string {
+type reader struct {
+	order func(map[string]any) []string
+	b     strings.Builder
+	cut   bool
+}
+
+// inOrder returns the names of an object's members, those of order first, the others by name.
+func inOrder(order []string) func(map[string]any) []string {
+	return func(object map[string]any) []string { return namesInOrder(object, order) }
+}
+
+func namesInOrder(object map[string]any, order []string) []string {
 	names := slices.DeleteFunc(slices.Clone(order), func(name string) bool { _, has := object[name]; return !has })
 	for _, name := range jsonvalue.Keys(object) {
 		if !slices.Contains(names, name) {
@@ -61,48 +45,124 @@ func inOrder(object map[string]any, order []string) []string {
 	return names
 }
 
-// write writes a value whose lines begin with indent, and reports whether it was cut.
-func write(b *strings.Builder, v any, indent string, most int) (cut bool) {
-	if b.Len() > most {
-		return true
-	}
+// minShare is how many bytes a member has at least, however many there are.
+const minShare = 16
+
+// write writes a value whose lines begin with indent, in about so many bytes.
+func (r *reader) write(v any, indent string, most int) {
 	switch v := v.(type) {
 	case string:
-		if room := max(most-b.Len(), 0); len(v) > room {
-			v, cut = fmt.Sprintf("%s … (%d characters in all)", problem.Clip(v, room), utf8.RuneCountInString(v)), true
+		if room := max(most, minShare); size(v, len(indent), room) > room {
+			n := min(room, len(v))
+			n = max(n-strings.Count(v[:n], "\n")*len(indent), 0)
+			v, r.cut = fmt.Sprintf("%s … (%d characters in all)", strings.ToValidUTF8(v[:n], ""), utf8.RuneCountInString(v)), true
 		}
-		b.WriteString(strings.ReplaceAll(v, "\n", "\n"+indent))
+		r.b.WriteString(strings.ReplaceAll(v, "\n", "\n"+indent))
 	case nil:
-		b.WriteString("(nothing)")
+		r.b.WriteString("(nothing)")
 	case map[string]any:
-		if len(v) == 0 {
-			b.WriteString("(nothing)")
-		}
-		for i, name := range jsonvalue.Keys(v) {
-			cut = writeEntry(b, i, name+":", v[name], indent, most) || cut
-		}
+		r.members(v, indent, most)
 	case []any:
-		if len(v) == 0 {
-			b.WriteString("(nothing)")
-		}
-		for i, item := range v {
-			cut = writeEntry(b, i, "-", item, indent, most) || cut
-		}
+		r.items(v, indent, most)
 	default:
-		b.Write(jsonvalue.Canonical(v))
+		r.b.Write(jsonvalue.Canonical(v))
 	}
-	return cut
 }
 
-// writeEntry writes a member or an item behind what it begins with.
-func writeEntry(b *strings.Builder, i int, head string, v any, indent string, most int) (cut bool) {
-	if b.Len() > most {
-		return true
+// size is how many bytes write writes of a whole value at most. Above a limit it stops early and returns some number above the limit.
+func size(v any, indent, limit int) (n int) {
+	switch v := v.(type) {
+	case string:
+		if n = len(v); n <= limit {
+			n += strings.Count(v, "\n") * indent
+		}
+	case map[string]any:
+		n = len("(nothing)")
+		for name, value := range v {
+			if n += len(name) + len("\n: \n  ") + 2*indent; n <= limit {
+				n += size(value, indent+2, limit-n)
+			}
+			if n > limit {
+				return n
+			}
+		}
+	case []any:
+		n = len("(nothing)")
+		for _, value := range v {
+			if n += len("\n- \n  ") + 2*indent; n <= limit {
+				n += size(value, indent+2, limit-n)
+			}
+			if n > limit {
+				return n
+			}
+		}
+	case nil:
+		n = len("(nothing)")
+	default:
+		n = jsonvalue.Size(v, max(limit, 1))
 	}
+	return n
+}
+
+// members writes the members of an object, each in its share.
+func (r *reader) members(object map[string]any, indent string, most int) {
+	if len(object) == 0 {
+		r.b.WriteString("(nothing)")
+		return
+	}
+	names, left := r.order(object), most
+	sizes, bySize := make([]int, len(names)), make([]int, len(names))
+	n, least := 0, 0 // how many members have room, and the room that they need at least
+	whole := size(object, len(indent), most) <= most
+	for ; n < len(names); n++ {
+		around := len(names[n]) + len("\n: \n  ") + 2*len(indent)
+		sizes[n], bySize[n] = min(size(object[names[n]], len(indent)+2, max(most, 0)), most+1), n
+		if least += around + min(sizes[n], minShare); n > 0 && least > most && !whole {
+			break
+		}
+		left -= around
+	}
+	more := len(names) - n
+	names, bySize = names[:n], bySize[:n]
+	r.cut = r.cut || more > 0
+	slices.SortStableFunc(bySize, func(a, b int) int { return cmp.Compare(sizes[a], sizes[b]) })
+	for done, i := range bySize {
+		if !whole {
+			sizes[i] = min(sizes[i], max(left/(n-done), minShare))
+		}
+		left -= sizes[i]
+	}
+	for i, name := range names {
+		r.entry(i, name+":", object[name], indent, sizes[i])
+	}
+	if more > 0 {
+		fmt.Fprintf(&r.b, "\n%s… and %d more", indent, more)
+	}
+}
+
+// items writes the items of a list, the first ones whole.
+func (r *reader) items(list []any, indent string, most int) {
+	if len(list) == 0 {
+		r.b.WriteString("(nothing)")
+	}
+	begin := r.b.Len()
+	for i, item := range list {
+		left := most - (r.b.Len() - begin)
+		if i > 0 && left < minShare {
+			fmt.Fprintf(&r.b, "\n%s… and %d more", indent, len(list)-i)
+			r.cut = true
+			return
+		}
+		r.entry(i, "-", item, indent, left)
+	}
+}
+
+// entry writes a member or an item behind what it begins with.
+func (r *reader) entry(i int, head string, v any, indent string, most int) {
 	if i > 0 {
-		b.WriteString("\n" + indent)
+		r.b.WriteString("\n" + indent)
 	}
-	b.WriteString(head)
+	r.b.WriteString(head)
 	below := false
 	switch v := v.(type) {
 	case string:
@@ -113,19 +173,15 @@ func writeEntry(b *strings.Builder, i int, head string, v any, indent string, mo
 		below = len(v) > 0
 	}
 	if below {
-		b.WriteString("\n" + indent + "  ")
+		r.b.WriteString("\n" + indent + "  ")
 	} else {
-		b.WriteString(" ")
+		r.b.WriteString(" ")
 	}
-	return write(b, v, indent+"  ", most)
+	r.write(v, indent+"  ", most)
 }
 
-// writtenOrder returns the members of an object in the order in which the program that made it names them.
-func writtenOrder(v any, source string) []string {
-	object, ok := v.(map[string]any)
-	if !ok {
-		return nil
-	}
+// writtenOrder returns the names of an object's members in the order in which the program that made it names them.
+func writtenOrder(object map[string]any, source string) []string {
 	names := jsonvalue.Keys(object)
 	at := func(name string) int {
 		for from := 0; ; {
@@ -140,7 +196,11 @@ func writtenOrder(v any, source string) []string {
 			}
 		}
 	}
-	slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(at(a), at(b)) })
+	places := make(map[string]int, len(names))
+	for _, name := range names {
+		places[name] = at(name)
+	}
+	slices.SortStableFunc(names, func(a, b string) int { return cmp.Compare(places[a], places[b]) })
 	return names
 }
 

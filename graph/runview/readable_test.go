@@ -1,8 +1,11 @@
 package runview
 
 import (
+	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
 func TestReadable(t *testing.T) {
@@ -14,12 +17,14 @@ func TestReadable(t *testing.T) {
 		"a text":        {"Dear all,\nwe move.", "Dear all,\nwe move."},
 		"lines of text": {map[string]any{"report": "one\ntwo", "title": "T"}, "title: T\nreport:\n  one\n  two"},
 		"inner values": {map[string]any{"title": nil, "report": map[string]any{"n": 7.0, "ok": true, "tags": []any{"a", "b"}, "none": []any{}}},
-			"title: (nothing)\nreport:\n  n: 7\n  none: (nothing)\n  ok: true\n  tags:\n    - a\n    - b"},
+			"title: (nothing)\nreport:\n  tags:\n    - a\n    - b\n  n: 7\n  none: (nothing)\n  ok: true"},
 		"objects in a list": {[]any{map[string]any{"a": 1.0, "b": "x"}, map[string]any{"a": 2.0}}, "- a: 1\n  b: x\n- a: 2"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if got, cut := readable(c.v, writtenOrder(c.v, "{ title, report: .report.title_report }"), 1000); got != c.want || cut {
+			if got, cut := readable(c.v, func(o map[string]any) []string {
+				return writtenOrder(o, "{ title, report: .report.title_report | {tags, n} }")
+			}, 1000); got != c.want || cut {
 				t.Errorf("got\n%s\nwant\n%s", got, c.want)
 			}
 		})
@@ -38,6 +43,48 @@ func TestReadableKeepsEachMember(t *testing.T) {
 	}
 	if len(got) > 2200 {
 		t.Errorf("%d bytes", len(got))
+	}
+}
+
+// TestReadableIsBounded: short values stay whole at every depth, whatever stands before them, and no value makes the text much longer than
+// it may be.
+func TestReadableIsBounded(t *testing.T) {
+	t.Parallel()
+	long, many, deep := strings.Repeat("line\n", 20_000), map[string]any{}, any("bottom")
+	for i := range 10_000 {
+		many[fmt.Sprintf("member%05d", i)] = "some value"
+	}
+	for range 500 {
+		deep = map[string]any{"in": deep, "list": []any{deep}, "text": long}
+		if len(fmt.Sprint(deep)) > 1<<20 {
+			break
+		}
+	}
+	list := make([]any, 10_000)
+	for i := range list {
+		list[i] = map[string]any{"n": float64(i)}
+	}
+	for name, c := range map[string]struct {
+		v    any
+		want []string
+	}{
+		"inner values": {map[string]any{"order": map[string]any{"a_report": long, "payee": "Ada", "amount": 12.0}, "z": "last"}, []string{"order:\n", "\n  payee: Ada", "\n  amount: 12", "\nz: last"}},
+		"items":        {list, []string{"- n: 0\n- n: 1\n", "… and 9"}},
+		"members":      {many, []string{"member00000: some value\n", "… and 9"}},
+		"depth":        {deep, []string{"text:"}},
+	} {
+		text, cut := readable(c.v, jsonvalue.Keys, 2000)
+		if len(text) > 2300 || !cut {
+			t.Errorf("%s: %d bytes, cut is %t", name, len(text), cut)
+		}
+		if len(text) > 1<<14 {
+			text = text[:1<<14]
+		}
+		for _, want := range c.want {
+			if !strings.Contains(text, want) {
+				t.Errorf("%s: %q is missing in\n%s", name, want, text)
+			}
+		}
 	}
 }
 

@@ -167,8 +167,8 @@ type Pending struct {
 	ResumeSchema map[string]any
 	// Show is what the author shows the person beside the prompt, nil for nothing: see Shown.
 	Show any
-	// showOrder are the members of Show as their author has ordered them. showsState: the author shows nothing.
-	showOrder  []string
+	// showSource is the program that made Show, in which its author has ordered the members. showsState: the author shows nothing.
+	showSource string
 	showsState bool
 	// written are the members of State that are new since the last question, the newest first.
 	written []string

@@ -43,7 +43,7 @@ func TestAJournalIsShown(t *testing.T) {
 	h := newHost(t, graph.Options{Activities: activities.Composite{Step: clerk{}}})
 	h.ok("workflow_start", object{"execution_id": "r", "definition": walk(work)})
 	status := h.raw("workflow_status", object{"execution_id": "r"})
-	want := `Waits: interrupt at node "work" (step), 2 steps of attempt 1 recorded: Go on? show: {"pages":2} resume_schema: {"required":["ok"],"type":"object"}`
+	want := `Waits: interrupt at node "work" (step), 2 steps of attempt 1 recorded: Go on? show:` + "\n  pages: 2\n  " + `resume_schema: {"required":["ok"],"type":"object"}`
 	if !strings.Contains(status.text, want) {
 		t.Errorf("no %s in\n%s", want, status.text)
 	}

@@ -169,12 +169,12 @@ func (s *server) task(p *graph.Pending) string {
 			list := members{{"tool_calls", calls}}.Append(nil)
 			return text + " tool_calls: " + string(list[len(`{"tool_calls":`):len(list)-1])
 		}
+		name, shown := "shown", shownText(p, maxTaskText)
 		if p.Show != nil && !agentview.AsksPerson(p.Show) {
-			shown, _ := s.waitDocument(p).Show(p.Show, maxTaskText, "/show")
-			text += " show: " + string(shown)
+			name, shown = "show", p.Shown(maxTaskText)
 		}
-		if shown := shownText(p, maxTaskText); shown != "" {
-			text += " shown:\n  " + strings.ReplaceAll(shown, "\n", "\n  ") + "\n "
+		if shown != "" {
+			text += " " + name + ":\n  " + strings.ReplaceAll(shown, "\n", "\n  ") + "\n "
 		}
 		if p.ResumeSchema != nil {
 			schema, _ := s.waitDocument(p).Show(p.ResumeSchema, maxTaskText, "/resume_schema")

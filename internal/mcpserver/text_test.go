@@ -37,14 +37,14 @@ func TestTextOfAQuestion(t *testing.T) {
 	t.Parallel()
 	h := newHost(t, graph.Options{})
 	ask := object{
-		"id": "ask", "type": "interrupt", "show": `{draft: "We move on Monday."}`,
+		"id": "ask", "type": "interrupt", "show": `{to: {name: "Ada", mail: "a@b"}, draft: "We move on Monday.\n\"Bye\"", count: 2}`,
 		"config": object{"prompt": "Shall it go out?", "resume_schema": object{"type": "object"}},
 	}
 	definition := walk(ask)
 	definition["x-workflows-engine"] = object{"uses": []any{"templates"}}
 	r := h.raw("workflow_start", object{"execution_id": "r", "definition": definition})
 	for _, want := range []string{
-		`Waits: interrupt at node "ask" (interrupt): Shall it go out? show: {"draft":"We move on Monday."}`,
+		"Waits: interrupt at node \"ask\" (interrupt): Shall it go out? show:\n  to:\n    name: Ada\n    mail: a@b\n  draft:\n    We move on Monday.\n    \"Bye\"\n  count: 2\n  resume_schema: ",
 		"Ask the person what prompt says, with what show holds beside it, and put their answer into resume_payload.",
 	} {
 		if !strings.Contains(r.text, want) {
