@@ -31,6 +31,7 @@ func newStatus(a *app) *cobra.Command {
 		Long: `Show where a run stands. For a run that waits, this includes the command that continues it, with an example of the
 expected answer. For a run without an owner it includes what is missing here to continue it (lacks in the JSON), as
 judged by the flags and variables of this call. --state shows the state, too. Subworkflows stand below the run that began them.
+The lines "answered" name who gave the newest three answers to its questions.
 
 --json has the members of the MCP tool workflow_status, the state among them.`,
 		Example: `  workflows-engine status order-17
@@ -90,8 +91,12 @@ func (a *app) status(ctx context.Context, id, folder string, asJSON, withState b
 		if err != nil {
 			return err
 		}
+		answers, err := s.answersOf(ctx, &own)
+		if err != nil {
+			return err
+		}
 		w := s.config.Masked(a.human)
-		if err := writeStatus(w, run, s, a.now(), standing{phaseText(&own), left, requests, owners}); err != nil {
+		if err := writeStatus(w, run, s, a.now(), standing{phaseText(&own), left, requests, owners, answers}); err != nil {
 			return err
 		}
 		if err := a.writeBelow(ctx, w, s, id); err != nil || !withState {
@@ -148,6 +153,8 @@ type standing struct {
 	requests map[string]*history.Record
 	// owners are those of the runs whose attempts processes perform.
 	owners map[string]history.Owner
+	// answered are the newest answers to questions of the run.
+	answered []answered
 }
 
 // writeStatus prints a run for people.
@@ -193,6 +200,9 @@ func writeStatus(w io.Writer, run *graph.Run, s *session, now time.Time, at stan
 	add("began", timeText(run.CreatedAt)+" ("+age(run.CreatedAt, now)+" ago)")
 	add("changed", timeText(run.UpdatedAt)+" ("+age(run.UpdatedAt, now)+" ago)")
 	add("visits", fmt.Sprintf("%d of %d", run.NodeVisits, run.MaxVisits))
+	for _, answer := range at.answered {
+		add("answered", answer.text(now))
+	}
 	for _, p := range run.Maps {
 		add("items of "+p.NodeID, fmt.Sprintf("%d of %d, %d failed, %d under way", p.Succeeded+p.Failed, p.Items, p.Failed, p.Running))
 	}
