@@ -50,7 +50,8 @@ type ForkRequest struct {
 //
 // Every outcome recorded up to Seq is kept: activities, answers, signals, fired timers and ended subworkflows, in parallel
 // branches too. What was pending there is begun anew under the new run's id and idempotency keys: attempts in flight,
-// timers, and subworkflows that had not ended, which start from their beginning. Times move along: the new run's past ends
+// timers, and subworkflows that had not ended, which start from their beginning; in a retry those in which agents have recorded steps
+// go on, those that failed or were cancelled by the failure too. Times move along: the new run's past ends
 // now, and what had an hour to go has an hour to go. An end, be it completion, failure or cancel, is not taken over;
 // completion and failure follow again if nothing else does.
 //

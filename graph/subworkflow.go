@@ -14,6 +14,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/graph/recorded"
 	"github.com/workflows-engine/workflows-engine/graph/runview"
+	"github.com/workflows-engine/workflows-engine/graph/transfer"
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/internal/wait"
 )
@@ -73,7 +74,14 @@ func (r *Runner) ensureChild(ctx context.Context, parent string, a *attempt.Atte
 		if !errors.Is(err, problem.ExecutionNotFound) || history.IsBeingDeleted(err) {
 			return in, err // the id is free once the deletion is over
 		}
-		if err = r.beginChild(ctx, c, parent, a, e); errors.Is(err, execution.ErrConflict) {
+		if e.From.ExecutionID != "" {
+			if err = r.continueChild(ctx, c, parent, a, e); err == nil {
+				continue
+			}
+		} else {
+			err = r.beginChild(ctx, c, parent, a, e)
+		}
+		if errors.Is(err, execution.ErrConflict) {
 			continue // another process began it
 		}
 		if err == nil || !admit.IsRefusal(err) || a.Context.Err() != nil || !a.StartedHere && library.IsUnknown(err) {
@@ -108,6 +116,27 @@ func (r *Runner) beginChild(ctx context.Context, c *execution.Run, parent string
 	var children []history.StoredDefinition
 	config.Subworkflows, children = r.library.Versions(a.Context, prog, a.Config.Subworkflows)
 	return r.with(ctx, c, func(w *execution.Work) error { return c.Begin(ctx, prog, children, config, input, a.StartedHere, w) })
+}
+
+// continueChild begins a subworkflow of a retry with the past of the one that the other run had. The retry has looked whether that can be done.
+func (r *Runner) continueChild(ctx context.Context, c *execution.Run, parent string, a *attempt.Attempt, e *machine.ChildEffect) error {
+	done, err := r.tree.Begin(ctx, c.ID(), a.Config.Depth)
+	if err != nil {
+		return err
+	}
+	defer done()
+	b, err := (&transfer.Fork{
+		From: e.From.ExecutionID, To: c.ID(), Parent: parent, Depth: a.Config.Depth + 1, Again: true,
+		Library: r.library, Capabilities: r.performer, Limits: r.limits(), MaxVisits: r.opts.MaxVisits, MaxBytes: r.opts.MaxDocumentBytes,
+		Now: r.now().Truncate(time.Millisecond),
+	}).Batch(ctx, r.store)
+	if err == nil {
+		err = r.store.Append(ctx, b)
+	}
+	if errors.Is(err, problem.HistoryConflict) {
+		return execution.ErrConflict
+	}
+	return err
 }
 
 // notifyParent notifies the run that started x, if one did, of its end. It is no error if the parent does not wait for it any more.

@@ -197,6 +197,8 @@ type ChildEffect struct {
 	// Version is the definition hash to which the subworkflow is bound, "" if it is resolved now.
 	Version string
 	Input   map[string]any
+	// From, if set, is the run of another tree that the subworkflow begins with the past of, because its parent is a retry.
+	From history.ForkOrigin
 }
 
 // Input is one thing that happened. The types that implement it are below.

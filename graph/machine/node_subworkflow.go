@@ -30,6 +30,9 @@ func (m *Machine) beginSubworkflow(t *token) *definition.Node {
 	p := m.childFact(t, w)
 	t.locate(&p)
 	known := m.recorded != nil && m.recorded.of(t).started
+	if known {
+		w.From = m.recorded.of(t).from
+	}
 	m.event(history.SubworkflowStarted, p)
 	m.waitFor(t, w)
 	if !known {

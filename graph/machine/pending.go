@@ -205,7 +205,7 @@ func (t *token) effect() Effect {
 		return &e
 	case WaitChild:
 		c := t.node.Subworkflow
-		return &ChildEffect{EffectBase: t.effectBase(), ChildExecutionID: w.Child, WorkflowRef: c.WorkflowRef, VersionPin: c.VersionPin, Version: w.Version, Input: w.Input}
+		return &ChildEffect{EffectBase: t.effectBase(), ChildExecutionID: w.Child, WorkflowRef: c.WorkflowRef, VersionPin: c.VersionPin, Version: w.Version, Input: w.Input, From: w.From}
 	case waitWalk:
 		return &WalkEffect{EffectBase: t.effectBase()}
 	default:

@@ -58,9 +58,10 @@ type visitFacts struct {
 	child             *history.Record
 	failures          []*history.Record // FailNode
 	started           bool              // SubworkflowStarted
-	scheduled         bool              // NodeScheduled
-	queued            bool              // with an attempt that waits for its turn
-	failFast          bool              // of a block whose first failure decides
+	from              history.ForkOrigin
+	scheduled         bool // NodeScheduled
+	queued            bool // with an attempt that waits for its turn
+	failFast          bool // of a block whose first failure decides
 	// task holds the records of a delegate's task at its agent.
 	task []history.Record
 	// steps are those that an executor has recorded of the attempts.
@@ -182,7 +183,7 @@ func (r *recorded) note(rec *history.Record, visits func(string) int) {
 			f.answer = rec
 		}
 	case history.SubworkflowStarted:
-		f.started = true
+		f.started, f.from = true, rec.Payload.ForkedFrom
 	case history.SubworkflowCompleted:
 		f.child = rec
 	}

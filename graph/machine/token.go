@@ -81,6 +81,8 @@ type wait struct {
 	Correlation string         `json:"correlation,omitempty"`
 	Child       string         `json:"child,omitempty"`
 	Version     string         `json:"version,omitempty"`
+	// From is the run that the subworkflow goes on with in a retry.
+	From history.ForkOrigin `json:"from,omitzero"`
 	// Task of a delegate at its agent, once the agent has taken it.
 	Task *Task `json:"task,omitempty"`
 	// Journal is that of an attempt whose executor records steps.

@@ -28,6 +28,11 @@ type Fork struct {
 	// definition.
 	Retry   *Retry
 	Changed bool
+	// Parent is the run that the new one is a subworkflow of, at a depth; "" and 0 for one that no run waits for.
+	Parent string
+	Depth  int
+	// Below, for a retry, says what becomes of a subworkflow of the other run that the new run waits for again.
+	Below func(child string) (Continuation, error)
 	// MaxStateBytes bounds what a corrected state may grow to, as canonical JSON.
 	MaxStateBytes int
 	// Program is the program of the new run. The copied records must follow from it.
@@ -41,6 +46,14 @@ type Fork struct {
 	Now time.Time
 	// Actor is who forks, nil if that is not known. The actors of copied answers, signals and outcomes stay.
 	Actor *history.Actor
+}
+
+// Continuation says what becomes of a subworkflow in a retry of its parent.
+type Continuation struct {
+	// Exists says that it had been begun.
+	Exists bool
+	// Seq is the last record that the new one takes over; 0 if it begins from its start, because no agents are in it.
+	Seq int64
 }
 
 // Past returns the first records of the new run, and its machine after them. records are all records of the other run. Their
@@ -142,6 +155,9 @@ func (f *Fork) past(records []history.Record) ([]history.Record, *machine.Machin
 		return nil, nil, err
 	}
 	past = f.goOn(past, records)
+	if err := f.continueBelow(past); err != nil {
+		return nil, nil, err
+	}
 	m, _, moved, err := Run(f.Program, f.To, past, nil, f.MaxVisits, f.Now)
 	if err != nil {
 		return nil, nil, err
@@ -234,7 +250,7 @@ func (f *Fork) rewrite(p *history.Payload, name history.Name, shift time.Duratio
 	}
 	if name == history.ExecutionStarted {
 		p.WorkflowName, p.WorkflowVersion = f.Program.Name, f.Program.Version
-		p.ParentExecutionID, p.Depth = "", 0 // no run waits for it
+		p.ParentExecutionID, p.Depth = f.Parent, f.Depth
 		p.Subworkflows = f.Subworkflows
 		p.ForkedFrom = history.ForkOrigin{ExecutionID: f.From, Seq: f.Seq}
 		p.Actor, p.ImportedBy, p.ImportedAt = f.Actor, nil, time.Time{}

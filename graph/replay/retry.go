@@ -92,7 +92,7 @@ func agentAttempts(records []history.Record) []*agentAttempt {
 // "" where the retry begins before the node, or is refused. records are the last ones of the run.
 func GoesOn(records []history.Record, node, code string) (after string, calls int) {
 	end := decisive(records, node)
-	if end == nil || agentsteps.Ended(code) || agentsteps.Spent(code) {
+	if end == nil || end.Name != history.ActivityFailed || agentsteps.Ended(code) || agentsteps.Spent(code) {
 		return "", 0
 	}
 	for _, a := range agentAttempts(records) {
@@ -137,6 +137,16 @@ func (f *Fork) retried(records []history.Record) error {
 		id = idOf(&end.Payload)
 	}
 	involved := slices.ContainsFunc(agents, func(a *agentAttempt) bool { return a.seqs[0] > cut || a.attemptID == id })
+	child := end != nil && end.Name == history.SubworkflowCompleted
+	if child && !t.Anew && f.Correction == nil && !f.Changed {
+		below, err := f.Below(end.Payload.ChildExecutionID)
+		if err != nil {
+			return err
+		}
+		involved = involved || below.Seq > 0 || !below.Exists && slices.ContainsFunc(records, func(r history.Record) bool {
+			return r.Name == history.SubworkflowStarted && r.Payload.ChildExecutionID == end.Payload.ChildExecutionID && r.Payload.ForkedFrom.ExecutionID != ""
+		})
+	}
 	if !involved || end == nil || t.Anew || f.Correction != nil || f.Changed {
 		if end != nil && end.Seq == cut+1 { // an item of a map, whose steps stand before its end
 			t.failed, t.Anew = &id, true
@@ -144,6 +154,7 @@ func (f *Fork) retried(records []history.Record) error {
 		return f.refuseEffects(agents, cut, at)
 	}
 	switch {
+	case child: // what its agents can do has been looked at
 	case agentsteps.Ended(t.Code):
 		return problem.New(problem.ValidationError, "the agent at %q was ended with %s, and cannot go on", t.Node, t.Code).WithPlace(at).
 			WithHint("Retry anew: the node then begins from its start.")
@@ -151,7 +162,9 @@ func (f *Fork) retried(records []history.Record) error {
 		return problem.New(problem.AgentBudgetSpent, "the agent at %q has used up its budget (%s), and would end at once", t.Node, t.Code).WithPlace(at).
 			WithHint("Raise the budget in the configuration of the agent, and retry anew: the node then begins from its start.")
 	}
-	t.failed = &id
+	if !child {
+		t.failed = &id
+	}
 	f.BeforeNode, f.Seq = "", end.Seq-1
 	return nil
 }
@@ -174,11 +187,12 @@ func undoneBefore(records []history.Record) (int64, string) {
 	return before, node
 }
 
-// decisive is the failure of the attempt that has failed a run at a node: of an item of its map or of a branch of it, too.
+// decisive is the failure of the attempt, or of the subworkflow, that has failed a run at a node: of an item of its map or of a branch of it, too.
 func decisive(records []history.Record, node string) *history.Record {
 	for _, r := range slices.Backward(records) {
 		p := &r.Payload
-		if r.Name != history.ActivityFailed || p.WillRetry || p.Replayed || p.Code == string(problem.ActivityCancelled) {
+		failed := r.Name == history.ActivityFailed && !p.WillRetry || r.Name == history.SubworkflowCompleted && p.Failed
+		if !failed || p.Replayed || p.Code == string(problem.ActivityCancelled) {
 			continue
 		}
 		if p.NodeID == node || p.Span != nil && p.Span.ParallelNodeID == node {
@@ -308,6 +322,45 @@ func (f *Fork) goOn(out, from []history.Record) []history.Record {
 	seam.Payload.AgentStep = agentsteps.Seam(kept+1, f.Retry.Code, f.Retry.Message)
 	return append(out, seam)
 }
+
+// continueBelow names, in the records of the subworkflows that the new run waits for, the runs that these go on with: in a retry those of the
+// other run, under its keys. Those of a plain fork begin from their start.
+func (f *Fork) continueBelow(out []history.Record) error {
+	ended := map[string]bool{}
+	for i := range out {
+		if out[i].Name == history.SubworkflowCompleted {
+			ended[out[i].Payload.ChildExecutionID] = true
+		}
+	}
+	for i := range out {
+		p := &out[i].Payload
+		switch {
+		case out[i].Name != history.SubworkflowStarted:
+			continue
+		case f.Retry == nil || ended[p.ChildExecutionID]:
+			p.ForkedFrom = history.ForkOrigin{}
+			continue
+		}
+		rest, own := strings.CutPrefix(p.ChildExecutionID, f.To)
+		if !own {
+			continue
+		}
+		from, err := f.Below(f.From + rest)
+		switch {
+		case err != nil:
+			return err
+		case from.Exists: // else it is what the other run was about to go on with
+			p.ForkedFrom = history.ForkOrigin{}
+			if from.Seq > 0 {
+				p.ForkedFrom = history.ForkOrigin{ExecutionID: f.From + rest, Seq: from.Seq}
+			}
+		}
+	}
+	return nil
+}
+
+// HasAgents reports whether agents have recorded steps in a run.
+func HasAgents(records []history.Record) bool { return len(agentAttempts(records)) > 0 }
 
 func without(m map[string]any, name string) map[string]any {
 	out := make(map[string]any, len(m))

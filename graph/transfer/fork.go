@@ -2,7 +2,9 @@ package transfer
 
 import (
 	"context"
+	"errors"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/workflows-engine/workflows-engine/graph/actor"
@@ -14,6 +16,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/graph/recorded"
 	"github.com/workflows-engine/workflows-engine/graph/replay"
+	"github.com/workflows-engine/workflows-engine/graph/runview"
 	"github.com/workflows-engine/workflows-engine/history"
 )
 
@@ -29,6 +32,9 @@ type Fork struct {
 	Retry *replay.Retry
 	// Again begins a retry beside others.
 	Again bool
+	// Parent is the run that the new one is a subworkflow of, at a depth; "" and 0 for one that no run waits for.
+	Parent string
+	Depth  int
 	// Definition is what the new run follows; nil means the run's own.
 	Definition *definition.Document
 	// RequireCapable refuses a run that Capabilities do not suffice for.
@@ -77,17 +83,23 @@ func (f *Fork) Batch(ctx context.Context, store history.Store) (history.Batch, e
 			return history.Batch{}, err
 		}
 	}
-	versions, children := f.Library.Versions(ctx, prog, nil)
+	var inherited map[string]string
+	if f.Parent != "" {
+		inherited = exec.Subworkflows
+		f.Retry = retryOf(&exec, records)
+	}
+	versions, children := f.Library.Versions(ctx, prog, inherited)
 	fork := &replay.Fork{
 		From: f.From, To: f.To, Seq: f.Seq, BeforeNode: f.BeforeNode, Correction: f.Correction, MaxStateBytes: f.MaxBytes,
 		Program: prog, Own: own, Subworkflows: versions, MaxVisits: f.MaxVisits, Now: f.Now, Actor: actor.Of(ctx), Retry: f.Retry, Changed: f.Definition != nil,
+		Parent: f.Parent, Depth: f.Depth, Below: f.below(ctx, store),
 	}
 	past, m, err := fork.Past(records)
 	if err != nil {
 		return history.Batch{}, err
 	}
 	if f.Retry != nil {
-		if err := f.refuseBelow(ctx, store, records[min(fork.Seq, int64(len(records))):]); err != nil {
+		if err := f.refuseBelow(ctx, store, past, records[min(fork.Seq, int64(len(records))):]); err != nil {
 			return history.Batch{}, err
 		}
 	}
@@ -112,32 +124,132 @@ func (f *Fork) Batch(ctx context.Context, store history.Store) (history.Batch, e
 	}, nil
 }
 
-// refuseBelow refuses a retry which begins subworkflows again whose agents have made calls that do more than read. dropped are the records
-// that the new run does not take over.
-func (f *Fork) refuseBelow(ctx context.Context, store history.Store, dropped []history.Record) error {
-	if f.Retry.RepeatEffects || f.Retry.Compensated > 0 {
-		return nil
-	}
-	var calls []string
-	ids := []string{}
-	for i := range dropped {
-		if id := dropped[i].Payload.ChildExecutionID; id != "" && !slices.Contains(ids, id) {
-			ids = append(ids, id)
+// retryOf says how a subworkflow is tried again with its parent: from where it has failed, or from where it stood when it was cancelled.
+func retryOf(exec *history.Execution, records []history.Record) *replay.Retry {
+	end := runview.Ending{Status: machine.Status(exec.Phase)}
+	end.TakeRecords(records)
+	return &replay.Retry{Node: end.NodeID, Code: end.Code, Message: end.Error, Compensated: end.Compensated, AtLimit: problem.Code(end.Code).IsLimit()}
+}
+
+// below says what becomes of the subworkflows of the run: those in which agents have recorded steps are to be continued. That is looked at, down
+// to the last one, before anything is written: their runs begin later, once the new run drives.
+func (f *Fork) below(ctx context.Context, store history.Store) func(child string) (replay.Continuation, error) {
+	known := map[string]replay.Continuation{}
+	return func(child string) (replay.Continuation, error) {
+		if c, ok := known[child]; ok {
+			return c, nil
 		}
+		c, err := f.continued(ctx, store, child)
+		if err == nil {
+			known[child] = c
+		}
+		return c, err
 	}
-	for len(ids) > 0 {
-		id := ids[0]
-		ids = ids[1:]
-		records, err := store.Read(ctx, id, 1, 0)
+}
+
+func (f *Fork) continued(ctx context.Context, store history.Store, child string) (c replay.Continuation, err error) {
+	exec, err := store.Execution(ctx, child)
+	if errors.Is(err, problem.ExecutionNotFound) {
+		return c, nil
+	}
+	if err != nil {
+		return c, err
+	}
+	c.Exists = true
+	tree, err := treeOf(ctx, store, child)
+	if err != nil || !slices.ContainsFunc(tree, func(r treeRun) bool { return replay.HasAgents(r.records) }) {
+		return c, err
+	}
+	at := problem.Place{ExecutionID: child}
+	end := retryOf(&exec, tree[0].records)
+	switch {
+	case !exec.Phase.Terminal():
+		return c, problem.New(problem.ValidationError, "the subworkflow %q has not ended yet, and its agents may be at work", child).WithPlace(at).
+			WithHint("It is cancelled, since its parent has ended. Try again once it has ended; nothing was written.")
+	case end.Compensated > 0 && end.Node == "":
+		return c, replay.RepeatsEffects(effectsOf(tree), at)
+	}
+	if !f.Again {
+		related, err := history.Retries(child, func(id string) ([]history.Link, error) { return store.Links(ctx, id) })
+		if err == nil {
+			err = (&history.Link{From: child}).AlreadyRetried(related, "")
+		}
 		if err != nil {
-			return err
+			return c, err
 		}
-		calls = append(calls, replay.EffectsOf(id, records)...)
-		for i := range records {
-			if records[i].Name == history.SubworkflowStarted {
-				ids = append(ids, records[i].Payload.ChildExecutionID)
+	}
+	sub := *f
+	sub.From, sub.To, sub.Parent, sub.Depth = child, f.To+strings.TrimPrefix(child, f.From), f.To, f.Depth+1
+	sub.Seq, sub.BeforeNode, sub.Correction, sub.Definition, sub.RequireCapable = 0, "", nil, nil, false
+	b, err := sub.Batch(ctx, store)
+	if err == nil {
+		c.Seq = b.Link.Seq
+	}
+	return c, err
+}
+
+// treeRun is a run of a tree.
+type treeRun struct {
+	id      string
+	records []history.Record
+}
+
+// treeOf reads runs and those below them, with those of another tree that they are about to go on with.
+func treeOf(ctx context.Context, store history.Store, ids ...string) (tree []treeRun, err error) {
+	for i := 0; i < len(ids); i++ {
+		records, err := store.Read(ctx, ids[i], 1, 0)
+		if err != nil {
+			return nil, err
+		}
+		tree = append(tree, treeRun{ids[i], records})
+		for j := range records {
+			if records[j].Name != history.SubworkflowStarted {
+				continue
+			}
+			for _, id := range []string{records[j].Payload.ChildExecutionID, records[j].Payload.ForkedFrom.ExecutionID} {
+				if id != "" && !slices.Contains(ids, id) {
+					ids = append(ids, id)
+				}
 			}
 		}
 	}
-	return replay.RepeatsEffects(calls, problem.Place{ExecutionID: f.From, NodeID: f.Retry.Node})
+	return tree, nil
+}
+
+// effectsOf lists calls that do more than read, each one once: a run has those of the one that it goes on with, too.
+func effectsOf(tree []treeRun) (calls []string) {
+	for _, r := range tree {
+		for _, c := range replay.EffectsOf(r.id, r.records) {
+			if !slices.Contains(calls, c) {
+				calls = append(calls, c)
+			}
+		}
+	}
+	return calls
+}
+
+// refuseBelow refuses a retry which begins subworkflows again whose agents have made calls that do more than read. dropped are the records
+// that the new run does not take over, past its own: it goes on with the subworkflows that these name.
+func (f *Fork) refuseBelow(ctx context.Context, store history.Store, past, dropped []history.Record) error {
+	if f.Retry.RepeatEffects || f.Retry.Compensated > 0 {
+		return nil
+	}
+	continued := map[string]bool{}
+	for i := range past {
+		continued[past[i].Payload.ForkedFrom.ExecutionID] = true
+	}
+	ids := []string{}
+	for i := range dropped {
+		p := &dropped[i].Payload
+		for _, id := range []string{p.ChildExecutionID, p.ForkedFrom.ExecutionID} {
+			if id != "" && !continued[id] && !slices.Contains(ids, id) {
+				ids = append(ids, id)
+			}
+		}
+	}
+	tree, err := treeOf(ctx, store, ids...)
+	if err != nil {
+		return err
+	}
+	return replay.RepeatsEffects(effectsOf(tree), problem.Place{ExecutionID: f.From, NodeID: f.Retry.Node})
 }

@@ -142,7 +142,7 @@ var rooms = map[string][]string{
 	"graph/library":  {"internal/guard", "internal/jsonvalue", "internal/suggest", "history", "graph/problem", "graph/definition", "graph/machine", "graph/runview", "graph/admit", "graph/capable", "graph/execution"},
 	"graph/replay":   {"activities", "internal/agentsteps", "internal/jsonschema", "internal/jsonvalue", "history", "graph/problem", "graph/definition", "graph/machine", "graph/library", "graph/survey"},
 	"graph/transfer": {
-		"history", "history/runfile", "graph/problem", "graph/definition", "graph/machine", "graph/actor", "graph/admit", "graph/capable", "graph/library", "graph/recorded", "graph/replay",
+		"history", "history/runfile", "graph/problem", "graph/definition", "graph/machine", "graph/actor", "graph/admit", "graph/capable", "graph/library", "graph/recorded", "graph/replay", "graph/runview",
 	},
 	"graph/survey":   {"history", "graph/problem", "graph/machine", "graph/runview", "graph/recorded", "graph/execution", "graph/library"},
 	"graph/perform":  {"internal/guard", "history", "activities", "delegate", "graph/problem", "graph/definition", "graph/machine", "graph/runview", "graph/attempt", "graph/limit", "graph/trace", "internal/jsonvalue", "internal/port", "internal/wait"},
