@@ -271,12 +271,12 @@ func TestARetryOutlivesItsProcess(t *testing.T) {
 				m.down.Store(false)
 				mortal := &mortalStore{Store: store, left: commits, err: died}
 				r = callers(t, mortal, m, w, p)
-				_, err := r.Fork(t.Context(), graph.ForkRequest{ExecutionID: "r", NewExecutionID: "again"})
+				_, _ = r.Fork(t.Context(), graph.ForkRequest{ExecutionID: "r", NewExecutionID: "again"}) // from commit to commit of its life
 				synctest.Wait()
 				shut(t, r)
 				r = callers(t, store, m, w, p)
 				defer func() { shut(t, r) }()
-				if _, err = store.Execution(t.Context(), "again"); errors.Is(err, problem.ExecutionNotFound) {
+				if _, err := store.Execution(t.Context(), "again"); errors.Is(err, problem.ExecutionNotFound) {
 					if commits > 0 {
 						t.Fatal(err)
 					}
