@@ -214,7 +214,7 @@ func TestARetryOfSubworkflowsBesideEachOther(t *testing.T) {
 					}
 					switch {
 					case req.Messages[len(req.Messages)-1].Role != chat.Result:
-						return chat.Reply{Calls: []chat.Call{{ID: "a", Name: "pay", Arguments: `{"to":"Ann"}`}}}, nil
+						return chat.Reply{Calls: []chat.Call{{ID: "a", Name: "refund", Arguments: "{}"}}}, nil
 					case !broken.Load() || strings.Contains(task, "first"):
 						return chat.Reply{Text: "done"}, nil
 					case strings.Contains(task, "second"):
@@ -224,7 +224,7 @@ func TestARetryOfSubworkflowsBesideEachOther(t *testing.T) {
 					<-ctx.Done()
 					return chat.Reply{}, ctx.Err()
 				})
-				p, store, w := newTill(0), historymem.New(), hierarchy(t)
+				p, store, w := refunds(""), historymem.New(), hierarchy(t)
 				r := callers(t, store, m, w, p)
 				defer shut(t, r)
 				if _, err := r.Start(t.Context(), graph.StartRequest{ExecutionID: "r", Definition: enginetest.Define(t, text)}); err != nil {

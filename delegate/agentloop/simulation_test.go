@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -12,6 +13,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/activities/chat"
 	"github.com/workflows-engine/workflows-engine/delegate/agentloop"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/internal/agentsteps"
 	"github.com/workflows-engine/workflows-engine/internal/soak"
 )
 
@@ -29,7 +31,7 @@ func TestRandomSchedules(t *testing.T) {
 			t.Run(itoa(w), func(t *testing.T) {
 				t.Parallel()
 				for n := w; n < schedules; n += workers {
-					s := &schedule{rng: rand.New(rand.NewPCG(offset+uint64(n), 5)), kinds: map[string]int{}}
+					s := &schedule{rng: rand.New(rand.NewPCG(offset+uint64(n), 5)), fails: rand.New(rand.NewPCG(offset+uint64(n), 6)), kinds: map[string]int{}}
 					end := s.run(t, n)
 					if t.Failed() {
 						return
@@ -45,7 +47,7 @@ func TestRandomSchedules(t *testing.T) {
 		}
 	})
 	t.Logf("%d schedules: %v, %v", schedules, ends, kinds)
-	for _, kind := range []string{"shrunk", "summary", "dropped", "compact", "fetched", "next", "round", "return"} {
+	for _, kind := range []string{"shrunk", "summary", "dropped", "compact", "fetched", "next", "round", "return", "retry"} {
 		if kinds[kind] == 0 && schedules >= 1000 {
 			t.Errorf("no schedule has had %s", kind)
 		}
@@ -77,6 +79,50 @@ type schedule struct {
 	long bool
 	// kinds counts what has been recorded of compactions and of fetch_result.
 	kinds map[string]int
+	// returned are the calls whose results are recorded, retries counts how often the agent has gone on after a failure.
+	returned map[string]bool
+	retries  int
+	// fails draws the failures of attempts and their retries; nil for none. It leaves what rng draws as it is.
+	fails *rand.Rand
+}
+
+// retry goes on after a failure, as the retry of a run and that of a node do, and reports whether that can be done. No call that has a result is
+// outstanding then, and none that does more than read is left out: it would be made again under another key.
+func (s *schedule) retry(b *bench, code problem.Code) bool {
+	b.t.Helper()
+	if s.fails == nil || s.fails.IntN(2) > 0 || s.retries >= 3 || agentsteps.Ended(string(code)) || agentsteps.Spent(string(code)) {
+		return false
+	}
+	plain := make([]agentsteps.Step, len(b.journal))
+	for i, step := range b.journal {
+		plain[i] = agentsteps.Step{Key: step.Key, Kind: step.Kind, Body: step.Body, Totals: step.Totals}
+	}
+	if !agentsteps.Of(plain) {
+		return false
+	}
+	n := agentsteps.Kept(plain, string(code))
+	kept := agentsteps.Effects(plain[:n])
+	for _, made := range agentsteps.Effects(plain) {
+		if !made.Open && !slices.ContainsFunc(kept, func(c agentsteps.Call) bool { return c.Key == made.Key && !c.Open }) {
+			b.t.Errorf("after %s, the call %s is left out\n%s", code, made.Key, b.text())
+		}
+	}
+	s.retries++
+	s.kinds["retry"]++
+	b.journal, b.asked = b.journal[:n:n], ""
+	for _, step := range b.journal {
+		switch step.Kind {
+		case agentloop.StepQuestion:
+			b.asked = step.Key
+		case agentloop.StepAnswer:
+			b.asked = ""
+		}
+	}
+	b.record(agentloop.Step{Key: "0", Kind: agentloop.StepContinued, Body: agentsteps.SeamBody(string(code), "It failed.")})
+	b.m = b.rebuild(true)
+	b.drain()
+	b.check()
+	return true
 }
 
 // count notes which of the rarer steps a schedule has had.
@@ -171,6 +217,7 @@ func (s *schedule) run(t *testing.T, n int) string {
 		}
 		s.tools = append(s.tools, tool)
 	}
+	s.returned = map[string]bool{}
 	b := newBench(t, s.config("root", 0), "go")
 	defer func() {
 		s.count(b.journal)
@@ -182,7 +229,9 @@ func (s *schedule) run(t *testing.T, n int) string {
 		if t.Failed() {
 			return ""
 		}
-		if d := b.last.Done; d != nil {
+		if d := b.last.Done; d != nil && d.Failure != nil && s.retry(b, d.Failure.Code) {
+			continue
+		} else if d != nil {
 			if err := b.m.Handle(agentloop.Cancelled{}, b.now); err == nil {
 				t.Error("an ended agent took an input")
 			}
@@ -199,6 +248,9 @@ func (s *schedule) run(t *testing.T, n int) string {
 			b.check()
 			continue
 		}
+		if s.fails != nil && s.fails.IntN(300) == 0 && s.retry(b, problem.Timeout) { // the time of the node is over, whatever goes on
+			continue
+		}
 		in := s.input(b)
 		if in == nil {
 			t.Errorf("nothing is outstanding\n%s", b.text())
@@ -210,6 +262,12 @@ func (s *schedule) run(t *testing.T, n int) string {
 				t.Errorf("%T was refused and recorded: %v", in, err)
 			}
 			continue
+		}
+		if r, ok := in.(agentloop.ToolReturned); ok {
+			if s.returned[r.Key] {
+				t.Errorf("%s is made again\n%s", r.Key, b.text())
+			}
+			s.returned[r.Key] = true
 		}
 		if _, cancelled := in.(agentloop.Cancelled); cancelled {
 			return "cancelled"
