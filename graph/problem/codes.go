@@ -94,6 +94,8 @@ const (
 	DefinitionKept Code = "DEFINITION_NOT_CHANGED"
 	// ModeKept warns that a call asked for another mode than the run's, which it did not change.
 	ModeKept Code = "MODE_NOT_CHANGED"
+	// CallCancelled: whoever made a call has cancelled it, or has gone.
+	CallCancelled Code = "CALL_CANCELLED"
 	// CancelGoesOn warns that a run is cancelled, and not all of its subworkflows are yet.
 	CancelGoesOn Code = "CANCEL_GOES_ON"
 	// RunWillFail warns that a branch has failed without which the run cannot complete, while other branches still go on.

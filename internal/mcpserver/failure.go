@@ -204,8 +204,8 @@ func fault(err error) *problem.Error {
 		return problem.New(problem.Internal, "the server is stopping").
 			WithHint("The run is kept and continues when a server is started again; workflow_status shows where it stands.")
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
-		return problem.New(problem.Internal, "the call was cancelled: %v", err).
-			WithHint("The run continues; workflow_status shows where it stands.")
+		return problem.New(problem.CallCancelled, "the call was cancelled: %v", err).
+			WithHint("The run continues; workflow_status shows where it stands, and whether the call came to it.")
 	default:
 		return problem.New(problem.Internal, "%v", err)
 	}

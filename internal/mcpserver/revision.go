@@ -4,9 +4,12 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/workflows-engine/workflows-engine/graph/problem"
 )
 
 // The SDK answers all clients as the newest revision of the protocol has it. Where an older one says otherwise, clients of the older
@@ -34,6 +37,22 @@ func revisionOf(session *mcp.ServerSession) string {
 func readsStructured(session *mcp.ServerSession) bool {
 	revision := revisionOf(session)
 	return revision == "" || revision >= structuredSince
+}
+
+// opening refuses an initialize in a session that is open already, whichever request has opened it.
+func opening(next mcp.MethodHandler) mcp.MethodHandler {
+	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
+		session, ok := req.GetSession().(*mcp.ServerSession)
+		if method != "initialize" || !ok || session.InitializeParams() == nil {
+			return next(ctx, method, req)
+		}
+		what, revision := `duplicate "initialize"`, revisionOf(session)
+		if revision >= cachedSince { // its requests stand for themselves
+			what = `"initialize" comes too late`
+		}
+		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: fmt.Sprintf("%s: an earlier request has opened this session with revision %q. "+
+			`Go on without it; for another revision open another connection, and begin that with "initialize"`, what, problem.Excerpt(revision, 40))}
+	}
 }
 
 // byRevision makes answers those of the client's revision.

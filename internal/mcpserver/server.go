@@ -172,7 +172,7 @@ func New(engine graph.Engine, o Options) *mcp.Server {
 		o.Catalog.Look() // before a client connects: it would be told of a change that is none
 	}
 	sdk.AddSendingMiddleware(hearAnswers)
-	sdk.AddReceivingMiddleware(s.recovering, byLink, byRevision, encodeAnswers, s.listing(), s.warn, s.awaitEngine())
+	sdk.AddReceivingMiddleware(s.recovering, byLink, opening, byRevision, encodeAnswers, s.listing(), s.warn, s.awaitEngine())
 	return sdk
 }
 
@@ -272,7 +272,7 @@ func (s *server) handler(t *tool) mcp.ToolHandler {
 		case failed == nil:
 			s.log.Debug("call", "tool", t.name, id, took)
 			return s.shown(answer.result(readsStructured(req.Session), a.answerBytes())), nil
-		case failed.code == problem.Internal:
+		case failed.code == problem.Internal && ctx.Err() == nil: // a client that cancels a call is no fault
 			s.log.Error("call failed", "tool", t.name, id, took, "error", failed.message)
 		default:
 			s.log.Debug("call refused", "tool", t.name, id, took, "code", string(failed.code), "error", failed.message)
