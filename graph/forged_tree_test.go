@@ -180,7 +180,7 @@ func TestWhatDoesNotFollowIsNotImported(t *testing.T) {
 		"a run without its definition": {"done", func(x *exported) { x.drop("definition") }, problem.DefinitionNotFound, "neither in the file nor stored", false},
 		"a depth below the root":       {"done", started("depth", -3), problem.ImportInvalid, "-3 as its depth", true},
 		"a depth without end":          {"done", started("depth", 200_000_000), problem.ImportInvalid, "at depth 200000000", true},
-		"a mode":                       {"done", started("activityExecutionMode", "evil"), problem.ImportInvalid, `unknown mode "evil"`, true},
+		"a mode":                       {"done", started("activityExecutionMode", "evil"), problem.ImportInvalid, `"evil" as its activityExecutionMode`, true},
 		"a parent":                     {"done", started("parentExecutionId", "nobody"), problem.ImportInvalid, "is a subworkflow of", true},
 		"the year 0":                   {"done", func(x *exported) { x.record("ExecutionStarted", 1)["created_at"] = "0000-01-01T00:00:00.000Z" }, problem.ImportInvalid, "of the year 0", true},
 		"the year 9999":                {"done", func(x *exported) { x.record("ExecutionCompleted", 1)["created_at"] = "9999-12-31T23:59:59.999Z" }, problem.ImportInvalid, "of the year 9999", true},

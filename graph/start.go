@@ -28,7 +28,7 @@ func (r *Runner) Start(ctx context.Context, req StartRequest) (*Run, error) {
 		return nil, err
 	}
 	defer r.tasks.Done()
-	if err := cmp.Or(admit.Mode(req.Mode, problem.ValidationError), admit.Branches(req.Branches, problem.ValidationError), admit.ExecutionID(req.ExecutionID), admit.Caption(req.Title, req.Labels)); err != nil {
+	if err := cmp.Or(admit.Mode(req.Mode, problem.ValidationError), admit.Branches(req.Branches, problem.ValidationError), admit.ExecutionID(req.ExecutionID), history.CheckCaption(req.Title, req.Labels)); err != nil {
 		return nil, err
 	}
 	notify, err := r.outbox.Targets.Admit(req.Notify)

@@ -26,6 +26,19 @@ func (a *Actor) String() string {
 	return text
 }
 
+// MaxActorName and MaxActorShort are how many bytes of an actor's texts are recorded: of the name and the title, and of the others. A
+// longer text ends with "…" instead.
+const (
+	MaxActorName  = 64
+	MaxActorShort = 32
+)
+
+// short reports whether an actor is as one is recorded.
+func (a *Actor) short() bool {
+	line := func(text string, most int) bool { return len(strings.TrimSuffix(text, "…")) <= most && Seen(text) }
+	return line(a.Via, MaxActorShort) && line(a.Name, MaxActorName) && line(a.Title, MaxActorName) && line(a.Version, MaxActorShort)
+}
+
 // actorMembers are the members of the object that an Actor is stored as.
 var actorMembers = []member[Actor]{
 	{"via", func(a *Actor) any { return &a.Via }},

@@ -3,7 +3,6 @@ package history
 import (
 	"context"
 	"fmt"
-	"math"
 	"strings"
 
 	"github.com/workflows-engine/workflows-engine/graph/problem"
@@ -57,8 +56,16 @@ type Audit struct {
 	ended int64
 	// settled holds false for what was requested, and true once it has had its outcome.
 	settled map[settling]bool
+	// attempts holds the last attempt of each visit that was requested.
+	attempts map[visited]int
 	// steps holds the number of the last step of each attempt that has any.
 	steps map[stepsOf]int
+}
+
+// visited identifies a visit of a node.
+type visited struct {
+	node  string
+	visit int
 }
 
 // MaxFindings bounds the findings about one run.
@@ -84,7 +91,7 @@ func (a *Audit) note(seq int64, code problem.Code, hint, format string, args ...
 func (a *Audit) Record(r *Record, unreadable error) {
 	if a.Execution.ID == "" {
 		a.Execution.ID = a.ExecutionID
-		a.settled, a.steps = map[settling]bool{}, map[stepsOf]int{}
+		a.settled, a.steps, a.attempts = map[settling]bool{}, map[stepsOf]int{}, map[visited]int{}
 	}
 	if r.Seq != a.last+1 {
 		a.note(r.Seq, problem.RecordGap, hintRestore, "expected record %d, found record %d", a.last+1, r.Seq)
@@ -125,22 +132,13 @@ var outcomes = map[Name]struct {
 // ranges checks members whose values have a range.
 func (a *Audit) ranges(r *Record) {
 	wrong := func(format string, args ...any) { a.note(r.Seq, problem.RecordUnreadable, hintReport, format, args...) }
-	if year := r.CreatedAt.UTC().Year(); year < 1970 || year > 9000 {
-		wrong("the record is of the year %d", year)
+	if !inRange(r.CreatedAt) {
+		wrong("the record is of the year %d", r.CreatedAt.UTC().Year())
 	}
 	p := &r.Payload
-	for _, m := range []struct {
-		name       string
-		value, max int64
-	}{
-		{"visit", int64(p.Visit), math.MaxInt32}, {"attempt", int64(p.Attempt), math.MaxInt32}, {"blockVisit", int64(p.BlockVisit), math.MaxInt32},
-		{"n", int64(p.N), math.MaxInt32}, {"compensations", int64(p.Compensations), r.Seq}, {"intervalNodes", int64(p.IntervalNodes), math.MaxInt32},
-		{"timeoutMs", p.TimeoutMS, math.MaxInt64}, {"lastAppliedEventSeq", p.LastAppliedEventSeq, r.Seq}, {"depth", int64(p.Depth), math.MaxInt32},
-	} {
-		if m.value < 0 || m.value > m.max {
-			wrong("%s has %d as its %s", r.Name, m.value, m.name)
-			return
-		}
+	if name, found, want := a.misfit(r); name != "" {
+		wrong("%s has %s as its %s, expected %s", r.Name, found, name, want)
+		return
 	}
 	if r.Name != ExecutionStarted || p.Mode == "" { // without a mode another engine has begun the run
 		return
@@ -173,6 +171,7 @@ func (a *Audit) once(r *Record) {
 		a.step(r)
 		return
 	}
+	a.attempt(r)
 	key := settling{node: p.NodeID, visit: p.Visit}
 	if p.Span != nil {
 		key.span = *p.Span
@@ -190,5 +189,19 @@ func (a *Audit) once(r *Record) {
 	if !settles {
 		key.span = ParallelSpan{} // the outcome of an executor has no branch
 		a.settled[key] = false
+	}
+}
+
+// attempt checks the number of an attempt: they are counted from 1.
+func (a *Audit) attempt(r *Record) {
+	at, number := visited{r.Payload.NodeID, max(r.Payload.Visit, 1)}, max(r.Payload.Attempt, 1)
+	if r.Foreign || r.Name != ActivityRequested && r.Name != ActivityFailed {
+		return
+	}
+	if last := a.attempts[at]; number > last+1 {
+		a.note(r.Seq, problem.RecordUnreadable, hintReport, "%s has %d as its attempt, expected at most %d", r.Name, number, last+1)
+	}
+	if r.Name == ActivityRequested {
+		a.attempts[at] = number
 	}
 }

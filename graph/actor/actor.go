@@ -11,19 +11,13 @@ import (
 	"github.com/workflows-engine/workflows-engine/history"
 )
 
-// How many bytes of an actor's texts are recorded.
-const (
-	maxName  = 64
-	maxShort = 32
-)
-
 type key struct{}
 
 // With returns a context with an actor, without one for the zero value. Texts are cut to a bound, and characters that cannot be
 // printed are escaped: a stranger has written them.
 func With(ctx context.Context, a history.Actor) context.Context {
 	a = history.Actor{
-		Via: plain(a.Via, maxShort), Name: plain(a.Name, maxName), Title: plain(a.Title, maxName), Version: plain(a.Version, maxShort),
+		Via: plain(a.Via, history.MaxActorShort), Name: plain(a.Name, history.MaxActorName), Title: plain(a.Title, history.MaxActorName), Version: plain(a.Version, history.MaxActorShort),
 	}
 	switch {
 	case a != history.Actor{}:

@@ -3,8 +3,6 @@ package admit
 import (
 	"slices"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
@@ -45,16 +43,11 @@ func ExecutionID(id string) error {
 		return problem.New(problem.ValidationError, "execution id %q contains %q, which is reserved for subworkflows", id, history.ChildMark).
 			WithHint("Choose another id, or leave it out.")
 	}
-	if strings.TrimSpace(id) != "" && (!utf8.ValidString(id) || strings.ContainsFunc(id, unseen)) {
+	if strings.TrimSpace(id) != "" && !history.Seen(id) {
 		return problem.New(problem.ValidationError, "execution id %q contains characters that cannot be seen", id).
 			WithHint("Use letters, digits and signs, or leave it out.")
 	}
 	return nil
-}
-
-// unseen reports control and formatting characters and line separators: in a list or a log they hide what stands there.
-func unseen(r rune) bool {
-	return unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp)
 }
 
 // NotNegative refuses an option below zero.

@@ -3,16 +3,15 @@ package trace
 
 import (
 	"context"
-	"regexp"
+
+	"github.com/workflows-engine/workflows-engine/history"
 )
 
 type parentKey struct{}
 
-var w3c = regexp.MustCompile(`^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$`)
-
 // With returns a context with a trace parent; one that is not of the form of the header traceparent is left out.
 func With(ctx context.Context, parent string) context.Context {
-	if parent == "" || !w3c.MatchString(parent) {
+	if parent == "" || !history.IsTraceParent(parent) {
 		return ctx
 	}
 	return context.WithValue(ctx, parentKey{}, parent)

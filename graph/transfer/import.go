@@ -154,11 +154,11 @@ func importedRun(ctx context.Context, store history.Store, file *runfile.File, r
 		if err == nil && len(differences) > 0 {
 			err = replay.Differs(differences)
 		}
-		return out, 0, hinted(err)
+		return out, 0, hinted(r.ExecutionID, err)
 	}
 	m, err := replay.Prove(prog, r.ExecutionID, r.Records, nil, 0, e.UpdatedAt)
 	if err != nil {
-		return out, 0, hinted(err)
+		return out, 0, hinted(r.ExecutionID, err)
 	}
 	out.Timers = recorded.Timers(r.ExecutionID, m.Timers())
 	for _, w := range m.Pending() {
@@ -169,12 +169,18 @@ func importedRun(ctx context.Context, store history.Store, file *runfile.File, r
 	return out, tasks, nil
 }
 
-// hinted says what to do about a history that does not follow its definition.
-func hinted(err error) error {
-	if p, ok := problem.As(err); ok && p.Hint == "" {
-		return p.WithHint("Nothing was imported. Export the run again, and move the file as it is.")
+// hinted names the run whose history does not follow its definition, and says what to do.
+func hinted(executionID string, err error) error {
+	p, ok := problem.As(err)
+	if !ok {
+		return err
 	}
-	return err
+	named := *p
+	named.Message, named.At.ExecutionID = problem.Format("run %q: ", executionID)+p.Message, executionID
+	if p.Hint == "" {
+		named.Hint = "Nothing was imported. Export the run again, and move the file as it is."
+	}
+	return &named
 }
 
 // maxAhead is how far the clock of where a run was recorded may be ahead of the store's.

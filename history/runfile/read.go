@@ -309,7 +309,7 @@ func (r *reader) record(l *line) error {
 	}
 	r.audit.Record(&record, nil)
 	if len(r.audit.Findings) > 0 {
-		return r.fail("%s: %s", r.audit.Findings[0].Code, r.audit.Findings[0].Message)
+		return r.fail("record %d of run %q: %s: %s", record.Seq, run.ExecutionID, r.audit.Findings[0].Code, r.audit.Findings[0].Message)
 	}
 	run.Records = append(run.Records, record)
 	r.left--

@@ -57,7 +57,7 @@ var rooms = map[string][]string{
 	"graph/problem":               {},
 	"internal/guard":              {},
 	"internal/regularfile":        {},
-	"graph/trace":                 {},
+	"graph/trace":                 {"history"},
 	"internal/jsonvalue":          {"graph/problem"},
 	"internal/backtrack":          {},
 	"internal/jsonschema":         {"graph/problem", "internal/backtrack", "internal/jsonvalue"},

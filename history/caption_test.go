@@ -1,4 +1,4 @@
-package admit_test
+package history_test
 
 import (
 	"errors"
@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/workflows-engine/workflows-engine/graph/admit"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/history"
 )
 
 func TestCaptionsAreShortLines(t *testing.T) {
@@ -20,7 +20,7 @@ func TestCaptionsAreShortLines(t *testing.T) {
 		title  string
 		labels map[string]string
 	}{{}, {strings.Repeat("é", 200), most}, {"Refund 17: \"now\"", map[string]string{strings.Repeat("n", 64): ""}}} {
-		if err := admit.Caption(c.title, c.labels); err != nil {
+		if err := history.CheckCaption(c.title, c.labels); err != nil {
 			t.Errorf("%q, %v: %v", c.title, c.labels, err)
 		}
 	}
@@ -40,7 +40,7 @@ func TestCaptionsAreShortLines(t *testing.T) {
 		{"", map[string]string{"n": strings.Repeat("v", 201)}, `the label "n" has 201`},
 		{"", map[string]string{"n": "\u202e"}, `the label "n" contains`},
 	} {
-		if err := admit.Caption(c.title, c.labels); !errors.Is(err, problem.ValidationError) || !strings.Contains(err.Error(), c.says) {
+		if err := history.CheckCaption(c.title, c.labels); !errors.Is(err, problem.ValidationError) || !strings.Contains(err.Error(), c.says) {
 			t.Errorf("%q, %v: %v, want %q", c.title, c.labels, err, c.says)
 		}
 	}

@@ -1,0 +1,255 @@
+package history
+
+import (
+	"encoding/json"
+	"fmt"
+	"math"
+	"regexp"
+	"slices"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
+)
+
+// payloadMember is a member of a payload: where it is kept, and which values it may have. A history may be forged.
+type payloadMember struct {
+	name  string
+	field func(*Payload) any
+	rule  rule
+}
+
+// rule is a range of values.
+type rule struct {
+	// want describes the range after "expected".
+	want string
+	// fits reports whether the value of a field that is not zero is in the range. Nil takes every value of the form.
+	fits func(a *Audit, r *Record, field any) bool
+	// ours says that other engines may write the member otherwise.
+	ours bool
+}
+
+// MemberRule describes a member of payloads.
+type MemberRule struct {
+	Name string
+	// Want describes the values that are taken.
+	Want string
+}
+
+// MemberRules lists the members of payloads in the order in which they are written.
+func MemberRules() []MemberRule {
+	var all []MemberRule
+	for _, m := range payloadTable {
+		all = append(all, MemberRule{m.name, m.rule.want})
+	}
+	return all
+}
+
+func checks[T any](want string, fits func(a *Audit, r *Record, v T) bool) rule {
+	return rule{want: want, fits: func(a *Audit, r *Record, field any) bool { return fits(a, r, *field.(*T)) }}
+}
+
+func within(want string, most func(r *Record) int64) rule {
+	return rule{want: want, fits: func(_ *Audit, r *Record, field any) bool {
+		n := int64(0)
+		switch f := field.(type) {
+		case *int:
+			n = int64(*f)
+		case *int64:
+			n = *f
+		}
+		return n >= 0 && n <= most(r)
+	}}
+}
+
+var (
+	// Values of a form.
+	anyText, anyValue, list = rule{want: "a text"}, rule{want: "a value"}, rule{want: "a list of texts"}
+	anyObject, flag         = rule{want: "an object"}, rule{want: "true or false"}
+	whole                   = rule{want: "a whole number"}
+	branch, stateReference  = rule{want: "the four names of a branch"}, rule{want: "a state"}
+	textsByName, mismatched = rule{want: "an object of texts"}, rule{want: "two commands"}
+
+	count = within("a whole number from 0", func(*Record) int64 { return math.MaxInt32 })
+	ms    = within("a number of milliseconds from 0", func(*Record) int64 { return math.MaxInt64 })
+	sofar = within("a whole number from 0 to the number of the record", func(r *Record) int64 { return r.Seq })
+
+	moment = checks("a time of the years 1970 to 9000", func(_ *Audit, _ *Record, v time.Time) bool { return inRange(v) })
+	later  = checks("a time not before that of the record", func(_ *Audit, r *Record, v time.Time) bool {
+		return inRange(v) && !v.Before(r.CreatedAt.Truncate(time.Millisecond))
+	})
+	title  = checks(fmt.Sprintf("one line of at most %d characters", maxTitle), func(_ *Audit, _ *Record, v string) bool { return CheckCaption(v, nil) == nil })
+	labels = checks(fmt.Sprintf("at most %d labels, each a short line", maxLabels), func(_ *Audit, _ *Record, v map[string]string) bool {
+		return CheckCaption("", v) == nil
+	})
+	targets = checks(fmt.Sprintf("names of targets, lines of at most %d bytes", maxTarget), func(_ *Audit, _ *Record, v []string) bool {
+		return !slices.ContainsFunc(v, func(name string) bool {
+			return strings.TrimSpace(name) == "" || len(name) > maxTarget || strings.ContainsFunc(name, unicode.IsControl)
+		})
+	})
+	author = checks("who made a call, in short lines", func(_ *Audit, _ *Record, v *Actor) bool {
+		return v == nil || v.short()
+	})
+	traceParent = checks("a traceparent", func(_ *Audit, _ *Record, v string) bool { return v == "" || IsTraceParent(v) })
+	forkOrigin  = checks("a run and one of its records", func(_ *Audit, _ *Record, v ForkOrigin) bool {
+		return v == ForkOrigin{} || Seen(v.ExecutionID) && v.Seq >= 0
+	})
+	ofFork       = checks("false, as the run is no fork", func(a *Audit, _ *Record, v bool) bool { return !v || a.Execution.ForkedFrom.ExecutionID != "" })
+	countsByName = checks("an object of counts", func(_ *Audit, _ *Record, v map[string]int) bool {
+		for _, n := range v {
+			if n > math.MaxInt32 {
+				return false
+			}
+		}
+		return true
+	})
+	hashesByName = checks("an object of SHA-256 hashes", func(_ *Audit, _ *Record, v map[string]string) bool {
+		for _, h := range v {
+			if !hashForm.MatchString(h) {
+				return false
+			}
+		}
+		return true
+	})
+
+	hash = foreignToo(checks("a SHA-256 hash", func(_ *Audit, _ *Record, v string) bool { return v == "" || hashForm.MatchString(v) }))
+)
+
+// foreignToo makes a rule one of this engine's records only.
+func foreignToo(r rule) rule {
+	r.ours = true
+	return r
+}
+
+func oneOf(values ...string) rule {
+	return foreignToo(checks("one of "+strings.Join(values, ", "), func(_ *Audit, _ *Record, v string) bool {
+		return v == "" || slices.Contains(values, v)
+	}))
+}
+
+// maxTarget bounds the name of a target in bytes, as the list of targets does.
+const maxTarget = 128
+
+var (
+	hashForm        = regexp.MustCompile(`^[0-9a-f]{64}$`)
+	traceParentForm = regexp.MustCompile(`^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$`)
+)
+
+// IsTraceParent reports whether a text has the form of the header traceparent (W3C Trace Context).
+func IsTraceParent(text string) bool { return traceParentForm.MatchString(text) }
+
+func inRange(t time.Time) bool { year := t.UTC().Year(); return year >= 1970 && year <= 9000 }
+
+// misfit returns the first member of a record whose value cannot have been recorded, "" if there is none, and what is expected.
+func (a *Audit) misfit(r *Record) (name, found, want string) {
+	given := map[string]json.RawMessage(nil)
+	if r.Raw != nil && !r.Foreign {
+		_ = json.Unmarshal(r.Raw, &given) // which was read before
+	}
+	w := objectWriter{}
+	for i := range payloadTable {
+		m := &payloadTable[i]
+		field := m.field(&r.Payload)
+		raw, stands := given[m.name]
+		if stands && !hasForm(&w, m.name, field, raw) {
+			return m.name, shown(raw), m.rule.want
+		}
+		if m.rule.fits == nil || m.rule.ours && r.Foreign || isZero(field) || m.rule.fits(a, r, field) {
+			continue
+		}
+		if !stands {
+			w.buf = append(w.buf[:0], '{')
+			w.member(m.name, field, false)
+			_, value, _ := strings.Cut(string(w.buf), ":")
+			raw = []byte(value)
+		}
+		return m.name, shown(raw), m.rule.want
+	}
+	return "", "", ""
+}
+
+// hasForm reports whether a member is written as its field is: nothing of it was passed over when it was read.
+func hasForm(w *objectWriter, name string, field any, raw json.RawMessage) bool {
+	switch f := field.(type) {
+	case *Optional:
+		return true
+	case *map[string]any:
+		return *f != nil
+	case *stateRef:
+		var ref map[string]json.RawMessage
+		return *f != nil && json.Unmarshal(raw, &ref) == nil && len(ref) == 2
+	}
+	w.buf = append(w.buf[:0], '{')
+	w.member(name, field, false)
+	_, written, _ := strings.Cut(string(w.buf), ":")
+	if written == string(raw) {
+		return true
+	}
+	v, err := jsonvalue.Decode(raw)
+	if err != nil {
+		return false
+	}
+	if written == "" {
+		return isEmpty(field, v)
+	}
+	again, err := jsonvalue.Decode([]byte(written))
+	return err == nil && jsonvalue.Equal(v, again)
+}
+
+// isEmpty reports whether a value is what a field without a value stands for.
+func isEmpty(field, v any) bool {
+	switch field.(type) {
+	case *string:
+		return v == ""
+	case *int, *int64:
+		return v == 0.0
+	case *bool:
+		return v == false
+	case *[]string:
+		l, ok := v.([]any)
+		return ok && len(l) == 0
+	case *map[string]string, *map[string]int:
+		m, ok := v.(map[string]any)
+		return ok && len(m) == 0
+	}
+	return false
+}
+
+// isZero reports whether a field of a simple type has no value.
+func isZero(field any) bool {
+	switch f := field.(type) {
+	case *string:
+		return *f == ""
+	case *int:
+		return *f == 0
+	case *int64:
+		return *f == 0
+	case *bool:
+		return !*f
+	case *time.Time:
+		return f.IsZero()
+	}
+	return false
+}
+
+// maxFound bounds the value in a finding, in bytes.
+const maxFound = 80
+
+// shown returns a JSON text for people: short, and without characters that cannot be seen.
+func shown(raw []byte) string {
+	var b strings.Builder
+	for _, r := range string(raw) {
+		if r != ' ' && !unicode.IsPrint(r) || r == utf8.RuneError {
+			fmt.Fprintf(&b, `\u%04x`, r)
+		} else {
+			b.WriteRune(r)
+		}
+		if b.Len() > maxFound {
+			break
+		}
+	}
+	return problem.Clip(b.String(), maxFound)
+}
