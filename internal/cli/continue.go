@@ -62,11 +62,14 @@ func (a *app) continued(
 		}
 		d := a.drive(s, o)
 		d.caller.Mode, d.caller.Definition = caller.Mode, caller.Definition
-		if _, err := s.store.Execution(ctx, id); err != nil {
+		stored, err := s.store.Execution(ctx, id)
+		if err != nil {
 			return err // before the call, which may have another code for it
 		}
 		if before, err := s.engine.Status(ctx, graph.StatusRequest{ExecutionID: id}); err == nil { // the call has the same error
-			d.cancelling = slices.ContainsFunc(before.Rollbacks, func(p machine.RollbackProgress) bool { return p.Reason == machine.RollbackCancel })
+			// A subworkflow whose parent was cancelled may end already while its status is read.
+			d.cancelling = before.Status == machine.Cancelled && !stored.Phase.Terminal() ||
+				slices.ContainsFunc(before.Rollbacks, func(p machine.RollbackProgress) bool { return p.Reason == machine.RollbackCancel })
 		}
 		run, err := call(s, d.caller)
 		if err == nil && answers {
