@@ -18,6 +18,8 @@ import (
 type team struct {
 	agents func(o *office) map[string]agent.Agent
 	script []chattest.Reply
+	// before are the agents of the run failedRun, which fails; the run of the case is a retry of it with today's configuration.
+	before func(o *office) map[string]agent.Agent
 	// atOnce is how many requests to the model a death can cost: one for each branch.
 	atOnce int
 	office *office
@@ -81,7 +83,11 @@ func agentCases(t *testing.T) []*crashCase {
 	one := func(name string, agents func(o *office) map[string]agent.Agent, script ...chattest.Reply) *crashCase {
 		return agentCase(t, name, strings.ReplaceAll(oneAgent, "NAME", name), agents, script...)
 	}
+	retried := one("reconfigured", clerk(nil),
+		always("PRICED", chattest.Text("Tea costs 3.50.")), always("NOTED", chattest.Calls(price("tea"))), always("", chattest.Calls(note)))
+	retried.team.before = clerk(func(a *agent.Agent) { a.Budgets.Turns = 1 })
 	return []*crashCase{
+		retried,
 		one("plain", clerk(nil), always("PRICED", chattest.Text("Tea costs 3.50.")), always("", chattest.Calls(price("tea")))),
 		one("batch", clerk(nil),
 			always("NOTED", chattest.Text("Noted.")), always(unknown, chattest.Text("Noted.")),

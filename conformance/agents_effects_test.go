@@ -128,7 +128,7 @@ type recordedStep struct {
 
 // steps are those of all agents of the run.
 func (x *trial) steps() (all []recordedStep) {
-	bases, taking := map[string]string{}, map[string]bool{}
+	bases, taking := map[string]string{}, map[string]bool{} // by attempts of the run
 	for _, r := range x.records(crashRun) {
 		step, _, ok := machine.StepOf(&r)
 		if !ok {
@@ -139,13 +139,13 @@ func (x *trial) steps() (all []recordedStep) {
 		s := recordedStep{Step: step, seq: r.Seq}
 		from, _ := step.Body["continues"].(object)
 		if s.continues = from != nil; s.continues {
-			bases[id], taking[id] = fmt.Sprint(from["attempt"]), true
+			bases[id], taking[id] = fmt.Sprint(from["execution"], ":", from["attempt"]), true
 		}
 		s.copied = taking[id]
 		if step.Kind == agentloop.StepContinued {
 			delete(taking, id)
 		}
-		s.attempt = crashRun + ":" + cmp.Or(bases[id], id) + "/"
+		s.attempt = cmp.Or(bases[id], crashRun+":"+id) + "/"
 		s.key = s.attempt + step.Key
 		all = append(all, s)
 	}

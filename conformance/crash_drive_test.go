@@ -21,7 +21,7 @@ func (x *trial) drive(r *graph.Runner) (*graph.Run, error) {
 	_, err := r.Recover(ctx, graph.RecoverRequest{}) // as a server does at its start
 	for range 4000 {
 		if run == nil {
-			run, err = r.Start(ctx, graph.StartRequest{ExecutionID: crashRun, Definition: x.c.doc, Input: x.c.input, AllowExisting: true})
+			run, err = x.begin(ctx, r)
 		} else {
 			seen := run.Seq
 			run, err = x.next(ctx, r, run)

@@ -2,6 +2,7 @@ package conformance_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"testing"
@@ -12,6 +13,8 @@ import (
 	"github.com/workflows-engine/workflows-engine/delegate"
 	"github.com/workflows-engine/workflows-engine/delegate/agent/llmagent"
 	"github.com/workflows-engine/workflows-engine/graph"
+	"github.com/workflows-engine/workflows-engine/graph/machine"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/history/historytest"
 )
@@ -72,10 +75,48 @@ func newTrial(t *testing.T, c *crashCase, m crashMode, store history.Store) *tri
 	if c.team != nil {
 		c.team.office.begin(t, c.team.script)
 	}
-	return &trial{
+	x := &trial{
 		t: t, c: c, m: m, store: store, fault: historytest.NewFaultStore(store),
 		given: map[string]object{}, answered: map[string]int{}, keys: map[string]bool{}, patience: leaseTTL,
 	}
+	if c.team != nil && c.team.before != nil {
+		x.failBefore()
+	}
+	return x
+}
+
+// failedRun is the run that the one of a case is a retry of, if it is one.
+const failedRun = "before"
+
+// failBefore has that run fail, undisturbed.
+func (x *trial) failBefore() {
+	x.t.Helper()
+	c, team := *x.c, *x.c.team
+	team.agents, team.before = team.before, nil
+	c.team = &team
+	first := newTrial(x.t, &c, x.m, x.store)
+	r := first.runner(x.store)
+	run, err := r.Start(x.t.Context(), graph.StartRequest{ExecutionID: failedRun, Definition: c.doc, Input: c.input, Wait: graph.Wait{Limit: time.Hour}})
+	if err != nil || run.Status != machine.Failed || run.ErrorCode != string(problem.AgentTurnsExceeded) {
+		x.t.Fatalf("%+v, %v", run, err)
+	}
+	if _, err := r.Fork(x.t.Context(), graph.ForkRequest{ExecutionID: failedRun, NewExecutionID: crashRun}); !errors.Is(err, problem.AgentBudgetSpent) {
+		x.t.Errorf("a retry without today's configuration: %v", err)
+	}
+	x.close(r)
+	team.office.begin(x.t, team.script)
+}
+
+// begin begins the run, or goes on with it.
+func (x *trial) begin(ctx context.Context, r *graph.Runner) (*graph.Run, error) {
+	if x.c.team == nil || x.c.team.before == nil {
+		return r.Start(ctx, graph.StartRequest{ExecutionID: crashRun, Definition: x.c.doc, Input: x.c.input, AllowExisting: true})
+	}
+	run, err := r.Fork(ctx, graph.ForkRequest{ExecutionID: failedRun, NewExecutionID: crashRun, CurrentAgentConfig: true})
+	if errors.Is(err, problem.DuplicateExecutionID) || errors.Is(err, problem.AlreadyRetried) {
+		return r.Status(ctx, graph.StatusRequest{ExecutionID: crashRun})
+	}
+	return run, err
 }
 
 func (x *trial) runner(store history.Store) *graph.Runner {

@@ -27,6 +27,9 @@ func TestForkAtEveryRecord(t *testing.T) {
 			if c.name == "subworkflow.wrong_pin" || c.name == "subworkflow.unknown_reference" {
 				continue // a fork waits for a process that knows the subworkflow instead of failing
 			}
+			if c.team != nil && c.team.before != nil {
+				continue // a fork from before the agent had today's configuration fails as the first run did
+			}
 			for _, m := range c.modes(crashModes[:2]) {
 				points.offered++
 				t.Run(fmt.Sprintf("%s/%s", c.name, m.mode), func(t *testing.T) {

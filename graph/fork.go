@@ -34,6 +34,9 @@ type ForkRequest struct {
 	// the key of the first run. Else it begins before the node that failed; so it does with Anew, a Correction or a Definition, unless calls
 	// of agents that do more than read would be made again: that takes RepeatEffects.
 	Anew, RepeatEffects bool
+	// CurrentAgentConfig has the agent that failed go on with the models, prices, budgets, retries and fallback that it is configured with
+	// now; all else is as it was recorded. A retry of an agent whose budget is used up takes it.
+	CurrentAgentConfig bool
 	// Again begins a retry although another one is open or has completed.
 	Again bool
 	// Definition is what the new run follows; nil means the run's own. What is taken over must be what this definition
@@ -76,8 +79,8 @@ func (r *Runner) Fork(ctx context.Context, req ForkRequest) (*Run, error) {
 		if retry, err = r.retryOf(ctx, &req); err != nil {
 			return nil, err
 		}
-	} else if req.Again || req.Anew || req.RepeatEffects {
-		return nil, problem.New(problem.ValidationError, "Again, Anew and RepeatEffects are for retries").
+	} else if req.Again || req.Anew || req.RepeatEffects || req.CurrentAgentConfig {
+		return nil, problem.New(problem.ValidationError, "Again, Anew, RepeatEffects and CurrentAgentConfig are for retries").
 			WithHint("Leave them out, or leave out the place at which the new run begins.")
 	}
 	b, err := (&transfer.Fork{
@@ -120,6 +123,6 @@ func (r *Runner) retryOf(ctx context.Context, req *ForkRequest) (*replay.Retry, 
 	}
 	return &replay.Retry{
 		Node: run.ErrorNodeID, Code: run.ErrorCode, Message: run.Error, Compensated: run.Compensated, AtLimit: problem.Code(run.ErrorCode).IsLimit(),
-		Anew: req.Anew, RepeatEffects: req.RepeatEffects,
+		Anew: req.Anew, RepeatEffects: req.RepeatEffects, Current: req.CurrentAgentConfig,
 	}, nil
 }

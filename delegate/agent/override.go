@@ -32,7 +32,7 @@ type Override struct {
 }
 
 // WorkWith is Work with what a node says in place of the configuration. It is recorded with the configuration when the agent begins; later
-// calls for the same attempt go on with what is recorded.
+// calls for the same attempt go on with what is recorded, a retry that asks for it with today's models and budgets.
 func (a *Agents) WorkWith(ctx context.Context, req delegate.Request, o Override, j activities.Journal) (activities.End, error) {
 	steps, err := j.Steps(ctx)
 	if err != nil {
@@ -53,11 +53,19 @@ func (a *Agents) WorkWith(ctx context.Context, req delegate.Request, o Override,
 		if w.machine, err = agentloop.Replay(done, begun); err != nil {
 			return activities.End{}, err
 		}
-		return w.run(ctx)
+		if !w.machine.Reconfigures() {
+			return w.run(ctx)
+		}
 	}
 	config, err := a.overridden(req.AgentID, o)
 	if err != nil {
 		return activities.End{}, err
+	}
+	if w.machine != nil { // a retry, which asks for today's configuration
+		if err := w.machine.Handle(agentloop.Reconfigured{Config: config}, a.now()); err != nil {
+			return activities.End{}, err
+		}
+		return w.run(ctx)
 	}
 	if o.Task == "" {
 		o.Task = task(req.Input)

@@ -150,6 +150,15 @@ func calls(names ...string) played {
 	}
 }
 
+// dearly is a reply to a long conversation.
+func dearly(p played) played {
+	return func(ctx context.Context) (chat.Reply, error) {
+		r, err := p(ctx)
+		r.Usage = chat.Usage{Prompt: 4000, Completion: 10}
+		return r, err
+	}
+}
+
 func says(text string) played {
 	return func(context.Context) (chat.Reply, error) { return chat.Reply{Text: text}, nil }
 }
@@ -480,6 +489,186 @@ func TestOfTwoRetriesOneBegins(t *testing.T) {
 		end(t, r, "again")
 		if n, most := p.paid(); n != 1 || most != 1 {
 			t.Errorf("paid %d times", n)
+		}
+	})
+}
+
+// TestARetryWithTodaysConfiguration: an agent whose budget is used up is retried only with today's configuration. It then has its models,
+// budgets and prices, all else as it was, and what has a result is not done again; of what follows from the new budgets a replay says the same.
+func TestARetryWithTodaysConfiguration(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		// budgets are those that are used up, of an agent that then says replies; again is said in the retry.
+		budgets        agentloop.Budgets
+		replies, again []played
+		code           string
+		// keys are those of refunds, and how often each was made.
+		keys map[string]int
+		// last is in the newest message of the first request of the retry, text the answer.
+		last, text string
+	}{
+		"turns": {
+			budgets: agentloop.Budgets{Turns: 2}, replies: []played{calls("refund"), calls("look")}, again: []played{calls("refund"), says("done")},
+			code: "AGENT_TURNS_EXCEEDED", keys: map[string]int{"t1.c1": 1, "t3.c1": 1}, last: "nothing", text: "done",
+		},
+		"tool calls, of which some were refused": {
+			budgets: agentloop.Budgets{ToolCalls: 1}, replies: []played{calls("refund", "refund {\"n\":2}"), calls("refund {\"n\":2}")}, again: []played{calls("refund {\"n\":2}"), says("done")},
+			code: "AGENT_TOOL_CALLS_EXCEEDED", keys: map[string]int{"t1.c1": 1, "t3.c1": 1}, last: "the budget of tool calls is used up", text: "done",
+		},
+		"turns, and a last answer that cannot be used": {
+			budgets: agentloop.Budgets{Turns: 1, OnExceeded: "finish"}, replies: []played{calls("refund"), calls("look")}, again: []played{calls("look"), says("done")},
+			code: "AGENT_TURNS_EXCEEDED", keys: map[string]int{"t1.c1": 1}, last: "The budget was raised", text: "done",
+		},
+		"a sub-agent uses up what the agent has": {
+			budgets: agentloop.Budgets{Turns: 2}, replies: []played{calls(`agent__helper {"task":"refund"}`), calls("refund")}, again: []played{says("refunded"), says("done")},
+			code: "AGENT_TURNS_EXCEEDED", keys: map[string]int{"t1.c1/t1.c1": 1}, last: "paid", text: "done",
+		},
+		"money": {
+			budgets: agentloop.Budgets{CostMicros: 50_000}, replies: []played{dearly(calls("refund"))}, again: []played{says("done")},
+			code: "AGENT_COST_EXCEEDED", keys: map[string]int{"t1.c1": 1}, text: "done",
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				tool, store := refunds(""), historymem.New()
+				look := agent.Func("look", "", func(context.Context, struct{}) (string, error) { return "nothing", nil })
+				open := func(m *told, of agentloop.Model, b agentloop.Budgets, instructions string, tools ...agent.Toolset) *graph.Runner {
+					helper := agent.Agent{Config: agentloop.Config{Instructions: instructions}, Models: []string{"main"}, Tools: tools}
+					clerk := helper
+					clerk.Budgets, clerk.Agents = b, []agent.SubAgent{{Name: "helper"}}
+					return shopOf(t, store, agent.Config{Models: map[string]agent.Model{"main": {Chat: m, Model: of}}, Agents: map[string]agent.Agent{"clerk": clerk, "helper": helper}})
+				}
+				dear := agentloop.Model{Model: "m", Price: &agentloop.Price{Input: 10, Output: 10}}
+				first := open(&told{replies: c.replies}, dear, c.budgets, "You work.", tool, look)
+				begin(t, first, "r")
+				if run := end(t, first, "r"); run.Status != machine.Failed || run.ErrorCode != c.code {
+					t.Fatalf("%s %s: %s", run.Status, run.ErrorCode, run.Error)
+				}
+				_, err := first.Fork(t.Context(), graph.ForkRequest{ExecutionID: "r", NewExecutionID: "again"})
+				if p, ok := problem.As(err); !ok || p.Code != problem.AgentBudgetSpent || !strings.Contains(p.Hint, "ForkRequest.CurrentAgentConfig") {
+					t.Errorf("without today's configuration: %v", err)
+				}
+				if stood := enginetest.Must(first.Status(t.Context(), graph.StatusRequest{ExecutionID: "r"})).GoesOn; stood.After == "" || stood.Calls == 0 {
+					t.Errorf("the status says %+v", stood)
+				}
+				// Where the budget is as it was, the retry ends as the run did.
+				if _, err := first.Fork(t.Context(), graph.ForkRequest{ExecutionID: "r", NewExecutionID: "same", CurrentAgentConfig: true}); err != nil {
+					t.Fatal(err)
+				}
+				same := end(t, first, "same")
+				if same.Status != machine.Failed || same.ErrorCode != c.code {
+					t.Errorf("with the same budget: %s %s: %s", same.Status, same.ErrorCode, same.Error)
+				}
+				checked(t, store, "same")
+				shut(t, first)
+
+				m := &told{replies: c.again}
+				other := agentloop.Model{Model: "cheap", Price: &agentloop.Price{Input: 1, Output: 1}}
+				second := open(m, other, agentloop.Budgets{Turns: 9, ToolCalls: 9, CostMicros: 1_000_000}, "You are another one.", tool, look,
+					agent.Func("new", "", func(context.Context, struct{}) (string, error) { return "", nil }))
+				defer shut(t, second)
+				if _, err := second.Fork(t.Context(), graph.ForkRequest{ExecutionID: "same", NewExecutionID: "again", CurrentAgentConfig: true}); err != nil {
+					t.Fatal(err)
+				}
+				run := end(t, second, "again")
+				if run.Status != machine.Completed || run.FinalState["text"] != c.text || run.FinalState["partial"] != nil {
+					t.Errorf("%s %s %v", run.Status, run.Error, run.FinalState)
+				}
+				want := map[string]int{}
+				for key, n := range c.keys {
+					want["r:research#1.1/"+key] = n
+				}
+				if !maps.Equal(tool.keys, want) {
+					t.Errorf("called %v, want %v", tool.keys, want)
+				}
+				if len(m.asked) != len(c.again) {
+					t.Fatalf("the model was asked %d times, want %d", len(m.asked), len(c.again))
+				}
+				r := m.asked[0]
+				if r.Model != "cheap" || !strings.HasPrefix(r.Messages[0].Text, "You work.") || slices.ContainsFunc(r.Tools, func(t chat.Tool) bool { return t.Name == "new" }) {
+					t.Errorf("asked %s with %q and %d tools", r.Model, r.Messages[0].Text, len(r.Tools))
+				}
+				if last := r.Messages[len(r.Messages)-1].Text; !strings.Contains(last, c.last) {
+					t.Errorf("the model was told %q", last)
+				}
+				var hashes []string
+				for _, rec := range enginetest.Must(store.Read(t.Context(), "again", 1, 0)) {
+					if s, _, ok := machine.StepOf(&rec); ok && s.Kind == agentloop.StepBegun && s.Key == "0" {
+						hashes = append(hashes, s.Body["configHash"].(string))
+					} else if ok && s.Kind == agentloop.StepReconfigured {
+						if s.Body["previousHash"] != hashes[len(hashes)-1] {
+							t.Errorf("the configuration before was %v, want %s", s.Body["previousHash"], hashes[len(hashes)-1])
+						}
+						hashes = append(hashes, s.Body["configHash"].(string))
+					}
+				}
+				if len(hashes) != 3 || hashes[1] != hashes[0] || hashes[2] == hashes[1] {
+					t.Errorf("the configurations were %q", hashes)
+				}
+				stepsIn(t, store, "again")
+				checked(t, store, "again")
+				forkedAtItsSteps(t, second, store, m, tool, run)
+			})
+		})
+	}
+}
+
+// forkedAtItsSteps forks a run at each step from where its agent goes on: the fork has that configuration, too.
+func forkedAtItsSteps(t *testing.T, r *graph.Runner, store *historymem.Store, m *told, tool *counted, run *graph.Run) {
+	t.Helper()
+	before := maps.Clone(tool.keys)
+	records := enginetest.Must(store.Read(t.Context(), run.ExecutionID, 1, 0))
+	var seam int64
+	for i := range records {
+		if s, _, ok := machine.StepOf(&records[i]); ok && s.Kind == agentloop.StepContinued {
+			seam = records[i].Seq
+		}
+	}
+	for _, rec := range records[seam-1:] {
+		s, _, ok := machine.StepOf(&rec)
+		if !ok {
+			continue
+		}
+		m.mu.Lock()
+		m.replies = []played{says(run.FinalState["text"].(string)), says(run.FinalState["text"].(string))}
+		m.mu.Unlock()
+		fork := enginetest.Must(r.Fork(t.Context(), graph.ForkRequest{ExecutionID: run.ExecutionID, Seq: rec.Seq}))
+		if end := end(t, r, fork.ExecutionID); end.Status != machine.Completed {
+			t.Errorf("a fork at %s %s: %s %s", s.Kind, s.Key, end.Status, end.Error)
+		}
+		checked(t, store, fork.ExecutionID)
+	}
+	for key, n := range tool.keys {
+		if strings.HasPrefix(key, "r:") && before[key] != n {
+			t.Errorf("a fork has called %s", key)
+		}
+	}
+}
+
+// TestAnAgentThatWasStoppedIsRetriedAnew: it cannot go on, also with today's configuration.
+func TestAnAgentThatWasStoppedIsRetriedAnew(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		m := &told{replies: []played{calls("look"), says("done")}}
+		look := agent.Func("look", "", func(context.Context, struct{}) (string, error) { return "nothing", nil })
+		r := workshop(t, historymem.New(), m, func(a *agent.Agent) { a.Gates = []agentloop.Gate{{Tools: []string{"look"}, Do: agent.Ask}} }, look)
+		defer shut(t, r)
+		begin(t, r, "r")
+		run := enginetest.Must(r.Status(t.Context(), graph.StatusRequest{ExecutionID: "r", Wait: &graph.Wait{Limit: time.Hour}}))
+		enginetest.Must(r.Resume(t.Context(), graph.ResumeRequest{ExecutionID: "r", InterruptID: run.Pending[0].ID, Payload: object{"decision": "stop"}}))
+		if run := end(t, r, "r"); run.ErrorCode != "AGENT_STOPPED" {
+			t.Fatalf("%s %s", run.Status, run.Error)
+		}
+		for _, current := range []bool{false, true} {
+			_, err := r.Fork(t.Context(), graph.ForkRequest{ExecutionID: "r", CurrentAgentConfig: current})
+			if p, ok := problem.As(err); !ok || p.Code != problem.ValidationError || !strings.Contains(p.Hint, "ForkRequest.Anew") {
+				t.Errorf("today's configuration %v: %v", current, err)
+			}
+		}
+		enginetest.Must(r.Fork(t.Context(), graph.ForkRequest{ExecutionID: "r", NewExecutionID: "again", Anew: true}))
+		if run := end(t, r, "again"); run.Status != machine.Completed {
+			t.Errorf("anew: %s %s", run.Status, run.Error)
 		}
 	})
 }

@@ -233,6 +233,9 @@ func (a *agent) begun(b body) error {
 	if b.text("agent") != a.cfg.Name || b.number("v") != a.m.form {
 		return fmt.Errorf("it is of another agent, or of a newer form")
 	}
+	if a == a.m.root {
+		a.m.configHash = b.text("configHash")
+	}
 	a.tools, a.task, a.phase = tools, b.text("task"), ready
 	a.fetches = slices.ContainsFunc(tools, func(t Tool) bool { return t.Source == sourceResults })
 	a.schemas = map[string]*jsonschema.Schema{}

@@ -157,7 +157,8 @@ type Failure struct {
 	Status int
 }
 
-// Input is what has happened: ToolsListed, ModelReplied, ModelFailed, ToolReturned, Decided, Answered, Woken, Expired or Cancelled.
+// Input is what has happened: ToolsListed, ModelReplied, ModelFailed, ToolReturned, Decided, Answered, Woken, Expired, Reconfigured or
+// Cancelled.
 type Input interface{ input() }
 
 // ToolsListed is the outcome of ListTools.
@@ -229,6 +230,10 @@ type Woken struct{ Key string }
 // Expired says that WorkLeft has passed while something was under way. Worked is how long it was.
 type Expired struct{ Worked time.Duration }
 
+// Reconfigured is today's configuration, for which Machine.Reconfigures asks. The agent takes its models, prices, budgets, retries and
+// fallback, and those of sub-agents that both have.
+type Reconfigured struct{ Config Config }
+
 // Cancelled ends the agent.
 type Cancelled struct{ Reason string }
 
@@ -240,4 +245,5 @@ func (Decided) input()      {}
 func (Answered) input()     {}
 func (Woken) input()        {}
 func (Expired) input()      {}
+func (Reconfigured) input() {}
 func (Cancelled) input()    {}

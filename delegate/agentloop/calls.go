@@ -386,22 +386,26 @@ func (a *agent) showResults() {
 	a.calls = nil
 }
 
-// takeOver decides what becomes of calls that a process may have begun before it died. What follows from one of these decisions may begin
-// other calls, which nobody has begun.
-func (m *Machine) takeOver() {
-	if m.done != nil {
-		return
-	}
-	var begun []*call
+// running are the calls of tools that are being made.
+func (m *Machine) running() (calls []*call) {
 	m.root.each(func(a *agent) {
 		for _, c := range a.calls {
-			if a.phase == calling && c.state == running && c.child == nil && c.tool.onCrash() != crashRepeat {
-				begun = append(begun, c)
+			if a.phase == calling && c.state == running && c.child == nil {
+				calls = append(calls, c)
 			}
 		}
 	})
+	return calls
+}
+
+// takeOver decides what becomes of calls that a process may have begun before it died. What follows from one of these decisions may begin
+// other calls, which nobody has begun.
+func (m *Machine) takeOver(begun []*call) {
 	for _, c := range begun {
-		if _, still, err := m.find(c.key); m.done != nil || err != nil || still != c || c.state != running {
+		if m.done != nil || c.tool.onCrash() == crashRepeat {
+			continue
+		}
+		if _, still, err := m.find(c.key); err != nil || still != c || c.state != running {
 			continue
 		}
 		if c.tool.onCrash() == crashReport {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/activities/chat"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/internal/agentsteps"
 )
 
 // room is how an agent makes room for its next request: old results shrink to previews, then a model sums up old turns, or, if that fails,
@@ -194,6 +195,8 @@ func (a *agent) recordedNext() (compacts, recorded bool) {
 		s := &a.m.ahead[i]
 		own, ok := strings.CutPrefix(s.Key, a.prefix)
 		switch {
+		case s.Kind == StepContinued && body(s.Body).text(agentsteps.SeamConfig) == agentsteps.SeamCurrent:
+			return false, true // what follows is by another configuration
 		case s.Kind == StepDecided && body(s.Body).text("decision") == "expired":
 			if a == a.m.root && !a.again && own == "t"+itoa(a.turn+1) { // its key is the root's turn: that turn had been asked
 				return false, true

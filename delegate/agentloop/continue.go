@@ -1,17 +1,24 @@
 package agentloop
 
 import (
+	"bytes"
 	"errors"
+	"fmt"
+	"slices"
+	"strconv"
+	"time"
 
 	"github.com/workflows-engine/workflows-engine/activities/chat"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/internal/agentsteps"
+	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
 // Steps of an attempt that goes on where another one has failed (package agentsteps).
 const (
-	StepContinued = agentsteps.Continued
-	StepAnswered  = agentsteps.Answered
+	StepContinued    = agentsteps.Continued
+	StepReconfigured = agentsteps.Reconfigured
+	StepAnswered     = agentsteps.Answered
 )
 
 // continued goes on after the failure of an attempt. A model whose answer did not count is told why.
@@ -20,6 +27,9 @@ func (m *Machine) continued(b body) error {
 	if a.phase == listed {
 		return errors.New("the agent has not begun")
 	}
+	if b.text(agentsteps.SeamConfig) == agentsteps.SeamCurrent {
+		m.reconfigures = true
+	}
 	if !agentsteps.Told(code) {
 		return nil
 	}
@@ -27,7 +37,7 @@ func (m *Machine) continued(b body) error {
 		if m.done.Failure == nil {
 			return errors.New("the agent has ended before")
 		}
-		if a.exceeded(false) != "" || a.finishing != "" {
+		if !m.reconfigures && (a.exceeded(false) != "" || a.finishing != "") {
 			return nil // it ends by its budget
 		}
 		m.done, a.failure = nil, nil
@@ -50,4 +60,111 @@ func (m *Machine) continued(b body) error {
 	a.talk.say(chat.User, "[engine] Your last answer did not count: "+problem.Excerpt(b.text("message"), problem.MaxText)+". Go on from here, and do it another way.")
 	m.settle()
 	return nil
+}
+
+// Reconfigures reports whether the agent goes on with today's configuration, and has to be given it (Reconfigured) before anything else.
+func (m *Machine) Reconfigures() bool { return m.reconfigures }
+
+// take takes from another configuration what is not of what the agent is or may do: models, prices, budgets, retries and fallback.
+func (c *Config) take(from *Config) {
+	c.Models, c.Fallback, c.Retry, c.Budgets, c.Compaction.Model = from.Models, from.Fallback, from.Retry, from.Budgets, from.Compaction.Model
+	for i := range c.Agents {
+		sub := &c.Agents[i].Config
+		if at := slices.IndexFunc(from.Agents, func(s Sub) bool { return s.Config.Name == sub.Name }); at >= 0 {
+			sub.take(&from.Agents[at].Config)
+		}
+	}
+}
+
+// The members of the step with the configuration, besides that.
+const previousHash = "previousHash"
+
+// reconfiguredBody records what the agent goes on with.
+func (m *Machine) reconfiguredBody(today Config) (body, error) {
+	today = today.withFallbacks().withDefaults()
+	config, err := m.taken(&today)
+	if err != nil {
+		return nil, err
+	}
+	plain, err := toValue(config)
+	if err != nil {
+		return nil, refuse("the configuration is not JSON: " + err.Error())
+	}
+	if jsonvalue.Size(plain, maxResultBytes) > maxResultBytes {
+		return nil, &problem.Error{Code: problem.AgentConfigInvalid, Message: fmt.Sprintf("the configuration is larger than %d bytes", maxResultBytes)}
+	}
+	return body{"config": plain, "configHash": jsonvalue.Hash(plain), previousHash: m.configHash}, nil
+}
+
+// taken is the configuration of the agent with what it takes of another one. The error says why it cannot be used.
+func (m *Machine) taken(from *Config) (*Config, error) {
+	plain, err := toValue(m.root.cfg)
+	config := &Config{}
+	if err == nil {
+		err = fromValue(plain, config)
+	}
+	if err != nil {
+		return nil, err
+	}
+	config.take(from)
+	if f := config.check(strconv.Quote(config.Name), 0); f != nil {
+		return nil, &problem.Error{Code: f.Code, Message: f.Message}
+	}
+	return config, nil
+}
+
+// reconfigured gives the agent, and those that work below it, another configuration, and undoes what the one before has led to: the end by a
+// used-up budget, or the wish for a last answer. The first model is asked first, as in a new turn.
+func (m *Machine) reconfigured(b body) error {
+	recorded := Config{}
+	if err := fromValue(b["config"], &recorded); err != nil {
+		return err
+	}
+	recorded = recorded.withDefaults() // a release may know more of them than the one that recorded it
+	config, err := m.taken(&recorded)
+	if err != nil {
+		return err
+	}
+	switch {
+	case b.text(previousHash) != m.configHash:
+		return errors.New("it follows another configuration")
+	case b.text("configHash") != jsonvalue.Hash(b["config"]) || !bytes.Equal(marshal(config), marshal(&recorded)):
+		return errors.New("its configuration is not that of the agent with other models and budgets")
+	case m.done != nil && m.done.Failure == nil:
+		return errors.New("the agent has ended before")
+	}
+	m.root.cfg.take(config)
+	m.done, m.configHash, m.reconfigures = nil, b.text("configHash"), false
+	if a := m.root; a.phase == ended {
+		a.phase = ready
+		if len(a.calls) > 0 { // a sub-agent has used the budget up
+			a.phase = calling
+		}
+	}
+	m.root.each((*agent).begin)
+	return nil
+}
+
+// begin has an agent go on with the first of its models, and without what a budget has led to.
+func (a *agent) begin() {
+	a.failure, a.expired, a.refusedCall = nil, false, ""
+	a.model, a.attempts, a.fails, a.round, a.restUntil = 0, 1, nil, 0, time.Time{}
+	a.leftAt, a.trial, a.stay, a.tooLarge = time.Time{}, false, 0, nil
+	if a.room.req != nil {
+		a.room.try--
+	} else if a.phase == asking || a.phase == pausing {
+		a.again = true
+	}
+	a.room.req, a.room.failed, a.room.refusedAt, a.room.urgent, a.room.stage = nil, false, 0, false, roomNone
+	switch a.phase {
+	case asking, pausing, summing, following:
+		a.phase = ready
+	}
+	a.req = nil
+	if a.finishing == "" {
+		return
+	}
+	a.finishing, a.answering, a.raised, a.part = "", false, false, ""
+	a.repairs, a.cuts, a.empties = 0, 0, 0
+	a.talk.say(chat.User, "[engine] The budget was raised since. You can call tools again. Go on from here.")
 }

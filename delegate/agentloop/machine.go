@@ -1,6 +1,7 @@
 package agentloop
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"strconv"
@@ -30,6 +31,10 @@ type Machine struct {
 	form int
 	// ahead are the recorded steps that a replay has not come to.
 	ahead []Step
+	// configHash is that of the configuration as it was recorded last.
+	configHash string
+	// reconfigures says that nothing goes on before the agent has today's configuration, begun that then is to be done what takeOver does.
+	reconfigures, begun bool
 }
 
 // New begins an agent. The task is the first message.
@@ -59,8 +64,12 @@ func New(config Config, task string) *Machine {
 // begun by a process that has died (activities.Journal.Begun). The error is AGENT_JOURNAL_INVALID: no agent can have made the steps.
 func Replay(steps []Step, begun bool) (*Machine, error) {
 	m, _, err := replayed(steps)
-	if err == nil && begun {
-		m.takeOver()
+	switch {
+	case err != nil || !begun:
+	case m.reconfigures:
+		m.begun = true
+	default:
+		m.takeOver(m.running())
 	}
 	return m, err
 }
@@ -110,7 +119,7 @@ func (m *Machine) replay(s *Step) error {
 	if !s.At.IsZero() {
 		m.now = s.At
 	}
-	if (s.Kind == StepWoken || s.Kind == StepRest) && (len(m.steps) > 0 || m.done != nil) {
+	if (s.Kind == StepWoken || s.Kind == StepRest) && (len(m.steps) > 0 || m.done != nil || m.reconfigures) {
 		return nil // the engine records them after an answer, too, and in a fork, before what follows from that
 	}
 	if s.Kind == StepContinued {
@@ -124,7 +133,10 @@ func (m *Machine) replay(s *Step) error {
 		m.steps = m.steps[1:]
 		return nil
 	}
-	if m.done != nil {
+	if m.reconfigures != (s.Kind == StepReconfigured) {
+		return errors.New("a retry with today's configuration has that step, and no other one, next")
+	}
+	if m.done != nil && !m.reconfigures {
 		return fmt.Errorf("the agent has ended before")
 	}
 	again := *s
@@ -170,7 +182,7 @@ func (m *Machine) Ready() Batch {
 
 // Outstanding returns the effects whose outcome is awaited, in a fixed order.
 func (m *Machine) Outstanding() []Effect {
-	if m.done != nil {
+	if m.done != nil || m.reconfigures {
 		return nil
 	}
 	return m.root.outstanding(nil)
@@ -214,10 +226,14 @@ func duration(ms int) time.Duration { return time.Duration(ms) * time.Millisecon
 
 // Handle takes an input. An error means that it does not fit, and that nothing has changed.
 func (m *Machine) Handle(in Input, now time.Time) error {
-	if m.done != nil {
+	_, reconfigures := in.(Reconfigured)
+	switch {
+	case reconfigures != m.reconfigures:
+		return refuse("a retry takes today's configuration first, once")
+	case reconfigures:
+	case m.done != nil:
 		return refuse("the agent has ended")
-	}
-	if len(m.steps) > 0 {
+	case len(m.steps) > 0:
 		return refuse("there are steps to record: call Ready first")
 	}
 	switch in := in.(type) {
@@ -242,12 +258,16 @@ func (m *Machine) Handle(in Input, now time.Time) error {
 		m.now = before
 		return refuse(err.Error())
 	}
+	running := m.running() // before what follows begins other calls, which nobody has begun
 	m.settled(effectID(in))
 	if s.Kind != StepAnswer { // the engine has recorded it
 		s.Totals, s.At = m.root.spent.Map(), now
 		m.steps = append(m.steps, *s)
 	}
 	m.settle()
+	if reconfigures && m.begun {
+		m.takeOver(running)
+	}
 	return nil
 }
 
@@ -304,6 +324,9 @@ func (m *Machine) emit(key, kind string, b body) {
 
 // settle computes what follows from a step, until nothing does.
 func (m *Machine) settle() {
+	if m.reconfigures {
+		return
+	}
 	for m.done == nil && m.root.advance() {
 	}
 	if m.done == nil && m.question == nil && len(m.Outstanding()) == 0 && !m.follows() {

@@ -47,7 +47,7 @@ func TestRandomSchedules(t *testing.T) {
 		}
 	})
 	t.Logf("%d schedules: %v, %v", schedules, ends, kinds)
-	for _, kind := range []string{"shrunk", "summary", "dropped", "compact", "fetched", "next", "round", "return", "retry"} {
+	for _, kind := range []string{"shrunk", "summary", "dropped", "compact", "fetched", "next", "round", "return", "retry", "reconfigured"} {
 		if kinds[kind] == 0 && schedules >= 1000 {
 			t.Errorf("no schedule has had %s", kind)
 		}
@@ -118,7 +118,7 @@ func (s *schedule) retry(b *bench, code problem.Code) bool {
 			b.asked = ""
 		}
 	}
-	b.record(agentloop.Step{Key: "0", Kind: agentloop.StepContinued, Body: agentsteps.SeamBody(string(code), "It failed.")})
+	b.record(agentloop.Step{Key: "0", Kind: agentloop.StepContinued, Body: agentsteps.SeamBody(string(code), "It failed.", false)})
 	b.m = b.rebuild(true)
 	b.drain()
 	b.check()
@@ -235,9 +235,12 @@ func (s *schedule) run(t *testing.T, n int) string {
 			if err := b.m.Handle(agentloop.Cancelled{}, b.now); err == nil {
 				t.Error("an ended agent took an input")
 			}
+			if s.reconfigure(b, d.Failure) {
+				continue
+			}
 			return d.Stop
 		}
-		if step > 3000 {
+		if step > 9000 {
 			t.Errorf("schedule %d has no end\n%s", n, b.text())
 			return ""
 		}
@@ -280,6 +283,50 @@ func (s *schedule) run(t *testing.T, n int) string {
 			}
 		}
 	}
+}
+
+// reconfigure goes on with today's configuration after a failure, as a retry of the run does, and reports whether that can be done.
+func (s *schedule) reconfigure(b *bench, f *agentloop.Failure) bool {
+	b.t.Helper()
+	var steps []agentsteps.Step
+	for _, step := range b.journal {
+		steps = append(steps, agentsteps.Step{Key: step.Key, Kind: step.Kind, Body: step.Body})
+	}
+	if s.fails == nil || f == nil || s.retries >= 6 || agentsteps.Ended(string(f.Code)) || !agentsteps.Of(steps) || s.fails.IntN(100) >= 40 {
+		return false
+	}
+	s.retries++
+	b.journal = slices.Clip(b.journal[:agentsteps.Kept(steps, string(f.Code))])
+	b.now = b.now.Add(time.Minute)
+	b.record(agentloop.Step{Key: "0", Kind: agentloop.StepContinued, Body: agentsteps.SeamBody(string(f.Code), f.Message, true), At: b.now})
+	m, err := agentloop.Replay(b.journal, true)
+	if err != nil {
+		b.t.Fatalf("a retry after %s: %v\n%s", f.Code, err, b.text())
+	}
+	b.m, b.asked = m, ""
+	if !m.Reconfigures() {
+		b.t.Error("a retry does not ask for today's configuration")
+	}
+	s.kinds["reconfigured"]++
+	if open := m.Outstanding(); len(open) > 0 {
+		b.t.Errorf("before it has today's configuration the agent asks for %v", ids(open))
+	}
+	today, dies := s.config("root", 0), s.often(50)
+	spent := m.Totals()
+	today.Budgets.Turns += spent.Turns
+	if s.often(80) {
+		today.Budgets.ToolCalls, today.Budgets.WorkMs, today.Budgets.Tokens, today.Budgets.CostMicros = today.Budgets.ToolCalls+spent.ToolCalls, today.Budgets.WorkMs+spent.WorkMs, 0, 0
+	}
+	b.handle(agentloop.Reconfigured{Config: today})
+	if dies {
+		b.m = b.rebuild(true)
+		b.drain()
+	}
+	b.check()
+	if d := b.last.Done; d != nil && spent.Turns < today.Budgets.Turns && d.Failure != nil && d.Failure.Code == f.Code && f.Code == problem.AgentTurnsExceeded {
+		b.t.Errorf("the budget of turns was raised to %d, and the agent has ended after %d: %s", today.Budgets.Turns, spent.Turns, d.Failure.Message)
+	}
+	return true
 }
 
 // input draws what happens next; some of it does not fit.

@@ -89,6 +89,12 @@ func (m *Machine) step(in Input, now time.Time) (*Step, error) {
 			b["expired"] = true
 		}
 		return &Step{Key: in.Key, Kind: StepAnswer, Body: b}, nil
+	case Reconfigured:
+		b, err := m.reconfiguredBody(in.Config)
+		if err != nil {
+			return nil, err
+		}
+		return &Step{Key: listKey, Kind: StepReconfigured, Body: b}, nil
 	case Expired:
 		return &Step{Key: m.root.turnKey(), Kind: StepDecided, Body: body{"decision": "expired", "workMs": millis(in.Worked)}}, nil
 	}
@@ -115,6 +121,8 @@ func (m *Machine) apply(s *Step) error {
 	case StepWoken:
 		m.root.wakeAll(m.now)
 		return nil
+	case StepReconfigured:
+		return m.reconfigured(b)
 	}
 	if s.Kind == StepDecided && b.text("decision") == "expired" {
 		if m.question != nil {

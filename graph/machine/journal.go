@@ -33,6 +33,9 @@ const (
 	StepWoken    = "woken"
 )
 
+// StepReconfigured is the kind of steps by which executors say with which configuration they go on.
+const StepReconfigured = "reconfigured"
+
 // The members of a recorded step. A body has none of them.
 const (
 	stepKey       = "key"
@@ -90,6 +93,8 @@ type Journal struct {
 	// First and Last are the seqs of the first and the last record with a step.
 	First int64 `json:"first,omitempty"`
 	Last  int64 `json:"last,omitempty"`
+	// Reconfigured is the seq of the last step of that kind, 0 if there is none.
+	Reconfigured int64 `json:"reconfigured,omitempty"`
 	// Totals are those of the last step that had any.
 	Totals map[string]any `json:"totals,omitempty"`
 	// Question is open, unless nil. Due is when the attempt goes on by itself, zero if it does not rest until a time.
@@ -191,6 +196,9 @@ func (m *Machine) writeStep(t *token, s *Step, seq int64) {
 	p := m.stepFact(t, s)
 	m.event(history.ActivityRequested, p)
 	m.noteStep(t, s.Totals, seq)
+	if s.Kind == StepReconfigured {
+		t.wait.Journal.Reconfigured = t.wait.Journal.Last
+	}
 }
 
 // stepFact begins the payload of a fact about a step. It repeats what the request said, for readers that take it for one.

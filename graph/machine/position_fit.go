@@ -54,7 +54,7 @@ func (w *wait) fitsJournal() bool {
 		}
 	}
 	return w.counts() && !w.Host && w.Task == nil && w.Queued == j.Idle && states <= 1 &&
-		j.Count > 0 && j.First > 0 && j.Last >= j.First+int64(j.Count)-1 && j.Rests >= 0
+		j.Count > 0 && j.First > 0 && j.Last >= j.First+int64(j.Count)-1 && (j.Reconfigured == 0 || j.Reconfigured > j.First && j.Reconfigured <= j.Last) && j.Rests >= 0
 }
 
 // suits reports whether a node waits in this way.

@@ -10,7 +10,8 @@ import (
 // none begins another. Adapters that offer them under other names translate hints with a Glossary that has them all.
 func Names() []string {
 	return []string{
-		"Runner.Status", "Runner.List", "Runner.Drive", "Runner.Prune", "Runner.Verify", "StartRequest.AllowExisting", "StatusRequest.Wait",
+		"Runner.Status", "Runner.List", "Runner.Drive", "Runner.Prune", "Runner.Verify", "StartRequest.AllowExisting", "StatusRequest.Wait", "ForkRequest.Anew",
+		"ForkRequest.CurrentAgentConfig",
 		"ExportOptions.Redact", "Options.MaxVisits", "Options.MaxRecords", "Options.MaxBytes", "Options.MaxPending", "Options.Workflows",
 		"TreeLimits.Runs", "TreeLimits.Visits", "TreeLimits.Records", "TreeLimits.Bytes", "TreeLimits.Pending",
 		"Options.Activities", "Options.Delegates", "Options.NoBackup", "Options.Webhooks",

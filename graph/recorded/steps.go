@@ -133,6 +133,13 @@ func ends(ctx context.Context, store history.Store, p *runview.Pending) error {
 		return err
 	}
 	p.FirstStep = first.Payload.AgentStep
+	if p.ReconfiguredSeq > 0 {
+		r, err := recordAt(ctx, store, p.ExecutionID, p.ReconfiguredSeq)
+		if err != nil {
+			return err
+		}
+		p.Reconfigured = r.Payload.AgentStep
+	}
 	for seq := p.LastStepSeq; seq >= p.FirstStepSeq && seq > p.LastStepSeq-maxBack; seq-- {
 		r := first
 		if seq > p.FirstStepSeq {

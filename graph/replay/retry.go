@@ -3,10 +3,12 @@ package replay
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/internal/agentsteps"
@@ -23,6 +25,8 @@ type Retry struct {
 	AtLimit bool
 	// Anew begins the node from its start in any case. RepeatEffects allows that calls are made again then.
 	Anew, RepeatEffects bool
+	// Current has the agent that failed go on with today's configuration.
+	Current bool
 
 	// failed is the attempt to go on with, or, with Anew, to begin again; nil where the past ends before it.
 	failed *attemptID
@@ -75,6 +79,10 @@ func agentAttempts(records []history.Record) []*agentAttempt {
 		}
 		key, kind, _, _ := p.Step()
 		s := agentsteps.Step{Key: key, Kind: kind, Body: p.AgentStep}
+		if kind == machine.StepAnswer {
+			s.Body = maps.Clone(s.Body)
+			s.Body[agentsteps.Payload] = p.SignalPayload
+		}
 		a := find(idOf(p))
 		if a == nil {
 			if !agentsteps.Of([]agentsteps.Step{s}) {
@@ -89,10 +97,10 @@ func agentAttempts(records []history.Record) []*agentAttempt {
 }
 
 // GoesOn returns the step after which the agent of a run that has failed at a node goes on in a retry, and how many calls of tools are kept;
-// "" where the retry begins before the node, or is refused. records are the last ones of the run.
+// "" where the retry begins before the node, or is refused. Where a budget was used up, that is so for a retry with Current. records are the last ones of the run.
 func GoesOn(records []history.Record, node, code string) (after string, calls int) {
 	end := decisive(records, node)
-	if end == nil || end.Name != history.ActivityFailed || agentsteps.Ended(code) || agentsteps.Spent(code) {
+	if end == nil || end.Name != history.ActivityFailed || agentsteps.Ended(code) {
 		return "", 0
 	}
 	for _, a := range agentAttempts(records) {
@@ -157,10 +165,13 @@ func (f *Fork) retried(records []history.Record) error {
 	case child: // what its agents can do has been looked at
 	case agentsteps.Ended(t.Code):
 		return problem.New(problem.ValidationError, "the agent at %q was ended with %s, and cannot go on", t.Node, t.Code).WithPlace(at).
-			WithHint("Retry anew: the node then begins from its start.")
-	case agentsteps.Spent(t.Code):
+			WithHint("ForkRequest.Anew begins the node from its start.")
+	case agentsteps.Spent(t.Code) && f.Parent != "":
+		return problem.New(problem.AgentBudgetSpent, "the agent at %q of a subworkflow has used up its budget (%s), and would end at once", t.Node, t.Code).WithPlace(at).
+			WithHint("Raise the budget in the configuration of the agent, and retry the run anew: the subworkflow then begins from its start.")
+	case agentsteps.Spent(t.Code) && !t.Current:
 		return problem.New(problem.AgentBudgetSpent, "the agent at %q has used up its budget (%s), and would end at once", t.Node, t.Code).WithPlace(at).
-			WithHint("Raise the budget in the configuration of the agent, and retry anew: the node then begins from its start.")
+			WithHint("Raise the budget in the configuration of the agent; ForkRequest.CurrentAgentConfig then has it go on where it stood, with the models and budgets of today.")
 	}
 	if !child {
 		t.failed = &id
@@ -319,7 +330,7 @@ func (f *Fork) goOn(out, from []history.Record) []history.Record {
 		seam.CreatedAt = out[n-1].CreatedAt
 	}
 	seam.Payload.Actor = f.Actor
-	seam.Payload.AgentStep = agentsteps.Seam(kept+1, f.Retry.Code, f.Retry.Message)
+	seam.Payload.AgentStep = agentsteps.Seam(kept+1, f.Retry.Code, f.Retry.Message, f.Retry.Current)
 	return append(out, seam)
 }
 

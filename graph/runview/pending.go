@@ -31,7 +31,7 @@ func (s *Source) pending(w machine.Wait, states stateCopies) Pending {
 	}
 	if j := w.Journal; j != nil {
 		p.Steps, p.Totals = j.Count, jsonvalue.CloneMap(j.Totals)
-		p.FirstStepSeq, p.LastStepSeq = j.First, j.Last
+		p.FirstStepSeq, p.LastStepSeq, p.ReconfiguredSeq = j.First, j.Last, j.Reconfigured
 	}
 	if w.DelegateInput != nil {
 		p.DelegateInput = jsonvalue.CloneMap(w.DelegateInput)

@@ -181,9 +181,9 @@ type Pending struct {
 	QuestionSeq int64
 	// FirstStepSeq and LastStepSeq are the records with the first and the last step, 0 without steps. FirstStep and NewestStep are members of
 	// steps (agentStep): of the first, and of the newest that says how far the executor is, which is not that of an answer or a rest. They
-	// are nil where many attempts of the run have steps.
-	FirstStepSeq, LastStepSeq int64
-	FirstStep, NewestStep     map[string]any
+	// are nil where many attempts of the run have steps. Reconfigured is that of the last step of this kind (machine.StepReconfigured), if any.
+	FirstStepSeq, LastStepSeq, ReconfiguredSeq int64
+	FirstStep, NewestStep, Reconfigured        map[string]any
 
 	SignalName string
 	Due        time.Time

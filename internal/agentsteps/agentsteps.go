@@ -20,6 +20,8 @@ type Step struct {
 const (
 	// Continued stands where an agent goes on after a failure.
 	Continued = "continued"
+	// Reconfigured stands behind one that asks for today's configuration (SeamConfig), and says what the agent has of it.
+	Reconfigured = "reconfigured"
 	// Answered is the answer of a person, in an attempt that has taken it over from another one.
 	Answered = "answered"
 )
@@ -98,7 +100,7 @@ func Copies(steps []Step, code, message, execution, attempt string) []Step {
 		case "question", "rest", "woken":
 			continue // they are the engine's, and the agent is past them
 		case "answer":
-			body := map[string]any{"payload": s.Body["payload"]}
+			body := map[string]any{Payload: s.Body[Payload]}
 			if s.Body["expired"] == true {
 				body[NobodyAnswered] = true
 			}
@@ -109,7 +111,7 @@ func Copies(steps []Step, code, message, execution, attempt string) []Step {
 		}
 		copies = append(copies, s)
 	}
-	return append(copies, Step{Key: "0", Kind: Continued, Body: SeamBody(code, message)})
+	return append(copies, Step{Key: "0", Kind: Continued, Body: SeamBody(code, message, false)})
 }
 
 // Kept returns how many of the steps of an attempt that has failed an agent goes on after: those up to the last result, answer, decision or
@@ -145,8 +147,10 @@ func solid(steps []Step, code string) int {
 func counts(steps []Step, code string) bool {
 	s := &steps[len(steps)-1]
 	switch s.Kind {
-	case "begun", "result", "answer", Answered, "compacted":
+	case "begun", "result", "answer", Answered, "compacted", Reconfigured:
 		return true
+	case Continued: // what was asked for and has not been taken yet is still asked for
+		return s.Body[SeamConfig] == SeamCurrent
 	case "decided":
 		return s.Body["decision"] != "expired"
 	case "woken": // what an answer has led to may have begun since
@@ -267,10 +271,30 @@ func made(steps []Step, effects bool) []Call {
 				}
 			}
 		case "answer", Answered:
-			clear(asked)
+			if !stops(s.Body[Payload]) { // then none of them was made
+				clear(asked)
+			}
 		}
 	}
 	return slices.DeleteFunc(calls, func(c Call) bool { return c.Open && asked[c.Key] })
+}
+
+// Payload is the member with what a person has answered.
+const Payload = "payload"
+
+// stops reports whether a person has stopped the agent with an answer.
+func stops(answer any) bool {
+	a, _ := answer.(map[string]any)
+	if a["decision"] == "stop" {
+		return true
+	}
+	calls, _ := a["calls"].(map[string]any)
+	for _, v := range calls {
+		if d, _ := v.(map[string]any); d["decision"] == "stop" {
+			return true
+		}
+	}
+	return false
 }
 
 // split parts a key into that of the agent, with its slash, and the rest.
@@ -279,17 +303,25 @@ func split(key string) (prefix, own string) {
 	return key[:i], key[i:]
 }
 
-// The members of the step that stands where an agent goes on after a failure.
-const SeamCode, SeamMessage = "code", "message"
+// The members of the step that stands where an agent goes on after a failure. SeamConfig is SeamCurrent where it does so with today's
+// configuration.
+const (
+	SeamCode, SeamMessage   = "code", "message"
+	SeamConfig, SeamCurrent = "agentConfig", "current"
+)
 
-// Seam is the recorded form of the step, the n-th of its attempt.
-func Seam(n int, code, message string) map[string]any {
-	step := SeamBody(code, message)
+// Seam is the recorded form of the step, the n-th of its attempt. current asks for today's configuration.
+func Seam(n int, code, message string, current bool) map[string]any {
+	step := SeamBody(code, message, current)
 	step["key"], step["kind"], step["n"] = "0", Continued, float64(n)
 	return step
 }
 
 // SeamBody is the body of the step.
-func SeamBody(code, message string) map[string]any {
-	return map[string]any{SeamCode: code, SeamMessage: problem.Excerpt(strings.ToValidUTF8(message, "\uFFFD"), problem.MaxText)}
+func SeamBody(code, message string, current bool) map[string]any {
+	body := map[string]any{SeamCode: code, SeamMessage: problem.Excerpt(strings.ToValidUTF8(message, "\uFFFD"), problem.MaxText)}
+	if current {
+		body[SeamConfig] = SeamCurrent
+	}
+	return body
 }

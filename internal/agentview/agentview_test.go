@@ -36,7 +36,10 @@ func TestLines(t *testing.T) {
 		`{"key":"q1","kind":"question","n":2,"about":"approval","calls":[{"key":"t1.c1","tool":"refund","arguments":{"n":1}},{"key":"t1.c2","tool":"refund"}]}`: `0 "asked" 0s "refund {\"n\":1}, refund {}"`,
 		`{"key":"t3.c1","kind":"piece","n":2,"piece":1,"pieceText":"[1,2"}`:                                                                                     `0 "piece" 0s "4 B of the result that follows"`,
 		`{"key":"0","kind":"continued","n":4,"code":"LLM_PROVIDER_ERROR","message":"down"}`:                                                                     `0 "goes on" 0s "after LLM_PROVIDER_ERROR down"`,
+		`{"key":"0","kind":"continued","n":4,"code":"C","message":"spent","agentConfig":"current"}`:                                                             `0 "goes on" 0s "with today's configuration, after C spent"`,
+		`{"key":"0","kind":"reconfigured","n":5,"configHash":"h","config":{"models":[{"model":"m"},{"model":"n"}],"budgets":{"turns":9}}}`:                      `0 "reconfigured" 0s "asks m, n within {\"turns\":9}"`,
 		// Other executors have kinds of the same names.
+		`{"key":"/1","kind":"reconfigured","n":2}`:       ``,
 		`{"key":"/1","kind":"result","n":2,"pages":3}`:   ``,
 		`{"key":"/1","kind":"begun","n":2}`:              ``,
 		`{"key":"/1","kind":"question","n":2,"pages":3}`: ``,
@@ -125,6 +128,26 @@ func TestWorkDoesNotGrow(t *testing.T) {
 	}
 }
 
+// TestWorkWithAnotherConfiguration: an agent, its sub-agents and its budgets are those of the newest configuration.
+func TestWorkWithAnotherConfiguration(t *testing.T) {
+	t.Parallel()
+	var w agentview.Work
+	begun := `{"key":"0","kind":"begun","n":1,"agent":"clerk","task":"x","config":{"models":[{"model":"m"}],"budgets":{"tokens":10},"agents":[{"config":{"name":"sub","models":[{"model":"n"}]}}]}}`
+	reconfigured := `{"key":"0","kind":"reconfigured","n":4,"configHash":"h","config":{"models":[{"model":"M"}],"budgets":{"tokens":90},"agents":[{"config":{"name":"sub","models":[{"model":"N"}]}}]}}`
+	reply := `{"key":"t1","kind":"reply","n":2,"model":"m","calls":[{"name":"agent__sub"}],"totals":{"prompt_tokens":9,"completion_tokens":1}}`
+	for _, text := range []string{begun, reply, `{"key":"t1.c1/0","kind":"begun","n":3,"agent":"sub","task":"x"}`, reconfigured} {
+		r := stepOf(text)
+		w.Step(&r)
+	}
+	if got := w.Text() + ", " + w.Spent(); got != "turn 1, sub: turn 1, asks N, 9+1 tokens of 90" {
+		t.Error(got)
+	}
+	s, ok := agentview.StatusOf(stepOf(begun).Payload.AgentStep, stepOf(reconfigured).Payload.AgentStep, stepOf(reply).Payload.AgentStep, nil)
+	if !ok || s.Name != "clerk" || s.Budgets["tokens"] != 90.0 {
+		t.Errorf("%+v", s)
+	}
+}
+
 // FuzzLine: whatever is recorded as a step, its line, what follows of it and its status are made without a panic.
 func FuzzLine(f *testing.F) {
 	f.Add(`{"key":"t1","kind":"reply","n":2,"model":"m","calls":[{"name":1},null,[]],"totals":{"cost_micros":1e300}}`, `{"calls":{"a":3}}`)
@@ -145,7 +168,7 @@ func FuzzLine(f *testing.F) {
 			w.Step(&r)
 			_, _ = w.Text(), w.Spent()
 		}
-		if s, ok := agentview.StatusOf(body, body, body); ok {
+		if s, ok := agentview.StatusOf(body, body, body, body); ok {
 			s.JSON().Append(nil)
 		}
 		agentview.CallsJSON(agentview.Approval(body))

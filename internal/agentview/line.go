@@ -81,6 +81,11 @@ func LineOf(r *history.Record) (l Line, ok bool) {
 		l.By = "goes on"
 	case agentsteps.Continued:
 		l.By, l.Text = "goes on", "after "+strings.TrimSpace(b.text(agentsteps.SeamCode)+" "+b.text(agentsteps.SeamMessage))
+		if b.text(agentsteps.SeamConfig) == agentsteps.SeamCurrent {
+			l.Text = "with today's configuration, " + l.Text
+		}
+	case agentsteps.Reconfigured:
+		l.By, l.Text = "reconfigured", reconfiguredText(b)
 	case agentsteps.Answered:
 		l.By, l.Text = "answered", AnswerText(nil, b.object("payload"), b.flag(agentsteps.NobodyAnswered))
 	}
@@ -118,6 +123,8 @@ func isAgents(kind string, b body) bool {
 		return true
 	case agentsteps.Continued:
 		return has(agentsteps.SeamCode, agentsteps.SeamMessage)
+	case agentsteps.Reconfigured:
+		return has("config", "configHash")
 	case agentsteps.Answered:
 		return has("payload")
 	case "compacted":
@@ -159,6 +166,20 @@ func saidText(b body) string {
 		}
 	}
 	return "calls " + strings.Join(names, ", ")
+}
+
+// reconfiguredText says which models an agent asks from now on, and within which budgets.
+func reconfiguredText(b body) string {
+	config := b.object("config")
+	var models []string
+	for _, m := range config.list("models") {
+		models = append(models, body(object(m)).text("model"))
+	}
+	text := "asks " + strings.Join(models, ", ")
+	if budgets := config.object("budgets"); budgets != nil {
+		text += " within " + string(jsonvalue.Canonical(map[string]any(budgets)))
+	}
+	return text
 }
 
 func triedText(b body) string {

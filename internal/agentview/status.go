@@ -17,13 +17,17 @@ type Status struct {
 	Totals, Budgets map[string]any
 }
 
-// StatusOf returns where an agent stands; ok is false for another executor. begun and newest are the members of the steps (agentStep).
-func StatusOf(begun, newest, totals map[string]any) (s Status, ok bool) {
+// StatusOf returns where an agent stands; ok is false for another executor. begun and newest are the members of the steps (agentStep), and
+// reconfigured those of the one that says with which configuration it goes on, if there is one.
+func StatusOf(begun, reconfigured, newest, totals map[string]any) (s Status, ok bool) {
 	b := body(begun)
 	if b.text("kind") != "begun" || !isAgents("begun", b) {
 		return Status{}, false
 	}
 	s = Status{Name: b.text("agent"), Totals: totals, Budgets: b.object("config").object("budgets")}
+	if config := body(reconfigured).object("config"); config != nil {
+		s.Budgets = config.object("budgets")
+	}
 	key := body(newest).text("key")
 	if calls := Calls(newest); body(newest).text("kind") == "question" && len(calls) > 0 {
 		key = calls[0].Key

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/workflows-engine/workflows-engine/history"
+	"github.com/workflows-engine/workflows-engine/internal/agentsteps"
 )
 
 // Work is what an agent does now: it follows the steps of one attempt. What it keeps does not grow with their number.
@@ -48,6 +49,15 @@ func (w *Work) Step(r *history.Record) bool {
 		}
 		a.model = w.models[a.name]
 		w.agents[prefix] = a
+	case agentsteps.Reconfigured:
+		if a := w.agents[""]; a != nil {
+			config := b.object("config")
+			w.models, w.budget = map[string]string{}, config.object("budgets")
+			w.learn(a.name, config, 0)
+			for _, a := range w.agents {
+				a.model = w.models[a.name]
+			}
+		}
 	case "reply":
 		a := w.agents[prefix]
 		if a == nil {

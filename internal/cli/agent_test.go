@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -19,12 +20,22 @@ const agentKey = "sk-very-secret-key-of-the-agent"
 func agentCommands(t *testing.T, url string) func(want int, args ...string) (stdout, stderr string) {
 	t.Helper()
 	folder := t.TempDir()
-	list := `{"models":{"m":{"model":"x","endpoint":{"baseUrl":"` + url + `","apiKeyEnv":"AGENT_KEY"}}},
-		"agents":{"researcher":{"instructions":"Find figures.","tools":[{"agent":"summarizer"},{"builtin":"ask_person"}]},
-		"summarizer":{"instructions":"Sum up."}}}`
+	listAgents(t, folder, url, "x", 50)
+	return commandsIn(t, folder)
+}
+
+// listAgents writes a list of agents, with so many turns for the researcher.
+func listAgents(t *testing.T, folder, url, model string, turns int) {
+	t.Helper()
+	list := fmt.Sprintf(`{"models":{"m":{"model":%q,"endpoint":{"baseUrl":%q,"apiKeyEnv":"AGENT_KEY"}}},
+		"agents":{"researcher":{"instructions":"Find figures.","budgets":{"turns":%d},"tools":[{"agent":"summarizer"},{"builtin":"ask_person"}]},
+		"summarizer":{"instructions":"Sum up."}}}`, model, url, turns)
 	if err := os.WriteFile(filepath.Join(folder, "agents.json"), []byte(list), 0o600); err != nil {
 		t.Fatal(err)
 	}
+}
+
+func commandsIn(t *testing.T, folder string) func(want int, args ...string) (stdout, stderr string) {
 	return func(want int, args ...string) (string, string) {
 		t.Helper()
 		var stdout, stderr bytes.Buffer
@@ -112,6 +123,48 @@ func TestAgentRun(t *testing.T) {
 	if server.Left() > 0 {
 		t.Errorf("%d replies are left", server.Left())
 	}
+}
+
+// TestAgentRunIsRetriedWithTodaysConfiguration: what a run with a used-up budget, its status and a plain retry print is the command by which
+// its agent goes on once the budget is raised. What it goes on with stands in its transcript and in the answers of the engine.
+func TestAgentRunIsRetriedWithTodaysConfiguration(t *testing.T) {
+	t.Parallel()
+	server := chattest.Serve(t,
+		chattest.Calls(chattest.Call("agent__summarizer", `{"task":"two rows"}`)), chattest.Text("They are short."),
+		chattest.Calls(chattest.Call("ask_person", `{"question":"Which year?"}`)), chattest.Text("It is 41."),
+	)
+	folder := t.TempDir()
+	command := commandsIn(t, folder)
+	listAgents(t, folder, server.URL, "x", 2)
+	_, failed := command(exitFailed, "agent", "run", "researcher", "How much?", "--id", "r1")
+	_, refused := command(exitFailed, "retry", "r1")
+	status, _ := command(exitOK, "status", "r1")
+	for _, text := range []string{failed, refused, status} {
+		if !strings.Contains(text, "retry r1 --agent-config current") && !strings.Contains(text, "retry r1 --db "+filepath.Join(folder, "runs.db")+" --agent-config current") {
+			t.Errorf("without the command:\n%s", text)
+		}
+	}
+	if !strings.Contains(refused, "AGENT_BUDGET_SPENT") || !strings.Contains(status, "--agent-config current --db "+filepath.Join(folder, "runs.db")+" goes on after t1.c1\n") {
+		t.Errorf("%s\n%s", refused, status)
+	}
+	command(exitUsage, "retry", "r1", "--agent-config", "newest")
+
+	listAgents(t, folder, server.URL, "y", 9)
+	command(exitPaused, "retry", "r1", "--agent-config", "current", "--id", "r2")
+	if waiting, _ := command(exitOK, "status", "r2", "--json"); !strings.Contains(waiting, `"turns": 9`) || strings.Contains(waiting, `"turns": 2`) {
+		t.Errorf("another budget than today's:\n%s", waiting)
+	}
+	command(exitOK, "resume", "r2", "--payload", `{"year":2024}`)
+	plain, _ := command(exitOK, "agent", "transcript", "r2")
+	for _, want := range []string{"--- 0 continued\nwith today's configuration, after AGENT_TURNS_EXCEEDED ", "--- 0 reconfigured\nasks y within {", `"turns":9`} {
+		if !strings.Contains(plain, want) {
+			t.Errorf("no %q in\n%s", want, plain)
+		}
+	}
+	if asked := server.Asked(); len(asked) != 4 || !strings.Contains(string(asked[1].Body), `"model":"x"`) || !strings.Contains(string(asked[2].Body), `"model":"y"`) {
+		t.Errorf("%d requests", len(asked))
+	}
+	command(exitOK, "verify")
 }
 
 // An agent that fails ends the command with the status of run.

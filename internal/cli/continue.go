@@ -93,6 +93,10 @@ func (a *app) caller(o driveOptions) (caller graph.Caller, err error) {
 const (
 	flagDefinition = "definition"
 	flagMode       = "mode"
+	// flagAgentConfig is a flag of retry, with its values.
+	flagAgentConfig = "agent-config"
+	configRecorded  = "recorded"
+	configCurrent   = "current"
 )
 
 func parseMode(text string) (machine.Mode, error) {

@@ -11,6 +11,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/internal/agentsteps"
 	"github.com/workflows-engine/workflows-engine/internal/config"
 	"github.com/workflows-engine/workflows-engine/internal/runjson"
 	"github.com/workflows-engine/workflows-engine/internal/shellword"
@@ -271,6 +272,9 @@ func (d *drive) ended(ctx context.Context, run *graph.Run) error {
 			how, flags = "continue from before the limit, with a higher one for N, by", []string{flag, "N"}
 		} else if stood, err := d.session.engine.Status(ctx, graph.StatusRequest{ExecutionID: run.ExecutionID}); err == nil && stood.GoesOn.After != "" {
 			how = "correct the cause; its agent " + plainCell(stood.GoesOn.String()) + ", by"
+		}
+		if agentsteps.Spent(run.ErrorCode) {
+			how, flags = strings.Replace(how, "correct the cause", "raise the agent's budget", 1), currentConfig
 		}
 		fmt.Fprintf(d.app.stderr, "  hint: it has ended; %s\n  %s\n", how, d.session.command("retry", run.ExecutionID, flags...))
 		if strings.HasPrefix(run.ErrorCode, "AGENT_") && run.ErrorCode != string(problem.AgentConfigInvalid) {

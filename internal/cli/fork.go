@@ -26,6 +26,7 @@ type forkOptions struct {
 	corrects   bool
 	// again, anew and repeatEffects are those of a retry.
 	again, anew, repeatEffects bool
+	agentConfig                string
 	allowMissing               bool
 }
 

@@ -98,7 +98,8 @@ func commandWords(id string, store ...string) problem.Glossary {
 		"Runner.Prune":               program + " gc --older-than 30d" + database,
 		"Runner.Verify":              program + " verify --repair" + database,
 		"StartRequest.AllowExisting": about("recover"),
-		"StatusRequest.Wait":         "--wait", "ExportOptions.Redact": "--redact",
+		"ForkRequest.Anew":           about("retry", "--anew"), "ForkRequest.CurrentAgentConfig": about("retry", currentConfig...),
+		"StatusRequest.Wait": "--wait", "ExportOptions.Redact": "--redact",
 	}
 	maps.Copy(g, envname.Options)
 	return g

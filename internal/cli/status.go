@@ -16,6 +16,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/history"
+	"github.com/workflows-engine/workflows-engine/internal/agentsteps"
 	"github.com/workflows-engine/workflows-engine/internal/agentview"
 	"github.com/workflows-engine/workflows-engine/internal/config"
 	"github.com/workflows-engine/workflows-engine/internal/runjson"
@@ -240,7 +241,9 @@ func writeStatus(w io.Writer, run *graph.Run, s *session, now time.Time, at stan
 		fmt.Fprintf(w, "\n%s\n", lackText(l))
 	}
 	if run.Status == machine.Failed && run.Lineage.Handled == nil && run.Lineage.Live == "" {
-		if goesOn := run.GoesOn.String(); goesOn != "" {
+		if goesOn := run.GoesOn.String(); agentsteps.Spent(run.ErrorCode) {
+			fmt.Fprintf(w, "\nraise the agent's budget; then %s %s\n", s.command("retry", run.ExecutionID, currentConfig...), cmp.Or(plainCell(goesOn), "goes on"))
+		} else if goesOn != "" {
 			fmt.Fprintf(w, "\n%s %s\n", s.command("retry", run.ExecutionID), plainCell(goesOn))
 		} else {
 			fmt.Fprintf(w, "\ntry again from before the failure with: %s\n", s.command("retry", run.ExecutionID))
@@ -323,7 +326,7 @@ func writePending(w io.Writer, run *graph.Run, p *graph.Pending, s *session, now
 
 // stepsText is how many steps the executor of an attempt has recorded, and what they come to.
 func stepsText(p *graph.Pending) string {
-	if agent, ok := agentview.StatusOf(p.FirstStep, p.NewestStep, p.Totals); ok {
+	if agent, ok := agentview.StatusOf(p.FirstStep, p.Reconfigured, p.NewestStep, p.Totals); ok {
 		return agentText(p, agent)
 	}
 	text := count(p.Steps, "step") + " recorded"

@@ -14,6 +14,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/history"
+	"github.com/workflows-engine/workflows-engine/internal/agentsteps"
 	"github.com/workflows-engine/workflows-engine/internal/agentview"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 	"github.com/workflows-engine/workflows-engine/internal/picture"
@@ -348,6 +349,9 @@ func (w *transcriptWriter) about(r *history.Record, kind string, body map[string
 			return w.part("", line.Text)
 		}
 		return w.part("up to", word("upto")) + w.part("summary", word("summary"))
+	case agentsteps.Continued, agentsteps.Reconfigured:
+		line, _ := agentview.LineOf(r)
+		return w.part("", line.Text)
 	case "answer":
 		return w.value("answered", r.Payload.SignalPayload)
 	case "rest":

@@ -213,8 +213,8 @@ func (s *server) again(run *graph.Run) (c toolCall, ok bool) {
 	case problem.Code(run.ErrorCode).IsLimit():
 		note = "Goes on in a new run from where this one stood. The operator has to raise the limit first: else it fails again."
 	case agentsteps.Spent(run.ErrorCode):
-		args.Put("anew", true)
-		note = "Begins a new run, and the agent from its start. The operator has to raise the agent's budget first: else it fails again."
+		args.Put("current_config", true)
+		note = "Begins a new run, in which the agent goes on where it stood. The operator has to raise the agent's budget first: else it fails again."
 	case agentsteps.Ended(run.ErrorCode):
 		args.Put("anew", true)
 		note = "Begins a new run, and the agent from its start: it cannot go on where it stood."

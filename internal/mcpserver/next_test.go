@@ -207,17 +207,17 @@ func TestHowAFailedRunIsTriedAgain(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		run  graph.Run
-		anew any
+		how  string // the argument that is true
 		note string // "" for no call
 	}{
-		{graph.Run{ErrorNodeID: "n", ErrorCode: "LLM_PROVIDER_ERROR"}, nil, "goes on where its agent stood"},
-		{graph.Run{ErrorNodeID: "n"}, nil, "before the node that failed"},
-		{graph.Run{ErrorCode: "OUTPUT_SCHEMA_VIOLATION"}, nil, "from where this one stood"},
-		{graph.Run{ErrorNodeID: "n", ErrorCode: "STEP_BUDGET_EXCEEDED"}, nil, "raise the limit first"},
-		{graph.Run{ErrorNodeID: "n", ErrorCode: "AGENT_TURNS_EXCEEDED"}, true, "raise the agent's budget first"},
-		{graph.Run{ErrorNodeID: "n", ErrorCode: "AGENT_JOURNAL_INVALID"}, true, "cannot go on"},
-		{graph.Run{ErrorNodeID: "n", Compensated: 2}, nil, "first node that was undone"},
-		{graph.Run{ErrorNodeID: "n", ErrorCode: "AGENT_STOPPED"}, nil, ""},
+		{graph.Run{ErrorNodeID: "n", ErrorCode: "LLM_PROVIDER_ERROR"}, "", "goes on where its agent stood"},
+		{graph.Run{ErrorNodeID: "n"}, "", "before the node that failed"},
+		{graph.Run{ErrorCode: "OUTPUT_SCHEMA_VIOLATION"}, "", "from where this one stood"},
+		{graph.Run{ErrorNodeID: "n", ErrorCode: "STEP_BUDGET_EXCEEDED"}, "", "raise the limit first"},
+		{graph.Run{ErrorNodeID: "n", ErrorCode: "AGENT_TURNS_EXCEEDED"}, "current_config", "raise the agent's budget first"},
+		{graph.Run{ErrorNodeID: "n", ErrorCode: "AGENT_JOURNAL_INVALID"}, "anew", "cannot go on"},
+		{graph.Run{ErrorNodeID: "n", Compensated: 2}, "", "first node that was undone"},
+		{graph.Run{ErrorNodeID: "n", ErrorCode: "AGENT_STOPPED"}, "", ""},
 	} {
 		c.run.ExecutionID, c.run.Status, c.run.Error = "r", machine.Failed, "boom"
 		h := connectHost(t, still{run: &c.run}, mcpserver.Options{})
@@ -229,7 +229,11 @@ func TestHowAFailedRunIsTriedAgain(t *testing.T) {
 			}
 			continue
 		}
-		want(t, at(t, next, "arguments").(object), object{"execution_id": "r", "anew": c.anew})
+		arguments := object{"execution_id": "r", "anew": nil, "current_config": nil}
+		if c.how != "" {
+			arguments[c.how] = true
+		}
+		want(t, at(t, next, "arguments").(object), arguments)
 		if note, _ := next["note"].(string); next["tool"] != "workflow_fork" || !contains(note, c.note) || !contains(r.text, "Next: workflow_fork {") || !contains(r.text, note) {
 			t.Errorf("%s: next %v, text %s", c.run.ErrorCode, next, r.text)
 		}

@@ -104,7 +104,7 @@ func (s *server) inShort(run runView) (lines []string) {
 
 // stepsText says how far an executor that records steps is.
 func stepsText(p *graph.Pending) string {
-	agent, ok := agentview.StatusOf(p.FirstStep, p.NewestStep, p.Totals)
+	agent, ok := agentview.StatusOf(p.FirstStep, p.Reconfigured, p.NewestStep, p.Totals)
 	if !ok {
 		return fmt.Sprintf(", %s of attempt %d recorded", count(p.Steps, "step"), max(p.Attempt, 1))
 	}

@@ -17,17 +17,18 @@ func forkTool() *tool {
 	return &tool{
 		name:        "workflow_fork",
 		title:       "Try again from a point of a run",
-		description: "Begins a new run with the past of another, up to its failure, node_id, or record seq. The other run does not change.",
+		description: "New run with the past of another (unchanged), up to its failure, node_id or seq.",
 		annotations: mcp.ToolAnnotations{DestructiveHint: new(false), OpenWorldHint: new(true)},
 		arguments: []property{
 			executionIDArgument,
-			optional("node_id", aText("Before its last visit. Default: where it failed.")),
+			optional("node_id", aText("Before its last visit. Else where it failed.")),
 			optional("seq", describe("integer", "After this record.", "minimum", 1.0)),
 			optional("definition", definitionSchema("A corrected one.")),
-			optional("state", obj("Merge patch of the state. Not with seq.")),
-			optional("anew", describe("boolean", "From the node's start.")),
+			optional("state", obj("Merge patch; not with seq.")),
+			optional("anew", describe("boolean", "From node start.")),
+			optional("current_config", describe("boolean", "Today's budgets.")),
 			optional("again", describe("boolean", "Beside another retry.")),
-			optional("repeat_effects", describe("boolean", "Agents' calls may repeat.")),
+			optional("repeat_effects", describe("boolean", "Agent calls may repeat.")),
 			optional("new_execution_id", aText("New id.")),
 			waitArgument, answerBytesArgument,
 		},
@@ -48,6 +49,7 @@ func forkTool() *tool {
 				a.Get("state").Fail("oneOf", "expected one of state and seq, found both")
 			}
 			req.Anew = a.Get("anew").Bool()
+			req.CurrentAgentConfig = a.Get("current_config").Bool()
 			req.Again = a.Get("again").Bool()
 			req.RepeatEffects = a.Get("repeat_effects").Bool()
 			if err := a.problem(); err != nil {

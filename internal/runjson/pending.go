@@ -35,7 +35,7 @@ func Pending(run *runview.Run, p, first *runview.Pending) jsonvalue.Ordered {
 	putDeadlines(&m, run, p)
 	if p.Steps > 0 {
 		m.Put("steps", float64(p.Steps))
-		if agent, ok := agentview.StatusOf(p.FirstStep, p.NewestStep, p.Totals); ok {
+		if agent, ok := agentview.StatusOf(p.FirstStep, p.Reconfigured, p.NewestStep, p.Totals); ok {
 			m.Put("agent", agent.JSON())
 		} else {
 			m.Object("totals", p.Totals)
