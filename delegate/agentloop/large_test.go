@@ -2,7 +2,9 @@ package agentloop
 
 import (
 	"fmt"
+	"maps"
 	"math/rand/v2"
+	"slices"
 	"strings"
 	"testing"
 
@@ -85,10 +87,9 @@ func TestPathsLeadWhereJQLeads(t *testing.T) {
 		for at, ok := value, true; ok && r.IntN(4) > 0; {
 			switch v := at.(type) {
 			case map[string]any:
-				ok = len(v) > 0
-				for name, m := range v {
-					path, at = path+`[`+string(jsonvalue.Canonical(name))+`]`, m
-					break
+				if ok = len(v) > 0; ok {
+					name := slices.Sorted(maps.Keys(v))[r.IntN(len(v))]
+					path, at = path+`[`+string(jsonvalue.Canonical(name))+`]`, v[name]
 				}
 			case []any:
 				if ok = len(v) > 0; ok {
@@ -126,6 +127,21 @@ func TestPathsLeadWhereJQLeads(t *testing.T) {
 	}
 	if found < 1000 {
 		t.Errorf("%d paths", found)
+	}
+}
+
+// TestAPathCutsWhereJQCuts: a value whose bytes do not fit is cut by both, though its characters would fit.
+func TestAPathCutsWhereJQCuts(t *testing.T) {
+	t.Parallel()
+	value := map[string]any{"a": map[string]any{"t": "日本語"}}
+	l, texts := split(value, 1<<20, 100)
+	for most := 10; most < 24; most++ {
+		read := 0
+		want, f := View{JQ: ".a", MaxChars: most}.Of("t1.c1", map[string]any{"output": value})
+		got, g := View{Path: ".a", MaxChars: most}.OfLarge("t1.c1", l, kept(l, texts, &read))
+		if f != nil || g != nil || (want.(map[string]any)["value"] == nil) != (got.(map[string]any)["value"] == nil) {
+			t.Errorf("%d: %s, %s", most, jsonvalue.Canonical(want), jsonvalue.Canonical(got))
+		}
 	}
 }
 

@@ -141,7 +141,7 @@ func (v View) at(p *pieces, s slice) (any, *Failure) {
 	if p.failed != nil {
 		return nil, p.failed
 	}
-	if v.Offset == 0 && v.Limit == 0 && w.seen <= w.to {
+	if v.Offset == 0 && v.Limit == 0 && w.seen <= w.to && len(w.buf) <= v.MaxChars { // as View.of decides
 		value, f := p.plain(w.buf)
 		if f != nil {
 			return nil, f
