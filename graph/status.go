@@ -1,7 +1,9 @@
 package graph
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"slices"
 
 	"github.com/workflows-engine/workflows-engine/graph/admit"
@@ -53,8 +55,8 @@ func (r *Runner) Status(ctx context.Context, req StatusRequest) (*Run, error) {
 	of := history.Execution{ID: v.ExecutionID, Phase: history.Phase(v.Status), ForkedFrom: v.ForkedFrom}
 	err = history.AddLineage(detached(ctx), r.store, &of)
 	v.Lineage = of.Lineage
-	if err == nil && v.Status == machine.Failed && v.ErrorNodeID != "" && v.Compensated == 0 && !problem.Code(v.ErrorCode).IsLimit() {
-		v.GoesOn, err = r.goesOn(detached(ctx), v)
+	if err == nil && v.Status == machine.Failed {
+		v.GoesOn, err = r.goesOn(detached(ctx), v.ExecutionID, v.Seq, runview.Ending{Code: v.ErrorCode, NodeID: v.ErrorNodeID, Compensated: v.Compensated})
 	}
 	return v, err
 }
@@ -62,19 +64,48 @@ func (r *Runner) Status(ctx context.Context, req StatusRequest) (*Run, error) {
 // The last records of a failed run, in which the steps of its agent are looked for: first in a few, which have one of them if there are any.
 const lastFew, lastMany = 200, 5000
 
-// goesOn says where the agent of a failed run goes on in a retry.
-func (r *Runner) goesOn(ctx context.Context, v *Run) (g runview.GoesOn, err error) {
+// goesOn says where the agent of a failed run, or of the subworkflow that failed it, goes on in a retry.
+func (r *Runner) goesOn(ctx context.Context, id string, last int64, end runview.Ending) (g runview.GoesOn, err error) {
+	if end.NodeID == "" || end.Compensated > 0 || problem.Code(end.Code).IsLimit() {
+		return g, nil
+	}
 	for _, n := range []int64{lastFew, lastMany} {
-		records, err := r.store.Read(ctx, v.ExecutionID, max(1, v.Seq-n+1), 0)
+		records, err := r.store.Read(ctx, id, max(1, last-n+1), 0)
 		if err != nil {
 			return g, err
+		}
+		if child := replay.FailedChild(records, end.NodeID); child != "" {
+			return r.goesOnBelow(ctx, child)
 		}
 		if !slices.ContainsFunc(records, func(rec history.Record) bool { return rec.Payload.AgentStep != nil }) {
 			return g, nil
 		}
-		if g.After, g.Calls = replay.GoesOn(records, v.ErrorNodeID, v.ErrorCode); g.After != "" || v.Seq <= n {
+		if g.After, g.Calls = replay.GoesOn(records, end.NodeID, end.Code); g.After != "" || last <= n {
 			return g, nil
 		}
 	}
 	return g, nil
+}
+
+// goesOnBelow is goesOn of a subworkflow, which names it unless that has done so already.
+func (r *Runner) goesOnBelow(ctx context.Context, id string) (g runview.GoesOn, err error) {
+	x, err := r.store.Execution(ctx, id)
+	if errors.Is(err, problem.ExecutionNotFound) {
+		return g, nil
+	}
+	if err != nil {
+		return g, err
+	}
+	records, err := r.store.Read(ctx, id, max(1, x.Seq-lastFew+1), 0)
+	if err != nil {
+		return g, err
+	}
+	end := runview.Ending{Status: machine.Status(x.Phase)}
+	if !end.TakeRecords(records) {
+		return g, nil
+	}
+	if g, err = r.goesOn(ctx, id, x.Seq, end); g.After != "" {
+		g.In = cmp.Or(g.In, id)
+	}
+	return g, err
 }

@@ -112,6 +112,16 @@ func TestARetryGoesOnInSubworkflows(t *testing.T) {
 				}
 				from := "r"
 				for i := range 3 {
+					for end := 0; end <= len(below); end += len(":sub:sub") {
+						want := "goes on after t1.c1"
+						if end < len(below) {
+							want += " in " + from + below
+						}
+						stood := enginetest.Must(r.Status(t.Context(), graph.StatusRequest{ExecutionID: from + below[:end]})).GoesOn.String()
+						if stood != want+"; 1 call is not made again" {
+							t.Errorf("%s%s %s", from, below[:end], stood)
+						}
+					}
 					m.down.Store(i < 2)
 					id := fmt.Sprint("again", i)
 					before := m.asked.Load()

@@ -114,6 +114,14 @@ func GoesOn(records []history.Record, node, code string) (after string, calls in
 	return "", 0
 }
 
+// FailedChild returns the subworkflow that failed a run at a node; "" if something else did.
+func FailedChild(records []history.Record, node string) string {
+	if end := decisive(records, node); end != nil && end.Name == history.SubworkflowCompleted {
+		return end.Payload.ChildExecutionID
+	}
+	return ""
+}
+
 // before returns the steps up to a record.
 func (a *agentAttempt) before(seq int64) []agentsteps.Step {
 	n, _ := slices.BinarySearch(a.seqs, seq+1)

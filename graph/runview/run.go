@@ -77,23 +77,28 @@ type Run struct {
 	Lacks *Lack
 }
 
-// GoesOn is where an agent goes on in a retry: after a step of it, with so many calls of tools that are not made again.
+// GoesOn is where an agent goes on in a retry: after a step of it, with so many calls of tools that are not made again. In is the
+// subworkflow that the agent works in, "" for the run itself.
 type GoesOn struct {
-	After string
-	Calls int
+	After, In string
+	Calls     int
 }
 
 // String says so to people; "" for the zero value.
 func (g GoesOn) String() string {
+	text := "goes on after " + g.After
+	if g.In != "" {
+		text += " in " + g.In
+	}
 	switch {
 	case g.After == "":
 		return ""
 	case g.Calls == 0:
-		return "goes on after " + g.After
+		return text
 	case g.Calls == 1:
-		return "goes on after " + g.After + "; 1 call is not made again"
+		return text + "; 1 call is not made again"
 	}
-	return fmt.Sprintf("goes on after %s; %d calls are not made again", g.After, g.Calls)
+	return fmt.Sprintf("%s; %d calls are not made again", text, g.Calls)
 }
 
 // ChildParentID is the parent of the subworkflow that ChildExecutionID names: the run itself, or for a subworkflow that started none
