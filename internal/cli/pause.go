@@ -91,7 +91,7 @@ func (a *app) explainPause(run *graph.Run, s *session) {
 	case machine.WaitInterrupt:
 		a.describeInterrupt(p)
 	case machine.WaitSignal:
-		fmt.Fprintf(a.stderr, "  %s waits for the signal %q\n", plainCell(p.NodeID), p.SignalName)
+		fmt.Fprintf(a.stderr, "  %s waits for the signal %q\n  %s\n", plainCell(p.NodeID), p.SignalName, payloadText)
 	default:
 		fmt.Fprintf(a.stderr, "  %s (%s) is to be performed by the host\n", waiterText(p), p.NodeType)
 	}
@@ -107,6 +107,9 @@ func (a *app) explainPause(run *graph.Run, s *session) {
 	}
 	fmt.Fprintf(a.stderr, "continue with:\n  %s\n", s.continuation(run, p))
 }
+
+// payloadText says what JSON stands for in the command that sends a signal: no object would do for every workflow.
+const payloadText = "put what the signal brings for JSON, {} for nothing: it is merged into the state"
 
 // waiterText names the node of a wait, and the item of a map.
 func waiterText(p *graph.Pending) string {
@@ -209,7 +212,7 @@ func (s *session) continuation(run *graph.Run, p *graph.Pending) string {
 			flags = append(flags, "--interrupt", p.ID)
 		}
 	case machine.WaitSignal:
-		name, operands[1], flags = "signal", p.SignalName, []string{"--payload", "{}"}
+		name, operands[1], flags = "signal", p.SignalName, []string{"--payload", "JSON"}
 		if p.ID != "" {
 			flags = append(flags, "--idempotency-key", p.ID)
 		}

@@ -319,6 +319,9 @@ func writePending(w io.Writer, run *graph.Run, p *graph.Pending, s *session, now
 		fmt.Fprintf(w, "  its parallel block until %s at the latest\n", timeText(p.BlockDeadline))
 	}
 	if p.NeedsSomebody() {
+		if p.Kind == machine.WaitSignal {
+			fmt.Fprintf(w, "  %s\n", payloadText)
+		}
 		fmt.Fprintf(w, "  continue with: %s\n", s.continuation(run, p))
 	}
 	return nil

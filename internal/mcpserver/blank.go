@@ -17,7 +17,7 @@ const blankStart = "<object"
 const (
 	blankDefinition = "<object: the definition of this run>"
 	blankInput      = "<object: the input that this run began with>"
-	blankPayload    = "<object: what the signal brings, {} if nothing>"
+	blankPayload    = "<object: what the signal brings, {} if nothing; it is merged into the state>"
 )
 
 func isBlank(s string) bool {
