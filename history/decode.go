@@ -28,14 +28,19 @@ func DecodePayloadFunc(name Name, raw []byte, value func(member string, v any) (
 		return Payload{}, problem.New(problem.HistoryCorrupt, "the payload of a stored %s is not a JSON object", name)
 	}
 	var p Payload
+	numbers := payloadNumbers()
 	for member, v := range members {
 		if value != nil {
 			if v, err = expand(member, v, value); err != nil {
 				return Payload{}, err
 			}
 		}
-		if field := payloadFields()[member]; field != nil {
-			setField(field(&p), v)
+		if i, known := numbers[member]; known {
+			field := payloadTable[i].field(&p)
+			setField(field, v)
+			if !isWhole(field, v) && (p.over == nil || i < p.over.member) {
+				p.over = &passedOver{i, v}
+			}
 		}
 	}
 	return p, nil

@@ -122,10 +122,11 @@ var payloadMembers = func() []member[Payload] {
 	return all
 }()
 
-var payloadFields = sync.OnceValue(func() map[string]func(*Payload) any {
-	m := make(map[string]func(*Payload) any, len(payloadMembers))
-	for _, x := range payloadMembers {
-		m[x.name] = x.field
+// payloadNumbers has the number of each member in payloadTable.
+var payloadNumbers = sync.OnceValue(func() map[string]int {
+	m := make(map[string]int, len(payloadTable))
+	for i := range payloadTable {
+		m[payloadTable[i].name] = i
 	}
 	return m
 })

@@ -175,6 +175,9 @@ type Payload struct {
 
 	// ExecutionFailed of a replay mismatch.
 	Context *MismatchContext
+
+	// over is the first member of the text it was read from that has another form than its field; see DecodePayload.
+	over *passedOver
 }
 
 // ForkOrigin is where a run was forked: the other run, and the seq of the last record that was copied.

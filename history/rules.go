@@ -1,7 +1,7 @@
 package history
 
 import (
-	"encoding/json"
+	"bytes"
 	"fmt"
 	"math"
 	"regexp"
@@ -145,77 +145,69 @@ func inRange(t time.Time) bool { year := t.UTC().Year(); return year >= 1970 && 
 
 // misfit returns the first member of a record whose value cannot have been recorded, "" if there is none, and what is expected.
 func (a *Audit) misfit(r *Record) (name, found, want string) {
-	given := map[string]json.RawMessage(nil)
-	if r.Raw != nil && !r.Foreign {
-		_ = json.Unmarshal(r.Raw, &given) // which was read before
-	}
-	w := objectWriter{}
+	over := r.Payload.over
 	for i := range payloadTable {
 		m := &payloadTable[i]
-		field := m.field(&r.Payload)
-		raw, stands := given[m.name]
-		if stands && !hasForm(&w, m.name, field, raw) {
-			return m.name, shown(raw), m.rule.want
+		if over != nil && over.member == i && !r.Foreign {
+			return m.name, shown(jsonvalue.Canonical(over.value)), m.rule.want
 		}
-		if m.rule.fits == nil || m.rule.ours && r.Foreign || isZero(field) || m.rule.fits(a, r, field) {
+		if m.rule.fits == nil || m.rule.ours && r.Foreign {
 			continue
 		}
-		if !stands {
-			w.buf = append(w.buf[:0], '{')
-			w.member(m.name, field, false)
-			_, value, _ := strings.Cut(string(w.buf), ":")
-			raw = []byte(value)
+		if field := m.field(&r.Payload); !isZero(field) && !m.rule.fits(a, r, field) {
+			return m.name, shown(written(field)), m.rule.want
 		}
-		return m.name, shown(raw), m.rule.want
 	}
 	return "", "", ""
 }
 
-// hasForm reports whether a member is written as its field is: nothing of it was passed over when it was read.
-func hasForm(w *objectWriter, name string, field any, raw json.RawMessage) bool {
+// passedOver is a value of which something was passed over when it was read.
+type passedOver struct {
+	// member is the number of the member in payloadTable.
+	member int
+	value  any
+}
+
+// isWhole reports whether a field, which was set to a value, holds the whole of it.
+func isWhole(field, v any) bool {
 	switch f := field.(type) {
 	case *Optional:
 		return true
+	case *string:
+		_, ok := v.(string)
+		return ok
+	case *bool:
+		_, ok := v.(bool)
+		return ok
+	case *int:
+		return v == float64(*f)
+	case *int64:
+		return v == float64(*f)
+	case *time.Time:
+		return !f.IsZero() && v == FormatTimestamp(*f)
+	case *[]string:
+		return *f != nil
 	case *map[string]any:
 		return *f != nil
 	case *stateRef:
-		var ref map[string]json.RawMessage
-		return *f != nil && json.Unmarshal(raw, &ref) == nil && len(ref) == 2
+		return *f != nil && len(object(v)) == 2
+	case **ParallelSpan:
+		return *f != nil && len(object(v)) == 4
 	}
-	w.buf = append(w.buf[:0], '{')
-	w.member(name, field, false)
-	_, written, _ := strings.Cut(string(w.buf), ":")
-	if written == string(raw) {
-		return true
-	}
-	v, err := jsonvalue.Decode(raw)
-	if err != nil {
-		return false
-	}
-	if written == "" {
-		return isEmpty(field, v)
-	}
-	again, err := jsonvalue.Decode([]byte(written))
-	return err == nil && jsonvalue.Equal(v, again)
-}
-
-// isEmpty reports whether a value is what a field without a value stands for.
-func isEmpty(field, v any) bool {
-	switch field.(type) {
-	case *string:
-		return v == ""
-	case *int, *int64:
-		return v == 0.0
-	case *bool:
-		return v == false
-	case *[]string:
-		l, ok := v.([]any)
-		return ok && len(l) == 0
-	case *map[string]string, *map[string]int:
+	text := written(field)
+	if len(text) == 0 {
 		m, ok := v.(map[string]any)
 		return ok && len(m) == 0
 	}
-	return false
+	again, err := jsonvalue.Decode(text)
+	return err == nil && jsonvalue.Equal(v, again)
+}
+
+// written is the value of a field as it is stored.
+func written(field any) []byte {
+	w := objectWriter{buf: []byte("{")}
+	w.member("", field, false)
+	return bytes.TrimPrefix(w.buf[1:], []byte(`"":`))
 }
 
 // isZero reports whether a field of a simple type has no value.
@@ -231,6 +223,8 @@ func isZero(field any) bool {
 		return !*f
 	case *time.Time:
 		return f.IsZero()
+	case *map[string]string:
+		return len(*f) == 0
 	}
 	return false
 }

@@ -172,8 +172,10 @@ func (v *verifier) run(id string) error {
 	x := newRowReader(id, noting, false)
 	// seen is the fold up to the record at which the stored projection ends.
 	var seen history.Execution
+	var record history.Record
+	var unreadable error
 	for i := range rows {
-		record, unreadable := x.record(&rows[i])
+		record, unreadable = x.record(&rows[i])
 		if _, ok := problem.As(unreadable); !ok && unreadable != nil {
 			return unreadable // the database's
 		}

@@ -307,11 +307,11 @@ func (r *reader) record(l *line) error {
 	if json.Unmarshal(record.Raw, &owner) != nil || owner.ExecutionID != nil && *owner.ExecutionID != run.ExecutionID {
 		return r.fail("the payload is not of run %q", run.ExecutionID)
 	}
-	r.audit.Record(&record, nil)
+	run.Records = append(run.Records, record)
+	r.audit.Record(&run.Records[len(run.Records)-1], nil)
 	if len(r.audit.Findings) > 0 {
 		return r.fail("record %d of run %q: %s: %s", record.Seq, run.ExecutionID, r.audit.Findings[0].Code, r.audit.Findings[0].Message)
 	}
-	run.Records = append(run.Records, record)
 	r.left--
 	r.records++
 	return nil

@@ -345,7 +345,7 @@ func TestVerifyReplaysAgents(t *testing.T) {
 		{`"output":{"text":"It is short."}`, `"output":{"text":"It is long."}`, "AGENT_STEPS_DIFFER: attempt 1 at \"agent\": step 6, result"},
 		{`"key":"t2","kind":"reply"`, `"key":"t1","kind":"reply"`, "AGENT_STEPS_DIFFER"},
 		{`"cost_micros":280,`, `"cost_micros":281,`, "AGENT_STEPS_DIFFER"},
-		{`"n":5`, `"n":6`, "IMPORT_INVALID: line 16: AGENT_STEPS_GAP"},
+		{`"n":5`, `"n":6`, `IMPORT_INVALID: line 16: record 13 of run "a1": AGENT_STEPS_GAP`},
 	} {
 		changed := strings.ReplaceAll(file, test.from, test.to)
 		if changed == file && test.want != "" {
