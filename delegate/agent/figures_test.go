@@ -92,7 +92,7 @@ func TestCommitsOfATurn(t *testing.T) {
 // TestATurnStoresWhatIsNew: a turn adds to the history what was said and returned in it and little else, however long the conversation is.
 func TestATurnStoresWhatIsNew(t *testing.T) {
 	t.Parallel()
-	const turns, result = 100, 5000
+	turns, result := soak.Size(100, 20, 100), 5000
 	store := historymem.New()
 	r := workshop(t, store, turning(turns, 1), long, agent.Func("look", "Looks.", func(context.Context, struct {
 		N int `json:"n"`
