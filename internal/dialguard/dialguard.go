@@ -38,10 +38,10 @@ func Control(private []netip.Prefix) func(network, address string, _ syscall.Raw
 }
 
 // PlainPath reports whether servers can read the path of an address in one way only: no "..", no "//", no slash in disguise, nothing that
-// is escaped twice. Some servers take "..;" for "..".
+// is escaped twice. Some servers take "..;" for "..", and a segment that is nothing but ";x" for none.
 func PlainPath(u *url.URL) bool {
 	if strings.Contains(strings.ToLower(u.EscapedPath()), "%2f") || strings.ContainsAny(u.Path, `\%`) || strings.Contains(u.Path, "/..;") ||
-		strings.Contains(u.Path, "/.;") {
+		strings.Contains(u.Path, "/.;") || strings.Contains(u.Path, "/;") {
 		return false
 	}
 	return u.Path == "" || path.Clean(u.Path) == u.Path || path.Clean(u.Path)+"/" == u.Path

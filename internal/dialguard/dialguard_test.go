@@ -30,7 +30,7 @@ func TestPlainPath(t *testing.T) {
 	for path, plain := range map[string]bool{
 		"": true, "/": true, "/a/b": true, "/a/b/": true, "/a%20b": true, "/a..b": true, "/...": true,
 		"/a/../b": false, "/a/..": false, "/./a": false, "//a": false, "/a//b": false, "/a%2fb": false, "/a%2Fb": false, "/%2e%2e/a": false,
-		"/a%5cb": false, "/%252e": false, "/..;/a": false, "/.;x/a": false,
+		"/a%5cb": false, "/%252e": false, "/..;/a": false, "/.;x/a": false, "/;/a": false, "/;x=1/a": false, "/a;x=1/b": true,
 	} {
 		u, err := url.Parse("http://x" + path)
 		if err != nil {
