@@ -28,9 +28,10 @@ func (r *Runner) Export(ctx context.Context, executionID string, o ExportOptions
 	return Export(ctx, r.store, executionID, o.Or(r.opts.Redaction), out)
 }
 
-// Import reads what Export has written and adds the runs to a store, all or nothing; see transfer.Import.
+// Import reads what Export has written and adds the runs to a store, all or nothing; see transfer.Import. Only a Runner knows how to check the
+// steps of agents.
 func Import(ctx context.Context, store history.Store, in io.Reader) (*ImportResult, error) {
-	return transfer.Import(ctx, store, in)
+	return transfer.Import(ctx, store, in, nil)
 }
 
 // Import is the function Import for the Runner's store.
@@ -39,5 +40,5 @@ func (r *Runner) Import(ctx context.Context, in io.Reader) (*ImportResult, error
 		return nil, err
 	}
 	defer r.tasks.Done()
-	return Import(ctx, r.store, in)
+	return transfer.Import(ctx, r.store, in, r.opts.CheckSteps)
 }

@@ -85,3 +85,25 @@ func (a *attempt) has(p *history.Payload) bool {
 }
 
 const hintDiffer = "Records are never repaired. Restore the database from a backup, or fork the run at a record before this one."
+
+// RecordedSteps checks the steps in a run that is not stored. AGENT_STEPS_DIFFER names the first that does not follow.
+func RecordedSteps(ctx context.Context, executionID string, records []history.Record, check CheckSteps) error {
+	i := inspection{Store: unstored{records: records}, exec: &history.Execution{ID: executionID}}
+	if err := i.steps(ctx, check); err != nil || len(i.findings) == 0 {
+		return err
+	}
+	first := i.findings[0]
+	return problem.New(problem.AgentStepsDiffer, "record %d: %s", first.Seq, first.Message).WithPlace(problem.Place{ExecutionID: executionID}).
+		WithHint("Nothing was written. Export the run again from where it is as it was; a newer release may have written it.")
+}
+
+// unstored is a Store that reads the records of one run.
+type unstored struct {
+	history.Store
+	records []history.Record
+}
+
+func (u unstored) Read(_ context.Context, _ string, from int64, limit int) ([]history.Record, error) {
+	all := u.records[min(from-1, int64(len(u.records))):]
+	return all[:min(limit, len(all))], nil
+}

@@ -37,12 +37,13 @@ type Result struct {
 
 // Import reads what Export has written and adds the runs, all or nothing; the store must be a history.Importer. Everything is
 // checked before: the file (IMPORT_INVALID with the line), that each run follows its definition to where it stands or to its end
-// (NONDETERMINISM_DETECTED, DEFINITION_REQUIRED), and that subworkflows have their parents. Results that activities and people gave are
+// (NONDETERMINISM_DETECTED, DEFINITION_REQUIRED), that the steps of agents follow from each other, if check is not nil (AGENT_STEPS_DIFFER), and
+// that subworkflows have their parents. Results that activities and people gave are
 // taken as they are: nothing shows that somebody has changed one together with all that follows from it. DUPLICATE_EXECUTION_ID if a
 // run exists with other records. The runs go on
 // where they stood: with the next answer, or as soon as a process takes them over. See to it that they do not also go
 // on where they came from.
-func Import(ctx context.Context, store history.Store, in io.Reader) (*Result, error) {
+func Import(ctx context.Context, store history.Store, in io.Reader, check replay.CheckSteps) (*Result, error) {
 	importer, ok := history.As[history.Importer](store)
 	if !ok {
 		return nil, problem.New(problem.Unsupported, "this store does not support import").
@@ -72,6 +73,11 @@ func Import(ctx context.Context, store history.Store, in io.Reader) (*Result, er
 		r, tasks, err := importedRun(ctx, store, file, &file.Runs[j])
 		if err != nil {
 			return nil, err
+		}
+		if check != nil && r.Execution.Mode != "" {
+			if err := replay.RecordedSteps(ctx, r.ExecutionID, r.Records, check); err != nil {
+				return nil, err
+			}
 		}
 		res.Tasks += tasks
 		i.Runs = append(i.Runs, r)

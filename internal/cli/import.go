@@ -92,7 +92,11 @@ func (a *app) rehearseImport(ctx context.Context, text []byte) error {
 	if err != nil {
 		return err
 	}
-	_, err = graph.Import(ctx, empty, bytes.NewReader(text))
+	runner, err := graph.New(empty, c.RunnerOptions(config.Executors{}, nil))
+	if err == nil {
+		_, err = runner.Import(ctx, bytes.NewReader(text))
+		err = firstError(err, runner.Close())
+	}
 	return firstError(err, empty.Close())
 }
 
