@@ -21,7 +21,8 @@ type ForkRequest struct {
 	// to the last.
 	ExecutionID string
 	Seq         int64
-	// BeforeNode, instead of Seq, is the node whose newest visit the new run begins with; of visits that a rollback has undone, the first.
+	// BeforeNode, instead of Seq, is the node whose newest visit the new run begins with; of visits that a rollback has undone, the first. Before the
+	// node at which the run has failed, the new run is a retry of it, as with Anew and Again.
 	BeforeNode string
 	// Correction, with BeforeNode, is a JSON merge patch (RFC 7396) of the state with which the new run continues: members replace
 	// those of the state, null removes. Nil leaves the state as it was. It does not go with a node in a parallel branch or at the
@@ -73,9 +74,13 @@ func (r *Runner) Fork(ctx context.Context, req ForkRequest) (*Run, error) {
 	if strings.TrimSpace(req.NewExecutionID) == "" {
 		req.NewExecutionID = r.opts.NewID()
 	}
-	var retry *replay.Retry
-	if req.Seq == 0 && req.BeforeNode == "" {
-		var err error
+	retry, err := r.failedBefore(ctx, &req)
+	if err != nil {
+		return nil, err
+	}
+	if retry != nil {
+		req.BeforeNode, req.Again = "", true
+	} else if req.Seq == 0 && req.BeforeNode == "" {
 		if retry, err = r.retryOf(ctx, &req); err != nil {
 			return nil, err
 		}
@@ -109,6 +114,19 @@ func (r *Runner) Fork(ctx context.Context, req ForkRequest) (*Run, error) {
 		return nil, err
 	}
 	return r.answer(ctx, x, req.Wait)
+}
+
+// failedBefore makes of a fork before the very node at which a run has failed a retry that begins the node anew, beside others: what agents have done
+// there is as little done again unasked as in a retry that does not name the place. Nil for all other forks.
+func (r *Runner) failedBefore(ctx context.Context, req *ForkRequest) (*replay.Retry, error) {
+	if req.BeforeNode == "" || req.Seq != 0 || req.Again || req.Anew || req.RepeatEffects || req.CurrentAgentConfig {
+		return nil, nil
+	}
+	run, err := r.Status(ctx, StatusRequest{ExecutionID: req.ExecutionID})
+	if err != nil || run.Status != machine.Failed || run.ErrorNodeID != req.BeforeNode || run.Compensated > 0 || problem.Code(run.ErrorCode).IsLimit() {
+		return nil, err
+	}
+	return &replay.Retry{Node: run.ErrorNodeID, Code: run.ErrorCode, Message: run.Error, Anew: true}, nil
 }
 
 // retryOf says how the run that a retry is of has failed.

@@ -40,7 +40,7 @@ func (l *Link) AlreadyRetried(related []Link, done string) error {
 	}
 	return problem.New(problem.AlreadyRetried, "run %q has been retried as %q, which is open or has completed", first(l.From, related), id).
 		WithPlace(problem.Place{ExecutionID: l.From}).
-		WithHint("Look at run %q: it does the work of run %q. Nothing was written; another retry beside it has to be asked for.", id, l.From)
+		WithHint("Look at run %q: it does the work of run %q. Nothing was written; ForkRequest.Again begins another retry beside it.", id, l.From)
 }
 
 // Retries returns the links of all retries of the work that a run does: of the run that was begun first, of the retries of that, and so on.

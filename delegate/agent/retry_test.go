@@ -302,7 +302,8 @@ func TestWhatARetryContinues(t *testing.T) {
 	}
 }
 
-// TestARetryAnew is refused where it would pay again, with the call and its key, unless that is allowed. A correction begins anew, too.
+// TestARetryAnew is refused where it would pay again, with the call and its key, unless that is allowed. A correction begins anew, too, and so
+// does a fork that names the node.
 func TestARetryAnew(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -312,7 +313,7 @@ func TestARetryAnew(t *testing.T) {
 		begin(t, r, "r")
 		end(t, r, "r")
 		before := enginetest.Must(store.List(t.Context(), history.ListQuery{}))
-		for _, req := range []graph.ForkRequest{{Anew: true}, {Correction: object{"task": "Work better."}}, {Definition: enginetest.Define(t, researched)}} {
+		for _, req := range []graph.ForkRequest{{Anew: true}, {Correction: object{"task": "Work better."}}, {Definition: enginetest.Define(t, researched)}, {BeforeNode: "research"}} {
 			req.ExecutionID = "r"
 			_, err := r.Fork(t.Context(), req)
 			if !errors.Is(err, problem.RetryRepeatsEffects) || !strings.Contains(err.Error(), `refund {"to":"Ann"} (key r:research#1.1/t1.c1)`) {

@@ -11,7 +11,7 @@ import (
 func Names() []string {
 	return []string{
 		"Runner.Status", "Runner.List", "Runner.Drive", "Runner.Prune", "Runner.Verify", "StartRequest.AllowExisting", "StatusRequest.Wait", "ForkRequest.Anew",
-		"ForkRequest.CurrentAgentConfig",
+		"ForkRequest.CurrentAgentConfig", "ForkRequest.Again", "ForkRequest.RepeatEffects",
 		"ExportOptions.Redact", "Options.MaxVisits", "Options.MaxRecords", "Options.MaxBytes", "Options.MaxPending", "Options.Workflows",
 		"TreeLimits.Runs", "TreeLimits.Visits", "TreeLimits.Records", "TreeLimits.Bytes", "TreeLimits.Pending",
 		"Options.Activities", "Options.Delegates", "Options.NoBackup", "Options.Webhooks",

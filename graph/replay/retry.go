@@ -280,7 +280,7 @@ func RepeatsEffects(calls []string, at problem.Place) error {
 		calls, more = calls[:maxEffects], fmt.Sprintf("; and %d more", n)
 	}
 	return problem.New(problem.RetryRepeatsEffects, "a beginning from the start would make calls again, under other keys: %s%s", strings.Join(calls, "; "), more).WithPlace(at).
-		WithHint("Nothing was written. Where the agent can go on, retry without a correction and not anew. Else look what the calls have done, and allow their repetition.")
+		WithHint("Nothing was written. Where the agent can go on, retry without a correction and not anew. Else look what the calls have done; ForkRequest.RepeatEffects allows that they are made again.")
 }
 
 // shiftOf is how much later the records of the new run are. An attempt whose time was over has its full time again.

@@ -98,7 +98,8 @@ func commandWords(id string, store ...string) problem.Glossary {
 		"Runner.Prune":               program + " gc --older-than 30d" + database,
 		"Runner.Verify":              program + " verify --repair" + database,
 		"StartRequest.AllowExisting": about("recover"),
-		"ForkRequest.Anew":           about("retry", "--anew"), "ForkRequest.CurrentAgentConfig": about("retry", currentConfig...),
+		"ForkRequest.Again":          "--again", "ForkRequest.RepeatEffects": "--anew with --repeat-effects",
+		"ForkRequest.Anew": about("retry", "--anew"), "ForkRequest.CurrentAgentConfig": about("retry", currentConfig...),
 		"StatusRequest.Wait": "--wait", "ExportOptions.Redact": "--redact",
 	}
 	maps.Copy(g, envname.Options)
