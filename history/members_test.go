@@ -61,11 +61,38 @@ func TestForgedMembersAreFound(t *testing.T) {
 			if r.Payload, err = history.DecodePayload(r.Name, r.Raw); err != nil {
 				t.Fatal(err)
 			}
-			a := history.Audit{ExecutionID: "x"}
+			a := history.Audit{ExecutionID: "x", Incoming: true}
 			a.Record(&r, nil)
 			want := fmt.Sprintf(" as its %s, expected %s", m.Name, m.Want)
 			if len(a.Findings) != 1 || a.Findings[0].Code != problem.RecordUnreadable || !strings.Contains(a.Findings[0].Message, want) || !history.Seen(a.Findings[0].Message) {
 				t.Errorf("%#v as its %s: %+v", value, m.Name, a.Findings)
+			}
+		}
+	}
+}
+
+// TestTextsOfEarlierReleasesAreNotCondemned: a store may hold texts for people that this release would not write; only a file is refused
+// for them.
+func TestTextsOfEarlierReleasesAreNotCondemned(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("x", 5000)
+	for member, value := range map[string]any{
+		"title": long + "\n", "labels": obj{"a": long, "b=c": "\u202e"}, "notify": []any{long}, "traceParent": "00-1",
+		"actor": obj{"name": long, "via": "\x1b[2J"}, "importedBy": obj{"title": long}, "forkedFrom": obj{"executionId": "a\u200bb", "seq": 3},
+	} {
+		for _, incoming := range []bool{false, true} {
+			v, err := jsonvalue.Normalize(obj{member: value})
+			if err != nil {
+				t.Fatal(err)
+			}
+			r := history.Record{Seq: 1, Kind: history.Event, Name: history.ExecutionStarted, CreatedAt: time.Date(2026, 11, 21, 0, 0, 0, 0, time.UTC)}
+			if r.Payload, err = history.DecodePayload(r.Name, jsonvalue.Canonical(v)); err != nil {
+				t.Fatal(err)
+			}
+			a := history.Audit{ExecutionID: "x", Incoming: incoming}
+			a.Record(&r, nil)
+			if len(a.Findings) > 0 != incoming {
+				t.Errorf("%s, incoming %t: %+v", member, incoming, a.Findings)
 			}
 		}
 	}

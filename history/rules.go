@@ -28,8 +28,8 @@ type rule struct {
 	want string
 	// fits reports whether the value of a field that is not zero is in the range. Nil takes every value of the form.
 	fits func(a *Audit, r *Record, field any) bool
-	// ours says that other engines may write the member otherwise.
-	ours bool
+	// ours says that other engines may write the member otherwise, incoming that earlier releases may have: it is held in files only.
+	ours, incoming bool
 }
 
 // MemberRule describes a member of payloads.
@@ -81,22 +81,22 @@ var (
 	later  = checks("a time not before that of the record", func(_ *Audit, r *Record, v time.Time) bool {
 		return inRange(v) && !v.Before(r.CreatedAt.Truncate(time.Millisecond))
 	})
-	title  = checks(fmt.Sprintf("one line of at most %d characters", maxTitle), func(_ *Audit, _ *Record, v string) bool { return CheckCaption(v, nil) == nil })
-	labels = checks(fmt.Sprintf("at most %d labels, each a short line", maxLabels), func(_ *Audit, _ *Record, v map[string]string) bool {
+	title  = inFiles(checks(fmt.Sprintf("one line of at most %d characters", maxTitle), func(_ *Audit, _ *Record, v string) bool { return CheckCaption(v, nil) == nil }))
+	labels = inFiles(checks(fmt.Sprintf("at most %d labels, each a short line", maxLabels), func(_ *Audit, _ *Record, v map[string]string) bool {
 		return CheckCaption("", v) == nil
-	})
-	targets = checks(fmt.Sprintf("names of targets, lines of at most %d bytes", maxTarget), func(_ *Audit, _ *Record, v []string) bool {
+	}))
+	targets = inFiles(checks(fmt.Sprintf("names of targets, lines of at most %d bytes", maxTarget), func(_ *Audit, _ *Record, v []string) bool {
 		return !slices.ContainsFunc(v, func(name string) bool {
 			return strings.TrimSpace(name) == "" || len(name) > maxTarget || strings.ContainsFunc(name, unicode.IsControl)
 		})
-	})
-	author = checks("who made a call, in short lines", func(_ *Audit, _ *Record, v *Actor) bool {
+	}))
+	author = inFiles(checks("who made a call, in short lines", func(_ *Audit, _ *Record, v *Actor) bool {
 		return v == nil || v.short()
-	})
-	traceParent = checks("a traceparent", func(_ *Audit, _ *Record, v string) bool { return v == "" || IsTraceParent(v) })
-	forkOrigin  = checks("a run and one of its records", func(_ *Audit, _ *Record, v ForkOrigin) bool {
+	}))
+	traceParent = inFiles(checks("a traceparent", func(_ *Audit, _ *Record, v string) bool { return v == "" || IsTraceParent(v) }))
+	forkOrigin  = inFiles(checks("a run and one of its records", func(_ *Audit, _ *Record, v ForkOrigin) bool {
 		return v == ForkOrigin{} || Seen(v.ExecutionID) && v.Seq >= 0
-	})
+	}))
 	ofFork       = checks("false, as the run is no fork", func(a *Audit, _ *Record, v bool) bool { return !v || a.Execution.ForkedFrom.ExecutionID != "" })
 	countsByName = checks("an object of counts", func(_ *Audit, _ *Record, v map[string]int) bool {
 		for _, n := range v {
@@ -117,6 +117,12 @@ var (
 
 	hash = foreignToo(checks("a SHA-256 hash", func(_ *Audit, _ *Record, v string) bool { return v == "" || hashForm.MatchString(v) }))
 )
+
+// inFiles makes a rule about a text for people one of files only.
+func inFiles(r rule) rule {
+	r.incoming = true
+	return r
+}
 
 // foreignToo makes a rule one of this engine's records only.
 func foreignToo(r rule) rule {
@@ -151,7 +157,7 @@ func (a *Audit) misfit(r *Record) (name, found, want string) {
 		if over != nil && over.member == i && !r.Foreign {
 			return m.name, shown(jsonvalue.Canonical(over.value)), m.rule.want
 		}
-		if m.rule.fits == nil || m.rule.ours && r.Foreign {
+		if m.rule.fits == nil || m.rule.ours && r.Foreign || m.rule.incoming && !a.Incoming {
 			continue
 		}
 		if field := m.field(&r.Payload); !isZero(field) && !m.rule.fits(a, r, field) {

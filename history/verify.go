@@ -47,6 +47,9 @@ const (
 // Audit checks the records of one run in order, and makes its projection. Begin with Audit{ExecutionID: id}.
 type Audit struct {
 	ExecutionID string
+	// Incoming says that the records are in a file, whose texts for people (titles, labels, names) are held to the bounds of this
+	// release. A store may hold others of an earlier release.
+	Incoming bool
 	// Execution is the projection of the records so far.
 	Execution Execution
 	// Findings holds the findings so far, at most MaxFindings.

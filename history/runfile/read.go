@@ -280,7 +280,7 @@ func (r *reader) run(l *line) error {
 		}
 	}
 	r.file.Runs = append(r.file.Runs, run)
-	r.audit, r.left = &history.Audit{ExecutionID: id}, *l.Records
+	r.audit, r.left = &history.Audit{ExecutionID: id, Incoming: true}, *l.Records
 	return nil
 }
 
