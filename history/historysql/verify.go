@@ -126,8 +126,8 @@ type stored struct {
 	timers, blobs, unseen               int64
 	// notices are the rows about deliveries, lost the deliveries without a body.
 	notices, lost int64
-	// links are the rows that tie it to other runs.
-	links int64
+	// links are the rows that tie it to other runs, handled the mark that somebody has seen to it.
+	links, handled int64
 }
 
 // run checks one run as of one moment.
@@ -145,7 +145,7 @@ func (v *verifier) run(id string) error {
 	case !errors.Is(err, sql.ErrNoRows):
 		return err
 	}
-	if err := tx.QueryRowContext(v.ctx, verifySideTables, id).Scan(&row.timers, &row.blobs, &row.unseen, &row.notices, &row.links, &row.lost); err != nil {
+	if err := tx.QueryRowContext(v.ctx, verifySideTables, id).Scan(&row.timers, &row.blobs, &row.unseen, &row.notices, &row.links, &row.handled, &row.lost); err != nil {
 		return err
 	}
 	if row.phase.String == markDeleted {
@@ -306,13 +306,13 @@ func (v *verifier) orphans() error {
 
 // withoutRecords reports rows of a run that does not exist.
 func (v *verifier) withoutRecords(id string, row *stored) error {
-	if !row.found && row.timers == 0 && row.blobs == 0 && row.notices == 0 && row.links == 0 {
+	if !row.found && row.timers == 0 && row.blobs == 0 && row.notices == 0 && row.links == 0 && row.handled == 0 {
 		return nil
 	}
 	f := history.Finding{
 		ExecutionID: id, Code: problem.RowOrphaned, Hint: hintOrphaned,
-		Message: fmt.Sprintf("the run has no records, but a projection (%t), %d timers, %d references to blobs, %d rows of deliveries and %d links to other runs",
-			row.found, row.timers, row.blobs, row.notices, row.links),
+		Message: fmt.Sprintf("the run has no records, but a projection (%t), %d timers, %d references to blobs, %d rows of deliveries, %d links to other runs and %d marks as handled",
+			row.found, row.timers, row.blobs, row.notices, row.links, row.handled),
 	}
 	return v.fix(&f, func(c *conn) error {
 		if found, err := c.one(rowExists, id, int64(1)); err != nil || found != nil {

@@ -165,6 +165,7 @@ func TestVerifyFindsDamage(t *testing.T) {
 		"a link to nobody": {
 			damage: "INSERT INTO run_links (to_id, from_id, kind, seq, at) VALUES ('nobody', 'ended', 'retry', 1, 5)", want: []string{"nobody 0 ROW_ORPHANED"},
 		},
+		"a mark of nobody":  {damage: "INSERT INTO handled (execution_id, note, at) VALUES ('nobody', 'seen', 5)", want: []string{"nobody 0 ROW_ORPHANED"}},
 		"a timer of nobody": {damage: "INSERT INTO timers VALUES ('nobody', 't#1', 5)", want: []string{"nobody 0 ROW_ORPHANED"}},
 		"a delivery of nobody": {
 			damage: "INSERT INTO deliveries (delivery_id, event_id, execution_id, target, state, due) VALUES ('d', 'e', 'nobody', 'ops', 'pending', 5)",
