@@ -132,8 +132,12 @@ func TestARunThatAnotherEngineContinuedIsImported(t *testing.T) {
 		t.Errorf("%d records say that another engine wrote them: %s", n, &file)
 	}
 	to := open(filepath.Join(t.TempDir(), "other.db"))
-	if _, err := graph.Import(t.Context(), to, &file); err != nil {
+	imported, err := graph.Import(t.Context(), to, &file)
+	if err != nil {
 		t.Fatal(err)
+	}
+	if n := imported.NotReplayed; len(n) != 1 || n[0].ExecutionID != "r" || n[0].Records != 5 {
+		t.Errorf("not replayed: %+v", n)
 	}
 	if findings, err := graph.Inspect(t.Context(), to, "r"); err != nil || len(findings) > 0 {
 		t.Errorf("%v, %v", findings, err)

@@ -31,8 +31,17 @@ type Result struct {
 	// Tasks counts those that agents work on for the runs. Cancelling a run where it came from would end them there; see
 	// graph.CancelRequest.KeepTasks.
 	Tasks int
+	// NotReplayed has the runs with records of another engine, which were taken as they are: nothing shows that somebody has changed them.
+	NotReplayed []NotReplayed
 	// Existed says that all of it was there already, record for record, and that nothing was changed.
 	Existed bool
+}
+
+// NotReplayed is a run with records that were not held against its definition.
+type NotReplayed struct {
+	ExecutionID string
+	// Records counts those marked as another engine's, and all of a run that another engine has begun.
+	Records int
 }
 
 // Import reads what Export has written and adds the runs, all or nothing; the store must be a history.Importer. Everything is
@@ -82,6 +91,9 @@ func Import(ctx context.Context, store history.Store, in io.Reader, check replay
 		res.Tasks += tasks
 		i.Runs = append(i.Runs, r)
 		res.Records += len(r.Records)
+		if n := notReplayed(&r); n > 0 {
+			res.NotReplayed = append(res.NotReplayed, NotReplayed{r.ExecutionID, n})
+		}
 	}
 	res.Phase = i.Runs[0].Execution.Phase
 	if res.Existed, err = existing(ctx, store, file); err != nil || res.Existed {
@@ -91,6 +103,19 @@ func Import(ctx context.Context, store history.Store, in io.Reader, check replay
 		return nil, err
 	}
 	return res, importer.Import(ctx, i)
+}
+
+// notReplayed counts the records of a run that are not compared with what its definition makes.
+func notReplayed(r *history.ImportedRun) (n int) {
+	if r.Execution.Mode == "" {
+		return len(r.Records)
+	}
+	for i := range r.Records {
+		if r.Records[i].Foreign {
+			n++
+		}
+	}
+	return n
 }
 
 // existing reports whether all runs of a file are stored as they are. One that is stored otherwise is refused.

@@ -58,12 +58,20 @@ func (a *app) importRun(ctx context.Context, file string, asJSON bool) error {
 			return err
 		}
 		if asJSON {
-			return writeEncoded(a.stdout, jsonvalue.Ordered{
+			out := jsonvalue.Ordered{
 				{"execution_id", res.ExecutionID}, {"phase", string(res.Phase)}, {"subworkflows", res.Subworkflows}, {"records", res.Records},
 				{"definitions", res.Definitions},
 				{"tasks", res.Tasks},       // on which agents work for the run
 				{"unchanged", res.Existed}, // the run was here already, record for record
-			})
+			}
+			if len(res.NotReplayed) > 0 { // records of another engine
+				runs := map[string]any{}
+				for _, r := range res.NotReplayed {
+					runs[r.ExecutionID] = float64(r.Records)
+				}
+				out.Object("not_replayed", runs)
+			}
+			return writeEncoded(a.stdout, out)
 		}
 		a.writeImported(a.human, res)
 		return nil
@@ -107,6 +115,10 @@ func (a *app) writeImported(w io.Writer, res *graph.ImportResult) {
 		return
 	}
 	fmt.Fprintf(w, "imported %s\n", what)
+	for _, r := range res.NotReplayed {
+		fmt.Fprintf(a.stderr, "%s run %s has %s of another engine; another engine's records are not replayed, and nothing shows that somebody has changed them\n",
+			a.paint.wait("warning:"), plainCell(r.ExecutionID), count(r.Records, "record"))
+	}
 	if !res.Phase.Terminal() {
 		fmt.Fprintf(a.stderr, "what it waits for: %s\n", shellword.Command([]string{program, "status"}, []string{res.ExecutionID}, a.flags.Given()...))
 	}
