@@ -19,7 +19,7 @@ type graphOptions struct{ format, output, folder string }
 
 // pictures are the formats of graph.
 var pictures = map[string]func(*definition.Program, *picture.Run) string{
-	"text": picture.Text, "mermaid": picture.Mermaid, "dot": picture.Dot, "svg": picture.SVG,
+	"text": picture.Text, "mermaid": picture.Mermaid, "svg": picture.SVG,
 }
 
 // maxDrawn is how many nodes a drawing may have; text leaves out the rest.
@@ -43,7 +43,7 @@ The argument is a file, else a workflow of --workflow-dir, else the id of a run 
 		RunE:              func(cmd *cobra.Command, args []string) error { return a.graph(cmd, args, o) },
 	}
 	config.RegisterWorkflowDir(cmd.Flags(), &o.folder, "none")
-	cmd.Flags().StringVar(&o.format, "format", "text", "text, mermaid, dot (Graphviz) or svg")
+	cmd.Flags().StringVar(&o.format, "format", "text", "text, mermaid or svg")
 	cmd.Flags().StringVarP(&o.output, "output", "o", "", "write to this `file` instead of standard output")
 	return cmd
 }
@@ -52,7 +52,7 @@ The argument is a file, else a workflow of --workflow-dir, else the id of a run 
 func (a *app) graph(cmd *cobra.Command, args []string, o graphOptions) error {
 	draw, ok := pictures[o.format]
 	if !ok {
-		return usage("--format: %q is not understood", o.format).WithHint("Write text, mermaid, dot or svg.")
+		return usage("invalid value %q for --format", o.format).WithHint("Use text, mermaid or svg.")
 	}
 	var program *definition.Program
 	var run *picture.Run

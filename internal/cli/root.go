@@ -70,7 +70,7 @@ var otherWords = map[string]string{
 	"follow": "watch", "tail": "watch", "top": "watch",
 	"start": "run", "exec": "run", "execute": "run", "continue": "recover", "rerun": "retry", "ack": "handle", "acknowledge": "handle", "dismiss": "handle", "again": "retry", "answer": "resume", "approve": "resume",
 	"complete": "submit", "stop": "cancel", "kill": "cancel", "abort": "cancel", "delete": "gc", "rm": "gc", "prune": "gc", "clean": "gc",
-	"draw": "graph", "diagram": "graph", "picture": "graph", "dot": "graph", "mermaid": "graph",
+	"draw": "graph", "diagram": "graph", "picture": "graph", "mermaid": "graph",
 	"serve": "worker", "server": "worker", "daemon": "worker", "lint": "validate", "format": "fmt", "create": "new", "init": "new", "scaffold": "new", "fsck": "verify",
 	"setup": "install", "remove": "uninstall", "check": "doctor", "diagnose": "doctor",
 	"dump": "export", "load": "import", "migrate": "store", "upgrade": "store", "database": "store", "db": "store",
