@@ -138,7 +138,7 @@ func agentRecords() []history.Record {
 	return recordsOf(records...)
 }
 
-// TestTheStepsOfAnAgent: as a table in windows of several widths, and in the table of records.
+// TestTheStepsOfAnAgent: as a whole table, as one that fits a terminal, and in the table of records.
 func TestTheStepsOfAnAgent(t *testing.T) {
 	t.Parallel()
 	tally, ended := newAttempts(nil), map[int64]*attempt{}
@@ -152,22 +152,28 @@ func TestTheStepsOfAnAgent(t *testing.T) {
 			ended[r.Seq] = t
 		}
 	}
-	for _, columns := range []int{0, 60, 120} {
+	table := func(columns int) string {
 		var out bytes.Buffer
 		if err := writeAttemptTable(&out, tally.from(1), true, columns); err != nil {
 			t.Fatal(err)
 		}
-		if columns == 0 {
-			out.WriteByte('\n')
-			if err := writeTable(&out, append(recordHeading(), recordRows(all, ended, &stateTrail{}, detailWidth)...)); err != nil {
-				t.Fatal(err)
-			}
+		return out.String()
+	}
+	var records bytes.Buffer
+	if err := writeTable(&records, append(recordHeading(), recordRows(all, ended, &stateTrail{}, detailWidth)...)); err != nil {
+		t.Fatal(err)
+	}
+	requireGolden(t, "agent_history", table(0)+"\n"+records.String())
+	for columns := 40; columns <= 200; columns++ {
+		shown := table(columns)
+		requireFits(t, shown, columns)
+		if strings.Contains(shown, "TOKENS IN") != (columns >= narrow) {
+			t.Errorf("%d columns:\n%s", columns, shown)
 		}
-		requireGolden(t, fmt.Sprintf("agent_history_%d", columns), out.String())
 	}
 }
 
-// TestAnAgentOnTheCommandLine: what status, history and transcript show of one that asks and goes on, in windows of several widths.
+// TestAnAgentOnTheCommandLine: what status, history and transcript show of one that asks and goes on.
 func TestAnAgentOnTheCommandLine(t *testing.T) {
 	t.Parallel()
 	c := newClerk(t, letter()...)
@@ -178,16 +184,10 @@ func TestAnAgentOnTheCommandLine(t *testing.T) {
 	c.run(exitPaused, "resume", "a1", "--payload", `{"decision":"edit","arguments":{"task":"pay 80 for order A7"}}`)
 	c.run(exitOK, "resume", "a1", "--payload", `{"text":"blue"}`)
 	requireGolden(t, "agent_status", unchanging(out.String()))
-	for _, columns := range []int{60, 120} {
-		c.columns = columns
-		table, _ := c.run(exitOK, "history", "a1")
-		_, table, _ = strings.Cut(table, "\n\n")
-		for line := range strings.Lines(table) {
-			if n := utf8.RuneCountInString(strings.TrimSpace(line)); n > columns {
-				t.Errorf("%d characters of %d: %s", n, columns, line)
-			}
-		}
-	}
+	c.columns = 60
+	table, _ := c.run(exitOK, "history", "a1")
+	_, table, _ = strings.Cut(table, "\n\n")
+	requireFits(t, table, c.columns)
 	transcript, _ := c.run(exitOK, "agent", "transcript", "a1")
 	requireGolden(t, "agent_transcript", unchanging(transcript))
 	short, _ := c.run(exitOK, "history", "a1", "--no-steps")

@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"fmt"
 	"reflect"
 	"strings"
 	"testing"
@@ -47,18 +46,29 @@ func TestListFits(t *testing.T) {
 		{Execution: execution("order-17", "", "order", "Order 17 of Kim, who is in a hurry", history.PhaseInterrupted, "review", history.Wait{Kind: history.WaitInterrupt, Prompt: "Ship order 17 to Kim today, by courier?"})},
 		{Execution: execution("order-18", "", "order", "", history.PhaseCompleted, "")},
 	}
-	for _, columns := range []int{60, 120} {
+	for columns := 40; columns <= 200; columns++ {
 		a, stdout, _ := newTestApp(t, nil, noon)
 		a.columns = func() int { return columns }
 		if err := a.writeList(rows, "", nil); err != nil {
 			t.Fatal(err)
 		}
-		for line := range strings.Lines(stdout.String()) {
-			if n := utf8.RuneCountInString(strings.TrimSpace(line)); n > columns {
-				t.Errorf("%d characters of %d: %s", n, columns, line)
-			}
+		requireFits(t, stdout.String(), columns)
+		if isNarrow := columns < narrow; strings.Contains(stdout.String(), "TITLE") == isNarrow || isNarrow && !strings.Contains(stdout.String(), "order-17       Ord") {
+			t.Errorf("%d columns:\n%s", columns, stdout)
 		}
-		requireGolden(t, fmt.Sprintf("list_%d", columns), stdout.String())
+		if columns == 120 {
+			requireGolden(t, "list_terminal", stdout.String())
+		}
+	}
+}
+
+// requireFits fails if a line has more characters than the terminal has columns.
+func requireFits(t *testing.T, text string, columns int) {
+	t.Helper()
+	for line := range strings.Lines(text) {
+		if n := utf8.RuneCountInString(strings.TrimRight(line, " \n")); n > columns {
+			t.Errorf("%d characters of %d: %s", n, columns, line)
+		}
 	}
 }
 

@@ -60,8 +60,9 @@ func writeTable(w io.Writer, rows [][]string) error {
 	return err
 }
 
-// fitted cuts the cells of a table so that its lines have at most width characters, first those of the column that is the widest beyond
-// what it should keep, by its name; a column without a name among these stays as it is. A width of 0 is no bound.
+// fitted cuts the cells of a table so that its lines have at most width characters. keep is the width that a column keeps, by its name:
+// the column that exceeds it most is cut first. If the lines are still too long, columns keep half of it, then a quarter. A column that
+// is not in keep is never cut. A width of 0 is no bound.
 func fitted(rows [][]string, width int, keep map[string]int) [][]string {
 	if width == 0 || len(rows) == 0 {
 		return rows
@@ -74,17 +75,19 @@ func fitted(rows [][]string, width int, keep map[string]int) [][]string {
 		}
 		total += widths[i]
 	}
-	for ; total > width; total-- {
-		widest, most := 0, 0
-		for i, name := range rows[0] {
-			if least, ok := keep[name]; ok && widths[i]-least > most {
-				widest, most = i, widths[i]-least
+	for share := 1; share <= 4; share *= 2 {
+		for ; total > width; total-- {
+			widest, most := 0, 0
+			for i, name := range rows[0] {
+				if least, ok := keep[name]; ok && widths[i]-least/share > most {
+					widest, most = i, widths[i]-least/share
+				}
 			}
+			if most == 0 {
+				break
+			}
+			widths[widest]--
 		}
-		if most == 0 {
-			break
-		}
-		widths[widest]--
 	}
 	cutRows := make([][]string, len(rows))
 	for n, row := range rows {

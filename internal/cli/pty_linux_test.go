@@ -75,32 +75,27 @@ func (t *terminal) when(tb testing.TB, ctx context.Context, text string, do func
 // TestOnATerminal runs and watches an example on a real terminal, where a person answers; what is left on it is kept in golden files.
 func TestOnATerminal(t *testing.T) {
 	t.Parallel()
-	for _, columns := range []int{60, 120} {
-		t.Run(fmt.Sprint(columns), func(t *testing.T) {
-			t.Parallel()
-			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-			defer cancel()
-			db := filepath.Join(t.TempDir(), "runs.db")
-			master, slave, shown := openTerminal(t, columns, 24)
-			go shown.when(t, ctx, "\n>", func() { fmt.Fprintln(master, `{"accepted":true}`) })
-			got := Main(ctx, []string{
-				"run", filepath.Join("..", "..", "examples", "document-review", "document-review.workflow.yaml"), "--id", "d1", "--profile", "demo", "--db", db,
-				"--input", `{"topic":"the contract","documents":["a","b","c","d","e"]}`,
-			}, slave, slave, slave)
-			if got != exitOK {
-				t.Errorf("exit status %d", got)
-			}
-			shown.when(t, ctx, `"unread": 0`, func() {})
-			text := strings.ReplaceAll(shown.text(), db, "runs.db")
-			requireGolden(t, fmt.Sprintf("terminal_run_%d", columns), steady(text[strings.Index(text, "\ndocument-review")+1:]))
-
-			_, slave, shown = openTerminal(t, columns, 24)
-			var result bytes.Buffer
-			if got := Main(ctx, []string{"watch", "d1", "--db", db}, slave, &result, slave); got != exitOK || !strings.Contains(result.String(), `"accepted": true`) {
-				t.Errorf("watch: exit status %d, result %s", got, &result)
-			}
-			shown.when(t, ctx, "completed run d1", func() {})
-			requireGolden(t, fmt.Sprintf("terminal_watch_%d", columns), steady(shown.text()))
-		})
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	db := filepath.Join(t.TempDir(), "runs.db")
+	master, slave, shown := openTerminal(t, 120, 24)
+	go shown.when(t, ctx, "\n>", func() { fmt.Fprintln(master, `{"accepted":true}`) })
+	got := Main(ctx, []string{
+		"run", filepath.Join("..", "..", "examples", "document-review", "document-review.workflow.yaml"), "--id", "d1", "--profile", "demo", "--db", db,
+		"--input", `{"topic":"the contract","documents":["a","b","c","d","e"]}`,
+	}, slave, slave, slave)
+	if got != exitOK {
+		t.Errorf("exit status %d", got)
 	}
+	shown.when(t, ctx, `"unread": 0`, func() {})
+	text := strings.ReplaceAll(shown.text(), db, "runs.db")
+	requireGolden(t, "terminal_run", steady(text[strings.Index(text, "\ndocument-review")+1:]))
+
+	_, slave, shown = openTerminal(t, 120, 24)
+	var result bytes.Buffer
+	if got := Main(ctx, []string{"watch", "d1", "--db", db}, slave, &result, slave); got != exitOK || !strings.Contains(result.String(), `"accepted": true`) {
+		t.Errorf("watch: exit status %d, result %s", got, &result)
+	}
+	shown.when(t, ctx, "completed run d1", func() {})
+	requireGolden(t, "terminal_watch", steady(shown.text()))
 }

@@ -89,7 +89,7 @@ func show(lines []runtree.Line) string {
 	return b.String()
 }
 
-// TestFrames shows recorded runs as they went on, on a narrow, low terminal and on a wide one.
+// TestFrames shows recorded runs over time on a wide, low terminal: every column is there, and long runs are folded.
 func TestFrames(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
@@ -111,26 +111,24 @@ func TestFrames(t *testing.T) {
 		default:
 			r = read(t, c.name)
 		}
-		for _, size := range [][2]int{{60, 16}, {120, 40}} {
-			t.Run(fmt.Sprintf("%s_%d", c.name, size[0]), func(t *testing.T) {
-				t.Parallel()
-				var b strings.Builder
-				for _, ms := range c.times {
-					tree, now := r.at(ms * time.Millisecond)
-					fmt.Fprintf(&b, "== after %v\n%s", ms*time.Millisecond, show(tree.Lines(now, size[0], size[1])))
+		t.Run(c.name, func(t *testing.T) {
+			t.Parallel()
+			var b strings.Builder
+			for _, ms := range c.times {
+				tree, now := r.at(ms * time.Millisecond)
+				fmt.Fprintf(&b, "== after %v\n%s", ms*time.Millisecond, show(tree.Lines(now, 120, 16)))
+			}
+			path := filepath.Join("testdata", c.name+".txt")
+			if *update {
+				if err := os.WriteFile(path, []byte(b.String()), 0o644); err != nil {
+					t.Fatal(err)
 				}
-				path := filepath.Join("testdata", fmt.Sprintf("%s_%d.txt", c.name, size[0]))
-				if *update {
-					if err := os.WriteFile(path, []byte(b.String()), 0o644); err != nil {
-						t.Fatal(err)
-					}
-				}
-				want, err := os.ReadFile(path)
-				if err != nil || string(want) != b.String() {
-					t.Errorf("%s differs (%v; -update rewrites it)\n%s", path, err, b.String())
-				}
-			})
-		}
+			}
+			want, err := os.ReadFile(path)
+			if err != nil || string(want) != b.String() {
+				t.Errorf("%s differs (%v; -update rewrites it)\n%s", path, err, b.String())
+			}
+		})
 	}
 }
 
@@ -227,32 +225,45 @@ func journaled(t *testing.T) recorded {
 	})
 }
 
-// TestFramesFit: at every record and in every size, the lines stay within the terminal, name the run first and its totals last.
+// TestFramesFit: at every record and in every width from 20 to 200, the lines stay within the terminal, name the run first and its totals last.
 func TestFramesFit(t *testing.T) {
 	t.Parallel()
 	for _, r := range []recorded{read(t, "trip"), read(t, "agent"), troubled(t), journaled(t)} {
-		framesFit(t, r, map[string]string{"a1": "agent clerk"}[r.id])
+		framesFit(t, r, cmp.Or(map[string]string{"a1": "agent clerk"}[r.id], "trip"))
 	}
 }
 
-// framesFit checks the frames of a run whose name begins so, trip unless it says otherwise.
+// framesFit checks the frames of a run whose name begins so.
 func framesFit(t *testing.T, r recorded, name string) {
 	t.Helper()
 	for _, e := range r.entries {
 		tree, now := r.at(e.rec.CreatedAt.Sub(r.entries[0].rec.CreatedAt))
-		for _, size := range [][2]int{{20, 4}, {40, 8}, {80, 24}, {200, 60}} {
-			lines := tree.Lines(now, size[0], size[1])
-			if len(lines) > size[1] || len(lines) < 2 {
-				t.Fatalf("record %d of %s: %d lines of %d", e.rec.Seq, e.run, len(lines), size[1])
+		for width := 20; width <= 200; width++ {
+			height := 4 + width%57 // any: low and high terminals in turn
+			lines := tree.Lines(now, width, height)
+			if len(lines) > height || len(lines) < 2 {
+				t.Fatalf("record %d of %s: %d lines of %d", e.rec.Seq, e.run, len(lines), height)
 			}
 			for _, l := range lines {
-				if n := utf8.RuneCountInString(l.Text()); n > size[0] {
-					t.Fatalf("record %d of %s: a line of %d characters, not %d: %q", e.rec.Seq, e.run, n, size[0], l.Text())
+				if n := utf8.RuneCountInString(l.Text()); n > width {
+					t.Fatalf("record %d of %s: a line of %d characters, not %d: %q", e.rec.Seq, e.run, n, width, l.Text())
 				}
 			}
-			if !strings.HasPrefix(lines[0].Text(), cmp.Or(name, "trip")) || !strings.Contains(lines[len(lines)-1].Text(), " done") && size[0] > 20 {
-				t.Fatalf("record %d of %s:\n%s", e.rec.Seq, e.run, show(lines))
+			if !strings.HasPrefix(lines[0].Text(), name) || !strings.Contains(lines[len(lines)-1].Text(), " done") && width >= 40 {
+				t.Fatalf("record %d of %s, width %d:\n%s", e.rec.Seq, e.run, width, show(lines))
 			}
+		}
+	}
+}
+
+// TestNarrowTerminals: the types of nodes are shown from 80 columns on, their outputs from 100.
+func TestNarrowTerminals(t *testing.T) {
+	t.Parallel()
+	tree, now := read(t, "trip").at(time.Minute)
+	for width := 20; width <= 200; width++ {
+		text := show(tree.Lines(now, width, 60))
+		if strings.Contains(text, "set_state") != (width >= 80) || strings.Contains(text, `{"ok":true}`) != (width >= 100) {
+			t.Errorf("width %d:\n%s", width, text)
 		}
 	}
 }
