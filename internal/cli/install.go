@@ -55,7 +55,8 @@ func newInstall(a *app) *cobra.Command {
 		Long: `Name the MCP server, workflows-engine-mcp, in the configuration files of MCP hosts, with its full path. What follows
 -- are flags of the server, and --env sets its variables. Everything else in a file stays as it is, comments included; a copy
 of a file that changes is kept beside it. An entry that is there gets the new path; its arguments are replaced only by others,
-its variables are kept unless --env names them.
+its variables are kept unless --env names them. The file of Codex is TOML and is not edited: the entry is printed, with the file to
+paste it into.
 
 --npx names the npm package instead of a path. It is not published yet: until it is, use it with a registry of your own that has it.
 --url names the address of a server that listens (workflows-engine-mcp --transport http), for hosts that connect to one; --token-env is
@@ -88,20 +89,27 @@ func newUninstall(a *app) *cobra.Command {
 		Use:   "uninstall",
 		Short: "Take the MCP server out of the configuration files of hosts",
 		Long: `Take the entry that install made out of the configuration files of MCP hosts, and nothing else. A file in which nothing else
-has changed since becomes what it was before, byte for byte; a file that install made is removed. The database stays.`,
+has changed since becomes what it was before, byte for byte; a file that install made is removed. The file of Codex is not edited: what
+to delete from it is printed. The database stays.`,
 		Example: `  workflows-engine uninstall --host cursor
   workflows-engine uninstall --host all --dry-run`,
 		Args: exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.edit(cmd.Context(), o, "Restart the host.", func(h mcphost.Host, c mcphost.Content) ([]byte, string, error) {
+			return a.edit(cmd.Context(), o, "Restart the host.", func(h mcphost.Host, c mcphost.Content) (hostEdit, error) {
 				if err := a.foreign(h, c, o); err != nil {
-					return nil, "", err
+					return hostEdit{}, err
+				}
+				unchanged := hostEdit{text: c.Text, note: "has no server " + o.name}
+				if !h.Edited() {
+					var err error
+					unchanged.byHand, err = h.RemoveByHand(c.Path, c.Text, o.name)
+					return unchanged, err
 				}
 				text, had, err := h.Undone(c.Path, c.Text, o.name, c.Earlier())
 				if had {
-					return text, "without " + o.name, err
+					return hostEdit{text: text, note: "without " + o.name}, err
 				}
-				return c.Text, "has no server " + o.name, err
+				return unchanged, err
 			})
 		},
 	}
@@ -144,21 +152,27 @@ func (a *app) install(cmd *cobra.Command, o installOptions, args []string) error
 	}
 	const next = "Restart the host. workflows-engine doctor checks that it finds the server."
 	asking := map[string]mcphost.Host{}
-	err = a.edit(cmd.Context(), o, next, func(h mcphost.Host, c mcphost.Content) ([]byte, string, error) {
+	err = a.edit(cmd.Context(), o, next, func(h mcphost.Host, c mcphost.Content) (hostEdit, error) {
 		if err := a.foreign(h, c, o); err != nil {
-			return nil, "", err
+			return hostEdit{}, err
 		}
 		if h.NeedsApproval(c.Text, o.name) {
 			asking[h.Name] = h
+		}
+		unchanged := hostEdit{text: c.Text, note: "has it already"}
+		if !h.Edited() {
+			var err error
+			unchanged.byHand, unchanged.paste, err = h.AddByHand(c.Path, c.Text, o.name, entry)
+			return unchanged, err
 		}
 		text, err := h.Add(c.Path, c.Text, o.name, entry)
 		if doubts := h.Doubts(c.Text); doubts != "" && err == nil {
 			fmt.Fprintf(a.stderr, "%s %s: %s\n", a.paint.wait("warning:"), c.Path, doubts)
 		}
 		if err == nil && c.Exists && string(text) == string(c.Text) {
-			return text, "has it already", nil
+			return unchanged, nil
 		}
-		return text, fmt.Sprintf("with %s: %s", o.name, cmp.Or(entry.URL, shellword.Line(append([]string{entry.Command}, entry.Args...)...))), err
+		return hostEdit{text: text, note: fmt.Sprintf("with %s: %s", o.name, cmp.Or(entry.URL, shellword.Line(append([]string{entry.Command}, entry.Args...)...)))}, err
 	})
 	for _, name := range slices.Sorted(maps.Keys(asking)) {
 		a.noteApproval(asking[name], o.name)
@@ -342,8 +356,16 @@ func (a *app) chosenHosts(o installOptions) (chosen []mcphost.Host, err error) {
 	return chosen, nil
 }
 
-// edit changes the files of the hosts, and says what to do next. change returns a file's new text, nil for none, and what to say about it.
-func (a *app) edit(ctx context.Context, o installOptions, next string, change func(mcphost.Host, mcphost.Content) ([]byte, string, error)) error {
+// hostEdit is the change of a host's file.
+type hostEdit struct {
+	text []byte // of the file afterwards, nil for no file
+	note string // describes the change
+	// byHand instructs the user to make the change, with the text to paste; it is empty if the file is edited or stays as it is.
+	byHand, paste string
+}
+
+// edit changes the files of the hosts, then prints next. For files that are not edited it prints what to change by hand.
+func (a *app) edit(ctx context.Context, o installOptions, next string, change func(mcphost.Host, mcphost.Content) (hostEdit, error)) error {
 	if o.scope != string(mcphost.User) && o.scope != string(mcphost.Project) {
 		return usage("--scope: %q is not understood", o.scope).WithHint("Write user or project.")
 	}
@@ -364,6 +386,7 @@ func (a *app) edit(ctx context.Context, o installOptions, next string, change fu
 	}
 	var steps []step
 	var failed error
+	byHand := false
 	for _, h := range chosen {
 		path, err := h.File(a.machine(), mcphost.Scope(o.scope))
 		if err == nil {
@@ -373,37 +396,47 @@ func (a *app) edit(ctx context.Context, o installOptions, next string, change fu
 			continue // a host without such a file is not meant
 		}
 		var content mcphost.Content
-		var text []byte
-		said := ""
+		var edit hostEdit
 		if err == nil {
 			content, err = mcphost.Read(path)
 		}
 		if err == nil {
-			text, said, err = change(h, content)
+			edit, err = change(h, content)
 		}
 		if err != nil { // the other hosts' files are written all the same
 			a.printError(err)
 			failed = silent{status(err)}
 			continue
 		}
-		if string(text) == string(content.Text) {
-			fmt.Fprintf(a.human, "%s: %s %s; nothing to change\n", h.Title, path, said)
+		if edit.byHand != "" {
+			byHand = true
+			fmt.Fprintf(a.human, "%s: not changed; %s\n", h.Title, edit.byHand)
+			if edit.paste != "" {
+				fmt.Fprintf(a.human, "\n%s\n", edit.paste)
+			}
+			continue
+		}
+		if string(edit.text) == string(content.Text) {
+			fmt.Fprintf(a.human, "%s: %s %s; nothing to change\n", h.Title, path, edit.note)
 			continue
 		}
 		verb := "changes"
 		switch {
 		case !content.Exists:
 			verb = "makes"
-		case text == nil:
+		case edit.text == nil:
 			verb = "removes"
 		}
-		fmt.Fprintf(a.human, "%s: %s %s, %s\n", h.Title, verb, path, said)
+		fmt.Fprintf(a.human, "%s: %s %s, %s\n", h.Title, verb, path, edit.note)
 		steps = append(steps, step{h, path})
 	}
 	if o.dryRun && len(steps) > 0 {
 		fmt.Fprintln(a.human, "A dry run: nothing was changed.")
 	}
 	if len(steps) == 0 || o.dryRun {
+		if byHand && !o.dryRun && failed == nil {
+			fmt.Fprintln(a.human, next)
+		}
 		return failed
 	}
 	if asked && !o.yes {
@@ -414,8 +447,8 @@ func (a *app) edit(ctx context.Context, o installOptions, next string, change fu
 	for _, s := range steps {
 		// The change is made anew of what the file holds by now: another process may have written it.
 		saved, err := mcphost.Edit(s.path, a.now(), func(c mcphost.Content) ([]byte, error) {
-			text, _, err := change(s.host, c)
-			return text, err
+			edit, err := change(s.host, c)
+			return edit.text, err
 		})
 		if err != nil {
 			a.printError(err)

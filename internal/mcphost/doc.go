@@ -1,4 +1,5 @@
 // Package mcphost names the engine's MCP server in the configuration files of MCP hosts, and takes it out again. It knows
 // where each host keeps its file, and edits only its own entry: everything else, comments and line ends included, stays as
-// it is. Begin with Known, then File, Read and Edit.
+// it is. Only JSON is edited; for a host with a TOML file a person makes the change, as AddByHand and RemoveByHand describe
+// it. Begin with Known, then File, Read and Edit.
 package mcphost

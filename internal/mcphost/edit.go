@@ -38,7 +38,8 @@ func (h Host) parse(path string, text []byte) (map[string]any, error) {
 	var value any = map[string]any{}
 	var err error
 	if h.toml {
-		value, err = parseTOML(text)
+		values := map[string]any{}
+		value, err = values, toml.Unmarshal(text, &values)
 	} else if len(bytes.TrimSpace(text)) > 0 {
 		var d *jsonText
 		if d, err = parseJSON(text); err == nil {
@@ -86,42 +87,73 @@ func (h Host) Doubts(text []byte) string {
 	return fmt.Sprintf("it has comments or trailing commas, which %s may not read", h.Title)
 }
 
+// Edited reports whether Add and Remove can edit the file of the host: those edit JSON. For other files see AddByHand.
+func (h Host) Edited() bool { return !h.toml }
+
 // Add returns the text with the server in it. A text that has it already is returned as it is; see Entry.merged for one that
 // has it with other members.
 func (h Host) Add(path string, text []byte, name string, e Entry) ([]byte, error) {
-	if err := h.Accepts(e); err != nil {
-		return nil, err
-	}
-	values, err := h.parse(path, text)
+	e, before, err := h.planned(path, text, name, e)
 	if err != nil {
 		return nil, err
 	}
-	servers, _ := values[h.key].(map[string]any)
-	there, exists := servers[name]
-	object, ok := there.(map[string]any)
-	if exists && !ok {
-		return nil, h.invalid(path, fmt.Errorf("%s.%s: expected an object", h.key, name))
-	}
-	keep := exists
-	if exists {
-		before := h.entryOf(object)
-		if keep = (e.URL == "") == (before.URL == ""); keep { // else none of the members is for the new entry
-			e = e.merged(before)
-		}
-	}
 	body := bytes.TrimPrefix(text, mark)
 	lead := text[:len(text)-len(body)]
-	var after []byte
-	if h.toml {
-		after, err = h.addTOML(path, body, name, e, object, keep)
-	} else {
-		after, err = h.addJSON(body, name, e, keep)
-	}
+	after, err := h.addJSON(body, name, e, before != nil && (e.URL == "") == (before.URL == ""))
 	if err != nil || bytes.Equal(after, body) {
 		return text, err
 	}
 	after = append(bytes.Clone(lead), after...)
 	return after, h.verify(path, text, after, name)
+}
+
+// planned returns the entry to write, merged with the one that the text has; before is that one, nil if there is none.
+func (h Host) planned(path string, text []byte, name string, e Entry) (planned Entry, before *Entry, err error) {
+	if err := h.Accepts(e); err != nil {
+		return e, nil, err
+	}
+	values, err := h.parse(path, text)
+	if err != nil {
+		return e, nil, err
+	}
+	servers, _ := values[h.key].(map[string]any)
+	there, exists := servers[name]
+	if !exists {
+		return e, nil, nil
+	}
+	object, ok := there.(map[string]any)
+	if !ok {
+		return e, nil, h.invalid(path, fmt.Errorf("%s.%s: expected an object", h.key, name))
+	}
+	entry := h.entryOf(object)
+	if (e.URL == "") == (entry.URL == "") { // else none of the members is for the new entry
+		e = e.merged(entry)
+	}
+	return e, &entry, nil
+}
+
+// AddByHand describes the change that puts the server into a file that is not edited: an instruction and the text to paste; both are
+// empty if the server is there already.
+func (h Host) AddByHand(path string, text []byte, name string, e Entry) (instruction, paste string, err error) {
+	e, before, err := h.planned(path, text, name, e)
+	switch {
+	case err != nil:
+		return "", "", err
+	case before == nil:
+		return fmt.Sprintf("add this to %s", path), h.Print(name, e), nil
+	case reflect.DeepEqual(normal(*before), normal(e)):
+		return "", "", nil
+	}
+	return fmt.Sprintf("in %s, replace %s.%s with this, and keep your own settings of it", path, h.key, name), h.Print(name, e), nil
+}
+
+// RemoveByHand describes the change that takes the server out of a file that is not edited; "" if the server is not there.
+func (h Host) RemoveByHand(path string, text []byte, name string) (instruction string, err error) {
+	entries, err := h.Entries(path, text)
+	if err != nil || !has(entries, name) {
+		return "", err
+	}
+	return fmt.Sprintf("in %s, delete the table %s.%s and the tables below it", path, h.key, name), nil
 }
 
 // addJSON writes an entry; keep says that one is there whose other members stay.
@@ -142,22 +174,6 @@ func (h Host) addJSON(body []byte, name string, e Entry, keep bool) ([]byte, err
 		d.set([]string{h.key, name, m.name}, m.value)
 	}
 	return d.bytes(), nil
-}
-
-// addTOML writes an entry over object, nil if there is none; keep says that its other members stay.
-func (h Host) addTOML(path string, body []byte, name string, e Entry, object map[string]any, keep bool) ([]byte, error) {
-	if keep && reflect.DeepEqual(normal(h.entryOf(object)), normal(e)) {
-		return body, nil
-	}
-	spans := tableSpans(body, h.key, name)
-	if object != nil && len(spans) == 0 {
-		return nil, problem.New(problem.HostFileInvalid, "%s has %s.%s, but not as a table of its own", path, h.key, name).
-			WithHint("Write it as [%s.%s] with one member a line, or take it out, then try again. The file was not changed.", h.key, name)
-	}
-	if !keep {
-		object = nil
-	}
-	return setTOML(body, h.tables(name, e, object), spans), nil
 }
 
 // normal is an entry with nothing where it has empty lists.
@@ -183,22 +199,13 @@ func (h Host) Remove(path string, text []byte, name string) ([]byte, bool, error
 	}
 	body := bytes.TrimPrefix(text, mark)
 	after := bytes.Clone(text[:len(text)-len(body)])
-	if h.toml {
-		spans := tableSpans(body, h.key, name)
-		if len(spans) == 0 {
-			return nil, true, problem.New(problem.HostFileInvalid, "%s has %s.%s, but not as a table of its own", path, h.key, name).
-				WithHint("Take it out in an editor. The file was not changed.")
-		}
-		after = append(after, cutTOML(body, spans)...)
-	} else {
-		d, err := parseJSON(body)
-		if err != nil {
-			return nil, true, err
-		}
-		for d.remove([]string{h.key, name}) { // a name may be there twice
-		}
-		after = append(after, d.bytes()...)
+	d, err := parseJSON(body)
+	if err != nil {
+		return nil, true, err
 	}
+	for d.remove([]string{h.key, name}) { // a name may be there twice
+	}
+	after = append(after, d.bytes()...)
 	return after, true, h.verify(path, text, after, name)
 }
 
@@ -255,9 +262,6 @@ func (h Host) Undone(path string, text []byte, name string, earlier [][]byte) (b
 
 // tidied is a text without the object of servers where it is empty, unless it stood there before any server was added.
 func (h Host) tidied(path string, text []byte, earlier [][]byte) ([]byte, error) {
-	if h.toml { // there each server has a table of its own
-		return text, nil
-	}
 	for _, candidate := range earlier { // the newest first
 		if values, err := h.parse(path, candidate); err == nil {
 			if servers, there := values[h.key].(map[string]any); len(servers) == 0 && there {

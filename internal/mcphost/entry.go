@@ -75,11 +75,7 @@ const authorization = "Authorization"
 func (h Host) members(e Entry, first []member) []member {
 	if e.URL != "" {
 		list := append(slices.Clone(h.remote.first), member{h.remote.address, e.URL})
-		switch {
-		case e.TokenEnv == "":
-		case h.toml:
-			list = append(list, member{"bearer_token_env_var", e.TokenEnv})
-		default:
+		if e.TokenEnv != "" {
 			list = append(list, member{"headers", []member{{authorization, h.bearer(e.TokenEnv)}}})
 		}
 		return list
@@ -199,7 +195,7 @@ func compact(value any) []byte {
 // Print returns what to paste into the host's file.
 func (h Host) Print(name string, e Entry) string {
 	if h.toml {
-		return string(h.tables(name, e, nil))
+		return h.tables(name, e)
 	}
 	var out bytes.Buffer
 	// Indent fails on invalid JSON only.
@@ -229,28 +225,18 @@ func codeLink(name string, members []member) string {
 // component escapes a part of an address as JavaScript's encodeURIComponent does, as far as readers can tell.
 func component(text string) string { return strings.ReplaceAll(url.QueryEscape(text), "+", "%20") }
 
-// tables is an entry as TOML, with the members that somebody else has added.
-func (h Host) tables(name string, e Entry, more map[string]any) []byte {
-	var server any = struct {
+// tables is an entry as TOML.
+func (h Host) tables(name string, e Entry) string {
+	text, err := toml.Marshal(map[string]any{h.key: map[string]any{name: struct {
 		Command  string            `toml:"command,omitempty"`
 		Args     []string          `toml:"args,omitempty"`
 		Env      map[string]string `toml:"env,omitempty"`
 		URL      string            `toml:"url,omitempty"`
 		TokenEnv string            `toml:"bearer_token_env_var,omitempty"`
-	}{e.Command, e.Args, e.Env, e.URL, e.TokenEnv}
-	if len(more) > 0 {
-		all := maps.Clone(more)
-		for _, m := range h.members(e, nil) {
-			all[m.name] = m.value
-		}
-		server = all
-	}
-	var out bytes.Buffer
-	// Encode fails on values that TOML cannot have, which none is: they are texts, or come from TOML.
-	if err := toml.NewEncoder(&out).Encode(map[string]any{h.key: map[string]any{name: server}}); err != nil {
-		return nil
+	}{e.Command, e.Args, e.Env, e.URL, e.TokenEnv}}})
+	if err != nil {
+		return "" // never: values are texts, lists and maps of texts
 	}
 	// The encoder begins with the line of the outer table, which may be in the file already.
-	text := strings.TrimPrefix(out.String(), "["+h.key+"]\n")
-	return []byte(strings.TrimLeft(text, "\n"))
+	return strings.TrimPrefix(string(text), "["+h.key+"]\n")
 }

@@ -73,7 +73,7 @@ type Host struct {
 	project []string
 	// key is the member or table that holds the servers.
 	key string
-	// toml says that the file is TOML, and not JSON.
+	// toml says that the file is TOML, which is read and not edited.
 	toml bool
 	// lenient says that the host reads comments and trailing commas in JSON.
 	lenient bool
@@ -207,6 +207,3 @@ func (h Host) Installed(m Machine) bool {
 	}
 	return false
 }
-
-// TOML reports whether the host's file is TOML, and not JSON.
-func (h Host) TOML() bool { return h.toml }

@@ -7,6 +7,7 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -118,28 +119,19 @@ func check(t *testing.T, h mcphost.Host, what string, before, after []byte) {
 // TestRemoveRestores takes the entry out of files that have other servers, without a copy of what was there before.
 func TestRemoveRestores(t *testing.T) {
 	t.Parallel()
-	for host, texts := range map[string][]string{
-		"vscode": {
-			"{\n\t// mine\n\t\"servers\": {\n\t\t\"a\": {}, // last\n\t},\n}\n",
-			"{\n  \"servers\": {\n    \"a\": {} // last\n  }\n}\n",
-			"{\"servers\":{\"a\":{}}}",
-			"{\r\n  \"servers\": {\r\n    \"a\": {},\r\n    /* b */ \"b\": {}\r\n  },\r\n  \"inputs\": []\r\n}",
-		},
-		"codex": {
-			"model = \"o5\" # best\n\n[mcp_servers.a]\ncommand = \"x\"\n",
-			"model = \"o5\"\n# the end\n",
-			"[mcp_servers]\n[mcp_servers.\"b c\"]\r\ncommand = '''\n[mcp_servers.workflows]\n'''\n",
-		},
+	h := find(t, "vscode")
+	for _, text := range []string{
+		"{\n\t// mine\n\t\"servers\": {\n\t\t\"a\": {}, // last\n\t},\n}\n",
+		"{\n  \"servers\": {\n    \"a\": {} // last\n  }\n}\n",
+		"{\"servers\":{\"a\":{}}}",
+		"{\r\n  \"servers\": {\r\n    \"a\": {},\r\n    /* b */ \"b\": {}\r\n  },\r\n  \"inputs\": []\r\n}",
 	} {
-		for _, text := range texts {
-			h := find(t, host)
-			added, err := h.Add("f", []byte(text), "workflows", entry)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if got, _, err := h.Remove("f", added, "workflows"); err != nil || string(got) != text {
-				t.Errorf("%s: %v\n%q\nwant\n%q\nwith it\n%q", host, err, got, text, added)
-			}
+		added, err := h.Add("f", []byte(text), "workflows", entry)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, _, err := h.Remove("f", added, "workflows"); err != nil || string(got) != text {
+			t.Errorf("%v\n%q\nwant\n%q\nwith it\n%q", err, got, text, added)
 		}
 	}
 }
@@ -147,26 +139,19 @@ func TestRemoveRestores(t *testing.T) {
 // TestKeepsWhatTheUserAdded installs over an entry that the user has extended.
 func TestKeepsWhatTheUserAdded(t *testing.T) {
 	t.Parallel()
-	for host, text := range map[string]string{
-		"cursor": `{"mcpServers": {"workflows": {"command": "old", "args": ["--x"], "env": {"K": "1"}, "disabled": true}}}`,
-		"codex":  "[mcp_servers.workflows]\ncommand = \"old\"\nargs = [\"--x\"]\ndisabled = true\n\n[other]\na = 1\n\n[mcp_servers.workflows.env]\nK = \"1\"\n# end\n",
-	} {
-		h := find(t, host)
-		got, err := h.Add("f", []byte(text), "workflows", mcphost.Entry{Command: "new", Env: map[string]string{"L": "2"}})
-		if err != nil {
-			t.Fatal(err)
-		}
-		entries, err := h.Entries("f", got)
-		if err != nil {
-			t.Fatal(err)
-		}
-		shown, _ := json.Marshal(entries["workflows"])
-		if want := `{"Command":"new","Args":["--x"],"Env":{"K":"1","L":"2"},"URL":"","TokenEnv":""}`; string(shown) != want {
-			t.Errorf("%s: %s\n%s", host, shown, got)
-		}
-		if !strings.Contains(string(got), "disabled") || host == "codex" && (!strings.Contains(string(got), "[other]\na = 1\n") || !strings.Contains(string(got), "# end")) {
-			t.Errorf("%s: lost something:\n%s", host, got)
-		}
+	h := find(t, "cursor")
+	const text = `{"mcpServers": {"workflows": {"command": "old", "args": ["--x"], "env": {"K": "1"}, "disabled": true}}}`
+	got, err := h.Add("f", []byte(text), "workflows", mcphost.Entry{Command: "new", Env: map[string]string{"L": "2"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	entries, err := h.Entries("f", got)
+	if err != nil {
+		t.Fatal(err)
+	}
+	shown, _ := json.Marshal(entries["workflows"])
+	if want := `{"Command":"new","Args":["--x"],"Env":{"K":"1","L":"2"},"URL":"","TokenEnv":""}`; string(shown) != want || !strings.Contains(string(got), "disabled") {
+		t.Errorf("%s\n%s", shown, got)
 	}
 }
 
@@ -182,9 +167,13 @@ func TestInvalidFilesAreRefused(t *testing.T) {
 		{"cursor", "\xff\xfe{\x00}\x00", "line 1"},
 		{"codex", "a = 1\nb = \n", "line 2"},
 		{"codex", "mcp_servers = 1\n", "expected an object"},
-		{"codex", "[mcp_servers]\nworkflows = {command = \"x\"}\n", "not as a table"},
+		{"codex", "[mcp_servers]\nworkflows = 1\n", "mcp_servers.workflows: expected an object"},
 	} {
-		_, err := find(t, c.host).Add("/home/kim/f", []byte(c.text), "workflows", entry)
+		h := find(t, c.host)
+		_, err := h.Add("/home/kim/f", []byte(c.text), "workflows", entry)
+		if !h.Edited() {
+			_, _, err = h.AddByHand("/home/kim/f", []byte(c.text), "workflows", entry)
+		}
 		e, ok := problem.As(err)
 		if !ok || !errors.Is(err, problem.HostFileInvalid) || !strings.Contains(e.Error(), c.place) || !strings.Contains(e.Error(), "/home/kim/f") || e.Hint == "" {
 			t.Errorf("%s %q: %v", c.host, c.text, err)
@@ -192,7 +181,7 @@ func TestInvalidFilesAreRefused(t *testing.T) {
 	}
 }
 
-// FuzzJSON and FuzzTOML: no other member is lost or changed, whatever the file, and what was added can be taken out.
+// FuzzJSON: no other member is lost or changed, whatever the file, and what was added can be taken out.
 func FuzzJSON(f *testing.F) {
 	for _, seed := range []string{
 		"", "{}", "{ }", "// c\n{}", `{"a":1}`, `{"servers":{}}`, `{"servers":{"a":{},},}`, "{\n\t\"servers\": { // x\n\t\t\"a\": {} // y\n\t}\n}",
@@ -202,17 +191,6 @@ func FuzzJSON(f *testing.F) {
 		f.Add([]byte(seed))
 	}
 	f.Fuzz(func(t *testing.T, text []byte) { around(t, find(t, "vscode"), text) })
-}
-
-func FuzzTOML(f *testing.F) {
-	for _, seed := range []string{
-		"", "a = 1", "[mcp_servers]\n", "[mcp_servers.workflows]\ncommand='x' # c\n# d\n[b]\n", "[mcp_servers.workflows.env]\nA='1'\n[x]\n[mcp_servers.workflows]\n",
-		"[[a]]\n[[a]]\nb = \"\"\"\n[mcp_servers.workflows]\n\"\"\"\n", "[ mcp_servers . \"workflows\" ] # x\nargs=[\n'a', # b\n]\n", "mcp_servers.workflows.command = 'x'",
-		"[mcp_servers.workflows]\n[[mcp_servers.workflows.t]]\na=1\n[[z]]",
-	} {
-		f.Add([]byte(seed))
-	}
-	f.Fuzz(func(t *testing.T, text []byte) { around(t, find(t, "codex"), text) })
 }
 
 // around adds the entry to a text and takes it out again. An internal error would mean that the edit had changed something
@@ -229,7 +207,7 @@ func around(t *testing.T, h mcphost.Host, text []byte) {
 		t.Fatalf("a second time: %v\n%q\n%q", err, again, added)
 	}
 	for _, comment := range comments(text) {
-		if !h.TOML() && !bytes.Contains(added, comment) {
+		if !bytes.Contains(added, comment) {
 			t.Fatalf("lost the comment %q in %q", comment, added)
 		}
 	}
@@ -256,21 +234,17 @@ func comments(text []byte) (list [][]byte) {
 	return list
 }
 
-// TestApprovalIsSaidUntilItStandsThere: the members that a user may add are read in the server's table, and kept when it is installed again.
+// TestApprovalIsSaidUntilItStandsThere: the members that a user may add are read in the server's table.
 func TestApprovalIsSaidUntilItStandsThere(t *testing.T) {
 	t.Parallel()
 	codex := find(t, "codex")
-	text, err := codex.Add("f", nil, "we", mcphost.Entry{Command: "old"})
-	if err != nil || !codex.NeedsApproval(text, "we") || !codex.NeedsApproval(nil, "we") {
-		t.Errorf("it is not said: %v\n%s", err, text)
+	text := []byte(codex.Print("we", entry))
+	if !codex.NeedsApproval(text, "we") || !codex.NeedsApproval(nil, "we") {
+		t.Errorf("it is not said:\n%s", text)
 	}
-	text = append(text, mcphost.Approval...)
+	text = []byte("[mcp_servers.we]\ncommand = 'x'\n" + mcphost.Approval)
 	if codex.NeedsApproval(text, "we") || !codex.NeedsApproval(text, "other") {
 		t.Errorf("it is not read:\n%s", text)
-	}
-	again, err := codex.Add("f", text, "we", mcphost.Entry{Command: "new"})
-	if err != nil || codex.NeedsApproval(again, "we") || !strings.Contains(string(again), "'prompt'") && !strings.Contains(string(again), `"prompt"`) {
-		t.Errorf("it is lost: %v\n%s", err, again)
 	}
 	for _, h := range mcphost.Known() {
 		if h.Name != "codex" && h.NeedsApproval(nil, "we") {
@@ -279,39 +253,70 @@ func TestApprovalIsSaidUntilItStandsThere(t *testing.T) {
 	}
 }
 
+// TestByHand: a TOML file is not edited; pasting what is printed adds the server, and what a person has to change is said only then.
+func TestByHand(t *testing.T) {
+	t.Parallel()
+	codex := find(t, "codex")
+	if codex.Edited() {
+		t.Error("codex is edited")
+	}
+	const own = "model = \"o5\" # best\n\n[mcp_servers.other]\ncommand = \"x\"\n\n"
+	for name, e := range map[string]mcphost.Entry{"program": entry, "address": address} {
+		instruction, paste, err := codex.AddByHand("/f", []byte(own), "workflows", e)
+		if err != nil || instruction != "add this to /f" {
+			t.Errorf("%s: %q %v", name, instruction, err)
+		}
+		pasted := []byte(own + paste)
+		if entries, err := codex.Entries("/f", pasted); err != nil || len(entries) != 2 || !reflect.DeepEqual(entries["workflows"], e) {
+			t.Errorf("%s: %+v %v from\n%s", name, entries, err, pasted)
+		}
+		if instruction, paste, err = codex.AddByHand("/f", pasted, "workflows", e); instruction+paste != "" || err != nil {
+			t.Errorf("%s, a second time: %q %q %v", name, instruction, paste, err)
+		}
+		if instruction, err := codex.RemoveByHand("/f", pasted, "workflows"); err != nil || instruction != "in /f, delete the table mcp_servers.workflows and the tables below it" {
+			t.Errorf("%s: %q %v", name, instruction, err)
+		}
+	}
+	if instruction, err := codex.RemoveByHand("/f", []byte(own), "workflows"); instruction != "" || err != nil {
+		t.Errorf("it is not there: %q %v", instruction, err)
+	}
+	there := "[mcp_servers.workflows]\ncommand = \"old\"\nargs = [\"--x\"]\nenv = {K = \"1\"}\n"
+	instruction, paste, err := codex.AddByHand("/f", []byte(there), "workflows", mcphost.Entry{Command: "new", Env: map[string]string{"L": "2"}})
+	entries, _ := codex.Entries("/f", []byte(paste))
+	want := mcphost.Entry{Command: "new", Args: []string{"--x"}, Env: map[string]string{"K": "1", "L": "2"}}
+	if err != nil || instruction != "in /f, replace mcp_servers.workflows with this, and keep your own settings of it" || !reflect.DeepEqual(entries["workflows"], want) {
+		t.Errorf("another entry is there: %q %v\n%s", instruction, err, paste)
+	}
+}
+
 // TestSeveralServersAreTakenOut: files are as they were once every server that was added is taken out, in any order.
 func TestSeveralServersAreTakenOut(t *testing.T) {
 	t.Parallel()
 	names := []string{"one", "two", "three"}
-	for host, texts := range map[string][]string{
-		"cursor": {
-			`{"theme":"x"}`, "{}", "{\n  \"theme\": \"x\"\n}\n", `{"mcpServers":{}}`, `{"theme":"x", "mcpServers": {}}`,
-			`{"mcpServers":{"own":{"command":"x"}},"theme":"x"}`, "{\n\t\"mcpServers\": {\n\t\t\"own\": {}\n\t}\n}",
-		},
-		"codex": {"model = \"o5\"\n", ""},
+	h := find(t, "cursor")
+	for _, text := range []string{
+		`{"theme":"x"}`, "{}", "{\n  \"theme\": \"x\"\n}\n", `{"mcpServers":{}}`, `{"theme":"x", "mcpServers": {}}`,
+		`{"mcpServers":{"own":{"command":"x"}},"theme":"x"}`, "{\n\t\"mcpServers\": {\n\t\t\"own\": {}\n\t}\n}",
 	} {
-		for _, text := range texts {
-			for _, order := range [][]int{{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}} {
-				h := find(t, host)
-				now := []byte(text)
-				var earlier [][]byte
-				edit := func(after []byte, err error) {
-					t.Helper()
-					if err != nil {
-						t.Fatal(err)
-					}
-					earlier, now = append([][]byte{now}, earlier...), after
+		for _, order := range [][]int{{0, 1, 2}, {0, 2, 1}, {1, 0, 2}, {1, 2, 0}, {2, 0, 1}, {2, 1, 0}} {
+			now := []byte(text)
+			var earlier [][]byte
+			edit := func(after []byte, err error) {
+				t.Helper()
+				if err != nil {
+					t.Fatal(err)
 				}
-				for _, name := range names {
-					edit(h.Add("f", now, name, entry))
-				}
-				for _, i := range order {
-					after, _, err := h.Undone("f", now, names[i], earlier)
-					edit(after, err)
-				}
-				if string(now) != text {
-					t.Errorf("%s, taken out in the order %v: %q, want %q", host, order, now, text)
-				}
+				earlier, now = append([][]byte{now}, earlier...), after
+			}
+			for _, name := range names {
+				edit(h.Add("f", now, name, entry))
+			}
+			for _, i := range order {
+				after, _, err := h.Undone("f", now, names[i], earlier)
+				edit(after, err)
+			}
+			if string(now) != text {
+				t.Errorf("taken out in the order %v: %q, want %q", order, now, text)
 			}
 		}
 	}
