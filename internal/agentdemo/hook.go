@@ -1,10 +1,7 @@
 package agentdemo
 
 import (
-	"crypto/hmac"
 	"crypto/rand"
-	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -13,6 +10,8 @@ import (
 	"os"
 	"sync"
 	"time"
+
+	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 )
 
 // hook receives what the engine tells about the run, as a program of the user's would.
@@ -60,11 +59,8 @@ func openHook() (h *hook, stop func(), err error) {
 // ServeHTTP takes a delivery, once.
 func (h *hook) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(io.LimitReader(r.Body, 1<<20))
-	mac := hmac.New(sha256.New, []byte(h.key))
-	_, _ = io.WriteString(mac, r.Header.Get("X-Workflows-Timestamp")+".")
-	_, _ = mac.Write(body)
-	want := "sha256=" + hex.EncodeToString(mac.Sum(nil))
-	if err != nil || !hmac.Equal([]byte(r.Header.Get("X-Workflows-Signature")), []byte(want)) {
+	signed, _ := standardwebhooks.NewWebhookRaw([]byte(h.key)) // it fails for an empty key only
+	if err != nil || signed.Verify(body, r.Header) != nil {
 		http.Error(w, "the signature does not match", http.StatusUnauthorized)
 		return
 	}
@@ -78,7 +74,7 @@ func (h *hook) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if id := r.Header.Get("X-Workflows-Event-Id"); !h.seen[id] { // it may come again
+	if id := r.Header.Get("webhook-id"); !h.seen[id] { // it may come again
 		h.seen[id] = true
 		text := said.Event
 		if said.Run.Result != nil {

@@ -2,10 +2,6 @@ package webhook_test
 
 import (
 	"bytes"
-	"crypto/hmac"
-	"crypto/sha256"
-	"encoding/hex"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -16,61 +12,61 @@ import (
 	"testing"
 	"time"
 
+	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
+
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/internal/webhook"
 )
 
-// checked returns the body of a delivery, or why it is not to be believed.
-func checked(r *http.Request, key []byte, now time.Time) ([]byte, error) {
+// checked returns the body of a delivery, or why it must not be trusted.
+func checked(r *http.Request, secret string) ([]byte, error) {
+	hook, err := standardwebhooks.NewWebhook(secret)
+	if err != nil {
+		return nil, err
+	}
 	body, err := io.ReadAll(io.LimitReader(r.Body, 1<<20))
 	if err != nil {
 		return nil, err
 	}
-	stamp := r.Header.Get("X-Workflows-Timestamp")
-	mac := hmac.New(sha256.New, key)
-	mac.Write([]byte(stamp + "."))
-	mac.Write(body)
-	want := "sha256=" + hex.EncodeToString(mac.Sum(nil))
-	if !hmac.Equal([]byte(r.Header.Get("X-Workflows-Signature")), []byte(want)) {
-		return nil, errors.New("the signature does not match")
-	}
-	ms, err := strconv.ParseInt(stamp, 10, 64)
-	if err != nil || now.Sub(time.UnixMilli(ms)).Abs() > 5*time.Minute {
-		return nil, errors.New("the delivery is too old, or from the future")
-	}
-	return body, nil
+	return body, hook.Verify(body, r.Header)
 }
 
 // TestTheReceiverOfThePage: the check that docs/webhooks.md shows takes what is sent, and nothing else.
 func TestTheReceiverOfThePage(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, nil)
-	w := sender(t, fmt.Sprintf(`{"targets":{"ops":{"url":%q,"secretRef":"env:PLAIN"}},"privateNetworks":["127.0.0.1"]}`, s.URL))
-	if r, err := w.Deliver(t.Context(), delivery); err != nil || r.Outcome != history.Sent {
-		t.Fatalf("%+v, %v", r, err)
+	send := func(now func() time.Time) got {
+		list, findings := webhook.Parse(fmt.Appendf(nil, `{"targets":{"ops":{"url":%q,"secretRef":"env:KEY"}},"privateNetworks":["127.0.0.1"]}`, s.URL), secret)
+		if list == nil {
+			t.Fatal(findings)
+		}
+		if r, err := webhook.New(list, webhook.Options{Secret: secret, Now: now}).Deliver(t.Context(), delivery); err != nil || r.Outcome != history.Sent {
+			t.Fatalf("%+v, %v", r, err)
+		}
+		return s.last(t)
 	}
-	g := s.last(t)
-	again := func(body []byte) *http.Request {
+	check := func(g got, body []byte, name string, change ...string) ([]byte, error) {
 		r := httptest.NewRequest(http.MethodPost, "/hooks", bytes.NewReader(body))
 		r.Header = g.header.Clone()
-		return r
+		if len(change) == 2 {
+			r.Header.Set(change[0], change[1])
+		}
+		return checked(r, secrets[name])
 	}
-	key := []byte(secrets["env:PLAIN"])
-	if body, err := checked(again(g.body), key, time.Now()); err != nil || !bytes.Equal(body, delivery.Body) {
+	g, old := send(time.Now), send(func() time.Time { return time.Now().Add(-6 * time.Minute) })
+	if body, err := check(g, g.body, "env:KEY"); err != nil || !bytes.Equal(body, delivery.Body) {
 		t.Errorf("%s, %v", body, err)
 	}
-	for what, refused := range map[string]func() error{
-		"another key":  func() error { _, err := checked(again(g.body), []byte("x"), time.Now()); return err },
-		"another body": func() error { _, err := checked(again([]byte("{}")), key, time.Now()); return err },
-		"an old one":   func() error { _, err := checked(again(g.body), key, time.Now().Add(6*time.Minute)); return err },
-		"a moved time": func() error {
-			r := again(g.body)
-			r.Header.Set("X-Workflows-Timestamp", strconv.FormatInt(time.Now().Add(time.Minute).UnixMilli(), 10))
-			_, err := checked(r, key, time.Now())
-			return err
+	for what, refused := range map[string]func() ([]byte, error){
+		"another key":  func() ([]byte, error) { return check(g, g.body, "env:OLD") },
+		"another body": func() ([]byte, error) { return check(g, []byte("{}"), "env:KEY") },
+		"another id":   func() ([]byte, error) { return check(g, g.body, "env:KEY", "webhook-id", "evt_other") },
+		"an old one":   func() ([]byte, error) { return check(old, old.body, "env:KEY") },
+		"a moved time": func() ([]byte, error) {
+			return check(old, old.body, "env:KEY", "webhook-timestamp", strconv.FormatInt(time.Now().Unix(), 10))
 		},
 	} {
-		if refused() == nil {
+		if _, err := refused(); err == nil {
 			t.Errorf("%s is taken", what)
 		}
 	}

@@ -21,17 +21,14 @@ import (
 
 // The headers of a delivery besides the user's.
 const (
-	headerEvent     = "X-Workflows-Event"
-	headerRun       = "X-Workflows-Run-Id"
-	headerEventID   = "X-Workflows-Event-Id"
-	headerDelivery  = "X-Workflows-Delivery"
-	headerAttempt   = "X-Workflows-Attempt"
-	headerTimestamp = "X-Workflows-Timestamp"
-	headerSignature = "X-Workflows-Signature"
+	headerID        = "webhook-id"
+	headerTimestamp = "webhook-timestamp"
+	headerSignature = "webhook-signature"
 
-	headerStandardID        = "webhook-id"
-	headerStandardTimestamp = "webhook-timestamp"
-	headerStandardSignature = "webhook-signature"
+	headerEvent    = "X-Workflows-Event"
+	headerRun      = "X-Workflows-Run-Id"
+	headerDelivery = "X-Workflows-Delivery"
+	headerAttempt  = "X-Workflows-Attempt"
 )
 
 const (
@@ -125,12 +122,10 @@ func (s *Sender) request(ctx context.Context, t *Target, d *history.Delivery) (*
 		}
 		req.Header.Set(name, value)
 	}
-	now := s.options.Now()
-	milliseconds, seconds := strconv.FormatInt(now.UnixMilli(), 10), strconv.FormatInt(now.Unix(), 10)
+	seconds := strconv.FormatInt(s.options.Now().Unix(), 10)
 	for name, value := range map[string]string{
-		"Content-Type": "application/json",
-		headerEvent:    string(d.Event), headerRun: printable(d.ExecutionID), headerEventID: d.EventID, headerDelivery: history.AttemptID(d.ID, d.Attempts),
-		headerAttempt: strconv.Itoa(d.Attempts), headerTimestamp: milliseconds, headerStandardID: d.EventID, headerStandardTimestamp: seconds,
+		"Content-Type": "application/json", headerID: d.EventID, headerTimestamp: seconds, headerEvent: string(d.Event),
+		headerRun: printable(d.ExecutionID), headerDelivery: history.AttemptID(d.ID, d.Attempts), headerAttempt: strconv.Itoa(d.Attempts),
 	} {
 		req.Header.Set(name, value)
 	}
@@ -138,8 +133,7 @@ func (s *Sender) request(ctx context.Context, t *Target, d *history.Delivery) (*
 	if err != nil || len(keys) == 0 {
 		return req, err
 	}
-	req.Header.Set(headerSignature, signature(keys[0], milliseconds, string(d.Body)))
-	req.Header.Set(headerStandardSignature, standardSignature(keys, d.EventID, seconds, string(d.Body)))
+	req.Header.Set(headerSignature, signature(keys, d.EventID, seconds, d.Body))
 	return req, nil
 }
 

@@ -4,7 +4,7 @@ import (
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/base64"
-	"encoding/hex"
+	"fmt"
 	"strings"
 
 	"github.com/workflows-engine/workflows-engine/graph/problem"
@@ -27,24 +27,13 @@ func keyOf(secret string) ([]byte, error) {
 	return key, nil
 }
 
-func sum(key []byte, parts ...string) []byte {
-	mac := hmac.New(sha256.New, key)
-	for _, p := range parts {
-		mac.Write([]byte(p))
-	}
-	return mac.Sum(nil)
-}
-
-// signature is that of this engine's headers; milliseconds is the timestamp.
-func signature(key []byte, milliseconds, body string) string {
-	return "sha256=" + hex.EncodeToString(sum(key, milliseconds, ".", body))
-}
-
-// standardSignature is that of Standard Webhooks, one for each key.
-func standardSignature(keys [][]byte, id, seconds, body string) string {
+// signature returns the value of the header webhook-signature: one signature for each key.
+func signature(keys [][]byte, id, seconds string, body []byte) string {
 	signatures := make([]string, len(keys))
 	for i, key := range keys {
-		signatures[i] = "v1," + base64.StdEncoding.EncodeToString(sum(key, id, ".", seconds, ".", body))
+		mac := hmac.New(sha256.New, key)
+		fmt.Fprintf(mac, "%s.%s.%s", id, seconds, body)
+		signatures[i] = "v1," + base64.StdEncoding.EncodeToString(mac.Sum(nil))
 	}
 	return strings.Join(signatures, " ")
 }
