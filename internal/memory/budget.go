@@ -1,4 +1,5 @@
-// Package memory holds the memory budget of the process: the runtime's own limit, and whether there is room for new work.
+// Package memory holds the memory budget of the process: the runtime's limit, and whether there is room for new work. The limit alone
+// does not keep a flood of starts out: a runtime above it collects all the time and grows on.
 //
 //	b := memory.Set(512 << 20, env)
 //	err := b.Admit() // MEMORY_BUDGET_EXCEEDED while live objects leave no room
@@ -26,10 +27,10 @@ const Default = 512 << 20
 // Budget is the memory that a process may take. A nil one admits everything.
 type Budget struct {
 	most int64
-	// live returns the bytes of live objects as of the last collection, collect collects, now is the time.
-	live    func() int64
-	collect func()
-	now     func() time.Time
+	// allocated returns the bytes of objects with the garbage, live those of live objects as of the last collection.
+	allocated, live func() int64
+	collect         func()
+	now             func() time.Time
 
 	mu        sync.Mutex
 	collected time.Time
@@ -43,37 +44,20 @@ func Set(most int64, goMemLimit string) *Budget {
 		return nil
 	}
 	if goMemLimit == "" {
-		follow(most)
+		debug.SetMemoryLimit(most)
 	} else if limit := debug.SetMemoryLimit(-1); limit < math.MaxInt64 {
 		most = limit
 	}
-	return &Budget{most: most, live: liveBytes, collect: runtime.GC, now: time.Now}
+	return &Budget{most: most, allocated: counter("/memory/classes/heap/objects:bytes"), live: counter("/gc/heap/live:bytes"), collect: runtime.GC, now: time.Now}
 }
 
-// follow sets the limit of the runtime by what is live, at once and after each collection: the runtime would otherwise let garbage grow
-// up to the whole budget, although collecting it earlier costs next to nothing as long as little is live.
-func follow(most int64) {
-	if limit := limitFor(most, liveBytes()); limit != debug.SetMemoryLimit(-1) {
-		debug.SetMemoryLimit(limit)
-	}
-	runtime.SetFinalizer(&sentinel{}, func(*sentinel) { follow(most) })
-}
-
-// sentinel is garbage: its finalizer runs after the next collection.
-type sentinel struct{ _ [32]byte }
-
-// limitFor returns the limit of the runtime while so many bytes are live: three eighths of the budget, or half as much again as what is live,
-// so that a process that needs its memory does not collect all the time; at most the budget.
-func limitFor(most, live int64) int64 { return min(most, max(most/8*3, live/2*3)) }
-
-// collectEvery is how long new work may be refused by a figure of the past: the figure is that of the last collection, and where
-// nothing is begun there may be no next one.
+// collectEvery is how long new work is admitted or refused by the figure of the last collection.
 const collectEvery = time.Second
 
 // Admit refuses new work while live objects take more than three quarters of the budget; the rest is room for what is in flight. It
 // costs less than a microsecond while there is room.
 func (b *Budget) Admit() error {
-	if b == nil || b.live() <= b.room() {
+	if b == nil || b.allocated() <= b.room() {
 		return nil
 	}
 	b.mu.Lock()
@@ -92,9 +76,11 @@ func (b *Budget) Admit() error {
 
 func (b *Budget) room() int64 { return b.most / 4 * 3 }
 
-// liveBytes reads a counter; nothing stops for it.
-func liveBytes() int64 {
-	sample := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
-	metrics.Read(sample)
-	return int64(sample[0].Value.Uint64())
+// counter reads a metric of the runtime; nothing stops for it.
+func counter(name string) func() int64 {
+	return func() int64 {
+		sample := []metrics.Sample{{Name: name}}
+		metrics.Read(sample)
+		return int64(sample[0].Value.Uint64())
+	}
 }

@@ -2,6 +2,7 @@ package memory_test
 
 import (
 	"errors"
+	"runtime/debug"
 	"testing"
 	"time"
 
@@ -43,13 +44,39 @@ func TestStaleFigure(t *testing.T) {
 	}
 }
 
-// TestGarbageDoesNotTakeTheBudget: the runtime's limit leaves garbage less than the budget while little is live, and room while much is.
-func TestGarbageDoesNotTakeTheBudget(t *testing.T) {
+// TestGarbage: what is allocated decides whether to collect, what lives whether to refuse. A second within which there was a collection is
+// judged by its figure.
+func TestGarbage(t *testing.T) {
 	t.Parallel()
-	for live, want := range map[int64]int64{0: 375, 200: 375, 400: 600, 600: 900, 700: 1000, 2000: 1000} {
-		if got := memory.LimitFor(1000, live); got != want {
-			t.Errorf("%d live: limit %d, want %d", live, got, want)
+	allocated, collections := int64(300), 0
+	now := time.Unix(0, 0).Add(time.Hour)
+	b := memory.New(400, func() int64 { return 100 }, func() { collections++ }, func() time.Time { return now })
+	memory.Allocated(b, func() int64 { return allocated })
+	for i, want := range []int{0, 1, 1, 2} {
+		if i > 0 {
+			allocated = 1000
 		}
+		if i == 3 {
+			now = now.Add(time.Second)
+		}
+		if err := b.Admit(); err != nil || collections != want {
+			t.Errorf("call %d: %v after %d collections, want %d", i, err, collections, want)
+		}
+	}
+}
+
+// TestRuntimeLimit: the budget is the limit of the runtime, unless GOMEMLIMIT has set one, which then is the budget.
+func TestRuntimeLimit(t *testing.T) { // not parallel: there is one limit in a process
+	before := debug.SetMemoryLimit(-1)
+	defer debug.SetMemoryLimit(before)
+	memory.Set(1<<40, "")
+	if got := debug.SetMemoryLimit(-1); got != 1<<40 {
+		t.Errorf("limit %d", got)
+	}
+	debug.SetMemoryLimit(4)
+	b := memory.Set(1<<40, "4B")
+	if got := debug.SetMemoryLimit(before); got != 4 || !errors.Is(b.Admit(), problem.MemoryBudgetExceeded) {
+		t.Errorf("limit %d beside GOMEMLIMIT, and it admits new work above it", got)
 	}
 }
 
