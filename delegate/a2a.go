@@ -26,8 +26,6 @@ import (
 type A2A struct {
 	base   string
 	config A2AConfig
-	// cardOnly refuses agents without a card.
-	cardOnly bool
 
 	mu      sync.Mutex
 	address string // of the JSON-RPC endpoint; "" until it is known
@@ -147,11 +145,12 @@ func (a *A2A) call(ctx context.Context, req Request, method string, params map[s
 		x.idempotency = req.IdempotencyKey
 	}
 	answer, err := a.config.exchange(ctx, x)
+	a.learn(address, err)
 	if err != nil {
-		a.forget(err)
-		return nil, explain(ctx, req, err)
+		return nil, explain(ctx, req, otherTransport(err, "http-tasks"))
 	}
-	return parseRPC(answer, id)
+	result, err := parseRPC(answer, id)
+	return result, otherTransport(err, "http-tasks")
 }
 
 // endpoint returns the address of the agent's JSON-RPC interface, asking its card the first time.
@@ -167,28 +166,24 @@ func (a *A2A) endpoint(ctx context.Context, key string) (string, error) {
 		return "", err
 	}
 	address = a.base
-	if card == nil && a.cardOnly {
-		failure := activities.Fail(problem.A2AProviderError, "the agent shows no card now")
-		failure.Retryable = activities.RetrySensible
-		return "", failure
-	}
 	if card != nil {
 		if address, err = card.jsonRPC(a.base); err != nil {
 			return "", err
 		}
 	}
-	a.mu.Lock()
-	a.address = address
-	a.mu.Unlock()
 	return address, nil
 }
 
-// forget makes the next call ask the card again, if nothing is at the address any more.
-func (a *A2A) forget(err error) {
-	if isMissing(err) {
-		a.mu.Lock()
+// learn remembers an address that answered, and forgets one that is gone, so that the next call reads the card again. A gateway
+// answers 404 while an agent starts, for its card too.
+func (a *A2A) learn(address string, err error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	switch {
+	case err == nil:
+		a.address = address
+	case isMissing(err):
 		a.address = ""
-		a.mu.Unlock()
 	}
 }
 

@@ -3,6 +3,7 @@ package delegate
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"net/url"
 	"strings"
@@ -91,6 +92,20 @@ func portOf(u *url.URL) string {
 		return "443"
 	}
 	return "80"
+}
+
+// otherTransport adds to the error of an address with no agent of this transport which setting to change. Another attempt may
+// succeed, since the agent may be starting.
+func otherTransport(err error, other string) error {
+	failure, ok := errors.AsType[*activities.Failure](err)
+	if !ok || !isMissing(err) && !errors.Is(err, errNotRPC) {
+		return err
+	}
+	failure.Err = fmt.Errorf("%w; if the agent has the other form, set its transport to %q", failure.Err, other)
+	if isMissing(err) {
+		failure.Retryable = activities.RetrySensible
+	}
+	return failure
 }
 
 // permanent is a failure that another attempt would meet again.

@@ -205,6 +205,9 @@ func (a *A2AHTTP) exchange(ctx context.Context, req Request, method, path string
 	}
 	text, err := a.config.exchange(ctx, exchange{method, a.base + path, body, key, req.IdempotencyKey})
 	if err != nil {
+		if method == http.MethodPost {
+			err = otherTransport(err, "jsonrpc")
+		}
 		return httpTask{}, explain(ctx, req, err)
 	}
 	return parseTask(text)

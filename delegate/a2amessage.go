@@ -19,6 +19,9 @@ const (
 	rpcTaskNotCancelable = -32002
 )
 
+// errNotRPC is the cause of a failure for an answer in another form.
+var errNotRPC = errors.New("the agent's answer is not a JSON-RPC 2.0 object")
+
 // rpcError is the cause of a failure that the agent answered as a JSON-RPC error.
 type rpcError struct {
 	code int
@@ -40,7 +43,9 @@ func parseRPC(body []byte, id string) (map[string]any, error) {
 	}
 	answer, ok := value.(map[string]any)
 	if !ok || answer["jsonrpc"] != "2.0" {
-		return nil, activities.Fail(problem.A2AProviderError, "the agent's answer is not a JSON-RPC 2.0 object")
+		failure := activities.Fail(problem.A2AProviderError, "the agent speaks another form")
+		failure.Err = errNotRPC
+		return nil, failure
 	}
 	if failed, ok := answer["error"].(map[string]any); ok {
 		return nil, rpcFailure(failed)

@@ -78,8 +78,8 @@ func TestHTTPTasksOneRequestAtATime(t *testing.T) {
 	}
 }
 
-// TestDetection asks for the card once, and finds agents by their id.
-func TestDetection(t *testing.T) {
+// TestAgentsByID asks for the card once, and serves each agent in the form that is configured for it.
+func TestAgentsByID(t *testing.T) {
 	t.Parallel()
 	var cards atomic.Int64
 	serve := func(card bool) string {
@@ -105,14 +105,15 @@ func TestDetection(t *testing.T) {
 		t.Cleanup(server.Close)
 		return server.URL
 	}
-	detect := func(url string) delegate.Tasks {
-		d, err := delegate.NewA2ADetect(delegate.A2AConfig{BaseURL: url, NoAuth: true})
-		if err != nil {
-			t.Fatal(err)
-		}
-		return d
+	rpc, err := delegate.NewA2A(delegate.A2AConfig{BaseURL: serve(true), NoAuth: true})
+	if err != nil {
+		t.Fatal(err)
 	}
-	agents := &delegate.A2AAgents{Agents: map[string]delegate.Tasks{"rpc": detect(serve(true)), "form": detect(serve(false))}}
+	form, err := delegate.NewA2AHTTP(delegate.A2AConfig{BaseURL: serve(false), NoAuth: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	agents := &delegate.A2AAgents{Agents: map[string]delegate.Tasks{"rpc": rpc, "form": form}}
 	tasks := delegate.Composite{A2A: agents}
 	for range 2 {
 		for _, id := range []string{"rpc", " form "} {
@@ -122,10 +123,10 @@ func TestDetection(t *testing.T) {
 			}
 		}
 	}
-	if n := cards.Load(); n != 4 { // two places of the one, one of the other, and its address
+	if n := cards.Load(); n != 1 {
 		t.Errorf("%d requests for cards", n)
 	}
-	_, err := tasks.Send(t.Context(), taskFor("nobody"))
+	_, err = tasks.Send(t.Context(), taskFor("nobody"))
 	if failure, ok := errors.AsType[*activities.Failure](err); !ok || failure.Code != string(problem.DelegateAgentNotFound) {
 		t.Errorf("nobody: %v", err)
 	}
@@ -140,6 +141,73 @@ func TestDetection(t *testing.T) {
 		if failure, ok := errors.AsType[*activities.Failure](err); !ok || failure.Code != string(problem.DelegateProtocolUnsupported) {
 			t.Errorf("without executor: %v", err)
 		}
+	}
+}
+
+// TestAnotherTransport: an agent of the other form is refused with the setting to change, and an agent that is away for a moment may be
+// asked again.
+func TestAnotherTransport(t *testing.T) {
+	t.Parallel()
+	var away atomic.Bool
+	serve := func(answers ...string) delegate.A2AConfig {
+		mux := http.NewServeMux()
+		for i := 0; i < len(answers); i += 2 {
+			mux.HandleFunc(answers[i], func(w http.ResponseWriter, r *http.Request) {
+				var call struct{ ID string }
+				_ = json.NewDecoder(r.Body).Decode(&call)
+				fmt.Fprint(w, strings.ReplaceAll(answers[i+1], "ID", call.ID))
+			})
+		}
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if away.Load() {
+				http.NotFound(w, r)
+				return
+			}
+			mux.ServeHTTP(w, r)
+		}))
+		t.Cleanup(server.Close)
+		return delegate.A2AConfig{BaseURL: server.URL, NoAuth: true}
+	}
+	rpcOf := func(c delegate.A2AConfig) delegate.Tasks {
+		a, err := delegate.NewA2A(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return a
+	}
+	formOf := func(c delegate.A2AConfig) delegate.Tasks {
+		a, err := delegate.NewA2AHTTP(c)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return a
+	}
+	const rpcAnswer = `{"jsonrpc":"2.0","id":"ID","result":{"kind":"task","id":"t","status":{"state":"working"}}}`
+	for name, tt := range map[string]struct {
+		agent     delegate.Tasks
+		want      string
+		retryable activities.Retryable
+	}{
+		"no JSON-RPC here":        {rpcOf(serve("POST /tasks", `{"id":"t","status":"working"}`)), `set its transport to "http-tasks"`, activities.RetrySensible},
+		"every address is a task": {rpcOf(serve("POST /", `{"id":"t","status":"working"}`)), `set its transport to "http-tasks"`, activities.RetryUnknown},
+		"no task form here":       {formOf(serve("POST /{$}", rpcAnswer)), `set its transport to "jsonrpc"`, activities.RetrySensible},
+	} {
+		_, err := tt.agent.Send(t.Context(), taskFor("coder"))
+		failure, ok := errors.AsType[*activities.Failure](err)
+		if !ok || failure.Code != string(problem.A2AProviderError) || !strings.Contains(err.Error(), tt.want) || failure.Retryable != tt.retryable {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	// A gateway answers 404 while an agent starts. The card is read when the agent is there.
+	agent := rpcOf(serve("/.well-known/agent-card.json", `{"url":"/rpc"}`, "POST /rpc", rpcAnswer))
+	away.Store(true)
+	_, err := agent.Send(t.Context(), taskFor("coder"))
+	if failure, ok := errors.AsType[*activities.Failure](err); !ok || failure.Retryable != activities.RetrySensible {
+		t.Errorf("while the agent is away: %v", err)
+	}
+	away.Store(false)
+	if task, err := agent.Send(t.Context(), taskFor("coder")); err != nil || task.ID != "t" {
+		t.Errorf("%+v, %v", task, err)
 	}
 }
 

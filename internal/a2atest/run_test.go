@@ -77,7 +77,7 @@ func (b *bench) restart(tune ...func(*delegate.A2AConfig)) {
 	for _, f := range tune {
 		f(&c)
 	}
-	remote, err := delegate.NewA2ADetect(c)
+	remote, err := delegate.NewA2A(c)
 	if err != nil {
 		b.t.Fatal(err)
 	}

@@ -10,16 +10,15 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/jsonobject"
 )
 
-// The values of member transport: the HTTP task form, the A2A protocol, or what the agent's card says.
+// The values of transport: the A2A protocol and the HTTP task form.
 const (
-	transportHTTPTasks = "http-tasks"
 	transportJSONRPC   = "jsonrpc"
-	transportAuto      = "auto"
+	transportHTTPTasks = "http-tasks"
 )
 
 // A2ASettings are the endpoint of one agent, or of all that have none of their own.
 type A2ASettings struct {
-	// Transport is http-tasks (the default), jsonrpc or auto.
+	// Transport is jsonrpc (the default) or http-tasks.
 	Transport string
 	// A2AConfig has a blank BaseURL if only agents with endpoints of their own are configured.
 	delegate.A2AConfig
@@ -61,14 +60,14 @@ func loadA2A(c *Config, env Environment) error {
 
 // readA2A reads one endpoint.
 func readA2A(o *jsonobject.Object, env Environment) A2ASettings {
-	s := A2ASettings{Transport: transportHTTPTasks, A2AConfig: delegate.A2AConfig{
+	s := A2ASettings{Transport: transportJSONRPC, A2AConfig: delegate.A2AConfig{
 		BaseURL: text(o.Get("baseUrl")), NoAuth: o.Get("noAuth").Bool(),
 		PollInterval: milliseconds(o.Get("pollIntervalMs")), MaxPollInterval: milliseconds(o.Get("maxPollIntervalMs")),
 		PollTimeout: milliseconds(o.Get("pollTimeoutMs")), RequestTimeout: milliseconds(o.Get("requestTimeoutMs")),
 		MaxAnswerBytes: bytes(o.Get("maxAnswerBytes")),
 	}}
 	if transport := o.Get("transport"); text(transport) != "" {
-		s.Transport = transport.With(text(transport)).Choice(transportHTTPTasks, transportJSONRPC, transportAuto)
+		s.Transport = transport.With(text(transport)).Choice(transportJSONRPC, transportHTTPTasks)
 	}
 	reference := readKey(o, env)
 	switch {
@@ -89,13 +88,10 @@ func readA2A(o *jsonobject.Object, env Environment) A2ASettings {
 
 // tasks builds the executor of one endpoint.
 func (s A2ASettings) tasks() (delegate.Tasks, error) {
-	switch s.Transport {
-	case transportJSONRPC:
-		return delegate.NewA2A(s.A2AConfig)
-	case transportAuto:
-		return delegate.NewA2ADetect(s.A2AConfig)
+	if s.Transport == transportHTTPTasks {
+		return delegate.NewA2AHTTP(s.A2AConfig)
 	}
-	return delegate.NewA2AHTTP(s.A2AConfig)
+	return delegate.NewA2A(s.A2AConfig)
 }
 
 // executor builds the executor of all endpoints.

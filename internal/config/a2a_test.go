@@ -33,7 +33,7 @@ func TestLoadA2A(t *testing.T) {
 		`{"baseUrl":"https://x","apiKeyEnv":"KEY","pollTimeoutMs":0}`:           "above 0",
 		`{"baseURL":"https://x","apiKeyEnv":"KEY"}`:                             `unknown member "baseURL"`,
 		`{"baseUrl":"https://x","apiKeyEnv":"KEY","noAuth":true}`:               "names a key and has noAuth",
-		`{"baseUrl":"https://x","noAuth":true,"transport":"grpc"}`:              `transport: expected http-tasks, jsonrpc or auto, found "grpc"`,
+		`{"baseUrl":"https://x","noAuth":true,"transport":"grpc"}`:              `transport: expected jsonrpc or http-tasks, found "grpc"`,
 		`{"baseUrl":"https://x","noAuth":true,"agents":[]}`:                     "agents: expected object, found array",
 		`{"agents":{"a":{"baseUrl":"https://x"}}}`:                              `agents.a: expected exactly one of apiKeyEnv and apiKeySecretRef, or noAuth`,
 		`{"agents":{"a":{"baseUrl":"x","noAuth":true}}}`:                        "not an absolute http",
@@ -51,7 +51,7 @@ func TestLoadA2A(t *testing.T) {
 func TestLoadA2AAgents(t *testing.T) {
 	t.Parallel()
 	const agents = `"agents":{" coder ":{"baseUrl":"https://coder.example","transport":"jsonrpc","apiKeySecretRef":"env:KEY","maxAnswerBytes":100},
-		"local":{"baseUrl":"http://localhost:1","transport":"auto","noAuth":true,"requestTimeoutMs":50,"maxPollIntervalMs":60}}`
+		"local":{"baseUrl":"http://localhost:1","transport":"http-tasks","noAuth":true,"requestTimeoutMs":50,"maxPollIntervalMs":60}}`
 	for text, url := range map[string]string{
 		`{` + agents + `}`: "",
 		`{"baseUrl":"https://rest.example","noAuth":true,` + agents + `}`: "https://rest.example",
@@ -61,8 +61,8 @@ func TestLoadA2AAgents(t *testing.T) {
 			t.Fatal(err)
 		}
 		coder, local := c.A2A.Agents["coder"], c.A2A.Agents["local"]
-		if c.A2A.BaseURL != url || coder.Transport != "jsonrpc" || coder.MaxAnswerBytes != 100 || !local.NoAuth ||
-			local.RequestTimeout != 50*time.Millisecond || local.MaxPollInterval != 60*time.Millisecond || local.Transport != "auto" {
+		if c.A2A.BaseURL != url || url != "" && c.A2A.Transport != "jsonrpc" || coder.Transport != "jsonrpc" || coder.MaxAnswerBytes != 100 || !local.NoAuth ||
+			local.RequestTimeout != 50*time.Millisecond || local.MaxPollInterval != 60*time.Millisecond || local.Transport != "http-tasks" {
 			t.Errorf("got %+v", c.A2A)
 		}
 		e, err := c.Executors()

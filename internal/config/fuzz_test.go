@@ -21,7 +21,7 @@ var settingsFuzzed = []string{
 func FuzzLoad(f *testing.F) {
 	for i, text := range []string{
 		`{"baseUrl":"https://x/v1","apiKeyEnv":"KEY","stream":true,"requestTimeoutMs":5,"repair":false}`,
-		`{"agents":{"a":{"baseUrl":"http://127.0.0.1:1","noAuth":true,"transport":"auto","pollTimeoutMs":1e5}}}`,
+		`{"agents":{"a":{"baseUrl":"http://127.0.0.1:1","noAuth":true,"transport":"http-tasks","pollTimeoutMs":1e5}}}`,
 		`{"mcpServers":{"s":{"url":"https://x/mcp","headers":{"H":"env:KEY"}}},"delegateAgents":{"a":{"server":"s","tool":"t"}}}`,
 		`{"stepCommands":{"urn:x":{"command":"/bin/true","args":["-x"],"env":{"K":"env:KEY"},"cwd":"d"}}}`,
 		`{"urn:x":{"a":1}}`, `{"k":"11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo="}`, `require`,
