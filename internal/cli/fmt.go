@@ -23,8 +23,8 @@ func newFmt(a *app) *cobra.Command {
 		Use:   "fmt FILE...|-",
 		Short: "Write definitions in their usual form",
 		Long: `Print definitions with their members in a fixed order, indented by two spaces. Comments in YAML are kept, and so is
-the hash: a definition that would say something else is left alone. Files ending in .yaml or .yml are YAML, all others
-JSON. --write changes the files; --check prints the names of those that would change, and then ends with status 1.`,
+the hash: a definition that would say something else, or whose comments would move, is left alone. Files ending in .yaml
+or .yml are YAML, all others JSON. --write changes the files; --check prints the names of those that would change, and then ends with status 1.`,
 		Example: `  workflows-engine fmt order.workflow.yaml
   workflows-engine fmt --write *.workflow.yaml *.workflow.json
   workflows-engine fmt --check workflows/*`,
