@@ -7,9 +7,12 @@ import (
 )
 
 // search runs compiled expressions over texts as Go's own engine does: all ways through the expression at once, one
-// character after the other, so that the time is at most the length of the text times that of the expression. Go's counts
-// nothing; in this one every thread and every instruction is charged for, and it begins anywhere in a text with sight of
-// the character before. It serves one evaluation.
+// character after the other, so that the time is at most the length of the text times that of the expression. Every thread and
+// every instruction is charged for, and a search begins anywhere in a text with sight of the character before. It serves one
+// evaluation.
+//
+// Go's engine cannot replace it: it counts nothing, finding all matches of a.*b|a takes the square of the length of the text,
+// and how far it reads may change with its version, whereas a recorded evaluation must cost the same for ever.
 type search struct {
 	*pattern
 	now, next threads

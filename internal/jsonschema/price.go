@@ -11,8 +11,11 @@ import (
 
 // The library cannot be stopped and keeps all errors until it ends. So what a check takes is counted before it begins: the walk
 // (walk.go) follows schema and value as the library does and adds up the steps of each visit of a value by a schema, and the memory that
-// the library may hold at one time. It takes a small part of the time that it stands for. What the walk cannot know without checking (whether a pattern
-// matches, which alternative applies) it takes as the dearer case.
+// the library may hold at one time. It takes a small part of the time that it stands for. What the walk cannot know without checking
+// (whether a pattern matches, which alternative applies) it takes as the dearer case.
+//
+// Multiplying the effort of a place by the size of the value cannot replace the walk: the product is larger for 500,000 integers, which
+// pass in a second, than for 20,000 multiples of a tiny number, which take five, and it leaves out long paths, which take gigabytes.
 const (
 	// MaxCheck bounds the steps of one check. A step is 10 to 20 ns.
 	MaxCheck = 60_000_000
