@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"runtime/debug"
 	"slices"
 	"strings"
 	"testing"
@@ -28,6 +29,7 @@ import (
 const shopLedger = "CONFORMANCE_TEST_SHOP_LEDGER"
 
 func TestMain(m *testing.M) {
+	debug.SetGCPercent(400) // runs leave little but garbage
 	if file := os.Getenv(shopLedger); file != "" {
 		serveShop(file)
 		return

@@ -129,7 +129,7 @@ func TestRandomMutations(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(20, 26))
 	names := []string{"linear", "routing", "parallel", "compute", "everything"}
 	verdicts := map[bool]int{}
-	mutations := soak.Size(1000, 100, 2000)
+	mutations := soak.Size(500, 100, 2000)
 	for i := range mutations {
 		doc := any(base(t, names[i%len(names)]))
 		for range 1 + rnd.IntN(2) {
