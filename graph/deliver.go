@@ -290,14 +290,14 @@ func (r *Runner) settleAbove(ctx context.Context, id string) error {
 func (r *Runner) endAbove(ctx context.Context, id string) error {
 	above := history.Ancestors(id)
 	slices.Reverse(above)
-	for _, run := range append(above, id)[1:] {
-		exec, err := r.store.Execution(ctx, run)
+	for _, below := range append(above, id)[1:] {
+		exec, err := r.store.Execution(ctx, below)
 		var parent history.Execution
 		if err == nil && exec.Parent != "" && !exec.Phase.Terminal() {
 			parent, err = r.store.Execution(ctx, exec.Parent)
 		}
 		if err == nil && parent.Phase.Terminal() {
-			err = r.cancelChild(detached(actor.Without(ctx)), run, parent.ID)
+			err = r.cancelChild(detached(actor.Without(ctx)), below, parent.ID)
 		}
 		if err != nil && !errors.Is(err, problem.ExecutionNotFound) {
 			return err

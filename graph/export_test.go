@@ -3,7 +3,7 @@ package graph
 import (
 	"errors"
 
-	"github.com/workflows-engine/workflows-engine/graph/execution"
+	"github.com/workflows-engine/workflows-engine/graph/library"
 )
 
 // KeepIdle changes how many runs at rest a Runner keeps in memory.
@@ -14,7 +14,7 @@ func InUse(r *Runner) int { return r.runs.Len() }
 
 // NoteUnknown lets a Runner remember that it does not know a workflow, and returns how many it remembers.
 func NoteUnknown(r *Runner, ref string) int {
-	name := execution.WorkflowName{Ref: ref}
+	name := library.WorkflowName{Ref: ref}
 	r.library.NoteUnknown(name, errors.New("unknown"))
 	if r.library.Lack("r", "n", name) == nil {
 		return 0

@@ -36,7 +36,7 @@ func (r *Runner) performChild(x *execution.Run, a *attempt.Attempt, e *machine.C
 			// It is left to another process, one that knows its workflow and accepts it: a run that was not started here is not
 			// failed for good because of that.
 			r.log.Warn("subworkflow left to others", execution.LogRun, x.ID(), execution.LogKey, a.Key, execution.LogError, err)
-			r.library.NoteUnknown(execution.NameOf(e), err)
+			r.library.NoteUnknown(library.NameOf(e), err)
 			r.endAttempt(ctx, x, a)
 			return nil
 		case r.again(try):
@@ -100,7 +100,7 @@ func (r *Runner) beginChild(ctx context.Context, c *execution.Run, parent string
 		return err
 	}
 	defer done()
-	prog, err := r.library.Resolve(a.Context, execution.NameOf(e))
+	prog, err := r.library.Resolve(a.Context, library.NameOf(e))
 	if err != nil {
 		return err
 	}

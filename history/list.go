@@ -2,6 +2,7 @@ package history
 
 import (
 	"cmp"
+	"context"
 	"slices"
 	"strings"
 	"time"
@@ -77,4 +78,23 @@ func (q *ListQuery) Matches(e *Execution) bool {
 		!(q.Roots && strings.Contains(e.ID, ChildMark)) &&
 		(q.UpdatedAfter.IsZero() || !e.UpdatedAt.Before(q.UpdatedAfter)) &&
 		(q.UpdatedBefore.IsZero() || !e.UpdatedAt.After(q.UpdatedBefore))
+}
+
+// Each calls f for every run of a store in a phase, or in any phase if phase is "". It returns the first error of f or of the store.
+func Each(ctx context.Context, store Store, phase Phase, f func(*Execution) error) error {
+	q := ListQuery{Phase: phase, Limit: 100}
+	for {
+		page, err := store.List(ctx, q)
+		if err != nil {
+			return err
+		}
+		for i := range page.Executions {
+			if err := f(&page.Executions[i]); err != nil {
+				return err
+			}
+		}
+		if q.Cursor = page.NextCursor; q.Cursor == "" {
+			return nil
+		}
+	}
 }

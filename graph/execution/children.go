@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/workflows-engine/workflows-engine/graph/admit"
+	"github.com/workflows-engine/workflows-engine/graph/library"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/graph/recorded"
@@ -61,7 +62,7 @@ func (x *Run) Beginning(child string) <-chan struct{} {
 func (x *Run) childNeedsParent(ctx context.Context, e *machine.ChildEffect, retryUnknown bool) (bool, error) {
 	switch exec, err := x.env.Store.Execution(ctx, e.ChildExecutionID); {
 	case errors.Is(err, problem.ExecutionNotFound):
-		return retryUnknown || !x.env.Programs.WaitsFor(NameOf(e)), nil
+		return retryUnknown || !x.env.Programs.WaitsFor(library.NameOf(e)), nil
 	case err != nil:
 		return false, err
 	default:

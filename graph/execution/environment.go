@@ -8,6 +8,7 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/graph/capable"
 	"github.com/workflows-engine/workflows-engine/graph/definition"
+	"github.com/workflows-engine/workflows-engine/graph/library"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/recorded"
 	"github.com/workflows-engine/workflows-engine/graph/runview"
@@ -74,21 +75,12 @@ type Programs interface {
 	// Admit compiles a definition that comes from outside, or refuses it.
 	Admit(d *definition.Document) (*definition.Program, error)
 	// WaitsFor reports whether a workflow has turned out to be unknown here, and notes that a run waits for it.
-	WaitsFor(name WorkflowName) bool
-}
-
-// WorkflowName is how a node names the workflow of its subworkflow. Version is the definition hash to which its run has bound it, "" for
-// none.
-type WorkflowName struct{ Ref, Pin, Version string }
-
-// NameOf returns the name of the workflow that an effect starts.
-func NameOf(e *machine.ChildEffect) WorkflowName {
-	return WorkflowName{e.WorkflowRef, e.VersionPin, e.Version}
+	WaitsFor(name library.WorkflowName) bool
 }
 
 // NameOf returns the name of the workflow that a node of the run starts. The run is locked, and its program is known.
-func (x *Run) NameOf(c *definition.SubworkflowConfig) WorkflowName {
-	return WorkflowName{c.WorkflowRef, c.VersionPin, cmp.Or(c.VersionPin, x.exec.Subworkflows[c.WorkflowRef])}
+func (x *Run) NameOf(c *definition.SubworkflowConfig) library.WorkflowName {
+	return library.WorkflowName{Ref: c.WorkflowRef, Pin: c.VersionPin, Version: cmp.Or(c.VersionPin, x.exec.Subworkflows[c.WorkflowRef])}
 }
 
 // Observer is notified of commits. Its methods are called while the run is locked: they note what they get, and return.

@@ -9,7 +9,6 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/graph/capable"
 	"github.com/workflows-engine/workflows-engine/graph/definition"
-	"github.com/workflows-engine/workflows-engine/graph/execution"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/graph/runview"
@@ -104,7 +103,7 @@ func (w *lacking) walk(ctx context.Context, prog *definition.Program, nodes []*d
 			continue
 		}
 		ref := n.Subworkflow.WorkflowRef
-		child, err := w.library.Resolve(ctx, execution.WorkflowName{Ref: ref, Pin: n.Subworkflow.VersionPin})
+		child, err := w.library.Resolve(ctx, WorkflowName{Ref: ref, Pin: n.Subworkflow.VersionPin})
 		switch {
 		case err == nil:
 			w.walk(ctx, child, child.Nodes, fmt.Sprintf(" of subworkflow %q", ref))

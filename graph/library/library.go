@@ -11,7 +11,6 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/graph/admit"
 	"github.com/workflows-engine/workflows-engine/graph/definition"
-	"github.com/workflows-engine/workflows-engine/graph/execution"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/internal/guard"
@@ -310,7 +309,7 @@ func (l *Library) named(ctx context.Context, ref string) (history.StoredDefiniti
 
 // Resolve returns the program of a subworkflow: the version to which its run is bound, if that is stored; else registered, known to the
 // Resolver, or stored by name. A pin is the definition hash that it must have (spec: execution, 12.2). An error that is not the store's is an UnknownWorkflow.
-func (l *Library) Resolve(ctx context.Context, name execution.WorkflowName) (*definition.Program, error) {
+func (l *Library) Resolve(ctx context.Context, name WorkflowName) (*definition.Program, error) {
 	if name.Version != "" {
 		prog, err := l.Stored(ctx, name.Version)
 		if err == nil {
@@ -343,13 +342,13 @@ func (l *Library) Resolve(ctx context.Context, name execution.WorkflowName) (*de
 // those that the program pins left out, and the definitions themselves, to be stored along. A run keeps to these, whatever is deployed
 // after it has begun. inherited are the versions of the parent run, for references that this process does not know.
 func (l *Library) Versions(ctx context.Context, prog *definition.Program, inherited map[string]string) (hashes map[string]string, definitions []history.StoredDefinition) {
-	seen := map[execution.WorkflowName]bool{}
+	seen := map[WorkflowName]bool{}
 	for _, n := range prog.Nodes {
 		c := n.Subworkflow
 		if c == nil || c.WorkflowRef == "" {
 			continue
 		}
-		name := execution.WorkflowName{Ref: c.WorkflowRef, Pin: c.VersionPin}
+		name := WorkflowName{Ref: c.WorkflowRef, Pin: c.VersionPin}
 		if seen[name] {
 			continue
 		}
@@ -373,7 +372,7 @@ func (l *Library) Versions(ctx context.Context, prog *definition.Program, inheri
 }
 
 // atHand is Resolve without waiting for anything but the store. Any error leaves the version open.
-func (l *Library) atHand(ctx context.Context, name execution.WorkflowName) (*definition.Program, error) {
+func (l *Library) atHand(ctx context.Context, name WorkflowName) (*definition.Program, error) {
 	l.mu.RLock()
 	doc := l.registered[name.Ref]
 	l.mu.RUnlock()

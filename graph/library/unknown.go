@@ -7,7 +7,6 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/workflows-engine/workflows-engine/graph/execution"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/graph/runview"
 )
@@ -31,7 +30,7 @@ const maxUnknown = 4096
 // why. Those that runs wait for are looked for again from time to time, each once however many runs there are.
 type unknownWorkflows struct {
 	mu     sync.Mutex
-	byName map[execution.WorkflowName]*unknownWorkflow
+	byName map[WorkflowName]*unknownWorkflow
 }
 
 type unknownWorkflow struct {
@@ -40,11 +39,11 @@ type unknownWorkflow struct {
 	awaited, resolving bool
 }
 
-func (u *unknownWorkflows) note(name execution.WorkflowName, cause error) {
+func (u *unknownWorkflows) note(name WorkflowName, cause error) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if u.byName == nil {
-		u.byName = map[execution.WorkflowName]*unknownWorkflow{}
+		u.byName = map[WorkflowName]*unknownWorkflow{}
 	}
 	w := u.byName[name]
 	if w == nil {
@@ -61,7 +60,7 @@ func (u *unknownWorkflows) note(name execution.WorkflowName, cause error) {
 	w.why, w.awaited = cause, true
 }
 
-func (u *unknownWorkflows) forget(name execution.WorkflowName) {
+func (u *unknownWorkflows) forget(name WorkflowName) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	delete(u.byName, name)
@@ -79,7 +78,7 @@ func (u *unknownWorkflows) forgetRef(ref string) {
 }
 
 // why returns why a workflow is not known; nil if that has not shown.
-func (u *unknownWorkflows) why(name execution.WorkflowName) error {
+func (u *unknownWorkflows) why(name WorkflowName) error {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if w := u.byName[name]; w != nil {
@@ -89,7 +88,7 @@ func (u *unknownWorkflows) why(name execution.WorkflowName) error {
 }
 
 // take returns the workflows that runs wait for and that nobody is looking for.
-func (u *unknownWorkflows) take() (names []execution.WorkflowName) {
+func (u *unknownWorkflows) take() (names []WorkflowName) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	for name, w := range u.byName {
@@ -102,7 +101,7 @@ func (u *unknownWorkflows) take() (names []execution.WorkflowName) {
 }
 
 // resolved ends the looking. An error that does not say whether the workflow is known leaves everything as it is.
-func (u *unknownWorkflows) resolved(name execution.WorkflowName, err error) {
+func (u *unknownWorkflows) resolved(name WorkflowName, err error) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	w := u.byName[name]
@@ -118,7 +117,7 @@ func (u *unknownWorkflows) resolved(name execution.WorkflowName, err error) {
 }
 
 // WaitsFor reports whether a workflow has turned out to be unknown here, and notes that a run waits for it.
-func (l *Library) WaitsFor(name execution.WorkflowName) bool {
+func (l *Library) WaitsFor(name WorkflowName) bool {
 	u := &l.unknown
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -131,7 +130,7 @@ func (l *Library) WaitsFor(name execution.WorkflowName) bool {
 }
 
 // NoteUnknown remembers that a workflow is unknown, and why.
-func (l *Library) NoteUnknown(name execution.WorkflowName, cause error) { l.unknown.note(name, cause) }
+func (l *Library) NoteUnknown(name WorkflowName, cause error) { l.unknown.note(name, cause) }
 
 // Unknown returns the number of unknown workflows that are remembered.
 func (l *Library) Unknown() int {
@@ -162,7 +161,7 @@ func (l *Library) Reconsider(ctx context.Context, start func(func())) (learned f
 }
 
 // Lack returns what this process lacks to begin a subworkflow that a run waits for at a node, nil if that has not shown.
-func (l *Library) Lack(executionID, nodeID string, name execution.WorkflowName) *runview.Lack {
+func (l *Library) Lack(executionID, nodeID string, name WorkflowName) *runview.Lack {
 	why := l.unknown.why(name)
 	if why == nil {
 		return nil
@@ -171,7 +170,7 @@ func (l *Library) Lack(executionID, nodeID string, name execution.WorkflowName) 
 }
 
 // LackOf returns what this process lacks to begin a subworkflow that is unknown for a reason.
-func LackOf(executionID, nodeID string, name execution.WorkflowName, why error) *runview.Lack {
+func LackOf(executionID, nodeID string, name WorkflowName, why error) *runview.Lack {
 	l := &runview.Lack{ExecutionID: executionID, NodeID: nodeID}
 	if errors.Is(why, problem.WorkflowNotFound) || errors.Is(why, problem.VersionPinMismatch) {
 		l.Missing, l.Setting = fmt.Sprintf("what the subworkflow %q needs: %s", name.Ref, why), "Options.Workflows"

@@ -5,7 +5,6 @@ import (
 	"errors"
 
 	"github.com/workflows-engine/workflows-engine/graph/problem"
-	"github.com/workflows-engine/workflows-engine/graph/survey"
 	"github.com/workflows-engine/workflows-engine/history"
 )
 
@@ -32,5 +31,5 @@ func Verify(ctx context.Context, store history.Store, executionID string, repair
 	if executionID != "" {
 		return counts, inspect(executionID)
 	}
-	return counts, survey.Each(ctx, store, "", func(e *history.Execution) error { return inspect(e.ID) })
+	return counts, history.Each(ctx, store, "", func(e *history.Execution) error { return inspect(e.ID) })
 }

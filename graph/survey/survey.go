@@ -88,11 +88,11 @@ type survey struct {
 	limit int
 	found Result
 	seen  map[string]bool
-	asked map[execution.WorkflowName]error // what came of asking for workflows
+	asked map[library.WorkflowName]error // what came of asking for workflows
 }
 
 func newSurvey(p Process, limit int) *survey {
-	return &survey{Process: p, now: p.Now(), limit: limit, seen: map[string]bool{}, asked: map[execution.WorkflowName]error{}}
+	return &survey{Process: p, now: p.Now(), limit: limit, seen: map[string]bool{}, asked: map[library.WorkflowName]error{}}
 }
 
 // orphan looks at a run without a driver, due at one of which a timer is due.
@@ -128,7 +128,7 @@ func (s *survey) elsewhere(ctx context.Context) error {
 		if phase.Terminal() {
 			continue
 		}
-		if err := Each(ctx, s.Store, phase, look); err != nil {
+		if err := history.Each(ctx, s.Store, phase, look); err != nil {
 			return err
 		}
 	}
@@ -220,7 +220,7 @@ func (s *survey) prospectChild(ctx context.Context, parent string, e *machine.Ch
 	if depth >= s.MaxDepth {
 		return true, nil, nil // it is refused, which is recorded
 	}
-	name := execution.NameOf(e)
+	name := library.NameOf(e)
 	err, known := s.asked[name]
 	if !known {
 		_, err = s.Library.Resolve(ctx, name)

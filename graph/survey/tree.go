@@ -24,25 +24,6 @@ func Root(ctx context.Context, store history.Store, id string) (string, error) {
 	return id, err
 }
 
-// Each calls f for every run in a phase, or in any with "".
-func Each(ctx context.Context, store history.Store, phase history.Phase, f func(*history.Execution) error) error {
-	q := history.ListQuery{Phase: phase, Limit: 100}
-	for {
-		page, err := store.List(ctx, q)
-		if err != nil {
-			return err
-		}
-		for i := range page.Executions {
-			if err := f(&page.Executions[i]); err != nil {
-				return err
-			}
-		}
-		if q.Cursor = page.NextCursor; q.Cursor == "" {
-			return nil
-		}
-	}
-}
-
 // awaits reports whether a run waits for the end of a subworkflow.
 func awaits(e *history.Execution, child string) bool {
 	return slices.ContainsFunc(e.Waits, func(w history.Wait) bool { return w.ChildExecutionID == child })
