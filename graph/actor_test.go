@@ -14,7 +14,7 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/activities"
 	"github.com/workflows-engine/workflows-engine/graph"
-	"github.com/workflows-engine/workflows-engine/graph/actor"
+	"github.com/workflows-engine/workflows-engine/graph/internal/run"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/history"
@@ -177,7 +177,7 @@ func TestExecutorsHaveNoActor(t *testing.T) {
 	t.Parallel()
 	seen := make(chan *history.Actor, 1)
 	r := newRunner(t, historymem.New(), graph.Options{Activities: activities.ExecutorFunc(func(ctx context.Context, _ activities.Request) (activities.Result, error) {
-		seen <- actor.Of(ctx)
+		seen <- run.ActorOf(ctx)
 		return activities.Result{}, nil
 	})})
 	_, err := r.Start(as(t, "ann"), graph.StartRequest{Definition: workflow(t, "w", []string{startNode(), tool("a"), endNode()}, "s a", "a e")})

@@ -5,13 +5,12 @@ import (
 	"context"
 	"time"
 
-	"github.com/workflows-engine/workflows-engine/graph/execution"
-	"github.com/workflows-engine/workflows-engine/graph/notify"
-	"github.com/workflows-engine/workflows-engine/graph/standing"
+	"github.com/workflows-engine/workflows-engine/graph/internal/process"
+	"github.com/workflows-engine/workflows-engine/graph/internal/run"
 )
 
 // answer waits until the run rests, ends or the wait limit passes, and tells where it stands.
-func (r *Runner) answer(ctx context.Context, x *execution.Run, w Wait) (*Run, error) {
+func (r *Runner) answer(ctx context.Context, x *run.Run, w Wait) (*Run, error) {
 	w.Limit = r.limit(w)
 	if w.Applied != nil && w.Limit > 0 {
 		w.Applied()
@@ -26,11 +25,11 @@ func (r *Runner) answer(ctx context.Context, x *execution.Run, w Wait) (*Run, er
 func (r *Runner) limit(w Wait) time.Duration { return cmp.Or(w.Limit, r.opts.WaitLimit) }
 
 // waiting is a call that waits for a run.
-func (r *Runner) waiting(x *execution.Run) *notify.Waiting {
-	return &notify.Waiting{
+func (r *Runner) waiting(x *run.Run) *process.Waiting {
+	return &process.Waiting{
 		Notifier: &r.notifier, Now: r.now, Closed: r.ctx.Done(),
 		Watch: func() { r.notifier.WatchOnce(r.ctx, r.store, r.tasks.Go, r.log) },
-		Stand: func(ctx context.Context, upToDate bool, s *standing.Standing) error {
+		Stand: func(ctx context.Context, upToDate bool, s *run.Standing) error {
 			return r.standings.Look(ctx, x, upToDate, s)
 		},
 	}

@@ -5,24 +5,23 @@ import (
 	"errors"
 
 	"github.com/workflows-engine/workflows-engine/graph/admit"
-	"github.com/workflows-engine/workflows-engine/graph/attempt"
-	"github.com/workflows-engine/workflows-engine/graph/execution"
+	"github.com/workflows-engine/workflows-engine/graph/internal/run"
+	"github.com/workflows-engine/workflows-engine/graph/internal/work"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
-	"github.com/workflows-engine/workflows-engine/graph/perform"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 )
 
 // pool performs attempts of a run.
-func (r *Runner) pool(x *execution.Run) *perform.Pool {
-	return &perform.Pool{
+func (r *Runner) pool(x *run.Run) *work.Pool {
+	return &work.Pool{
 		Performer: r.performer, ExecutionID: x.ID(),
 		Go: func(f func()) { r.background(x, f) },
 		Hold: func() (drop func()) {
 			r.runs.Retain(x)
 			return func() { r.runs.Drop(x) }
 		},
-		Perform: func(a *attempt.Attempt) []*attempt.Attempt { return r.perform(x, a) },
-		Exited: func(a *attempt.Attempt) []*attempt.Attempt {
+		Perform: func(a *work.Attempt) []*work.Attempt { return r.perform(x, a) },
+		Exited: func(a *work.Attempt) []*work.Attempt {
 			defer r.inFlight.End(a)
 			return r.finish(x, a, r.performer.Exited(x.ID(), a))
 		},
@@ -30,7 +29,7 @@ func (r *Runner) pool(x *execution.Run) *perform.Pool {
 }
 
 // perform performs one attempt, records its outcome and returns the attempts that follow. After Close nothing new is begun.
-func (r *Runner) perform(x *execution.Run, a *attempt.Attempt) []*attempt.Attempt {
+func (r *Runner) perform(x *run.Run, a *work.Attempt) []*work.Attempt {
 	if a.Context.Err() != nil {
 		return nil
 	}
@@ -38,7 +37,7 @@ func (r *Runner) perform(x *execution.Run, a *attempt.Attempt) []*attempt.Attemp
 		r.endAttempt(detached(r.ctx), x, a)
 		return nil
 	}
-	var next []*attempt.Attempt
+	var next []*work.Attempt
 	if e, isChild := a.Effect.(*machine.ChildEffect); isChild {
 		next = r.performChild(x, a, e)
 	} else if in, ok := r.performer.Perform(x.ID(), a); !ok {
@@ -52,10 +51,10 @@ func (r *Runner) perform(x *execution.Run, a *attempt.Attempt) []*attempt.Attemp
 }
 
 // finish records the outcome of an attempt and returns the attempts that follow.
-func (r *Runner) finish(x *execution.Run, a *attempt.Attempt, in machine.Input) []*attempt.Attempt {
+func (r *Runner) finish(x *run.Run, a *work.Attempt, in machine.Input) []*work.Attempt {
 	ctx := detached(r.ctx)
 	for try := 0; ; try++ {
-		var w execution.Work
+		var w run.Work
 		err := locked(x, func() error { return x.Finish(ctx, a, in, &w) })
 		next := w.Begin
 		w.Begin = nil
@@ -63,18 +62,18 @@ func (r *Runner) finish(x *execution.Run, a *attempt.Attempt, in machine.Input) 
 		switch {
 		case err == nil:
 			return next
-		case errors.Is(err, attempt.ErrUnwanted):
+		case errors.Is(err, work.ErrUnwanted):
 			r.cancelUnwantedTask(x, a, in)
 			return next
 		case admit.IsRefusal(err):
 			r.cancelUnwantedTask(x, a, in)
-			r.log.Warn("outcome refused", execution.LogRun, x.ID(), execution.LogKey, a.Key, execution.LogError, err)
+			r.log.Warn("outcome refused", run.LogRun, x.ID(), run.LogKey, a.Key, run.LogError, err)
 			r.endAttempt(ctx, x, a)
 			return next
 		case r.again(try):
 			r.pool(x).Begin(next)
 		default:
-			r.log.Error("outcome not recorded", execution.LogRun, x.ID(), execution.LogKey, a.Key, execution.LogError, err)
+			r.log.Error("outcome not recorded", run.LogRun, x.ID(), run.LogKey, a.Key, run.LogError, err)
 			r.lose(x, err)
 			return nil
 		}
@@ -82,22 +81,22 @@ func (r *Runner) finish(x *execution.Run, a *attempt.Attempt, in machine.Input) 
 }
 
 // endAttempt ends an attempt without an outcome.
-func (r *Runner) endAttempt(ctx context.Context, x *execution.Run, a *attempt.Attempt) {
-	err := r.with(ctx, x, func(w *execution.Work) error { return x.EndAttempt(ctx, a, w) })
+func (r *Runner) endAttempt(ctx context.Context, x *run.Run, a *work.Attempt) {
+	err := r.with(ctx, x, func(w *run.Work) error { return x.EndAttempt(ctx, a, w) })
 	if err != nil {
-		r.log.Warn("run not looked after", execution.LogRun, x.ID(), execution.LogError, err)
+		r.log.Warn("run not looked after", run.LogRun, x.ID(), run.LogError, err)
 	}
 }
 
 // lose stops driving a run whose store has failed for good.
-func (r *Runner) lose(x *execution.Run, err error) {
+func (r *Runner) lose(x *run.Run, err error) {
 	cause := problem.New(problem.Internal, "the run cannot be recorded here any more").WithCause(err)
 	_ = locked(x, func() error { x.Lose(cause); return nil })
 }
 
 // cancelUnwantedTask tells the agent of a task that turned out to be unwanted while the agent was asked.
-func (r *Runner) cancelUnwantedTask(x *execution.Run, a *attempt.Attempt, in machine.Input) {
-	if cause := context.Cause(a.Context); cause == errClosed || cause == attempt.ErrLeaseLost {
+func (r *Runner) cancelUnwantedTask(x *run.Run, a *work.Attempt, in machine.Input) {
+	if cause := context.Cause(a.Context); cause == errClosed || cause == work.ErrLeaseLost {
 		return
 	}
 	e := r.performer.UnwantedTask(a, in)
@@ -113,7 +112,7 @@ func (r *Runner) cancelUnwantedTask(x *execution.Run, a *attempt.Attempt, in mac
 }
 
 // alive reports a sign of life of an executor to who waits for the run.
-func (r *Runner) alive(h perform.Heartbeat) {
+func (r *Runner) alive(h work.Heartbeat) {
 	r.notifier.Report(Progress{
 		ExecutionID: h.ExecutionID, NodeID: h.NodeID, Branch: h.Branch, Kind: ExecutorAlive, Attempt: h.Attempt, Detail: h.Details,
 	})

@@ -6,10 +6,10 @@ import (
 	"sync/atomic"
 
 	"github.com/workflows-engine/workflows-engine/graph/admit"
-	"github.com/workflows-engine/workflows-engine/graph/execution"
+	"github.com/workflows-engine/workflows-engine/graph/internal/run"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
-	"github.com/workflows-engine/workflows-engine/graph/runview"
+	"github.com/workflows-engine/workflows-engine/graph/view"
 )
 
 // Cancel ends a run and its subworkflows; what executors do for them is stopped and not recorded, and agents are asked to
@@ -31,13 +31,13 @@ func (r *Runner) Cancel(ctx context.Context, req CancelRequest) (*Run, error) {
 	in := machine.Cancel{Reason: problem.Excerpt(strings.TrimSpace(req.Reason), problem.MaxText), KeepTasks: req.KeepTasks}
 	var goesOn atomic.Bool
 	ctx = context.WithValue(ctx, cancelsKey{}, &goesOn)
-	err := r.first(ctx, x, func(w *execution.Work) error { return x.Cancel(ctx, in, w) })
+	err := r.first(ctx, x, func(w *run.Work) error { return x.Cancel(ctx, in, w) })
 	if err != nil {
 		return nil, admit.UnreadableAs(admit.NotFoundAs(err, problem.ExecutionNotFound, req.ExecutionID), problem.CancelValidationError)
 	}
 	run, err := r.standings.View(detached(ctx), x)
 	if goesOn.Load() {
-		runview.CancelGoesOn(run)
+		view.CancelGoesOn(run)
 	}
 	return run, err
 }

@@ -11,7 +11,7 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/graph/admit"
 	"github.com/workflows-engine/workflows-engine/graph/definition"
-	"github.com/workflows-engine/workflows-engine/graph/limit"
+	"github.com/workflows-engine/workflows-engine/graph/internal/work"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 )
@@ -42,7 +42,7 @@ func checkAttempts(attempts map[string]int) error {
 
 // withDefaults checks the options and fills in what is left out.
 func (o Options) withDefaults() (Options, error) {
-	if err := cmp.Or(admit.Mode(o.DefaultMode, problem.UsageError), admit.Branches(o.Branches, problem.UsageError), limit.Check(o.Limits), o.Tree.Check(), checkAttempts(o.Attempts),
+	if err := cmp.Or(admit.Mode(o.DefaultMode, problem.UsageError), admit.Branches(o.Branches, problem.UsageError), work.CheckLimits(o.Limits), o.Tree.Check(), checkAttempts(o.Attempts),
 		admit.NotNegative("MaxVisits", o.MaxVisits), admit.NotNegative("MaxRecords", o.MaxRecords), admit.NotNegative("MaxBytes", o.MaxBytes),
 		admit.NotNegative("MaxPending", o.MaxPending), admit.NotNegative("MaxDepth", o.MaxDepth), admit.NotNegative("MaxDocumentBytes", o.MaxDocumentBytes),
 		admit.NotNegative("LeaseTTL", o.LeaseTTL), admit.NotNegative("MinHostTimeout", o.MinHostTimeout), admit.NotNegative("Drain", o.Drain), admit.NotNegative("CloseLimit", o.CloseLimit),

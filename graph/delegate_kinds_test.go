@@ -23,7 +23,7 @@ import (
 )
 
 // work is what an agent does with an attempt, whatever protocol it speaks.
-type work struct {
+type agentWork struct {
 	mu    sync.Mutex
 	calls int
 	// open counts calls that have not returned.
@@ -31,7 +31,7 @@ type work struct {
 	do   func(ctx context.Context, attempt int) (object, error)
 }
 
-func (w *work) perform(ctx context.Context) (object, error) {
+func (w *agentWork) perform(ctx context.Context) (object, error) {
 	w.mu.Lock()
 	w.calls++
 	w.open++
@@ -41,7 +41,7 @@ func (w *work) perform(ctx context.Context) (object, error) {
 	return w.do(ctx, n)
 }
 
-func (w *work) counted() (calls, open int) {
+func (w *agentWork) counted() (calls, open int) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.calls, w.open
@@ -59,19 +59,19 @@ func (f trip) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 // delegateKinds makes an executor of each kind that is built in, around the same work.
-var delegateKinds = map[string]func(t *testing.T, w *work) delegate.Composite{
-	"sdk": func(t *testing.T, w *work) delegate.Composite {
+var delegateKinds = map[string]func(t *testing.T, w *agentWork) delegate.Composite{
+	"sdk": func(t *testing.T, w *agentWork) delegate.Composite {
 		var agents delegate.SDK
 		if err := agents.Register("coder", func(ctx context.Context, _ delegate.Request) (any, error) { return w.perform(ctx) }); err != nil {
 			t.Fatal(err)
 		}
 		return delegate.Composite{SDK: &agents}
 	},
-	"mcp": func(_ *testing.T, w *work) delegate.Composite {
+	"mcp": func(_ *testing.T, w *agentWork) delegate.Composite {
 		return delegate.Composite{MCP: delegate.NewMCP(map[string]delegate.Tool{"coder": {Server: "s", Name: "t"}},
 			func(ctx context.Context, _ delegate.Tool, _ delegate.Request) (any, error) { return w.perform(ctx) })}
 	},
-	"a2a http-tasks": func(t *testing.T, w *work) delegate.Composite {
+	"a2a http-tasks": func(t *testing.T, w *agentWork) delegate.Composite {
 		a, err := delegate.NewA2AHTTP(overHTTP(w, func(_ string, out object) object {
 			return object{"id": "t", "status": "completed", "output": out}
 		}))
@@ -80,7 +80,7 @@ var delegateKinds = map[string]func(t *testing.T, w *work) delegate.Composite{
 		}
 		return delegate.Composite{A2A: a}
 	},
-	"a2a jsonrpc": func(t *testing.T, w *work) delegate.Composite {
+	"a2a jsonrpc": func(t *testing.T, w *agentWork) delegate.Composite {
 		a, err := delegate.NewA2A(overHTTP(w, func(id string, out object) object {
 			return object{"jsonrpc": "2.0", "id": id, "result": object{
 				"kind": "task", "id": "t", "contextId": "c", "status": object{"state": "completed"},
@@ -94,7 +94,7 @@ var delegateKinds = map[string]func(t *testing.T, w *work) delegate.Composite{
 	},
 }
 
-func overHTTP(w *work, answer func(id string, out object) object) delegate.A2AConfig {
+func overHTTP(w *agentWork, answer func(id string, out object) object) delegate.A2AConfig {
 	return delegate.A2AConfig{BaseURL: "http://agent.test", NoAuth: true, RequestTimeout: time.Hour, Client: &http.Client{
 		Transport: trip(func(r *http.Request) (int, string, error) {
 			if r.Method == http.MethodGet {
@@ -118,7 +118,7 @@ func overHTTP(w *work, answer func(id string, out object) object) delegate.A2ACo
 }
 
 // eachKind runs a test for each kind of delegate, on the main path and in a branch.
-func eachKind(t *testing.T, do func(ctx context.Context, attempt int) (object, error), members string, check func(t *testing.T, r *graph.Runner, w *work)) {
+func eachKind(t *testing.T, do func(ctx context.Context, attempt int) (object, error), members string, check func(t *testing.T, r *graph.Runner, w *agentWork)) {
 	for kind, build := range delegateKinds {
 		protocol, _, _ := strings.Cut(kind, " ")
 		node := fmt.Sprintf(`{"id":"d","type":"agent_delegate","config":{"agent_id":"coder","protocol":%q,"input_mapping":{"task":"do"}},%s}`, protocol, members)
@@ -133,7 +133,7 @@ func eachKind(t *testing.T, do func(ctx context.Context, attempt int) (object, e
 			t.Run(kind+" "+place, func(t *testing.T) {
 				t.Parallel()
 				synctest.Test(t, func(t *testing.T) {
-					w := &work{do: do}
+					w := &agentWork{do: do}
 					r := newRunner(t, historymem.New(), graph.Options{Delegates: build(t, w)})
 					atOnce(t, r, "r", def(t))
 					check(t, r, w)
@@ -154,7 +154,7 @@ func TestDelegatesOfAllKindsAreRetried(t *testing.T) {
 			return nil, errors.New("not today")
 		}
 		return object{"attempt": attempt}, nil
-	}, `"retry":{"max_attempts":3,"initial_interval":"1m","backoff_coefficient":2}`, func(t *testing.T, r *graph.Runner, _ *work) {
+	}, `"retry":{"max_attempts":3,"initial_interval":"1m","backoff_coefficient":2}`, func(t *testing.T, r *graph.Runner, _ *agentWork) {
 		begun := time.Now()
 		run := settled(t, r, "r")
 		wantStatus(t, run, machine.Completed)
@@ -170,7 +170,7 @@ func TestDelegatesOfAllKindsHaveATimeout(t *testing.T) {
 		<-ctx.Done()
 		return nil, ctx.Err()
 	}
-	eachKind(t, hang, `"timeout":"30s","retry":{"max_attempts":2}`, func(t *testing.T, r *graph.Runner, w *work) {
+	eachKind(t, hang, `"timeout":"30s","retry":{"max_attempts":2}`, func(t *testing.T, r *graph.Runner, w *agentWork) {
 		begun := time.Now()
 		run := settled(t, r, "r")
 		wantStatus(t, run, machine.Failed)
@@ -187,7 +187,7 @@ func TestDelegatesOfAllKindsAreCancelled(t *testing.T) {
 		<-ctx.Done()
 		return nil, ctx.Err()
 	}
-	eachKind(t, hang, `"retry":{"max_attempts":2}`, func(t *testing.T, r *graph.Runner, w *work) {
+	eachKind(t, hang, `"retry":{"max_attempts":2}`, func(t *testing.T, r *graph.Runner, w *agentWork) {
 		cancelRun(t, r, nil)
 		synctest.Wait()
 		if calls, open := w.counted(); calls != 1 || open != 0 {
@@ -205,7 +205,7 @@ func TestADelegatesFailureKeepsItsCode(t *testing.T) {
 	}
 	eachKind(t, func(context.Context, int) (object, error) {
 		return nil, &activities.Failure{Code: "QUOTA", Message: "no more", Retryable: activities.RetryPointless}
-	}, `"retry":{"max_attempts":1}`, func(t *testing.T, r *graph.Runner, _ *work) {
+	}, `"retry":{"max_attempts":1}`, func(t *testing.T, r *graph.Runner, _ *agentWork) {
 		run := settled(t, r, "r")
 		wantStatus(t, run, machine.Failed)
 		kind := strings.TrimSuffix(strings.TrimSuffix(t.Name()[strings.LastIndex(t.Name(), "/")+1:], "_main_path"), "_branch")

@@ -7,12 +7,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/workflows-engine/workflows-engine/graph/actor"
 	"github.com/workflows-engine/workflows-engine/graph/admit"
-	"github.com/workflows-engine/workflows-engine/graph/execution"
+	"github.com/workflows-engine/workflows-engine/graph/internal/run"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
-	"github.com/workflows-engine/workflows-engine/graph/runview"
+	"github.com/workflows-engine/workflows-engine/graph/view"
 	"github.com/workflows-engine/workflows-engine/history"
 )
 
@@ -34,7 +33,7 @@ type delivery struct {
 	// repeated returns the error of a refused call, nil if the same input was taken before.
 	repeated func(context.Context, error) error
 	// before, unless nil, reports whether the same input was taken before, where nothing else would refuse it.
-	before func(context.Context, *execution.Run) (taken bool, err error)
+	before func(context.Context, *run.Run) (taken bool, err error)
 }
 
 // deliver applies an input to a run, or to the subworkflow of it that waits for it, and answers where the run stands.
@@ -65,15 +64,15 @@ func (r *Runner) deliver(ctx context.Context, d delivery) (*Run, error) {
 	run, err := r.answer(ctx, x, d.caller.Wait)
 	if run != nil {
 		run.Repeated = again
-		runview.ModeKept(run, d.caller.Mode)
+		view.ModeKept(run, d.caller.Mode)
 	}
 	return run, err
 }
 
 // deliverOnce applies the input to the run or a subworkflow. again says that it was refused because it was taken before.
-func (r *Runner) deliverOnce(ctx context.Context, x *execution.Run, d delivery) (again bool, err error) {
+func (r *Runner) deliverOnce(ctx context.Context, x *run.Run, d delivery) (again bool, err error) {
 	done := false
-	err = r.with(ctx, x, func(w *execution.Work) (err error) {
+	err = r.with(ctx, x, func(w *run.Work) (err error) {
 		done, err = d.deliverHere(ctx, x, w)
 		return err
 	})
@@ -88,7 +87,7 @@ func (r *Runner) deliverOnce(ctx context.Context, x *execution.Run, d delivery) 
 }
 
 // deliverHere applies the input to the run itself, unless it may be for a subworkflow.
-func (d *delivery) deliverHere(ctx context.Context, x *execution.Run, w *execution.Work) (done bool, err error) {
+func (d *delivery) deliverHere(ctx context.Context, x *run.Run, w *run.Work) (done bool, err error) {
 	if err := x.Admit(ctx, d.caller.verified(), d.invalid, false); err != nil {
 		return false, err
 	}
@@ -111,8 +110,8 @@ func (d *delivery) deliverHere(ctx context.Context, x *execution.Run, w *executi
 	return true, err
 }
 
-func (d *delivery) apply(ctx context.Context, x *execution.Run, w *execution.Work) error {
-	err := x.Apply(ctx, execution.Input{Input: d.input(x.ID()), Mode: d.caller.Mode}, w)
+func (d *delivery) apply(ctx context.Context, x *run.Run, w *run.Work) error {
+	err := x.Apply(ctx, run.Input{Input: d.input(x.ID()), Mode: d.caller.Mode}, w)
 	if err == nil && d.applied != nil {
 		d.applied(x.ID())
 	}
@@ -121,12 +120,12 @@ func (d *delivery) apply(ctx context.Context, x *execution.Run, w *execution.Wor
 
 // overtaken reports whether an input was refused that fitted because another one ended the wait in the meantime. A
 // subworkflow may wait for the same.
-func (d *delivery) overtaken(x *execution.Run, refusal error) bool {
+func (d *delivery) overtaken(x *run.Run, refusal error) bool {
 	return admit.IsRefusal(refusal) && (x.Machine() == nil || !d.awaitedBy(x))
 }
 
 // awaitedBy reports whether the run itself waits for the input.
-func (d *delivery) awaitedBy(x *execution.Run) bool {
+func (d *delivery) awaitedBy(x *run.Run) bool {
 	for _, w := range x.Machine().Pending() {
 		if d.fit(x.ID(), w) == admit.FitWhole {
 			return true
@@ -137,7 +136,7 @@ func (d *delivery) awaitedBy(x *execution.Run) bool {
 
 // deliverBelow applies the input to the run or subworkflow that waits for it: the first that fits, or else the first that
 // waits for an input of the kind, whose refusal then says what is wrong.
-func (r *Runner) deliverBelow(ctx context.Context, x *execution.Run, d delivery) error {
+func (r *Runner) deliverBelow(ctx context.Context, x *run.Run, d delivery) error {
 	for {
 		best, target := d.kept, x.ID()
 		err := r.eachWait(ctx, x, true, func(id string, w machine.Wait) {
@@ -149,7 +148,7 @@ func (r *Runner) deliverBelow(ctx context.Context, x *execution.Run, d delivery)
 			return err
 		}
 		again := false // the wait that fitted ended before the input came to it
-		err = r.withID(ctx, target, func(t *execution.Run, w *execution.Work) error {
+		err = r.withID(ctx, target, func(t *run.Run, w *run.Work) error {
 			err := d.apply(ctx, t, w)
 			again = err != nil && best == admit.FitWhole && d.overtaken(t, err)
 			return err
@@ -163,7 +162,7 @@ func (r *Runner) deliverBelow(ctx context.Context, x *execution.Run, d delivery)
 // eachWait calls f for what a run and the subworkflows below it wait for, in branch order. Settled waits for what is under way between two
 // waits: a run in the middle of a walk waits for nothing yet, and one whose subworkflow has just ended has to hear of that first. Else an
 // input that follows another would be refused, or go elsewhere, by how fast the first was worked off.
-func (r *Runner) eachWait(ctx context.Context, x *execution.Run, settled bool, f func(id string, w machine.Wait)) error {
+func (r *Runner) eachWait(ctx context.Context, x *run.Run, settled bool, f func(id string, w machine.Wait)) error {
 	found, err := r.waitsOf(ctx, x, settled, nil)
 	for _, one := range found {
 		f(one.id, one.Wait)
@@ -178,11 +177,11 @@ type waitOf struct {
 }
 
 // waitsOf adds what a run and the subworkflows below it wait for.
-func (r *Runner) waitsOf(ctx context.Context, x *execution.Run, settled bool, found []waitOf) ([]waitOf, error) {
+func (r *Runner) waitsOf(ctx context.Context, x *run.Run, settled bool, found []waitOf) ([]waitOf, error) {
 	looked := map[string]bool{} // what was waited for of which subworkflow: once, whatever came of it
 again:
 	var waits []machine.Wait
-	err := r.with(ctx, x, func(w *execution.Work) error {
+	err := r.with(ctx, x, func(w *run.Work) error {
 		err := x.Refresh(ctx)
 		if err == nil && x.Machine() != nil {
 			err = x.FireDue(ctx, w)
@@ -220,7 +219,7 @@ const beginPatience = 5 * time.Second
 
 // waitsOfChild is waitsOf for a subworkflow of x. news says that x may wait for something else by now: the subworkflow has begun, or it has
 // ended and x has been told.
-func (r *Runner) waitsOfChild(ctx context.Context, x *execution.Run, id string, settled bool, found []waitOf, looked map[string]bool) (all []waitOf, news bool, err error) {
+func (r *Runner) waitsOfChild(ctx context.Context, x *run.Run, id string, settled bool, found []waitOf, looked map[string]bool) (all []waitOf, news bool, err error) {
 	c := r.runs.Hold(id)
 	defer r.runs.Drop(c)
 	first := func(what string) bool {
@@ -246,7 +245,7 @@ func (r *Runner) waitsOfChild(ctx context.Context, x *execution.Run, id string, 
 }
 
 // awaitBegin waits until a subworkflow that x is about to begin has begun.
-func (r *Runner) awaitBegin(ctx context.Context, x *execution.Run, id string) error {
+func (r *Runner) awaitBegin(ctx context.Context, x *run.Run, id string) error {
 	var begun <-chan struct{}
 	_ = locked(x, func() error { begun = x.Beginning(id); return nil })
 	if begun != nil {
@@ -272,7 +271,7 @@ func (r *Runner) settleAbove(ctx context.Context, id string) error {
 		}
 		_, err := r.store.Execution(ctx, child)
 		if errors.Is(err, problem.ExecutionNotFound) {
-			err = r.withID(ctx, parent, func(x *execution.Run, w *execution.Work) error { return x.AwaitWalk(ctx, w) })
+			err = r.withID(ctx, parent, func(x *run.Run, w *run.Work) error { return x.AwaitWalk(ctx, w) })
 			if err == nil {
 				x := r.runs.Hold(parent)
 				err = r.awaitBegin(ctx, x, child)
@@ -297,7 +296,7 @@ func (r *Runner) endAbove(ctx context.Context, id string) error {
 			parent, err = r.store.Execution(ctx, exec.Parent)
 		}
 		if err == nil && parent.Phase.Terminal() {
-			err = r.cancelChild(detached(actor.Without(ctx)), below, parent.ID)
+			err = r.cancelChild(detached(run.WithoutActor(ctx)), below, parent.ID)
 		}
 		if err != nil && !errors.Is(err, problem.ExecutionNotFound) {
 			return err

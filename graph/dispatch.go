@@ -4,22 +4,21 @@ import (
 	"context"
 	"time"
 
-	"github.com/workflows-engine/workflows-engine/graph/actor"
-	"github.com/workflows-engine/workflows-engine/graph/execution"
+	"github.com/workflows-engine/workflows-engine/graph/internal/run"
 	"github.com/workflows-engine/workflows-engine/internal/wait"
 )
 
 // with calls f with the run locked, and dispatches what comes of it.
-func (r *Runner) with(ctx context.Context, x *execution.Run, f func(w *execution.Work) error) error {
-	var w execution.Work
+func (r *Runner) with(ctx context.Context, x *run.Run, f func(w *run.Work) error) error {
+	var w run.Work
 	err := locked(x, func() error { return f(&w) })
 	r.dispatch(ctx, x, &w)
 	return err
 }
 
 // first is with for what must not wait: behind others who want the run, or for what it computes.
-func (r *Runner) first(ctx context.Context, x *execution.Run, f func(w *execution.Work) error) error {
-	var w execution.Work
+func (r *Runner) first(ctx context.Context, x *run.Run, f func(w *run.Work) error) error {
+	var w run.Work
 	x.LockFirst()
 	err := func() error { defer x.Unlock(); return f(&w) }()
 	r.dispatch(ctx, x, &w)
@@ -27,9 +26,9 @@ func (r *Runner) first(ctx context.Context, x *execution.Run, f func(w *executio
 }
 
 // reading is with for a question: it does not wait for a run that computes. After until, unless that is zero, the answer is
-// execution.ErrBusy.
-func (r *Runner) reading(ctx context.Context, x *execution.Run, until time.Time, f func(x *execution.Run, w *execution.Work) error) error {
-	var w execution.Work
+// run.ErrBusy.
+func (r *Runner) reading(ctx context.Context, x *run.Run, until time.Time, f func(x *run.Run, w *run.Work) error) error {
+	var w run.Work
 	x, err := r.runs.LockToRead(x, until)
 	if err != nil {
 		return err
@@ -40,30 +39,30 @@ func (r *Runner) reading(ctx context.Context, x *execution.Run, until time.Time,
 }
 
 // locked calls f with the run locked.
-func locked(x *execution.Run, f func() error) error {
+func locked(x *run.Run, f func() error) error {
 	x.Lock()
 	defer x.Unlock()
 	return f()
 }
 
 // withID is with for the run with an id.
-func (r *Runner) withID(ctx context.Context, id string, f func(x *execution.Run, w *execution.Work) error) error {
+func (r *Runner) withID(ctx context.Context, id string, f func(x *run.Run, w *run.Work) error) error {
 	x := r.runs.Hold(id)
 	defer r.runs.Drop(x)
-	return r.with(ctx, x, func(w *execution.Work) error { return f(x, w) })
+	return r.with(ctx, x, func(w *run.Work) error { return f(x, w) })
 }
 
 // dispatch does what inputs have led to, after the run's lock has been given back: attempts are performed in the background,
 // subworkflows that nobody waits for are cancelled, the parent is notified of the run's end. What fails or is cut short here
-// is found again: a parent whose subworkflow has ended counts as an orphan, its owner looks after that too (execution.Run.Look),
+// is found again: a parent whose subworkflow has ended counts as an orphan, its owner looks after that too (run.Run.Look),
 // and a subworkflow asks after its parent when it is next loaded.
-func (r *Runner) dispatch(ctx context.Context, x *execution.Run, w *execution.Work) {
+func (r *Runner) dispatch(ctx context.Context, x *run.Run, w *run.Work) {
 	r.runLog.Write(x.ID())
 	r.records.Deliver(x.ID())
 	if w.Changed {
 		r.notifier.Changed(x.ID())
 	}
-	ctx = actor.Without(ctx)
+	ctx = run.WithoutActor(ctx)
 	w.Inherit(ctx)
 	r.pool(x).Begin(w.Begin)
 	ctx = detached(ctx)
@@ -74,7 +73,7 @@ func (r *Runner) dispatch(ctx context.Context, x *execution.Run, w *execution.Wo
 	r.cancelChildren(ctx, x, w.CancelChildren)
 	if parent := w.NotifyParent; parent != "" {
 		r.persist(x, func() error { return r.notifyParent(ctx, x) }, func(err error) {
-			r.log.Error("parent not notified", execution.LogRun, parent, execution.LogChild, x.ID(), execution.LogError, err)
+			r.log.Error("parent not notified", run.LogRun, parent, run.LogChild, x.ID(), run.LogError, err)
 		})
 	}
 }
@@ -89,7 +88,7 @@ func (r *Runner) again(try int) bool {
 
 // persist does something for a run, and tries again in the background while the store fails for a reason that may pass.
 // failed is called if it was in vain.
-func (r *Runner) persist(x *execution.Run, do func() error, failed func(error)) {
+func (r *Runner) persist(x *run.Run, do func() error, failed func(error)) {
 	err := do()
 	if err == nil {
 		return
@@ -105,7 +104,7 @@ func (r *Runner) persist(x *execution.Run, do func() error, failed func(error)) 
 }
 
 // background calls f in a goroutine of its own, which holds the run.
-func (r *Runner) background(x *execution.Run, f func()) {
+func (r *Runner) background(x *run.Run, f func()) {
 	r.runs.Retain(x)
 	r.tasks.Go(func() {
 		defer r.runs.Drop(x)

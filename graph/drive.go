@@ -8,12 +8,11 @@ import (
 	"time"
 
 	"github.com/workflows-engine/workflows-engine/graph/admit"
-	"github.com/workflows-engine/workflows-engine/graph/execution"
+	"github.com/workflows-engine/workflows-engine/graph/internal/process"
+	"github.com/workflows-engine/workflows-engine/graph/internal/run"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
-	"github.com/workflows-engine/workflows-engine/graph/runview"
-	"github.com/workflows-engine/workflows-engine/graph/standing"
-	"github.com/workflows-engine/workflows-engine/graph/survey"
+	"github.com/workflows-engine/workflows-engine/graph/view"
 )
 
 // DriveRequest continues a run.
@@ -53,7 +52,7 @@ func (r *Runner) Drive(ctx context.Context, req DriveRequest) (*Run, error) {
 	if err := admit.Mode(req.Mode, problem.ValidationError); err != nil {
 		return nil, err
 	}
-	root, err := survey.Root(ctx, r.store, req.ExecutionID)
+	root, err := process.TreeRoot(ctx, r.store, req.ExecutionID)
 	if err != nil {
 		return nil, admit.NotFoundAs(err, problem.ExecutionNotFound, req.ExecutionID)
 	}
@@ -68,13 +67,13 @@ func (r *Runner) Drive(ctx context.Context, req DriveRequest) (*Run, error) {
 	if known {
 		waiting := r.waiting(d.x)
 		waiting.Stand = d.stand
-		waiting.Until = func(*standing.Standing) bool { return d.done }
+		waiting.Until = func(*run.Standing) bool { return d.done }
 		if err := waiting.For(ctx, d.req.Wait); err != nil {
 			return nil, err
 		}
 	}
 	run, err := r.standings.View(detached(ctx), d.x)
-	runview.ModeKept(run, req.Mode)
+	view.ModeKept(run, req.Mode)
 	return run, err
 }
 
@@ -82,7 +81,7 @@ func (r *Runner) Drive(ctx context.Context, req DriveRequest) (*Run, error) {
 type driving struct {
 	r       *Runner
 	req     DriveRequest
-	x, root *execution.Run
+	x, root *run.Run
 	began   time.Time
 	// retryUnknown: workflows that have turned out to be unknown are tried again.
 	retryUnknown bool
@@ -106,7 +105,7 @@ func (d *driving) admit(ctx context.Context) (known bool, err error) {
 }
 
 // stand looks where the run stands, after taking over what has no driver, and decides whether to stay.
-func (d *driving) stand(ctx context.Context, upToDate bool, s *standing.Standing) error {
+func (d *driving) stand(ctx context.Context, upToDate bool, s *run.Standing) error {
 	if err := d.takeOver(ctx); err != nil {
 		return err
 	}
@@ -143,7 +142,7 @@ func (d *driving) stand(ctx context.Context, upToDate bool, s *standing.Standing
 func (d *driving) takeOver(ctx context.Context) error {
 	retryUnknown := d.retryUnknown
 	d.retryUnknown = false
-	err := d.r.with(ctx, d.root, func(w *execution.Work) error {
+	err := d.r.with(ctx, d.root, func(w *run.Work) error {
 		if d.root.Owned() {
 			return nil
 		}

@@ -3,7 +3,7 @@ package graph
 import (
 	"errors"
 
-	"github.com/workflows-engine/workflows-engine/graph/library"
+	"github.com/workflows-engine/workflows-engine/graph/internal/library"
 )
 
 // KeepIdle changes how many runs at rest a Runner keeps in memory.

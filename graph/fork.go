@@ -8,11 +8,10 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/graph/admit"
 	"github.com/workflows-engine/workflows-engine/graph/definition"
-	"github.com/workflows-engine/workflows-engine/graph/execution"
+	"github.com/workflows-engine/workflows-engine/graph/internal/run"
+	"github.com/workflows-engine/workflows-engine/graph/internal/transfer"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
-	"github.com/workflows-engine/workflows-engine/graph/replay"
-	"github.com/workflows-engine/workflows-engine/graph/transfer"
 )
 
 // ForkRequest begins a run with the past of another one.
@@ -104,13 +103,13 @@ func (r *Runner) Fork(ctx context.Context, req ForkRequest) (*Run, error) {
 		}
 		return nil, err
 	}
-	err = r.with(ctx, x, func(w *execution.Work) error {
+	err = r.with(ctx, x, func(w *run.Work) error {
 		if err := x.Open(ctx); err != nil || x.Ended() {
 			return err
 		}
 		return x.TakeOver(ctx, false, w)
 	})
-	if err != nil && !errors.Is(err, execution.ErrConflict) {
+	if err != nil && !errors.Is(err, run.ErrConflict) {
 		return nil, err
 	}
 	return r.answer(ctx, x, req.Wait)
@@ -118,7 +117,7 @@ func (r *Runner) Fork(ctx context.Context, req ForkRequest) (*Run, error) {
 
 // failedBefore makes of a fork before the very node at which a run has failed a retry that begins the node anew, beside others: what agents have done
 // there is as little done again unasked as in a retry that does not name the place. Nil for all other forks.
-func (r *Runner) failedBefore(ctx context.Context, req *ForkRequest) (*replay.Retry, error) {
+func (r *Runner) failedBefore(ctx context.Context, req *ForkRequest) (*transfer.Retry, error) {
 	if req.BeforeNode == "" || req.Seq != 0 || req.Again || req.Anew || req.RepeatEffects || req.CurrentAgentConfig {
 		return nil, nil
 	}
@@ -126,11 +125,11 @@ func (r *Runner) failedBefore(ctx context.Context, req *ForkRequest) (*replay.Re
 	if err != nil || run.Status != machine.Failed || run.ErrorNodeID != req.BeforeNode || run.Compensated > 0 || problem.Code(run.ErrorCode).IsLimit() {
 		return nil, err
 	}
-	return &replay.Retry{Node: run.ErrorNodeID, Code: run.ErrorCode, Message: run.Error, Anew: true}, nil
+	return &transfer.Retry{Node: run.ErrorNodeID, Code: run.ErrorCode, Message: run.Error, Anew: true}, nil
 }
 
 // retryOf says how the run that a retry is of has failed.
-func (r *Runner) retryOf(ctx context.Context, req *ForkRequest) (*replay.Retry, error) {
+func (r *Runner) retryOf(ctx context.Context, req *ForkRequest) (*transfer.Retry, error) {
 	run, err := r.Status(ctx, StatusRequest{ExecutionID: req.ExecutionID})
 	if err != nil {
 		return nil, err
@@ -139,7 +138,7 @@ func (r *Runner) retryOf(ctx context.Context, req *ForkRequest) (*replay.Retry, 
 		return nil, problem.New(problem.ValidationError, "run %q has not failed: it is %s", req.ExecutionID, run.Status).
 			WithPlace(problem.Place{ExecutionID: req.ExecutionID}).WithHint("A fork begins a new run at any place of another one: say after which record, or before which node.")
 	}
-	return &replay.Retry{
+	return &transfer.Retry{
 		Node: run.ErrorNodeID, Code: run.ErrorCode, Message: run.Error, Compensated: run.Compensated, AtLimit: problem.Code(run.ErrorCode).IsLimit(),
 		Anew: req.Anew, RepeatEffects: req.RepeatEffects, Current: req.CurrentAgentConfig,
 	}, nil

@@ -4,8 +4,8 @@ import (
 	"context"
 	"time"
 
-	"github.com/workflows-engine/workflows-engine/graph/actor"
 	"github.com/workflows-engine/workflows-engine/graph/admit"
+	"github.com/workflows-engine/workflows-engine/graph/internal/run"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/history"
 )
@@ -32,7 +32,7 @@ func (r *Runner) Handle(ctx context.Context, req HandleRequest) error {
 		err = r.store.Unhandle(ctx, req.ExecutionID)
 	} else {
 		h := history.Handling{ExecutionID: req.ExecutionID, Note: req.Note, At: r.now().UTC().Truncate(time.Millisecond)}
-		if a := actor.Of(ctx); a != nil {
+		if a := run.ActorOf(ctx); a != nil {
 			h.Actor = a.String()
 		}
 		err = r.store.Handle(ctx, h)

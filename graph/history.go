@@ -3,8 +3,8 @@ package graph
 import (
 	"context"
 
+	"github.com/workflows-engine/workflows-engine/graph/internal/run"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
-	"github.com/workflows-engine/workflows-engine/graph/recorded"
 	"github.com/workflows-engine/workflows-engine/history"
 )
 
@@ -17,7 +17,7 @@ func (r *Runner) History(ctx context.Context, req HistoryRequest) ([]history.Rec
 	if req.Limit < 0 {
 		return nil, problem.New(problem.ValidationError, "limit %d is negative", req.Limit)
 	}
-	records, err := recorded.Page(ctx, r.store, req.ExecutionID, max(req.FromSeq, 1), req.Limit)
+	records, err := run.RecordPage(ctx, r.store, req.ExecutionID, max(req.FromSeq, 1), req.Limit)
 	for i := range records {
 		if !req.Reveal && err == nil {
 			err = records[i].Redact(r.opts.Redaction)

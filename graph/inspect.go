@@ -3,13 +3,13 @@ package graph
 import (
 	"context"
 
-	"github.com/workflows-engine/workflows-engine/graph/replay"
+	"github.com/workflows-engine/workflows-engine/graph/internal/transfer"
 	"github.com/workflows-engine/workflows-engine/history"
 )
 
 // Inspect checks what only the machine can tell of a run, and changes nothing; see replay.Inspect. Runner.Verify does more.
 func Inspect(ctx context.Context, store history.Store, executionID string) ([]history.Finding, error) {
-	return replay.Inspect(ctx, store, executionID, nil)
+	return transfer.Inspect(ctx, store, executionID, nil)
 }
 
 // Verify checks a run, or everything if executionID is ""; see Verifier and replay.Verify.
@@ -22,5 +22,5 @@ func (r *Runner) Verify(ctx context.Context, executionID string, repair bool, re
 		return counts, err
 	}
 	defer r.tasks.Done()
-	return replay.Verify(ctx, r.store, executionID, repair, r.opts.CheckSteps, report)
+	return transfer.Verify(ctx, r.store, executionID, repair, r.opts.CheckSteps, report)
 }

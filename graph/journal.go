@@ -6,20 +6,19 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/activities"
 	"github.com/workflows-engine/workflows-engine/graph/admit"
-	"github.com/workflows-engine/workflows-engine/graph/attempt"
-	"github.com/workflows-engine/workflows-engine/graph/execution"
+	"github.com/workflows-engine/workflows-engine/graph/internal/run"
+	"github.com/workflows-engine/workflows-engine/graph/internal/work"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
-	"github.com/workflows-engine/workflows-engine/graph/recorded"
 )
 
 // steps are those that executors record of the attempts that this process performs.
 type steps struct{ r *Runner }
 
 // Recorded implements perform.Steps.
-func (s steps) Recorded(ctx context.Context, id string, a *attempt.Attempt, first int64, n int) ([]activities.Step, error) {
+func (s steps) Recorded(ctx context.Context, id string, a *work.Attempt, first int64, n int) ([]activities.Step, error) {
 	for try := 0; ; try++ {
-		steps, err := recorded.Steps(ctx, s.r.store, id, a.Effect.Base(), first, n)
+		steps, err := run.RecordedSteps(ctx, s.r.store, id, a.Effect.Base(), first, n)
 		switch {
 		case err == nil || ctx.Err() != nil || admit.IsRefusal(err) || errors.Is(err, problem.HistoryCorrupt) || errors.Is(err, problem.HistoryNewer):
 			return steps, err
@@ -31,10 +30,10 @@ func (s steps) Recorded(ctx context.Context, id string, a *attempt.Attempt, firs
 }
 
 // Record implements perform.Steps.
-func (s steps) Record(id string, a *attempt.Attempt, in machine.StepsRecorded) error {
+func (s steps) Record(id string, a *work.Attempt, in machine.StepsRecorded) error {
 	ctx := detached(s.r.ctx)
 	for try := 0; ; try++ {
-		err := s.r.withID(ctx, id, func(x *execution.Run, w *execution.Work) error {
+		err := s.r.withID(ctx, id, func(x *run.Run, w *run.Work) error {
 			if err := x.Finish(ctx, a, in, w); err != nil {
 				return err
 			}
@@ -45,9 +44,9 @@ func (s steps) Record(id string, a *attempt.Attempt, in machine.StepsRecorded) e
 			return nil
 		})
 		switch {
-		case errors.Is(err, attempt.ErrUnwanted) && context.Cause(a.Context) != nil:
+		case errors.Is(err, work.ErrUnwanted) && context.Cause(a.Context) != nil:
 			return context.Cause(a.Context)
-		case try > 0 && errors.Is(err, problem.HistoryConflict) && context.Cause(a.Context) == nil && recorded.Has(ctx, s.r.store, id, a.Effect.Base(), &in):
+		case try > 0 && errors.Is(err, problem.HistoryConflict) && context.Cause(a.Context) == nil && run.HasRecorded(ctx, s.r.store, id, a.Effect.Base(), &in):
 			return nil // the answer of a commit was lost
 		case err == nil || admit.IsRefusal(err):
 			return err

@@ -8,11 +8,11 @@ import (
 	"github.com/workflows-engine/workflows-engine/activities"
 	"github.com/workflows-engine/workflows-engine/delegate"
 	"github.com/workflows-engine/workflows-engine/graph/definition"
-	"github.com/workflows-engine/workflows-engine/graph/library"
-	"github.com/workflows-engine/workflows-engine/graph/limit"
+	"github.com/workflows-engine/workflows-engine/graph/internal/library"
+	"github.com/workflows-engine/workflows-engine/graph/internal/run"
+	"github.com/workflows-engine/workflows-engine/graph/internal/work"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/outbox"
-	"github.com/workflows-engine/workflows-engine/graph/tree"
 	"github.com/workflows-engine/workflows-engine/history"
 )
 
@@ -115,10 +115,10 @@ type Options struct {
 }
 
 // Limit bounds the attempts of a class. Its fields: go doc graph/limit Limit.
-type Limit = limit.Limit
+type Limit = work.Limit
 
 // TreeLimits bound a tree of runs. Its fields: go doc graph/tree Limits.
-type TreeLimits = tree.Limits
+type TreeLimits = run.TreeLimits
 
 // Webhook is a target that is notified of runs. Its fields: go doc graph/outbox Target.
 type Webhook = outbox.Target

@@ -12,7 +12,7 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/activities"
 	"github.com/workflows-engine/workflows-engine/graph"
-	"github.com/workflows-engine/workflows-engine/graph/attempt"
+	"github.com/workflows-engine/workflows-engine/graph/internal/work"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/history/historymem"
@@ -155,7 +155,7 @@ func TestAProcessThatCannotRenewStopsInTime(t *testing.T) {
 		}
 		time.Sleep(29 * time.Second)
 		synctest.Wait()
-		if held := stopped.Sub(begun); stopped.IsZero() || held > 28*time.Second || !errors.Is(cause, attempt.ErrLeaseLost) {
+		if held := stopped.Sub(begun); stopped.IsZero() || held > 28*time.Second || !errors.Is(cause, work.ErrLeaseLost) {
 			t.Fatalf("stopped after %s: %v", held, cause)
 		}
 		store.thaw()

@@ -4,9 +4,8 @@ import (
 	"cmp"
 	"context"
 
+	"github.com/workflows-engine/workflows-engine/graph/internal/process"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
-	"github.com/workflows-engine/workflows-engine/graph/schedule"
-	"github.com/workflows-engine/workflows-engine/graph/survey"
 	"github.com/workflows-engine/workflows-engine/internal/wait"
 )
 
@@ -30,7 +29,7 @@ func (r *Runner) Recover(ctx context.Context, req RecoverRequest) (*RecoverResul
 	}
 	req.Limit = cmp.Or(req.Limit, 100)
 	if req.DryRun {
-		return survey.All(ctx, r.process(), req.Limit)
+		return process.SurveyAll(ctx, r.process(), req.Limit)
 	}
 	ids, err := r.search.TakeOrphans(ctx, req.Limit, true)
 	if err != nil && ids == nil {
@@ -45,7 +44,7 @@ func (r *Runner) Recover(ctx context.Context, req RecoverRequest) (*RecoverResul
 		return res, err
 	}
 	for _, t := range due {
-		r.fire(schedule.Timer{ExecutionID: t.ExecutionID})
+		r.fire(process.Timer{ExecutionID: t.ExecutionID})
 	}
 	return res, nil
 }

@@ -5,8 +5,8 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/graph/admit"
 	"github.com/workflows-engine/workflows-engine/graph/definition"
+	"github.com/workflows-engine/workflows-engine/graph/internal/process"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
-	"github.com/workflows-engine/workflows-engine/graph/notify"
 	"github.com/workflows-engine/workflows-engine/history"
 )
 
@@ -44,7 +44,7 @@ type StartRequest struct {
 }
 
 // Wait bounds how long a call waits for the run to come to rest; zero means Options.WaitLimit. Its fields: go doc graph/notify Wait.
-type Wait = notify.Wait
+type Wait = process.Wait
 
 // NoWait as Wait.Limit makes a call return at once.
 const NoWait time.Duration = -1

@@ -5,12 +5,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/workflows-engine/workflows-engine/graph/actor"
 	"github.com/workflows-engine/workflows-engine/graph/admit"
-	"github.com/workflows-engine/workflows-engine/graph/arrival"
-	"github.com/workflows-engine/workflows-engine/graph/execution"
+	"github.com/workflows-engine/workflows-engine/graph/internal/run"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/internal/arrival"
 )
 
 // Resume answers an interrupt, of the run or of a subworkflow that it waits for. A refused payload (INVALID_RESUME_PAYLOAD) leaves the
@@ -34,7 +33,7 @@ func (r *Runner) Resume(ctx context.Context, req ResumeRequest) (*Run, error) {
 	interruptID, recorded, last := req.InterruptID, false, admit.Found{}
 	return r.deliver(ctx, delivery{
 		id: req.ExecutionID, caller: req.Caller, invalid: code, unknown: code,
-		before: func(ctx context.Context, x *execution.Run) (taken bool, err error) {
+		before: func(ctx context.Context, x *run.Run) (taken bool, err error) {
 			if interruptID != "" {
 				return false, nil
 			}
@@ -67,12 +66,12 @@ const noInterrupt = "none"
 
 // meant returns the id of the interrupt that an answer without one is for, noInterrupt if nothing is asked, whether it was recorded
 // before, and the answer that was recorded last. From here on the answer is for that interrupt alone, whatever else is answered at the same time.
-func (r *Runner) meant(ctx context.Context, x *execution.Run, c Caller, payload map[string]any, came arrival.Mark) (interruptID string, recorded bool, last admit.Found, err error) {
-	err = r.with(ctx, x, func(*execution.Work) error { return x.Admit(ctx, c.verified(), problem.InvalidResumePayload, false) })
+func (r *Runner) meant(ctx context.Context, x *run.Run, c Caller, payload map[string]any, came arrival.Mark) (interruptID string, recorded bool, last admit.Found, err error) {
+	err = r.with(ctx, x, func(*run.Work) error { return x.Admit(ctx, c.verified(), problem.InvalidResumePayload, false) })
 	if err != nil {
 		return "", false, last, err
 	}
-	answer := &admit.Unnamed{Payload: payload, Actor: actor.Of(ctx)}
+	answer := &admit.Unnamed{Payload: payload, Actor: run.ActorOf(ctx)}
 	if err := r.eachWait(ctx, x, false, answer.Waits); err != nil {
 		return "", false, last, err
 	}

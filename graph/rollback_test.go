@@ -11,9 +11,9 @@ import (
 	"github.com/workflows-engine/workflows-engine/activities"
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/definition"
+	"github.com/workflows-engine/workflows-engine/graph/internal/transfer"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
-	"github.com/workflows-engine/workflows-engine/graph/replay"
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/history/historymem"
 )
@@ -42,7 +42,7 @@ func unawaited(d *definition.Document) graph.StartRequest {
 // wantTrue checks what the history of a run says by a replay, and that it can be continued from its stored position.
 func wantTrue(t *testing.T, store history.Store, id string) {
 	t.Helper()
-	findings, err := replay.Inspect(t.Context(), store, id, nil)
+	findings, err := transfer.Inspect(t.Context(), store, id, nil)
 	if err != nil || len(findings) > 0 {
 		t.Errorf("%s: %v, %v", id, findings, err)
 	}

@@ -6,21 +6,16 @@ import (
 	"sync"
 	"time"
 
-	"github.com/workflows-engine/workflows-engine/graph/arrival"
 	"github.com/workflows-engine/workflows-engine/graph/definition"
-	"github.com/workflows-engine/workflows-engine/graph/execution"
-	"github.com/workflows-engine/workflows-engine/graph/library"
-	"github.com/workflows-engine/workflows-engine/graph/limit"
+	"github.com/workflows-engine/workflows-engine/graph/internal/library"
+	"github.com/workflows-engine/workflows-engine/graph/internal/process"
+	"github.com/workflows-engine/workflows-engine/graph/internal/run"
+	"github.com/workflows-engine/workflows-engine/graph/internal/work"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
-	"github.com/workflows-engine/workflows-engine/graph/notify"
 	"github.com/workflows-engine/workflows-engine/graph/outbox"
-	"github.com/workflows-engine/workflows-engine/graph/perform"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
-	"github.com/workflows-engine/workflows-engine/graph/recorded"
-	"github.com/workflows-engine/workflows-engine/graph/schedule"
-	"github.com/workflows-engine/workflows-engine/graph/standing"
-	"github.com/workflows-engine/workflows-engine/graph/tree"
 	"github.com/workflows-engine/workflows-engine/history"
+	"github.com/workflows-engine/workflows-engine/internal/arrival"
 	"github.com/workflows-engine/workflows-engine/internal/wait"
 )
 
@@ -31,20 +26,20 @@ type Runner struct {
 	log   *slog.Logger
 
 	library   *library.Library
-	performer *perform.Performer
-	inFlight  perform.InFlight
-	runs      *execution.Table
-	tree      *tree.Budget
+	performer *work.Performer
+	inFlight  work.InFlight
+	runs      *run.Table
+	tree      *run.TreeBudget
 	answers   arrival.Answers
-	notifier  notify.Notifier
-	standings standing.Tree
-	records   notify.RecordHook
-	runLog    notify.RunLog
-	clock     schedule.Clock
-	presence  schedule.Presence
-	lease     *schedule.Lease
-	timers    *schedule.Queue
-	search    *schedule.Search
+	notifier  process.Notifier
+	standings run.Tree
+	records   process.RecordHook
+	runLog    process.RunLog
+	clock     process.Clock
+	presence  process.Presence
+	lease     *process.Lease
+	timers    *process.Queue
+	search    *process.Search
 	outbox    *outbox.Box
 
 	// ctx ends when the Runner is closed; executors' contexts are made from it.
@@ -67,48 +62,48 @@ func New(store history.Store, o Options) (*Runner, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Runner{store: store, opts: o, log: o.Logger, records: notify.RecordHook{Call: o.OnRecord, Log: o.Logger}}
+	r := &Runner{store: store, opts: o, log: o.Logger, records: process.RecordHook{Call: o.OnRecord, Log: o.Logger}}
 	r.runLog.Log, r.inFlight.Log = r.log, r.log
 	r.ctx, r.cancel = context.WithCancelCause(context.Background())
-	r.clock = schedule.Clock{Store: store, Log: o.Logger, Go: r.tasks.Go, Context: r.ctx, Override: o.Now}
+	r.clock = process.Clock{Store: store, Log: o.Logger, Go: r.tasks.Go, Context: r.ctx, Override: o.Now}
 	r.presence.Begin(r.now())
 	r.library = library.New(library.Options{
 		Store: store, Workflows: o.Workflows, Verify: o.VerifyDefinition, MaxBytes: o.MaxDocumentBytes,
 		Compile: definition.Options{AllowInterruptInBranch: o.AllowInterruptInBranch}, Log: r.log,
 	})
-	r.performer = &perform.Performer{
+	r.performer = &work.Performer{
 		Activities: o.Activities, Delegates: o.Delegates, MaxBytes: o.MaxDocumentBytes, Now: r.now, Log: r.log,
-		Steps: steps{r}, Requests: perform.Requests{Omit: o.OmitRequests, MaxRunBytes: o.MaxBytes, Hide: o.Redaction.Or().Value},
-		Turns: limit.New(o.Limits, r.tasks.Go, r.ctx.Done()), Alive: r.alive, Go: r.tasks.Go, Context: r.ctx,
-		KeepsTasks: func(ctx context.Context, id string) (bool, error) { return recorded.KeepsTasks(ctx, store, id) },
+		Steps: steps{r}, Requests: work.Requests{Omit: o.OmitRequests, MaxRunBytes: o.MaxBytes, Hide: o.Redaction.Or().Value},
+		Turns: work.NewQueue(o.Limits, r.tasks.Go, r.ctx.Done()), Alive: r.alive, Go: r.tasks.Go, Context: r.ctx,
+		KeepsTasks: func(ctx context.Context, id string) (bool, error) { return run.KeepsTasks(ctx, store, id) },
 	}
-	r.lease = &schedule.Lease{
+	r.lease = &process.Lease{
 		Store: store, Label: o.Owner, TTL: o.LeaseTTL, Log: r.log, Go: r.tasks.Go, Context: r.ctx, Look: r.look,
-		Lost: func(x *execution.Run, process string) {
+		Lost: func(x *run.Run, process string) {
 			_ = locked(x, func() error { x.LoseLease(process); return nil })
 		},
 		Stray: r.takeBack,
 	}
-	r.timers = &schedule.Queue{Go: r.tasks.Go, Done: r.ctx.Done(), Now: r.now, Fire: r.fire}
-	r.search = &schedule.Search{
+	r.timers = &process.Queue{Go: r.tasks.Go, Done: r.ctx.Done(), Now: r.now, Fire: r.fire}
+	r.search = &process.Search{
 		Store: store, Now: r.now, Log: r.log, TTL: o.LeaseTTL, Presence: &r.presence, Pause: r.pause, Context: r.ctx, Take: r.takeOrphan, Admit: o.Admit,
 		Reconsider: func(ctx context.Context) func() bool { return r.library.Reconsider(ctx, r.tasks.Go) }, Queue: r.timers,
 	}
 	r.outbox = &outbox.Box{Targets: o.Webhooks, Now: r.now, Redaction: o.Redaction.Or()}
 	if o.Deliver != nil && len(o.Webhooks) > 0 && !o.ReadOnly {
 		r.outbox.Sender = &outbox.Sender{
-			Store: store, Targets: o.Webhooks, Send: o.Deliver, Process: schedule.ProcessName(o.Owner), Now: r.now, Log: r.log, Go: r.tasks.Go, Context: r.ctx,
+			Store: store, Targets: o.Webhooks, Send: o.Deliver, Process: process.ProcessName(o.Owner), Now: r.now, Log: r.log, Go: r.tasks.Go, Context: r.ctx,
 		}
 		r.outbox.Sender.Begin()
 	}
-	r.tree = &tree.Budget{Store: store, Now: r.now, Log: r.log, Limits: o.Tree, Depth: o.MaxDepth}
-	r.runs = execution.NewTable(&execution.Environment{
+	r.tree = &run.TreeBudget{Store: store, Now: r.now, Log: r.log, Limits: o.Tree, Depth: o.MaxDepth}
+	r.runs = run.NewTable(&run.Environment{
 		Store: store, Now: r.now, Log: r.log, Context: r.ctx, Lease: ownership{r}, Programs: r.library, Capabilities: r.performer,
 		Observer: observer{r}, PresentSince: func() time.Time { return r.presence.Since(r.now()) }, Draining: r.inFlight.Draining,
 		ReadOnly: o.ReadOnly, MaxVisits: o.MaxVisits, MaxDocumentBytes: o.MaxDocumentBytes, Limits: r.limits(), Tree: r.tree, Describe: r.performer.Describe, Outbox: r.outbox,
 		DefaultMode: o.DefaultMode, CheckAnswer: o.CheckAnswer,
 	})
-	r.standings = standing.Tree{Runs: r.runs, Library: r.library, Now: r.now, Read: r.reading, NotifyParent: r.notifyParent, ReadOnly: o.ReadOnly}
+	r.standings = run.Tree{Runs: r.runs, Library: r.library, Now: r.now, Read: r.reading, NotifyParent: r.notifyParent, ReadOnly: o.ReadOnly}
 	if o.Background {
 		r.tasks.Go(r.search.Run)
 	}

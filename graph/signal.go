@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/workflows-engine/workflows-engine/graph/admit"
-	"github.com/workflows-engine/workflows-engine/graph/execution"
+	"github.com/workflows-engine/workflows-engine/graph/internal/run"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 )
@@ -35,7 +35,7 @@ func (r *Runner) Signal(ctx context.Context, req SignalRequest) (*Run, error) {
 			return machine.Signal{Name: req.Name, Payload: payload, IdempotencyKey: req.IdempotencyKey}
 		},
 		fit: func(_ string, w machine.Wait) admit.Fit { return admit.SignalFit(req.Name, w) },
-		before: func(ctx context.Context, _ *execution.Run) (bool, error) {
+		before: func(ctx context.Context, _ *run.Run) (bool, error) {
 			found, err := search().SearchBelow(ctx, r.store, req.ExecutionID)
 			if err != nil || found.Repeat == admit.NotRepeated {
 				return false, err

@@ -8,11 +8,11 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/graph/admit"
 	"github.com/workflows-engine/workflows-engine/graph/definition"
-	"github.com/workflows-engine/workflows-engine/graph/execution"
+	"github.com/workflows-engine/workflows-engine/graph/internal/run"
+	"github.com/workflows-engine/workflows-engine/graph/internal/work"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
-	"github.com/workflows-engine/workflows-engine/graph/runview"
-	"github.com/workflows-engine/workflows-engine/graph/trace"
+	"github.com/workflows-engine/workflows-engine/graph/view"
 	"github.com/workflows-engine/workflows-engine/history"
 )
 
@@ -61,17 +61,17 @@ func (r *Runner) Start(ctx context.Context, req StartRequest) (*Run, error) {
 	}
 	config := machine.Config{
 		ExecutionID: x.ID(), Mode: req.Mode, Branches: req.Branches, MaxVisits: r.opts.MaxVisits,
-		TraceParent: trace.Parent(ctx),
+		TraceParent: work.TraceParent(ctx),
 		Attempts:    r.opts.Attempts,
 		Priority:    req.Priority, Title: req.Title, Labels: req.Labels, Notify: notify,
 	}
 	var children []history.StoredDefinition
 	config.Subworkflows, children = r.library.Versions(ctx, prog, nil)
-	err = r.with(ctx, x, func(w *execution.Work) error { return x.Begin(ctx, prog, children, config, input, true, w) })
+	err = r.with(ctx, x, func(w *run.Work) error { return x.Begin(ctx, prog, children, config, input, true, w) })
 	switch {
-	case errors.Is(err, execution.ErrConflict) && req.AllowExisting:
+	case errors.Is(err, run.ErrConflict) && req.AllowExisting:
 		return r.startExisting(ctx, x, req, asked)
-	case errors.Is(err, execution.ErrConflict):
+	case errors.Is(err, run.ErrConflict):
 		return nil, r.used(ctx, x.ID(), "Choose another id, ask Runner.Status where that run stands, or let the existing run answer (StartRequest.AllowExisting).")
 	case err != nil:
 		return nil, err
@@ -114,7 +114,7 @@ func (r *Runner) findDefinition(ctx context.Context, req StartRequest) (*definit
 
 // startExisting answers a start for a run that exists: a run that has ended answers with its recorded outcome, and nothing is
 // appended; any other goes on where it stands, here if its driver is gone. asked is the mode that the caller named.
-func (r *Runner) startExisting(ctx context.Context, x *execution.Run, req StartRequest, asked machine.Mode) (*Run, error) {
+func (r *Runner) startExisting(ctx context.Context, x *run.Run, req StartRequest, asked machine.Mode) (*Run, error) {
 	call := Caller{Definition: req.Definition, Input: req.Input, InputSet: req.Input != nil, Mode: req.Mode}
 	if call.Definition == nil && req.DefinitionRef != "" {
 		prog, err := r.library.Find(ctx, req.DefinitionRef)
@@ -128,10 +128,10 @@ func (r *Runner) startExisting(ctx context.Context, x *execution.Run, req StartR
 		return nil, err
 	}
 	given := call.Definition
-	if runview.OtherVersion(&began, given) {
+	if view.OtherVersion(&began, given) {
 		call.Definition = nil // the same start, repeated after a deployment
 	}
-	err = r.with(ctx, x, func(w *execution.Work) error {
+	err = r.with(ctx, x, func(w *run.Work) error {
 		err := x.Admit(ctx, call.verified(), problem.SubmitValidationError, true)
 		switch {
 		case err == nil && !x.Ended():
@@ -149,20 +149,20 @@ func (r *Runner) startExisting(ctx context.Context, x *execution.Run, req StartR
 	}
 	r.takeOverChildren(ctx, x, true)
 	run, err := r.answer(ctx, x, req.Wait)
-	runview.ModeKept(run, asked)
-	runview.DefinitionKept(run, &began, given)
+	view.ModeKept(run, asked)
+	view.DefinitionKept(run, &began, given)
 	return run, err
 }
 
 // WithTraceParent returns a context that says, as the HTTP header traceparent does (W3C Trace Context), which span a call belongs to.
 // A run that is started with it keeps it: executors' contexts have it, in subworkflows and after a takeover too (TraceParent).
 func WithTraceParent(ctx context.Context, parent string) context.Context {
-	return trace.With(ctx, parent)
+	return work.WithTraceParent(ctx, parent)
 }
 
 // TraceParent returns the trace parent of an executor's context: that of the call which has led to the attempt, else that of the call
 // which started the run; "" without one.
-func TraceParent(ctx context.Context) string { return trace.Parent(ctx) }
+func TraceParent(ctx context.Context) string { return work.TraceParent(ctx) }
 
 // MaxExecutionID is the length in bytes up to which callers may choose the id of a run. Those of subworkflows are longer.
 const MaxExecutionID = admit.MaxExecutionID

@@ -7,11 +7,11 @@ import (
 	"slices"
 
 	"github.com/workflows-engine/workflows-engine/graph/admit"
+	"github.com/workflows-engine/workflows-engine/graph/internal/run"
+	"github.com/workflows-engine/workflows-engine/graph/internal/transfer"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
-	"github.com/workflows-engine/workflows-engine/graph/replay"
-	"github.com/workflows-engine/workflows-engine/graph/runview"
-	"github.com/workflows-engine/workflows-engine/graph/standing"
+	"github.com/workflows-engine/workflows-engine/graph/view"
 	"github.com/workflows-engine/workflows-engine/history"
 )
 
@@ -24,7 +24,7 @@ func (r *Runner) Status(ctx context.Context, req StatusRequest) (*Run, error) {
 	defer r.tasks.Done()
 	x := r.runs.Hold(req.ExecutionID)
 	defer r.runs.Drop(x)
-	var s standing.Standing
+	var s run.Standing
 	var err error
 	if !r.opts.ReadOnly {
 		err = r.endAbove(ctx, req.ExecutionID)
@@ -40,7 +40,7 @@ func (r *Runner) Status(ctx context.Context, req StatusRequest) (*Run, error) {
 		}
 		was, waiting := s, r.waiting(x)
 		waiting.AnyChange = req.Since > 0
-		waiting.Until = func(now *standing.Standing) bool {
+		waiting.Until = func(now *run.Standing) bool {
 			return now.Status != was.Status || req.Since > 0 && now.Sum != was.Sum
 		}
 		err = waiting.For(ctx, wait)
@@ -56,7 +56,7 @@ func (r *Runner) Status(ctx context.Context, req StatusRequest) (*Run, error) {
 	err = history.AddLineage(detached(ctx), r.store, &of)
 	v.Lineage = of.Lineage
 	if err == nil && v.Status == machine.Failed {
-		v.GoesOn, err = r.goesOn(detached(ctx), v.ExecutionID, v.Seq, runview.Ending{Code: v.ErrorCode, NodeID: v.ErrorNodeID, Compensated: v.Compensated})
+		v.GoesOn, err = r.goesOn(detached(ctx), v.ExecutionID, v.Seq, view.Ending{Code: v.ErrorCode, NodeID: v.ErrorNodeID, Compensated: v.Compensated})
 	}
 	return v, err
 }
@@ -65,7 +65,7 @@ func (r *Runner) Status(ctx context.Context, req StatusRequest) (*Run, error) {
 const lastFew, lastMany = 200, 5000
 
 // goesOn says where the agent of a failed run, or of the subworkflow that failed it, goes on in a retry.
-func (r *Runner) goesOn(ctx context.Context, id string, last int64, end runview.Ending) (g runview.GoesOn, err error) {
+func (r *Runner) goesOn(ctx context.Context, id string, last int64, end view.Ending) (g view.GoesOn, err error) {
 	if end.NodeID == "" || end.Compensated > 0 || problem.Code(end.Code).IsLimit() {
 		return g, nil
 	}
@@ -74,13 +74,13 @@ func (r *Runner) goesOn(ctx context.Context, id string, last int64, end runview.
 		if err != nil {
 			return g, err
 		}
-		if child := replay.FailedChild(records, end.NodeID); child != "" {
+		if child := transfer.FailedChild(records, end.NodeID); child != "" {
 			return r.goesOnBelow(ctx, child)
 		}
 		if !slices.ContainsFunc(records, func(rec history.Record) bool { return rec.Payload.AgentStep != nil }) {
 			return g, nil
 		}
-		if g.After, g.Calls = replay.GoesOn(records, end.NodeID, end.Code); g.After != "" || last <= n {
+		if g.After, g.Calls = transfer.AgentContinues(records, end.NodeID, end.Code); g.After != "" || last <= n {
 			return g, nil
 		}
 	}
@@ -88,7 +88,7 @@ func (r *Runner) goesOn(ctx context.Context, id string, last int64, end runview.
 }
 
 // goesOnBelow is goesOn of a subworkflow, which names it unless that has done so already.
-func (r *Runner) goesOnBelow(ctx context.Context, id string) (g runview.GoesOn, err error) {
+func (r *Runner) goesOnBelow(ctx context.Context, id string) (g view.GoesOn, err error) {
 	x, err := r.store.Execution(ctx, id)
 	if errors.Is(err, problem.ExecutionNotFound) {
 		return g, nil
@@ -100,7 +100,7 @@ func (r *Runner) goesOnBelow(ctx context.Context, id string) (g runview.GoesOn, 
 	if err != nil {
 		return g, err
 	}
-	end := runview.Ending{Status: machine.Status(x.Phase)}
+	end := view.Ending{Status: machine.Status(x.Phase)}
 	if !end.TakeRecords(records) {
 		return g, nil
 	}

@@ -4,15 +4,15 @@ import (
 	"context"
 	"io"
 
-	"github.com/workflows-engine/workflows-engine/graph/transfer"
+	"github.com/workflows-engine/workflows-engine/graph/internal/transfer"
 	"github.com/workflows-engine/workflows-engine/history"
 )
 
 // ExportOptions say how a run is exported. Their fields: go doc graph/transfer Options.
-type ExportOptions = transfer.Options
+type ExportOptions = transfer.ExportOptions
 
 // ImportResult is what Import has found in a file. Its fields: go doc graph/transfer Result.
-type ImportResult = transfer.Result
+type ImportResult = transfer.ImportResult
 
 // Export writes a run with its subworkflows and their definitions; see transfer.Export.
 func Export(ctx context.Context, store history.Store, executionID string, o ExportOptions, out io.Writer) error {

@@ -6,15 +6,15 @@ import (
 	"github.com/sashabaranov/go-openai"
 
 	"github.com/workflows-engine/workflows-engine/activities"
+	"github.com/workflows-engine/workflows-engine/graph/definition"
 	"github.com/workflows-engine/workflows-engine/graph/expr"
-	"github.com/workflows-engine/workflows-engine/graph/fill"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
 // Templates is the member of a node's metadata that, when true, turns its prompts into templates. Without it they are
 // sent as written, which is the protocol's rule (spec: activities, 5.2).
-const Templates = fill.Prompts
+const Templates = definition.PromptTemplates
 
 // noPrompt is the user message of a node without a prompt in a workflow without state.
 const noPrompt = "Please do what the system instructions say."
@@ -28,12 +28,12 @@ func (e *Executor) messages(req activities.Request) (ms []openai.ChatCompletionM
 		}
 		return req.State()
 	}
-	node := fill.Node{ID: req.NodeID, Type: "llm_call", Config: req.Config, Metadata: req.Metadata}
+	node := definition.Templates{ID: req.NodeID, Type: "llm_call", Config: req.Config, Metadata: req.Metadata}
 	filled, err := node.Values(state, expr.Env{Now: req.Time(e.config.Now)})
 	if err != nil {
 		return nil, false, activities.Pointless(err)
 	}
-	config := fill.Over(req.Config, filled)
+	config := definition.OverlayConfig(req.Config, filled)
 	system, _, err := text(config, "system_prompt", req.NodeID)
 	if err != nil {
 		return nil, false, err

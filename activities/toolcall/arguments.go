@@ -4,23 +4,23 @@ import (
 	"time"
 
 	"github.com/workflows-engine/workflows-engine/activities"
+	"github.com/workflows-engine/workflows-engine/graph/definition"
 	"github.com/workflows-engine/workflows-engine/graph/expr"
-	"github.com/workflows-engine/workflows-engine/graph/fill"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 )
 
 // TemplatesKey is the member of a node's metadata that, if true, asks for the node's arguments to be evaluated.
-const TemplatesKey = fill.Arguments
+const TemplatesKey = definition.ArgumentTemplates
 
 // arguments returns the arguments of a call: as the definition has them, {} if there are none (spec: activities, 6.2). Only if the node's
 // metadata asks for it are they filled in.
 func arguments(req activities.Request) (map[string]any, error) {
-	node := fill.Node{ID: req.NodeID, Type: req.NodeType, Config: req.Config, Metadata: req.Metadata}
+	node := definition.Templates{ID: req.NodeID, Type: req.NodeType, Config: req.Config, Metadata: req.Metadata}
 	filled, err := node.Values(req.State, expr.Env{Now: req.Time(time.Now)})
 	if err != nil {
 		return nil, activities.Pointless(err)
 	}
-	raw, given := fill.Over(req.Config, filled)["arguments"]
+	raw, given := definition.OverlayConfig(req.Config, filled)["arguments"]
 	if !given {
 		return map[string]any{}, nil
 	}

@@ -2,7 +2,7 @@ package admit
 
 import (
 	"github.com/workflows-engine/workflows-engine/graph/machine"
-	"github.com/workflows-engine/workflows-engine/graph/runview"
+	"github.com/workflows-engine/workflows-engine/graph/view"
 	"github.com/workflows-engine/workflows-engine/history"
 )
 
@@ -27,7 +27,7 @@ type Submitted struct {
 
 // Fit compares the submitted outcome with a wait of the run with the id.
 func (s Submitted) Fit(executionID string, w machine.Wait) Fit {
-	key := runview.Key(executionID, w.Key)
+	key := view.Key(executionID, w.Key)
 	switch {
 	case w.Kind != machine.WaitActivity && w.Kind != machine.WaitDelegate || !w.Host:
 		return FitNone
@@ -49,7 +49,7 @@ func ResumeFit(interruptID, executionID string, w machine.Wait) Fit {
 	switch {
 	case w.Kind != machine.WaitInterrupt:
 		return FitNone
-	case interruptID == "" || interruptID == runview.Key(executionID, w.Key):
+	case interruptID == "" || interruptID == view.Key(executionID, w.Key):
 		return FitWhole
 	default:
 		return FitKind

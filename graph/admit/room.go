@@ -5,7 +5,7 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
-	"github.com/workflows-engine/workflows-engine/graph/runview"
+	"github.com/workflows-engine/workflows-engine/graph/view"
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
@@ -65,7 +65,7 @@ func passesBytes(e *history.Execution, most int64, records []history.Record, pay
 	if left <= 0 {
 		return true
 	}
-	if left > max(most/100*(100-runview.WarnPercent), nearBytes) {
+	if left > max(most/100*(100-view.WarnPercent), nearBytes) {
 		return false // nothing that a caller sends is as large
 	}
 	short := false

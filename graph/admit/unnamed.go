@@ -9,7 +9,7 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
-	"github.com/workflows-engine/workflows-engine/graph/runview"
+	"github.com/workflows-engine/workflows-engine/graph/view"
 	"github.com/workflows-engine/workflows-engine/history"
 )
 
@@ -64,7 +64,7 @@ func (a *pastAnswer) question() string {
 	if strings.Contains(p.IdempotencyKey, "#") { // of an agent's question
 		return p.IdempotencyKey
 	}
-	return runview.Key(a.found.run, fmt.Sprintf("%s#%d", p.NodeID, max(p.Visit, 1)))
+	return view.Key(a.found.run, fmt.Sprintf("%s#%d", p.NodeID, max(p.Visit, 1)))
 }
 
 // lapse is a question that ended without an answer after the newest answer of its run.
@@ -82,7 +82,7 @@ func (u *Unnamed) Waits(id string, w machine.Wait) {
 		if prompt == "" {
 			prompt = w.Prompt
 		}
-		u.open = append(u.open, openQuestion{id, runview.Key(id, w.Key), w.NodeID, prompt, w.Visit})
+		u.open = append(u.open, openQuestion{id, view.Key(id, w.Key), w.NodeID, prompt, w.Visit})
 	case machine.WaitChild:
 		u.runs = append(u.runs, w.ChildExecutionID)
 	}

@@ -9,7 +9,6 @@ import (
 	"github.com/itchyny/gojq"
 
 	"github.com/workflows-engine/workflows-engine/graph/problem"
-	"github.com/workflows-engine/workflows-engine/graph/state"
 	"github.com/workflows-engine/workflows-engine/internal/jsonschema"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 	"github.com/workflows-engine/workflows-engine/internal/suggest"
@@ -106,7 +105,7 @@ type compiler struct {
 	// steps is how much following of branches is left; see maxSteps.
 	steps int
 
-	rules      *state.Rules
+	rules      *StateRules
 	literals   *literalCheck
 	checkpoint CheckpointPolicy
 	// suggestions is how many names may still be looked for: comparing with all ids is the one costly thing.

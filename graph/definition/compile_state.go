@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/workflows-engine/workflows-engine/graph/problem"
-	"github.com/workflows-engine/workflows-engine/graph/state"
 	"github.com/workflows-engine/workflows-engine/internal/jsonschema"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 	"github.com/workflows-engine/workflows-engine/internal/suggest"
@@ -23,7 +22,7 @@ func (c *compiler) compileState() {
 	raw := c.document.value.(map[string]any)["state_schema"].(map[string]any)
 	at := (*path)(nil).member("state_schema")
 	c.checkReducers(n, raw, at)
-	rules, err := state.NewRules(withoutCustom(raw))
+	rules, err := NewStateRules(withoutCustom(raw))
 	if err != nil {
 		c.findings = append(c.findings, schemaFindings(problem.StateSchemaInvalid, problem.SeverityError, err, n, at, nil)...)
 		return
@@ -38,7 +37,7 @@ func (c *compiler) checkReducers(n *jsonvalue.Node, raw map[string]any, at *path
 	if properties == nil || properties.Kind != jsonvalue.Object {
 		return
 	}
-	reducers := state.Reducers(raw)
+	reducers := Reducers(raw)
 	for _, m := range properties.Members {
 		reducer, named := reducers[m.Name]
 		if !named {
@@ -54,10 +53,10 @@ func (c *compiler) checkReducers(n *jsonvalue.Node, raw map[string]any, at *path
 			c.refuse(problem.ReducerUnknown, value, where, nil,
 				fmt.Sprintf("unknown reducer %s: a run fails when %q is first written", strings.TrimPrefix(describeValue(value), "the text "), clip(m.Name)),
 				reducerHint(value))
-		case reducer == state.Append && excludesType(m.Value, "array"):
+		case reducer == ReducerAppend && excludesType(m.Value, "array"):
 			c.warn(problem.ReducerType, value, where, nil,
 				fmt.Sprintf("append makes %q an array, which its type forbids", clip(m.Name)), `write "type": "array"`)
-		case reducer == state.Merge && excludesType(m.Value, "object"):
+		case reducer == ReducerMerge && excludesType(m.Value, "object"):
 			c.warn(problem.ReducerType, value, where, nil,
 				fmt.Sprintf("merge makes %q an object, which its type forbids", clip(m.Name)), `write "type": "object"`)
 		}
@@ -151,7 +150,7 @@ func (c *compiler) noteSchema(s *jsonschema.Schema, n *jsonvalue.Node, at *path,
 // written: the keywords about the whole state are left out.
 type literalCheck struct {
 	schema   map[string]any
-	rules    *state.Rules
+	rules    *StateRules
 	compiled bool
 	keys     *jsonschema.Schema
 }
@@ -174,7 +173,7 @@ func (l *literalCheck) check(key string, value any) (objection, hint string) {
 		for _, keyword := range wholeState {
 			delete(part, keyword)
 		}
-		if rules, err := state.NewRules(part); err == nil {
+		if rules, err := NewStateRules(part); err == nil {
 			l.keys = rules.Schema
 		}
 	}
@@ -183,11 +182,11 @@ func (l *literalCheck) check(key string, value any) (objection, hint string) {
 	}
 	reducer := l.rules.Reducers[key]
 	switch reducer {
-	case state.Append:
+	case ReducerAppend:
 		if _, isList := value.([]any); !isList {
 			value = []any{value}
 		}
-	case state.Merge:
+	case ReducerMerge:
 		if _, isObject := value.(map[string]any); !isObject {
 			return "merge ignores a value that is not an object", ""
 		}
@@ -198,17 +197,17 @@ func (l *literalCheck) check(key string, value any) (objection, hint string) {
 
 // objection returns the first violation that holds whatever the key had before.
 func (l *literalCheck) objection(
-	reducer state.Reducer, key string, whole map[string]any, violations []jsonschema.Violation,
+	reducer Reducer, key string, whole map[string]any, violations []jsonschema.Violation,
 ) (objection, hint string) {
 	place := "/" + jsonvalue.EscapePointer(key)
-	if reducer == state.Merge && slices.ContainsFunc(violations, func(v jsonschema.Violation) bool { return composite[v.Keyword] }) {
+	if reducer == ReducerMerge && slices.ContainsFunc(violations, func(v jsonschema.Violation) bool { return composite[v.Keyword] }) {
 		return "", "" // members that are there already may decide between alternatives
 	}
 	for _, v := range violations {
 		inside := strings.HasPrefix(v.InstancePath, place+"/")
 		switch {
-		case reducer == state.Merge && (v.Keyword == "required" || v.Keyword == "minProperties"):
-		case reducer == state.Append && v.InstancePath == place:
+		case reducer == ReducerMerge && (v.Keyword == "required" || v.Keyword == "minProperties"):
+		case reducer == ReducerAppend && v.InstancePath == place:
 			// The list that comes out is longer than the one that is added.
 		case v.InstancePath == "":
 			return fmt.Sprintf("state_schema has no property %q", clip(key)), suggest.DidYouMean(key, l.names())

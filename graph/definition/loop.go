@@ -6,7 +6,6 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/graph/expr"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
-	"github.com/workflows-engine/workflows-engine/graph/state"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
@@ -125,7 +124,7 @@ func (x *config) counter(l *Loop, n *jsonvalue.Node, at *path) {
 	if x.c.literals == nil {
 		return // the state_schema is wrong
 	}
-	if r, reduced := x.c.rules.Reducers[l.Counter]; reduced && r != state.Overwrite {
+	if r, reduced := x.c.rules.Reducers[l.Counter]; reduced && r != ReducerOverwrite {
 		x.c.fail(problem.StateAssignment, n, at, x.v,
 			fmt.Sprintf("the counter %q has the reducer %s: its values would be combined", clip(l.Counter), r),
 			"take the reducer away, or name another member")

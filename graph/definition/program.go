@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"github.com/workflows-engine/workflows-engine/graph/expr"
-	"github.com/workflows-engine/workflows-engine/graph/state"
 	"github.com/workflows-engine/workflows-engine/internal/jsonschema"
 )
 
@@ -46,7 +45,7 @@ type Program struct {
 	// Nodes in document order.
 	Nodes []*Node
 	// State are the reducers and the compiled state_schema.
-	State      *state.Rules
+	State      *StateRules
 	Checkpoint CheckpointPolicy
 	// Rollback says at which ends a run is rolled back.
 	Rollback Rollback

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/workflows-engine/workflows-engine/graph/definition"
-	"github.com/workflows-engine/workflows-engine/graph/state"
 )
 
 func TestProgram(t *testing.T) {
@@ -23,7 +22,7 @@ func TestProgram(t *testing.T) {
 	if p.Checkpoint != (definition.CheckpointPolicy{Enabled: true, Every: 3, Interval: true}) {
 		t.Errorf("checkpoints: %+v", p.Checkpoint)
 	}
-	if p.State.Reducers["log"] != state.Append || p.State.Validate(map[string]any{"n": "x"}) == nil {
+	if p.State.Reducers["log"] != definition.ReducerAppend || p.State.Validate(map[string]any{"n": "x"}) == nil {
 		t.Errorf("state: %+v", p.State)
 	}
 	for i, n := range p.Nodes {

@@ -11,7 +11,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/definition"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
-	"github.com/workflows-engine/workflows-engine/graph/runview"
+	"github.com/workflows-engine/workflows-engine/graph/view"
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
@@ -113,7 +113,7 @@ func (r *run) ended() {
 		return
 	}
 	s.runs = slices.DeleteFunc(s.runs, func(o *run) bool { return o == r })
-	ending := runview.EndingOf(r.m, r.m.Program().Hash)
+	ending := view.EndingOf(r.m, r.m.Program().Hash)
 	r.parent.await(r.parentKey, 0, ending.ChildEnded(r.parentKey))
 }
 

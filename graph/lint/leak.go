@@ -6,7 +6,6 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/graph/definition"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
-	"github.com/workflows-engine/workflows-engine/graph/state"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
@@ -64,7 +63,7 @@ func (l *linter) leaks() {
 		}
 		mapping, _ := n.Config["input_mapping"].(map[string]any)
 		for _, name := range jsonvalue.Keys(mapping) {
-			if l.state.reducers[name] == state.Append {
+			if l.state.reducers[name] == definition.ReducerAppend {
 				l.warn(problem.SubworkflowStateLeaks, at+"/input_mapping/"+jsonvalue.EscapePointer(name), n,
 					fmt.Sprintf("%q is given to %q and comes back with its state: append then adds what was there a second time", clip(name), clip(c.name)),
 					"give it under another name")

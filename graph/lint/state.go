@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/workflows-engine/workflows-engine/graph/definition"
-	"github.com/workflows-engine/workflows-engine/graph/state"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
@@ -16,7 +15,7 @@ import (
 type stateShapes struct {
 	// declared is the state_schema, whole with all names that are known, closed the same where nothing can have brought others.
 	declared, whole, closed *shape
-	reducers                map[string]state.Reducer
+	reducers                map[string]definition.Reducer
 	// brought are the nodes that can come after one that brings members of any name; nil if the input of a run may.
 	brought map[*definition.Node]bool
 	// as are the members that the programs of maps and of compensations find in the state besides, by node.
@@ -42,7 +41,7 @@ var (
 func (l *linter) newStateShapes() *stateShapes {
 	schema := l.program.Document.Value().(map[string]any)["state_schema"]
 	raw, _ := schema.(map[string]any)
-	s := &stateShapes{declared: schemaShape(schema).limited(object), reducers: state.Reducers(raw), as: map[*definition.Node]map[string]*shape{}}
+	s := &stateShapes{declared: schemaShape(schema).limited(object), reducers: definition.Reducers(raw), as: map[*definition.Node]map[string]*shape{}}
 	if s.declared.kinds == nothing {
 		s.declared = only(object)
 	}

@@ -6,7 +6,6 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/graph/definition"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
-	"github.com/workflows-engine/workflows-engine/graph/state"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 	"github.com/workflows-engine/workflows-engine/internal/suggest"
 )
@@ -23,8 +22,8 @@ func (l *linter) assigned(s definition.Source, key string, out *shape) {
 		}
 	}
 	switch l.state.reducers[key] {
-	case "", state.Overwrite:
-	case state.Append:
+	case "", definition.ReducerOverwrite:
+	case definition.ReducerAppend:
 		// A list is added element by element, any other value as one.
 		if declared.kinds&array == 0 || out.unsure {
 			return

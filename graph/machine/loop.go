@@ -6,7 +6,6 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/definition"
 	"github.com/workflows-engine/workflows-engine/graph/expr"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
-	"github.com/workflows-engine/workflows-engine/graph/state"
 )
 
 // A switch with a loop (the extension loop) is written like any switch: its CompleteNode has the counter as output, and the next
@@ -18,7 +17,7 @@ func (m *Machine) loopNode(t *token) *definition.Node {
 	round, inside := t.rounds[t.node.ID]
 	view := t.view
 	if l.Counter != "" && !inside {
-		view = state.Overlay(view, map[string]any{l.Counter: 0.0}) // not what a loop before has left there
+		view = definition.OverlayState(view, map[string]any{l.Counter: 0.0}) // not what a loop before has left there
 	}
 	more, err := m.anotherRound(l, view, inside)
 	target := l.Body

@@ -8,7 +8,6 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/graph/definition"
 	"github.com/workflows-engine/workflows-engine/graph/expr"
-	"github.com/workflows-engine/workflows-engine/graph/fill"
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/internal/jsonschema"
 )
@@ -85,7 +84,7 @@ func (t *token) fill(w *wait, env expr.Env) (map[string]any, error) {
 	if w.Kind != WaitActivity {
 		return nil, nil
 	}
-	n := fill.Node{ID: t.node.ID, Type: string(t.node.Type), Config: t.node.Config, Metadata: t.node.Metadata}
+	n := definition.Templates{ID: t.node.ID, Type: string(t.node.Type), Config: t.node.Config, Metadata: t.node.Metadata}
 	return n.Values(t.sees, env)
 }
 

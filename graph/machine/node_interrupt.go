@@ -6,7 +6,6 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/graph/definition"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
-	"github.com/workflows-engine/workflows-engine/graph/state"
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/internal/jsonschema"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
@@ -159,7 +158,7 @@ func (m *Machine) checkAnswer(t *token, payload map[string]any) error {
 	if vs := c.ResumeSchema.Validate(payload); len(vs) > 0 {
 		return refusedAnswer(at, "the payload breaks resume_schema", vs)
 	}
-	if vs := m.prog.State.Validate(state.Overlay(t.view, payload)); len(vs) > 0 {
+	if vs := m.prog.State.Validate(definition.OverlayState(t.view, payload)); len(vs) > 0 {
 		return refusedAnswer(at, "the payload would break state_schema", vs)
 	}
 	return nil

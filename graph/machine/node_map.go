@@ -7,7 +7,6 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/graph/definition"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
-	"github.com/workflows-engine/workflows-engine/graph/state"
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
@@ -74,7 +73,7 @@ func (m *Machine) mapValues(t *token, clock time.Time) ([]any, error) {
 func (b *block) itemToken(index int) *token {
 	return &token{
 		block: b, index: index, node: b.node, visit: b.items.base + 1 + index,
-		view: state.Overlay(b.owner.view, map[string]any{b.node.Map.As: b.items.values[index]}),
+		view: definition.OverlayState(b.owner.view, map[string]any{b.node.Map.As: b.items.values[index]}),
 	}
 }
 

@@ -7,7 +7,6 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/graph/definition"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
-	"github.com/workflows-engine/workflows-engine/graph/state"
 	"github.com/workflows-engine/workflows-engine/history"
 )
 
@@ -96,7 +95,7 @@ func (t *token) sees() map[string]any {
 	if t.rollback == nil || t.undoes().Found == nil {
 		return t.view
 	}
-	return state.Overlay(t.view, t.undoes().Found)
+	return definition.OverlayState(t.view, t.undoes().Found)
 }
 
 // undoes is what the compensation at which the token stands undoes.

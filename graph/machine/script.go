@@ -3,7 +3,7 @@ package machine
 import (
 	"encoding/json"
 
-	"github.com/workflows-engine/workflows-engine/graph/state"
+	"github.com/workflows-engine/workflows-engine/graph/definition"
 	"github.com/workflows-engine/workflows-engine/history"
 )
 
@@ -64,7 +64,7 @@ func (m *Machine) push(t *token, it item) {
 func (m *Machine) absorb(owner *token, it item) {
 	if it.Update && it.Delta != nil && it.Valid { // an update that failed its branch is not merged: the join may tolerate the failure
 		if it.Overlay {
-			owner.view = state.Overlay(owner.view, it.Delta)
+			owner.view = definition.OverlayState(owner.view, it.Delta)
 		} else if view, err := m.prog.State.Apply(owner.view, it.Delta); err == nil {
 			owner.view = view
 		}

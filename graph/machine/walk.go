@@ -3,7 +3,6 @@ package machine
 import (
 	"github.com/workflows-engine/workflows-engine/graph/definition"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
-	"github.com/workflows-engine/workflows-engine/graph/state"
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/internal/jsonschema"
 )
@@ -220,7 +219,7 @@ func (m *Machine) merged(t *token, delta map[string]any, overlay bool) (map[stri
 	case len(delta) == 0:
 		return t.view, nil
 	case overlay:
-		return state.Overlay(t.view, delta), nil
+		return definition.OverlayState(t.view, delta), nil
 	default:
 		return m.prog.State.Apply(t.view, delta)
 	}

@@ -3,7 +3,7 @@ package outbox
 import (
 	"time"
 
-	"github.com/workflows-engine/workflows-engine/graph/runview"
+	"github.com/workflows-engine/workflows-engine/graph/view"
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 	"github.com/workflows-engine/workflows-engine/internal/runjson"
@@ -25,9 +25,9 @@ type heading struct {
 
 // body is what targets are sent: the event, and the run as the status of it has it. A body that would be too long leaves out states, then
 // results and what waits hold, then the waits, and says so.
-func body(h heading, run *runview.Run, hide history.Redaction) []byte {
+func body(h heading, run *view.Run, hide history.Redaction) []byte {
 	text := encode(h, run, hide, false)
-	for _, shrink := range []func(*runview.Run){withoutStates, withoutValues, withoutWaits} {
+	for _, shrink := range []func(*view.Run){withoutStates, withoutValues, withoutWaits} {
 		if len(text) <= MaxBody {
 			break
 		}
@@ -37,7 +37,7 @@ func body(h heading, run *runview.Run, hide history.Redaction) []byte {
 	return text
 }
 
-func encode(h heading, run *runview.Run, hide history.Redaction, truncated bool) []byte {
+func encode(h heading, run *view.Run, hide history.Redaction, truncated bool) []byte {
 	m := jsonvalue.Ordered{{"event", string(h.event)}, {"event_id", h.id}, {"created_at", history.FormatTimestamp(h.at)}}
 	m.Text("root_execution_id", h.root)
 	if truncated {
@@ -47,14 +47,14 @@ func encode(h heading, run *runview.Run, hide history.Redaction, truncated bool)
 	return hide.Text(m.Append(nil))
 }
 
-func withoutStates(run *runview.Run) {
+func withoutStates(run *view.Run) {
 	run.State, run.FinalState = nil, nil
 	for i := range run.Pending {
 		run.Pending[i].State = nil
 	}
 }
 
-func withoutValues(run *runview.Run) {
+func withoutValues(run *view.Run) {
 	run.Result = nil
 	for i := range run.Pending {
 		p := &run.Pending[i]
@@ -62,7 +62,7 @@ func withoutValues(run *runview.Run) {
 	}
 }
 
-func withoutWaits(run *runview.Run) {
+func withoutWaits(run *view.Run) {
 	run.Pending, run.Maps, run.KeptSignals, run.Rollbacks, run.Warnings = nil, nil, nil, nil, nil
 	run.Error, run.Reason = beginning(run.Error), beginning(run.Reason)
 }

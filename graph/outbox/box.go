@@ -5,7 +5,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/workflows-engine/workflows-engine/graph/runview"
+	"github.com/workflows-engine/workflows-engine/graph/view"
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
@@ -30,7 +30,7 @@ func (b *Box) Stored(ds []history.Delivery) {
 // Deliveries returns what targets are notified of by a batch after which a run stands as after says, nil if nothing is. Of subworkflows,
 // which have the targets of their root, it is their questions alone: the root waits for the answer, and nothing else says so. A target that
 // is not known here gets every event: the process that has it knows which it wants. view is asked where the run stands, if it is needed.
-func (b *Box) Deliveries(before history.Phase, after *history.Execution, records []history.Record, view func() *runview.Run) []history.Delivery {
+func (b *Box) Deliveries(before history.Phase, after *history.Execution, records []history.Record, view func() *view.Run) []history.Delivery {
 	event, root := eventOf(before, after.Phase, records), rootOf(after)
 	if event == "" || root != "" && event != history.RunInterrupted {
 		return nil

@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/workflows-engine/workflows-engine/graph"
-	"github.com/workflows-engine/workflows-engine/graph/arrival"
 	"github.com/workflows-engine/workflows-engine/history"
+	"github.com/workflows-engine/workflows-engine/internal/arrival"
 	"github.com/workflows-engine/workflows-engine/internal/config"
 )
 

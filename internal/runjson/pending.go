@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/workflows-engine/workflows-engine/graph/machine"
-	"github.com/workflows-engine/workflows-engine/graph/runview"
+	"github.com/workflows-engine/workflows-engine/graph/view"
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/internal/agentview"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
@@ -18,7 +18,7 @@ const smallInput = 4096
 
 // Pending is one thing that a run waits for; first is First(run). The state and a large delegate_input are left out where they
 // stand at the top of the answer already.
-func Pending(run *runview.Run, p, first *runview.Pending) jsonvalue.Ordered {
+func Pending(run *view.Run, p, first *view.Pending) jsonvalue.Ordered {
 	m := head(run, p)
 	if p.MaxAttempts > 1 || p.Attempt > 1 {
 		m.Number("attempt", int64(p.Attempt))
@@ -46,7 +46,7 @@ func Pending(run *runview.Run, p, first *runview.Pending) jsonvalue.Ordered {
 	return m
 }
 
-func putDeadlines(m *jsonvalue.Ordered, run *runview.Run, p *runview.Pending) {
+func putDeadlines(m *jsonvalue.Ordered, run *view.Run, p *view.Pending) {
 	m.Instant("deadline", p.Deadline)
 	putSeconds(m, "deadline_in_s", p.Deadline, run.Now)
 	m.Instant("block_deadline", p.BlockDeadline)
@@ -60,12 +60,12 @@ func putSeconds(m *jsonvalue.Ordered, name string, at, now time.Time) {
 }
 
 // isTimed reports whether an entry has an absolute time.
-func isTimed(p runview.Pending) bool {
+func isTimed(p view.Pending) bool {
 	return !p.Deadline.IsZero() || !p.BlockDeadline.IsZero() || !p.Due.IsZero()
 }
 
 // Brief is Pending without what is to be done, which workflow_status has for one node.
-func Brief(run *runview.Run, p *runview.Pending) jsonvalue.Ordered {
+func Brief(run *view.Run, p *view.Pending) jsonvalue.Ordered {
 	m := head(run, p)
 	m.Number("attempt", int64(p.Attempt))
 	putSpan(&m, p.Span)
@@ -75,7 +75,7 @@ func Brief(run *runview.Run, p *runview.Pending) jsonvalue.Ordered {
 }
 
 // Key is what names a wait of Brief alone, with its branch or item.
-func Key(run *runview.Run, p *runview.Pending) jsonvalue.Ordered {
+func Key(run *view.Run, p *view.Pending) jsonvalue.Ordered {
 	m := jsonvalue.Ordered{{"node_id", p.NodeID}}
 	if p.ExecutionID != run.ExecutionID {
 		m.Text("execution_id", p.ExecutionID)
@@ -91,7 +91,7 @@ func Key(run *runview.Run, p *runview.Pending) jsonvalue.Ordered {
 }
 
 // head is what names a wait, among all runs too, under the member by which it is handed in.
-func head(run *runview.Run, p *runview.Pending) jsonvalue.Ordered {
+func head(run *view.Run, p *view.Pending) jsonvalue.Ordered {
 	m := jsonvalue.Ordered{{"kind", string(p.Kind)}}
 	if p.ExecutionID != run.ExecutionID {
 		m.Text("execution_id", p.ExecutionID)
@@ -120,7 +120,7 @@ func head(run *runview.Run, p *runview.Pending) jsonvalue.Ordered {
 }
 
 // putTask puts what is to be done.
-func putTask(m *jsonvalue.Ordered, p *runview.Pending, first bool) {
+func putTask(m *jsonvalue.Ordered, p *view.Pending, first bool) {
 	switch p.Kind {
 	case machine.WaitActivity:
 		config := p.Config
@@ -159,7 +159,7 @@ func putTask(m *jsonvalue.Ordered, p *runview.Pending, first bool) {
 	}
 }
 
-func putDelegate(m *jsonvalue.Ordered, p *runview.Pending) {
+func putDelegate(m *jsonvalue.Ordered, p *view.Pending) {
 	m.Text("agent_id", p.AgentID)
 	m.Text("protocol", p.Protocol)
 	m.Object("delegate_input", p.DelegateInput)

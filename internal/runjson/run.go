@@ -6,14 +6,14 @@ import (
 	"slices"
 
 	"github.com/workflows-engine/workflows-engine/graph/machine"
-	"github.com/workflows-engine/workflows-engine/graph/runview"
+	"github.com/workflows-engine/workflows-engine/graph/view"
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/internal/config/envname"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
 // Driven is the answer of a call that drove a run (spec: mcp-tools, 4), without what the run waits for.
-func Driven(run *runview.Run) jsonvalue.Ordered {
+func Driven(run *view.Run) jsonvalue.Ordered {
 	m := jsonvalue.Ordered{{"execution_id", run.ExecutionID}, {"status", string(run.Status)}}
 	putEnd(&m, run)
 	if !run.Status.Terminal() {
@@ -44,7 +44,7 @@ func Driven(run *runview.Run) jsonvalue.Ordered {
 
 // Status is where a run stands (spec: mcp-tools, 6), with all that Driven has of it: a caller that has lost that answer
 // continues from here. What the run waits for is left out. parent_execution_id is the run's own parent; see ProtocolStatus.
-func Status(run *runview.Run) jsonvalue.Ordered {
+func Status(run *view.Run) jsonvalue.Ordered {
 	m := jsonvalue.Ordered{{"execution_id", run.ExecutionID}, {"phase", string(Phase(run.Status))}}
 	first := First(run)
 	if run.Status != machine.Completed {
@@ -103,7 +103,7 @@ func Status(run *runview.Run) jsonvalue.Ordered {
 const maxErrorData = 4 << 10
 
 // putMaps puts how far the maps of a run have come.
-func putMaps(m *jsonvalue.Ordered, run *runview.Run) {
+func putMaps(m *jsonvalue.Ordered, run *view.Run) {
 	if len(run.Maps) == 0 {
 		return
 	}
@@ -118,7 +118,7 @@ func putMaps(m *jsonvalue.Ordered, run *runview.Run) {
 }
 
 // putKeptSignals puts how many signals of each name came before a wait for them.
-func putKeptSignals(m *jsonvalue.Ordered, run *runview.Run) {
+func putKeptSignals(m *jsonvalue.Ordered, run *view.Run) {
 	var kept jsonvalue.Ordered
 	for _, k := range run.KeptSignals {
 		kept.Put(k.Name, float64(k.Count))
@@ -129,7 +129,7 @@ func putKeptSignals(m *jsonvalue.Ordered, run *runview.Run) {
 }
 
 // putRollbacks puts why a run, or a branch of it, is rolled back, and how far that has come.
-func putRollbacks(m *jsonvalue.Ordered, run *runview.Run) {
+func putRollbacks(m *jsonvalue.Ordered, run *view.Run) {
 	if len(run.Rollbacks) == 0 {
 		return
 	}
@@ -146,7 +146,7 @@ func putRollbacks(m *jsonvalue.Ordered, run *runview.Run) {
 
 // Full is Status with the exact status, everything that the run waits for, and what the process lacks to continue it: what
 // commands print.
-func Full(run *runview.Run) jsonvalue.Ordered {
+func Full(run *view.Run) jsonvalue.Ordered {
 	status := Status(run)
 	m := append(jsonvalue.Ordered{status[0], {"status", string(run.Status)}}, status[1:]...)
 	m.Put("node_visits", float64(run.NodeVisits))
@@ -165,7 +165,7 @@ func Full(run *runview.Run) jsonvalue.Ordered {
 
 // Lack is what a process lacks to continue a run: for what the run waits for now (awaited), or for what may follow once it
 // is answered.
-func Lack(l *runview.Lack) jsonvalue.Ordered {
+func Lack(l *view.Lack) jsonvalue.Ordered {
 	m := jsonvalue.Ordered{{"execution_id", l.ExecutionID}, {"node_id", l.NodeID}, {"missing", l.Missing}}
 	m.Text("setting", envname.Options.Translate(l.Setting))
 	m.Put("awaited", !l.Host)
@@ -174,7 +174,7 @@ func Lack(l *runview.Lack) jsonvalue.Ordered {
 
 // ProtocolStatus is Status as the protocol has it: there parent_execution_id belongs to child_execution_id, and is the run itself once it has
 // started a subworkflow.
-func ProtocolStatus(run *runview.Run) jsonvalue.Ordered {
+func ProtocolStatus(run *view.Run) jsonvalue.Ordered {
 	of := *run
 	of.ParentExecutionID = run.ChildParentID()
 	return Status(&of)
@@ -241,7 +241,7 @@ func Record(r *history.Record) jsonvalue.Ordered {
 	return m
 }
 
-func putWarnings(m *jsonvalue.Ordered, warnings []runview.Warning) {
+func putWarnings(m *jsonvalue.Ordered, warnings []view.Warning) {
 	var list []jsonvalue.Ordered
 	for _, w := range warnings {
 		list = append(list, Warning(w))
@@ -252,7 +252,7 @@ func putWarnings(m *jsonvalue.Ordered, warnings []runview.Warning) {
 }
 
 // Warning is a warning about a limit that a run nears, or about the effect of a call.
-func Warning(w runview.Warning) jsonvalue.Ordered {
+func Warning(w view.Warning) jsonvalue.Ordered {
 	m := jsonvalue.Ordered{{"code", string(w.Code)}}
 	m.Text("node_id", w.NodeID)
 	m.Put("message", w.Message)
@@ -265,7 +265,7 @@ func Warning(w runview.Warning) jsonvalue.Ordered {
 }
 
 // putEnd puts what a run left behind when it ended.
-func putEnd(m *jsonvalue.Ordered, run *runview.Run) {
+func putEnd(m *jsonvalue.Ordered, run *view.Run) {
 	switch run.Status {
 	case machine.Completed:
 		final := run.FinalState
@@ -291,7 +291,7 @@ func Phase(s machine.Status) history.Phase {
 
 // First is the entry that the protocol's single members speak of: the first, in branch order, of the kind that the status
 // names. nil if the run waits for nothing.
-func First(run *runview.Run) *runview.Pending {
+func First(run *view.Run) *view.Pending {
 	for i := range run.Pending {
 		if statusOf(run.Pending[i].Kind) == run.Status {
 			return &run.Pending[i]
@@ -318,7 +318,7 @@ func statusOf(kind machine.WaitKind) machine.Status {
 	}
 }
 
-func nodeOf(run *runview.Run, first *runview.Pending) string {
+func nodeOf(run *view.Run, first *view.Pending) string {
 	if first != nil {
 		return first.NodeID
 	}

@@ -12,7 +12,7 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
-	"github.com/workflows-engine/workflows-engine/graph/runview"
+	"github.com/workflows-engine/workflows-engine/graph/view"
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 	"github.com/workflows-engine/workflows-engine/internal/runjson"
@@ -46,8 +46,8 @@ func requireGolden(t *testing.T, name string, form jsonvalue.Ordered) {
 var noon = time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
 
 // run is a run with a status that waits for some entries.
-func run(status machine.Status, pending ...runview.Pending) *runview.Run {
-	return &runview.Run{
+func run(status machine.Status, pending ...view.Pending) *view.Run {
+	return &view.Run{
 		ExecutionID: "order-17", Status: status, DefinitionName: "order", DefinitionVersion: "1.2.0",
 		DefinitionHash: strings.Repeat("ab", 32), Mode: machine.InProcess, CurrentNodeID: "review", Seq: 12,
 		State: map[string]any{"a": 1.0}, Pending: pending, NodeVisits: 4, MaxVisits: 10_000,
@@ -57,16 +57,16 @@ func run(status machine.Status, pending ...runview.Pending) *runview.Run {
 }
 
 // ended is a run that has ended.
-func ended(status machine.Status) *runview.Run {
+func ended(status machine.Status) *view.Run {
 	r := run(status)
 	r.FinalState, r.State = r.State, nil
 	return r
 }
 
 // everyKind is an entry of each kind, the first that of a subworkflow.
-func everyKind() []runview.Pending {
+func everyKind() []view.Pending {
 	span := &history.ParallelSpan{ParallelNodeID: "fork", JoinTargetID: "join", BranchName: "left", BranchEntryNodeID: "pack"}
-	list := []runview.Pending{
+	list := []view.Pending{
 		{Kind: machine.WaitSignal, ExecutionID: "order-17:sub:sub", ID: "order-17:sub:sub:hold#1", NodeID: "hold", SignalName: "paid in full"},
 		{
 			Kind: machine.WaitInterrupt, ID: "order-17:review#1", NodeID: "review", NodeType: "interrupt", Prompt: "Ship it?",
@@ -104,15 +104,15 @@ func TestForms(t *testing.T) {
 	waiting := run(machine.AwaitingActivity, everyKind()...)
 	waiting.ChildExecutionID = "order-17:sub:sub"
 	waiting.ForkedFrom = history.ForkOrigin{ExecutionID: "order-16", Seq: 9}
-	waiting.Lacks = &runview.Lack{ExecutionID: "order-17", NodeID: "weigh", Missing: `step handler "h"`, Setting: "HANDLERS"}
-	waiting.Warnings = []runview.Warning{{
+	waiting.Lacks = &view.Lack{ExecutionID: "order-17", NodeID: "weigh", Missing: `step handler "h"`, Setting: "HANDLERS"}
+	waiting.Warnings = []view.Warning{{
 		Code: problem.RecordLimitExceeded, Used: 810_000, Limit: 1_000_000, Message: "the run has used 81 % of its limit", Hint: "Let it end.",
 	}}
 	failed := ended(machine.Failed)
 	failed.Error, failed.ErrorCode, failed.ErrorNodeID = "no answer", "TIMEOUT", "fetch"
 	cancelled := ended(machine.Cancelled)
 	cancelled.Reason, cancelled.Repeated = "ordered twice", true
-	for name, r := range map[string]*runview.Run{
+	for name, r := range map[string]*view.Run{
 		"waiting": waiting, "sleeping": run(machine.AwaitingTimer, everyKind()[3]), "completed": ended(machine.Completed),
 		"failed": failed, "cancelled": cancelled,
 	} {
@@ -127,7 +127,7 @@ func TestForms(t *testing.T) {
 // TestALargeInputStandsOnce: what is at the top of the answer is not repeated in the entry.
 func TestALargeInputStandsOnce(t *testing.T) {
 	t.Parallel()
-	r := run(machine.AwaitingActivity, runview.Pending{
+	r := run(machine.AwaitingActivity, view.Pending{
 		Kind: machine.WaitDelegate, ExecutionID: "order-17", NodeID: "code", DelegateInput: map[string]any{"task": strings.Repeat("x", 5000)},
 	})
 	if n := bytes.Count(runjson.Full(r).Append(nil), []byte(`"delegate_input"`)); n != 1 {

@@ -1,0 +1,136 @@
+package process
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/workflows-engine/workflows-engine/graph/internal/run"
+	"github.com/workflows-engine/workflows-engine/history"
+	"github.com/workflows-engine/workflows-engine/internal/guard"
+)
+
+// Clock is the store's clock as this process reads it: its own monotonic one, corrected by a difference that is measured now and
+// then, and when this process's clock has stepped. So processes agree on what is due, and no timer waits for a clock to be right
+// again.
+type Clock struct {
+	Store history.Store
+	Log   *slog.Logger
+	// Go runs a function in a goroutine of its own, Context ends all of them.
+	Go      func(func())
+	Context context.Context
+	// Override, if not nil, is used instead.
+	Override func() time.Time
+	// Host, if not nil, tells this process's time, and how long it has been running, instead of the system.
+	Host func() (wall time.Time, up time.Duration)
+
+	measuring sync.Mutex
+	last      atomic.Pointer[reading]
+	logged    atomic.Bool
+}
+
+// moment is one reading of this process's clocks.
+type moment struct {
+	wall time.Time
+	// up is how long the process has been running, without the sleep of the host.
+	up time.Duration
+}
+
+// begun is when this process began.
+var begun = time.Now()
+
+func (c *Clock) here() moment {
+	if c.Host != nil {
+		wall, up := c.Host()
+		return moment{wall, up}
+	}
+	now := time.Now()
+	return moment{now.Round(0), now.Sub(begun)}
+}
+
+// reading is a moment and how far the store's clock was ahead of this process's.
+type reading struct {
+	moment
+	difference time.Duration
+}
+
+// now returns the time that goes on from the reading, and whether this process's clock has stepped since, or the host has slept.
+func (r *reading) now(here moment) (now time.Time, stepped bool) {
+	passed := here.up - r.up
+	step := here.wall.Sub(r.wall) - passed
+	return r.wall.Add(r.difference + passed), step.Abs() > clockTolerance
+}
+
+// The rules of measuring.
+const (
+	clockInterval = 30 * time.Second
+	clockSamples  = 5
+	// clockPrecision is a difference that is none: the two clocks are the same.
+	clockPrecision = 5 * time.Millisecond
+	// clockTolerance is a difference that is worth a line in the log.
+	clockTolerance = 250 * time.Millisecond
+)
+
+// Now returns the time.
+func (c *Clock) Now() time.Time {
+	if c.Override != nil {
+		var now time.Time
+		if guard.Call(c.Log, "the clock of the embedder", func() { now = c.Override() }) != nil {
+			now = time.Now()
+		}
+		return now
+	}
+	here := c.here()
+	last := c.last.Load()
+	if last == nil {
+		return c.measure(here)
+	}
+	now, stepped := last.now(here)
+	switch {
+	case c.Context.Err() != nil:
+	case stepped:
+		return c.measure(here)
+	case here.up-last.up > clockInterval && c.last.CompareAndSwap(last, &reading{here, now.Sub(here.wall)}):
+		c.Go(func() { c.measure(here) })
+	}
+	return now
+}
+
+// measure compares the clocks: the store's at the middle of a call, the fastest of several.
+// It returns the time.
+func (c *Clock) measure(here moment) time.Time {
+	c.measuring.Lock()
+	defer c.measuring.Unlock()
+	r := &reading{moment: here}
+	if last := c.last.Load(); last != nil {
+		here = c.here()
+		now, stepped := last.now(here)
+		if last.up > r.up && !stepped {
+			return now // somebody else has measured it meanwhile
+		}
+		r = &reading{here, now.Sub(here.wall)} // unless the store says otherwise
+	}
+	best := time.Duration(-1)
+	for range clockSamples {
+		asked := c.here()
+		there, err := c.Store.Now(c.Context)
+		if err != nil {
+			c.Log.Warn("store's clock not read", run.LogError, err)
+			break
+		}
+		if took := c.here().up - asked.up; best < 0 || took < best {
+			best, r = took, &reading{asked, there.Round(0).Sub(asked.wall.Add(took / 2))}
+		}
+	}
+	if best >= 0 && r.difference.Abs() < clockPrecision {
+		r.difference = 0
+	}
+	c.last.Store(r)
+	if r.difference.Abs() > clockTolerance && c.logged.CompareAndSwap(false, true) {
+		c.Log.Warn("this process's clock differs from the store's, which is used", "difference", r.difference)
+	}
+	now, _ := r.now(c.here())
+	return now
+}

@@ -1,0 +1,287 @@
+package process
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/workflows-engine/workflows-engine/graph/internal/run"
+	"github.com/workflows-engine/workflows-engine/graph/internal/work"
+	"github.com/workflows-engine/workflows-engine/history"
+)
+
+// Lease keeps the lease of this process in the store, and looks after the runs that the process owns. It is renewed, with one
+// commit however many runs there are, while there is at least one. A process that cannot renew it stops its attempts before
+// anybody else can claim its runs.
+type Lease struct {
+	Store history.Store
+	// Label begins the name of the process. Host and number follow, and a random part: two processes never have the same name.
+	Label string
+	// TTL is how long the lease lasts without renewal.
+	TTL time.Duration
+	Log *slog.Logger
+	// Go runs a function in a goroutine of its own, Context ends all of them.
+	Go      func(func())
+	Context context.Context
+	// Look is called from time to time for an owned run; see run.Run.Look.
+	Look func(x *run.Run, seq int64)
+	// Lost is called for an owned run when the lease under which the process owned it has been lost.
+	Lost func(x *run.Run, process string)
+	// Stray is called for a run that the store says the process owns, and that the process does not drive.
+	Stray func(executionID, process string)
+
+	renewing sync.Mutex // held while the lease is being renewed
+	renewal  chan error // a renewal that the loop has asked for, nil if there is none
+
+	mu      sync.Mutex
+	process string
+	alive   context.Context // ends when the lease of process is lost
+	end     context.CancelCauseFunc
+	lost    string    // the name under which the process has given up its runs
+	renewed time.Time // by this process's clock: when the last renewal was asked for
+	owned   map[*run.Run]struct{}
+	wake    chan struct{} // nil before the loops have been started
+}
+
+// maxLookInterval bounds how long another process's write to a run that this one owns, such as a cancel, may go unnoticed while
+// nothing happens here.
+const maxLookInterval = 2 * time.Second
+
+// Hold returns the name of the process once its lease lasts for at least two thirds of the TTL.
+func (l *Lease) Hold(ctx context.Context) (process string, err error) {
+	if process, fresh := l.fresh(); fresh {
+		return process, nil
+	}
+	return l.renew(context.WithoutCancel(ctx))
+}
+
+// fresh reports whether less than a third of the lease is used up.
+func (l *Lease) fresh() (process string, fresh bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	asleep := time.Now().Round(0).Sub(l.renewed.Round(0)) // the host's sleep counts, too
+	return l.process, l.process != "" && max(time.Since(l.renewed), asleep) < l.TTL/3
+}
+
+// ending reports whether the lease is about to end. The lock is held.
+func (l *Lease) ending() bool { return time.Since(l.renewed) >= l.TTL*5/6 }
+
+func (l *Lease) renew(ctx context.Context) (process string, err error) {
+	l.renewing.Lock()
+	defer l.renewing.Unlock()
+	process, fresh := l.fresh()
+	if fresh {
+		return process, nil
+	}
+	if process == "" {
+		process = ProcessName(l.Label)
+	}
+	asked := time.Now()
+	if err := l.Store.Renew(ctx, process, l.TTL); err != nil {
+		return "", err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if process == l.lost { // it came too late; nobody drives what the name owns
+		return "", errors.Join(work.ErrLeaseLost, l.Store.Release(ctx, process))
+	}
+	if process != l.process {
+		l.process = process
+		l.alive, l.end = context.WithCancelCause(l.Context)
+	}
+	l.renewed = asked
+	return process, nil
+}
+
+// ProcessName returns a name that no other process has: a label, the host and the number of this process, and a random part.
+func ProcessName(label string) string {
+	host, _ := os.Hostname() // without one, the number has to do
+	name := fmt.Sprintf("%s:%d/%s", host, os.Getpid(), rand.Text())
+	if label == "" {
+		return name
+	}
+	return label + "/" + name
+}
+
+// Alive returns the context for what the process does as an owner under a name. It ends with attempt.ErrLeaseLost when the lease
+// is lost, even while the runs that the process owns are locked.
+func (l *Lease) Alive(process string) context.Context {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if process == l.process && !l.ending() {
+		return l.alive
+	}
+	ctx, end := context.WithCancelCause(l.Context)
+	end(work.ErrLeaseLost)
+	return ctx
+}
+
+// Owns notes that the process owns a run under a name from now on, or does not any more.
+func (l *Lease) Owns(x *run.Run, process string, owns bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !owns {
+		delete(l.owned, x)
+		return
+	}
+	if process != l.process || l.ending() { // recording it took longer than the lease lasts
+		l.Go(func() {
+			l.giveUp()
+			l.Lost(x, process)
+		})
+	}
+	if l.owned == nil {
+		l.owned = map[*run.Run]struct{}{}
+	}
+	l.owned[x] = struct{}{}
+	if l.wake == nil {
+		l.wake = make(chan struct{}, 1)
+		l.Go(l.loop)
+	}
+	select {
+	case l.wake <- struct{}{}:
+	default:
+	}
+}
+
+// Process returns the name of the process, "" before it has first owned a run.
+func (l *Lease) Process() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.process
+}
+
+func (l *Lease) runs() []*run.Run {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	xs := make([]*run.Run, 0, len(l.owned))
+	for x := range l.owned {
+		xs = append(xs, x)
+	}
+	return xs
+}
+
+// loop renews the lease and looks after the runs while there are any.
+func (l *Lease) loop() {
+	every := min(l.TTL/3, maxLookInterval)
+	var tick <-chan time.Time // nil while the process owns nothing
+	looking := make(chan struct{}, 1)
+	for {
+		select {
+		case <-l.Context.Done():
+			return
+		case <-l.wake:
+			if tick == nil {
+				tick = time.After(every)
+			}
+			continue
+		case <-tick:
+		}
+		if tick = nil; len(l.runs()) == 0 {
+			continue
+		}
+		tick = time.After(every)
+		l.keep()
+		select {
+		case looking <- struct{}{}: // a run that is busy for long holds up the looks, and not the renewals
+			l.Go(func() {
+				l.look()
+				<-looking
+			})
+		default:
+		}
+	}
+}
+
+// keep renews the lease if a third of it is used up. If that does not succeed by 5/6 of its time, the process gives up all runs
+// and goes on under another name.
+func (l *Lease) keep() {
+	if _, fresh := l.fresh(); fresh {
+		return
+	}
+	l.mu.Lock()
+	left := l.TTL*5/6 - time.Since(l.renewed)
+	l.mu.Unlock()
+	if l.renewal == nil { // else the store has not answered the last one yet
+		done := make(chan error, 1)
+		l.renewal = done
+		l.Go(func() {
+			_, err := l.renew(context.WithoutCancel(l.Context))
+			done <- err
+		})
+	}
+	limit := time.NewTimer(min(max(left, 0), l.TTL/3))
+	defer limit.Stop()
+	select {
+	case err := <-l.renewal:
+		if l.renewal = nil; err == nil {
+			return
+		}
+		l.Log.Warn("lease not renewed", run.LogError, err)
+	case <-limit.C:
+	case <-l.Context.Done():
+		return
+	}
+	l.giveUp()
+}
+
+// giveUp stops driving all runs if the lease is about to end.
+func (l *Lease) giveUp() {
+	l.mu.Lock()
+	process := l.process
+	over := process != "" && l.ending()
+	if over {
+		l.process, l.lost = "", process
+		l.end(work.ErrLeaseLost)
+	}
+	l.mu.Unlock()
+	if !over {
+		return
+	}
+	l.Log.Warn("lease lost: it could not be renewed in time")
+	l.Go(func() {
+		for _, x := range l.runs() {
+			l.Lost(x, process)
+		}
+	})
+}
+
+// look compares the owned runs with what the store says of them.
+func (l *Lease) look() {
+	xs := l.runs()
+	process := l.Process()
+	if process == "" || len(xs) == 0 {
+		return
+	}
+	stored, err := l.Store.Owned(l.Context, process)
+	if err != nil {
+		if l.Context.Err() == nil {
+			l.Log.Warn("owned runs not looked after", run.LogError, err)
+		}
+		return
+	}
+	for _, x := range xs {
+		seq := stored[x.ID()]
+		delete(stored, x.ID())
+		if x.NeedsLook(seq) {
+			l.Look(x, seq)
+		}
+	}
+	for id := range stored {
+		l.Stray(id, process)
+	}
+}
+
+// Release ends the lease, so that others need not wait for it to run out.
+func (l *Lease) Release(ctx context.Context) error {
+	process := l.Process()
+	if process == "" {
+		return nil
+	}
+	return l.Store.Release(ctx, process)
+}

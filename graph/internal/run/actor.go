@@ -1,0 +1,73 @@
+package run
+
+import (
+	"context"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"github.com/workflows-engine/workflows-engine/graph/machine"
+	"github.com/workflows-engine/workflows-engine/history"
+)
+
+type key struct{}
+
+// WithActor returns a context with an actor, without one for the zero value. Texts are cut to a bound, and characters that cannot be
+// printed are escaped: a stranger has written them.
+func WithActor(ctx context.Context, a history.Actor) context.Context {
+	a = history.Actor{
+		Via: plain(a.Via, history.MaxActorShort), Name: plain(a.Name, history.MaxActorName), Title: plain(a.Title, history.MaxActorName), Version: plain(a.Version, history.MaxActorShort),
+	}
+	switch {
+	case a != history.Actor{}:
+		return context.WithValue(ctx, key{}, &a)
+	case ActorOf(ctx) == nil:
+		return ctx
+	}
+	return context.WithValue(ctx, key{}, (*history.Actor)(nil))
+}
+
+// WithoutActor returns a context for what the engine does by itself after a call.
+func WithoutActor(ctx context.Context) context.Context { return WithActor(ctx, history.Actor{}) }
+
+// ActorOf returns the actor of a context, nil without one.
+func ActorOf(ctx context.Context) *history.Actor {
+	a, _ := ctx.Value(key{}).(*history.Actor)
+	return a
+}
+
+// Sign names the actor in the first of the records that a call makes.
+func Sign(ctx context.Context, records []history.Record) {
+	if a := ActorOf(ctx); a != nil && len(records) > 0 {
+		records[0].Payload.Actor = a
+	}
+}
+
+// SignInput is Sign for the records that follow from an input, if that is one that comes from outside.
+func SignInput(ctx context.Context, in machine.Input, records []history.Record) {
+	switch in := in.(type) {
+	case machine.Resume, machine.Signal, machine.Cancel:
+		Sign(ctx, records)
+	case machine.Outcome:
+		if in.Host {
+			Sign(ctx, records)
+		}
+	}
+}
+
+// plain returns at most so many bytes of a text and, if there are more, "…".
+func plain(text string, most int) string {
+	var b strings.Builder
+	for _, r := range text {
+		shown := string(r)
+		if !unicode.IsPrint(r) {
+			shown = strconv.QuoteRune(r)
+			shown = shown[1 : len(shown)-1]
+		}
+		if b.Len()+len(shown) > most {
+			return b.String() + "…"
+		}
+		b.WriteString(shown)
+	}
+	return b.String()
+}

@@ -1,0 +1,181 @@
+package run
+
+import (
+	"context"
+	"errors"
+
+	"github.com/workflows-engine/workflows-engine/graph/admit"
+	"github.com/workflows-engine/workflows-engine/graph/internal/library"
+	"github.com/workflows-engine/workflows-engine/graph/machine"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+)
+
+// A subworkflow is a run of its own. Its parent asks for it with an effect, which is over as soon as the child's first records are
+// stored; from then on each drives by itself. Whoever ends the child notifies the parent. What a crash cuts short is done again
+// by whoever claims the run that has lost its driver: the parent's until the child exists, the child's while it is under way, the
+// parent's again once the child has ended.
+
+// findChildren notes the subworkflows that the run waits for.
+func (x *Run) findChildren() {
+	clear(x.children)
+	for _, w := range x.m.Pending() {
+		if w.Kind == machine.WaitChild {
+			x.noteChild(w.Key, w.ChildExecutionID)
+		}
+	}
+}
+
+func (x *Run) noteChild(key, id string) {
+	if x.children == nil {
+		x.children = map[string]string{}
+	}
+	x.children[key] = id
+}
+
+// HasChildren reports whether the run waits for subworkflows.
+func (x *Run) HasChildren() bool { return len(x.children) > 0 }
+
+// AwaitedChildren returns the ids of the subworkflows that the run waits for, in branch order.
+func (x *Run) AwaitedChildren() (ids []string) {
+	if x.m == nil {
+		return nil
+	}
+	for _, w := range x.m.Pending() {
+		if w.Kind == machine.WaitChild {
+			ids = append(ids, w.ChildExecutionID)
+		}
+	}
+	return ids
+}
+
+// Beginning returns what is closed once this process has begun a subworkflow, or has given that up; nil if it is not about to.
+func (x *Run) Beginning(child string) <-chan struct{} {
+	if a := x.attempts[x.childKey(child)]; a != nil {
+		return a.Context.Done()
+	}
+	return nil
+}
+
+// childNeedsParent reports whether something is to be done in this run for a subworkflow that it waits for, and can be done here:
+// to begin it, or to record how it has ended. One that is under way drives by itself.
+func (x *Run) childNeedsParent(ctx context.Context, e *machine.ChildEffect, retryUnknown bool) (bool, error) {
+	switch exec, err := x.env.Store.Execution(ctx, e.ChildExecutionID); {
+	case errors.Is(err, problem.ExecutionNotFound):
+		return retryUnknown || !x.env.Programs.WaitsFor(library.NameOf(e)), nil
+	case err != nil:
+		return false, err
+	default:
+		return exec.Phase.Terminal() || exec.Parent != x.id && !Adoptable(exec), nil
+	}
+}
+
+// beginNeededChildren goes on with the subworkflows of a run that is driven here for which something is to be done, and nobody
+// does it: whoever ended one may have died before the run was notified, and one that was left because its workflow was unknown can
+// be begun once that is known. While the run is driven it is no orphan, so that nobody else would see to them.
+func (x *Run) beginNeededChildren(ctx context.Context, w *Work) error {
+	if !x.Owned() || x.m == nil || len(x.children) == 0 || x.env.Draining() {
+		return nil
+	}
+	for _, e := range x.m.InFlight() {
+		c, isChild := e.(*machine.ChildEffect)
+		if !isChild || x.attempts[c.EffectKey] != nil {
+			continue
+		}
+		switch needed, err := x.childNeedsParent(ctx, c, false); {
+		case err != nil:
+			return err
+		case needed:
+			x.begin(c, w)
+		}
+	}
+	return nil
+}
+
+// ContinueAsChild goes on with a subworkflow's run that exists, for the parent that waits for it with an effect. It returns what
+// the parent is to record at once, if anything: that the run has ended already, or belongs to nobody or another run.
+// EXECUTION_NOT_FOUND means that it has to be begun.
+func (x *Run) ContinueAsChild(ctx context.Context, parent string, e *machine.ChildEffect, w *Work) (machine.Input, error) {
+	exec, err := x.env.Store.Execution(ctx, x.id)
+	if err != nil {
+		return nil, err
+	}
+	if exec.Parent != parent && !Adoptable(exec) {
+		return machine.ChildRefused{
+			Key: e.EffectKey, Code: string(problem.DuplicateExecutionID),
+			Error: "a run " + x.id + " exists already that does not belong to this one",
+		}, nil
+	}
+	switch err := x.Open(ctx); {
+	case admit.IsRefusal(err) || errors.Is(err, problem.DefinitionNotFound):
+		x.env.Log.Warn("subworkflow left to others", LogRun, parent, LogChild, x.id, LogError, err)
+		return nil, nil // it exists, so that whoever can read it drives it
+	case err != nil:
+		return nil, err
+	}
+	if !x.Ended() {
+		return nil, x.TakeOver(ctx, false, w)
+	}
+	end, err := x.Ending(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return end.ChildEnded(e.EffectKey), nil
+}
+
+// ChildEnded records the end of a subworkflow if the run waits for it. end makes the input for the key of the wait.
+func (x *Run) ChildEnded(ctx context.Context, child string, end func(key string) machine.ChildEnded, w *Work) error {
+	if err := x.Open(ctx); err != nil {
+		return err
+	}
+	key := x.childKey(child)
+	if key == "" {
+		// The machine may be older than the wait.
+		if err := x.Refresh(ctx); err != nil {
+			return err
+		}
+		key = x.childKey(child)
+	}
+	if key == "" {
+		return nil
+	}
+	return x.Apply(ctx, Input{Input: end(key)}, w)
+}
+
+func (x *Run) childKey(child string) string {
+	if x.m == nil {
+		return ""
+	}
+	for key, id := range x.children {
+		if id == child {
+			return key
+		}
+	}
+	return ""
+}
+
+// endWithParent cancels the run if the parent that started it has ended, which a crash may have kept from it.
+func (x *Run) endWithParent(ctx context.Context, w *Work) (gone bool, err error) {
+	if !x.parentUnchecked {
+		return false, nil
+	}
+	parent, err := x.env.Store.Execution(ctx, x.exec.Parent)
+	switch {
+	case errors.Is(err, problem.ExecutionNotFound):
+	case err != nil:
+		return false, err
+	case parent.Phase.Terminal() && x.m != nil && len(x.m.Rollbacks()) > 0: // it was cancelled before, or fails by itself
+	case parent.Phase.Terminal():
+		keep, err := KeepsTasks(ctx, x.env.Store, parent.ID)
+		if err != nil {
+			return false, err
+		}
+		err = x.Cancel(ctx, machine.Cancel{Reason: "the parent run " + parent.ID + " has ended", KeepTasks: keep, ByParent: true}, w)
+		w.NotifyParent = ""
+		if err != nil && admit.IsRefusal(err) {
+			err = nil // it has just ended in another way
+		}
+		return true, err
+	}
+	x.parentUnchecked = false
+	return false, nil
+}

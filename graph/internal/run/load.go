@@ -1,0 +1,246 @@
+package run
+
+import (
+	"cmp"
+	"context"
+	"errors"
+
+	"github.com/workflows-engine/workflows-engine/graph/admit"
+	"github.com/workflows-engine/workflows-engine/graph/definition"
+	"github.com/workflows-engine/workflows-engine/graph/internal/work"
+	"github.com/workflows-engine/workflows-engine/graph/machine"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/history"
+)
+
+// Open loads the run unless it is loaded: Execution is then its projection and, unless it has ended, Machine its machine. The
+// error is EXECUTION_NOT_FOUND, DEFINITION_REQUIRED or what the store says.
+func (x *Run) Open(ctx context.Context) error {
+	if x.m != nil {
+		return nil
+	}
+	exec, err := x.env.Store.Execution(ctx, x.id)
+	if err != nil {
+		return err
+	}
+	return x.load(ctx, exec, nil)
+}
+
+// Refresh is Open for readers: it also checks whether another process has written to the run since.
+func (x *Run) Refresh(ctx context.Context) error {
+	if x.m == nil {
+		return x.Open(ctx)
+	}
+	exec, err := x.env.Store.Execution(ctx, x.id)
+	if err != nil {
+		return err
+	}
+	if x.isAt(&exec) {
+		return nil
+	}
+	x.forget()
+	return x.load(ctx, exec, nil)
+}
+
+// behind reports whether another process has written to the run since the machine was made.
+func (x *Run) behind(ctx context.Context) (bool, error) {
+	exec, err := x.env.Store.Execution(ctx, x.id)
+	return !x.isAt(&exec), err
+}
+
+// isAt reports whether the run is where its stored projection is: at the same record of the same run. An id may have been
+// used again since, for one that has as many records.
+func (x *Run) isAt(stored *history.Execution) bool {
+	return stored.Seq == x.exec.Seq && stored.CreatedAt.UnixMilli() == x.exec.CreatedAt.UnixMilli() && stored.InputHash == x.exec.InputHash
+}
+
+// forget drops the machine. The run stays this process's if it is.
+func (x *Run) forget() {
+	x.m, x.unrecorded, x.prior = nil, machine.Batch{}, history.Prior{}
+	x.cost.Store(0)
+	if x.Owned() {
+		x.become(Claimed)
+	} else {
+		x.become(Unloaded)
+	}
+}
+
+// load makes the machine of a run whose stored projection is given. doc is needed only for a run whose definition is not stored.
+func (x *Run) load(ctx context.Context, exec history.Execution, doc *definition.Document) error {
+	x.see(exec)
+	if exec.Phase.Terminal() {
+		x.abortAll(work.ErrUnwanted)
+		x.become(Ended)
+		return nil
+	}
+	prog, err := x.program(ctx, doc)
+	if err != nil {
+		return err
+	}
+	var m *machine.Machine
+	err = x.compute(func() error { m, err = x.rebuild(ctx, prog); return err })
+	if errors.Is(err, machine.ErrAbandoned) {
+		if err = x.afterAbandoning(); err == nil {
+			err = x.Refresh(ctx)
+		}
+		return err
+	}
+	if err != nil {
+		return err
+	}
+	if x.exec.Seq != exec.Seq {
+		x.startedHere = false // another process has just written
+		x.seq.Store(x.exec.Seq)
+	}
+	m.SetLimits(x.env.MaxVisits, x.limits())
+	m.SetBytes(x.exec.Bytes)
+	x.m, x.prog = m, prog
+	x.unrecorded = m.Ready()
+	x.lastStatus = m.Status()
+	x.parentUnchecked = exec.Parent != ""
+	x.sincePosition = maxSincePosition // the next commit stores where the run stands now
+	if !x.Owned() {                    // otherwise what others requested meanwhile is to be performed here
+		x.become(Following)
+	}
+	x.findChildren()
+	x.abortUnawaited()
+	x.estimateCost(x.lastStatus, 0)
+	return nil
+}
+
+// see notes the projection as it is stored. Once another process has written to the run, what is missing here may well be there.
+func (x *Run) see(exec history.Execution) {
+	if x.exec.Seq > 0 && x.exec.Seq != exec.Seq {
+		x.startedHere = false
+		x.env.Observer.Changed(x.id)
+	}
+	x.setExecution(exec)
+}
+
+// program returns the compiled definition of the run: the stored one, or else the caller's, which is then stored with the next
+// commit.
+func (x *Run) program(ctx context.Context, doc *definition.Document) (*definition.Program, error) {
+	hash := x.exec.DefinitionHash
+	if hash != "" {
+		prog, err := x.env.Programs.Stored(ctx, hash)
+		p, ok := problem.As(err)
+		if ok && (p.Code == problem.HistoryCorrupt || p.Code == problem.DefinitionNotFound) {
+			p.At.ExecutionID = x.id
+		}
+		refused := ok && p.Err != nil && doc == nil // it is stored, and not trusted here
+		if err == nil || refused || !errors.Is(err, problem.DefinitionNotFound) {
+			return prog, err
+		}
+	}
+	if doc == nil {
+		return nil, problem.New(problem.DefinitionNotFound, "the definition of run %q is not stored", x.id).
+			WithPlace(problem.Place{ExecutionID: x.id}).
+			WithHint("Another engine began this run. Send its definition once; it is stored from then on.")
+	}
+	prog, err := x.env.Programs.Admit(doc)
+	if err != nil {
+		return nil, err
+	}
+	x.exec.DefinitionHash = prog.Hash
+	x.unstored = admit.StoredForm(prog)
+	return prog, nil
+}
+
+// rebuild makes the machine from the newest stored position and the records after it, or else from all records.
+func (x *Run) rebuild(ctx context.Context, prog *definition.Program) (*machine.Machine, error) {
+	m, err := x.restore(ctx, prog)
+	if m != nil || err != nil {
+		return m, err
+	}
+	records, err := x.env.Store.Read(ctx, x.id, 1, 0)
+	if err != nil {
+		return nil, err
+	}
+	x.foldTail(records)
+	x.notePrior(1, records)
+	if err := x.requireInput(records); err != nil {
+		return nil, err
+	}
+	// Only a run that another engine began does not say these things itself. Whether a host or an executor was to
+	// perform what it waits for is not recorded there; a host is harmless.
+	config := machine.Config{
+		ExecutionID: x.id,
+		Mode:        cmp.Or(x.foreignMode, machine.HostMediated),
+		Branches:    machine.Sequential,
+		MaxVisits:   x.env.MaxVisits,
+		Parent:      x.exec.Parent,
+		Depth:       x.exec.Depth,
+		Limits:      machine.Limits{Queued: x.env.Limits.Queued, MinHostTimeout: x.env.Limits.MinHostTimeout, Stop: x.stop},
+	}
+	return machine.Replay(prog, config, records, x.foreignInput, x.env.Now())
+}
+
+// requireInput refuses a run that another engine left before it had recorded its input in a first state.
+func (x *Run) requireInput(records []history.Record) error {
+	if x.exec.InputHash != "" || x.exec.StateSeq > 0 || x.foreignInput != nil {
+		return nil
+	}
+	for i := range records {
+		if len(records[i].Payload.InputKeys) > 0 {
+			return problem.New(problem.DefinitionNotFound, "the input of run %q is not stored", x.id).
+				WithPlace(problem.Place{ExecutionID: x.id}).
+				WithHint("Another engine began this run and stopped at once. Send its definition and input once.")
+		}
+	}
+	return nil
+}
+
+// restore makes the machine from a stored position. It returns nil if there is none that can be used: the history holds everything
+// that a position does.
+func (x *Run) restore(ctx context.Context, prog *definition.Program) (*machine.Machine, error) {
+	seq, data, err := x.env.Store.Position(ctx, x.id)
+	if err != nil || seq == 0 || len(data) == 0 {
+		return nil, err
+	}
+	if seq > x.exec.Seq { // another process wrote since the projection was read
+		hash := x.exec.DefinitionHash
+		if x.exec, err = x.env.Store.Execution(ctx, x.id); err != nil {
+			return nil, err
+		}
+		x.exec.DefinitionHash = cmp.Or(x.exec.DefinitionHash, hash)
+	}
+	var state map[string]any
+	if at := machine.PositionStateSeq(data); at > 0 {
+		records, err := x.env.Store.Read(ctx, x.id, at, 1)
+		if err != nil {
+			return nil, err
+		}
+		if len(records) == 1 {
+			state = records[0].Payload.State
+			x.notePrior(at, records)
+		}
+	}
+	m, err := machine.Restore(prog, data, state)
+	if err != nil {
+		x.env.Log.Warn("stored position not used", LogRun, x.id, LogSeq, seq, LogError, err)
+		return nil, nil
+	}
+	m.SetLimits(0, machine.Limits{Queued: x.env.Limits.Queued, MinHostTimeout: x.env.Limits.MinHostTimeout, Stop: x.stop})
+	tail, err := x.env.Store.Read(ctx, x.id, seq+1, 0)
+	if err != nil {
+		return nil, err
+	}
+	if err := m.Catchup(tail, x.env.Now()); errors.Is(err, machine.ErrAbandoned) {
+		return nil, err
+	} else if err != nil {
+		x.env.Log.Warn("stored position not used", LogRun, x.id, LogSeq, seq, LogError, err)
+		return nil, nil
+	}
+	x.foldTail(tail)
+	x.notePrior(seq+1, tail)
+	return m, nil
+}
+
+// foldTail brings the projection up to date with records that were read after it.
+func (x *Run) foldTail(records []history.Record) {
+	for i := range records {
+		if records[i].Seq > x.exec.Seq {
+			x.exec.Apply(records[i])
+		}
+	}
+}

@@ -1,0 +1,80 @@
+package run
+
+import (
+	"context"
+	"errors"
+
+	"github.com/workflows-engine/workflows-engine/graph/machine"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/graph/view"
+	"github.com/workflows-engine/workflows-engine/history"
+)
+
+// View returns where the run itself stands. What subworkflows wait for is not in it, because only their own locks give it away.
+func (x *Run) View(ctx context.Context) (*view.Run, error) {
+	err := x.Open(ctx)
+	unknown := errors.Is(err, problem.DefinitionNotFound)
+	if err != nil && !unknown {
+		return nil, err
+	}
+	lack := x.lackOfTrust(err)
+	s := x.source(ctx, &x.exec)
+	switch {
+	case unknown:
+		if s.StoredState, err = RecordedState(ctx, x.env.Store, x.exec); err != nil {
+			return nil, err
+		}
+	case x.Ended():
+		end, err := x.Ending(ctx)
+		if err != nil {
+			return nil, err
+		}
+		s.Ending = &end
+	case !x.Owned():
+		lack = x.Lacks()
+	}
+	v := view.Of(s)
+	if err := Journals(ctx, x.env.Store, v.Pending); err != nil {
+		return nil, err
+	}
+	v.Lacks, err = x.UnlessOwned(ctx, lack)
+	return v, err
+}
+
+// prospectiveView is View once records are appended, after which the projection is exec.
+func (x *Run) prospectiveView(ctx context.Context, exec *history.Execution, records []history.Record) *view.Run {
+	s := x.source(ctx, exec)
+	if x.m.Status().Terminal() {
+		end := view.EndingOf(x.m, exec.DefinitionHash)
+		s.Ending = &end
+	}
+	v := view.Of(s)
+	if err := Journals(ctx, x.env.Store, v.Pending); err != nil {
+		x.env.Log.Warn("question not read for a webhook", LogRun, x.id, LogError, err)
+	}
+	for i := range v.Pending {
+		p := &v.Pending[i]
+		if at := p.QuestionSeq - x.exec.Seq - 1; at >= 0 && at < int64(len(records)) {
+			if q := machine.QuestionOf(&records[at]); q != nil && len(q.Body) > 0 {
+				p.Show = q.Body // it is about to be recorded
+			}
+		}
+	}
+	return v
+}
+
+// source is what views of the run are made of, besides its ending.
+func (x *Run) source(ctx context.Context, exec *history.Execution) view.Source {
+	return view.Source{
+		Execution: exec, Machine: x.m, Program: x.prog, MaxVisits: x.env.MaxVisits, Mode: x.env.DefaultMode, Limits: x.env.Limits,
+		Tree: x.env.Tree.Usage(ctx, exec), Now: x.env.Now(),
+	}
+}
+
+// Ending returns how the run ended: from the machine that ended it, or from the last records.
+func (x *Run) Ending(ctx context.Context) (view.Ending, error) {
+	if x.m == nil {
+		return RecordedEnding(ctx, x.env.Store, x.exec)
+	}
+	return view.EndingOf(x.m, x.exec.DefinitionHash), nil
+}

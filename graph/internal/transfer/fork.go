@@ -1,0 +1,252 @@
+package transfer
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/workflows-engine/workflows-engine/graph/admit"
+	"github.com/workflows-engine/workflows-engine/graph/definition"
+	"github.com/workflows-engine/workflows-engine/graph/internal/library"
+	"github.com/workflows-engine/workflows-engine/graph/internal/run"
+	"github.com/workflows-engine/workflows-engine/graph/machine"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/graph/view"
+	"github.com/workflows-engine/workflows-engine/history"
+)
+
+// Fork is a run that is to begin with the past of another one; see graph.ForkRequest.
+type Fork struct {
+	// From is the run to fork, To the new one. Seq is the last record to take over; with BeforeNode the past ends before the newest
+	// visit of a node, and Correction is a merge patch of the state there.
+	From, To   string
+	Seq        int64
+	BeforeNode string
+	Correction map[string]any
+	// Retry, instead of Seq and BeforeNode, begins the new run where the other one has failed.
+	Retry *Retry
+	// Again begins a retry beside others.
+	Again bool
+	// Parent is the run that the new one is a subworkflow of, at a depth; "" and 0 for one that no run waits for.
+	Parent string
+	Depth  int
+	// Definition is what the new run follows; nil means the run's own.
+	Definition *definition.Document
+	// RequireCapable refuses a run that Capabilities do not suffice for.
+	RequireCapable bool
+	Capabilities   library.Capabilities
+	Library        *library.Library
+	// Limits bound the new run, MaxVisits its visits of nodes, MaxBytes its state.
+	Limits    machine.Limits
+	MaxVisits int
+	MaxBytes  int
+	// Now is when the past ends, in whole milliseconds.
+	Now time.Time
+}
+
+// Batch returns the first append of the new run. Nothing is written. Its errors are those of Runner.Fork.
+func (f *Fork) Batch(ctx context.Context, store history.Store) (history.Batch, error) {
+	if f.Correction != nil && f.BeforeNode == "" && f.Retry == nil {
+		return history.Batch{}, problem.New(problem.ValidationError, "a correction of the state goes with a node").WithHint("Say before which node the new run begins.")
+	}
+	if f.Correction != nil {
+		var err error
+		if f.Correction, err = admit.Object("state", f.Correction, f.MaxBytes, problem.ValidationError); err != nil {
+			return history.Batch{}, err
+		}
+	}
+	exec, err := store.Execution(ctx, f.From)
+	if err != nil {
+		return history.Batch{}, admit.NotFoundAs(err, problem.ExecutionNotFound, f.From)
+	}
+	prog, err := f.Library.Forked(ctx, &exec, f.Definition)
+	if err != nil {
+		return history.Batch{}, err
+	}
+	own := prog
+	if f.Definition != nil && f.BeforeNode != "" {
+		if own, err = f.Library.Stored(ctx, exec.DefinitionHash); err != nil {
+			return history.Batch{}, err
+		}
+	}
+	records, err := store.Read(ctx, f.From, 1, 0)
+	if err != nil {
+		return history.Batch{}, err
+	}
+	if f.Definition != nil {
+		if err := f.Library.ForkedInput(&exec, prog, InputOf(records)); err != nil {
+			return history.Batch{}, err
+		}
+	}
+	var inherited map[string]string
+	if f.Parent != "" {
+		inherited = exec.Subworkflows
+		f.Retry = retryOf(&exec, records)
+	}
+	versions, children := f.Library.Versions(ctx, prog, inherited)
+	fork := &ForkedPast{
+		From: f.From, To: f.To, Seq: f.Seq, BeforeNode: f.BeforeNode, Correction: f.Correction, MaxStateBytes: f.MaxBytes,
+		Program: prog, Own: own, Subworkflows: versions, MaxVisits: f.MaxVisits, Now: f.Now, Actor: run.ActorOf(ctx), Retry: f.Retry, Changed: f.Definition != nil,
+		Parent: f.Parent, Depth: f.Depth, Below: f.below(ctx, store),
+	}
+	past, m, err := fork.Past(records)
+	if err != nil {
+		return history.Batch{}, err
+	}
+	if f.Retry != nil {
+		if err := f.refuseBelow(ctx, store, past, records[min(fork.Seq, int64(len(records))):]); err != nil {
+			return history.Batch{}, err
+		}
+	}
+	if err := f.Library.LackingAhead(ctx, m, f.Capabilities, f.RequireCapable); err != nil {
+		return history.Batch{}, err
+	}
+	if f.Correction != nil {
+		if err := admit.RoomToStart(&history.Execution{ID: f.From}, f.Limits, "correction", f.Correction, past); err != nil {
+			return history.Batch{}, err
+		}
+	}
+	link := &history.Link{From: f.From, To: f.To, Kind: history.Forked, Seq: fork.Seq, At: f.Now, Again: f.Again}
+	if f.Retry != nil {
+		link.Kind = history.Retried
+	}
+	if a := run.ActorOf(ctx); a != nil {
+		link.Actor = a.String()
+	}
+	return history.Batch{
+		Link: link, ExecutionID: f.To, Records: past, Execution: history.Project(f.To, past), Definition: admit.StoredForm(prog), Subworkflows: children,
+		SetTimers: true, Timers: run.StoredTimers(f.To, m.Timers()),
+	}, nil
+}
+
+// retryOf says how a subworkflow is tried again with its parent: from where it has failed, or from where it stood when it was cancelled.
+func retryOf(exec *history.Execution, records []history.Record) *Retry {
+	end := view.Ending{Status: machine.Status(exec.Phase)}
+	end.TakeRecords(records)
+	return &Retry{Node: end.NodeID, Code: end.Code, Message: end.Error, Compensated: end.Compensated, AtLimit: problem.Code(end.Code).IsLimit()}
+}
+
+// below says what becomes of the subworkflows of the run: those in which agents have recorded steps are to be continued. That is looked at, down
+// to the last one, before anything is written: their runs begin later, once the new run drives.
+func (f *Fork) below(ctx context.Context, store history.Store) func(child string) (Continuation, error) {
+	known := map[string]Continuation{}
+	return func(child string) (Continuation, error) {
+		if c, ok := known[child]; ok {
+			return c, nil
+		}
+		c, err := f.continued(ctx, store, child)
+		if err == nil {
+			known[child] = c
+		}
+		return c, err
+	}
+}
+
+func (f *Fork) continued(ctx context.Context, store history.Store, child string) (c Continuation, err error) {
+	exec, err := store.Execution(ctx, child)
+	if errors.Is(err, problem.ExecutionNotFound) {
+		return c, nil
+	}
+	if err != nil {
+		return c, err
+	}
+	c.Exists = true
+	tree, err := treeOf(ctx, store, child)
+	if err != nil || !slices.ContainsFunc(tree, func(r treeRun) bool { return HasAgents(r.records) }) {
+		return c, err
+	}
+	at := problem.Place{ExecutionID: child}
+	end := retryOf(&exec, tree[0].records)
+	switch {
+	case !exec.Phase.Terminal():
+		return c, problem.New(problem.ValidationError, "the subworkflow %q has not ended yet, and its agents may be at work", child).WithPlace(at).
+			WithHint("It is cancelled, since its parent has ended. Try again once it has ended; nothing was written.")
+	case end.Compensated > 0 && end.Node == "":
+		return c, RepeatsEffects(effectsOf(tree), at)
+	}
+	if !f.Again {
+		related, err := history.Retries(child, func(id string) ([]history.Link, error) { return store.Links(ctx, id) })
+		if err == nil {
+			err = (&history.Link{From: child}).AlreadyRetried(related, "")
+		}
+		if err != nil {
+			return c, err
+		}
+	}
+	sub := *f
+	sub.From, sub.To, sub.Parent, sub.Depth = child, f.To+strings.TrimPrefix(child, f.From), f.To, f.Depth+1
+	sub.Seq, sub.BeforeNode, sub.Correction, sub.Definition, sub.RequireCapable = 0, "", nil, nil, false
+	b, err := sub.Batch(ctx, store)
+	if err == nil {
+		c.Seq = b.Link.Seq
+	}
+	return c, err
+}
+
+// treeRun is a run of a tree.
+type treeRun struct {
+	id      string
+	records []history.Record
+}
+
+// treeOf reads runs and those below them, with those of another tree that they are about to go on with.
+func treeOf(ctx context.Context, store history.Store, ids ...string) (tree []treeRun, err error) {
+	for i := 0; i < len(ids); i++ {
+		records, err := store.Read(ctx, ids[i], 1, 0)
+		if err != nil {
+			return nil, err
+		}
+		tree = append(tree, treeRun{ids[i], records})
+		for j := range records {
+			if records[j].Name != history.SubworkflowStarted {
+				continue
+			}
+			for _, id := range []string{records[j].Payload.ChildExecutionID, records[j].Payload.ForkedFrom.ExecutionID} {
+				if id != "" && !slices.Contains(ids, id) {
+					ids = append(ids, id)
+				}
+			}
+		}
+	}
+	return tree, nil
+}
+
+// effectsOf lists calls that do more than read, each one once: a run has those of the one that it goes on with, too.
+func effectsOf(tree []treeRun) (calls []string) {
+	for _, r := range tree {
+		for _, c := range EffectsOf(r.id, r.records) {
+			if !slices.Contains(calls, c) {
+				calls = append(calls, c)
+			}
+		}
+	}
+	return calls
+}
+
+// refuseBelow refuses a retry which begins subworkflows again whose agents have made calls that do more than read. dropped are the records
+// that the new run does not take over, past its own: it goes on with the subworkflows that these name.
+func (f *Fork) refuseBelow(ctx context.Context, store history.Store, past, dropped []history.Record) error {
+	if f.Retry.RepeatEffects || f.Retry.Compensated > 0 {
+		return nil
+	}
+	continued := map[string]bool{}
+	for i := range past {
+		continued[past[i].Payload.ForkedFrom.ExecutionID] = true
+	}
+	ids := []string{}
+	for i := range dropped {
+		p := &dropped[i].Payload
+		for _, id := range []string{p.ChildExecutionID, p.ForkedFrom.ExecutionID} {
+			if id != "" && !continued[id] && !slices.Contains(ids, id) {
+				ids = append(ids, id)
+			}
+		}
+	}
+	tree, err := treeOf(ctx, store, ids...)
+	if err != nil {
+		return err
+	}
+	return RepeatsEffects(effectsOf(tree), problem.Place{ExecutionID: f.From, NodeID: f.Retry.Node})
+}

@@ -1,0 +1,321 @@
+package transfer
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/workflows-engine/workflows-engine/graph/admit"
+	"github.com/workflows-engine/workflows-engine/graph/definition"
+	"github.com/workflows-engine/workflows-engine/graph/internal/library"
+	"github.com/workflows-engine/workflows-engine/graph/internal/run"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/history"
+	"github.com/workflows-engine/workflows-engine/history/runfile"
+)
+
+// ImportResult is what Import has found in a file.
+type ImportResult struct {
+	// ExecutionID is the run that the file was made of; Subworkflows are counted besides.
+	ExecutionID  string
+	Subworkflows int
+	Records      int
+	Definitions  int
+	// Phase is the run's.
+	Phase history.Phase
+	// Tasks counts those that agents work on for the runs. Cancelling a run where it came from would end them there; see
+	// graph.CancelRequest.KeepTasks.
+	Tasks int
+	// NotReplayed has the runs with records of another engine, which were taken as they are: nothing shows that somebody has changed them.
+	NotReplayed []NotReplayed
+	// Existed says that all of it was there already, record for record, and that nothing was changed.
+	Existed bool
+}
+
+// NotReplayed is a run with records that were not held against its definition.
+type NotReplayed struct {
+	ExecutionID string
+	// Records counts those marked as another engine's, and all of a run that another engine has begun.
+	Records int
+}
+
+// Import reads what Export has written and adds the runs, all or nothing; the store must be a history.Importer. Everything is
+// checked before: the file (IMPORT_INVALID with the line), that each run follows its definition to where it stands or to its end
+// (NONDETERMINISM_DETECTED, DEFINITION_REQUIRED), that the steps of agents follow from each other, if check is not nil (AGENT_STEPS_DIFFER), and
+// that subworkflows have their parents. Results that activities and people gave are
+// taken as they are: nothing shows that somebody has changed one together with all that follows from it. DUPLICATE_EXECUTION_ID if a
+// run exists with other records. The runs go on
+// where they stood: with the next answer, or as soon as a process takes them over. See to it that they do not also go
+// on where they came from.
+func Import(ctx context.Context, store history.Store, in io.Reader, check CheckSteps) (*ImportResult, error) {
+	importer, ok := history.As[history.Importer](store)
+	if !ok {
+		return nil, problem.New(problem.Unsupported, "this store does not support import").
+			WithHint("Nothing was done. Import into a store that is a history.Importer.")
+	}
+	file, err := runfile.Read(in)
+	if err != nil {
+		return nil, err
+	}
+	if file.Redacted {
+		return nil, problem.New(problem.ImportInvalid, "the file is redacted: what was masked cannot be replayed").
+			WithPlace(problem.Place{Line: 1, Column: 1}).WithHint("Export the run without ExportOptions.Redact.")
+	}
+	res := &ImportResult{ExecutionID: file.ExecutionID, Subworkflows: len(file.Runs) - 1, Definitions: len(file.Definitions)}
+	i := history.Import{Definitions: file.Definitions}
+	for j := range i.Definitions { // nobody has verified the signatures: they leave room for others
+		d := &i.Definitions[j]
+		d.Signatures = d.Signatures[:min(len(d.Signatures), history.MaxSignatures/2)]
+		if stored, err := store.Definition(ctx, d.Hash); err == nil && stored.Signatures != nil {
+			d.Signatures = nil
+		}
+	}
+	if err := belong(ctx, store, file); err != nil {
+		return nil, err
+	}
+	for j := range file.Runs {
+		r, tasks, err := importedRun(ctx, store, file, &file.Runs[j])
+		if err != nil {
+			return nil, err
+		}
+		if check != nil && r.Execution.Mode != "" {
+			if err := RecordedSteps(ctx, r.ExecutionID, r.Records, check); err != nil {
+				return nil, err
+			}
+		}
+		res.Tasks += tasks
+		i.Runs = append(i.Runs, r)
+		res.Records += len(r.Records)
+		if n := notReplayed(&r); n > 0 {
+			res.NotReplayed = append(res.NotReplayed, NotReplayed{r.ExecutionID, n})
+		}
+	}
+	res.Phase = i.Runs[0].Execution.Phase
+	if res.Existed, err = existing(ctx, store, file); err != nil || res.Existed {
+		return res, err
+	}
+	if err := sign(ctx, store, &i.Runs[0].Records[0]); err != nil {
+		return nil, err
+	}
+	return res, importer.Import(ctx, i)
+}
+
+// notReplayed counts the records of a run that are not compared with what its definition makes.
+func notReplayed(r *history.ImportedRun) (n int) {
+	if r.Execution.Mode == "" {
+		return len(r.Records)
+	}
+	for i := range r.Records {
+		if r.Records[i].Foreign {
+			n++
+		}
+	}
+	return n
+}
+
+// existing reports whether all runs of a file are stored as they are. One that is stored otherwise is refused.
+func existing(ctx context.Context, store history.Store, file *runfile.File) (bool, error) {
+	found := 0
+	for i := range file.Runs {
+		r := &file.Runs[i]
+		stored, err := store.Read(ctx, r.ExecutionID, 1, 0)
+		if err != nil {
+			return false, err
+		}
+		if len(stored) == 0 {
+			continue
+		}
+		if _, err := store.Execution(ctx, r.ExecutionID); history.IsBeingDeleted(err) {
+			return false, err
+		}
+		found++
+		same := 0
+		for same < min(len(stored), len(r.Records)) && sameRecord(r.ExecutionID, &stored[same], &r.Records[same]) {
+			same++
+		}
+		if same == len(stored) && same == len(r.Records) {
+			continue
+		}
+		e := problem.New(problem.DuplicateExecutionID, "run %q exists already, and differs from record %d on", r.ExecutionID, same+1).
+			WithPlace(problem.Place{ExecutionID: r.ExecutionID}).
+			WithHint("Nothing was imported. Import into another database, or delete the run here first.")
+		switch {
+		case same == len(r.Records):
+			e.Message = "run \"" + r.ExecutionID + "\" exists already, and has gone on since the export"
+		case same == len(stored):
+			e.Message = "run \"" + r.ExecutionID + "\" exists already, as it was earlier than in the file"
+		}
+		return false, e
+	}
+	if found > 0 && found < len(file.Runs) {
+		return false, problem.New(problem.DuplicateExecutionID, "%d of the %d runs exist already", found, len(file.Runs)).
+			WithHint("Nothing was imported. Import into another database, or delete the runs here first.")
+	}
+	return found > 0, nil
+}
+
+// sameRecord reports whether two records are the same, whoever has imported their runs.
+func sameRecord(id string, a, b *history.Record) bool {
+	return a.Kind == b.Kind && a.Name == b.Name && a.CreatedAt.Equal(b.CreatedAt) &&
+		bytes.Equal(runfile.OneLine(withoutImporter(a, a.Text(id))), withoutImporter(b, b.Text(id)))
+}
+
+// importedRun checks a run of a file and derives what belongs beside it; tasks counts those that agents work on for it.
+func importedRun(ctx context.Context, store history.Store, file *runfile.File, r *runfile.Run) (out history.ImportedRun, tasks int, err error) {
+	out = history.ImportedRun{ExecutionID: r.ExecutionID, Records: r.Records, Execution: history.Project(r.ExecutionID, r.Records), Handled: r.Handled}
+	e := &out.Execution
+	if e.Mode == "" {
+		return out, 0, nil // another engine began it: it goes on only with what its caller brings
+	}
+	document, err := importedDefinition(ctx, store, file, e.DefinitionHash)
+	if err != nil {
+		return out, 0, err
+	}
+	prog, findings := definition.Compile(document, definition.Options{AllowInterruptInBranch: true, Stored: true})
+	if prog == nil {
+		return out, 0, admit.RefusedDefinition(findings)
+	}
+	if e.Phase.Terminal() {
+		differences, err := ProveEnded(prog, r.ExecutionID, r.Records)
+		if err == nil && len(differences) > 0 {
+			err = DifferenceError(differences)
+		}
+		return out, 0, hinted(r.ExecutionID, err)
+	}
+	m, err := Prove(prog, r.ExecutionID, r.Records, nil, 0, e.UpdatedAt)
+	if err != nil {
+		return out, 0, hinted(r.ExecutionID, err)
+	}
+	out.Timers = run.StoredTimers(r.ExecutionID, m.Timers())
+	for _, w := range m.Pending() {
+		if w.Task != nil {
+			tasks++
+		}
+	}
+	return out, tasks, nil
+}
+
+// hinted names the run whose history does not follow its definition, and says what to do.
+func hinted(executionID string, err error) error {
+	p, ok := problem.As(err)
+	if !ok {
+		return err
+	}
+	named := *p
+	named.Message, named.At.ExecutionID = problem.Format("run %q: ", executionID)+p.Message, executionID
+	if p.Hint == "" {
+		named.Hint = "Nothing was imported. Export the run again, and move the file as it is."
+	}
+	return &named
+}
+
+// maxAhead is how far the clock of where a run was recorded may be ahead of the store's.
+const maxAhead = 24 * time.Hour
+
+// belong refuses runs that are not part of one tree, or whose parent is missing, and records of a time that has not come.
+func belong(ctx context.Context, store history.Store, file *runfile.File) error {
+	now, err := store.Now(ctx)
+	if err != nil {
+		return err
+	}
+	known := map[string]*parentRun{}
+	for i := range file.Runs {
+		r := &file.Runs[i]
+		refuse := func(hint, format string, args ...any) error {
+			return problem.New(problem.ImportInvalid, "run %q "+format, append([]any{r.ExecutionID}, args...)...).
+				WithPlace(problem.Place{ExecutionID: r.ExecutionID}).WithHint("Nothing was imported. %s", hint)
+		}
+		for j := range r.Records {
+			if at := r.Records[j].CreatedAt; at.Sub(now) > maxAhead {
+				return refuse("Set the clock of this machine, or of the one where the run was recorded.", "has record %d of %s, and it is %s here",
+					r.Records[j].Seq, history.FormatTimestamp(at), history.FormatTimestamp(now))
+			}
+		}
+		if first := &r.Records[0]; first.Name != history.ExecutionStarted && !first.Foreign {
+			return refuse("Export the run again.", "begins with %s, and every run begins with %s", first.Name, history.ExecutionStarted)
+		}
+		e := history.Project(r.ExecutionID, r.Records)
+		known[r.ExecutionID] = parentOf(&e, r.Records)
+		if e.Parent == "" && strings.Contains(r.ExecutionID, history.ChildMark) {
+			if of := history.Ancestors(r.ExecutionID); e.Mode != "" || !slices.ContainsFunc(of, func(id string) bool { return known[id] != nil }) {
+				return refuse("Export the run that it belongs to: that brings its subworkflows too.", "has the id of a subworkflow, and names no parent")
+			}
+		}
+		if e.Mode == "" || e.Parent == "" {
+			continue
+		}
+		parent := known[e.Parent]
+		if parent == nil {
+			stored, err := store.Execution(ctx, e.Parent)
+			if errors.Is(err, problem.ExecutionNotFound) {
+				return refuse("Export the run that it belongs to: that brings its subworkflows too.", "is a subworkflow of %q, which is neither in the file nor stored", e.Parent)
+			}
+			if err != nil {
+				return err
+			}
+			records, err := store.Read(ctx, e.Parent, 1, 0)
+			if err != nil {
+				return err
+			}
+			parent = parentOf(&stored, records)
+			known[e.Parent] = parent
+		}
+		if e.Depth != 0 && e.Depth != parent.depth+1 { // early releases recorded no depth
+			return refuse("Export the run again.", "is a subworkflow at depth %d, and its parent is at depth %d", e.Depth, parent.depth)
+		}
+		about := parent.children[e.ID]
+		if len(about) == 0 {
+			return refuse("Export the run again.", "says that %q started it, which has no record of that", e.Parent)
+		}
+		for _, rec := range about {
+			if rec.Seq <= parent.copied {
+				continue
+			}
+			if why := ChildDiffers(rec, &e, &r.Records[len(r.Records)-1]); why != "" {
+				return refuse("Export the run again.", "is not as record %d of %q has it: %s", rec.Seq, e.Parent, why)
+			}
+		}
+	}
+	return nil
+}
+
+// parentRun is what a run says of its subworkflows.
+type parentRun struct {
+	depth int
+	// copied is the last record that a fork took from another run: what it says is of the other's subworkflows.
+	copied int64
+	// children are the records about each subworkflow, by its id.
+	children map[string][]*history.Record
+}
+
+func parentOf(e *history.Execution, records []history.Record) *parentRun {
+	p := &parentRun{depth: e.Depth, copied: e.ForkedFrom.Seq, children: map[string][]*history.Record{}}
+	for i := range records {
+		if child := records[i].Payload.ChildExecutionID; child != "" {
+			p.children[child] = append(p.children[child], &records[i])
+		}
+	}
+	return p
+}
+
+// importedDefinition finds a definition in the file, or else in the store.
+func importedDefinition(ctx context.Context, store history.Store, file *runfile.File, hash string) (*definition.Document, error) {
+	for i := range file.Definitions {
+		if file.Definitions[i].Hash == hash {
+			return definition.Parse(file.Definitions[i].Text)
+		}
+	}
+	d, err := store.Definition(ctx, hash)
+	if errors.Is(err, problem.DefinitionNotFound) {
+		return nil, problem.New(problem.DefinitionNotFound, "the definition %s of the run is neither in the file nor stored", hash).
+			WithHint("Export the run where its definition is stored.")
+	}
+	if err != nil {
+		return nil, err
+	}
+	return library.ReadStored(d)
+}

@@ -1,0 +1,284 @@
+package transfer
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/workflows-engine/workflows-engine/graph/definition"
+	"github.com/workflows-engine/workflows-engine/graph/internal/library"
+	"github.com/workflows-engine/workflows-engine/graph/machine"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/history"
+	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
+)
+
+// Inspect checks of a run what needs the machine, and changes nothing: the history can be replayed with the definition, and the
+// outputs, states and result in it follow from the definition and the recorded outcomes. It checks of an open run also that the
+// stored position can be used, that the stored timers are the open timers of the history, and that the subworkflows that have
+// completed are stored. It checks no runs that another engine began, and no records that another engine wrote. Together with a
+// history.Verifier it checks a whole database, as the command verify does. check, unless nil, checks the steps of attempts. The error is
+// EXECUTION_NOT_FOUND or the store's.
+func Inspect(ctx context.Context, store history.Store, executionID string, check CheckSteps) ([]history.Finding, error) {
+	for try := 0; ; try++ {
+		before, err := store.Execution(ctx, executionID)
+		if err != nil || before.Mode == "" {
+			return nil, err
+		}
+		i := inspection{Store: store, exec: &before}
+		if before.Phase.Terminal() {
+			err = i.lookBack(ctx)
+		} else {
+			err = i.look(ctx)
+		}
+		if err == nil && check != nil {
+			err = i.steps(ctx, check)
+		}
+		if err != nil {
+			return nil, err
+		}
+		after, err := store.Execution(ctx, executionID)
+		if err != nil || after.Seq == before.Seq || try == maxInspections {
+			return i.findings, err
+		}
+	}
+}
+
+// maxInspections bounds how often a run is inspected again because it was written to meanwhile.
+const maxInspections = 5
+
+type inspection struct {
+	history.Store
+	exec     *history.Execution
+	findings []history.Finding
+}
+
+func (i *inspection) note(seq int64, code problem.Code, hint, format string, args ...any) {
+	i.findings = append(i.findings, history.Finding{
+		ExecutionID: i.exec.ID, Seq: seq, Code: code, Message: fmt.Sprintf(format, args...), Hint: hint,
+	})
+}
+
+func (i *inspection) look(ctx context.Context) error {
+	id := i.exec.ID
+	stored, err := i.Definition(ctx, i.exec.DefinitionHash)
+	if errors.Is(err, problem.DefinitionNotFound) {
+		i.note(0, problem.DefinitionNotFound, "Continue the run with its definition, which is then stored: Runner.Drive.",
+			"the definition %s is not stored, so the run cannot continue", i.exec.DefinitionHash)
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	prog, err := inspectedProgram(stored)
+	if err != nil {
+		i.note(0, problem.DefinitionHashMismatch, "Restore the database from a backup. Until then the run cannot continue.", "%v", err)
+		return nil
+	}
+	if prog == nil {
+		i.note(0, problem.DefinitionHashMismatch, "Restore the database from a backup.", "the stored definition is not valid")
+		return nil
+	}
+	records, err := i.Read(ctx, id, 1, 0)
+	if err != nil {
+		return err
+	}
+	if err := i.endedChildren(ctx, records); err != nil {
+		return err
+	}
+	now := i.exec.UpdatedAt
+	m, b, differences, err := Replay(prog, id, records, nil, 0, now)
+	if err != nil {
+		i.note(0, problem.Nondeterminism, "The run fails at its next step. Fork it at a record before the difference, or cancel it.",
+			"the history does not follow the definition: %v", err)
+		return nil
+	}
+	i.compared(differences, "Records are never repaired. Restore the database from a backup, or fork the run at a record before this one.")
+	restored, err := i.position(ctx, prog, now)
+	if err != nil || len(b.Records) > 0 {
+		return err
+	}
+	return i.timers(ctx, m, restored)
+}
+
+// lookBack compares the records of a run that has ended, without its end: it may have failed at a limit, or been cancelled.
+func (i *inspection) lookBack(ctx context.Context) error {
+	stored, err := i.Definition(ctx, i.exec.DefinitionHash)
+	if errors.Is(err, problem.DefinitionNotFound) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	prog, err := inspectedProgram(stored)
+	if err != nil || prog == nil {
+		return nil // the store checks definitions, and the run no longer needs this one
+	}
+	records, err := i.Read(ctx, i.exec.ID, 1, 0)
+	if err != nil {
+		return err
+	}
+	differences, err := ProveEnded(prog, i.exec.ID, records)
+	if err != nil {
+		i.note(0, problem.Nondeterminism, hintAltered, "the history does not follow the definition: %v", err)
+		return nil
+	}
+	i.compared(differences, hintAltered)
+	return nil
+}
+
+const hintAltered = "Records are never repaired, and the run has ended. Restore the database from a backup if you need its records."
+
+// inspected caches programs: many runs share a definition.
+var inspected = definition.NewCache(64)
+
+// inspectedProgram compiles a stored definition, whose text must match its hash. It returns nil for one that is not valid.
+func inspectedProgram(d history.StoredDefinition) (*definition.Program, error) {
+	sum := sha256.Sum256(d.Text)
+	if prog := inspected.Get(d.Hash); prog != nil && hex.EncodeToString(sum[:]) == d.Hash {
+		return prog, nil
+	}
+	document, err := library.ReadStored(d)
+	if err != nil {
+		return nil, err
+	}
+	prog, _ := definition.Compile(document, definition.Options{AllowInterruptInBranch: true, Stored: true})
+	inspected.Add(prog)
+	return prog, nil
+}
+
+// compared notes the first difference. The others may follow from it.
+func (i *inspection) compared(differences []machine.Difference, hint string) {
+	if len(differences) > 0 {
+		i.note(differences[0].Seq, problem.Nondeterminism, hint, "%s", differences[0].String())
+	}
+}
+
+// timers compares the open timers with the stored timers. The history does not hold when a remote task is polled, nor the deadline of
+// an attempt that was performed again: that one is in the position. restored is the machine of the stored position, or nil.
+func (i *inspection) timers(ctx context.Context, m, restored *machine.Machine) error {
+	all, err := i.DueTimers(ctx, time.UnixMilli(1<<50), 0)
+	if err != nil {
+		return err
+	}
+	stored := map[string]time.Time{}
+	for _, t := range all {
+		if t.ExecutionID == i.exec.ID {
+			stored[t.Key] = t.Due
+		}
+	}
+	const hint = "The next input of the run, a signal for instance, stores the timers again. A missing timer never fires."
+	moved := map[string]time.Time{}
+	if restored != nil {
+		for _, t := range restored.Timers() {
+			moved[t.Key] = time.UnixMilli(history.CeilMillis(t.Due))
+		}
+	}
+	for _, t := range m.Timers() {
+		due, ok := stored[t.Key]
+		switch want := time.UnixMilli(history.CeilMillis(t.Due)); {
+		case !ok:
+			i.note(0, problem.TimersDiffer, hint, "the timer %s, due %s, is not stored", t.Key, history.FormatTimestamp(want))
+		case !due.Equal(want) && !due.Equal(moved[t.Key]) && m.Poll(t.Key) == nil:
+			i.note(0, problem.TimersDiffer, hint, "the timer %s is stored as due %s, and is due %s by the history", t.Key, history.FormatTimestamp(due), history.FormatTimestamp(want))
+		}
+		delete(stored, t.Key)
+	}
+	for key := range stored {
+		i.note(0, problem.TimersDiffer, hint, "the timer %s is stored, but not open", key)
+	}
+	return nil
+}
+
+// endedChildren looks for the subworkflows that have completed: they are deleted with the run, not before. The copied records of
+// a fork name subworkflows of another run. A subworkflow that failed may never have begun, and one that the run waits for may
+// not be stored yet.
+func (i *inspection) endedChildren(ctx context.Context, records []history.Record) error {
+	for j := range records {
+		p := &records[j].Payload
+		if records[j].Name != history.SubworkflowCompleted || p.Failed || p.Replayed || records[j].Seq <= i.exec.ForkedFrom.Seq ||
+			!history.Descends(p.ChildExecutionID, i.exec.ID) {
+			continue
+		}
+		child, err := i.Execution(ctx, p.ChildExecutionID)
+		if err == nil {
+			err = i.endedChild(ctx, &records[j], &child)
+		}
+		switch {
+		case history.IsBeingDeleted(err): // which is another finding
+		case errors.Is(err, problem.ExecutionNotFound):
+			i.note(records[j].Seq, problem.SubworkflowMissing, "The run continues without it. Restore the database from a backup if you need its history.",
+				"the subworkflow %q ended here, and is not stored", p.ChildExecutionID)
+		case err != nil && !isUnreadable(err):
+			return err
+		}
+	}
+	return nil
+}
+
+// endedChild compares what a run has recorded of a subworkflow's end with that end.
+func (i *inspection) endedChild(ctx context.Context, rec *history.Record, child *history.Execution) error {
+	last, err := i.Read(ctx, child.ID, child.Seq, 1)
+	if err != nil || len(last) == 0 {
+		return err
+	}
+	if why := ChildDiffers(rec, child, &last[0]); why != "" {
+		i.note(rec.Seq, problem.Nondeterminism, hintAltered, "%s", why)
+	}
+	return nil
+}
+
+// ChildDiffers says in what the record of a run about the end of its subworkflow differs from that end, "" if in nothing. last is the
+// subworkflow's last record. Subworkflows that another engine began or ended are not compared.
+func ChildDiffers(rec *history.Record, child *history.Execution, last *history.Record) string {
+	p := &rec.Payload
+	switch {
+	case rec.Name != history.SubworkflowCompleted || p.Failed || p.Replayed || rec.Foreign || last.Foreign || child.Mode == "":
+		return ""
+	case child.Phase != history.PhaseCompleted:
+		return problem.Format("the subworkflow %q has completed, and is stored as %s", child.ID, child.Phase)
+	case p.ChildResult.Set && last.Name == history.ExecutionCompleted && !jsonvalue.Equal(p.ChildResult.Value, last.Payload.Result.Value):
+		return problem.Format("the subworkflow %q has another result than is stored of it", child.ID)
+	}
+	return ""
+}
+
+// isUnreadable reports whether a run is stored but cannot be read, for which there are other findings.
+func isUnreadable(err error) bool {
+	return errors.Is(err, problem.HistoryCorrupt) || errors.Is(err, problem.HistoryNewer)
+}
+
+// position tries the stored position, and returns the machine that continues from it, nil if there is none.
+func (i *inspection) position(ctx context.Context, prog *definition.Program, now time.Time) (*machine.Machine, error) {
+	seq, data, err := i.Position(ctx, i.exec.ID)
+	if err != nil || seq == 0 || len(data) == 0 {
+		return nil, err
+	}
+	var state map[string]any
+	if at := machine.PositionStateSeq(data); at > 0 {
+		records, err := i.Read(ctx, i.exec.ID, at, 1)
+		if err != nil {
+			return nil, err
+		}
+		if len(records) == 1 {
+			state = records[0].Payload.State
+		}
+	}
+	tail, err := i.Read(ctx, i.exec.ID, seq+1, 0)
+	if err != nil {
+		return nil, err
+	}
+	m, err := machine.Restore(prog, data, state)
+	if err == nil {
+		err = m.Catchup(tail, now)
+	}
+	if err != nil {
+		i.note(seq, problem.PositionUnusable, "Nothing to do: the run continues from its history, and its next step stores a new position.",
+			"the stored position cannot be used: %v", err)
+		return nil, nil
+	}
+	return m, nil
+}

@@ -1,0 +1,406 @@
+package transfer
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/workflows-engine/workflows-engine/graph/machine"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/history"
+	"github.com/workflows-engine/workflows-engine/internal/agentsteps"
+	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
+)
+
+// Retry is how a run that has failed is tried again: from before the node that failed, or, where agents have done something there, from
+// where they stood.
+type Retry struct {
+	// Node is where the run failed, "" for the run as a whole; Code and Message say how. Compensated counts what was undone since.
+	Node, Code, Message string
+	Compensated         int
+	// AtLimit says that it has failed at a limit of runs.
+	AtLimit bool
+	// Anew begins the node from its start in any case. RepeatEffects allows that calls are made again then.
+	Anew, RepeatEffects bool
+	// Current has the agent that failed go on with today's configuration.
+	Current bool
+
+	// failed is the attempt to go on with, or, with Anew, to begin again; nil where the past ends before it.
+	failed *attemptID
+}
+
+// attemptID identifies an attempt within a run.
+type attemptID struct {
+	node           string
+	visit, attempt int
+}
+
+func idOf(p *history.Payload) attemptID {
+	return attemptID{p.NodeID, max(p.Visit, 1), max(p.Attempt, 1)}
+}
+
+func (a attemptID) String() string { return fmt.Sprintf("%s#%d.%d", a.node, a.visit, a.attempt) }
+
+// agentAttempt is an attempt in which an agent has recorded steps.
+type agentAttempt struct {
+	attemptID
+	steps []agentsteps.Step
+	seqs  []int64
+	// completed is the seq of its outcome, if it has succeeded.
+	completed int64
+}
+
+// agentAttempts returns the attempts of agents, in the order of their first steps.
+func agentAttempts(records []history.Record) []*agentAttempt {
+	var all []*agentAttempt
+	find := func(id attemptID) *agentAttempt {
+		i := slices.IndexFunc(all, func(a *agentAttempt) bool { return a.attemptID == id })
+		if i < 0 {
+			return nil
+		}
+		return all[i]
+	}
+	for i := range records {
+		r := &records[i]
+		p := &r.Payload
+		if p.AgentStep == nil {
+			if r.Name == history.ActivityCompleted && !p.Replayed {
+				id := idOf(p)
+				for _, a := range all { // the outcome of a first attempt does not say its number
+					if a.node == id.node && a.visit == id.visit && a.completed == 0 {
+						a.completed = r.Seq
+					}
+				}
+			}
+			continue
+		}
+		key, kind, _, _ := p.Step()
+		s := agentsteps.Step{Key: key, Kind: kind, Body: p.AgentStep}
+		if kind == machine.StepAnswer {
+			s.Body = maps.Clone(s.Body)
+			s.Body[agentsteps.Payload] = p.SignalPayload
+		}
+		a := find(idOf(p))
+		if a == nil {
+			if !agentsteps.Of([]agentsteps.Step{s}) {
+				continue
+			}
+			a = &agentAttempt{attemptID: idOf(p)}
+			all = append(all, a)
+		}
+		a.steps, a.seqs = append(a.steps, s), append(a.seqs, r.Seq)
+	}
+	return all
+}
+
+// AgentContinues returns the step after which the agent of a run that has failed at a node goes on in a retry, and how many calls of tools are kept;
+// "" where the retry begins before the node, or is refused. Where a budget was used up, that is so for a retry with Current. records are the last ones of the run.
+func AgentContinues(records []history.Record, node, code string) (after string, calls int) {
+	end := decisive(records, node)
+	if end == nil || end.Name != history.ActivityFailed || agentsteps.Ended(code) {
+		return "", 0
+	}
+	for _, a := range agentAttempts(records) {
+		if a.attemptID != idOf(&end.Payload) {
+			continue
+		}
+		if kept := a.steps[:agentsteps.Kept(a.steps, code)]; len(kept) > 1 {
+			return kept[len(kept)-1].Key, agentsteps.Made(kept)
+		}
+	}
+	return "", 0
+}
+
+// FailedChild returns the subworkflow that failed a run at a node; "" if something else did.
+func FailedChild(records []history.Record, node string) string {
+	if end := decisive(records, node); end != nil && end.Name == history.SubworkflowCompleted {
+		return end.Payload.ChildExecutionID
+	}
+	return ""
+}
+
+// before returns the steps up to a record.
+func (a *agentAttempt) before(seq int64) []agentsteps.Step {
+	n, _ := slices.BinarySearch(a.seqs, seq+1)
+	return a.steps[:n]
+}
+
+// retried finds where the new run begins. It sets BeforeNode, or Seq and what there is to go on with.
+func (f *ForkedPast) retried(records []history.Record) error {
+	t := f.Retry
+	at := problem.Place{ExecutionID: f.From, NodeID: t.Node}
+	if t.AtLimit || t.Node == "" {
+		f.Seq = int64(len(records)) // the end is not taken over
+		return nil
+	}
+	f.BeforeNode = t.Node
+	if t.Compensated > 0 { // before that node stands what was undone
+		before, node := undoneBefore(records)
+		f.BeforeNode = cmp.Or(node, t.Node)
+		if node != "" && f.Correction == nil {
+			f.BeforeNode, f.Seq = "", before
+		}
+		return nil
+	}
+	agents := agentAttempts(records)
+	cut := f.cut(records)
+	end := decisive(records, t.Node)
+	var id attemptID
+	if end != nil {
+		id = idOf(&end.Payload)
+	}
+	involved := slices.ContainsFunc(agents, func(a *agentAttempt) bool { return a.seqs[0] > cut || a.attemptID == id })
+	child := end != nil && end.Name == history.SubworkflowCompleted
+	if child && !t.Anew && f.Correction == nil && !f.Changed {
+		below, err := f.Below(end.Payload.ChildExecutionID)
+		if err != nil {
+			return err
+		}
+		involved = involved || below.Seq > 0 || !below.Exists && slices.ContainsFunc(records, func(r history.Record) bool {
+			return r.Name == history.SubworkflowStarted && r.Payload.ChildExecutionID == end.Payload.ChildExecutionID && r.Payload.ForkedFrom.ExecutionID != ""
+		})
+	}
+	if !involved || end == nil || t.Anew || f.Correction != nil || f.Changed {
+		if end != nil && end.Seq == cut+1 { // an item of a map, whose steps stand before its end
+			t.failed, t.Anew = &id, true
+		}
+		return f.refuseEffects(agents, cut, at)
+	}
+	switch {
+	case child: // what its agents can do has been looked at
+	case agentsteps.Ended(t.Code):
+		return problem.New(problem.ValidationError, "the agent at %q was ended with %s, and cannot go on", t.Node, t.Code).WithPlace(at).
+			WithHint("ForkRequest.Anew begins the node from its start.")
+	case agentsteps.Spent(t.Code) && f.Parent != "":
+		return problem.New(problem.AgentBudgetSpent, "the agent at %q of a subworkflow has used up its budget (%s), and would end at once", t.Node, t.Code).WithPlace(at).
+			WithHint("Raise the budget in the configuration of the agent, and retry the run anew: the subworkflow then begins from its start.")
+	case agentsteps.Spent(t.Code) && !t.Current:
+		return problem.New(problem.AgentBudgetSpent, "the agent at %q has used up its budget (%s), and would end at once", t.Node, t.Code).WithPlace(at).
+			WithHint("Raise the budget in the configuration of the agent; ForkRequest.CurrentAgentConfig then has it go on where it stood, with the models and budgets of today.")
+	}
+	if !child {
+		t.failed = &id
+	}
+	f.BeforeNode, f.Seq = "", end.Seq-1
+	return nil
+}
+
+// cut is where the past ends if the node begins from its start.
+func (f *ForkedPast) cut(records []history.Record) int64 {
+	if f.Correction == nil {
+		if seq := beforeItem(records, f.BeforeNode); seq > 0 {
+			return seq
+		}
+	}
+	return beforeNode(records, f.BeforeNode)
+}
+
+func undoneBefore(records []history.Record) (int64, string) {
+	before, node, _ := history.BeforeRollback(func(from int64, limit int) ([]history.Record, error) {
+		from = min(from-1, int64(len(records)))
+		return records[from:min(from+int64(limit), int64(len(records)))], nil
+	})
+	return before, node
+}
+
+// decisive is the failure of the attempt, or of the subworkflow, that has failed a run at a node: of an item of its map or of a branch of it, too.
+func decisive(records []history.Record, node string) *history.Record {
+	for _, r := range slices.Backward(records) {
+		p := &r.Payload
+		failed := r.Name == history.ActivityFailed && !p.WillRetry || r.Name == history.SubworkflowCompleted && p.Failed
+		if !failed || p.Replayed || p.Code == string(problem.ActivityCancelled) {
+			continue
+		}
+		if p.NodeID == node || p.Span != nil && p.Span.ParallelNodeID == node {
+			return &r
+		}
+	}
+	return nil
+}
+
+// refuseEffects refuses a past in which calls of agents that do more than read are not kept: they would be made again, under other keys.
+func (f *ForkedPast) refuseEffects(agents []*agentAttempt, cut int64, at problem.Place) error {
+	if f.Retry.RepeatEffects {
+		return nil
+	}
+	var lost []string
+	for _, a := range agents {
+		kept := agentsteps.Effects(a.before(cut))
+		if t := f.Retry; t.failed != nil && *t.failed == a.attemptID {
+			kept = nil
+		}
+		base := cmp.Or(agentsteps.KeyBase(&a.steps[0]), f.From+":"+a.String())
+		for _, c := range agentsteps.Effects(a.steps) {
+			if a.completed > 0 && a.completed <= cut || slices.ContainsFunc(kept, func(k agentsteps.Call) bool { return k.Key == c.Key && !k.Open }) {
+				continue
+			}
+			lost = append(lost, Effect(base, &c))
+		}
+	}
+	return RepeatsEffects(lost, at)
+}
+
+// EffectsOf are the calls of all agents of a run that do more than read.
+func EffectsOf(executionID string, records []history.Record) []string {
+	var calls []string
+	for _, a := range agentAttempts(records) {
+		base := cmp.Or(agentsteps.KeyBase(&a.steps[0]), executionID+":"+a.String())
+		for _, c := range agentsteps.Effects(a.steps) {
+			calls = append(calls, Effect(base, &c))
+		}
+	}
+	return calls
+}
+
+// maxArguments is how many characters of the arguments of a call are shown.
+const maxArguments = 200
+
+// Effect says which call would be made again.
+func Effect(base string, c *agentsteps.Call) string {
+	text := fmt.Sprintf("%s %s (key %s/%s)", c.Tool, problem.ClipRunes(string(jsonvalue.Canonical(c.Arguments)), maxArguments), base, c.Key)
+	if c.Open {
+		text += ", which may have happened"
+	}
+	return text
+}
+
+// maxEffects is how many calls a refusal names.
+const maxEffects = 20
+
+// RepeatsEffects is the refusal to make calls again, nil if there are none.
+func RepeatsEffects(calls []string, at problem.Place) error {
+	if len(calls) == 0 {
+		return nil
+	}
+	more := ""
+	if n := len(calls) - maxEffects; n > 0 {
+		calls, more = calls[:maxEffects], fmt.Sprintf("; and %d more", n)
+	}
+	return problem.New(problem.RetryRepeatsEffects, "a beginning from the start would make calls again, under other keys: %s%s", strings.Join(calls, "; "), more).WithPlace(at).
+		WithHint("Nothing was written. Where the agent can go on, retry without a correction and not anew. Else look what the calls have done; ForkRequest.RepeatEffects allows that they are made again.")
+}
+
+// shiftOf is how much later the records of the new run are. An attempt whose time was over has its full time again.
+func (f *ForkedPast) shiftOf(all []history.Record, n int) time.Duration {
+	if f.Retry != nil && f.Retry.failed != nil && !f.Retry.Anew && f.Retry.Code == string(problem.Timeout) {
+		for i := range n {
+			if r := &all[i]; r.Name == history.ActivityRequested && r.Payload.AgentStep == nil && idOf(&r.Payload) == *f.Retry.failed {
+				return f.Now.Sub(r.CreatedAt)
+			}
+		}
+	}
+	return f.Now.Sub(all[n-1].CreatedAt)
+}
+
+// goOn prepares the steps of agents in a copied past for going on: in a retry under the keys of the first run, with a step that says after
+// which failure. It drops of the attempt that failed what it does not go on after. from are the records that were copied.
+func (f *ForkedPast) goOn(out, from []history.Record) []history.Record {
+	agents := agentAttempts(out)
+	for _, a := range agents {
+		if a.completed > 0 {
+			continue
+		}
+		p := &out[a.seqs[0]-1].Payload
+		if f.Retry == nil { // the calls of a fork are its own
+			if _, named := p.AgentStep[agentsteps.Continues]; named {
+				p.AgentStep = without(p.AgentStep, agentsteps.Continues)
+			}
+			continue
+		}
+		p.AgentStep = agentsteps.From(p.AgentStep, f.From, a.String(), f.Seq)
+	}
+	if f.Retry == nil || f.Retry.failed == nil {
+		return out
+	}
+	i := slices.IndexFunc(agents, func(a *agentAttempt) bool { return a.attemptID == *f.Retry.failed })
+	if i < 0 {
+		return out // it has failed before its first step
+	}
+	a := agents[i]
+	kept := agentsteps.Kept(a.steps, f.Retry.Code)
+	if f.Retry.Anew {
+		kept = 0
+	}
+	drop := map[int64]bool{}
+	for _, seq := range a.seqs[kept:] {
+		drop[seq] = true
+	}
+	seam := out[a.seqs[0]-1]
+	out = dropped(out, func(i int) bool { return drop[int64(i+1)] })
+	if f.Retry.Anew {
+		return out
+	}
+	seam.Seq, seam.CreatedAt = int64(len(out)+1), f.Now
+	if n := len(out); n > 0 && out[n-1].CreatedAt.After(seam.CreatedAt) {
+		seam.CreatedAt = out[n-1].CreatedAt
+	}
+	seam.Payload.Actor = f.Actor
+	seam.Payload.AgentStep = agentsteps.Seam(kept+1, f.Retry.Code, f.Retry.Message, f.Retry.Current)
+	return append(out, seam)
+}
+
+// continueBelow names, in the records of the subworkflows that the new run waits for, the runs that these go on with: in a retry those of the
+// other run, under its keys. Those of a plain fork begin from their start.
+func (f *ForkedPast) continueBelow(out []history.Record) error {
+	ended := map[string]bool{}
+	for i := range out {
+		if out[i].Name == history.SubworkflowCompleted {
+			ended[out[i].Payload.ChildExecutionID] = true
+		}
+	}
+	for i := range out {
+		p := &out[i].Payload
+		switch {
+		case out[i].Name != history.SubworkflowStarted:
+			continue
+		case f.Retry == nil || ended[p.ChildExecutionID]:
+			p.ForkedFrom = history.ForkOrigin{}
+			continue
+		}
+		rest, own := strings.CutPrefix(p.ChildExecutionID, f.To)
+		if !own {
+			continue
+		}
+		from, err := f.Below(f.From + rest)
+		switch {
+		case err != nil:
+			return err
+		case from.Exists: // else it is what the other run was about to go on with
+			p.ForkedFrom = history.ForkOrigin{}
+			if from.Seq > 0 {
+				p.ForkedFrom = history.ForkOrigin{ExecutionID: f.From + rest, Seq: from.Seq}
+			}
+		}
+	}
+	return nil
+}
+
+// HasAgents reports whether agents have recorded steps in a run.
+func HasAgents(records []history.Record) bool { return len(agentAttempts(records)) > 0 }
+
+func without(m map[string]any, name string) map[string]any {
+	out := make(map[string]any, len(m))
+	for k, v := range m {
+		if k != name {
+			out[k] = v
+		}
+	}
+	return out
+}
+
+// continuing are the attempts of agents that go on in a retry, by their keys: what their steps have led to may have been begun.
+func (f *ForkedPast) continuing(past []history.Record) map[string]bool {
+	if f.Retry == nil {
+		return nil
+	}
+	keys := map[string]bool{}
+	for _, a := range agentAttempts(past) {
+		if a.completed == 0 {
+			keys[a.String()] = true
+		}
+	}
+	return keys
+}

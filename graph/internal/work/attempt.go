@@ -1,0 +1,64 @@
+package work
+
+import (
+	"context"
+	"time"
+
+	"github.com/workflows-engine/workflows-engine/graph/machine"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+)
+
+// The causes with which the context of an attempt ends, besides that of the engine's; see context.Cause.
+var (
+	// ErrUnwanted: the run has ended, was cancelled, or goes on without this outcome.
+	ErrUnwanted = problem.New(problem.ActivityCancelled, "the outcome is not wanted any more")
+	// ErrLeaseLost: another process drives the run now, or may.
+	ErrLeaseLost = problem.New(problem.ActivityCancelled, "another process has taken the run over")
+	// ErrDeadline: the attempt's deadline has passed.
+	ErrDeadline = problem.New(problem.Timeout, "the attempt did not end by its deadline")
+)
+
+// Attempt is one effect that this process performs: an attempt in flight.
+type Attempt struct {
+	Key    string
+	Effect machine.Effect
+	// Config is the run's as of the request.
+	Config machine.Config
+	// StartedHere is the run's as of when the attempt was begun.
+	StartedHere bool
+	// Context ends when the outcome is not wanted any more.
+	Context context.Context
+	cancel  context.CancelCauseFunc
+	// Done, if not nil, gives back the turn that the attempt has had.
+	Done func()
+	// Restarted is when an attempt that another process had begun was begun again here; zero for what was requested here.
+	Restarted time.Time
+}
+
+// NewAttempt returns an attempt whose context ends with parent at the latest. The context is made before the executor is called, so that
+// whatever ends the attempt from now on reaches the executor.
+func NewAttempt(parent context.Context, e machine.Effect, config machine.Config, startedHere bool) *Attempt {
+	a := &Attempt{Key: e.Key(), Effect: e, Config: config, StartedHere: startedHere}
+	a.Context, a.cancel = context.WithCancelCause(WithTraceParent(parent, config.TraceParent))
+	return a
+}
+
+// Cancel ends the attempt's context, with a cause.
+func (a *Attempt) Cancel(cause error) { a.cancel(cause) }
+
+// Release frees the attempt's context once it is over.
+func (a *Attempt) Release() {
+	a.cancel(ErrUnwanted)
+	if a.Done != nil {
+		a.Done()
+	}
+}
+
+// Repeated reports whether the attempt may have been performed before, in part or as a whole.
+func (a *Attempt) Repeated() bool { return !a.Restarted.IsZero() }
+
+// Late reports whether the attempt's deadline has passed.
+func (a *Attempt) Late(now time.Time) bool {
+	deadline := a.Effect.Base().Deadline
+	return !deadline.IsZero() && !now.Before(deadline)
+}

@@ -1,0 +1,110 @@
+package work
+
+import (
+	"maps"
+
+	"github.com/workflows-engine/workflows-engine/graph/machine"
+	"github.com/workflows-engine/workflows-engine/history"
+	"github.com/workflows-engine/workflows-engine/internal/guard"
+	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
+	"github.com/workflows-engine/workflows-engine/internal/port"
+)
+
+// Requests says what is recorded of requests.
+type Requests struct {
+	// Omit records nothing.
+	Omit bool
+	// MaxRunBytes is what a run may take in the store; 0 means no limit. Nothing is recorded in one that takes half of it: no run is
+	// to end because of what nothing depends on.
+	MaxRunBytes int64
+	// Hide returns a value without what must not be shown.
+	Hide func(any) any
+}
+
+// Describe adds to the requests in a batch what is sent for them, before they are committed. bytes is what the run takes in the store. Of
+// what hosts perform the machine has said what the history would not have otherwise.
+func (p *Performer) Describe(executionID string, bytes int64, b *machine.Batch) {
+	effects := b.Effects
+	for i := range b.Records {
+		r := &b.Records[i]
+		if r.Name != history.ActivityRequested {
+			continue
+		}
+		if p.Requests.Omit || p.Requests.MaxRunBytes > 0 && bytes > p.Requests.MaxRunBytes/2 {
+			r.Payload.Request = nil
+			continue
+		}
+		if r.Payload.Mode == string(machine.HostMediated) { // the machine has said what the host gets
+			r.Payload.Request = p.recorded(r.Payload.Request)
+			bytes += int64(jsonvalue.Size(r.Payload.Request, 0))
+			continue
+		}
+		for k, e := range effects { // they stand in the order of their requests
+			if !requests(r, e) {
+				continue
+			}
+			effects = effects[k+1:]
+			if said := p.request(executionID, e); said != nil {
+				r.Payload.Request = ofItem(r.Payload.Request, said)
+				bytes += int64(jsonvalue.Size(said, 0)) // the items of a map are requested in one batch
+			}
+			break
+		}
+	}
+}
+
+// requests reports whether a record is the request of an effect.
+func requests(r *history.Record, e machine.Effect) bool {
+	switch e.(type) {
+	case *machine.ActivityEffect, *machine.DelegateEffect:
+	default:
+		return false
+	}
+	p, base := &r.Payload, e.Base()
+	return p.NodeID == base.NodeID && max(p.Visit, 1) == base.Visit && max(p.Attempt, 1) == base.Attempt && p.ExternalTask == "" && p.AgentStep == nil
+}
+
+// request returns what the executor says that it sends for an effect, without secrets; nil if it does not say. Of what is longer than an
+// output may be only the size is returned.
+func (p *Performer) request(executionID string, e machine.Effect) map[string]any {
+	var said map[string]any
+	failed := guard.Call(p.Log, "an executor that was asked what it sends", func() {
+		switch e := e.(type) {
+		case *machine.ActivityEffect:
+			said = port.Describe(p.Activities, p.activityRequest(executionID, e))
+		case *machine.DelegateEffect:
+			said = port.Describe(p.Delegates, p.delegateRequest(executionID, e))
+		}
+	})
+	if failed != nil || len(said) == 0 {
+		return nil
+	}
+	plain, err := jsonvalue.Normalize(said)
+	if err != nil {
+		p.Log.Warn("request not recorded: what the executor says is not JSON", logRun, executionID, logKey, e.Key(), logError, err)
+		return nil
+	}
+	object, _ := plain.(map[string]any)
+	return p.recorded(object)
+}
+
+// recorded returns a request as it is recorded: without what must not be shown, and with its size alone where it is too large.
+func (p *Performer) recorded(said map[string]any) map[string]any {
+	if len(said) == 0 {
+		return nil
+	}
+	if n := jsonvalue.Size(said, 0); n > p.MaxBytes {
+		return ofItem(said, map[string]any{"left_out_bytes": float64(n)})
+	}
+	shown, _ := p.Requests.Hide(said).(map[string]any)
+	return shown
+}
+
+// ofItem adds to what is said of a request which item of a map it is for, as another one says.
+func ofItem(other, said map[string]any) map[string]any {
+	if item, ok := other["item"]; ok {
+		said = maps.Clone(said)
+		said["item"] = item
+	}
+	return said
+}

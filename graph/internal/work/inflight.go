@@ -1,0 +1,119 @@
+package work
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/workflows-engine/workflows-engine/graph/machine"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+)
+
+// InFlight are the attempts that a process performs at the moment.
+type InFlight struct {
+	Log *slog.Logger
+
+	mu       sync.Mutex
+	attempts map[*Attempt]string // their runs
+	// drained is closed once the last attempt has ended, nil before the draining has begun.
+	drained chan struct{}
+}
+
+// Begin notes that an attempt of a run is about to be performed. It is false if nothing new is to be begun.
+func (s *InFlight) Begin(executionID string, a *Attempt) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.drained != nil {
+		return false
+	}
+	if s.attempts == nil {
+		s.attempts = map[*Attempt]string{}
+	}
+	s.attempts[a] = executionID
+	s.log("attempt begun", executionID, a)
+	return true
+}
+
+func (s *InFlight) log(message, executionID string, a *Attempt) {
+	switch a.Effect.(type) {
+	case *machine.TurnEffect, *machine.WalkEffect:
+		return
+	}
+	if s.Log.Enabled(context.Background(), slog.LevelDebug) {
+		e := a.Effect.Base()
+		s.Log.Debug(message, logRun, executionID, logNode, e.NodeID, logAttempt, e.Attempt)
+	}
+}
+
+// End notes that the outcome of an attempt has been seen to.
+func (s *InFlight) End(a *Attempt) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.log("attempt ended", s.attempts[a], a)
+	delete(s.attempts, a)
+	if s.drained != nil && len(s.attempts) == 0 {
+		s.close()
+	}
+}
+
+// Drain has nothing new begun from now on. The channel is closed once the last attempt has ended.
+func (s *InFlight) Drain() (drained <-chan struct{}) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.drained == nil {
+		s.drained = make(chan struct{})
+	}
+	if len(s.attempts) == 0 {
+		s.close()
+	}
+	return s.drained
+}
+
+// close closes drained once. The lock is held.
+func (s *InFlight) close() {
+	select {
+	case <-s.drained:
+	default:
+		close(s.drained)
+	}
+}
+
+// Draining reports whether nothing new is to be begun.
+func (s *InFlight) Draining() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.drained != nil
+}
+
+// Hanging is the error of a Close that gives up after a time.
+func (s *InFlight) Hanging(after time.Duration) error {
+	if attempts := s.String(); attempts != "" {
+		return problem.New(problem.RunnerClosed, "some executors have not stopped within %s: %s", after, attempts).
+			WithHint("Executors must return when their context ends.")
+	}
+	return problem.New(problem.RunnerClosed, "no attempt is in flight, but something else has not stopped within %s", after).
+		WithHint("Resolvers must return when their context ends, and OnRecord must not wait for Close.")
+}
+
+// maxNamed is how many attempts String names.
+const maxNamed = 10
+
+// String names the attempts that are being performed, "" if there are none.
+func (s *InFlight) String() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	var names []string
+	for a, id := range s.attempts {
+		e := a.Effect.Base()
+		names = append(names, fmt.Sprintf("run %q node %q attempt %d", id, e.NodeID, e.Attempt))
+	}
+	slices.Sort(names)
+	if more := len(names) - maxNamed; more > 0 {
+		names = append(names[:maxNamed], fmt.Sprintf("and %d more", more))
+	}
+	return strings.Join(names, "; ")
+}

@@ -1,0 +1,152 @@
+package work
+
+import (
+	"context"
+	"log/slog"
+	"maps"
+	"time"
+
+	"github.com/workflows-engine/workflows-engine/activities"
+	"github.com/workflows-engine/workflows-engine/delegate"
+	"github.com/workflows-engine/workflows-engine/graph/machine"
+)
+
+// Performer performs attempts with the executors of a process. All fields but the executors are required.
+type Performer struct {
+	// Activities performs step, llm_call and tool_call nodes, Delegates agent_delegate nodes; nil is none.
+	Activities activities.Executor
+	Delegates  delegate.Executor
+	// Turns holds the attempts that wait for their turn.
+	Turns *Queue
+	// MaxBytes bounds each output, as canonical JSON.
+	MaxBytes int
+	// Now is the engine's clock.
+	Now func() time.Time
+	Log *slog.Logger
+	// Alive is called with each heartbeat of an executor.
+	Alive    func(Heartbeat)
+	Requests Requests
+	Steps    Steps
+	// KeepsTasks is asked before a task at an agent is cancelled: a run that keeps its tasks has them elsewhere.
+	KeepsTasks func(ctx context.Context, executionID string) (bool, error)
+	// Go runs a function in a goroutine of its own, Context ends when the engine closes.
+	Go      func(func())
+	Context context.Context
+
+	shown shownLacks
+}
+
+// Heartbeat is a sign of life of an executor.
+type Heartbeat struct {
+	ExecutionID, NodeID string
+	// Branch is the parallel branch of the node, "" outside.
+	Branch  string
+	Attempt int
+	// Details are what the executor says about itself.
+	Details map[string]any
+}
+
+// The keys of log records. The first three are those of package run.
+const (
+	logRun     = "execution_id"
+	logKey     = "effect"
+	logError   = "error"
+	logTask    = "external_task_id"
+	logDetails = "details"
+	logStack   = "stack"
+	logCode    = "code"
+	logNode    = "node_id"
+	logAttempt = "attempt"
+)
+
+// Perform performs an attempt of an activity or delegate, or polls a delegate's task. ok is false if there is no outcome to
+// record, because it is not wanted any more.
+func (p *Performer) Perform(executionID string, a *Attempt) (in machine.Input, ok bool) {
+	ctx, stop := withDeadline(a, p.Now())
+	defer stop()
+	switch e := a.Effect.(type) {
+	case *machine.ActivityEffect:
+		in = p.activity(ctx, executionID, a, e)
+	case *machine.DelegateEffect:
+		in = p.delegate(ctx, executionID, a, e)
+	case *machine.TurnEffect:
+		return e.Input(), true
+	case *machine.WalkEffect:
+		return machine.Continue{Key: e.EffectKey}, true
+	case *machine.PollEffect:
+		in = p.poll(ctx, executionID, a, e)
+	}
+	if a.Context.Err() != nil && failed(in) {
+		return nil, false
+	}
+	return in, true
+}
+
+// withDeadline returns the context for an executor: it ends at the attempt's deadline too, by the engine's clock.
+func withDeadline(a *Attempt, now time.Time) (context.Context, context.CancelFunc) {
+	deadline := a.Effect.Base().Deadline
+	if deadline.IsZero() {
+		return a.Context, func() {}
+	}
+	return context.WithDeadlineCause(a.Context, time.Now().Add(deadline.Sub(now)), ErrDeadline)
+}
+
+// failed reports whether an executor has nothing to show.
+func failed(in machine.Input) bool {
+	switch in := in.(type) {
+	case machine.Outcome:
+		return !in.OK
+	case machine.TaskUpdate:
+		return in.Failed
+	}
+	return false
+}
+
+// Immediate reports whether an attempt is answered at once: by an executor that says so, or because there is none.
+func (p *Performer) Immediate(executionID string, a *Attempt) (yes bool) {
+	defer func() {
+		if recover() != nil {
+			yes = false // the call itself will tell
+		}
+	}()
+	switch e := a.Effect.(type) {
+	case *machine.WalkEffect:
+		return true
+	case *machine.ActivityEffect:
+		if p.Activities == nil {
+			return true
+		}
+		if i, ok := p.Activities.(activities.Immediate); ok {
+			return i.Immediate(p.activityRequest(executionID, e))
+		}
+	case *machine.DelegateEffect:
+		if p.Delegates == nil {
+			return true
+		}
+		if e.Task != nil {
+			return false
+		}
+		if i, ok := p.Delegates.(delegate.Immediate); ok {
+			return i.Immediate(p.delegateRequest(executionID, e))
+		}
+	}
+	return false
+}
+
+// heartbeat returns the function by which an executor reports that it is alive.
+func (p *Performer) heartbeat(executionID string, e *machine.EffectBase) func(map[string]any) {
+	beat := Heartbeat{ExecutionID: executionID, NodeID: e.NodeID, Attempt: e.Attempt}
+	if e.Span != nil {
+		beat.Branch = e.Span.BranchName
+	}
+	return func(details map[string]any) {
+		b := beat
+		b.Details = maps.Clone(details)
+		p.Alive(b)
+		if p.Log.Enabled(context.Background(), slog.LevelDebug) {
+			shown := maps.Clone(details)
+			delete(shown, activities.HeartbeatText)
+			p.Log.Debug("attempt is alive", logRun, executionID, logKey, e.EffectKey, logDetails, shown)
+		}
+	}
+}

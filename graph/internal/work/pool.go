@@ -1,0 +1,85 @@
+package work
+
+// Pool runs attempts of a run in goroutines. What answers at once is performed by the goroutine that comes to it, in branch order; of what
+// takes time, one attempt is, and each other one by a goroutine of its own. So a run without branches needs one goroutine, and
+// no hand-over between nodes. When an executor ends its goroutine (runtime.Goexit), another one goes on.
+type Pool struct {
+	Performer   *Performer
+	ExecutionID string
+	// Go runs a function in a goroutine of its own.
+	Go func(func())
+	// Hold keeps the run in memory while an attempt waits for its turn, until drop is called.
+	Hold func() (drop func())
+	// Perform performs an attempt, sees to its outcome and returns the attempts that follow.
+	Perform func(*Attempt) []*Attempt
+	// Exited does the same for an attempt whose executor has ended its goroutine.
+	Exited func(*Attempt) []*Attempt
+}
+
+// Begin performs attempts, and whatever follows from them, in the background.
+func (p *Pool) Begin(attempts []*Attempt) {
+	if attempts = p.enqueue(attempts); len(attempts) > 0 {
+		p.Go((&worker{Pool: p, next: attempts}).run)
+	}
+}
+
+// worker is the work of one goroutine.
+type worker struct {
+	*Pool
+	// queue is performed in order. next is what follows from the last attempt, slow the part of it that is not answered at once.
+	queue, next, slow []*Attempt
+}
+
+func (w *worker) run() {
+	over := false
+	defer func() {
+		if v := recover(); v != nil {
+			panic(v) // a fault of the engine: executors' panics do not come here
+		}
+		if !over {
+			w.Go(w.goOn)
+		}
+	}()
+	for w.split(); len(w.queue) > 0; w.split() {
+		w.next = w.Perform(w.queue[0])
+		passTurn(w.queue[0], w.next)
+		w.next = w.enqueue(w.next)
+		w.done()
+	}
+	over = true
+}
+
+// goOn goes on after an executor has ended the goroutine: while it was asked whether it answers at once, or while it performed.
+func (w *worker) goOn() {
+	if len(w.next) > 0 {
+		w.slow, w.next = append(w.slow, w.next[0]), w.next[1:]
+	} else {
+		w.next = w.enqueue(w.Exited(w.queue[0]))
+		w.done()
+	}
+	w.run()
+}
+
+func (w *worker) done() {
+	w.queue[0].Release()
+	w.queue = w.queue[1:]
+}
+
+// split adds the attempts that follow to the queue, and hands those that would hold it up to others.
+func (w *worker) split() {
+	for ; len(w.next) > 0; w.next = w.next[1:] {
+		if a := w.next[0]; w.Performer.Immediate(w.ExecutionID, a) {
+			w.queue = append(w.queue, a)
+		} else {
+			w.slow = append(w.slow, a)
+		}
+	}
+	slow := w.slow
+	w.slow = nil
+	if len(w.queue) == 0 && len(slow) > 0 {
+		w.queue, slow = append(w.queue, slow[0]), slow[1:]
+	}
+	for _, a := range slow {
+		w.Begin([]*Attempt{a})
+	}
+}

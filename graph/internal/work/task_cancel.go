@@ -1,0 +1,83 @@
+package work
+
+import (
+	"cmp"
+	"context"
+	"time"
+
+	"github.com/workflows-engine/workflows-engine/activities"
+	"github.com/workflows-engine/workflows-engine/delegate"
+	"github.com/workflows-engine/workflows-engine/graph/machine"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/internal/guard"
+	"github.com/workflows-engine/workflows-engine/internal/wait"
+)
+
+// cancelTimeout bounds how long an agent may take to end a task; cancelPauses are left
+// before it is asked again.
+const cancelTimeout = 5 * time.Second
+
+var cancelPauses = []time.Duration{200 * time.Millisecond, time.Second}
+
+// CancelTasks asks agents, in the background, to end tasks of a run that nobody waits for any more.
+func (p *Performer) CancelTasks(executionID string, tasks ...*machine.DelegateEffect) {
+	for _, e := range tasks {
+		p.Go(func() { p.cancelTask(executionID, e) })
+	}
+}
+
+func (p *Performer) cancelTask(executionID string, e *machine.DelegateEffect) {
+	log := p.Log.With(logRun, executionID, logKey, e.EffectKey, logTask, e.Task.ID)
+	ctx, stop := context.WithTimeout(context.WithoutCancel(p.Context), cancelTimeout)
+	defer stop()
+	cancelled := false
+	cancel := func() error {
+		if keeps, err := p.KeepsTasks(ctx, executionID); err != nil || keeps {
+			return err
+		}
+		tasks, ok := p.Delegates.(delegate.Tasks)
+		if !ok {
+			return activities.Fail(problem.ExecutorNotConfigured, "no executor configured for it")
+		}
+		cancelled = true
+		var err error
+		failed := guard.Call(log, "an executor that cancels a task", func() {
+			err = tasks.Cancel(ctx, p.delegateRequest(executionID, e), p.taskRef(e.Task))
+		})
+		return cmp.Or(failed, err)
+	}
+	err := cancel()
+	for try := 0; err != nil && try < len(cancelPauses) && mayPass(err) && wait.For(p.Context, cancelPauses[try]) == nil; try++ {
+		err = cancel()
+	}
+	switch {
+	case err != nil:
+		log.Warn("task at agent not cancelled", logError, err)
+	case cancelled:
+		log.Info("task at agent cancelled")
+	default:
+		log.Info("task left to its agent")
+	}
+}
+
+// UnwantedTask returns the task that an outcome tells of which turned out to be unwanted: the run ended, or went on, while the
+// agent was asked. It is nil if there is none to be cancelled.
+func (p *Performer) UnwantedTask(a *Attempt, in machine.Input) *machine.DelegateEffect {
+	u, ok := in.(machine.TaskUpdate)
+	if !ok || u.Failed {
+		return nil
+	}
+	var e machine.DelegateEffect
+	switch effect := a.Effect.(type) {
+	case *machine.DelegateEffect:
+		e = *effect
+	case *machine.PollEffect:
+		e = effect.DelegateEffect
+	default:
+		return nil
+	}
+	if e.Task == nil {
+		e.Task = &machine.Task{ID: u.TaskID, Context: u.ContextID, Since: p.Now()}
+	}
+	return &e
+}

@@ -1,0 +1,97 @@
+package work
+
+import (
+	"sync"
+	"time"
+
+	"github.com/workflows-engine/workflows-engine/graph/definition"
+	"github.com/workflows-engine/workflows-engine/graph/machine"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+)
+
+// An executor says beforehand what it performs (activities.NodeSelective and the like), or else only when it is called, as a function
+// does that stands around a registry. What it turns out to lack then is remembered for a while: a run that was not started here is
+// not failed for good because of that, but left to other processes.
+
+// lackCodes are the codes of outcomes which say that the process lacks what the node takes.
+var lackCodes = map[problem.Code]bool{
+	problem.ExecutorNotConfigured: true, problem.ExecutorUnsupportedNode: true, problem.HandlerNotFound: true,
+	problem.MCPServerNotConfigured: true, problem.DelegateProtocolUnsupported: true, problem.DelegateAgentNotFound: true,
+}
+
+// The pauses before the executor is called again for what it lacked: at first, and at most. Handlers may be registered at any time.
+const (
+	lackPause    = 10 * time.Second
+	maxLackPause = 10 * time.Minute
+	// maxLacks bounds what is remembered.
+	maxLacks = 4096
+)
+
+// capability is what a node takes of an executor: its type or protocol, and the handler, server or agent that it names.
+type capability struct{ kind, name string }
+
+// shownLacks are the capabilities that executors have turned out to lack.
+type shownLacks struct {
+	mu  sync.Mutex
+	all map[capability]shownLack
+}
+
+type shownLack struct {
+	until time.Time
+	times int
+}
+
+// LeftToOthers reports whether an outcome of an attempt is not to be recorded, because it says no more than that this process lacks
+// what the node takes, and the run was not started here.
+func (p *Performer) LeftToOthers(executionID string, a *Attempt, in machine.Input) bool {
+	c, ok := effectTakes(a.Effect)
+	if !ok || a.StartedHere {
+		return false
+	}
+	l := &p.shown
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	out, _ := in.(machine.Outcome)
+	if !lackCodes[problem.Code(out.Code)] {
+		delete(l.all, c)
+		return false
+	}
+	if l.all == nil || len(l.all) >= maxLacks {
+		l.all = map[capability]shownLack{}
+	}
+	times := l.all[c].times
+	l.all[c] = shownLack{p.Now().Add(backOff(lackPause, times, maxLackPause)), times + 1}
+	p.Log.Warn("attempt left to others", logRun, executionID, logKey, a.Key, logCode, out.Code)
+	return true
+}
+
+// shows reports whether it has turned out lately that this process lacks what a node takes.
+func (p *Performer) shows(n *definition.Node) bool {
+	p.shown.mu.Lock()
+	defer p.shown.mu.Unlock()
+	l, ok := p.shown.all[nodeTakes(n)]
+	return ok && p.Now().Before(l.until)
+}
+
+func nodeTakes(n *definition.Node) capability {
+	if d := n.Delegate; d != nil {
+		return capability{d.Protocol, d.AgentID}
+	}
+	return activityTakes(string(n.Type), n.Config)
+}
+
+func effectTakes(e machine.Effect) (c capability, ok bool) {
+	switch e := e.(type) {
+	case *machine.ActivityEffect:
+		return activityTakes(e.NodeType, e.Config), true
+	case *machine.DelegateEffect:
+		return capability{e.Protocol, e.AgentID}, true
+	case *machine.PollEffect:
+		return capability{e.Protocol, e.AgentID}, true
+	}
+	return c, false
+}
+
+func activityTakes(nodeType string, config map[string]any) capability {
+	return capability{nodeType, named(definition.Type(nodeType), config).name}
+}
