@@ -11,13 +11,14 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/graph/view"
 	"github.com/workflows-engine/workflows-engine/internal/soak"
 )
 
 // drive plays host and people until the run has ended. Like a host, it repeats calls that fail.
-func (x *trial) drive(r *graph.Runner) (*graph.Run, error) {
+func (x *trial) drive(r *graph.Runner) (*view.Run, error) {
 	ctx := x.t.Context()
-	var run *graph.Run
+	var run *view.Run
 	_, err := r.Recover(ctx, graph.RecoverRequest{}) // as a server does at its start
 	for range 4000 {
 		if run == nil {
@@ -53,8 +54,8 @@ func (x *trial) drive(r *graph.Runner) (*graph.Run, error) {
 }
 
 // next answers the first thing that the run waits for.
-func (x *trial) next(ctx context.Context, r *graph.Runner, run *graph.Run) (*graph.Run, error) {
-	var p *graph.Pending
+func (x *trial) next(ctx context.Context, r *graph.Runner, run *view.Run) (*view.Run, error) {
+	var p *view.Pending
 	for i := range run.Pending {
 		if k := run.Pending[i].Kind; run.Pending[i].Host || k == machine.WaitInterrupt || k == machine.WaitSignal {
 			p = &run.Pending[i]
@@ -76,11 +77,11 @@ func (x *trial) next(ctx context.Context, r *graph.Runner, run *graph.Run) (*gra
 	}
 	switch p.Kind {
 	case machine.WaitInterrupt:
-		return x.give(p.ID, p.SignalName, payloads(x.c.answers, p.ResumeSchema), func(payload object) (*graph.Run, error) {
+		return x.give(p.ID, p.SignalName, payloads(x.c.answers, p.ResumeSchema), func(payload object) (*view.Run, error) {
 			return r.Resume(ctx, graph.ResumeRequest{ExecutionID: p.ExecutionID, InterruptID: p.ID, Payload: payload})
 		})
 	case machine.WaitSignal:
-		return x.give(p.ID, p.SignalName, payloads(x.c.signals[p.SignalName], nil), func(payload object) (*graph.Run, error) {
+		return x.give(p.ID, p.SignalName, payloads(x.c.signals[p.SignalName], nil), func(payload object) (*view.Run, error) {
 			return r.Signal(ctx, graph.SignalRequest{ExecutionID: p.ExecutionID, Name: p.SignalName, Payload: payload})
 		})
 	}
@@ -89,7 +90,7 @@ func (x *trial) next(ctx context.Context, r *graph.Runner, run *graph.Run) (*gra
 
 // sleepUntilDue sleeps through a long wait of the run. A status call would poll the run meanwhile, which would be most of
 // the run's operations.
-func sleepUntilDue(run *graph.Run) {
+func sleepUntilDue(run *view.Run) {
 	var due time.Time
 	for _, p := range run.Pending {
 		if due.IsZero() || !p.Due.IsZero() && p.Due.Before(due) {
@@ -103,7 +104,7 @@ func sleepUntilDue(run *graph.Run) {
 
 // give tries payloads until the run accepts one. A wait that has received one gets the same again, because the answer may
 // have been lost.
-func (x *trial) give(id, signal string, tries []object, call func(object) (*graph.Run, error)) (run *graph.Run, err error) {
+func (x *trial) give(id, signal string, tries []object, call func(object) (*view.Run, error)) (run *view.Run, err error) {
 	if payload, ok := x.given[id]; ok {
 		tries = append([]object{payload}, tries...)
 	} else if x.inOrder {
@@ -125,7 +126,7 @@ func (x *trial) give(id, signal string, tries []object, call func(object) (*grap
 	return run, err
 }
 
-func (x *trial) submit(ctx context.Context, r *graph.Runner, p *graph.Pending) (*graph.Run, error) {
+func (x *trial) submit(ctx context.Context, r *graph.Runner, p *view.Pending) (*view.Run, error) {
 	x.called(p.ExecutionID, p.NodeID, p.Visit, p.Attempt, p.IdempotencyKey)
 	req := graph.SubmitRequest{
 		ExecutionID: p.ExecutionID, NodeID: p.NodeID, Span: p.Span, OK: true, IdempotencyKey: p.IdempotencyKey, CorrelationID: p.CorrelationID,

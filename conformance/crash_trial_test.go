@@ -15,6 +15,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/graph/view"
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/history/historytest"
 )
@@ -28,7 +29,7 @@ type trial struct {
 	fault *historytest.FaultStore
 	// calls are the operations of the undisturbed run.
 	calls []string
-	run   *graph.Run
+	run   *view.Run
 	// given holds the payload that each interrupt or signal wait received.
 	given map[string]object
 	// inOrder means that answers are given in their order, each once; answered counts them by signal, "" for people.
@@ -108,7 +109,7 @@ func (x *trial) failBefore() {
 }
 
 // begin begins the run, or goes on with it.
-func (x *trial) begin(ctx context.Context, r *graph.Runner) (*graph.Run, error) {
+func (x *trial) begin(ctx context.Context, r *graph.Runner) (*view.Run, error) {
 	if x.c.team == nil || x.c.team.before == nil {
 		return r.Start(ctx, graph.StartRequest{ExecutionID: crashRun, Definition: x.c.doc, Input: x.c.input, AllowExisting: true})
 	}

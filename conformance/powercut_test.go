@@ -15,6 +15,7 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
+	"github.com/workflows-engine/workflows-engine/graph/view"
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/history/historysql"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
@@ -39,7 +40,7 @@ type powerRun struct {
 	given   map[string]object
 	keys    map[string]bool
 	records map[string][]history.Record
-	run     *graph.Run
+	run     *view.Run
 }
 
 // tracedWorker runs a test of this binary under strace, as a process that works in the folder root.

@@ -11,6 +11,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/definition"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
+	"github.com/workflows-engine/workflows-engine/graph/view"
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/internal/jsonobject"
 )
@@ -95,7 +96,7 @@ type attempt struct {
 	err    error
 }
 
-func outcomeOf(run *graph.Run, err error) attempt {
+func outcomeOf(run *view.Run, err error) attempt {
 	if err != nil {
 		return attempt{status: string(machine.Failed), code: codeOf(err), err: err}
 	}

@@ -7,6 +7,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/graph/view"
 	"github.com/workflows-engine/workflows-engine/history"
 )
 
@@ -34,7 +35,7 @@ func (s runnerSurface) Call(ctx context.Context, c Call) (Answer, error) {
 	return Answer{Fields: runFields(run)}, nil
 }
 
-func (s runnerSurface) drive(ctx context.Context, c Call) (*graph.Run, error) {
+func (s runnerSurface) drive(ctx context.Context, c Call) (*view.Run, error) {
 	caller := graph.Caller{Definition: c.Definition, Mode: c.Mode}
 	switch c.Op {
 	case OpStart:
@@ -113,7 +114,7 @@ func (f fields) text(name, value string) {
 }
 
 // runFields returns the members of the answer of an operation that drives a run.
-func runFields(run *graph.Run) map[string]any {
+func runFields(run *view.Run) map[string]any {
 	f := fields{"execution_id": run.ExecutionID, "status": string(run.Status)}
 	switch run.Status {
 	case machine.Completed:
@@ -139,7 +140,7 @@ func runFields(run *graph.Run) map[string]any {
 
 // firstPending returns the wait that the single members describe: the first, in branch order, of the kind that the status
 // names.
-func firstPending(run *graph.Run) graph.Pending {
+func firstPending(run *view.Run) view.Pending {
 	for _, p := range run.Pending {
 		switch p.Kind {
 		case machine.WaitActivity, machine.WaitDelegate:
@@ -156,10 +157,10 @@ func firstPending(run *graph.Run) graph.Pending {
 			}
 		}
 	}
-	return graph.Pending{NodeID: run.CurrentNodeID}
+	return view.Pending{NodeID: run.CurrentNodeID}
 }
 
-func (f fields) delegate(p graph.Pending) {
+func (f fields) delegate(p view.Pending) {
 	if p.Kind == machine.WaitDelegate {
 		f.text("agent_id", p.AgentID)
 		f.text("protocol", p.Protocol)
@@ -168,7 +169,7 @@ func (f fields) delegate(p graph.Pending) {
 }
 
 // statusFields returns the members of the answer of status.
-func statusFields(run *graph.Run) map[string]any {
+func statusFields(run *view.Run) map[string]any {
 	f := fields{"execution_id": run.ExecutionID, "phase": string(phaseOf(run.Status))}
 	p := firstPending(run)
 	if run.Status != machine.Completed {

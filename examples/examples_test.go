@@ -15,6 +15,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/definition"
 	"github.com/workflows-engine/workflows-engine/graph/graphtest"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
+	"github.com/workflows-engine/workflows-engine/graph/view"
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/history/historymem"
 	"github.com/workflows-engine/workflows-engine/internal/catalog"
@@ -214,7 +215,7 @@ func runExample(t *testing.T, folder string, want expectation) {
 }
 
 // startExample starts a run and gives it its answers, until it ends. It says how many it gave.
-func startExample(t *testing.T, runner *graph.Runner, document *definition.Document, e expectation) (run *graph.Run, given int) {
+func startExample(t *testing.T, runner *graph.Runner, document *definition.Document, e expectation) (run *view.Run, given int) {
 	t.Helper()
 	run, err := runner.Start(t.Context(), graph.StartRequest{ExecutionID: "example", Definition: document, Input: e.input})
 	for err == nil && given < len(e.answers) && !run.Status.Terminal() {
@@ -228,7 +229,7 @@ func startExample(t *testing.T, runner *graph.Runner, document *definition.Docum
 }
 
 // give answers the first thing that the run waits for.
-func give(t *testing.T, runner *graph.Runner, run *graph.Run, answer map[string]any) (*graph.Run, error) {
+func give(t *testing.T, runner *graph.Runner, run *view.Run, answer map[string]any) (*view.Run, error) {
 	t.Helper()
 	if payload, ok := answer["resume"].(map[string]any); ok {
 		return runner.Resume(t.Context(), graph.ResumeRequest{ExecutionID: run.ExecutionID, Payload: payload})

@@ -13,4 +13,4 @@ type Actor = history.Actor
 // WithActor returns a context that says who makes a call. Start, Fork, Import, Resume, Signal, Cancel and SubmitActivity record that with
 // what they write, and verify nothing of it. Long texts are cut, characters that cannot be printed are escaped. What the engine
 // does by itself afterwards has no actor, and executors' contexts have none.
-func WithActor(ctx context.Context, a Actor) context.Context { return run.WithActor(ctx, a) }
+func WithActor(ctx context.Context, a history.Actor) context.Context { return run.WithActor(ctx, a) }

@@ -17,6 +17,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/internal/run"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/graph/view"
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/history/historymem"
 	"github.com/workflows-engine/workflows-engine/history/historysql"
@@ -27,7 +28,7 @@ func as(t *testing.T, name string) context.Context {
 	if name == "" {
 		return t.Context()
 	}
-	return graph.WithActor(t.Context(), graph.Actor{Via: "test", Name: name, Version: "1"})
+	return graph.WithActor(t.Context(), history.Actor{Via: "test", Name: name, Version: "1"})
 }
 
 // signatures lists the records of a run that name an actor, as "Name by actor".
@@ -57,7 +58,7 @@ func actions(t *testing.T, r *graph.Runner, by ...string) {
 	register(t, r, "child", child)
 	d := workflow(t, "w", []string{startNode(), tool("a"), tool("b"), interrupt("ask"), timerWait("w", "1h"), signalWait("g", "go"), subworkflow("v", "child"), endNode()},
 		"s a", "a b", "b ask", "ask w", "w g", "g v", "v e")
-	must := func(_ *graph.Run, err error) {
+	must := func(_ *view.Run, err error) {
 		t.Helper()
 		if err != nil {
 			t.Fatal(err)

@@ -7,10 +7,11 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/graph/internal/process"
 	"github.com/workflows-engine/workflows-engine/graph/internal/run"
+	"github.com/workflows-engine/workflows-engine/graph/view"
 )
 
 // answer waits until the run rests, ends or the wait limit passes, and tells where it stands.
-func (r *Runner) answer(ctx context.Context, x *run.Run, w Wait) (*Run, error) {
+func (r *Runner) answer(ctx context.Context, x *run.Run, w Wait) (*view.Run, error) {
 	w.Limit = r.limit(w)
 	if w.Applied != nil && w.Limit > 0 {
 		w.Applied()

@@ -12,6 +12,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/definition"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
+	"github.com/workflows-engine/workflows-engine/graph/view"
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/history/historymem"
 )
@@ -134,7 +135,7 @@ func TestAttemptsAreAlikeHostMediated(t *testing.T) {
 }
 
 // submitSpan submits the outcome of a pending attempt: a failure if there is a code.
-func submitSpan(t *testing.T, r *graph.Runner, p graph.Pending, code string) *graph.Run {
+func submitSpan(t *testing.T, r *graph.Runner, p view.Pending, code string) *view.Run {
 	t.Helper()
 	req := graph.SubmitRequest{ExecutionID: "r", NodeID: p.NodeID, Span: p.Span, OK: code == "", Code: code}
 	if code != "" {

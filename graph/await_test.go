@@ -11,6 +11,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/activities"
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
+	"github.com/workflows-engine/workflows-engine/graph/view"
 	"github.com/workflows-engine/workflows-engine/history/historymem"
 )
 
@@ -59,26 +60,26 @@ func TestCallsWaitInLineForWaitMSAtMost(t *testing.T) {
 		}
 		calls := map[string]struct {
 			first *graph.StartRequest
-			call  func(id string, w graph.Wait) (*graph.Run, error)
+			call  func(id string, w graph.Wait) (*view.Run, error)
 		}{
-			"start": {nil, func(id string, w graph.Wait) (*graph.Run, error) {
+			"start": {nil, func(id string, w graph.Wait) (*view.Run, error) {
 				q := define(id, tool("x"))
 				q.Wait = w
 				return r.Start(t.Context(), *q)
 			}},
-			"resume": {define("resume", interrupt("x")), func(id string, w graph.Wait) (*graph.Run, error) {
+			"resume": {define("resume", interrupt("x")), func(id string, w graph.Wait) (*view.Run, error) {
 				return r.Resume(t.Context(), graph.ResumeRequest{ExecutionID: id, Payload: object{"ok": true}, Caller: graph.Caller{Wait: w}})
 			}},
-			"signal": {define("signal", signalWait("x", "go")), func(id string, w graph.Wait) (*graph.Run, error) {
+			"signal": {define("signal", signalWait("x", "go")), func(id string, w graph.Wait) (*view.Run, error) {
 				return r.Signal(t.Context(), graph.SignalRequest{ExecutionID: id, Name: "go", Caller: graph.Caller{Wait: w}})
 			}},
-			"submit": {define("submit", tool("x")), func(id string, w graph.Wait) (*graph.Run, error) {
+			"submit": {define("submit", tool("x")), func(id string, w graph.Wait) (*view.Run, error) {
 				return r.SubmitActivity(t.Context(), graph.SubmitRequest{ExecutionID: id, NodeID: "x", OK: true, Caller: graph.Caller{Wait: w, Mode: machine.InProcess}})
 			}},
-			"status": {define("status", tool("x")), func(id string, w graph.Wait) (*graph.Run, error) {
+			"status": {define("status", tool("x")), func(id string, w graph.Wait) (*view.Run, error) {
 				return r.Status(t.Context(), graph.StatusRequest{ExecutionID: id, Wait: &w})
 			}},
-			"drive": {define("drive", tool("x")), func(id string, w graph.Wait) (*graph.Run, error) {
+			"drive": {define("drive", tool("x")), func(id string, w graph.Wait) (*view.Run, error) {
 				return r.Drive(t.Context(), graph.DriveRequest{ExecutionID: id, Caller: graph.Caller{Wait: w}})
 			}},
 		}
@@ -150,7 +151,7 @@ func TestStatusWaitsForAChange(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := historymem.New()
 		r, other := newRunner(t, store, graph.Options{}), newRunner(t, store, graph.Options{})
-		ask := func(id string, since int64, limit time.Duration) (*graph.Run, time.Duration) {
+		ask := func(id string, since int64, limit time.Duration) (*view.Run, time.Duration) {
 			t.Helper()
 			begun := time.Now()
 			run, err := r.Status(t.Context(), graph.StatusRequest{ExecutionID: id, Since: since, Wait: lookFor(limit)})

@@ -8,13 +8,14 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/graph/view"
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/history/historymem"
 	"github.com/workflows-engine/workflows-engine/internal/enginetest"
 )
 
 // warned returns the message of the warning with a code, "" if there is none.
-func warned(run *graph.Run, code problem.Code) string {
+func warned(run *view.Run, code problem.Code) string {
 	for _, w := range run.Warnings {
 		if w.Code == code {
 			return w.Message
@@ -101,7 +102,7 @@ func TestTheFirstFailureDecidesAtOnce(t *testing.T) {
 					run = submitSpan(t, r, p, "NO_NET")
 				}
 			}
-			for _, run := range []*graph.Run{run, status(t, r, "r")} {
+			for _, run := range []*view.Run{run, status(t, r, "r")} {
 				var pending []string
 				for _, p := range run.Pending {
 					pending = append(pending, p.NodeID)

@@ -18,7 +18,7 @@ import (
 // it at once. Many subworkflows take longer than the call: a warning CANCEL_GOES_ON then says so. They take no input any more.
 // Errors: EXECUTION_NOT_FOUND, CANCEL_NOT_ALLOWED for a run that has
 // completed or failed, CANCEL_VALIDATION_ERROR for arguments or a run that cannot be read.
-func (r *Runner) Cancel(ctx context.Context, req CancelRequest) (*Run, error) {
+func (r *Runner) Cancel(ctx context.Context, req CancelRequest) (*view.Run, error) {
 	if err := r.enterToWrite(ctx); err != nil {
 		return nil, err
 	}

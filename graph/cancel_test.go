@@ -11,11 +11,12 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/graph/view"
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/history/historymem"
 )
 
-func cancel(t testing.TB, r *graph.Runner, id, reason string) *graph.Run {
+func cancel(t testing.TB, r *graph.Runner, id, reason string) *view.Run {
 	t.Helper()
 	run, err := r.Cancel(t.Context(), graph.CancelRequest{ExecutionID: id, Reason: reason})
 	if err != nil {
@@ -87,7 +88,7 @@ func TestW07_CancelStopsWhatIsRunning(t *testing.T) {
 		r := newRunner(t, store, graph.Options{Activities: exec})
 		d := workflow(t, "par", []string{startNode(), fork("p", "all", "a", "b"), tool("a"), tool("b"), tool("c"), endNode()},
 			"s p", "p c", "a c", "b c", "c e")
-		answered := make(chan *graph.Run)
+		answered := make(chan *view.Run)
 		begun := time.Now()
 		go func() { answered <- start(t, r, "r", d, nil) }()
 		time.Sleep(time.Second)
@@ -120,7 +121,7 @@ func TestCancelFromAnotherProcess(t *testing.T) {
 		exec := &script{answers: answers{"a": after(time.Hour, nil)}}
 		driver := newRunner(t, store, graph.Options{Activities: exec})
 		other := newRunner(t, store, graph.Options{})
-		answered := make(chan *graph.Run)
+		answered := make(chan *view.Run)
 		go func() { answered <- start(t, driver, "r", linear(t, "lin", "a"), nil) }()
 		time.Sleep(time.Second)
 		wantStatus(t, cancel(t, other, "r", ""), machine.Cancelled)

@@ -13,6 +13,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/graph/view"
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/history/historymem"
 	"github.com/workflows-engine/workflows-engine/history/historysql"
@@ -47,7 +48,7 @@ func TestW60_OneStartWins(t *testing.T) {
 	for _, reuse := range []bool{false, true} {
 		id := fmt.Sprint("r-", reuse)
 		var wg sync.WaitGroup
-		runs, errs := make([]*graph.Run, 8), make([]error, 8)
+		runs, errs := make([]*view.Run, 8), make([]error, 8)
 		for i := range runs {
 			wg.Go(func() {
 				runs[i], errs[i] = rs[i%2].Start(t.Context(), graph.StartRequest{ExecutionID: id, Definition: d, AllowExisting: reuse})

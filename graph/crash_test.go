@@ -13,6 +13,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/definition"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
+	"github.com/workflows-engine/workflows-engine/graph/view"
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/history/historymem"
 	"github.com/workflows-engine/workflows-engine/internal/soak"
@@ -159,7 +160,7 @@ func (s scenario) runner(t testing.TB, store history.Store) *graph.Runner {
 }
 
 // drive brings the run to its end, playing host and people, and gives where it ended, or the error that stopped it.
-func (s scenario) drive(t testing.TB, r *graph.Runner) (*graph.Run, error) {
+func (s scenario) drive(t testing.TB, r *graph.Runner) (*view.Run, error) {
 	t.Helper()
 	run, err := r.Start(t.Context(), graph.StartRequest{ExecutionID: "r", Definition: s.root(t), Input: object{"n": 0}, AllowExisting: true})
 	for err == nil && !run.Status.Terminal() {
@@ -192,7 +193,7 @@ func (s scenario) drive(t testing.TB, r *graph.Runner) (*graph.Run, error) {
 	return run, err
 }
 
-func first(run *graph.Run) *graph.Pending {
+func first(run *view.Run) *view.Pending {
 	if len(run.Pending) == 0 {
 		return nil
 	}
@@ -225,7 +226,7 @@ func TestCrashAtEveryAppend(t *testing.T) {
 	}
 }
 
-func (s scenario) crash(t *testing.T, k int, late bool, want *graph.Run, commands []string) {
+func (s scenario) crash(t *testing.T, k int, late bool, want *view.Run, commands []string) {
 	t.Helper()
 	at := fmt.Sprintf("append %d, late %v", k, late)
 	store := historymem.New()
@@ -265,9 +266,9 @@ func (s scenario) crash(t *testing.T, k int, late bool, want *graph.Run, command
 }
 
 // driveUntil is drive for a runner that may hang when its store has died.
-func (s scenario) driveUntil(ctx context.Context, t *testing.T, r *graph.Runner) (*graph.Run, error) {
+func (s scenario) driveUntil(ctx context.Context, t *testing.T, r *graph.Runner) (*view.Run, error) {
 	type answer struct {
-		run *graph.Run
+		run *view.Run
 		err error
 	}
 	done := make(chan answer, 1)

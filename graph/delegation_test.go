@@ -17,6 +17,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/definition"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/graph/view"
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/history/historymem"
 )
@@ -154,7 +155,7 @@ func atOnce(t *testing.T, r *graph.Runner, id string, d *definition.Document) {
 	synctest.Wait()
 }
 
-func answer(t *testing.T, r *graph.Runner, id, question string, payload object) (*graph.Run, error) {
+func answer(t *testing.T, r *graph.Runner, id, question string, payload object) (*view.Run, error) {
 	t.Helper()
 	return r.Resume(t.Context(), graph.ResumeRequest{
 		ExecutionID: id, InterruptID: question, Payload: payload, Caller: graph.Caller{Wait: graph.Wait{Limit: graph.NoWait}},

@@ -37,7 +37,7 @@ type delivery struct {
 }
 
 // deliver applies an input to a run, or to the subworkflow of it that waits for it, and answers where the run stands.
-func (r *Runner) deliver(ctx context.Context, d delivery) (*Run, error) {
+func (r *Runner) deliver(ctx context.Context, d delivery) (*view.Run, error) {
 	if err := r.enterToWrite(ctx); err != nil {
 		return nil, err
 	}

@@ -44,7 +44,7 @@ type DriveRequest struct {
 //
 // Errors: EXECUTION_NOT_FOUND; DEFINITION_REQUIRED for a run in process whose definition is neither stored nor given;
 // SUBMIT_VALIDATION_ERROR for a definition or input that is not the run's; the store's.
-func (r *Runner) Drive(ctx context.Context, req DriveRequest) (*Run, error) {
+func (r *Runner) Drive(ctx context.Context, req DriveRequest) (*view.Run, error) {
 	if err := r.enterToWrite(ctx); err != nil {
 		return nil, err
 	}
@@ -126,7 +126,7 @@ func (d *driving) stand(ctx context.Context, upToDate bool, s *run.Standing) err
 	if err != nil {
 		return err
 	}
-	if v.Status.Terminal() || slices.ContainsFunc(v.Pending, Pending.NeedsSomebody) {
+	if v.Status.Terminal() || slices.ContainsFunc(v.Pending, view.Pending.NeedsSomebody) {
 		d.done = true
 		return nil
 	}
@@ -159,7 +159,7 @@ func (d *driving) takeOver(ctx context.Context) error {
 }
 
 // owned reports whether a process owns a part of the run, this one included, and tells the caller of the first that is another one.
-func (d *driving) owned(ctx context.Context, v *Run) (owned bool, err error) {
+func (d *driving) owned(ctx context.Context, v *view.Run) (owned bool, err error) {
 	for _, id := range v.Executions() {
 		owner, err := d.r.store.Owner(ctx, id)
 		if err != nil {
@@ -181,13 +181,13 @@ func (d *driving) owned(ctx context.Context, v *Run) (owned bool, err error) {
 
 // leftToNobody reports whether a run of which no process performs anything waits for what is missing here, and for nothing that
 // comes by itself.
-func (d *driving) leftToNobody(ctx context.Context, v *Run) (bool, error) {
+func (d *driving) leftToNobody(ctx context.Context, v *view.Run) (bool, error) {
 	l := v.Lacks
 	if l == nil || l.Host {
 		return false, nil
 	}
 	now := d.r.now()
-	if slices.ContainsFunc(v.Pending, func(p Pending) bool {
+	if slices.ContainsFunc(v.Pending, func(p view.Pending) bool {
 		return p.Due.After(now) && (p.ExecutionID != l.ExecutionID || p.NodeID != l.NodeID)
 	}) {
 		return false, nil

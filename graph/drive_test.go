@@ -10,6 +10,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/graph/view"
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/history/historymem"
 	"github.com/workflows-engine/workflows-engine/history/historytest"
@@ -38,7 +39,7 @@ func busy(t *testing.T, store history.Store, parent bool) *graph.Runner {
 }
 
 // drive calls Drive for run r and reports how long it took, and which owners it named.
-func drive(t *testing.T, r *graph.Runner, req graph.DriveRequest) (run *graph.Run, took time.Duration, owners []graph.OwnedRun) {
+func drive(t *testing.T, r *graph.Runner, req graph.DriveRequest) (run *view.Run, took time.Duration, owners []graph.OwnedRun) {
 	t.Helper()
 	if req.ExecutionID == "" {
 		req.ExecutionID = "r"

@@ -8,6 +8,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/definition"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/graph/view"
 	"github.com/workflows-engine/workflows-engine/history"
 )
 
@@ -17,7 +18,7 @@ func earlyWorkflow(t testing.TB, name string) *definition.Document {
 		[]string{startNode(), tool("a"), keepingWait("w", "paid"), tool("b"), endNode()}, "s a", "a w", "w b", "b e")
 }
 
-func signal(t testing.TB, r *graph.Runner, id, name string, payload map[string]any) *graph.Run {
+func signal(t testing.TB, r *graph.Runner, id, name string, payload map[string]any) *view.Run {
 	t.Helper()
 	run, err := r.Signal(t.Context(), graph.SignalRequest{ExecutionID: id, Name: name, Payload: payload, IdempotencyKey: "key of " + name})
 	if err != nil {
@@ -26,7 +27,7 @@ func signal(t testing.TB, r *graph.Runner, id, name string, payload map[string]a
 	return run
 }
 
-func wantKept(t testing.TB, run *graph.Run, kept ...machine.KeptSignals) {
+func wantKept(t testing.TB, run *view.Run, kept ...machine.KeptSignals) {
 	t.Helper()
 	if !slices.Equal(run.KeptSignals, kept) {
 		t.Fatalf("kept %v, want %v", run.KeptSignals, kept)

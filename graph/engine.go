@@ -5,6 +5,7 @@ import (
 	"io"
 
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/graph/view"
 	"github.com/workflows-engine/workflows-engine/history"
 )
 
@@ -12,12 +13,12 @@ import (
 // not every engine can do is an interface of its own: Recoverer, Forker, Handler, Exporter, Verifier, Pruner, Deliverer. A caller that needs one of
 // these asks for it with Need before it does anything.
 type Engine interface {
-	Start(context.Context, StartRequest) (*Run, error)
-	Status(context.Context, StatusRequest) (*Run, error)
-	Resume(context.Context, ResumeRequest) (*Run, error)
-	SubmitActivity(context.Context, SubmitRequest) (*Run, error)
-	Signal(context.Context, SignalRequest) (*Run, error)
-	Cancel(context.Context, CancelRequest) (*Run, error)
+	Start(context.Context, StartRequest) (*view.Run, error)
+	Status(context.Context, StatusRequest) (*view.Run, error)
+	Resume(context.Context, ResumeRequest) (*view.Run, error)
+	SubmitActivity(context.Context, SubmitRequest) (*view.Run, error)
+	Signal(context.Context, SignalRequest) (*view.Run, error)
+	Cancel(context.Context, CancelRequest) (*view.Run, error)
 	List(context.Context, history.ListQuery) (history.ListPage, error)
 	History(context.Context, HistoryRequest) ([]history.Record, error)
 	// Close stops executing runs; another process that takes them over continues them.
@@ -26,14 +27,14 @@ type Engine interface {
 
 // Recoverer is an Engine that takes over runs that have lost their owner.
 type Recoverer interface {
-	Drive(context.Context, DriveRequest) (*Run, error)
+	Drive(context.Context, DriveRequest) (*view.Run, error)
 	Recover(context.Context, RecoverRequest) (*RecoverResult, error)
 	Survey(ctx context.Context, executionIDs ...string) (*RecoverResult, error)
 }
 
 // Forker is an Engine that begins runs with the past of others.
 type Forker interface {
-	Fork(context.Context, ForkRequest) (*Run, error)
+	Fork(context.Context, ForkRequest) (*view.Run, error)
 }
 
 // Handler is an Engine that keeps which failed runs need nobody any more.

@@ -8,6 +8,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/activities"
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
+	"github.com/workflows-engine/workflows-engine/graph/view"
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/history/historymem"
 )
@@ -28,12 +29,12 @@ func TestWhatAFailureCarriesIsRecorded(t *testing.T) {
 	for name, tt := range map[string]struct {
 		node string
 		tail []string
-		at   func(*graph.Run) any
+		at   func(*view.Run) any
 	}{
-		"the run fails":  {tool("a", policy), nil, func(run *graph.Run) any { return run.ErrorData }},
-		"caught":         {tool("a", policy, `"catch":[{"codes":["GONE"],"target":"i","as":"why"}]`), nil, func(run *graph.Run) any { return run.State["why"].(object)["data"] }},
-		"an item fails":  {tool("a", policy, `"map":{"items":"[1]"}`), nil, func(run *graph.Run) any { return run.ErrorData }},
-		"item tolerated": {tool("a", policy, `"map":{"items":"[1]","tolerate":{"percent":100,"as":"failed"}}`), nil, func(run *graph.Run) any { return run.State["failed"].([]any)[0].(object)["data"] }},
+		"the run fails":  {tool("a", policy), nil, func(run *view.Run) any { return run.ErrorData }},
+		"caught":         {tool("a", policy, `"catch":[{"codes":["GONE"],"target":"i","as":"why"}]`), nil, func(run *view.Run) any { return run.State["why"].(object)["data"] }},
+		"an item fails":  {tool("a", policy, `"map":{"items":"[1]"}`), nil, func(run *view.Run) any { return run.ErrorData }},
+		"item tolerated": {tool("a", policy, `"map":{"items":"[1]","tolerate":{"percent":100,"as":"failed"}}`), nil, func(run *view.Run) any { return run.State["failed"].([]any)[0].(object)["data"] }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -41,7 +42,7 @@ func TestWhatAFailureCarriesIsRecorded(t *testing.T) {
 			store := historymem.New()
 			r := newRunner(t, store, graph.Options{Activities: &script{answers: fails}})
 			run := start(t, r, "r", d, nil)
-			for _, run := range []*graph.Run{run, status(t, newRunner(t, store, graph.Options{}), "r")} {
+			for _, run := range []*view.Run{run, status(t, newRunner(t, store, graph.Options{}), "r")} {
 				if got := tt.at(run); !sameJSON(got, down) {
 					t.Errorf("the failure carries %v", got)
 				}

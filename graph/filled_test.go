@@ -12,6 +12,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/definition"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
+	"github.com/workflows-engine/workflows-engine/graph/view"
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/history/historymem"
 )
@@ -34,10 +35,10 @@ func TestAHostGetsWhatTheStateFillsIn(t *testing.T) {
 	run := start(t, r, "r", filled(t, `"Sum up ${ .doc } at ${ now | todate }"`), object{"doc": "D", "list": []any{1.0, 2.0}, "key": "sk-1234"})
 	prompt := "Sum up D at " + run.Pending[0].RequestedAt.UTC().Format(time.RFC3339)
 	want := []object{{"user_prompt": prompt}}
-	pending := func(run *graph.Run, want ...object) {
+	pending := func(run *view.Run, want ...object) {
 		t.Helper()
 		o.DefaultMode = machine.HostMediated
-		for _, run := range []*graph.Run{run, status(t, newRunner(t, store, o), "r")} {
+		for _, run := range []*view.Run{run, status(t, newRunner(t, store, o), "r")} {
 			if len(run.Pending) != len(want) {
 				t.Fatalf("pending %+v", run.Pending)
 			}

@@ -10,6 +10,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/graph/view"
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/history/historymem"
 )
@@ -95,7 +96,7 @@ func TestAHostBesideWhatIsMissing(t *testing.T) {
 		if err != nil || run.Lacks == nil || run.Lacks.NodeID != "a" || run.Lacks.Host {
 			t.Fatalf("%+v, %v", run, err)
 		}
-		i := slices.IndexFunc(run.Pending, func(p graph.Pending) bool { return p.NodeID == "b" && p.Host })
+		i := slices.IndexFunc(run.Pending, func(p view.Pending) bool { return p.NodeID == "b" && p.Host })
 		if i < 0 {
 			t.Fatalf("pending %+v", run.Pending)
 		}

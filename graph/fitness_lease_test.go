@@ -8,6 +8,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/definition"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
+	"github.com/workflows-engine/workflows-engine/graph/view"
 	"github.com/workflows-engine/workflows-engine/history/historymem"
 	"github.com/workflows-engine/workflows-engine/history/historytest"
 )
@@ -49,7 +50,7 @@ func TestNothingIsSaidToBeMissingWhileSomebodyIsAtWork(t *testing.T) {
 				o := equip(t, &script{}, "one")
 				o.Background = false
 				lone := newRunner(t, watched, o)
-				ask := func() *graph.Lack {
+				ask := func() *view.Lack {
 					watched.Set(historytest.Fault{Reads: true})
 					l := status(t, lone, "r").Lacks
 					reads := 0

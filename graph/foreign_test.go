@@ -11,6 +11,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/definition"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/graph/view"
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/history/historymem"
 )
@@ -75,7 +76,7 @@ func TestAForeignHistoryCutAnywhere(t *testing.T) {
 	}
 }
 
-func (s scenario) cut(t *testing.T, source history.Store, whole []history.Record, cut int, want *graph.Run) {
+func (s scenario) cut(t *testing.T, source history.Store, whole []history.Record, cut int, want *view.Run) {
 	t.Helper()
 	last := whole[cut-1]
 	if last.Name == history.ResumeInterrupt || last.Name == history.DeliverSignal || last.Name == history.InterruptResumed {
@@ -192,11 +193,11 @@ func TestTheOutlineOfAForeignRun(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		node  string
-		check func(p graph.Pending) bool
+		check func(p view.Pending) bool
 	}{
-		"interrupt": {interrupt("x"), func(p graph.Pending) bool { return p.Kind == machine.WaitInterrupt }},
-		"signal":    {signalWait("x", "go"), func(p graph.Pending) bool { return p.Kind == machine.WaitSignal && p.SignalName == "go" }},
-		"delegate": {delegateNode("x"), func(p graph.Pending) bool {
+		"interrupt": {interrupt("x"), func(p view.Pending) bool { return p.Kind == machine.WaitInterrupt }},
+		"signal":    {signalWait("x", "go"), func(p view.Pending) bool { return p.Kind == machine.WaitSignal && p.SignalName == "go" }},
+		"delegate": {delegateNode("x"), func(p view.Pending) bool {
 			return p.Kind == machine.WaitDelegate && p.AgentID == "coder" && p.DelegateInput["task"] == "do" && p.CorrelationID == "r:delegate:x"
 		}},
 	} {

@@ -12,6 +12,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/internal/transfer"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/graph/view"
 )
 
 // ForkRequest begins a run with the past of another one.
@@ -62,7 +63,7 @@ type ForkRequest struct {
 // VALIDATION_ERROR for a Seq that the run does not have, for a retry of a run that has not failed, for runs that another engine began and for a Correction
 // that does not fit; EXECUTION_NOT_FOUND;
 // DEFINITION_REQUIRED; DUPLICATE_EXECUTION_ID; RETRY_REPEATS_EFFECTS; AGENT_BUDGET_SPENT; ALREADY_RETRIED; COMPOSITE_EXECUTOR_NOT_CONFIGURED with RequireCapable. Nothing is written then.
-func (r *Runner) Fork(ctx context.Context, req ForkRequest) (*Run, error) {
+func (r *Runner) Fork(ctx context.Context, req ForkRequest) (*view.Run, error) {
 	if err := r.enterToWrite(ctx); err != nil {
 		return nil, err
 	}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
+	"github.com/workflows-engine/workflows-engine/graph/view"
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/history/historymem"
 	"github.com/workflows-engine/workflows-engine/history/historysql"
@@ -62,7 +63,7 @@ func TestLargeStateThroughManyNodes(t *testing.T) {
 				}
 				begin()
 				start(t, r, "r", d, input)
-				var run *graph.Run
+				var run *view.Run
 				for i, id := range ids {
 					if restart {
 						stop()

@@ -17,7 +17,7 @@ import (
 func TestAFailedRunIsHandled(t *testing.T) {
 	t.Parallel()
 	r, store := host(t, graph.Options{})
-	ctx := graph.WithActor(t.Context(), graph.Actor{Name: "ann", Via: "desk"})
+	ctx := graph.WithActor(t.Context(), history.Actor{Name: "ann", Via: "desk"})
 	for _, id := range []string{"retried", "marked", "open"} {
 		start(t, r, id, linear(t, "lin", "a"), nil)
 		run, err := r.SubmitActivity(ctx, graph.SubmitRequest{ExecutionID: id, NodeID: "a", Error: "down"})

@@ -16,6 +16,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/definition"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/graph/view"
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/history/historymem"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
@@ -204,7 +205,7 @@ func host(t testing.TB, o graph.Options) (*graph.Runner, history.Store) {
 	return newRunner(t, store, o), store
 }
 
-func start(t testing.TB, r *graph.Runner, id string, d *definition.Document, input map[string]any) *graph.Run {
+func start(t testing.TB, r *graph.Runner, id string, d *definition.Document, input map[string]any) *view.Run {
 	t.Helper()
 	run, err := r.Start(t.Context(), graph.StartRequest{ExecutionID: id, Definition: d, Input: input})
 	if err != nil {
@@ -213,7 +214,7 @@ func start(t testing.TB, r *graph.Runner, id string, d *definition.Document, inp
 	return run
 }
 
-func submit(t testing.TB, r *graph.Runner, id, node string, result map[string]any) *graph.Run {
+func submit(t testing.TB, r *graph.Runner, id, node string, result map[string]any) *view.Run {
 	t.Helper()
 	run, err := r.SubmitActivity(t.Context(), graph.SubmitRequest{ExecutionID: id, NodeID: node, OK: true, Result: result})
 	if err != nil {
@@ -222,7 +223,7 @@ func submit(t testing.TB, r *graph.Runner, id, node string, result map[string]an
 	return run
 }
 
-func status(t testing.TB, r *graph.Runner, id string) *graph.Run {
+func status(t testing.TB, r *graph.Runner, id string) *view.Run {
 	t.Helper()
 	run, err := r.Status(t.Context(), graph.StatusRequest{ExecutionID: id})
 	if err != nil {
@@ -232,7 +233,7 @@ func status(t testing.TB, r *graph.Runner, id string) *graph.Run {
 }
 
 // settled waits until a run has ended or rests.
-func settled(t testing.TB, r *graph.Runner, id string) *graph.Run {
+func settled(t testing.TB, r *graph.Runner, id string) *view.Run {
 	t.Helper()
 	for {
 		run, err := r.Status(t.Context(), graph.StatusRequest{ExecutionID: id, Wait: &graph.Wait{Limit: time.Hour}})
@@ -245,7 +246,7 @@ func settled(t testing.TB, r *graph.Runner, id string) *graph.Run {
 	}
 }
 
-func wantStatus(t testing.TB, run *graph.Run, s machine.Status) {
+func wantStatus(t testing.TB, run *view.Run, s machine.Status) {
 	t.Helper()
 	if run.Status != s {
 		t.Fatalf("status %s, want %s (error %q %s)", run.Status, s, run.Error, run.ErrorCode)

@@ -15,6 +15,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/definition"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/graph/view"
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/history/historymem"
 )
@@ -118,7 +119,7 @@ func (c *clerk) runner(t testing.TB, store history.Store) *graph.Runner {
 }
 
 // finish brings a clerical run to its end, agreeing when it asks.
-func finish(t testing.TB, r *graph.Runner, id string) (*graph.Run, error) {
+func finish(t testing.TB, r *graph.Runner, id string) (*view.Run, error) {
 	t.Helper()
 	run, err := r.Start(t.Context(), graph.StartRequest{ExecutionID: id, Definition: clerical(t), AllowExisting: true})
 	for err == nil && !run.Status.Terminal() {
@@ -153,7 +154,7 @@ func TestJournalSurvivesEveryCrash(t *testing.T) {
 	})
 }
 
-func crashClerk(t *testing.T, k int, late bool, want *graph.Run, commands []string) {
+func crashClerk(t *testing.T, k int, late bool, want *view.Run, commands []string) {
 	t.Helper()
 	at := fmt.Sprintf("append %d, late %v", k, late)
 	store := historymem.New()

@@ -11,6 +11,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/graph/view"
 	"github.com/workflows-engine/workflows-engine/history/historymem"
 )
 
@@ -61,7 +62,7 @@ func TestLimitsAreAnnounced(t *testing.T) {
 			o.DefaultMode = machine.HostMediated
 			nodes, edges := rounds(tool("a"))
 			run := start(t, newRunner(t, store, o), "r", workflow(t, "loop", nodes, edges...), nil)
-			submit := func(o graph.Options, round int) (*graph.Run, error) {
+			submit := func(o graph.Options, round int) (*view.Run, error) {
 				return newRunner(t, store, o).SubmitActivity(t.Context(), graph.SubmitRequest{
 					ExecutionID: "r", NodeID: "a", OK: true, Result: object{fmt.Sprintf("k%d", round): strings.Repeat("x", 200)},
 				})
@@ -155,7 +156,7 @@ func TestACallPastALimitDoesNotSpoilTheRun(t *testing.T) {
 	nodes, edges := rounds(signalWait("a", "go"))
 	start(t, newRunner(t, store, graph.Options{}), "r", workflow(t, "loop", nodes, edges...), nil)
 	before := status(t, newRunner(t, store, graph.Options{}), "r")
-	send := func(o graph.Options, n int) (*graph.Run, error) {
+	send := func(o graph.Options, n int) (*view.Run, error) {
 		return newRunner(t, store, o).Signal(t.Context(), graph.SignalRequest{ExecutionID: "r", Name: "go", Payload: object{"text": strings.Repeat("x", n)}})
 	}
 	for _, c := range []struct {
@@ -199,7 +200,7 @@ func TestARepeatedCallIsKnownAtTheLimit(t *testing.T) {
 			t.Parallel()
 			r, store := host(t, o)
 			start(t, r, "r", d, nil)
-			send := func(node, key string) (*graph.Run, error) {
+			send := func(node, key string) (*view.Run, error) {
 				return r.SubmitActivity(t.Context(), graph.SubmitRequest{ExecutionID: "r", NodeID: node, OK: true, IdempotencyKey: key})
 			}
 			if run, err := send("a", "r:a#1.1"); err != nil || run.Repeated {

@@ -13,6 +13,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/definition"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/graph/view"
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/history/historymem"
 )
@@ -30,7 +31,7 @@ func itemOf(_ context.Context, req activities.Request) (any, error) {
 	return object{"n": req.State()["n"]}, nil
 }
 
-func wantItems(t *testing.T, run *graph.Run, n int) {
+func wantItems(t *testing.T, run *view.Run, n int) {
 	t.Helper()
 	wantStatus(t, run, machine.Completed)
 	out, _ := run.FinalState["out"].([]any)
@@ -88,7 +89,7 @@ func TestTheStatusOfAMap(t *testing.T) {
 	t.Parallel()
 	r, _ := host(t, graph.Options{})
 	run := start(t, r, "r", mapping(t, 5, 2), nil)
-	submitItem := func(p *graph.Pending) *graph.Run {
+	submitItem := func(p *view.Pending) *view.Run {
 		run, err := r.SubmitActivity(t.Context(), graph.SubmitRequest{
 			ExecutionID: "r", NodeID: "each", IdempotencyKey: p.IdempotencyKey, OK: true, Result: object{"n": p.State["n"]},
 		})

@@ -8,6 +8,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/graph/view"
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/history/historymem"
 )
@@ -41,7 +42,7 @@ func TestBlocksOfOlderReleasesGoOn(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for _, run := range []*graph.Run{run, fork} {
+			for _, run := range []*view.Run{run, fork} {
 				id := run.ExecutionID
 				run, err := r.Resume(t.Context(), graph.ResumeRequest{ExecutionID: id, Payload: map[string]any{"ok": true}})
 				if err != nil {
@@ -95,7 +96,7 @@ func TestFailuresOfOlderReleasesStay(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, run := range []*graph.Run{run, fork} {
+	for _, run := range []*view.Run{run, fork} {
 		end, err := r.Resume(t.Context(), graph.ResumeRequest{ExecutionID: run.ExecutionID, InterruptID: run.ExecutionID + ":ask#1", Payload: object{"ok": true}})
 		if err != nil {
 			t.Fatal(err)
@@ -155,7 +156,7 @@ func TestARunFailsWithItsAuthorsCode(t *testing.T) {
 	d := workflow(t, "child", []string{startNode(), raise, endNode()}, "s a", "a e")
 	register(t, r, "child", d)
 	want := object{"raised": object{"code": "NO_STOCK", "message": "none left", "of": "tea"}}
-	check := func(run *graph.Run) {
+	check := func(run *view.Run) {
 		t.Helper()
 		if run.Status != machine.Failed || run.ErrorCode != "NO_STOCK" || run.Error != "none left" || run.ErrorNodeID != "a" || !sameJSON(run.ErrorData, want) {
 			t.Errorf("%s %s %q at %s with %v", run.Status, run.ErrorCode, run.Error, run.ErrorNodeID, run.ErrorData)

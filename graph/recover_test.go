@@ -13,6 +13,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/graph/view"
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/history/historymem"
 )
@@ -58,7 +59,7 @@ func TestCloseAndTakeOver(t *testing.T) {
 					return out, err
 				}}}
 				r := newRunner(t, store, graph.Options{Activities: first})
-				answered := make(chan *graph.Run)
+				answered := make(chan *view.Run)
 				go func() { answered <- start(t, r, "r", linear(t, "lin", "a", "b", "c"), nil) }()
 				time.Sleep(time.Second)
 				closeRunner(t, r)

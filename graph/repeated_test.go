@@ -9,6 +9,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/graph/view"
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/history/historymem"
 )
@@ -23,8 +24,8 @@ func TestRepeatedCalls(t *testing.T) {
 		delegateNode("d"), subworkflow("v", "urn:child"), tool("last"), endNode(),
 	}
 	d := workflow(t, "calls", nodes, "s a", "a i", "i g", "g p", "p last", "b1 last", "b2 last", "d last", "v last", "last e")
-	submitting := func(id, node string, keyed bool, result object) func(context.Context, *graph.Runner, object) (*graph.Run, error) {
-		return func(ctx context.Context, r *graph.Runner, other object) (*graph.Run, error) {
+	submitting := func(id, node string, keyed bool, result object) func(context.Context, *graph.Runner, object) (*view.Run, error) {
+		return func(ctx context.Context, r *graph.Runner, other object) (*view.Run, error) {
 			req := graph.SubmitRequest{ExecutionID: "r", NodeID: node, OK: true, Result: result}
 			if other != nil {
 				req.Result = other
@@ -43,18 +44,18 @@ func TestRepeatedCalls(t *testing.T) {
 	}
 	calls := []struct {
 		name string
-		call func(context.Context, *graph.Runner, object) (*graph.Run, error)
+		call func(context.Context, *graph.Runner, object) (*view.Run, error)
 		code problem.Code
 	}{
 		{"submit", submitting("r", "a", true, object{"a": 1}), problem.SubmitNotAwaiting},
-		{"resume", func(ctx context.Context, r *graph.Runner, other object) (*graph.Run, error) {
+		{"resume", func(ctx context.Context, r *graph.Runner, other object) (*view.Run, error) {
 			req := graph.ResumeRequest{ExecutionID: "r", InterruptID: "r:i#1", Payload: object{"ok": true}}
 			if other != nil {
 				req.Payload = object{"ok": false}
 			}
 			return r.Resume(ctx, req)
 		}, problem.InvalidResumePayload},
-		{"signal", func(ctx context.Context, r *graph.Runner, other object) (*graph.Run, error) {
+		{"signal", func(ctx context.Context, r *graph.Runner, other object) (*view.Run, error) {
 			req := graph.SignalRequest{ExecutionID: "r", Name: "go", IdempotencyKey: "mail 7", Payload: object{"by": "x"}}
 			if other != nil {
 				req.Payload = other
@@ -112,7 +113,7 @@ func TestASignalsKeyCountsInALoop(t *testing.T) {
 		[]string{startNode(), signalWait("w", "go"), `{"id":"c","type":"switch","config":{"cases":[{"when":"(.got | length) < 3","target":"w"}],"default":"e"}}`, endNode()},
 		"s w", "w c")
 	start(t, r, "r", d, nil)
-	send := func(r *graph.Runner, key string, n int) (*graph.Run, error) {
+	send := func(r *graph.Runner, key string, n int) (*view.Run, error) {
 		return r.Signal(t.Context(), graph.SignalRequest{ExecutionID: "r", Name: "go", IdempotencyKey: key, Payload: object{"got": n}})
 	}
 	for n, key := range []string{"x", "y", "z"} {
@@ -145,7 +146,7 @@ func TestASignalsKeyCountsInAFamily(t *testing.T) {
 	}, "s a", "a v", "v b", "b p", "p c", "x c", "y c", "c e")
 	start(t, r, "r", d, nil)
 	other := newRunner(t, store, graph.Options{DefaultMode: machine.HostMediated})
-	send := func(r *graph.Runner, key string) (*graph.Run, error) {
+	send := func(r *graph.Runner, key string) (*view.Run, error) {
 		return r.Signal(t.Context(), graph.SignalRequest{ExecutionID: "r", Name: "go", IdempotencyKey: key, Payload: object{"key": key}})
 	}
 	keys := []string{"1", "2", "3", "4", "5", "6"}
@@ -172,7 +173,7 @@ func TestAResultThatBreaksOutputSchemaCostsNothing(t *testing.T) {
 	llm := `{"id":"a","type":"llm_call","config":{"model":"m","user_prompt":"p",` +
 		`"output_schema":{"type":"object","required":["x"],"properties":{"x":{"type":"integer"}}}},"retry":{"max_attempts":3}}`
 	start(t, r, "r", workflow(t, "typed", []string{startNode(), llm, endNode()}, "s a", "a e"), nil)
-	send := func(result object) (*graph.Run, error) {
+	send := func(result object) (*view.Run, error) {
 		return r.SubmitActivity(t.Context(), graph.SubmitRequest{ExecutionID: "r", NodeID: "a", OK: true, Result: result, IdempotencyKey: "r:a#1.1"})
 	}
 	for range 4 { // more often than there are attempts
@@ -213,7 +214,7 @@ func TestARenamedCodeIsRecognised(t *testing.T) {
 func TestALateCallerHearsWhatWasRecorded(t *testing.T) {
 	t.Parallel()
 	d := workflow(t, "calls", []string{startNode(), tool("a"), interrupt("i"), signalWait("g", "go"), endNode()}, "s a", "a i", "i g", "g e")
-	first := graph.WithActor(t.Context(), graph.Actor{Via: "command", Name: "ada"})
+	first := graph.WithActor(t.Context(), history.Actor{Via: "command", Name: "ada"})
 	submit := func(key string) func(context.Context, *graph.Runner, object) error {
 		return func(ctx context.Context, r *graph.Runner, with object) error {
 			_, err := r.SubmitActivity(ctx, graph.SubmitRequest{ExecutionID: "r", NodeID: "a", IdempotencyKey: key, OK: true, Result: with})

@@ -9,6 +9,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/internal/run"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/graph/view"
 	"github.com/workflows-engine/workflows-engine/internal/arrival"
 )
 
@@ -23,7 +24,7 @@ import (
 // questions are open, or one has ended without an answer since the last one, it is refused with ANSWER_AMBIGUOUS; Error.Details lists what is
 // open. Where this process lacks what the run goes on with, the answer is recorded and the rest left to another process
 // (Run.Lacks).
-func (r *Runner) Resume(ctx context.Context, req ResumeRequest) (*Run, error) {
+func (r *Runner) Resume(ctx context.Context, req ResumeRequest) (*view.Run, error) {
 	const code = problem.InvalidResumePayload
 	payload, err := r.object("resume_payload", req.Payload, problem.ValidationError)
 	if err != nil {

@@ -14,6 +14,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/internal/transfer"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/graph/view"
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/history/historymem"
 )
@@ -188,7 +189,7 @@ func TestAForkDoesNotBuildUponWhatIsUndone(t *testing.T) {
 	}
 	submit(t, r, "r", "no_hotel", object{})
 	submit(t, r, "r", "no_flight", object{})
-	for _, run := range []*graph.Run{status(t, r, "r"), status(t, newRunner(t, store, graph.Options{}), "r")} {
+	for _, run := range []*view.Run{status(t, r, "r"), status(t, newRunner(t, store, graph.Options{}), "r")} {
 		if wantStatus(t, run, machine.Failed); run.ErrorNodeID != "pay" || run.ErrorCode != "DECLINED" || run.Compensated != 2 {
 			t.Errorf("failed at %q by %s", run.ErrorNodeID, run.ErrorCode)
 		}

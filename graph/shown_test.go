@@ -7,6 +7,7 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
+	"github.com/workflows-engine/workflows-engine/graph/view"
 )
 
 // TestAQuestionShowsWhatIsNew: where its author shows nothing, a question shows first what was written since the last one was answered, alike
@@ -47,7 +48,7 @@ func TestAQuestionInABranchShowsWhatIsNew(t *testing.T) {
 	submit(t, r, "r", "a", object{"draft": "one"})
 	for _, name := range []string{"y", "x"} {
 		pending := status(t, r, "r").Pending
-		at := slices.IndexFunc(pending, func(p graph.Pending) bool { return p.NodeID == name })
+		at := slices.IndexFunc(pending, func(p view.Pending) bool { return p.NodeID == name })
 		req := graph.SubmitRequest{ExecutionID: "r", NodeID: name, Span: pending[at].Span, OK: true, Result: object{"of_" + name: name}}
 		if _, err := r.SubmitActivity(t.Context(), req); err != nil {
 			t.Fatal(err)

@@ -23,7 +23,7 @@ import (
 // for DefinitionRef, WEBHOOK_TARGET_UNKNOWN, DUPLICATE_EXECUTION_ID, COMPOSITE_EXECUTOR_NOT_CONFIGURED with RequireCapable. With AllowExisting the existing run answers, provided that the
 // input, if it is given, is its own, and so is the name of the workflow (else SUBMIT_VALIDATION_ERROR). It goes on with the definition
 // that it began with; a warning (DEFINITION_NOT_CHANGED) says so where another version is given.
-func (r *Runner) Start(ctx context.Context, req StartRequest) (*Run, error) {
+func (r *Runner) Start(ctx context.Context, req StartRequest) (*view.Run, error) {
 	if err := r.enterToWrite(ctx); err != nil {
 		return nil, err
 	}
@@ -114,7 +114,7 @@ func (r *Runner) findDefinition(ctx context.Context, req StartRequest) (*definit
 
 // startExisting answers a start for a run that exists: a run that has ended answers with its recorded outcome, and nothing is
 // appended; any other goes on where it stands, here if its driver is gone. asked is the mode that the caller named.
-func (r *Runner) startExisting(ctx context.Context, x *run.Run, req StartRequest, asked machine.Mode) (*Run, error) {
+func (r *Runner) startExisting(ctx context.Context, x *run.Run, req StartRequest, asked machine.Mode) (*view.Run, error) {
 	call := Caller{Definition: req.Definition, Input: req.Input, InputSet: req.Input != nil, Mode: req.Mode}
 	if call.Definition == nil && req.DefinitionRef != "" {
 		prog, err := r.library.Find(ctx, req.DefinitionRef)

@@ -14,6 +14,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/definition"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/graph/view"
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/history/historymem"
 )
@@ -57,7 +58,7 @@ func TestStartAFailedRunIsAResult(t *testing.T) {
 	}}})
 	run := start(t, r, "f", linear(t, "lin", "a"), nil)
 	wantStatus(t, run, machine.Failed)
-	for _, run := range []*graph.Run{run, status(t, r, "f")} {
+	for _, run := range []*view.Run{run, status(t, r, "f")} {
 		if run.Error != "boom" || run.ErrorCode != "HANDLER_ERROR" || run.ErrorNodeID != "a" || run.CurrentNodeID != "a" {
 			t.Errorf("run %+v", run)
 		}
@@ -201,7 +202,7 @@ func TestStartExisting(t *testing.T) {
 	t.Parallel()
 	r, store := host(t, graph.Options{})
 	d := linear(t, "lin", "a")
-	again := func(id string, input map[string]any) (*graph.Run, error) {
+	again := func(id string, input map[string]any) (*view.Run, error) {
 		return r.Start(t.Context(), graph.StartRequest{ExecutionID: id, Definition: d, Input: input, AllowExisting: true})
 	}
 	start(t, r, "waits", d, object{"o": object{"a": 1, "b": 2}})

@@ -17,7 +17,7 @@ import (
 
 // Status says where a run stands; it changes nothing but fires timers that are due, and ends a subworkflow whose parent has ended, unless the Runner is ReadOnly. The error is EXECUTION_NOT_FOUND
 // or the store's.
-func (r *Runner) Status(ctx context.Context, req StatusRequest) (*Run, error) {
+func (r *Runner) Status(ctx context.Context, req StatusRequest) (*view.Run, error) {
 	if err := r.enter(ctx); err != nil {
 		return nil, err
 	}

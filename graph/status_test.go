@@ -10,6 +10,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/graph/view"
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/history/historymem"
 )
@@ -22,7 +23,7 @@ func TestStatusIsWhatTheLastAnswerWas(t *testing.T) {
 	answer := start(t, r, "r", d, object{"in": []any{1, "x", nil}})
 	cached := status(t, r, "r")
 	fresh := status(t, newRunner(t, store, graph.Options{}), "r")
-	for name, run := range map[string]*graph.Run{"cached": cached, "restored": fresh} {
+	for name, run := range map[string]*view.Run{"cached": cached, "restored": fresh} {
 		if want, got := text(t, answer), text(t, run); want != got {
 			t.Errorf("%s status\n%s\nthe answer was\n%s", name, got, want)
 		}
@@ -35,7 +36,7 @@ func TestStatusIsWhatTheLastAnswerWas(t *testing.T) {
 }
 
 // text is a run as JSON, times to the millisecond as they are stored.
-func text(t testing.TB, run *graph.Run) string {
+func text(t testing.TB, run *view.Run) string {
 	t.Helper()
 	c := *run
 	c.CreatedAt, c.UpdatedAt = c.CreatedAt.Truncate(time.Millisecond), c.UpdatedAt.Truncate(time.Millisecond)
@@ -74,7 +75,7 @@ func TestStatusWaits(t *testing.T) {
 		if _, err := r.Start(t.Context(), graph.StartRequest{ExecutionID: "r", Definition: d, Wait: graph.Wait{Limit: graph.NoWait}}); err != nil {
 			t.Fatal(err)
 		}
-		wait := func(limit time.Duration) *graph.Run {
+		wait := func(limit time.Duration) *view.Run {
 			t.Helper()
 			run, err := r.Status(t.Context(), graph.StatusRequest{ExecutionID: "r", Wait: lookFor(limit)})
 			if err != nil {

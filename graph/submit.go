@@ -7,6 +7,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/admit"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/graph/view"
 )
 
 // SubmitActivity reports the outcome of a pending activity or delegate of a host-mediated run. For a run that waits for
@@ -15,7 +16,7 @@ import (
 // Errors, none of which changes anything: ACTIVITY_SUBMIT_NOT_AWAITING, ACTIVITY_SUBMIT_NODE_MISMATCH, ACTIVITY_SUBMIT_PARALLEL_MISMATCH
 // and SUBMIT_VALIDATION_ERROR (spec: execution, 8.6). A submit that repeats a recorded one, by its key or else by its content, is
 // answered with where the run stands now (Run.Repeated); one that says something else is told what was recorded (Error.Hint, Error.Details). A result that breaks output_schema is refused too: the attempt stays open.
-func (r *Runner) SubmitActivity(ctx context.Context, req SubmitRequest) (*Run, error) {
+func (r *Runner) SubmitActivity(ctx context.Context, req SubmitRequest) (*view.Run, error) {
 	const code = problem.SubmitValidationError
 	if strings.TrimSpace(req.NodeID) == "" {
 		return nil, problem.New(code, "the node id is missing").WithHint("Give the id of the node of the pending activity.")

@@ -12,6 +12,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/definition"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/graph/view"
 	"github.com/workflows-engine/workflows-engine/history"
 )
 
@@ -175,7 +176,7 @@ func TestSubmittedFailureIsRetriedThenFails(t *testing.T) {
 		r, store := host(t, graph.Options{})
 		d := workflow(t, "lin", []string{startNode(), tool("a", `"retry":{"max_attempts":3,"initial_interval":"5s","backoff_coefficient":10}`), endNode()}, "s a", "a e")
 		start(t, r, "r", d, nil)
-		fail := func() *graph.Run {
+		fail := func() *view.Run {
 			t.Helper()
 			run, err := r.SubmitActivity(t.Context(), graph.SubmitRequest{ExecutionID: "r", NodeID: "a", Error: "no luck", Code: "X"})
 			if err != nil {
@@ -272,7 +273,7 @@ func TestW20_ARetriedDelegateKeepsItsContext(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, run := range []*graph.Run{run, status(t, r, "r")} {
+	for _, run := range []*view.Run{run, status(t, r, "r")} {
 		p := run.Pending[0]
 		if p.Kind != machine.WaitDelegate || p.AgentID != "coder" || p.Protocol != "a2a" || p.CorrelationID != "r:delegate:d" ||
 			p.DelegateInput["task"] != "do" || p.Attempt != 2 || run.DelegateCorrelationID != "r:delegate:d" {
@@ -350,7 +351,7 @@ func TestTheKeyTellsTheBranch(t *testing.T) {
 	r, store := host(t, graph.Options{})
 	d := workflow(t, "par", []string{startNode(), fork("f", "all", "a", "b"), tool("a"), tool("b"), endNode()}, "s f", "f e", "a e", "b e")
 	start(t, r, "r", d, nil)
-	send := func(node, key string) (*graph.Run, error) {
+	send := func(node, key string) (*view.Run, error) {
 		return r.SubmitActivity(t.Context(), graph.SubmitRequest{ExecutionID: "r", NodeID: node, OK: true, Result: object{node: 1}, IdempotencyKey: key})
 	}
 	unchanged(t, store, func() {

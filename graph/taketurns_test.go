@@ -10,6 +10,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/definition"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
+	"github.com/workflows-engine/workflows-engine/graph/view"
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/history/historysql"
 	"github.com/workflows-engine/workflows-engine/history/historytest"
@@ -102,7 +103,7 @@ func TestEnginesTakeTurns(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	pending := func(run *graph.Run, key string) {
+	pending := func(run *view.Run, key string) {
 		t.Helper()
 		if len(run.Pending) != 1 || run.Pending[0].IdempotencyKey != run.ExecutionID+":"+key || !run.Pending[0].Host || run.Status != machine.AwaitingActivity {
 			t.Fatalf("%s %q, pending %+v, want %s", run.Status, run.Error, run.Pending, key)

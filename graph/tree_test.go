@@ -13,6 +13,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/definition"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/graph/view"
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/history/historymem"
 	"github.com/workflows-engine/workflows-engine/history/historytest"
@@ -52,7 +53,7 @@ func treeOf(t testing.TB, store history.Store, root string) history.TreeUse {
 }
 
 // wantTreeLimit checks that a run has failed at a limit of its tree, and that the histories of the tree can be repeated.
-func wantTreeLimit(t *testing.T, r *graph.Runner, store history.Store, run *graph.Run, what string) {
+func wantTreeLimit(t *testing.T, r *graph.Runner, store history.Store, run *view.Run, what string) {
 	t.Helper()
 	if run.Status != machine.Failed || run.ErrorCode != string(problem.TreeLimitExceeded) || !strings.Contains(run.Error, what) {
 		t.Errorf("the run is %s with %q: %s", run.Status, run.ErrorCode, run.Error)
@@ -136,7 +137,7 @@ func TestEachLimitOfATreeEndsIt(t *testing.T) {
 }
 
 // submitIn ends a pending activity in whichever run of the tree awaits it.
-func submitIn(t *testing.T, r *graph.Runner, run *graph.Run, node string) {
+func submitIn(t *testing.T, r *graph.Runner, run *view.Run, node string) {
 	t.Helper()
 	for _, p := range run.Pending {
 		if p.NodeID == node {

@@ -14,6 +14,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/definition"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/graph/view"
 	"github.com/workflows-engine/workflows-engine/history/historymem"
 )
 
@@ -69,16 +70,16 @@ func step(id, handler string, members ...string) string {
 // what is missing, and the answer says what that is.
 func TestAnInputForAnotherProcess(t *testing.T) {
 	t.Parallel()
-	resume := func(t *testing.T, r *graph.Runner) (*graph.Run, error) {
+	resume := func(t *testing.T, r *graph.Runner) (*view.Run, error) {
 		return r.Resume(t.Context(), graph.ResumeRequest{ExecutionID: "r", InterruptID: "r:i#1", Payload: object{"ok": true}})
 	}
-	signal := func(t *testing.T, r *graph.Runner) (*graph.Run, error) {
+	signal := func(t *testing.T, r *graph.Runner) (*view.Run, error) {
 		return r.Signal(t.Context(), graph.SignalRequest{ExecutionID: "r", Name: "go", IdempotencyKey: "k"})
 	}
 	for name, tt := range map[string]struct {
 		nodes []string
 		edges []string
-		input func(*testing.T, *graph.Runner) (*graph.Run, error)
+		input func(*testing.T, *graph.Runner) (*view.Run, error)
 		has   []string
 		lacks string
 	}{

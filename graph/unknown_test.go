@@ -15,6 +15,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/definition"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/graph/view"
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/history/historymem"
 	"github.com/workflows-engine/workflows-engine/history/historytest"
@@ -191,7 +192,7 @@ func TestAStartAgainAsksForWhatWasNotKnown(t *testing.T) {
 		o := equip(t, &script{}, "one")
 		o.Background, o.Workflows, o.WaitLimit = false, s, time.Minute
 		r := newRunner(t, store, o)
-		again := func() *graph.Run {
+		again := func() *view.Run {
 			t.Helper()
 			run, err := r.Start(t.Context(), graph.StartRequest{ExecutionID: "r", AllowExisting: true})
 			if err != nil {

@@ -10,17 +10,18 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/graph/view"
 	"github.com/workflows-engine/workflows-engine/history/historymem"
 )
 
 // answerUnnamed answers a run without saying which question.
-func answerUnnamed(t *testing.T, r *graph.Runner, id string, payload object) (*graph.Run, error) {
+func answerUnnamed(t *testing.T, r *graph.Runner, id string, payload object) (*view.Run, error) {
 	t.Helper()
 	return r.Resume(t.Context(), graph.ResumeRequest{ExecutionID: id, Payload: payload})
 }
 
 // asked are the ids of the questions that a run asks.
-func asked(run *graph.Run) string {
+func asked(run *view.Run) string {
 	var ids []string
 	for _, p := range run.Pending {
 		if p.Kind == machine.WaitInterrupt {
@@ -215,7 +216,7 @@ func TestAnAnswerThatOthersAnsweredAfterAnswersNothingElse(t *testing.T) {
 				register(t, r, "urn:child", workflow(t, "child", []string{startNode(), interrupt("a"), endNode()}, "s a", "a e"))
 				d := workflow(t, "three", []string{startNode(), subworkflow("v", "urn:child"), interrupt("b"), interrupt("c"), endNode()}, "s v", "v b", "b c", "c e")
 				start(t, r, "r", d, nil)
-				send := func(r *graph.Runner, a answer) (*graph.Run, error) {
+				send := func(r *graph.Runner, a answer) (*view.Run, error) {
 					req := graph.ResumeRequest{ExecutionID: "r", Payload: a.payload}
 					if a.named {
 						req.InterruptID = asked(status(t, r, "r"))

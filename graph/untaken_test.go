@@ -11,6 +11,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/graph/view"
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/history/historymem"
 	"github.com/workflows-engine/workflows-engine/history/historytest"
@@ -106,7 +107,7 @@ func TestAnAttemptThatWasTakenUpIsNotTimedOutByItsOldDeadline(t *testing.T) {
 					d := workflow(t, "w", []string{startNode(), step("a", "two", `"timeout":"100s"`), endNode()}, "s a", "a e")
 					bereft(t, both[0], d)
 					lone := newRunner(t, both[0], equip(t, &script{}, "one"))
-					var last *graph.Run
+					var last *view.Run
 					waited := make(chan struct{})
 					go func() { // keeps what this process knows of the run
 						defer close(waited)

@@ -14,6 +14,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/definition"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/graph/view"
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/history/historymem"
 	"github.com/workflows-engine/workflows-engine/history/historytest"
@@ -69,7 +70,7 @@ func TestAnInputIsRecordedBeforeALongEvaluation(t *testing.T) {
 	}, "s a", "a i", "i b", "b e")
 	now := graph.Wait{Limit: graph.NoWait}
 	r := newRunner(t, historymem.New(), graph.Options{})
-	look := func(what string, run *graph.Run, err error) {
+	look := func(what string, run *view.Run, err error) {
 		t.Helper()
 		if err != nil || run.Status != machine.Running {
 			t.Fatalf("%s: %+v, %v", what, run, err)

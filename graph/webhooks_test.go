@@ -20,6 +20,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/outbox"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/graph/view"
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/history/historymem"
 	"github.com/workflows-engine/workflows-engine/history/historysql"
@@ -88,7 +89,7 @@ func deliveriesOf(t testing.TB, s history.Store, q history.DeliveryQuery) []hist
 	return page.Deliveries
 }
 
-func startNotifying(t testing.TB, r *graph.Runner, id string, names ...string) *graph.Run {
+func startNotifying(t testing.TB, r *graph.Runner, id string, names ...string) *view.Run {
 	t.Helper()
 	d := workflow(t, "asks", []string{startNode(), interrupt("i"), interrupt("j"), endNode()}, "s i", "i j", "j e")
 	run, err := r.Start(t.Context(), graph.StartRequest{ExecutionID: id, Definition: d, Input: object{"n": 1}, Notify: names})
@@ -213,7 +214,7 @@ func TestWebhookBody(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		wantBody := func(i int, event string, run *graph.Run) {
+		wantBody := func(i int, event string, run *view.Run) {
 			t.Helper()
 			synctest.Wait()
 			p := got.got()[i]

@@ -9,6 +9,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/graph/view"
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/internal/catalog"
 	"github.com/workflows-engine/workflows-engine/internal/config"
@@ -117,7 +118,7 @@ func (e *engine) close() (err error) {
 }
 
 // Fork implements graph.Forker.
-func (e *engine) Fork(ctx context.Context, req graph.ForkRequest) (*graph.Run, error) {
+func (e *engine) Fork(ctx context.Context, req graph.ForkRequest) (*view.Run, error) {
 	forker, err := graph.Need[graph.Forker](e.Engine, "fork")
 	if err != nil {
 		return nil, err

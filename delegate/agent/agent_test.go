@@ -20,6 +20,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/definition"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/graph/view"
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/history/historymem"
 	"github.com/workflows-engine/workflows-engine/internal/enginetest"
@@ -118,7 +119,7 @@ func shut(t testing.TB, r *graph.Runner) {
 }
 
 // finish brings a run to its end, approving what it asks.
-func finish(t testing.TB, r *graph.Runner, doc *definition.Document, answer object) (*graph.Run, error) {
+func finish(t testing.TB, r *graph.Runner, doc *definition.Document, answer object) (*view.Run, error) {
 	t.Helper()
 	run, err := r.Start(t.Context(), graph.StartRequest{ExecutionID: "r", Definition: doc, Input: object{"task": "What does tea cost?"}, AllowExisting: true})
 	for err == nil && !run.Status.Terminal() {

@@ -20,6 +20,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/graph/view"
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/history/historymem"
 	"github.com/workflows-engine/workflows-engine/internal/enginetest"
@@ -62,7 +63,7 @@ func onceThen(tool string) model {
 	}
 }
 
-func work(t testing.TB, r *graph.Runner) *graph.Run {
+func work(t testing.TB, r *graph.Runner) *view.Run {
 	t.Helper()
 	run, err := r.Start(t.Context(), graph.StartRequest{ExecutionID: "r", Definition: enginetest.Define(t, researched), Input: object{"task": "Work."}, Wait: graph.Wait{Limit: 2 * time.Hour}})
 	if err != nil {
@@ -72,7 +73,7 @@ func work(t testing.TB, r *graph.Runner) *graph.Run {
 }
 
 // goOn brings a run to its end, approving what it asks.
-func goOn(t testing.TB, r *graph.Runner) (*graph.Run, error) {
+func goOn(t testing.TB, r *graph.Runner) (*view.Run, error) {
 	t.Helper()
 	run, err := r.Status(t.Context(), graph.StatusRequest{ExecutionID: "r", Wait: &graph.Wait{Limit: time.Hour}})
 	for err == nil && !run.Status.Terminal() {
@@ -83,7 +84,7 @@ func goOn(t testing.TB, r *graph.Runner) (*graph.Run, error) {
 		run, err = r.Status(t.Context(), graph.StatusRequest{ExecutionID: "r", Wait: &graph.Wait{Limit: time.Hour}})
 	}
 	if run == nil {
-		run = &graph.Run{}
+		run = &view.Run{}
 	}
 	return run, err
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/delegate/agent"
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
+	"github.com/workflows-engine/workflows-engine/graph/view"
 	"github.com/workflows-engine/workflows-engine/history/historymem"
 	"github.com/workflows-engine/workflows-engine/internal/enginetest"
 )
@@ -58,7 +59,7 @@ func begin(t testing.TB, r *graph.Runner, id string) {
 	}
 }
 
-func end(t testing.TB, r *graph.Runner, id string) *graph.Run {
+func end(t testing.TB, r *graph.Runner, id string) *view.Run {
 	t.Helper()
 	for range 50 {
 		run, err := r.Status(t.Context(), graph.StatusRequest{ExecutionID: id, Wait: &graph.Wait{Limit: time.Hour}})

@@ -15,6 +15,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/graph/view"
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/history/historymem"
 	"github.com/workflows-engine/workflows-engine/internal/enginetest"
@@ -65,7 +66,7 @@ func TestAPartialAnswerIsSeen(t *testing.T) {
 				},
 			}))
 		}
-		warned := func(when string, run *graph.Run) {
+		warned := func(when string, run *view.Run) {
 			t.Helper()
 			if len(run.Warnings) != 1 || run.Warnings[0].Code != problem.AgentPartialAnswer || run.Warnings[0].NodeID != "research" || !strings.Contains(run.Warnings[0].Message, "AGENT_TURNS_EXCEEDED") {
 				t.Errorf("%s: warnings %+v", when, run.Warnings)

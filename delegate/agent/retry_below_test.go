@@ -22,6 +22,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/definition"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/graph/view"
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/history/historymem"
 	"github.com/workflows-engine/workflows-engine/internal/enginetest"
@@ -71,7 +72,7 @@ func hierarchy(t testing.TB) workflows {
 }
 
 // over waits for the end of a run, and approves what the agents of its subworkflows ask for.
-func over(t testing.TB, r *graph.Runner, id string) *graph.Run {
+func over(t testing.TB, r *graph.Runner, id string) *view.Run {
 	t.Helper()
 	for range 1000 {
 		run := enginetest.Must(r.Status(t.Context(), graph.StatusRequest{ExecutionID: id}))

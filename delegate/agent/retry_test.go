@@ -21,6 +21,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/graph/view"
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/history/historymem"
 	"github.com/workflows-engine/workflows-engine/internal/enginetest"
@@ -616,7 +617,7 @@ func TestARetryWithTodaysConfiguration(t *testing.T) {
 }
 
 // forkedAtItsSteps forks a run at each step from where its agent goes on: the fork has that configuration, too.
-func forkedAtItsSteps(t *testing.T, r *graph.Runner, store *historymem.Store, m *told, tool *counted, run *graph.Run) {
+func forkedAtItsSteps(t *testing.T, r *graph.Runner, store *historymem.Store, m *told, tool *counted, run *view.Run) {
 	t.Helper()
 	before := maps.Clone(tool.keys)
 	records := enginetest.Must(store.Read(t.Context(), run.ExecutionID, 1, 0))

@@ -10,6 +10,7 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/definition"
+	"github.com/workflows-engine/workflows-engine/graph/view"
 	"github.com/workflows-engine/workflows-engine/internal/config"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 	"github.com/workflows-engine/workflows-engine/internal/runjson"
@@ -127,7 +128,7 @@ func (a *app) task(argument, input string) (string, error) {
 }
 
 // detached prints the id of a run that others go on with.
-func (d *drive) detached(run *graph.Run) error {
+func (d *drive) detached(run *view.Run) error {
 	d.session.view.settle(run)
 	fmt.Fprintf(d.app.stderr, "run %s has begun; a server or worker with its agent goes on with it. Watch it with:\n  %s\n",
 		run.ExecutionID, d.session.reading("watch", run.ExecutionID))

@@ -17,8 +17,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/workflows-engine/workflows-engine/activities/chat/chattest"
-	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
+	"github.com/workflows-engine/workflows-engine/graph/view"
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/internal/config"
 )
@@ -415,7 +415,7 @@ func TestAThousandTurnsOnTheCommandLine(t *testing.T) {
 			t.Fatalf("%d characters: %q", n, row)
 		}
 	}
-	p := graph.Pending{
+	p := view.Pending{
 		Kind: machine.WaitInterrupt, ExecutionID: "order-17", ID: "order-17:research#1.1/q1", NodeID: "research", NodeType: "agent_delegate", Attempt: 1, Steps: 2*turns + 1,
 		Prompt: "Agent researcher wants to call read. Approve?", FirstStep: records[1].Payload.AgentStep, NewestStep: records[len(records)-1].Payload.AgentStep,
 		Totals: records[len(records)-1].Payload.AgentStep["totals"].(object),

@@ -7,6 +7,7 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/definition"
+	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/history/historymem"
 	"github.com/workflows-engine/workflows-engine/internal/enginetest"
 )
@@ -21,7 +22,7 @@ func TestStatusSaysWhoAnswered(t *testing.T) {
 	for i, who := range []string{"ann", "bob", "", "cleo"} {
 		ctx := t.Context()
 		if who != "" {
-			ctx = graph.WithActor(ctx, graph.Actor{Via: "mcp", Name: who})
+			ctx = graph.WithActor(ctx, history.Actor{Via: "mcp", Name: who})
 		}
 		enginetest.Must(runner.Resume(ctx, graph.ResumeRequest{ExecutionID: "r", InterruptID: fmt.Sprintf("r:g%d#1", i+1), Payload: map[string]any{"n": i}}))
 	}

@@ -8,8 +8,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/graph/view"
 	"github.com/workflows-engine/workflows-engine/internal/agentview"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 	"github.com/workflows-engine/workflows-engine/internal/suggest"
@@ -161,7 +161,7 @@ func edited(text string, arguments map[string]any) (map[string]any, error) {
 }
 
 // takesWords reports whether the answer to a question is a line as it is typed: that of an agent that asks a person and wants no form.
-func takesWords(p *graph.Pending) bool {
+func takesWords(p *view.Pending) bool {
 	required := requiredNames(p.ResumeSchema)
 	return agentview.AsksPerson(p.Show) && len(required) == 0 && propertySchema(p.ResumeSchema, "text")["type"] == "string"
 }

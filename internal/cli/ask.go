@@ -8,14 +8,14 @@ import (
 	"io"
 	"strings"
 
-	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
+	"github.com/workflows-engine/workflows-engine/graph/view"
 	"github.com/workflows-engine/workflows-engine/internal/agentview"
 )
 
 // ask shows what the run waits for and reads the answer from the terminal, until it can be read or the person ends
 // with Ctrl-D, which leaves the run waiting.
-func (a *app) ask(ctx context.Context, p *graph.Pending) (filled, bool, error) {
+func (a *app) ask(ctx context.Context, p *view.Pending) (filled, bool, error) {
 	f := filled{asked: true, interruptID: interruptID(p)}
 	if p.Kind == machine.WaitSignal {
 		f.signal, f.signalKey = p.SignalName, p.ID

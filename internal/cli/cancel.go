@@ -10,6 +10,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/graph/view"
 	"github.com/workflows-engine/workflows-engine/history"
 )
 
@@ -78,7 +79,7 @@ func (a *app) cancel(ctx context.Context, id, reason string, keepTasks bool) err
 }
 
 // reportBelow names the subworkflows that go on after a run has ended unsuccessfully: they are rolled back.
-func (a *app) reportBelow(ctx context.Context, s *session, run *graph.Run, w io.Writer) error {
+func (a *app) reportBelow(ctx context.Context, s *session, run *view.Run, w io.Writer) error {
 	if run.Status == machine.Completed || run.ChildExecutionID == "" {
 		return nil
 	}
@@ -98,7 +99,7 @@ func (a *app) reportBelow(ctx context.Context, s *session, run *graph.Run, w io.
 }
 
 // rollsBack says that a cancelled run is rolled back first, and by whom.
-func (a *app) rollsBack(ctx context.Context, s *session, run *graph.Run) error {
+func (a *app) rollsBack(ctx context.Context, s *session, run *view.Run) error {
 	owners, err := s.ownersOf(ctx, run)
 	if err != nil {
 		return err

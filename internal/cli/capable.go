@@ -7,10 +7,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/definition"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/graph/view"
 	"github.com/workflows-engine/workflows-engine/internal/config"
 	"github.com/workflows-engine/workflows-engine/internal/suggest"
 )
@@ -114,7 +114,7 @@ func (s *session) subworkflow(ctx context.Context, c *definition.SubworkflowConf
 
 // addRequiredFlags adds to what commands repeat the flags without which no command could continue the run. Which executors there are is for the
 // user to say: a command that was called without --profile demo names none that has it, or pretended outcomes would be recorded as real ones.
-func (s *session) addRequiredFlags(ctx context.Context, run *graph.Run) error {
+func (s *session) addRequiredFlags(ctx context.Context, run *view.Run) error {
 	if run.Status.Terminal() {
 		return nil
 	}

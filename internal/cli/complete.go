@@ -12,6 +12,7 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
+	"github.com/workflows-engine/workflows-engine/graph/view"
 	"github.com/workflows-engine/workflows-engine/history"
 )
 
@@ -41,7 +42,7 @@ const describedWidth = 40
 
 // completeWaits completes a command's first argument with the ids of runs in a phase, and its second with what entry says of a wait of
 // the run: a value and its description, or "" for a wait that does not count.
-func (a *app) completeWaits(phase history.Phase, entry func(*graph.Pending) (value, about string)) cobra.CompletionFunc {
+func (a *app) completeWaits(phase history.Phase, entry func(*view.Pending) (value, about string)) cobra.CompletionFunc {
 	ids := a.completeIDs(phase)
 	return func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
 		switch len(args) {
@@ -55,7 +56,7 @@ func (a *app) completeWaits(phase history.Phase, entry func(*graph.Pending) (val
 }
 
 // completeWait completes a flag with what entry says of the waits of the run that is the first argument.
-func (a *app) completeWait(cmd *cobra.Command, flag string, entry func(*graph.Pending) (value, about string)) {
+func (a *app) completeWait(cmd *cobra.Command, flag string, entry func(*view.Pending) (value, about string)) {
 	a.completeFlag(cmd, flag, func(cmd *cobra.Command, args []string) ([]string, cobra.ShellCompDirective) {
 		if len(args) == 0 {
 			return nil, cobra.ShellCompDirectiveNoFileComp
@@ -64,7 +65,7 @@ func (a *app) completeWait(cmd *cobra.Command, flag string, entry func(*graph.Pe
 	})
 }
 
-func (a *app) waits(cmd *cobra.Command, id string, entry func(*graph.Pending) (value, about string)) ([]string, cobra.ShellCompDirective) {
+func (a *app) waits(cmd *cobra.Command, id string, entry func(*view.Pending) (value, about string)) ([]string, cobra.ShellCompDirective) {
 	return a.completed(cmd, func(s *session) ([]string, error) {
 		run, err := s.theRun(cmd.Context(), id)
 		if err != nil {
@@ -81,30 +82,30 @@ func (a *app) waits(cmd *cobra.Command, id string, entry func(*graph.Pending) (v
 }
 
 // The entries of completions: what a host performs, the signals and the questions that a run waits for.
-func hostWork(p *graph.Pending) (value, about string) {
+func hostWork(p *view.Pending) (value, about string) {
 	if !p.Host {
 		return "", ""
 	}
 	return p.NodeID, p.NodeType
 }
 
-func hostBranch(p *graph.Pending) (value, about string) {
+func hostBranch(p *view.Pending) (value, about string) {
 	if !p.Host || p.Span == nil {
 		return "", ""
 	}
 	return p.Span.BranchName, p.NodeID
 }
 
-func hostKey(p *graph.Pending) (value, about string) {
+func hostKey(p *view.Pending) (value, about string) {
 	if !p.Host {
 		return "", ""
 	}
 	return p.IdempotencyKey, waiterText(p)
 }
 
-func awaitedSignal(p *graph.Pending) (value, about string) { return p.SignalName, "at " + p.NodeID }
+func awaitedSignal(p *view.Pending) (value, about string) { return p.SignalName, "at " + p.NodeID }
 
-func openInterrupt(p *graph.Pending) (value, about string) {
+func openInterrupt(p *view.Pending) (value, about string) {
 	if p.Kind != machine.WaitInterrupt {
 		return "", ""
 	}
@@ -173,7 +174,7 @@ func (a *app) completed(cmd *cobra.Command, list func(*session) ([]string, error
 }
 
 // theRun is where the run stands that an argument names, by its id or the beginning of it.
-func (s *session) theRun(ctx context.Context, named string) (*graph.Run, error) {
+func (s *session) theRun(ctx context.Context, named string) (*view.Run, error) {
 	if shortID.MatchString(named) {
 		fitting, err := runsThatBegin(ctx, s, named)
 		if err != nil {

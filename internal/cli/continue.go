@@ -10,6 +10,7 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
+	"github.com/workflows-engine/workflows-engine/graph/view"
 	"github.com/workflows-engine/workflows-engine/internal/config"
 )
 
@@ -50,7 +51,7 @@ func registerWait(set *pflag.FlagSet, limit **time.Duration) {
 // continued opens a session, makes one call that continues a run, and drives the run on. answers says that the call brings something that
 // the run waits for.
 func (a *app) continued(
-	ctx context.Context, id, folder string, o driveOptions, answers bool, call func(*session, graph.Caller) (*graph.Run, error),
+	ctx context.Context, id, folder string, o driveOptions, answers bool, call func(*session, graph.Caller) (*view.Run, error),
 ) error {
 	caller, err := a.caller(o)
 	if err != nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/graph/view"
 	"github.com/workflows-engine/workflows-engine/internal/agentsteps"
 	"github.com/workflows-engine/workflows-engine/internal/config"
 	"github.com/workflows-engine/workflows-engine/internal/runjson"
@@ -68,7 +69,7 @@ func (a *app) drive(s *session, o driveOptions) *drive {
 
 // from takes the answer of the call that began or continued the run, and drives on. What it returns decides the exit
 // status; everything else has been printed.
-func (d *drive) from(ctx context.Context, run *graph.Run, err error) error {
+func (d *drive) from(ctx context.Context, run *view.Run, err error) error {
 	if err == nil {
 		d.warn(run)
 	}
@@ -97,7 +98,7 @@ func (d *drive) from(ctx context.Context, run *graph.Run, err error) error {
 }
 
 // warn prints what became of a call other than it asked for. What is missing has been said before.
-func (d *drive) warn(run *graph.Run) {
+func (d *drive) warn(run *view.Run) {
 	for _, w := range run.Warnings {
 		if w.Limit == 0 && w.Code != problem.ExecutorNotConfigured {
 			d.session.view.settle(run)
@@ -107,7 +108,7 @@ func (d *drive) warn(run *graph.Run) {
 }
 
 // rest waits until the run has ended, waits for a caller or for what no process performs, the time is over or ctx ends.
-func (d *drive) rest(ctx context.Context, run *graph.Run) (*graph.Run, error) {
+func (d *drive) rest(ctx context.Context, run *view.Run) (*view.Run, error) {
 	left := d.left()
 	if run.Status.Terminal() || awaited(run) != nil || left <= 0 || ctx.Err() != nil {
 		return run, nil
@@ -124,7 +125,7 @@ func (d *drive) rest(ctx context.Context, run *graph.Run) (*graph.Run, error) {
 }
 
 // continueFor continues a run for a time.
-func (d *drive) continueFor(ctx context.Context, id string, limit time.Duration) (*graph.Run, error) {
+func (d *drive) continueFor(ctx context.Context, id string, limit time.Duration) (*view.Run, error) {
 	req := graph.DriveRequest{ExecutionID: id, Caller: d.caller, StopAtTimer: d.leaveTimers, OwnedElsewhere: d.reportOwner}
 	req.Wait.Limit = graph.WaitAtMost(limit).Limit
 	return d.session.driver.Drive(ctx, req)
@@ -154,9 +155,9 @@ func (d *drive) left() time.Duration {
 
 // goesOn reports whether a run that waits for somebody goes on elsewhere meanwhile: attempts of this process in other branches, and with
 // --wait timers that are due by then.
-func (d *drive) goesOn(run *graph.Run) bool {
+func (d *drive) goesOn(run *view.Run) bool {
 	left := d.left()
-	return awaited(run) != nil && left > 0 && slices.ContainsFunc(run.Pending, func(p graph.Pending) bool {
+	return awaited(run) != nil && left > 0 && slices.ContainsFunc(run.Pending, func(p view.Pending) bool {
 		switch p.Kind {
 		case machine.WaitActivity, machine.WaitDelegate:
 			return !p.Host && run.Lacks == nil
@@ -168,7 +169,7 @@ func (d *drive) goesOn(run *graph.Run) bool {
 }
 
 // change waits until something happens to the run, or the time is over.
-func (d *drive) change(ctx context.Context, run *graph.Run) (*graph.Run, error) {
+func (d *drive) change(ctx context.Context, run *view.Run) (*view.Run, error) {
 	d.session.view.follow()
 	wait := graph.WaitAtMost(min(d.left(), statusInterval))
 	wait.Progress = d.caller.Wait.Progress
@@ -176,7 +177,7 @@ func (d *drive) change(ctx context.Context, run *graph.Run) (*graph.Run, error) 
 }
 
 // awaited returns the first entry that a person, a host or another system has to end, nil if there is none.
-func awaited(run *graph.Run) *graph.Pending {
+func awaited(run *view.Run) *view.Pending {
 	for i, p := range run.Pending {
 		if p.NeedsSomebody() {
 			return &run.Pending[i]
@@ -186,7 +187,7 @@ func awaited(run *graph.Run) *graph.Pending {
 }
 
 // nextAnswer takes the next scripted answer, or asks the person at the terminal.
-func (d *drive) nextAnswer(ctx context.Context, run *graph.Run) (filled, bool, error) {
+func (d *drive) nextAnswer(ctx context.Context, run *view.Run) (filled, bool, error) {
 	p := awaited(run)
 	if p == nil || p.Host {
 		return filled{}, false, nil
@@ -215,7 +216,7 @@ type filled struct {
 	asked bool
 }
 
-func interruptID(p *graph.Pending) string {
+func interruptID(p *view.Pending) string {
 	if p.Kind == machine.WaitInterrupt {
 		return p.ID
 	}
@@ -223,9 +224,9 @@ func interruptID(p *graph.Pending) string {
 }
 
 // apply gives an answer to the run. A person whose answer is refused sees why and is asked again.
-func (d *drive) apply(ctx context.Context, run *graph.Run, f filled) (*graph.Run, error) {
+func (d *drive) apply(ctx context.Context, run *view.Run, f filled) (*view.Run, error) {
 	var (
-		next *graph.Run
+		next *view.Run
 		err  error
 	)
 	d.session.view.follow()
@@ -251,7 +252,7 @@ func (d *drive) apply(ctx context.Context, run *graph.Run, f filled) (*graph.Run
 }
 
 // taken notes that the run has taken an answer of this command, or says that it had taken it before.
-func (d *drive) taken(run *graph.Run) {
+func (d *drive) taken(run *view.Run) {
 	if run.Repeated {
 		fmt.Fprintf(d.app.stderr, "%s this was answered before, in the same way; nothing was changed\n", d.app.paint.wait("repeated:"))
 		return
@@ -260,7 +261,7 @@ func (d *drive) taken(run *graph.Run) {
 }
 
 // ended prints the outcome of a run that has ended.
-func (d *drive) ended(ctx context.Context, run *graph.Run) error {
+func (d *drive) ended(ctx context.Context, run *view.Run) error {
 	d.session.view.settle(run)
 	if len(d.answers) > 0 {
 		fmt.Fprintf(d.app.stderr, "%s %s not needed\n", d.app.paint.wait("warning:"), count(len(d.answers), "answer"))
@@ -300,7 +301,7 @@ func (d *drive) ended(ctx context.Context, run *graph.Run) error {
 }
 
 // paused says what a run waits for and which command continues it.
-func (d *drive) paused(ctx context.Context, run *graph.Run) error {
+func (d *drive) paused(ctx context.Context, run *view.Run) error {
 	d.session.view.settle(run)
 	if run.Lacks != nil {
 		if err := d.session.addRequiredFlags(ctx, run); err != nil {
@@ -318,7 +319,7 @@ func (d *drive) paused(ctx context.Context, run *graph.Run) error {
 }
 
 // stopped ends the command before the run has come to rest. run is nil if there is none.
-func (d *drive) stopped(ctx context.Context, run *graph.Run, err error) error {
+func (d *drive) stopped(ctx context.Context, run *view.Run, err error) error {
 	d.session.view.settle(run)
 	if run == nil || ctx.Err() == nil {
 		return err

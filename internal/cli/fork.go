@@ -11,6 +11,7 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/graph/view"
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/internal/agentsteps"
 	"github.com/workflows-engine/workflows-engine/internal/config"
@@ -132,7 +133,7 @@ func (a *app) forked(ctx context.Context, o forkOptions, req graph.ForkRequest) 
 }
 
 // forkedAt says where a new run continues another one.
-func (s *session) forkedAt(ctx context.Context, run *graph.Run, req *graph.ForkRequest) string {
+func (s *session) forkedAt(ctx context.Context, run *view.Run, req *graph.ForkRequest) string {
 	seq, node := run.ForkedFrom.Seq, req.BeforeNode
 	if node == "" && req.Seq == 0 { // a retry
 		next, err := s.engine.History(ctx, graph.HistoryRequest{ExecutionID: req.ExecutionID, FromSeq: seq + 1, Limit: 1})

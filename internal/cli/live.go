@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/workflows-engine/workflows-engine/graph"
+	"github.com/workflows-engine/workflows-engine/graph/view"
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/internal/runtree"
 )
@@ -63,7 +64,7 @@ func (v *liveView) begin() {
 // settleTime is how long settle waits for records on their way. Those of other processes do not come.
 const settleTime = time.Second
 
-func (v *liveView) settle(run *graph.Run) {
+func (v *liveView) settle(run *view.Run) {
 	if run != nil {
 		late := time.AfterFunc(settleTime, func() {
 			v.mu.Lock()

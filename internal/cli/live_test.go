@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/workflows-engine/workflows-engine/graph"
+	"github.com/workflows-engine/workflows-engine/graph/view"
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/history/historymem"
 )
@@ -117,29 +118,29 @@ func TestLiveViewHolds(t *testing.T) {
 		var out bytes.Buffer
 		store := historymem.New()
 		defer store.Close()
-		view := newLiveView(&out, palette{}, store)
-		view.runs["r1"] = &liveRun{nodes: map[string]nodeFacts{"begin": {nodeType: "start"}, "end": {nodeType: "end"}}, width: 5}
+		seen := newLiveView(&out, palette{}, store)
+		seen.runs["r1"] = &liveRun{nodes: map[string]nodeFacts{"begin": {nodeType: "start"}, "end": {nodeType: "end"}}, width: 5}
 		ended := func(seq int64, node string) {
 			r := recordsOf(event(history.ActivityRequested, history.Payload{NodeID: node, NodeType: "step", Attempt: 1}), event(history.ActivityFailed, history.Payload{NodeID: node, Code: "GONE", Error: "gone"}))
 			for i := range r {
 				r[i].Seq = seq + int64(i)
 			}
-			view.record(graph.RecordEvent{ExecutionID: "r1", Records: r})
+			seen.record(graph.RecordEvent{ExecutionID: "r1", Records: r})
 		}
-		view.settle(nil)
+		seen.settle(nil)
 		ended(1, "begin")
 		synctest.Wait()
 		fmt.Fprintln(&out, "said in between")
 		if got := out.String(); got != "said in between\n" {
 			t.Fatalf("printed\n%s", got)
 		}
-		view.follow()
-		view.flush()
-		view.settle(&graph.Run{ExecutionID: "r1", Seq: 2})
+		seen.follow()
+		seen.flush()
+		seen.settle(&view.Run{ExecutionID: "r1", Seq: 2})
 		ended(3, "end")
 		synctest.Wait()
 		fmt.Fprintln(&out, "at last")
-		view.close()
+		seen.close()
 		lines := strings.Split(strings.TrimSpace(out.String()), "\n")
 		for i, want := range []string{"said in between", "begin", "at last", "end"} {
 			if len(lines) != 4 || !strings.Contains(lines[i], want) {

@@ -4,7 +4,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/workflows-engine/workflows-engine/graph"
+	"github.com/workflows-engine/workflows-engine/graph/view"
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/internal/runtree"
 )
@@ -64,7 +64,7 @@ func (v *treeView) styled(p runtree.Part) string {
 
 func (v *treeView) flush() {} // what is printed meanwhile appears above the tree
 
-func (v *treeView) settle(*graph.Run) {
+func (v *treeView) settle(*view.Run) {
 	v.rest()
 	v.screen.settle()
 }

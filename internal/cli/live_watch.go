@@ -2,6 +2,7 @@ package cli
 
 import (
 	"github.com/workflows-engine/workflows-engine/graph"
+	"github.com/workflows-engine/workflows-engine/graph/view"
 	"github.com/workflows-engine/workflows-engine/history"
 )
 
@@ -24,7 +25,7 @@ func newWatchedLines(s *session, executionID string, lines *liveView) *watchedLi
 
 func (v *watchedLines) flush() { v.lines.flush() }
 
-func (v *watchedLines) settle(*graph.Run) {
+func (v *watchedLines) settle(*view.Run) {
 	v.rest()
 	v.flush()
 }

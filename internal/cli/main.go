@@ -88,8 +88,8 @@ func Main(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io
 }
 
 // person is who runs this program: the user's name in the operating system, or the number of a user without one.
-func person() graph.Actor {
-	a := graph.Actor{Via: "command", Name: fmt.Sprintf("uid %d", os.Getuid())}
+func person() history.Actor {
+	a := history.Actor{Via: "command", Name: fmt.Sprintf("uid %d", os.Getuid())}
 	if u, err := user.Current(); err == nil && u.Username != "" {
 		a.Name = u.Username
 	}

@@ -6,9 +6,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/graph/view"
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/internal/agentview"
 	"github.com/workflows-engine/workflows-engine/internal/config"
@@ -25,7 +25,7 @@ var limitFlags = map[problem.Code]string{
 }
 
 // summarize says in one line how a run ended or where it stands.
-func (a *app) summarize(run *graph.Run) {
+func (a *app) summarize(run *view.Run) {
 	took := picture.Elapsed(run.UpdatedAt.Sub(run.CreatedAt))
 	switch run.Status {
 	case machine.Completed:
@@ -66,7 +66,7 @@ func (a *app) summarize(run *graph.Run) {
 const maxErrorData = 1 << 10
 
 // errorData shows what the failure of a run carries, "" if that is nothing.
-func errorData(run *graph.Run) string {
+func errorData(run *view.Run) string {
 	if run.ErrorData == nil {
 		return ""
 	}
@@ -74,14 +74,14 @@ func errorData(run *graph.Run) string {
 }
 
 // summarizeRollback prints that the run was rolled back before it ended, if it was.
-func (a *app) summarizeRollback(run *graph.Run) {
+func (a *app) summarizeRollback(run *view.Run) {
 	if run.Compensated > 0 {
 		fmt.Fprintf(a.stderr, "  rollback: %s\n", rolledBackText(run))
 	}
 }
 
 // explainPause says what the run waits for, and prints the command that ends the wait, ready to be pasted.
-func (a *app) explainPause(run *graph.Run, s *session) {
+func (a *app) explainPause(run *view.Run, s *session) {
 	p := awaited(run)
 	if p == nil {
 		a.explainTime(run, s)
@@ -112,7 +112,7 @@ func (a *app) explainPause(run *graph.Run, s *session) {
 const payloadText = "put what the signal brings for JSON, {} for nothing: it is merged into the state"
 
 // waiterText names the node of a wait, and the item of a map.
-func waiterText(p *graph.Pending) string {
+func waiterText(p *view.Pending) string {
 	if p.Items == 0 {
 		return plainCell(p.NodeID)
 	}
@@ -120,7 +120,7 @@ func waiterText(p *graph.Pending) string {
 }
 
 // explainTime is explainPause for a run that continues by itself, or would in a process that has what it needs.
-func (a *app) explainTime(run *graph.Run, s *session) {
+func (a *app) explainTime(run *view.Run, s *session) {
 	if run.Lacks != nil {
 		fmt.Fprintf(a.stderr, "  %s\n", lackText(run.Lacks))
 	}
@@ -134,7 +134,7 @@ func (a *app) explainTime(run *graph.Run, s *session) {
 }
 
 // lackText says what is missing here to continue a run, and who continues it.
-func lackText(l *graph.Lack) string {
+func lackText(l *view.Lack) string {
 	if l.Host {
 		return fmt.Sprintf("node %s, which may follow, needs %s, which this command lacks: another process performs it%s, or a host if you answer with --mode host_mediated",
 			plainCell(l.NodeID), l.Missing, settingText(l))
@@ -147,7 +147,7 @@ func lackText(l *graph.Lack) string {
 }
 
 // settingText returns the process that has what is missing, "" if that is not known.
-func settingText(l *graph.Lack) string {
+func settingText(l *view.Lack) string {
 	if l.Setting == "" {
 		return ""
 	}
@@ -159,18 +159,18 @@ const maxShown = 8 << 10
 
 // shownText is what is shown beside a question, without what acts on a terminal. Of a state that nobody has chosen to show, what looks like a
 // secret is hidden.
-func shownText(p *graph.Pending) string {
+func shownText(p *view.Pending) string {
 	shown := *p
 	shown.State, _ = history.DefaultRedaction().Value(p.State).(map[string]any)
 	return plain(shown.Shown(maxShown))
 }
 
 // shows reports whether something is shown beside a question that is no question of an agent.
-func shows(p *graph.Pending) bool { return !agentview.AsksPerson(p.Show) && p.Shown(1) != "" }
+func shows(p *view.Pending) bool { return !agentview.AsksPerson(p.Show) && p.Shown(1) != "" }
 
 func indented(text, by string) string { return by + strings.ReplaceAll(text, "\n", "\n"+by) }
 
-func (a *app) describeInterrupt(p *graph.Pending) {
+func (a *app) describeInterrupt(p *view.Pending) {
 	prompt := p.Prompt
 	if prompt == "" {
 		prompt = p.PromptRef
@@ -201,7 +201,7 @@ func promptText(prompt string) string {
 }
 
 // continuation returns the line of the command that ends one wait, with an example where an answer is needed.
-func (s *session) continuation(run *graph.Run, p *graph.Pending) string {
+func (s *session) continuation(run *view.Run, p *view.Pending) string {
 	name, operands := "submit", []string{run.ExecutionID, p.NodeID}
 	var flags []string
 	switch p.Kind {

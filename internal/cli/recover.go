@@ -11,6 +11,7 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/graph/view"
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 	"github.com/workflows-engine/workflows-engine/internal/runjson"
@@ -66,7 +67,7 @@ func (a *app) recoverOne(ctx context.Context, id string, o recoverOptions) error
 	if o.dryRun {
 		return usage("--dry-run lists runs, so it takes no ID").WithHint("See workflows-engine status %s.", id)
 	}
-	return a.continued(ctx, id, o.folder, o.driveOptions, false, func(s *session, caller graph.Caller) (*graph.Run, error) {
+	return a.continued(ctx, id, o.folder, o.driveOptions, false, func(s *session, caller graph.Caller) (*view.Run, error) {
 		return s.driver.Drive(ctx, graph.DriveRequest{ExecutionID: id, Caller: caller})
 	})
 }
@@ -222,7 +223,7 @@ func (a *app) reportLeft(left []leftRun) {
 }
 
 // reportSkipped says of one run what is missing.
-func (a *app) reportSkipped(id string, l *graph.Lack) {
+func (a *app) reportSkipped(id string, l *view.Lack) {
 	fmt.Fprintf(a.stderr, "%s run %s%s: %s\n", a.paint.wait("left"), id, ofChild(id, l.ExecutionID), lackText(l))
 }
 
@@ -278,7 +279,7 @@ func (a *app) writeWaiting(ctx context.Context, s *session) error {
 
 // recover drives all of the runs that were found at once, and waits for one after another.
 func (d *drive) recover(ctx context.Context, found *recoverable, j *recoverJSON) error {
-	var runs []*graph.Run
+	var runs []*view.Run
 	var left error
 	for _, id := range found.ids {
 		run, err := d.continueFor(ctx, id, 0)

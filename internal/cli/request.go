@@ -8,6 +8,7 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
+	"github.com/workflows-engine/workflows-engine/graph/view"
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/internal/runjson"
 )
@@ -73,9 +74,9 @@ const maxRequestsShown = 20
 
 // requestsOf finds the requests of the first attempts that a run waits for, by the ids of what it waits for. Those that are not among
 // the newest records are left out.
-func (s *session) requestsOf(ctx context.Context, run *graph.Run) (map[string]*history.Record, error) {
+func (s *session) requestsOf(ctx context.Context, run *view.Run) (map[string]*history.Record, error) {
 	requests := map[string]*history.Record{}
-	wanted := map[string][]*graph.Pending{}
+	wanted := map[string][]*view.Pending{}
 	for i := range min(len(run.Pending), maxRequestsShown) {
 		p := &run.Pending[i]
 		if !p.Host && !p.Queued && (p.Kind == machine.WaitActivity || p.Kind == machine.WaitDelegate) {
@@ -92,7 +93,7 @@ func (s *session) requestsOf(ctx context.Context, run *graph.Run) (map[string]*h
 
 // findRequests looks for the requests of attempts of one run, the newest records first, until it has met all of them: there is nothing
 // more to find of an attempt that recorded no request.
-func (s *session) findRequests(ctx context.Context, id string, wanted []*graph.Pending, requests map[string]*history.Record) error {
+func (s *session) findRequests(ctx context.Context, id string, wanted []*view.Pending, requests map[string]*history.Record) error {
 	execution, err := s.store.Execution(ctx, id)
 	if err != nil {
 		return err
@@ -109,7 +110,7 @@ func (s *session) findRequests(ctx context.Context, id string, wanted []*graph.P
 				continue
 			}
 			q := &r.Payload
-			at := slices.IndexFunc(wanted, func(p *graph.Pending) bool {
+			at := slices.IndexFunc(wanted, func(p *view.Pending) bool {
 				return q.NodeID == p.NodeID && max(q.Visit, 1) == p.Visit && max(q.Attempt, 1) == p.Attempt
 			})
 			if at < 0 {

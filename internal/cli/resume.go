@@ -7,6 +7,7 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/graph/view"
 	"github.com/workflows-engine/workflows-engine/history"
 )
 
@@ -52,7 +53,7 @@ func (a *app) resume(ctx context.Context, id string, o resumeOptions) error {
 	if err != nil {
 		return err
 	}
-	return a.continued(ctx, id, o.folder, o.driveOptions, !o.ask, func(s *session, caller graph.Caller) (*graph.Run, error) {
+	return a.continued(ctx, id, o.folder, o.driveOptions, !o.ask, func(s *session, caller graph.Caller) (*view.Run, error) {
 		if o.ask {
 			return s.engine.Status(ctx, graph.StatusRequest{ExecutionID: id})
 		}

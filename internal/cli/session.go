@@ -26,7 +26,7 @@ type session struct {
 	executors config.Executors
 	// without is why a lenient session has no executors, nil if it has those that are configured.
 	without error
-	view    view
+	view    display
 	// workflows are the definitions of the folder that was named, nil without one. What is found by address is not looked
 	// at before a run: that belongs to the engine.
 	workflows *catalog.Catalog

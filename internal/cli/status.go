@@ -15,6 +15,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/graph/view"
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/internal/agentsteps"
 	"github.com/workflows-engine/workflows-engine/internal/agentview"
@@ -58,7 +59,7 @@ func (a *app) status(ctx context.Context, id, folder string, asJSON, withState b
 			return err
 		}
 		surveyor, _ := s.engine.(graph.Recoverer)
-		if surveyor != nil && slices.ContainsFunc(run.Pending, func(p graph.Pending) bool { return p.Kind == machine.WaitChild }) {
+		if surveyor != nil && slices.ContainsFunc(run.Pending, func(p view.Pending) bool { return p.Kind == machine.WaitChild }) {
 			// Whether its subworkflow can be begun here is known once it has been looked for.
 			if _, err := surveyor.Survey(ctx, run.Executions()...); err != nil {
 				return err
@@ -159,7 +160,7 @@ type standing struct {
 }
 
 // writeStatus prints a run for people.
-func writeStatus(w io.Writer, run *graph.Run, s *session, now time.Time, at standing) error {
+func writeStatus(w io.Writer, run *view.Run, s *session, now time.Time, at standing) error {
 	rows := [][]string{
 		{"run", run.ExecutionID},
 		{"workflow", strings.TrimSpace(run.DefinitionName + " " + run.DefinitionVersion)},
@@ -237,7 +238,7 @@ func writeStatus(w io.Writer, run *graph.Run, s *session, now time.Time, at stan
 			fmt.Fprintf(w, "  all of it: %s\n", s.reading("history", p.ExecutionID, "--from", fmt.Sprint(r.Seq), "--limit", "1", "--full"))
 		}
 	}
-	if l := run.Lacks; l != nil && !slices.ContainsFunc(run.Pending, func(p graph.Pending) bool { return blocks(l, &p) }) {
+	if l := run.Lacks; l != nil && !slices.ContainsFunc(run.Pending, func(p view.Pending) bool { return blocks(l, &p) }) {
 		fmt.Fprintf(w, "\n%s\n", lackText(l))
 	}
 	if run.Status == machine.Failed && run.Lineage.Handled == nil && run.Lineage.Live == "" {
@@ -268,7 +269,7 @@ func handledText(h *history.Handling, now time.Time) string {
 	return plainCell(text) + ", " + age(h.At, now) + " ago"
 }
 
-func rolledBackText(run *graph.Run) string {
+func rolledBackText(run *view.Run) string {
 	return "finished, " + count(run.Compensated, "compensation") + " made"
 }
 
@@ -282,12 +283,12 @@ func rollbackText(p machine.RollbackProgress) string {
 }
 
 // blocks reports whether what is missing is what an entry waits for.
-func blocks(l *graph.Lack, p *graph.Pending) bool {
+func blocks(l *view.Lack, p *view.Pending) bool {
 	return !l.Host && l.ExecutionID == p.ExecutionID && l.NodeID == p.NodeID
 }
 
 // writePending prints one thing that a run waits for.
-func writePending(w io.Writer, run *graph.Run, p *graph.Pending, s *session, now time.Time) error {
+func writePending(w io.Writer, run *view.Run, p *view.Pending, s *session, now time.Time) error {
 	fmt.Fprintf(w, "\n%s waits for %s\n", waiterText(p), waitText(p))
 	if p.Kind == machine.WaitInterrupt {
 		fmt.Fprintf(w, "  %s\n", strings.Join(strings.Fields(p.Prompt+" "+p.PromptRef), " "))
@@ -328,7 +329,7 @@ func writePending(w io.Writer, run *graph.Run, p *graph.Pending, s *session, now
 }
 
 // stepsText is how many steps the executor of an attempt has recorded, and what they come to.
-func stepsText(p *graph.Pending) string {
+func stepsText(p *view.Pending) string {
 	if agent, ok := agentview.StatusOf(p.FirstStep, p.Reconfigured, p.NewestStep, p.Totals); ok {
 		return agentText(p, agent)
 	}
@@ -344,7 +345,7 @@ func stepsText(p *graph.Pending) string {
 }
 
 // agentText says where an agent stands, and what it has taken of its budgets.
-func agentText(p *graph.Pending, agent agentview.Status) string {
+func agentText(p *view.Pending, agent agentview.Status) string {
 	text := fmt.Sprintf("agent %s in turn %d", plainCell(agent.Name), agent.Turn)
 	if agent.Path != "" {
 		text += " (sub-agent of " + plainCell(agent.Path) + ")"
@@ -365,7 +366,7 @@ func agentText(p *graph.Pending, agent agentview.Status) string {
 
 // deadlineText says until when something is waited for. Once that time is over it may be that there is no process to notice;
 // and the timeout of an attempt that nobody performs, and of which no step is recorded, restarts when a process claims it.
-func deadlineText(p *graph.Pending, now time.Time) string {
+func deadlineText(p *view.Pending, now time.Time) string {
 	attempt := (p.Kind == machine.WaitActivity || p.Kind == machine.WaitDelegate) && !p.Host && p.ExternalTaskID == "" && p.Steps == 0
 	switch at := timeText(p.Deadline); {
 	case p.Deadline.After(now) && attempt:
@@ -380,12 +381,12 @@ func deadlineText(p *graph.Pending, now time.Time) string {
 }
 
 // byProcess reports whether a process performs what the run waits for.
-func byProcess(p *graph.Pending) bool {
+func byProcess(p *view.Pending) bool {
 	return (p.Kind == machine.WaitActivity || p.Kind == machine.WaitDelegate) && !p.Host && !p.Queued && p.ExternalTaskID == ""
 }
 
 // ownersOf returns the owners of the runs whose attempts processes perform.
-func (s *session) ownersOf(ctx context.Context, run *graph.Run) (map[string]history.Owner, error) {
+func (s *session) ownersOf(ctx context.Context, run *view.Run) (map[string]history.Owner, error) {
 	owners := map[string]history.Owner{}
 	for i := range run.Pending {
 		p := &run.Pending[i]
@@ -410,7 +411,7 @@ func ownerText(owner history.Owner, recover string) string {
 }
 
 // waitText says what kind of wait it is.
-func waitText(p *graph.Pending) string {
+func waitText(p *view.Pending) string {
 	if p.Queued && p.Steps > 0 { // it has been answered, or its rest is over: nobody may have it, or all turns may be taken
 		return fmt.Sprintf("a process that goes on with attempt %d, or for its turn (--limits)", p.Attempt)
 	}

@@ -6,9 +6,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/graph/view"
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/internal/config"
 	"github.com/workflows-engine/workflows-engine/internal/runjson"
@@ -17,8 +17,8 @@ import (
 var noon = time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
 
 // sampleRun is a run with the given status that waits for the given entries.
-func sampleRun(status machine.Status, pending ...graph.Pending) *graph.Run {
-	return &graph.Run{
+func sampleRun(status machine.Status, pending ...view.Pending) *view.Run {
+	return &view.Run{
 		ExecutionID: "order-17", Status: status, DefinitionName: "order", DefinitionVersion: "1.2.0",
 		DefinitionHash: strings.Repeat("ab", 32), Mode: machine.InProcess, CurrentNodeID: "review", Seq: 12,
 		State: map[string]any{"a": 1.0}, Pending: pending, NodeVisits: 4, MaxVisits: 10_000,
@@ -26,8 +26,8 @@ func sampleRun(status machine.Status, pending ...graph.Pending) *graph.Run {
 	}
 }
 
-func samplePending() []graph.Pending {
-	return []graph.Pending{
+func samplePending() []view.Pending {
+	return []view.Pending{
 		{
 			Kind: machine.WaitInterrupt, ExecutionID: "order-17", ID: "order-17:review#1", NodeID: "review", NodeType: "interrupt",
 			Prompt: "Ship it?", ResumeSchema: map[string]any{
@@ -65,7 +65,7 @@ func sampleSession() *session {
 // TestADeadlineThatHasPassed: nobody may be there who notices.
 func TestADeadlineThatHasPassed(t *testing.T) {
 	t.Parallel()
-	for want, p := range map[string]graph.Pending{
+	for want, p := range map[string]view.Pending{
 		"until 2026-05-01 12:00:01Z at the latest":                                                 {Kind: machine.WaitActivity, Deadline: noon.Add(time.Second)},
 		"until 2026-05-01 12:00:02Z at the latest; then a server, worker or recover ends it":       {Kind: machine.WaitSignal, Deadline: noon.Add(2 * time.Second)},
 		"its time was over at 2026-05-01 12:00:00Z; the timeout restarts when a process claims it": {Kind: machine.WaitActivity, Deadline: noon},
@@ -88,10 +88,10 @@ func TestWriteStatus(t *testing.T) {
 	cancelled := sampleRun(machine.Cancelled)
 	cancelled.Reason = "ordered twice"
 	full := sampleRun(machine.AwaitingSignal)
-	full.Warnings = []graph.Warning{{
+	full.Warnings = []view.Warning{{
 		Code: problem.RecordLimitExceeded, Used: 810_000, Limit: 1_000_000, Message: "the run has used 81 % of its limit", Hint: "Let it end.",
 	}}
-	for name, run := range map[string]*graph.Run{
+	for name, run := range map[string]*view.Run{
 		"status_waiting": sampleRun(machine.Interrupted, samplePending()...), "status_failed": failed, "status_full": full,
 		"status_completed": completed, "status_cancelled": cancelled,
 	} {
@@ -107,7 +107,7 @@ func TestWriteStatus(t *testing.T) {
 func TestPaused(t *testing.T) {
 	t.Parallel()
 	pending := samplePending()
-	for name, run := range map[string]*graph.Run{
+	for name, run := range map[string]*view.Run{
 		"paused_interrupt": sampleRun(machine.Interrupted, pending[0]),
 		"paused_signal":    sampleRun(machine.AwaitingSignal, pending[1]),
 		"paused_host":      sampleRun(machine.AwaitingActivity, pending[2]),
@@ -127,7 +127,7 @@ func TestPaused(t *testing.T) {
 // TestStatusNamesTheProcess: an attempt that a process performs is told from one that nobody performs.
 func TestStatusNamesTheProcess(t *testing.T) {
 	t.Parallel()
-	run := &graph.Run{ExecutionID: "r", Status: machine.Running, Pending: []graph.Pending{{Kind: machine.WaitActivity, ExecutionID: "r", NodeID: "pay", Attempt: 2}}}
+	run := &view.Run{ExecutionID: "r", Status: machine.Running, Pending: []view.Pending{{Kind: machine.WaitActivity, ExecutionID: "r", NodeID: "pay", Attempt: 2}}}
 	for want, owner := range map[string]history.Owner{
 		"process host-1 performs it; its lease ends in 20s unless it renews it":                                                       {Process: "host-1", Left: 20 * time.Second},
 		"no process performs it: a server or a worker goes on with it, or workflows-engine recover r --store-path '/data/my runs.db'": {Process: "host-1", Left: -time.Second},

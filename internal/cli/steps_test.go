@@ -8,6 +8,7 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
+	"github.com/workflows-engine/workflows-engine/graph/view"
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/history/historymem"
 )
@@ -82,13 +83,13 @@ func TestStepsAreShown(t *testing.T) {
 func TestStatusShowsSteps(t *testing.T) {
 	t.Parallel()
 	totals := map[string]any{"pages": 812.0, "bytes": 104_512.0}
-	asks := graph.Pending{
+	asks := view.Pending{
 		Kind: machine.WaitInterrupt, ExecutionID: "order-17", ID: "order-17:crawl#1.1/q1", NodeID: "crawl", NodeType: "step", Attempt: 1, Steps: 814, Totals: totals,
 		Prompt: "Is this the right site?", Show: map[string]any{"first": "/1", "title": "Tides"},
 		ResumeSchema: map[string]any{"type": "object", "required": []any{"ok"}, "properties": map[string]any{"ok": map[string]any{"type": "boolean"}}},
 	}
-	rests := graph.Pending{Kind: machine.WaitTimer, ExecutionID: "order-17", NodeID: "crawl", NodeType: "step", Attempt: 1, Steps: 1, Due: noon.Add(time.Hour)}
-	works := graph.Pending{
+	rests := view.Pending{Kind: machine.WaitTimer, ExecutionID: "order-17", NodeID: "crawl", NodeType: "step", Attempt: 1, Steps: 1, Due: noon.Add(time.Hour)}
+	works := view.Pending{
 		Kind: machine.WaitActivity, ExecutionID: "order-17", NodeID: "crawl", NodeType: "step", Attempt: 1, Steps: 813, Totals: totals, Deadline: noon.Add(-time.Minute),
 	}
 	var out bytes.Buffer

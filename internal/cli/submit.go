@@ -7,6 +7,7 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
+	"github.com/workflows-engine/workflows-engine/graph/view"
 	"github.com/workflows-engine/workflows-engine/history"
 )
 
@@ -61,7 +62,7 @@ func (a *app) submit(ctx context.Context, id, node string, o submitOptions) erro
 			return err
 		}
 	}
-	return a.continued(ctx, id, o.folder, o.driveOptions, true, func(s *session, caller graph.Caller) (*graph.Run, error) {
+	return a.continued(ctx, id, o.folder, o.driveOptions, true, func(s *session, caller graph.Caller) (*view.Run, error) {
 		run, err := s.engine.Status(ctx, graph.StatusRequest{ExecutionID: id})
 		if err != nil {
 			return nil, err
@@ -74,7 +75,7 @@ func (a *app) submit(ctx context.Context, id, node string, o submitOptions) erro
 
 // completeSubmit fills in what the run knows itself and a person need not repeat: the parallel span and the
 // correlation id. The first pending entry of the node counts; if there is none, the engine's refusal says so.
-func completeSubmit(req *graph.SubmitRequest, run *graph.Run, branch string) {
+func completeSubmit(req *graph.SubmitRequest, run *view.Run, branch string) {
 	for _, p := range run.Pending {
 		if p.NodeID != req.NodeID || !p.Host || branch != "" && (p.Span == nil || p.Span.BranchName != branch) {
 			continue

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/workflows-engine/workflows-engine/graph"
+	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/history/historysql"
 	"github.com/workflows-engine/workflows-engine/internal/enginetest"
 )
@@ -34,7 +35,7 @@ func TestACommandAnswersWhatWasAskedWhenItCame(t *testing.T) {
 	command := func(who string, stdin io.Reader, args ...string) (exit int, output string) {
 		a, stdout, stderr := newTestApp(t, stdin, time.Now())
 		a.now = time.Now
-		exit = a.execute(graph.WithActor(context.Background(), graph.Actor{Via: "command", Name: who}), append(args, "--db", path))
+		exit = a.execute(graph.WithActor(context.Background(), history.Actor{Via: "command", Name: who}), append(args, "--db", path))
 		return exit, stdout.String() + stderr.String()
 	}
 	store := enginetest.Must(historysql.Open(t.Context(), path, historysql.Options{}))

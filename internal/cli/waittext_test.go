@@ -4,17 +4,17 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
+	"github.com/workflows-engine/workflows-engine/graph/view"
 )
 
 // TestWhatAnAttemptWaitsFor: an agent whose question was answered where it cannot go on need not be limited by --limits.
 func TestWhatAnAttemptWaitsFor(t *testing.T) {
 	t.Parallel()
-	if text := waitText(&graph.Pending{Kind: machine.WaitDelegate, Queued: true, Attempt: 1}); text != "the turn of attempt 1 (queued by --limits)" {
+	if text := waitText(&view.Pending{Kind: machine.WaitDelegate, Queued: true, Attempt: 1}); text != "the turn of attempt 1 (queued by --limits)" {
 		t.Error(text)
 	}
-	if text := waitText(&graph.Pending{Kind: machine.WaitDelegate, Queued: true, Attempt: 1, Steps: 9}); !strings.HasPrefix(text, "a process that goes on with attempt 1") {
+	if text := waitText(&view.Pending{Kind: machine.WaitDelegate, Queued: true, Attempt: 1, Steps: 9}); !strings.HasPrefix(text, "a process that goes on with attempt 1") {
 		t.Error(text)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/workflows-engine/workflows-engine/graph"
+	"github.com/workflows-engine/workflows-engine/graph/view"
 	"github.com/workflows-engine/workflows-engine/internal/config"
 )
 
@@ -70,6 +71,6 @@ func (a *app) watch(ctx context.Context, id string, o watchOptions) error {
 }
 
 // rests reports whether a run waits for somebody, or for what no process performs.
-func rests(run *graph.Run) bool {
+func rests(run *view.Run) bool {
 	return awaited(run) != nil || run.Lacks != nil && !run.Lacks.Host
 }

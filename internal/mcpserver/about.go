@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/workflows-engine/workflows-engine/graph"
+	"github.com/workflows-engine/workflows-engine/graph/view"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 	"github.com/workflows-engine/workflows-engine/internal/outline"
 	"github.com/workflows-engine/workflows-engine/internal/runjson"
@@ -138,7 +138,7 @@ func allEntries(run runView) (entries []members, cut bool) {
 // entries are what a run waits for in some bytes, in its order: the one that next speaks of in full, of the others as many as
 // fit, in full or in brief.
 func (s *server) entries(run runView, room int) (entries []members, cut bool) {
-	shown := slices.DeleteFunc(run.shown(), func(p *graph.Pending) bool { _, unchanged := run.unchanged[p]; return unchanged })
+	shown := slices.DeleteFunc(run.shown(), func(p *view.Pending) bool { _, unchanged := run.unchanged[p]; return unchanged })
 	if len(shown) == 0 {
 		return nil, false
 	}
@@ -146,7 +146,7 @@ func (s *server) entries(run runView, room int) (entries []members, cut bool) {
 	if run.node != "" && subject.NodeID != run.node {
 		subject = shown[0]
 	}
-	var kept []*graph.Pending
+	var kept []*view.Pending
 	brief := room / 2 // for the others
 	for _, p := range shown {
 		e := runjson.Brief(run.Run, p)
@@ -187,7 +187,7 @@ func (s *server) entries(run runView, room int) (entries []members, cut bool) {
 }
 
 // entry is one thing that a run waits for, in some bytes, and whether all that is to be done is in it.
-func (s *server) entry(run runView, p *graph.Pending, room int) (entry members, whole bool) {
+func (s *server) entry(run runView, p *view.Pending, room int) (entry members, whole bool) {
 	first := runjson.First(run.Run)
 	entry = runjson.Pending(run.Run, p, first)
 	if p == run.again { // its branch and what it sees are as they were
@@ -213,7 +213,7 @@ func (s *server) entry(run runView, p *graph.Pending, room int) (entry members, 
 }
 
 // branchState takes the state of a branch out of its entry and leaves what differs from the state of the run.
-func (s *server) branchState(run runView, p *graph.Pending, entry *members, index int) *slot {
+func (s *server) branchState(run runView, p *view.Pending, entry *members, index int) *slot {
 	in, at := s.waitDocument(p), "/state"
 	if p.ExecutionID != run.ExecutionID || run.State == nil {
 		return slotOf(entry, index, in, at)
@@ -239,7 +239,7 @@ func (s *server) branchState(run runView, p *graph.Pending, entry *members, inde
 
 // ownState is what what is waited for sees of the state otherwise than the run does: the item of a map, what a compensation undoes, what
 // its branch has added.
-func ownState(run runView, p *graph.Pending) map[string]any {
+func ownState(run runView, p *view.Pending) map[string]any {
 	own := map[string]any{}
 	for name, v := range p.State {
 		if before, ok := run.State[name]; !ok || !jsonvalue.Equal(before, v) {
@@ -254,7 +254,7 @@ func ownState(run runView, p *graph.Pending) map[string]any {
 const maxRemoved = 5
 
 // waitDocument is what a run waits for, as a resource.
-func (s *server) waitDocument(p *graph.Pending) outline.Document {
+func (s *server) waitDocument(p *view.Pending) outline.Document {
 	return s.runDocument(p.ExecutionID, waitSuffix+url.PathEscape(p.ID))
 }
 

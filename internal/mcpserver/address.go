@@ -10,6 +10,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/graph/view"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 	"github.com/workflows-engine/workflows-engine/internal/outline"
 	"github.com/workflows-engine/workflows-engine/internal/runjson"
@@ -62,7 +63,7 @@ func unescaped(s string) string {
 }
 
 // value is what stands at an address of a run.
-func (s *server) value(ctx context.Context, run *graph.Run, a address) (v any, in outline.Document, err error) {
+func (s *server) value(ctx context.Context, run *view.Run, a address) (v any, in outline.Document, err error) {
 	if a.executionID != run.ExecutionID {
 		if run, err = s.Status(ctx, graph.StatusRequest{ExecutionID: a.executionID}); err != nil {
 			return nil, in, err
@@ -95,7 +96,7 @@ func (s *server) value(ctx context.Context, run *graph.Run, a address) (v any, i
 }
 
 // payload is the payload of a record, with its secrets masked.
-func (s *server) payload(ctx context.Context, run *graph.Run, number string) (any, error) {
+func (s *server) payload(ctx context.Context, run *view.Run, number string) (any, error) {
 	seq, err := strconv.ParseInt(number, 10, 64)
 	if err != nil || seq < 1 || seq > run.Seq {
 		return nil, fmt.Errorf("the run has no record %q; its records are 1 to %d", problem.Excerpt(number, 40), run.Seq)
@@ -107,7 +108,7 @@ func (s *server) payload(ctx context.Context, run *graph.Run, number string) (an
 	return jsonvalue.Decode(records[0].Raw)
 }
 
-func stateOf(run *graph.Run) map[string]any {
+func stateOf(run *view.Run) map[string]any {
 	if run.Status.Terminal() {
 		return run.FinalState
 	}
@@ -115,7 +116,7 @@ func stateOf(run *graph.Run) map[string]any {
 }
 
 // waitOf is a thing that a run waits for, with its state; nil if there is no such.
-func waitOf(run *graph.Run, id string) any {
+func waitOf(run *view.Run, id string) any {
 	for i := range run.Pending {
 		if p := &run.Pending[i]; p.ID == id {
 			m := runjson.Pending(run, p, nil)

@@ -10,6 +10,8 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
+	"github.com/workflows-engine/workflows-engine/graph/view"
+	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/internal/agentview"
 	"github.com/workflows-engine/workflows-engine/internal/mcpserver/elicit"
 )
@@ -33,7 +35,7 @@ type asking struct {
 	// revision is that of the call. able says that the host shows forms, actor who records the answers.
 	revision string
 	able     bool
-	actor    graph.Actor
+	actor    history.Actor
 	began    time.Time
 	forms    map[string]*elicit.Form // by interrupt, nil for one that is no form
 	// again has the person asked although they did not answer before, and only is the interrupt that they are asked then.
@@ -65,7 +67,7 @@ func (s *server) asking(req *mcp.CallToolRequest) *asking {
 func (k *asking) byTicket() bool { return k.revision >= elicit.TicketsSince }
 
 // key names the question of an interrupt. Where there are no sessions, whoever the server serves is one.
-func (k *asking) key(p *graph.Pending) elicit.Key {
+func (k *asking) key(p *view.Pending) elicit.Key {
 	if k.byTicket() {
 		return elicit.Key{Interrupt: p.ID}
 	}
@@ -73,10 +75,10 @@ func (k *asking) key(p *graph.Pending) elicit.Key {
 }
 
 // can reports whether the host can put the question of an interrupt to the person.
-func (k *asking) can(p *graph.Pending) bool { return k != nil && k.able && k.form(p) != nil }
+func (k *asking) can(p *view.Pending) bool { return k != nil && k.able && k.form(p) != nil }
 
 // form is the form of an interrupt, nil if it cannot be one.
-func (k *asking) form(p *graph.Pending) *elicit.Form {
+func (k *asking) form(p *view.Pending) *elicit.Form {
 	if p.Kind != machine.WaitInterrupt || isUnbound(p) {
 		return nil
 	}
@@ -94,7 +96,7 @@ func (k *asking) form(p *graph.Pending) *elicit.Form {
 }
 
 // formSchema is the schema of the form of an interrupt: of calls that an agent wants approved the decisions that a form can show.
-func formSchema(p *graph.Pending) map[string]any {
+func formSchema(p *view.Pending) map[string]any {
 	if agentview.Approval(p.Show) == nil {
 		return p.ResumeSchema
 	}
@@ -108,7 +110,7 @@ func formSchema(p *graph.Pending) map[string]any {
 }
 
 // standing says where the question of an interrupt stands, and whether the person can be asked (again).
-func (k *asking) standing(p *graph.Pending) (end elicit.End, more bool) {
+func (k *asking) standing(p *view.Pending) (end elicit.End, more bool) {
 	if !k.can(p) {
 		return elicit.End{}, false
 	}
@@ -116,7 +118,7 @@ func (k *asking) standing(p *graph.Pending) (end elicit.End, more bool) {
 }
 
 // next is the first interrupt of a run whose question is open or to be asked.
-func (k *asking) next(run *graph.Run) *graph.Pending {
+func (k *asking) next(run *view.Run) *view.Pending {
 	if k == nil || !k.able || k.asked >= maxQuestions {
 		return nil
 	}
@@ -133,15 +135,15 @@ func (k *asking) next(run *graph.Run) *graph.Pending {
 }
 
 // hostsTurn reports whether the run waits for something that the host's model is to do: the person is not to keep it from that.
-func hostsTurn(run *graph.Run) bool {
-	return slices.ContainsFunc(run.Pending, func(p graph.Pending) bool {
+func hostsTurn(run *view.Run) bool {
+	return slices.ContainsFunc(run.Pending, func(p view.Pending) bool {
 		return (p.Kind == machine.WaitActivity || p.Kind == machine.WaitDelegate) && p.Host
 	})
 }
 
 // ask has the host put what a run asks to the person, and goes on with the answers: it returns where the run stands then. It returns an
 // answer of the call instead where that is how the host is asked.
-func (s *server) ask(ctx context.Context, a *arguments, run *graph.Run) (*graph.Run, *answer, error) {
+func (s *server) ask(ctx context.Context, a *arguments, run *view.Run) (*view.Run, *answer, error) {
 	k := a.asking
 	for {
 		p := k.next(run)
@@ -204,7 +206,7 @@ func (s *server) waitLimit() time.Duration { return max(0, cmp.Or(s.opts.WaitLim
 
 // patience is for how long a form of an interrupt that is out keeps another call from showing it again: nobody is asked the same twice at once,
 // and a form that was lost keeps nobody from answering for long.
-func (k *asking) patience(p *graph.Pending) time.Duration {
+func (k *asking) patience(p *view.Pending) time.Duration {
 	switch {
 	case k.answer != nil && k.answer.InterruptID == p.ID: // its form has come back
 		return 0
@@ -217,7 +219,7 @@ func (k *asking) patience(p *graph.Pending) time.Duration {
 
 // whileShown waits, as long as the call may, until a form that another call has shown ends, or the run changes. It returns where the run
 // stands then, nil if nothing has happened.
-func (s *server) whileShown(ctx context.Context, a *arguments, run *graph.Run, shown *elicit.Question) (*graph.Run, error) {
+func (s *server) whileShown(ctx context.Context, a *arguments, run *view.Run, shown *elicit.Question) (*view.Run, error) {
 	w := a.asking.left(a)
 	if w.Applied != nil {
 		w.Applied() // the call with the person's answer need not wait

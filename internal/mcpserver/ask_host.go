@@ -14,11 +14,12 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/graph/view"
 	"github.com/workflows-engine/workflows-engine/internal/mcpserver/elicit"
 )
 
 // askHost has the host put a question to the person, unless it does already. The question outlives the call.
-func (s *server) askHost(ctx context.Context, k *asking, run *graph.Run, p *graph.Pending) *elicit.Question {
+func (s *server) askHost(ctx context.Context, k *asking, run *view.Run, p *view.Pending) *elicit.Question {
 	start := func(put func()) { go put() }
 	q := question{s: s, k: k, call: ctx, run: run.ExecutionID, interrupt: p.ID, seq: run.Seq, prompt: questionText(p), about: aboutRun(run), form: k.form(p), over: s.endOf(k.host)}
 	if l := linkOf(ctx); l != nil {
@@ -58,7 +59,7 @@ func (s *server) endOf(session *mcp.ServerSession) <-chan struct{} {
 }
 
 // aboutRun says to a person which run asks.
-func aboutRun(run *graph.Run) string {
+func aboutRun(run *view.Run) string {
 	text := "Workflow " + run.DefinitionName + ", run " + shownID(run.ExecutionID)
 	if run.Title != "" {
 		text += ": " + run.Title
@@ -128,7 +129,7 @@ func (q *question) watch(ctx context.Context, stop context.CancelCauseFunc) {
 }
 
 // pendingInterrupt is the interrupt of that id, nil if the run does not wait for it.
-func pendingInterrupt(run *graph.Run, id string) *graph.Pending {
+func pendingInterrupt(run *view.Run, id string) *view.Pending {
 	for i := range run.Pending {
 		if p := &run.Pending[i]; p.ID == id && id != "" {
 			return p

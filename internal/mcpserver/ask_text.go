@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/graph/view"
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/internal/agentview"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
@@ -19,7 +19,7 @@ import (
 const personWaitMS = 50_000
 
 // said is what the headline of an answer says about the questions of a run, "" if nothing.
-func (k *asking) said(run *graph.Run) string {
+func (k *asking) said(run *view.Run) string {
 	if k == nil {
 		return ""
 	}
@@ -83,25 +83,25 @@ func ended(end elicit.End) string {
 }
 
 // isOpen reports whether the host is asking the person for the answer to an interrupt.
-func (k *asking) isOpen(p *graph.Pending) bool {
+func (k *asking) isOpen(p *view.Pending) bool {
 	end, _ := k.standing(p)
 	return end.State == elicit.Asking
 }
 
 // anyOpen reports whether the host is asking the person about an interrupt of a run.
-func (k *asking) anyOpen(run *graph.Run) bool {
-	return slices.ContainsFunc(run.Pending, func(p graph.Pending) bool { return k.isOpen(&p) })
+func (k *asking) anyOpen(run *view.Run) bool {
+	return slices.ContainsFunc(run.Pending, func(p view.Pending) bool { return k.isOpen(&p) })
 }
 
 // whilePersonIsAsked is the call for a run that waits for a person who is being asked.
-func whilePersonIsAsked(run *graph.Run) toolCall {
+func whilePersonIsAsked(run *view.Run) toolCall {
 	return call("workflow_status", members{{"execution_id", run.ExecutionID}, {"wait_ms", float64(personWaitMS)}},
 		"The host is asking the person: do not answer for them. This call waits for the answer; the run then goes on. "+
 			"If they take long, tell the user that the run waits for them, and stop.")
 }
 
 // answerCall is the call for an interrupt that nobody is being asked about. args name run and interrupt, more ends the note.
-func (k *asking) answerCall(args members, run *graph.Run, p *graph.Pending, more string) toolCall {
+func (k *asking) answerCall(args members, run *view.Run, p *view.Pending, more string) toolCall {
 	end, again := k.standing(p)
 	required := k != nil && k.s.opts.Elicit == elicit.Required
 	before := ""
@@ -131,7 +131,7 @@ func (k *asking) answerCall(args members, run *graph.Run, p *graph.Pending, more
 }
 
 // atTerminal asks for the answer of a person at a terminal. p is nil if the interrupt is not known.
-func (k *asking) atTerminal(executionID string, p *graph.Pending) string {
+func (k *asking) atTerminal(executionID string, p *view.Pending) string {
 	flags := slices.Clone(k.s.opts.StoreFlags)
 	if p != nil && p.Kind == machine.WaitInterrupt {
 		flags = append(flags, "--interrupt", p.ID)
@@ -150,7 +150,7 @@ func (k *asking) personRequired(executionID string) error {
 }
 
 // cannotAsk refuses to have the person asked about an interrupt.
-func (k *asking) cannotAsk(a *arguments, run *graph.Run, p *graph.Pending) error {
+func (k *asking) cannotAsk(a *arguments, run *view.Run, p *view.Pending) error {
 	why := "this host cannot ask people (MCP elicitation)"
 	if end, _ := k.standing(p); end.State != "" {
 		why = fmt.Sprintf("the person was asked %d times", elicit.MaxTimes)
@@ -166,7 +166,7 @@ func (k *asking) cannotAsk(a *arguments, run *graph.Run, p *graph.Pending) error
 }
 
 // questionText is what a person is asked in a form, with all that is shown beside it.
-func questionText(p *graph.Pending) string {
+func questionText(p *view.Pending) string {
 	calls := agentview.Approval(p.Show)
 	switch {
 	case agentview.AsksPerson(p.Show):
@@ -188,7 +188,7 @@ func questionText(p *graph.Pending) string {
 }
 
 // withoutSecrets is an entry whose state, which nobody has chosen to show, has no values that look like secrets.
-func withoutSecrets(p *graph.Pending) *graph.Pending {
+func withoutSecrets(p *view.Pending) *view.Pending {
 	shown := *p
 	shown.State, _ = history.DefaultRedaction().Value(p.State).(map[string]any)
 	return &shown
@@ -199,7 +199,7 @@ const maxShownText = 1500
 
 // shownText is what the person has to see beside a question whose author shows nothing, in at most about so many bytes; "" for others. What
 // an author shows is an entry's member show.
-func shownText(p *graph.Pending, most int) string {
+func shownText(p *view.Pending, most int) string {
 	if p.Kind != machine.WaitInterrupt || p.Show != nil {
 		return ""
 	}
@@ -216,7 +216,7 @@ func decisionsNote(calls []agentview.Call) string {
 }
 
 // besides is what a person has to see beside the prompt.
-func besides(p *graph.Pending) string {
+func besides(p *view.Pending) string {
 	switch {
 	case agentview.AsksPerson(p.Show) || p.Shown(1) == "":
 		return ""

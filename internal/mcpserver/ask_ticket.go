@@ -12,6 +12,7 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/graph/view"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 	"github.com/workflows-engine/workflows-engine/internal/mcpserver/elicit"
 )
@@ -62,7 +63,7 @@ func (s *server) ticketKey(ctx context.Context) ([]byte, error) {
 }
 
 // askByTicket answers a call by a question to the person.
-func (s *server) askByTicket(ctx context.Context, a *arguments, run *graph.Run, p *graph.Pending) (*graph.Run, *answer, error) {
+func (s *server) askByTicket(ctx context.Context, a *arguments, run *view.Run, p *view.Pending) (*view.Run, *answer, error) {
 	k := a.asking
 	key, err := s.ticketKey(ctx)
 	if err != nil {
@@ -84,7 +85,7 @@ func (s *server) askByTicket(ctx context.Context, a *arguments, run *graph.Run, 
 }
 
 // drive makes a call of the engine, unless the call comes for the second time, with the person's answer: then that is recorded instead.
-func (s *server) drive(ctx context.Context, a *arguments, call func() (*graph.Run, error)) (*graph.Run, error) {
+func (s *server) drive(ctx context.Context, a *arguments, call func() (*view.Run, error)) (*view.Run, error) {
 	defer func() {
 		if a.enough != nil {
 			a.enough()

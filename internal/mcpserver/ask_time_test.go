@@ -14,6 +14,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/graph/view"
 	"github.com/workflows-engine/workflows-engine/internal/enginetest"
 	"github.com/workflows-engine/workflows-engine/internal/mcpserver"
 	"github.com/workflows-engine/workflows-engine/internal/mcpserver/elicit"
@@ -170,7 +171,7 @@ type troubled struct {
 	code problem.Code
 }
 
-func (e troubled) Resume(ctx context.Context, req graph.ResumeRequest) (*graph.Run, error) {
+func (e troubled) Resume(ctx context.Context, req graph.ResumeRequest) (*view.Run, error) {
 	if *e.left > 0 {
 		*e.left--
 		return nil, problem.New(e.code, "not now")

@@ -11,25 +11,26 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
+	"github.com/workflows-engine/workflows-engine/graph/view"
 	"github.com/workflows-engine/workflows-engine/internal/mcpserver"
 )
 
 // still is an engine whose run never changes.
 type still struct {
 	graph.Engine
-	run *graph.Run
+	run *view.Run
 }
 
-func (s still) Status(context.Context, graph.StatusRequest) (*graph.Run, error) { return s.run, nil }
+func (s still) Status(context.Context, graph.StatusRequest) (*view.Run, error) { return s.run, nil }
 
 // BenchmarkAnswer measures a call through client, server and encoding, with a state of the given size and ten branches.
 func BenchmarkAnswer(b *testing.B) {
 	for _, bytes := range []int{100, 100_000} {
 		b.Run(fmt.Sprint(bytes), func(b *testing.B) {
 			state := map[string]any{"text": strings.Repeat("x", bytes)}
-			run := &graph.Run{ExecutionID: "r", Status: machine.AwaitingActivity, State: state}
+			run := &view.Run{ExecutionID: "r", Status: machine.AwaitingActivity, State: state}
 			for i := range 10 {
-				run.Pending = append(run.Pending, graph.Pending{
+				run.Pending = append(run.Pending, view.Pending{
 					Kind: machine.WaitActivity, ExecutionID: "r", ID: fmt.Sprintf("r:%d#1.1", i), NodeID: fmt.Sprint(i), NodeType: "step", Host: true, State: state,
 				})
 			}

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
+	"github.com/workflows-engine/workflows-engine/graph/view"
 	"github.com/workflows-engine/workflows-engine/internal/agentview"
 )
 
@@ -31,7 +31,7 @@ func blankLeft(blank string) string {
 }
 
 // blankResult is what has to become of an activity or a delegate.
-func blankResult(p *graph.Pending) string {
+func blankResult(p *view.Pending) string {
 	switch {
 	case p.OutputSchema != nil:
 		return "<object that fits output_schema>"
@@ -46,7 +46,7 @@ func blankResult(p *graph.Pending) string {
 	}
 }
 
-func blankAnswer(p *graph.Pending) string {
+func blankAnswer(p *view.Pending) string {
 	switch {
 	case agentview.Approval(p.Show) != nil:
 		return "<object: the person's decision>"

@@ -9,6 +9,7 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
+	"github.com/workflows-engine/workflows-engine/graph/view"
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/history/historymem"
 	"github.com/workflows-engine/workflows-engine/internal/enginetest"
@@ -277,13 +278,13 @@ func (b *boundHost) play() {
 // still looks at answers about runs whose every text is large.
 func (b *boundHost) still() {
 	long := b.long()
-	run := &graph.Run{ExecutionID: "r", Status: machine.AwaitingActivity, State: object{"a": long}, Seq: 5, Title: strings.Repeat("t", 200)}
+	run := &view.Run{ExecutionID: "r", Status: machine.AwaitingActivity, State: object{"a": long}, Seq: 5, Title: strings.Repeat("t", 200)}
 	for i := range 30 {
 		run.KeptSignals = append(run.KeptSignals, machine.KeptSignals{Name: b.name(i), Count: 3})
 		run.Maps = append(run.Maps, machine.MapProgress{NodeID: b.name(i), Items: 100})
 		run.Rollbacks = append(run.Rollbacks, machine.RollbackProgress{Reason: "failure", Code: long, NodeID: b.name(i), Undoing: b.name(i)})
-		run.Warnings = append(run.Warnings, graph.Warning{Code: "X", Message: long, Hint: long})
-		run.Pending = append(run.Pending, graph.Pending{
+		run.Warnings = append(run.Warnings, view.Warning{Code: "X", Message: long, Hint: long})
+		run.Pending = append(run.Pending, view.Pending{
 			Kind: machine.WaitActivity, ExecutionID: "r", ID: b.name(i), IdempotencyKey: b.name(i), NodeID: b.name(i), NodeType: "step", Host: true, Config: object{long: long}, Attempt: 2, MaxAttempts: 3,
 			LastError: long, LastCode: long, State: object{long: long}, Span: &history.ParallelSpan{ParallelNodeID: b.name(0), JoinTargetID: b.name(1), BranchName: b.name(2), BranchEntryNodeID: b.name(i)},
 		})

@@ -3,7 +3,7 @@ package mcpserver
 import (
 	"fmt"
 
-	"github.com/workflows-engine/workflows-engine/graph"
+	"github.com/workflows-engine/workflows-engine/graph/view"
 	"github.com/workflows-engine/workflows-engine/internal/agentview"
 	"github.com/workflows-engine/workflows-engine/internal/outline"
 )
@@ -13,7 +13,7 @@ const maxCalls = 16
 
 // shownCalls are the calls that an agent wants approved, in about so many bytes: of each its tool and digest, and of its arguments as much as
 // there is room for. whole says that nothing is left out.
-func (s *server) shownCalls(p *graph.Pending, room int) (list []members, whole bool) {
+func (s *server) shownCalls(p *view.Pending, room int) (list []members, whole bool) {
 	calls := agentview.Approval(p.Show)
 	whole = len(calls) <= maxCalls
 	calls = calls[:min(len(calls), maxCalls)]
@@ -33,7 +33,7 @@ func (s *server) shownCalls(p *graph.Pending, room int) (list []members, whole b
 }
 
 // putCalls puts what shownCalls shows into an entry, in the place of all.
-func (s *server) putCalls(entry *members, p *graph.Pending, room int) (whole bool) {
+func (s *server) putCalls(entry *members, p *view.Pending, room int) (whole bool) {
 	i := indexOf(*entry, "tool_calls")
 	if i < 0 {
 		return true

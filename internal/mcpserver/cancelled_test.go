@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 
 	"github.com/workflows-engine/workflows-engine/graph"
+	"github.com/workflows-engine/workflows-engine/graph/view"
 	"github.com/workflows-engine/workflows-engine/history/historymem"
 	"github.com/workflows-engine/workflows-engine/internal/enginetest"
 )
@@ -15,7 +16,7 @@ import (
 // patient is an engine whose questions are answered to nobody.
 type patient struct{ graph.Engine }
 
-func (patient) Status(ctx context.Context, _ graph.StatusRequest) (*graph.Run, error) {
+func (patient) Status(ctx context.Context, _ graph.StatusRequest) (*view.Run, error) {
 	<-ctx.Done()
 	return nil, ctx.Err()
 }

@@ -11,8 +11,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/graph/view"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
@@ -53,7 +53,7 @@ const maxErrorData = 1 << 10
 
 // failedRun is the answer of a call whose run has failed: an error whose details say what and where (spec: mcp-tools,
 // 5.1). Whatever code the failure has, the host's own included, the answer's code is the engine's.
-func (s *server) failedRun(run *graph.Run, bytes int) *failure {
+func (s *server) failedRun(run *view.Run, bytes int) *failure {
 	f := &failure{code: problem.EngineFailure, message: "the run failed: " + run.Error}
 	if run.ErrorNodeID != "" {
 		f.message = fmt.Sprintf("the run failed at node %q: %s", run.ErrorNodeID, run.Error)
@@ -107,7 +107,7 @@ func (s *server) failedRun(run *graph.Run, bytes int) *failure {
 // stoppedHint is what a model is told where a person, or a rule of the operator, has stopped an agent: not to begin again.
 const stoppedHint = "This run has ended, because a person or a rule of the operator stopped the agent. Tell the user; try again only if they ask for it."
 
-func stopped(run *graph.Run) bool { return run.ErrorCode == string(problem.AgentStopped) }
+func stopped(run *view.Run) bool { return run.ErrorCode == string(problem.AgentStopped) }
 
 // refusal is the answer to a call that was refused or that met a fault. executionID is the run that the call was about,
 // "" if none was named.

@@ -10,6 +10,7 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/graph/view"
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/internal/mcpserver"
 )
@@ -20,27 +21,27 @@ type failing struct {
 	err func() error
 }
 
-func (f failing) Start(context.Context, graph.StartRequest) (*graph.Run, error) { return nil, f.err() }
-func (f failing) Status(context.Context, graph.StatusRequest) (*graph.Run, error) {
+func (f failing) Start(context.Context, graph.StartRequest) (*view.Run, error) { return nil, f.err() }
+func (f failing) Status(context.Context, graph.StatusRequest) (*view.Run, error) {
 	return nil, f.err()
 }
-func (f failing) Resume(context.Context, graph.ResumeRequest) (*graph.Run, error) {
+func (f failing) Resume(context.Context, graph.ResumeRequest) (*view.Run, error) {
 	return nil, f.err()
 }
-func (f failing) SubmitActivity(context.Context, graph.SubmitRequest) (*graph.Run, error) {
+func (f failing) SubmitActivity(context.Context, graph.SubmitRequest) (*view.Run, error) {
 	return nil, f.err()
 }
-func (f failing) Signal(context.Context, graph.SignalRequest) (*graph.Run, error) {
+func (f failing) Signal(context.Context, graph.SignalRequest) (*view.Run, error) {
 	return nil, f.err()
 }
-func (f failing) Cancel(context.Context, graph.CancelRequest) (*graph.Run, error) {
+func (f failing) Cancel(context.Context, graph.CancelRequest) (*view.Run, error) {
 	return nil, f.err()
 }
 func (f failing) List(context.Context, history.ListQuery) (history.ListPage, error) {
 	return history.ListPage{}, f.err()
 }
 
-func (f failing) Fork(context.Context, graph.ForkRequest) (*graph.Run, error) { return nil, f.err() }
+func (f failing) Fork(context.Context, graph.ForkRequest) (*view.Run, error) { return nil, f.err() }
 
 // minimal are valid arguments of each tool.
 var minimal = map[string]object{

@@ -6,6 +6,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/graph/view"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 	"github.com/workflows-engine/workflows-engine/internal/runjson"
 )
@@ -60,17 +61,17 @@ const maxKeys, maxKeysBytes = 16, 1 << 10
 
 // guideSubmit is guide for an outcome: the call for the attempt that was meant, if that can be told, and the keys of those that the host may
 // report.
-func (s *server) guideSubmit(ctx context.Context, a *arguments, run *graph.Run, req graph.SubmitRequest, refused *problem.Error) error {
+func (s *server) guideSubmit(ctx context.Context, a *arguments, run *view.Run, req graph.SubmitRequest, refused *problem.Error) error {
 	if run.Status.Terminal() {
 		return refused
 	}
-	view := s.view(ctx, a, run)
-	g := &guided{error: refused, next: s.next(view)}
-	var keyed, named []*graph.Pending
+	seen := s.view(ctx, a, run)
+	g := &guided{error: refused, next: s.next(seen)}
+	var keyed, named []*view.Pending
 	room := maxKeysBytes
 	for i := range run.Pending {
 		p := &run.Pending[i]
-		if p.Kind != machine.WaitActivity && p.Kind != machine.WaitDelegate || !view.isActionable(p) || isUnbound(p) {
+		if p.Kind != machine.WaitActivity && p.Kind != machine.WaitDelegate || !seen.isActionable(p) || isUnbound(p) {
 			continue
 		}
 		g.total++
@@ -87,15 +88,15 @@ func (s *server) guideSubmit(ctx context.Context, a *arguments, run *graph.Run, 
 	}
 	switch {
 	case len(named) == 1 && (len(keyed) == 0 || keyed[0] == named[0]):
-		g.next = answerTo(view, named[0])
+		g.next = answerTo(seen, named[0])
 		if req.IdempotencyKey == "" || len(keyed) == 1 { // its branch alone was not right
 			g.next.arguments = withOutcome(g.next.arguments, a)
 			g.next.note = "The same outcome, for the attempt that waits."
 		}
 	case len(keyed) == 1:
-		g.next = answerTo(view, keyed[0])
+		g.next = answerTo(seen, keyed[0])
 	case len(named) > 0:
-		g.next = answerTo(view, named[0])
+		g.next = answerTo(seen, named[0])
 	}
 	return g
 }

@@ -24,6 +24,7 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
+	"github.com/workflows-engine/workflows-engine/graph/view"
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/history/historymem"
 	"github.com/workflows-engine/workflows-engine/internal/catalog"
@@ -385,7 +386,7 @@ type held struct {
 	order          chan string
 }
 
-func (e *held) SubmitActivity(_ context.Context, req graph.SubmitRequest) (*graph.Run, error) {
+func (e *held) SubmitActivity(_ context.Context, req graph.SubmitRequest) (*view.Run, error) {
 	if req.NodeID == "first" {
 		close(e.begun)
 		<-e.release
@@ -455,7 +456,7 @@ type asked struct {
 	asked chan struct{}
 }
 
-func (e *asked) Status(ctx context.Context, req graph.StatusRequest) (*graph.Run, error) {
+func (e *asked) Status(ctx context.Context, req graph.StatusRequest) (*view.Run, error) {
 	if req.Wait != nil {
 		e.asked <- struct{}{}
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/graph/view"
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 	"github.com/workflows-engine/workflows-engine/internal/runjson"
@@ -73,7 +74,7 @@ func plural(n int, one, many string) string {
 }
 
 // laterAttempt is the error for an outcome of an attempt that has ended, while p waits for the outcome of a later one.
-func laterAttempt(a *arguments, req graph.SubmitRequest, p *graph.Pending, attempt int, refused *problem.Error) error {
+func laterAttempt(a *arguments, req graph.SubmitRequest, p *view.Pending, attempt int, refused *problem.Error) error {
 	how := "has ended"
 	switch {
 	case p.Attempt != attempt+1 || p.LastCode == "":
@@ -105,7 +106,7 @@ func cutAttempt(key string) (visit string, attempt int, ok bool) {
 
 // joinedWithout looks for the block that was joined, or has failed, without the branch of an outcome: the branch, and the branches that
 // joined it. visit is the beginning of the attempt's key, "" if the call has none.
-func (s *server) joinedWithout(ctx context.Context, run *graph.Run, req graph.SubmitRequest, visit string) (span *history.ParallelSpan, winners []string) {
+func (s *server) joinedWithout(ctx context.Context, run *view.Run, req graph.SubmitRequest, visit string) (span *history.ParallelSpan, winners []string) {
 	id, number := req.ExecutionID, 0
 	if before, n, ok := strings.Cut(visit, ":"+req.NodeID+"#"); ok {
 		id = before

@@ -6,9 +6,9 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/graph/view"
 	"github.com/workflows-engine/workflows-engine/internal/agentsteps"
 	"github.com/workflows-engine/workflows-engine/internal/runjson"
 )
@@ -41,7 +41,7 @@ func nextCall(run runView) toolCall {
 	note := "The run continues by itself."
 	for _, p := range run.shown() {
 		if isUnbound(p) {
-			return sendDefinition(runView{Run: &graph.Run{ExecutionID: p.ExecutionID, State: p.State}})
+			return sendDefinition(runView{Run: &view.Run{ExecutionID: p.ExecutionID, State: p.State}})
 		}
 	}
 	switch first := runjson.First(run.Run); {
@@ -60,7 +60,7 @@ func nextCall(run runView) toolCall {
 const longWait = 5 * time.Minute
 
 // earliest is when the first of the timers of a run is due.
-func earliest(run *graph.Run) (due time.Time) {
+func earliest(run *view.Run) (due time.Time) {
 	for _, p := range run.Pending {
 		if !p.Due.IsZero() && (due.IsZero() || p.Due.Before(due)) {
 			due = p.Due
@@ -84,7 +84,7 @@ func comeBack(due, now time.Time) string {
 }
 
 // leftToOthers says which process continues a run that this server leaves to others.
-func leftToOthers(l *graph.Lack) string {
+func leftToOthers(l *view.Lack) string {
 	example := ""
 	if l.Setting != "" {
 		example = ", such as workflows-engine worker with " + words.Translate(l.Setting)
@@ -113,7 +113,7 @@ func sendDefinition(run runView) toolCall {
 }
 
 // answerTo is the call that ends a wait.
-func answerTo(run runView, p *graph.Pending) toolCall {
+func answerTo(run runView, p *view.Pending) toolCall {
 	more := ""
 	if n := run.actionableCount() - 1; n > 0 {
 		more = fmt.Sprintf(" %d more pending, in any order.", n)
@@ -201,7 +201,7 @@ func (c toolCall) lines() []string {
 }
 
 // again is the call that tries once more what has failed, where there is one.
-func (s *server) again(run *graph.Run) (c toolCall, ok bool) {
+func (s *server) again(run *view.Run) (c toolCall, ok bool) {
 	if run.Status != machine.Failed || stopped(run) || !s.tools.has("workflow_fork") {
 		return c, false
 	}
@@ -229,7 +229,7 @@ func (s *server) again(run *graph.Run) (c toolCall, ok bool) {
 }
 
 // actionable is the first entry that waits for the caller: the one that the status speaks of if there is one.
-func (t runView) actionable() *graph.Pending {
+func (t runView) actionable() *view.Pending {
 	if p := runjson.First(t.Run); p != nil && t.isActionable(p) && (t.node == "" || p.NodeID == t.node) {
 		return p
 	}
@@ -252,9 +252,9 @@ func (t runView) actionableCount() int {
 }
 
 // isActionable is isActionable without what the host is asking the person.
-func (t runView) isActionable(p *graph.Pending) bool { return isActionable(p) && !t.asking.isOpen(p) }
+func (t runView) isActionable(p *view.Pending) bool { return isActionable(p) && !t.asking.isOpen(p) }
 
-func isActionable(p *graph.Pending) bool {
+func isActionable(p *view.Pending) bool {
 	switch p.Kind {
 	case machine.WaitInterrupt, machine.WaitSignal:
 		return true

@@ -11,6 +11,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/activities"
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
+	"github.com/workflows-engine/workflows-engine/graph/view"
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/internal/enginetest"
 	"github.com/workflows-engine/workflows-engine/internal/mcpserver"
@@ -154,7 +155,7 @@ func TestNextLooksWhetherTheDefinitionIsStored(t *testing.T) {
 	known.ok("workflow_start", object{"definition": definitionFile(t, "step"), "execution_id": "k"})
 	hash := known.ok("workflow_status", object{"execution_id": "k"})["definition_hash"].(string)
 	for want, hash := range map[string]string{"workflow_status": hash, "workflow_start": "unknown"} {
-		run := &graph.Run{ExecutionID: "r", Status: machine.Running, State: map[string]any{"a": 1.0}, DefinitionHash: hash}
+		run := &view.Run{ExecutionID: "r", Status: machine.Running, State: map[string]any{"a": 1.0}, DefinitionHash: hash}
 		h := connectHost(t, still{run: run}, mcpserver.Options{Definitions: known.store})
 		next := at(t, h.ok("workflow_status", object{"execution_id": "r"}), "next").(map[string]any)
 		if next["tool"] != want || contains(next["note"].(string), "by itself") != (want == "workflow_status") {
@@ -166,9 +167,9 @@ func TestNextLooksWhetherTheDefinitionIsStored(t *testing.T) {
 // Without a definition the engine cannot perform activities in process.
 func TestNextOfAnInProcessRunWithoutADefinition(t *testing.T) {
 	t.Parallel()
-	h := connectHost(t, still{run: &graph.Run{
+	h := connectHost(t, still{run: &view.Run{
 		ExecutionID: "r", Status: machine.AwaitingActivity, State: map[string]any{"a": 1.0},
-		Pending: []graph.Pending{{Kind: machine.WaitActivity, ExecutionID: "r", NodeID: "work"}},
+		Pending: []view.Pending{{Kind: machine.WaitActivity, ExecutionID: "r", NodeID: "work"}},
 	}}, mcpserver.Options{})
 	want(t, at(t, h.ok("workflow_status", object{"execution_id": "r"}), "next").(map[string]any), object{"tool": "workflow_start"})
 }
@@ -206,18 +207,18 @@ func TestARunThatCanOnlyFailSaysSo(t *testing.T) {
 func TestHowAFailedRunIsTriedAgain(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
-		run  graph.Run
+		run  view.Run
 		how  string // the argument that is true
 		note string // "" for no call
 	}{
-		{graph.Run{ErrorNodeID: "n", ErrorCode: "LLM_PROVIDER_ERROR"}, "", "goes on where its agent stood"},
-		{graph.Run{ErrorNodeID: "n"}, "", "before the node that failed"},
-		{graph.Run{ErrorCode: "OUTPUT_SCHEMA_VIOLATION"}, "", "from where this one stood"},
-		{graph.Run{ErrorNodeID: "n", ErrorCode: "STEP_BUDGET_EXCEEDED"}, "", "raise the limit first"},
-		{graph.Run{ErrorNodeID: "n", ErrorCode: "AGENT_TURNS_EXCEEDED"}, "current_config", "raise the agent's budget first"},
-		{graph.Run{ErrorNodeID: "n", ErrorCode: "AGENT_JOURNAL_INVALID"}, "anew", "cannot go on"},
-		{graph.Run{ErrorNodeID: "n", Compensated: 2}, "", "first node that was undone"},
-		{graph.Run{ErrorNodeID: "n", ErrorCode: "AGENT_STOPPED"}, "", ""},
+		{view.Run{ErrorNodeID: "n", ErrorCode: "LLM_PROVIDER_ERROR"}, "", "goes on where its agent stood"},
+		{view.Run{ErrorNodeID: "n"}, "", "before the node that failed"},
+		{view.Run{ErrorCode: "OUTPUT_SCHEMA_VIOLATION"}, "", "from where this one stood"},
+		{view.Run{ErrorNodeID: "n", ErrorCode: "STEP_BUDGET_EXCEEDED"}, "", "raise the limit first"},
+		{view.Run{ErrorNodeID: "n", ErrorCode: "AGENT_TURNS_EXCEEDED"}, "current_config", "raise the agent's budget first"},
+		{view.Run{ErrorNodeID: "n", ErrorCode: "AGENT_JOURNAL_INVALID"}, "anew", "cannot go on"},
+		{view.Run{ErrorNodeID: "n", Compensated: 2}, "", "first node that was undone"},
+		{view.Run{ErrorNodeID: "n", ErrorCode: "AGENT_STOPPED"}, "", ""},
 	} {
 		c.run.ExecutionID, c.run.Status, c.run.Error = "r", machine.Failed, "boom"
 		h := connectHost(t, still{run: &c.run}, mcpserver.Options{})
@@ -238,6 +239,6 @@ func TestHowAFailedRunIsTriedAgain(t *testing.T) {
 			t.Errorf("%s: next %v, text %s", c.run.ErrorCode, next, r.text)
 		}
 	}
-	h := connectHost(t, still{run: &graph.Run{ExecutionID: "r", Status: machine.Failed, ErrorNodeID: "n"}}, mcpserver.Options{Tools: enginetest.Must(mcpserver.ParseTools(mcpserver.CoreTools))})
+	h := connectHost(t, still{run: &view.Run{ExecutionID: "r", Status: machine.Failed, ErrorNodeID: "n"}}, mcpserver.Options{Tools: enginetest.Must(mcpserver.ParseTools(mcpserver.CoreTools))})
 	want(t, h.ok("workflow_status", object{"execution_id": "r"}), object{"next": nil})
 }

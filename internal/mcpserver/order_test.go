@@ -17,6 +17,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/definition"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
+	"github.com/workflows-engine/workflows-engine/graph/view"
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/history/historymem"
 	"github.com/workflows-engine/workflows-engine/internal/enginetest"
@@ -214,14 +215,14 @@ type crowded struct {
 	let chan struct{}
 }
 
-func (c crowded) Start(context.Context, graph.StartRequest) (*graph.Run, error) {
+func (c crowded) Start(context.Context, graph.StartRequest) (*view.Run, error) {
 	c.at <- struct{}{}
 	<-c.let
-	return &graph.Run{ExecutionID: "r", Status: machine.Running}, nil
+	return &view.Run{ExecutionID: "r", Status: machine.Running}, nil
 }
 
-func (c crowded) Cancel(context.Context, graph.CancelRequest) (*graph.Run, error) {
-	return &graph.Run{ExecutionID: "r", Status: machine.Cancelled}, nil
+func (c crowded) Cancel(context.Context, graph.CancelRequest) (*view.Run, error) {
+	return &view.Run{ExecutionID: "r", Status: machine.Cancelled}, nil
 }
 
 // TestACrowdOfStartsLeavesRoom: only some of many starts are at work at once, and a cancel is answered meanwhile.

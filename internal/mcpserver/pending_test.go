@@ -5,8 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
+	"github.com/workflows-engine/workflows-engine/graph/view"
 	"github.com/workflows-engine/workflows-engine/internal/mcpserver"
 )
 
@@ -79,10 +79,10 @@ func TestDelegateInputInItsEntry(t *testing.T) {
 	t.Parallel()
 	for size, inEntry := range map[int]bool{10: true, 5000: false} {
 		input := map[string]any{"task": strings.Repeat("x", size)}
-		p := graph.Pending{Kind: machine.WaitDelegate, ExecutionID: "r", ID: "r:d#1.1", NodeID: "d", NodeType: "agent_delegate", Host: true, DelegateInput: input}
+		p := view.Pending{Kind: machine.WaitDelegate, ExecutionID: "r", ID: "r:d#1.1", NodeID: "d", NodeType: "agent_delegate", Host: true, DelegateInput: input}
 		second := p
 		second.ID, second.NodeID = "r:e#1.1", "e"
-		h := connectHost(t, still{run: &graph.Run{ExecutionID: "r", Status: machine.AwaitingActivity, Pending: []graph.Pending{p, second}}}, mcpserver.Options{AnswerBytes: mcpserver.FullAnswers})
+		h := connectHost(t, still{run: &view.Run{ExecutionID: "r", Status: machine.AwaitingActivity, Pending: []view.Pending{p, second}}}, mcpserver.Options{AnswerBytes: mcpserver.FullAnswers})
 		answer := h.ok("workflow_status", object{"execution_id": "r"})
 		want(t, answer, object{"delegate_input": input})
 		if _, ok := at(t, answer, "pending", 0).(map[string]any)["delegate_input"]; ok != inEntry {

@@ -7,9 +7,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/expr"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/graph/view"
 	"github.com/workflows-engine/workflows-engine/internal/outline"
 	"github.com/workflows-engine/workflows-engine/internal/runjson"
 )
@@ -60,7 +60,7 @@ func selectFailed(err error) error {
 }
 
 // answer shows what is read of a run in a number of bytes.
-func (r *reading) answer(ctx context.Context, s *server, run *graph.Run, bytes int) (*answer, error) {
+func (r *reading) answer(ctx context.Context, s *server, run *view.Run, bytes int) (*answer, error) {
 	content := members{{"execution_id", run.ExecutionID}, {"phase", string(runjson.Phase(run.Status))}, {"seq", float64(run.Seq)}}
 	values := make([]members, len(r.addresses))
 	var slots []*slot

@@ -12,8 +12,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/graph/view"
 	"github.com/workflows-engine/workflows-engine/internal/catalog"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
@@ -220,7 +220,7 @@ func (s *server) runRegistered(ctx context.Context, a *arguments, ref string) (*
 }
 
 // brokenFile is a warning that a registered workflow was started whose file is broken now.
-func (s *server) brokenFile(ref, hash string) []graph.Warning {
+func (s *server) brokenFile(ref, hash string) []view.Warning {
 	if s.opts.Catalog == nil {
 		return nil
 	}
@@ -232,7 +232,7 @@ func (s *server) brokenFile(ref, hash string) []graph.Warning {
 	if more := w.Broken.First().Hint; more != "" {
 		hint = "Tell the user to correct the file: " + more
 	}
-	return []graph.Warning{{
+	return []view.Warning{{
 		Code:    w.Broken.First().Code,
 		Message: fmt.Sprintf("the file %s is broken (%s), and its last good version, %s, was started", w.Broken.File, problem.Excerpt(w.Broken.Text(), maxListedError), w.Version),
 		Hint:    hint,

@@ -11,6 +11,7 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/graph/view"
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/internal/mcpserver"
 )
@@ -22,8 +23,8 @@ type recorded struct {
 	all, most int
 }
 
-func (e *recorded) Status(context.Context, graph.StatusRequest) (*graph.Run, error) {
-	return &graph.Run{ExecutionID: "r", Seq: int64(len(e.records))}, nil
+func (e *recorded) Status(context.Context, graph.StatusRequest) (*view.Run, error) {
+	return &view.Run{ExecutionID: "r", Seq: int64(len(e.records))}, nil
 }
 
 func (e *recorded) History(_ context.Context, req graph.HistoryRequest) ([]history.Record, error) {

@@ -4,13 +4,13 @@ import (
 	"context"
 	"errors"
 
-	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/graph/view"
 )
 
 // runView is a run as an answer shows it.
 type runView struct {
-	*graph.Run
+	*view.Run
 	// lost says that another engine began the run and that its definition is not stored here: until a caller sends it,
 	// nothing drives the run.
 	lost bool
@@ -22,12 +22,12 @@ type runView struct {
 	// this one. unchanged are the entries of pending that it has seen as they are, but for again, which next speaks of.
 	before    *seenState
 	now       seenState
-	unchanged map[*graph.Pending]digest
-	again     *graph.Pending
+	unchanged map[*view.Pending]digest
+	again     *view.Pending
 }
 
 // view looks whether the definition of a run that has not ended is known.
-func (s *server) view(ctx context.Context, a *arguments, run *graph.Run) runView {
+func (s *server) view(ctx context.Context, a *arguments, run *view.Run) runView {
 	t := runView{Run: run, asking: a.asking}
 	switch {
 	case run.Status.Terminal():
@@ -46,11 +46,11 @@ func (s *server) view(ctx context.Context, a *arguments, run *graph.Run) runView
 }
 
 // isUnbound reports whether an entry is of a run whose definition is not known: only an engine that knows it can name its waits.
-func isUnbound(p *graph.Pending) bool { return p.ID == "" }
+func isUnbound(p *view.Pending) bool { return p.ID == "" }
 
 // shown are the entries of pending that the answer has.
-func (t runView) shown() []*graph.Pending {
-	list := make([]*graph.Pending, 0, len(t.Pending))
+func (t runView) shown() []*view.Pending {
+	list := make([]*view.Pending, 0, len(t.Pending))
 	for i := range t.Pending {
 		if p := &t.Pending[i]; t.node == "" || p.NodeID == t.node {
 			list = append(list, p)

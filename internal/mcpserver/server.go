@@ -21,6 +21,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/graph/view"
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/internal/catalog"
 	"github.com/workflows-engine/workflows-engine/internal/mcpserver/elicit"
@@ -298,8 +299,8 @@ func (s *server) begin(ctx context.Context) (enough func()) {
 }
 
 // client is who makes a call, as it says of itself when it connects.
-func client(req *mcp.CallToolRequest) graph.Actor {
-	a := graph.Actor{Via: "mcp"}
+func client(req *mcp.CallToolRequest) history.Actor {
+	a := history.Actor{Via: "mcp"}
 	if c := req.ClientInfo(); c != nil {
 		a.Name, a.Title, a.Version = c.Name, c.Title, c.Version
 	}
@@ -397,7 +398,7 @@ func (a *answer) result(structured bool, bytes int) *mcp.CallToolResult {
 
 // endedInFailure makes a failed run an error answer.
 type endedInFailure struct {
-	run *graph.Run
+	run *view.Run
 	// warnings about the definition, at start.
 	warnings warnings
 	bytes    int

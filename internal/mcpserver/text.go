@@ -4,9 +4,9 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/graph/view"
 	"github.com/workflows-engine/workflows-engine/internal/agentview"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
@@ -103,7 +103,7 @@ func (s *server) inShort(run runView) (lines []string) {
 }
 
 // stepsText says how far an executor that records steps is.
-func stepsText(p *graph.Pending) string {
+func stepsText(p *view.Pending) string {
 	agent, ok := agentview.StatusOf(p.FirstStep, p.Reconfigured, p.NewestStep, p.Totals)
 	if !ok {
 		return fmt.Sprintf(", %s of attempt %d recorded", count(p.Steps, "step"), max(p.Attempt, 1))
@@ -116,7 +116,7 @@ func stepsText(p *graph.Pending) string {
 }
 
 // rolledBack adds to what is said of a run that has ended that it was rolled back first.
-func rolledBack(lines []string, run *graph.Run) []string {
+func rolledBack(lines []string, run *view.Run) []string {
 	if run.Compensated == 0 {
 		return lines
 	}
@@ -160,7 +160,7 @@ func (s *server) stateLine(run runView) string {
 }
 
 // task is what a host is asked to do, as text.
-func (s *server) task(p *graph.Pending) string {
+func (s *server) task(p *view.Pending) string {
 	var task any
 	switch {
 	case p.Kind == machine.WaitInterrupt:
@@ -193,7 +193,7 @@ func (s *server) task(p *graph.Pending) string {
 }
 
 // own is the part of the state that only this entry sees; without it, one item of a map looks like any other.
-func (s *server) own(run runView, p *graph.Pending) string {
+func (s *server) own(run runView, p *view.Pending) string {
 	if p.ExecutionID != run.ExecutionID || run.State == nil {
 		return ""
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/graph/view"
 	"github.com/workflows-engine/workflows-engine/internal/runjson"
 )
 
@@ -123,7 +124,7 @@ func (a *arguments) caller(invalid problem.Code) graph.Caller {
 
 // ran is the answer of a call that drove a run: suffix ends the headline (spec: mcp-tools, 2.1). about are warnings about the
 // definition, at start.
-func (s *server) ran(ctx context.Context, a *arguments, run *graph.Run, err error, suffix string, about warnings) (*answer, error) {
+func (s *server) ran(ctx context.Context, a *arguments, run *view.Run, err error, suffix string, about warnings) (*answer, error) {
 	if err != nil {
 		return nil, err
 	}
@@ -135,7 +136,7 @@ func (s *server) ran(ctx context.Context, a *arguments, run *graph.Run, err erro
 	case run.Status == machine.Failed:
 		return nil, &endedInFailure{run: run, warnings: about, bytes: a.answerBytes()}
 	}
-	partial := slices.DeleteFunc(slices.Clone(run.Warnings), func(w graph.Warning) bool {
+	partial := slices.DeleteFunc(slices.Clone(run.Warnings), func(w view.Warning) bool {
 		return w.Code != problem.AgentPartialAnswer || slices.Contains(called.Warnings, w)
 	})
 	run.Repeated, run.Warnings = called.Repeated, append(called.Warnings, partial...) // of the call, not of an answer that a person gave meanwhile
@@ -151,15 +152,15 @@ func (s *server) ran(ctx context.Context, a *arguments, run *graph.Run, err erro
 		}
 	}
 	headline += about.headline() + a.asking.said(run)
-	view := s.view(ctx, a, run)
+	seen := s.view(ctx, a, run)
 	if second := a.asking.second; second != "" {
-		list = append(list, runjson.Warning(graph.Warning{Code: problem.AnsweredDifferently, Message: second}))
+		list = append(list, runjson.Warning(view.Warning{Code: problem.AnsweredDifferently, Message: second}))
 	}
 	content := runjson.Driven(run)
 	if len(list) > 0 {
 		content.Put("warnings", list)
 	}
-	return s.answered(headline, content, view, a), nil
+	return s.answered(headline, content, seen, a), nil
 }
 
 // shownID is a run's id as headlines and lines of text have it: quoted where it would break the line or be misread.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/graph/view"
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/internal/mcpserver/elicit"
 )
@@ -64,7 +65,7 @@ func forkTool() *tool {
 			if err != nil {
 				return nil, err
 			}
-			run, err := s.drive(ctx, a, func() (*graph.Run, error) { return forker.Fork(ctx, req) })
+			run, err := s.drive(ctx, a, func() (*view.Run, error) { return forker.Fork(ctx, req) })
 			return s.ran(ctx, a, run, err, ", begun with the past of "+shownID(req.ExecutionID), nil)
 		},
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/graph/view"
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/internal/agentview"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
@@ -82,7 +83,7 @@ func historyTool() *tool {
 
 // page shows records in a number of bytes: as many as fit, each with as much of its payload as its share allows, and of a state what it
 // changes.
-func (s *server) page(ctx context.Context, run *graph.Run, first, limit int64, bytes int, states *statesBefore) (*answer, error) {
+func (s *server) page(ctx context.Context, run *view.Run, first, limit int64, bytes int, states *statesBefore) (*answer, error) {
 	content := members{{"execution_id", run.ExecutionID}, {"records", jsonvalue.Raw{}}, {"total", float64(run.Seq)}}
 	if bytes == FullAnswers {
 		bytes = math.MaxInt

@@ -8,6 +8,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/graph/view"
 	"github.com/workflows-engine/workflows-engine/internal/mcpserver/elicit"
 )
 
@@ -48,7 +49,7 @@ func resumeTool(who elicit.Mode) *tool {
 			case who == elicit.Required:
 				return nil, a.asking.personRequired(req.ExecutionID)
 			}
-			run, err := s.drive(ctx, a, func() (*graph.Run, error) { return s.Resume(ctx, req) })
+			run, err := s.drive(ctx, a, func() (*view.Run, error) { return s.Resume(ctx, req) })
 			if err != nil {
 				return nil, s.guide(ctx, a, req.ExecutionID, err)
 			}
@@ -59,7 +60,7 @@ func resumeTool(who elicit.Mode) *tool {
 
 // askAgain has the host ask the person, whether they have been asked before or not.
 func (s *server) askAgain(ctx context.Context, a *arguments, req graph.ResumeRequest) (*answer, error) {
-	run, err := s.drive(ctx, a, func() (*graph.Run, error) {
+	run, err := s.drive(ctx, a, func() (*view.Run, error) {
 		run, err := s.Status(ctx, graph.StatusRequest{ExecutionID: req.ExecutionID})
 		if err != nil {
 			return nil, err
@@ -79,7 +80,7 @@ func (s *server) askAgain(ctx context.Context, a *arguments, req graph.ResumeReq
 }
 
 // interruptOf is the interrupt of that id, or the first one if it is "".
-func interruptOf(run *graph.Run, id string) *graph.Pending {
+func interruptOf(run *view.Run, id string) *view.Pending {
 	for i := range run.Pending {
 		if p := &run.Pending[i]; p.Kind == machine.WaitInterrupt && !isUnbound(p) && (id == "" || id == p.ID) {
 			return p

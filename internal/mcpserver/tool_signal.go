@@ -7,6 +7,7 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/graph/view"
 )
 
 func signalTool() *tool {
@@ -36,7 +37,7 @@ func signalTool() *tool {
 			if err := a.problem(); err != nil {
 				return nil, err
 			}
-			run, err := s.drive(ctx, a, func() (*graph.Run, error) { return s.Signal(ctx, req) })
+			run, err := s.drive(ctx, a, func() (*view.Run, error) { return s.Signal(ctx, req) })
 			if err != nil {
 				return nil, s.guide(ctx, a, req.ExecutionID, err)
 			}

@@ -10,6 +10,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/graph/view"
 )
 
 func startTool(defaultMode machine.Mode) *tool {
@@ -77,9 +78,9 @@ func (s *server) started(ctx context.Context, a *arguments, req graph.StartReque
 	if err := a.problem(); err != nil {
 		return nil, err
 	}
-	run, err := s.drive(ctx, a, func() (*graph.Run, error) { return s.Start(ctx, req) })
+	run, err := s.drive(ctx, a, func() (*view.Run, error) { return s.Start(ctx, req) })
 	if run != nil && a.mode() == "" { // the caller named none
-		run.Warnings = slices.DeleteFunc(run.Warnings, func(w graph.Warning) bool { return w.Code == problem.ModeKept })
+		run.Warnings = slices.DeleteFunc(run.Warnings, func(w view.Warning) bool { return w.Code == problem.ModeKept })
 	}
 	if run != nil && req.DefinitionRef != "" {
 		run.Warnings = append(run.Warnings, s.brokenFile(req.DefinitionRef, run.DefinitionHash)...)

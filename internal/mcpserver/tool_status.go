@@ -8,6 +8,7 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/graph/view"
 	"github.com/workflows-engine/workflows-engine/internal/runjson"
 )
 
@@ -41,7 +42,7 @@ func statusTool() *tool {
 				return nil, err
 			}
 			asks := req.Wait != nil && reading == nil && node == ""
-			run, err := s.drive(ctx, a, func() (*graph.Run, error) {
+			run, err := s.drive(ctx, a, func() (*view.Run, error) {
 				if asks && a.asking.able { // no wait for a change comes before the question
 					if run, err := s.Status(ctx, graph.StatusRequest{ExecutionID: req.ExecutionID}); err != nil || a.asking.next(run) != nil {
 						return run, err

@@ -7,6 +7,7 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/graph/view"
 	"github.com/workflows-engine/workflows-engine/history"
 )
 
@@ -40,7 +41,7 @@ func submitActivityTool() *tool {
 			if err := a.problem(); err != nil {
 				return nil, err
 			}
-			run, err := s.drive(ctx, a, func() (*graph.Run, error) { return s.SubmitActivity(ctx, req) })
+			run, err := s.drive(ctx, a, func() (*view.Run, error) { return s.SubmitActivity(ctx, req) })
 			if err != nil {
 				return s.lateOutcome(ctx, a, req, err)
 			}

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/workflows-engine/workflows-engine/graph"
+	"github.com/workflows-engine/workflows-engine/graph/view"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 	"github.com/workflows-engine/workflows-engine/internal/runjson"
 )
@@ -128,7 +128,7 @@ func (b *seenState) seen(id string, now digest) bool {
 }
 
 // entryDigest is the digest of what an entry says, but for what passes by itself, and for what other branches have added to the state.
-func entryDigest(run runView, p *graph.Pending) digest {
+func entryDigest(run runView, p *view.Pending) digest {
 	var said members
 	for _, m := range runjson.Pending(run.Run, p, nil) {
 		switch m.Name {
@@ -151,7 +151,7 @@ func entryDigest(run runView, p *graph.Pending) digest {
 func (t *runView) note(before *seenState) {
 	t.now = seenState{seq: t.Seq, entries: map[string]digest{}}
 	t.now.state, t.now.members = digests(t.State)
-	t.before, t.unchanged = before, map[*graph.Pending]digest{}
+	t.before, t.unchanged = before, map[*view.Pending]digest{}
 	if before == nil || len(before.entries) == 0 || t.node != "" {
 		return
 	}

@@ -9,8 +9,8 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
+	"github.com/workflows-engine/workflows-engine/graph/view"
 	"github.com/workflows-engine/workflows-engine/internal/enginetest"
 	"github.com/workflows-engine/workflows-engine/internal/mcpserver"
 )
@@ -84,13 +84,13 @@ func TestALoopOverManyBranchesIsShort(t *testing.T) {
 func TestUnchangedEntriesAreLeftOut(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
-	entry := func(id string, attempt int) graph.Pending {
-		return graph.Pending{
+	entry := func(id string, attempt int) view.Pending {
+		return view.Pending{
 			Kind: machine.WaitActivity, ExecutionID: "r", ID: "r:" + id + "#1.1", IdempotencyKey: "r:" + id + "#1.1", NodeID: id, NodeType: "step", Host: true,
 			Config: object{"handler": id}, Attempt: attempt, MaxAttempts: 3, Deadline: now.Add(time.Hour), State: object{"shared": "s"},
 		}
 	}
-	run := &graph.Run{ExecutionID: "r", Status: machine.AwaitingActivity, Seq: 10, Now: now, State: object{"shared": "s"}, Pending: []graph.Pending{entry("a", 1), entry("b", 1), entry("c", 1)}}
+	run := &view.Run{ExecutionID: "r", Status: machine.AwaitingActivity, Seq: 10, Now: now, State: object{"shared": "s"}, Pending: []view.Pending{entry("a", 1), entry("b", 1), entry("c", 1)}}
 	h := connectHost(t, still{run: run}, mcpserver.Options{})
 	status := h.stand
 	is := func(what string, told []string, content object, want string, unchanged ...any) {
@@ -131,8 +131,8 @@ func TestUnchangedEntriesAreLeftOut(t *testing.T) {
 	told, content, _ = connectHost(t, still{run: run}, mcpserver.Options{}).stand(object{"since_seq": 14})
 	is("another client", told, content, "a b c")
 
-	question := graph.Pending{Kind: machine.WaitInterrupt, ExecutionID: "r", ID: "r:q#1", NodeID: "q", NodeType: "interrupt", Prompt: "Go on?"}
-	run.Seq, run.Status, run.Pending = 15, machine.Interrupted, []graph.Pending{question, entry("a", 1)}
+	question := view.Pending{Kind: machine.WaitInterrupt, ExecutionID: "r", ID: "r:q#1", NodeID: "q", NodeType: "interrupt", Prompt: "Go on?"}
+	run.Seq, run.Status, run.Pending = 15, machine.Interrupted, []view.Pending{question, entry("a", 1)}
 	told, content, _ = status(nil)
 	is("a question", told, content, "q a")
 	told, content, _ = status(object{"since_seq": 15})

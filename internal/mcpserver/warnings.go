@@ -5,10 +5,10 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/definition"
 	"github.com/workflows-engine/workflows-engine/graph/lint"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/graph/view"
 )
 
 // maxWarnings is how many warnings an answer lists.
@@ -66,7 +66,7 @@ func (w warnings) headline() string {
 }
 
 // warningText says in a headline what became of a call other than it asked for, or of a run that can only fail.
-func warningText(w graph.Warning) string {
+func warningText(w view.Warning) string {
 	text := strings.ToUpper(w.Message[:1]) + w.Message[1:] + "."
 	if w.Code == problem.RunWillFail {
 		text += " " + w.Hint
@@ -76,7 +76,7 @@ func warningText(w graph.Warning) string {
 
 // willFail reports whether a run can only fail.
 func (t runView) willFail() bool {
-	return slices.ContainsFunc(t.Warnings, func(w graph.Warning) bool { return w.Code == problem.RunWillFail })
+	return slices.ContainsFunc(t.Warnings, func(w view.Warning) bool { return w.Code == problem.RunWillFail })
 }
 
 // addWarnings adds warnings to the answer of a failed run: they often name the cause.

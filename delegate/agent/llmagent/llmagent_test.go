@@ -19,6 +19,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/delegate/agentloop"
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
+	"github.com/workflows-engine/workflows-engine/graph/view"
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/history/historymem"
 	"github.com/workflows-engine/workflows-engine/internal/enginetest"
@@ -92,7 +93,7 @@ edges:
 `
 }
 
-func play(t testing.TB, r *graph.Runner, config string) *graph.Run {
+func play(t testing.TB, r *graph.Runner, config string) *view.Run {
 	t.Helper()
 	run, err := r.Start(t.Context(), graph.StartRequest{
 		ExecutionID: "r", Definition: enginetest.Define(t, asking(config)), Input: object{"item": "tea"}, Wait: graph.Wait{Limit: time.Hour},

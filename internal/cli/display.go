@@ -4,17 +4,18 @@ import (
 	"strings"
 
 	"github.com/workflows-engine/workflows-engine/graph"
+	"github.com/workflows-engine/workflows-engine/graph/view"
 )
 
-// view shows how a run goes on, while a command drives or watches it.
-type view interface {
+// display shows how a run goes on, while a command drives or watches it.
+type display interface {
 	// record takes what was appended; it is graph.Options.OnRecord, and does not wait.
 	record(graph.RecordEvent)
 	// flush returns when what is printed next does not come before what was recorded.
 	flush()
 	// settle shows everything recorded so far, up to where a run stands unless that is nil, and nothing more until follow: what is printed
 	// next comes after it.
-	settle(*graph.Run)
+	settle(*view.Run)
 	follow()
 	// close is settle for good. The store is still open.
 	close()
@@ -25,12 +26,12 @@ type unseen struct{}
 
 func (unseen) record(graph.RecordEvent) {}
 func (unseen) flush()                   {}
-func (unseen) settle(*graph.Run)        {}
+func (unseen) settle(*view.Run)         {}
 func (unseen) follow()                  {}
 func (unseen) close()                   {}
 
 // view makes the view of a session: a tree on a terminal that can show one, else lines.
-func (a *app) view(s *session, o sessionOptions) view {
+func (a *app) view(s *session, o sessionOptions) display {
 	if o.tree && a.screen != nil {
 		return newTreeView(s, o.shown, a.screen, a.paint, a.now)
 	}
