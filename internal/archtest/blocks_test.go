@@ -62,7 +62,7 @@ var claims = []struct{ page, tag, file, test string }{
 	{"docs/codes.md", "yaml *", "internal/explain/explain_test.go", "TestExamplesAreTrue"},
 	{"docs/embedding.md", "go", "internal/archtest/docs_test.go", "TestTheEmbeddersPageShowsTheExample"},
 	{"*", "go", "internal/archtest/blocks_test.go", "TestGoOfThePagesIsCompiled"},
-	{"docs/architecture.md", "mermaid", "internal/archtest/blocks_test.go", "TestTheSequenceNamesRooms"},
+	{"docs/architecture.md", "mermaid", "internal/archtest/docs_test.go", "TestNamedPathsExist"},
 	{"examples/*/README.md", "sh", "internal/cli/pageruns_test.go", "TestCommandsOfTheExamples"},
 	{"examples/lighthouse/README.md", "json", "internal/cli/pageruns_test.go", "TestCommandsOfTheExamples"},
 	{"*", "sh", "internal/cli/pages_test.go", "TestCommandsOfThePages"},
@@ -140,33 +140,6 @@ func TestGoOfThePagesIsCompiled(t *testing.T) {
 		}
 		if !slices.ContainsFunc(slices.Collect(maps.Values(sources)), func(src string) bool { return strings.Contains(src, plain(b.text)) }) {
 			t.Errorf("%s:%d: no test of graph, graph/graphtest, conformance, delegate/agent or internal/webhook has these lines:\n%s", b.page, b.line, b.text)
-		}
-	}
-}
-
-// TestTheSequenceNamesRooms: who takes part in the sequence of docs/architecture.md is a package, or one of the few that are none.
-func TestTheSequenceNamesRooms(t *testing.T) {
-	t.Parallel()
-	found := 0
-	for _, b := range blocks(t) {
-		if b.page != "docs/architecture.md" || b.tag != "mermaid" {
-			continue
-		}
-		known := map[string]bool{}
-		for _, m := range regexp.MustCompile(`(?m)^    participant (\w+) as (\S+)`).FindAllStringSubmatch(b.text, -1) {
-			known[m[1]] = true
-			if _, isRoom := rooms[m[2]]; !isRoom && m[2] != "MCP" && m[2] != "history" {
-				t.Errorf("%s:%d: there is no package %s", b.page, b.line, m[2])
-			}
-		}
-		for _, m := range regexp.MustCompile(`(?m)^    (\w+)--?>>(\w+): \S`).FindAllStringSubmatch(b.text, -1) {
-			found++
-			if !known[m[1]] || !known[m[2]] {
-				t.Errorf("%s:%d: %s does not take part", b.page, b.line, m[0])
-			}
-		}
-		if steps := strings.Count(b.text, ">>"); found != steps || steps == 0 {
-			t.Errorf("%s:%d: %d of %d steps are read", b.page, b.line, found, steps)
 		}
 	}
 }

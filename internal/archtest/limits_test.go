@@ -37,11 +37,11 @@ var limitTables = []struct {
 	}},
 	{"tree", "flag | default | code", []limitRow{
 		{"`--max-depth` | %s levels of subworkflows below the root | `SUBWORKFLOW_DEPTH_EXCEEDED`", "graph/defaults.go", "defaultMaxDepth"},
-		{"`--max-tree-runs` | %s runs | `TREE_LIMIT_EXCEEDED`", "graph/tree/limits.go", "defaultRuns"},
-		{"`--max-tree-visits` | %s node visits | `TREE_LIMIT_EXCEEDED`", "graph/tree/limits.go", "defaultVisits"},
-		{"`--max-tree-records` | %s records | `TREE_LIMIT_EXCEEDED`", "graph/tree/limits.go", "defaultRecords"},
-		{"`--max-tree-bytes` | %sB of records in the store | `TREE_LIMIT_EXCEEDED`", "graph/tree/limits.go", "defaultBytes"},
-		{"`--max-tree-pending` | %s activities awaited at once | `TREE_LIMIT_EXCEEDED`", "graph/tree/limits.go", "defaultPending"},
+		{"`--max-tree-runs` | %s runs | `TREE_LIMIT_EXCEEDED`", "graph/internal/run/treelimits.go", "defaultRuns"},
+		{"`--max-tree-visits` | %s node visits | `TREE_LIMIT_EXCEEDED`", "graph/internal/run/treelimits.go", "defaultVisits"},
+		{"`--max-tree-records` | %s records | `TREE_LIMIT_EXCEEDED`", "graph/internal/run/treelimits.go", "defaultRecords"},
+		{"`--max-tree-bytes` | %sB of records in the store | `TREE_LIMIT_EXCEEDED`", "graph/internal/run/treelimits.go", "defaultBytes"},
+		{"`--max-tree-pending` | %s activities awaited at once | `TREE_LIMIT_EXCEEDED`", "graph/internal/run/treelimits.go", "defaultPending"},
 	}},
 	{"documents", "what | at most | beyond it", []limitRow{
 		{"a definition, input, payload or output, as canonical JSON | %sB | the code of the refused call; `ACTIVITY_OUTPUT_TOO_LARGE`", "graph/defaults.go", "defaultMaxDocumentBytes"},
