@@ -7,9 +7,6 @@ import (
 	"github.com/workflows-engine/workflows-engine/history"
 )
 
-// Actor is who makes a call. Its fields: go doc history Actor.
-type Actor = history.Actor
-
 // WithActor returns a context that says who makes a call. Start, Fork, Import, Resume, Signal, Cancel and SubmitActivity record that with
 // what they write, and verify nothing of it. Long texts are cut, characters that cannot be printed are escaped. What the engine
 // does by itself afterwards has no actor, and executors' contexts have none.

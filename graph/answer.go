@@ -16,7 +16,7 @@ func (r *Runner) answer(ctx context.Context, x *run.Run, w Wait) (*view.Run, err
 	if w.Applied != nil && w.Limit > 0 {
 		w.Applied()
 	}
-	if err := r.waiting(x).For(ctx, w); err != nil {
+	if err := r.waiting(x).For(ctx, w.waiting()); err != nil {
 		return nil, err
 	}
 	return r.standings.View(detached(ctx), x)

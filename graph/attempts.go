@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/workflows-engine/workflows-engine/graph/admit"
+	"github.com/workflows-engine/workflows-engine/graph/internal/process"
 	"github.com/workflows-engine/workflows-engine/graph/internal/run"
 	"github.com/workflows-engine/workflows-engine/graph/internal/work"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
@@ -113,7 +114,7 @@ func (r *Runner) cancelUnwantedTask(x *run.Run, a *work.Attempt, in machine.Inpu
 
 // alive reports a sign of life of an executor to who waits for the run.
 func (r *Runner) alive(h work.Heartbeat) {
-	r.notifier.Report(Progress{
-		ExecutionID: h.ExecutionID, NodeID: h.NodeID, Branch: h.Branch, Kind: ExecutorAlive, Attempt: h.Attempt, Detail: h.Details,
+	r.notifier.Report(process.Progress{
+		ExecutionID: h.ExecutionID, NodeID: h.NodeID, Branch: h.Branch, Kind: process.ExecutorAlive, Attempt: h.Attempt, Detail: h.Details,
 	})
 }

@@ -11,8 +11,10 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/graph/admit"
 	"github.com/workflows-engine/workflows-engine/graph/definition"
+	"github.com/workflows-engine/workflows-engine/graph/internal/run"
 	"github.com/workflows-engine/workflows-engine/graph/internal/work"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
+	"github.com/workflows-engine/workflows-engine/graph/outbox"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 )
 
@@ -42,7 +44,7 @@ func checkAttempts(attempts map[string]int) error {
 
 // withDefaults checks the options and fills in what is left out.
 func (o Options) withDefaults() (Options, error) {
-	if err := cmp.Or(admit.Mode(o.DefaultMode, problem.UsageError), admit.Branches(o.Branches, problem.UsageError), work.CheckLimits(o.Limits), o.Tree.Check(), checkAttempts(o.Attempts),
+	if err := cmp.Or(admit.Mode(o.DefaultMode, problem.UsageError), admit.Branches(o.Branches, problem.UsageError), work.CheckLimits(workLimits(o.Limits)), run.TreeLimits(o.Tree).Check(), checkAttempts(o.Attempts),
 		admit.NotNegative("MaxVisits", o.MaxVisits), admit.NotNegative("MaxRecords", o.MaxRecords), admit.NotNegative("MaxBytes", o.MaxBytes),
 		admit.NotNegative("MaxPending", o.MaxPending), admit.NotNegative("MaxDepth", o.MaxDepth), admit.NotNegative("MaxDocumentBytes", o.MaxDocumentBytes),
 		admit.NotNegative("LeaseTTL", o.LeaseTTL), admit.NotNegative("MinHostTimeout", o.MinHostTimeout), admit.NotNegative("Drain", o.Drain), admit.NotNegative("CloseLimit", o.CloseLimit),
@@ -60,7 +62,8 @@ func (o Options) withDefaults() (Options, error) {
 	o.MaxBytes = cmp.Or(o.MaxBytes, defaultMaxBytes)
 	o.MaxPending = cmp.Or(o.MaxPending, defaultMaxPending)
 	o.MaxDepth = cmp.Or(o.MaxDepth, defaultMaxDepth)
-	o.Tree = o.Tree.WithDefaults(TreeLimits{Visits: int64(o.MaxVisits), Records: o.MaxRecords, Bytes: o.MaxBytes, Pending: int64(o.MaxPending)})
+	one := run.TreeLimits{Visits: int64(o.MaxVisits), Records: o.MaxRecords, Bytes: o.MaxBytes, Pending: int64(o.MaxPending)}
+	o.Tree = TreeLimits(run.TreeLimits(o.Tree).WithDefaults(one))
 	o.MaxDocumentBytes = cmp.Or(o.MaxDocumentBytes, defaultMaxDocumentBytes)
 	o.WaitLimit = max(0, cmp.Or(o.WaitLimit, defaultWaitLimit))
 	o.LeaseTTL = cmp.Or(o.LeaseTTL, defaultLeaseTTL)
@@ -72,6 +75,22 @@ func (o Options) withDefaults() (Options, error) {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	return o, nil
+}
+
+func workLimits(limits []Limit) []work.Limit {
+	ls := make([]work.Limit, len(limits))
+	for i, l := range limits {
+		ls[i] = work.Limit(l)
+	}
+	return ls
+}
+
+func targets(webhooks map[string]Webhook) outbox.Targets {
+	ts := make(outbox.Targets, len(webhooks))
+	for name, w := range webhooks {
+		ts[name] = outbox.Target(w)
+	}
+	return ts
 }
 
 // newID makes a UUID that begins with the time. The rows of a new run then come last in a store's index, which grows at

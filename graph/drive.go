@@ -68,7 +68,7 @@ func (r *Runner) Drive(ctx context.Context, req DriveRequest) (*view.Run, error)
 		waiting := r.waiting(d.x)
 		waiting.Stand = d.stand
 		waiting.Until = func(*run.Standing) bool { return d.done }
-		if err := waiting.For(ctx, d.req.Wait); err != nil {
+		if err := waiting.For(ctx, d.req.Wait.waiting()); err != nil {
 			return nil, err
 		}
 	}

@@ -8,11 +8,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/activities"
 	"github.com/workflows-engine/workflows-engine/delegate"
 	"github.com/workflows-engine/workflows-engine/graph/definition"
-	"github.com/workflows-engine/workflows-engine/graph/internal/library"
-	"github.com/workflows-engine/workflows-engine/graph/internal/run"
-	"github.com/workflows-engine/workflows-engine/graph/internal/work"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
-	"github.com/workflows-engine/workflows-engine/graph/outbox"
 	"github.com/workflows-engine/workflows-engine/history"
 )
 
@@ -114,17 +110,54 @@ type Options struct {
 	stretchUnits int // machine.Limits.StretchUnits, for tests
 }
 
-// Limit bounds the attempts of a class. Its fields: go doc graph/limit Limit.
-type Limit = work.Limit
+// Limit bounds the attempts of a class: a node type ("step", "llm_call", "tool_call", "agent_delegate"), a step handler
+// ("step:charge"), a model endpoint ("llm:https://api.example.com/v1"), an MCP server ("mcp:github"), an agent ("agent:reviewer"),
+// or any class that an executor names. An attempt that belongs to several classes needs room in each.
+type Limit struct {
+	Class string
+	// Concurrent bounds the attempts in flight, 0 for no bound.
+	Concurrent int
+	// PerSecond bounds the attempts that begin in a second, 0 for no bound. They are spread over the second.
+	PerSecond float64
+}
 
-// TreeLimits bound a tree of runs. Its fields: go doc graph/tree Limits.
-type TreeLimits = run.TreeLimits
+// TreeLimits bound a run together with all subworkflows below it, including those that have ended. A run without parent and
+// subworkflows has only its own limits. A default is never below the limit of one run.
+type TreeLimits struct {
+	// Runs bounds the runs of a tree, its root included; 0 means 1,000.
+	Runs int64
+	// Visits bounds their node visits; 0 means 100,000.
+	Visits int64
+	// Records bounds the records of their histories; 0 means 2,000,000.
+	Records int64
+	// Bytes bounds the size of these records in the store; 0 means 2 GiB.
+	Bytes int64
+	// Pending bounds the activities and delegates that they await at the same time; 0 means 10,000.
+	Pending int64
+}
 
-// Webhook is a target that is notified of runs. Its fields: go doc graph/outbox Target.
-type Webhook = outbox.Target
+// Webhook is a target that is notified of runs.
+type Webhook struct {
+	// Events are those that the target wants; nil means all.
+	Events []history.RunEvent
+	// All notifies the target of every root run, whether the start names it or not.
+	All bool
+	// Timeout bounds an attempt; 0 means 30 s.
+	Timeout time.Duration
+}
 
 // Resolver finds the definition behind a workflow_ref.
-type Resolver = library.Resolver
+type Resolver interface {
+	// ResolveWorkflow returns the definition for ref. pin is the version_pin, "" without one; the engine checks it again. The error for
+	// an unknown ref is a *problem.Error with code WORKFLOW_NOT_FOUND; after any other error the engine looks nowhere else.
+	ResolveWorkflow(ctx context.Context, ref, pin string) (*definition.Document, error)
+}
 
-// ImmediateResolver is a Resolver that has workflows at hand. Its methods: go doc graph/library ImmediateResolver.
-type ImmediateResolver = library.ImmediateResolver
+// ImmediateResolver is a Resolver that has workflows at hand, such as those of a folder. It is asked when a run starts, and the run is
+// bound to the versions that it returns. A subworkflow that only another Resolver knows is resolved when the run reaches it, since a
+// start does not wait for one.
+type ImmediateResolver interface {
+	Resolver
+	// ResolveNow is ResolveWorkflow without waiting. Any error but WORKFLOW_NOT_FOUND leaves the version open.
+	ResolveNow(ref, pin string) (*definition.Document, error)
+}

@@ -43,8 +43,29 @@ type StartRequest struct {
 	Wait Wait
 }
 
-// Wait bounds how long a call waits for the run to come to rest; zero means Options.WaitLimit. Its fields: go doc graph/notify Wait.
-type Wait = process.Wait
+// Wait bounds how long a call waits for the run to come to rest.
+type Wait struct {
+	// Limit is the longest wait. 0 means Options.WaitLimit; a negative one makes the call return at once.
+	Limit time.Duration
+	// Progress, if not nil, is called with each change of the run while the call waits, in the call's own goroutine and never after it
+	// has returned. Only the call waits for it. Where a lot happens, some is left out. Of the work of another process only the run's
+	// current nodes are reported.
+	Progress func(Progress)
+	// Applied, if not nil, is called once the call's change is committed and before the call waits, so that a caller that must keep the
+	// order of calls may make the next one. It is not called if the call does not wait, and must return at once.
+	Applied func()
+	// End, if not nil, ends the wait when it is closed: the call then answers with the run's current state. The end of the call's
+	// context does that too, but refuses a call that has not begun.
+	End <-chan struct{}
+}
+
+func (w Wait) waiting() process.Wait {
+	p := process.Wait{Limit: w.Limit, Applied: w.Applied, End: w.End}
+	if w.Progress != nil {
+		p.Progress = func(happened process.Progress) { w.Progress(progress(happened)) }
+	}
+	return p
+}
 
 // NoWait as Wait.Limit makes a call return at once.
 const NoWait time.Duration = -1

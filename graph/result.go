@@ -2,34 +2,47 @@ package graph
 
 import (
 	"github.com/workflows-engine/workflows-engine/graph/internal/process"
-	"github.com/workflows-engine/workflows-engine/graph/view"
+	"github.com/workflows-engine/workflows-engine/history"
 )
 
-// Run is where a run stands: the answer of every call that continues one, and of Status. Its fields: go doc graph/runview Run.
-type Run = view.Run
+// Progress is something that happened to a run, or to a subworkflow of it, while a call waited for it.
+type Progress struct {
+	// ExecutionID is the run or subworkflow.
+	ExecutionID string
+	NodeID      string
+	// Branch is the parallel branch of NodeID as far as it is known, "" outside.
+	Branch string
+	// NodeVisits of that run so far, 0 if it is not known.
+	NodeVisits int
+	Kind       ProgressKind
+	// Attempt and Error describe a failed attempt.
+	Attempt int
+	Error   string
+	// Detail is what an executor reports about itself. Shared: do not change it.
+	Detail map[string]any
+}
 
-// Pending is one thing that a run waits for, with all that is needed to end the wait. Its fields: go doc graph/runview Pending.
-type Pending = view.Pending
-
-// Lack is a capability, such as an executor, that a run needs and this process does not have. Its fields: go doc graph/runview Lack.
-type Lack = view.Lack
-
-// Warning says that a run nears one of its limits, or that a call had another effect than it asked for. Its fields: go doc graph/runview Warning.
-type Warning = view.Warning
-
-// Progress is something that happened to a run, or to a subworkflow of it, while a call waited. Its fields: go doc graph/notify Progress.
-type Progress = process.Progress
-
-// ProgressKind tells what happened.
-type ProgressKind = process.ProgressKind
+// ProgressKind is the kind of a Progress.
+type ProgressKind string
 
 // The kinds of progress.
 const (
-	NodeRuns      = process.NodeRuns
-	NodeDone      = process.NodeDone
-	AttemptFailed = process.AttemptFailed
-	ExecutorAlive = process.ExecutorAlive
+	// NodeRuns: a node was begun, or is the run's current node.
+	NodeRuns ProgressKind = "runs"
+	// NodeDone: an activity, timer, subworkflow or wait has ended well.
+	NodeDone ProgressKind = "completed"
+	// AttemptFailed: an attempt has failed; there may be another.
+	AttemptFailed ProgressKind = "attempt failed"
+	// ExecutorAlive: an executor sent a heartbeat.
+	ExecutorAlive ProgressKind = "alive"
 )
+
+func progress(p process.Progress) Progress {
+	return Progress{
+		ExecutionID: p.ExecutionID, NodeID: p.NodeID, Branch: p.Branch, NodeVisits: p.NodeVisits, Kind: ProgressKind(p.Kind),
+		Attempt: p.Attempt, Error: p.Error, Detail: p.Detail,
+	}
+}
 
 // The messages of the lines that Options.Logger gets of failed attempts and of the ends of runs.
 const (
@@ -37,5 +50,8 @@ const (
 	LogRunEnded      = process.LogRunEnded
 )
 
-// RecordEvent is what Options.OnRecord gets. Its fields: go doc graph/notify RecordEvent.
-type RecordEvent = process.RecordEvent
+// RecordEvent is the argument of Options.OnRecord.
+type RecordEvent struct {
+	ExecutionID string
+	Records     []history.Record
+}

@@ -62,7 +62,10 @@ func New(store history.Store, o Options) (*Runner, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Runner{store: store, opts: o, log: o.Logger, records: process.RecordHook{Call: o.OnRecord, Log: o.Logger}}
+	r := &Runner{store: store, opts: o, log: o.Logger, records: process.RecordHook{Log: o.Logger}}
+	if o.OnRecord != nil {
+		r.records.Call = func(e process.RecordEvent) { o.OnRecord(RecordEvent(e)) }
+	}
 	r.runLog.Log, r.inFlight.Log = r.log, r.log
 	r.ctx, r.cancel = context.WithCancelCause(context.Background())
 	r.clock = process.Clock{Store: store, Log: o.Logger, Go: r.tasks.Go, Context: r.ctx, Override: o.Now}
@@ -74,7 +77,7 @@ func New(store history.Store, o Options) (*Runner, error) {
 	r.performer = &work.Performer{
 		Activities: o.Activities, Delegates: o.Delegates, MaxBytes: o.MaxDocumentBytes, Now: r.now, Log: r.log,
 		Steps: steps{r}, Requests: work.Requests{Omit: o.OmitRequests, MaxRunBytes: o.MaxBytes, Hide: o.Redaction.Or().Value},
-		Turns: work.NewQueue(o.Limits, r.tasks.Go, r.ctx.Done()), Alive: r.alive, Go: r.tasks.Go, Context: r.ctx,
+		Turns: work.NewQueue(workLimits(o.Limits), r.tasks.Go, r.ctx.Done()), Alive: r.alive, Go: r.tasks.Go, Context: r.ctx,
 		KeepsTasks: func(ctx context.Context, id string) (bool, error) { return run.KeepsTasks(ctx, store, id) },
 	}
 	r.lease = &process.Lease{
@@ -89,14 +92,14 @@ func New(store history.Store, o Options) (*Runner, error) {
 		Store: store, Now: r.now, Log: r.log, TTL: o.LeaseTTL, Presence: &r.presence, Pause: r.pause, Context: r.ctx, Take: r.takeOrphan, Admit: o.Admit,
 		Reconsider: func(ctx context.Context) func() bool { return r.library.Reconsider(ctx, r.tasks.Go) }, Queue: r.timers,
 	}
-	r.outbox = &outbox.Box{Targets: o.Webhooks, Now: r.now, Redaction: o.Redaction.Or()}
+	r.outbox = &outbox.Box{Targets: targets(o.Webhooks), Now: r.now, Redaction: o.Redaction.Or()}
 	if o.Deliver != nil && len(o.Webhooks) > 0 && !o.ReadOnly {
 		r.outbox.Sender = &outbox.Sender{
-			Store: store, Targets: o.Webhooks, Send: o.Deliver, Process: process.ProcessName(o.Owner), Now: r.now, Log: r.log, Go: r.tasks.Go, Context: r.ctx,
+			Store: store, Targets: r.outbox.Targets, Send: o.Deliver, Process: process.ProcessName(o.Owner), Now: r.now, Log: r.log, Go: r.tasks.Go, Context: r.ctx,
 		}
 		r.outbox.Sender.Begin()
 	}
-	r.tree = &run.TreeBudget{Store: store, Now: r.now, Log: r.log, Limits: o.Tree, Depth: o.MaxDepth}
+	r.tree = &run.TreeBudget{Store: store, Now: r.now, Log: r.log, Limits: run.TreeLimits(o.Tree), Depth: o.MaxDepth}
 	r.runs = run.NewTable(&run.Environment{
 		Store: store, Now: r.now, Log: r.log, Context: r.ctx, Lease: ownership{r}, Programs: r.library, Capabilities: r.performer,
 		Observer: observer{r}, PresentSince: func() time.Time { return r.presence.Since(r.now()) }, Draining: r.inFlight.Draining,

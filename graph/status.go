@@ -43,7 +43,7 @@ func (r *Runner) Status(ctx context.Context, req StatusRequest) (*view.Run, erro
 		waiting.Until = func(now *run.Standing) bool {
 			return now.Status != was.Status || req.Since > 0 && now.Sum != was.Sum
 		}
-		err = waiting.For(ctx, wait)
+		err = waiting.For(ctx, wait.waiting())
 	}
 	if err != nil {
 		return nil, admit.NotFoundAs(err, problem.ExecutionNotFound, req.ExecutionID)

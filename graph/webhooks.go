@@ -2,9 +2,23 @@ package graph
 
 import (
 	"context"
+	"time"
 
+	"github.com/workflows-engine/workflows-engine/graph/outbox"
 	"github.com/workflows-engine/workflows-engine/history"
 )
+
+// DefaultWebhookTimeout is the longest attempt to a Webhook without a Timeout.
+const DefaultWebhookTimeout = outbox.DefaultTimeout
+
+// CheckWebhooks returns WEBHOOK_TARGET_UNKNOWN for the first name that is not one of the webhooks, as Start does.
+func CheckWebhooks(webhooks map[string]Webhook, names ...string) error {
+	_, err := targets(webhooks).Admit(names)
+	return err
+}
+
+// TestDelivery returns a delivery of the event webhook.test for trying a webhook. It belongs to no run and is not stored.
+func TestDelivery(webhook string, at time.Time) history.Delivery { return outbox.Test(webhook, at) }
 
 // Deliveries returns a page of webhook deliveries, the newest first, with their attempts and without bodies.
 func (r *Runner) Deliveries(ctx context.Context, q history.DeliveryQuery) (history.DeliveryPage, error) {

@@ -1,7 +1,6 @@
 package admit
 
 import (
-	"fmt"
 	"strings"
 
 	"github.com/workflows-engine/workflows-engine/graph/definition"
@@ -22,33 +21,9 @@ func Definition(d *definition.Document, limit int, o definition.Options) (*defin
 	}
 	prog, findings := definition.Compile(d, o)
 	if prog == nil || findings.HasErrors() {
-		return nil, RefusedDefinition(findings)
+		return nil, definition.Refusal(findings)
 	}
 	return prog, nil
-}
-
-// RefusedDefinition makes one error of the findings about a definition. It speaks of the first and holds all.
-func RefusedDefinition(findings problem.Findings) error {
-	e := problem.New(problem.ValidationError, "the definition is not valid")
-	e.Findings = findings
-	errs := 0
-	for _, f := range findings {
-		if f.Severity != problem.SeverityError {
-			continue
-		}
-		if errs++; errs > 1 {
-			continue
-		}
-		if f.Code == problem.InterruptInParallelBranch {
-			e.Code = f.Code
-		}
-		e.Message += ": " + f.Message
-		e.At, e.Hint = f.At, f.Hint
-	}
-	if errs > 1 {
-		e.Message += moreErrors(errs - 1)
-	}
-	return e
 }
 
 // Input validates an input against the start node's input_schema and the state_schema: the input is the first state (spec:
@@ -85,16 +60,9 @@ func refusedInput(schema string, vs []jsonschema.Violation) error {
 	first := e.Findings[0]
 	e.At, e.Message = first.At, e.Message+": "+strings.TrimSpace(first.At.Pointer+" "+first.Message)
 	if len(vs) > 1 {
-		e.Message += moreErrors(len(vs) - 1)
+		e.Message += problem.MoreErrors(len(vs) - 1)
 	}
 	return e
-}
-
-func moreErrors(n int) string {
-	if n == 1 {
-		return " (and 1 more error)"
-	}
-	return fmt.Sprintf(" (and %d more errors)", n)
 }
 
 // StoredForm is how a definition is kept beside the histories.

@@ -43,7 +43,7 @@ func (ts Targets) Admit(names []string) ([]string, error) {
 	var out []string
 	for _, name := range names {
 		if _, ok := ts[name]; !ok {
-			return nil, Unknown(name, known)
+			return nil, unknown(name, known)
 		}
 		if !slices.Contains(out, name) {
 			out = append(out, name)
@@ -52,8 +52,8 @@ func (ts Targets) Admit(names []string) ([]string, error) {
 	return ts.withAll(out), nil
 }
 
-// Unknown refuses the name of a target that is none of those known.
-func Unknown(name string, known []string) error {
+// unknown refuses the name of a target that is none of those known.
+func unknown(name string, known []string) error {
 	e := problem.New(problem.WebhookTargetUnknown, "there is no webhook target %q", name)
 	switch near := suggest.DidYouMean(name, known); {
 	case near != "":

@@ -2,6 +2,7 @@ package problem
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 )
 
@@ -50,4 +51,12 @@ func (fs Findings) Sort() {
 			cmp.Compare(a.Code, b.Code),
 		)
 	})
+}
+
+// MoreErrors returns " (and N more errors)", which ends a message that names the first of several errors.
+func MoreErrors(n int) string {
+	if n == 1 {
+		return " (and 1 more error)"
+	}
+	return fmt.Sprintf(" (and %d more errors)", n)
 }

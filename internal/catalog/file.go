@@ -11,7 +11,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/workflows-engine/workflows-engine/graph/admit"
 	"github.com/workflows-engine/workflows-engine/graph/definition"
 	"github.com/workflows-engine/workflows-engine/graph/lint"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
@@ -141,7 +140,7 @@ func (c *Catalog) judge(name string, text []byte, unread error) (*Workflow, *Bro
 	broken.Name = cmp.Or(head(doc).text("name"), broken.Name)
 	prog, findings := lint.Compile(doc, lint.Options{})
 	if prog == nil {
-		return refuse(admit.RefusedDefinition(findings))
+		return refuse(definition.Refusal(findings))
 	}
 	if c.opts.Verify != nil {
 		if err := c.opts.Verify(doc); err != nil {

@@ -10,7 +10,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/workflows-engine/workflows-engine/graph"
-	"github.com/workflows-engine/workflows-engine/graph/outbox"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
@@ -254,14 +253,13 @@ func (a *app) testWebhook(ctx context.Context, name string) error {
 	}
 	a.warn(c, nil)
 	hooks, deliver := c.Hooks()
-	if !has(hooks, name) {
-		e, _ := problem.As(outbox.Unknown(name, slices.Sorted(maps.Keys(hooks))))
-		return e
+	if err := graph.CheckWebhooks(hooks, name); err != nil {
+		return err
 	}
-	d := outbox.Test(name, a.now())
+	d := graph.TestDelivery(name, a.now())
 	limit := hooks[name].Timeout
 	if limit == 0 {
-		limit = outbox.DefaultTimeout
+		limit = graph.DefaultWebhookTimeout
 	}
 	ctx, stop := context.WithTimeoutCause(ctx, limit, fmt.Errorf("there was no answer within %v", limit))
 	defer stop()

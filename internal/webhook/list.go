@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/workflows-engine/workflows-engine/graph/outbox"
+	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/internal/dialguard"
@@ -34,7 +34,7 @@ type List struct {
 
 // Target is somebody who is notified.
 type Target struct {
-	outbox.Target
+	graph.Webhook
 	// URL is where deliveries are posted.
 	URL string
 	// SecretRef and PreviousSecretRef are references to the secrets that sign, as in env:NAME; "" for none.
@@ -44,10 +44,10 @@ type Target struct {
 }
 
 // Hooks are the targets as a Runner knows them.
-func (l *List) Hooks() map[string]outbox.Target {
-	hooks := make(map[string]outbox.Target, len(l.Targets))
+func (l *List) Hooks() map[string]graph.Webhook {
+	hooks := make(map[string]graph.Webhook, len(l.Targets))
 	for name, t := range l.Targets {
-		hooks[name] = t.Target
+		hooks[name] = t.Webhook
 	}
 	return hooks
 }

@@ -13,7 +13,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/workflows-engine/workflows-engine/graph/outbox"
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/internal/dialguard"
 	"github.com/workflows-engine/workflows-engine/internal/httpbody"
@@ -171,10 +170,8 @@ func printable(id string) string {
 
 // retryAfter reads how long a target wants to be left alone: seconds, or a date.
 func (s *Sender) retryAfter(text string) time.Duration {
-	if n, err := strconv.ParseUint(strings.TrimSpace(text), 10, 31); err == nil {
+	if n, err := strconv.ParseUint(strings.TrimSpace(text), 10, 31); err == nil || errors.Is(err, strconv.ErrRange) { // n is then the largest
 		return time.Duration(n) * time.Second
-	} else if errors.Is(err, strconv.ErrRange) { // very long is the longest there is
-		return outbox.MaxRetryAfter
 	}
 	if at, err := http.ParseTime(text); err == nil {
 		return max(0, at.Sub(s.options.Now()))

@@ -12,7 +12,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/workflows-engine/workflows-engine/graph/admit"
 	"github.com/workflows-engine/workflows-engine/graph/definition"
 	"github.com/workflows-engine/workflows-engine/graph/graphtest"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
@@ -199,7 +198,10 @@ func (f *File) compile(base string) (prog *definition.Program, err error) {
 	text, doc, err := read(within(base, f.Definition))
 	if err == nil {
 		f.document = doc
-		prog, err = admit.Definition(doc, definition.MaxBytes, definition.Options{Runnable: true})
+		var findings problem.Findings
+		if prog, findings = definition.Compile(doc, definition.Options{Runnable: true}); prog == nil || findings.HasErrors() {
+			err = definition.Refusal(findings)
+		}
 	}
 	if err != nil {
 		return nil, broken(f.Definition, text, err)

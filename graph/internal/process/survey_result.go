@@ -1,8 +1,6 @@
 package process
 
 import (
-	"cmp"
-
 	"github.com/workflows-engine/workflows-engine/graph/view"
 	"github.com/workflows-engine/workflows-engine/history"
 )
@@ -19,11 +17,6 @@ type SurveyResult struct {
 	Elsewhere []OwnedRun
 	// Roots has the run from which to go on with it (Root) for each subworkflow above that is not one itself (All only).
 	Roots map[string]string
-}
-
-// Root returns the run from which to go on with a run above: the highest one that waits for it.
-func (r *SurveyResult) Root(executionID string) string {
-	return cmp.Or(r.Roots[executionID], executionID)
 }
 
 // LeftRun is a run without a driver that this process leaves to others.

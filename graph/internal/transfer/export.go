@@ -1,7 +1,6 @@
 package transfer
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -24,12 +23,6 @@ type ExportOptions struct {
 	Redaction *history.Redaction
 	// Now is the time of the export.
 	Now time.Time
-}
-
-// Or returns the options, with a Redaction for those that have none.
-func (o ExportOptions) Or(r *history.Redaction) ExportOptions {
-	o.Redaction = cmp.Or(o.Redaction, r)
-	return o
 }
 
 // Export writes a run with its subworkflows and their definitions in the form of package runfile. Of a run that goes on,

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/workflows-engine/workflows-engine/graph/admit"
 	"github.com/workflows-engine/workflows-engine/graph/definition"
 	"github.com/workflows-engine/workflows-engine/graph/internal/library"
 	"github.com/workflows-engine/workflows-engine/graph/internal/run"
@@ -177,7 +176,7 @@ func importedRun(ctx context.Context, store history.Store, file *runfile.File, r
 	}
 	prog, findings := definition.Compile(document, definition.Options{AllowInterruptInBranch: true, Stored: true})
 	if prog == nil {
-		return out, 0, admit.RefusedDefinition(findings)
+		return out, 0, definition.Refusal(findings)
 	}
 	if e.Phase.Terminal() {
 		differences, err := ProveEnded(prog, r.ExecutionID, r.Records)
