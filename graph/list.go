@@ -3,7 +3,7 @@ package graph
 import (
 	"context"
 
-	"github.com/workflows-engine/workflows-engine/graph/admit"
+	"github.com/workflows-engine/workflows-engine/graph/internal/admit"
 	"github.com/workflows-engine/workflows-engine/history"
 )
 

@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/workflows-engine/workflows-engine/graph/outbox"
+	"github.com/workflows-engine/workflows-engine/graph/internal/outbox"
 	"github.com/workflows-engine/workflows-engine/history"
 )
 

@@ -51,8 +51,8 @@ func list(t *testing.T) []pkg {
 
 // engine lists the packages of the engine from the lowest to the highest. A package may import those before it.
 var engine = []string{
-	"graph/problem", "graph/expr", "graph/definition", "graph/lint", "history", "history/runfile", "graph/machine", "graph/view", "graph/admit",
-	"graph/internal/library", "graph/internal/work", "graph/internal/run", "graph/outbox", "graph/internal/process", "graph/internal/transfer",
+	"graph/problem", "graph/expr", "graph/definition", "graph/lint", "history", "history/runfile", "graph/machine", "graph/view", "graph/internal/admit",
+	"graph/internal/library", "graph/internal/work", "graph/internal/run", "graph/internal/outbox", "graph/internal/process", "graph/internal/transfer",
 	"graph", "graph/graphtest",
 }
 
@@ -116,7 +116,7 @@ func TestEdgesStayApart(t *testing.T) {
 }
 
 // pure lists the packages that do no I/O and read no clock.
-var pure = []string{"activities/chat", "delegate/agentloop", "graph/view", "graph/admit", "graph/problem", "graph/expr", "graph/definition", "graph/lint", "graph/machine", "internal/jsonvalue", "internal/agentsteps", "internal/agentview", "internal/runjson", "internal/runtree", "internal/jsonobject", "internal/jsondelta", "internal/jsonschema"}
+var pure = []string{"activities/chat", "delegate/agentloop", "graph/view", "graph/internal/admit", "graph/problem", "graph/expr", "graph/definition", "graph/lint", "graph/machine", "internal/jsonvalue", "internal/agentsteps", "internal/agentview", "internal/runjson", "internal/runtree", "internal/jsonobject", "internal/jsondelta", "internal/jsonschema"}
 
 func TestPurePackagesDoNoIO(t *testing.T) {
 	t.Parallel()

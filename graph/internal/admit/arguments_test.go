@@ -4,7 +4,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/workflows-engine/workflows-engine/graph/admit"
+	"github.com/workflows-engine/workflows-engine/graph/internal/admit"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 )
 
