@@ -26,22 +26,16 @@
 //	     INVALID_RESUME_PAYLOAD, SIGNAL_VALIDATION_ERROR, CANCEL_VALIDATION_ERROR, INVALID_LIST_CURSOR
 //	503  STORE_LOCKED, STORE_UNAVAILABLE, ENGINE_CLOSED; anything else is 500
 //
-// Each call is one file, such as start.go. dispatch.go starts what calls, outcomes and timers lead to; attempts.go performs attempts and
-// records their outcomes; ownership.go takes runs over; answer.go waits for a run and answers. The packages below hold the rest:
+// Each call is one file, such as start.go. dispatch.go starts the work that calls, outcomes and timers lead to; attempts.go performs
+// attempts and records their outcomes; ownership.go takes runs over; answer.go waits for a run and answers. The packages below:
 //
-//	graph/perform    attempts: capabilities, executors, outcomes
-//	graph/attempt    an attempt in flight, and why its context ends
-//	graph/schedule   timers, the process's lease, the search for orphaned runs
-//	graph/notify     who waits for a change, and progress
-//	graph/standing   where a run stands, together with its subworkflows
-//	graph/outbox     what webhook targets are notified of
-//	graph/library    definitions and subworkflows
-//	graph/trace      values of calls and trace parents
-//	graph/actor      who makes a call
-//	graph/recorded   what the store says of a run without its machine
-//	graph/replay     checks by replay, for verify, forks and imports
-//	graph/execution  one run: load, apply an input, commit, claim
-//	graph/admit      may this call be made, and is it a repetition?
-//	graph/runview    the answer
-//	graph/machine    the pure walker
+//	graph/view               where a run is and what it waits for: the answer of every call
+//	graph/machine            the pure walker
+//	graph/internal/run       one run: load, apply an input, commit, claim
+//	graph/internal/work      attempts: executors, outcomes, limits
+//	graph/internal/process   the process's lease, timers, orphaned runs, waiting calls
+//	graph/internal/library   definitions and subworkflows
+//	graph/internal/admit     may this call be made, and does it repeat one?
+//	graph/internal/transfer  export, import, fork, replay
+//	graph/internal/outbox    webhook deliveries
 package graph

@@ -45,7 +45,7 @@ type Environment struct {
 	DefaultMode machine.Mode
 }
 
-// Outbox makes the deliveries of events of runs; see package graph/outbox.
+// Outbox makes the deliveries of events of runs; see package outbox.
 type Outbox interface {
 	// Deliveries returns what is to be delivered of a batch: before is the phase of the run before it, after the run after it, and view
 	// returns where the run stands then.
