@@ -206,7 +206,7 @@ func TestOutcomes(t *testing.T) {
 		t.Errorf("a date: %+v, %v", r, err)
 	}
 	say(429, "99999999999999999999")
-	if r, err := w.Deliver(t.Context(), delivery); err != nil || r.RetryAfter != time.Hour {
+	if r, err := w.Deliver(t.Context(), delivery); err != nil || r.RetryAfter < time.Hour {
 		t.Errorf("a time that is too long for a number: %+v, %v", r, err)
 	}
 	for _, g := range s.all() {
