@@ -59,6 +59,7 @@ func (m *Machine) goOn(t *token, f *failure, k *definition.Catch) *definition.No
 
 // failUncaught fails a token by a failure that its node must not catch, because it was caused by a catch.
 func (m *Machine) failUncaught(t *token, f *failure) *definition.Node {
+	m.asWritten(t, f)
 	p := f.payload()
 	p.Visit = t.failedVisit()
 	if by, k := catcherAround(t, f); k != nil {

@@ -35,7 +35,6 @@ func (m *Machine) failErr(t *token, reason string, err error) *definition.Node {
 	if p, ok := problem.As(err); ok && !t.item() { // no record says what an item has raised
 		f.Data = p.Data
 	}
-	m.asWritten(t, f)
 	return m.failToken(t, f)
 }
 
@@ -47,22 +46,24 @@ func codeOf(err error) string {
 	return string(problem.EngineFailure)
 }
 
-// asWritten gives a failure that the engine has found the words of the FailNode that a replay repeats: texts of older releases may differ, and some of their
-// failures have no code and none have data. What a failure carries into the state is then as it was.
+// asWritten gives a failure the text of the FailNode that a replay repeats, so that the texts of failures may change from one release to
+// the next: a catch copies the text into the state. Some failures of older releases have no code, and none have data.
 func (m *Machine) asWritten(t *token, f *failure) {
 	if m.recorded == nil {
 		return
 	}
-	for _, rec := range m.recorded.of(t).failures {
-		p := &rec.Payload
-		if p.Reason != f.Reason {
-			continue
-		}
-		f.Message, f.Data = p.Message, p.Data
-		if p.Code == "" || p.Code == string(problem.ExpressionFailed) {
-			f.Code = p.Code
-		}
+	facts := m.recorded.of(t)
+	if facts.usedFailures == len(facts.failures) {
 		return
+	}
+	p := &facts.failures[facts.usedFailures].Payload
+	facts.usedFailures++
+	if p.Reason != f.Reason {
+		return
+	}
+	f.Message, f.Data = p.Message, p.Data
+	if p.Code == "" || p.Code == string(problem.ExpressionFailed) {
+		f.Code = p.Code
 	}
 }
 
@@ -79,6 +80,7 @@ func (m *Machine) failToken(t *token, f *failure) *definition.Node {
 		m.compensationFailed(t, f)
 		return nil
 	}
+	m.asWritten(t, f)
 	by, k := catcher(t, f)
 	p := f.payload()
 	p.Visit = t.failedVisit()

@@ -66,8 +66,9 @@ type visitFacts struct {
 	task []history.Record
 	// steps are those that an executor has recorded of the attempts.
 	steps []history.Record
-	// used counts the records of failed that have been applied, usedTask those of task, usedSteps those of steps.
-	used, usedTask, usedSteps int
+	// used counts the records of failed that have been applied, usedTask those of task, usedSteps those of steps, usedFailures those of
+	// failures that have been repeated.
+	used, usedTask, usedSteps, usedFailures int
 }
 
 // readRecorded indexes records. before returns the number of visits of a node before them.
