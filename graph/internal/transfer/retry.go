@@ -148,6 +148,9 @@ func (f *ForkedPast) retried(records []history.Record) error {
 	agents := agentAttempts(records)
 	cut := f.cut(records)
 	end := decisive(records, t.Node)
+	if end == nil && t.Code == string(problem.Timeout) {
+		end = expired(records, t.Node)
+	}
 	var id attemptID
 	if end != nil {
 		id = idOf(&end.Payload)
@@ -221,6 +224,20 @@ func decisive(records []history.Record, node string) *history.Record {
 	return nil
 }
 
+// expired is the end of the time of a node whose newest visit has timed out, such as a parallel block; nil if it has not.
+func expired(records []history.Record, node string) *history.Record {
+	for _, r := range slices.Backward(records) {
+		switch {
+		case r.Payload.NodeID != node:
+		case r.Name == history.TimerFired:
+			return &r
+		case r.Name == history.NodeScheduled:
+			return nil
+		}
+	}
+	return nil
+}
+
 // refuseEffects refuses a past in which calls of agents that do more than read are not kept: they would be made again, under other keys.
 func (f *ForkedPast) refuseEffects(agents []*agentAttempt, cut int64, at problem.Place) error {
 	if f.Retry.RepeatEffects {
@@ -234,8 +251,8 @@ func (f *ForkedPast) refuseEffects(agents []*agentAttempt, cut int64, at problem
 		}
 		base := cmp.Or(agentsteps.KeyBase(&a.steps[0]), f.From+":"+a.String())
 		for _, c := range agentsteps.Effects(a.steps) {
-			if a.completed > 0 && a.completed <= cut || slices.ContainsFunc(kept, func(k agentsteps.Call) bool { return k.Key == c.Key && !k.Open }) {
-				continue
+			if a.completed > 0 && a.completed <= cut || slices.ContainsFunc(kept, func(k agentsteps.Call) bool { return k.Key == c.Key && (c.Open || !k.Open) }) {
+				continue // an agent goes on with a call whose outcome is unknown as it does after a crash
 			}
 			lost = append(lost, Effect(base, &c))
 		}
@@ -283,11 +300,16 @@ func RepeatsEffects(calls []string, at problem.Place) error {
 		WithHint("Nothing was written. Where the agent can go on, retry without a correction and not anew. Else look what the calls have done; ForkRequest.RepeatEffects allows that they are made again.")
 }
 
-// shiftOf is how much later the records of the new run are. An attempt whose time was over has its full time again.
+// shiftOf is how much later the records of the new run are. An attempt or a node whose time was over has its full time again.
 func (f *ForkedPast) shiftOf(all []history.Record, n int) time.Duration {
 	if f.Retry != nil && f.Retry.failed != nil && !f.Retry.Anew && f.Retry.Code == string(problem.Timeout) {
 		for i := range n {
 			if r := &all[i]; r.Name == history.ActivityRequested && r.Payload.AgentStep == nil && idOf(&r.Payload) == *f.Retry.failed {
+				return f.Now.Sub(r.CreatedAt)
+			}
+		}
+		for i := range n {
+			if r := &all[i]; r.Name == history.NodeScheduled && idOf(&r.Payload) == *f.Retry.failed {
 				return f.Now.Sub(r.CreatedAt)
 			}
 		}
