@@ -562,6 +562,10 @@ func TestARetryWithTodaysConfiguration(t *testing.T) {
 				if same.Status != machine.Failed || same.ErrorCode != c.code {
 					t.Errorf("with the same budget: %s %s: %s", same.Status, same.ErrorCode, same.Error)
 				}
+				stood := enginetest.Must(first.Status(t.Context(), graph.StatusRequest{ExecutionID: "r"})).GoesOn
+				if again := enginetest.Must(first.Status(t.Context(), graph.StatusRequest{ExecutionID: "same"})).GoesOn; again.After == "0" || again.Calls < stood.Calls {
+					t.Errorf("the second time it %s, the first time it %s", again, stood)
+				}
 				checked(t, store, "same")
 				shut(t, first)
 

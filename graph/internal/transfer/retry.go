@@ -107,8 +107,11 @@ func AgentContinues(records []history.Record, node, code string) (after string, 
 		if a.attemptID != idOf(&end.Payload) {
 			continue
 		}
-		if kept := a.steps[:agentsteps.Kept(a.steps, code)]; len(kept) > 1 {
-			return kept[len(kept)-1].Key, agentsteps.Made(kept)
+		kept := a.steps[:agentsteps.Kept(a.steps, code)]
+		for _, s := range slices.Backward(kept[min(1, len(kept)):]) {
+			if s.Kind != agentsteps.Continued && s.Kind != agentsteps.Reconfigured { // those stand between what the agent has done
+				return s.Key, agentsteps.Made(kept)
+			}
 		}
 	}
 	return "", 0
