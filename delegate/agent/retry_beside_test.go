@@ -67,6 +67,7 @@ func TestARetryGoesOnBesideAFailure(t *testing.T) {
 					case req.Messages[len(req.Messages)-1].Role != chat.Result:
 						return chat.Reply{Calls: []chat.Call{{ID: "a", Name: "refund", Arguments: "{}"}}}, nil
 					case !broken.Load():
+						time.Sleep(50 * time.Second) // the block has its full time again
 						return chat.Reply{Text: "done"}, nil
 					}
 					<-ctx.Done()
