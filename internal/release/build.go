@@ -63,7 +63,7 @@ func (s source) build(ctx context.Context, targets []target) (built map[target][
 	}
 	defer os.RemoveAll(folder)
 	supply := filepath.Join(folder, "supply.exe")
-	if _, err := goTool(ctx, nil, "build", "-o", supply, "./internal/supply"); err != nil {
+	if _, err := goTool(ctx, folder, nil, "build", "-o", supply, "./internal/supply"); err != nil {
 		return nil, nil, err
 	}
 	const stamp = "github.com/workflows-engine/workflows-engine/internal/buildstamp"
@@ -74,7 +74,7 @@ func (s source) build(ctx context.Context, targets []target) (built map[target][
 		out := filepath.Join(folder, t.os+"-"+t.arch) + string(filepath.Separator)
 		// GOFLAGS and the level of the instruction set must not depend on who builds.
 		env := []string{"CGO_ENABLED=0", "GOOS=" + t.os, "GOARCH=" + t.arch, "GOFLAGS=-mod=readonly", "GOAMD64=v1", "GOARM64=v8.0", "GOEXPERIMENT=", "GODEBUG="}
-		if _, err := goTool(ctx, env, "build", "-trimpath", "-buildvcs=false", "-ldflags", flags, "-o", out, "./cmd/..."); err != nil {
+		if _, err := goTool(ctx, folder, env, "build", "-trimpath", "-buildvcs=false", "-ldflags", flags, "-o", out, "./cmd/..."); err != nil {
 			return nil, nil, fmt.Errorf("%v: %w", t, err)
 		}
 		for _, name := range programs {
@@ -101,7 +101,7 @@ func completionsOf(ctx context.Context, command string) (entries []entry, err er
 	}
 	defer os.RemoveAll(folder)
 	file := filepath.Join(folder, "command.exe") // Windows needs the ending, and nobody else minds it
-	if _, err := goTool(ctx, nil, "build", "-o", file, command); err != nil {
+	if _, err := goTool(ctx, folder, nil, "build", "-o", file, command); err != nil {
 		return nil, err
 	}
 	for shell, name := range map[string]string{
@@ -116,11 +116,12 @@ func completionsOf(ctx context.Context, command string) (entries []entry, err er
 	return entries, nil
 }
 
-// goTool runs the Go tool with more variables and returns what it prints.
-func goTool(ctx context.Context, env []string, args ...string) ([]byte, error) {
+// goTool runs the Go tool with more variables and returns what it prints. Its temporary files are in folder, where they go with the rest if it
+// is interrupted before it can remove them.
+func goTool(ctx context.Context, folder string, env []string, args ...string) ([]byte, error) {
 	cmd := exec.CommandContext(ctx, "go", args...)
-	cmd.Env = append(os.Environ(), env...)
-	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) } // it removes its own temporary folder
+	cmd.Env = append(append(os.Environ(), "GOTMPDIR="+folder), env...)
+	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
 	cmd.WaitDelay = 10 * time.Second
 	return output(cmd)
 }
