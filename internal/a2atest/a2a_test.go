@@ -19,6 +19,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/definition"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/graph/view"
 	"github.com/workflows-engine/workflows-engine/history"
 )
 
@@ -96,7 +97,7 @@ func TestAnAgentThatWantsALogin(t *testing.T) {
 		t.Fatal(err)
 	}
 	// This agent goes on by itself and takes no message meanwhile: the run is not harmed, and asks again.
-	run = b.until("r", func(run *graph.Run) bool { return run.Status == machine.Interrupted })
+	run = b.until("r", func(run *view.Run) bool { return run.Status == machine.Interrupted })
 	if p := run.Pending[0]; p.ID != "r:d#1.1/2" {
 		t.Errorf("pending %+v", p)
 	}
@@ -111,7 +112,7 @@ func TestReattachment(t *testing.T) {
 	b := newBench(t, a)
 	task := b.begin("r", linear(t, "wait"))
 	b.restart()
-	run := b.until("r", func(run *graph.Run) bool { return a.count("tasks/get") > 5 })
+	run := b.until("r", func(run *view.Run) bool { return a.count("tasks/get") > 5 })
 	want(t, run, machine.Running)
 	if run.Pending[0].ExternalTaskID != task {
 		t.Errorf("the run waits for %s, not %s", run.Pending[0].ExternalTaskID, task)
@@ -166,13 +167,13 @@ func TestCancelReachesTheAgent(t *testing.T) {
 			task := b.begin("r", c.def(t))
 			c.stop(b)
 			b.ended("r")
-			b.until("r", func(*graph.Run) bool {
+			b.until("r", func(*view.Run) bool {
 				return a.count("tasks/cancel") > 0 && strings.Contains(b.log.String(), "task at agent cancelled")
 			})
 			if name == "cancel while it asks" {
 				return // the SDK may still be busy with the question, and then refuses
 			}
-			b.until("r", func(*graph.Run) bool { return len(a.ended()) > 0 })
+			b.until("r", func(*view.Run) bool { return len(a.ended()) > 0 })
 			if got := a.ended(); len(got) != 1 || got[0] != a2a.TaskID(task) {
 				t.Errorf("cancelled %v, want %s", got, task)
 			}
@@ -188,7 +189,7 @@ func TestBranchesWorkAtOnce(t *testing.T) {
 		node("d", "wait")+","+node("f", "ask"),
 		`{"source":"s","target":"p"},{"source":"p","target":"e"},{"source":"d","target":"e"},{"source":"f","target":"e"}`)
 	b.begin("r", d)
-	run := b.until("r", func(run *graph.Run) bool { return run.Status == machine.Interrupted })
+	run := b.until("r", func(run *view.Run) bool { return run.Status == machine.Interrupted })
 	p := run.Pending[1]
 	if p.Kind != machine.WaitInterrupt || p.Span == nil || run.Pending[0].Kind != machine.WaitDelegate {
 		t.Fatalf("pending %+v", run.Pending)
@@ -334,7 +335,7 @@ func TestPassingTroubleIsNoFailure(t *testing.T) {
 		}
 		return false
 	})
-	b.until("r", func(*graph.Run) bool { return a.count("tasks/get") > 8 })
+	b.until("r", func(*view.Run) bool { return a.count("tasks/get") > 8 })
 	close(a.release)
 	want(t, b.ended("r"), machine.Completed)
 }
@@ -364,7 +365,7 @@ func TestAnAgentThatIsAwayForAMoment(t *testing.T) {
 	away.Store(4)
 	cards.Store(0)
 	b.restart()
-	b.until("r", func(*graph.Run) bool { return a.count("tasks/get") > 5 })
+	b.until("r", func(*view.Run) bool { return a.count("tasks/get") > 5 })
 	if cards.Load() != 5 {
 		t.Errorf("%d looks for a card, want 5", cards.Load())
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/definition"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
+	"github.com/workflows-engine/workflows-engine/graph/view"
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/history/historymem"
 	"github.com/workflows-engine/workflows-engine/internal/enginetest"
@@ -142,7 +143,7 @@ func linear(t *testing.T, do string, members ...string) *definition.Document {
 	return enginetest.Define(t, enginetest.Linear("d", startNode, node("d", do, members...), endNode))
 }
 
-func (b *bench) start(id string, d *definition.Document) *graph.Run {
+func (b *bench) start(id string, d *definition.Document) *view.Run {
 	b.t.Helper()
 	run, err := b.Start(b.t.Context(), graph.StartRequest{ExecutionID: id, Definition: d, Wait: graph.Wait{Limit: time.Minute}})
 	if err != nil {
@@ -157,11 +158,11 @@ func (b *bench) begin(id string, d *definition.Document) string {
 	if _, err := b.Start(b.t.Context(), graph.StartRequest{ExecutionID: id, Definition: d, Wait: graph.Wait{Limit: graph.NoWait}}); err != nil {
 		b.t.Fatal(err)
 	}
-	return b.until(id, func(run *graph.Run) bool { return len(run.Pending) > 0 && run.Pending[0].ExternalTaskID != "" }).Pending[0].ExternalTaskID
+	return b.until(id, func(run *view.Run) bool { return len(run.Pending) > 0 && run.Pending[0].ExternalTaskID != "" }).Pending[0].ExternalTaskID
 }
 
 // until asks for a run's status until it is as wanted.
-func (b *bench) until(id string, ok func(*graph.Run) bool) *graph.Run {
+func (b *bench) until(id string, ok func(*view.Run) bool) *view.Run {
 	b.t.Helper()
 	for deadline := time.Now().Add(time.Minute); time.Now().Before(deadline); {
 		run, err := b.Status(b.t.Context(), graph.StatusRequest{ExecutionID: id, Wait: &graph.Wait{Limit: 5 * time.Millisecond}})
@@ -176,9 +177,9 @@ func (b *bench) until(id string, ok func(*graph.Run) bool) *graph.Run {
 	return nil
 }
 
-func (b *bench) ended(id string) *graph.Run {
+func (b *bench) ended(id string) *view.Run {
 	b.t.Helper()
-	return b.until(id, func(run *graph.Run) bool { return run.Status.Terminal() })
+	return b.until(id, func(run *view.Run) bool { return run.Status.Terminal() })
 }
 
 func (b *bench) resume(id, question string, payload map[string]any) error {
@@ -186,7 +187,7 @@ func (b *bench) resume(id, question string, payload map[string]any) error {
 	return err
 }
 
-func want(t *testing.T, run *graph.Run, s machine.Status) {
+func want(t *testing.T, run *view.Run, s machine.Status) {
 	t.Helper()
 	if run.Status != s {
 		t.Fatalf("status %s, want %s: %s %s", run.Status, s, run.ErrorCode, run.Error)
