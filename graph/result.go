@@ -28,13 +28,13 @@ type ProgressKind string
 // The kinds of progress.
 const (
 	// NodeRuns: a node was begun, or is the run's current node.
-	NodeRuns ProgressKind = "runs"
+	NodeRuns = ProgressKind(process.NodeRuns)
 	// NodeDone: an activity, timer, subworkflow or wait has ended well.
-	NodeDone ProgressKind = "completed"
+	NodeDone = ProgressKind(process.NodeDone)
 	// AttemptFailed: an attempt has failed; there may be another.
-	AttemptFailed ProgressKind = "attempt failed"
+	AttemptFailed = ProgressKind(process.AttemptFailed)
 	// ExecutorAlive: an executor sent a heartbeat.
-	ExecutorAlive ProgressKind = "alive"
+	ExecutorAlive = ProgressKind(process.ExecutorAlive)
 )
 
 func progress(p process.Progress) Progress {

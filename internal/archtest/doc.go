@@ -1,3 +1,3 @@
-// Package archtest proves the house rules in the test run: which room may import which, what the pure core must not
-// touch, and that every package says what it is for.
+// Package archtest tests rules of the code base: the order in which the engine's packages import each other, that the core does no I/O, and
+// that each package has a comment.
 package archtest

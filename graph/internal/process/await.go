@@ -8,20 +8,12 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 )
 
-// Wait bounds how long a call waits for the run to come to rest.
+// Wait is graph.Wait, which documents the fields. Limit is the longest wait, with the engine's default filled in.
 type Wait struct {
-	// Limit is the longest wait. 0 means the engine's own limit (Options.WaitLimit); a negative one makes the call return at once.
-	Limit time.Duration
-	// Progress, if not nil, is called with what happens to the run while the call waits, in the call's own goroutine and
-	// never after it has returned. Nothing waits for it but the call; where a lot happens, some is left out. Of what
-	// another process performs only where the run stands is reported.
+	Limit    time.Duration
 	Progress func(Progress)
-	// Applied, if not nil, is called once the call's change is committed and before the call waits: whoever must keep the order of
-	// calls may then make the next one. It is not called if the call does not wait, and must return at once.
-	Applied func()
-	// End, if not nil, ends the wait when it is closed: the call then answers where the run stands. The end of the call's
-	// context does that too, but refuses a call that has not begun.
-	End <-chan struct{}
+	Applied  func()
+	End      <-chan struct{}
 }
 
 // The pauses between two looks at a run that another process drives or may change, while the store is not watched. They grow with

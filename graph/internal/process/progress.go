@@ -4,35 +4,24 @@ import (
 	"github.com/workflows-engine/workflows-engine/history"
 )
 
-// Progress is something that happened to a run, or to a subworkflow of it, while a call waited for it.
+// Progress is graph.Progress, which documents the fields.
 type Progress struct {
-	// ExecutionID is the run or subworkflow.
-	ExecutionID string
-	NodeID      string
-	// Branch is the parallel branch of NodeID as far as it is known, "" outside.
-	Branch string
-	// NodeVisits of that run so far, 0 if it is not known.
-	NodeVisits int
-	Kind       ProgressKind
-	// Attempt and Error describe a failed attempt.
-	Attempt int
-	Error   string
-	// Detail is what an executor says about itself. Shared: do not change it.
-	Detail map[string]any
+	ExecutionID, NodeID, Branch string
+	NodeVisits                  int
+	Kind                        ProgressKind
+	Attempt                     int
+	Error                       string
+	Detail                      map[string]any
 }
 
-// ProgressKind tells what happened.
+// ProgressKind is graph.ProgressKind, which documents the values.
 type ProgressKind string
 
 // The kinds of progress.
 const (
-	// NodeRuns: a node was begun, or is what the run stands at.
-	NodeRuns ProgressKind = "runs"
-	// NodeDone: an activity, timer, subworkflow or wait has ended well.
-	NodeDone ProgressKind = "completed"
-	// AttemptFailed: an attempt has failed; there may be another.
+	NodeRuns      ProgressKind = "runs"
+	NodeDone      ProgressKind = "completed"
 	AttemptFailed ProgressKind = "attempt failed"
-	// ExecutorAlive: an executor gave a sign of life.
 	ExecutorAlive ProgressKind = "alive"
 )
 

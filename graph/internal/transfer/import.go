@@ -17,29 +17,20 @@ import (
 	"github.com/workflows-engine/workflows-engine/history/runfile"
 )
 
-// ImportResult is what Import has found in a file.
+// ImportResult is graph.ImportResult, which documents the fields.
 type ImportResult struct {
-	// ExecutionID is the run that the file was made of; Subworkflows are counted besides.
-	ExecutionID  string
-	Subworkflows int
-	Records      int
-	Definitions  int
-	// Phase is the run's.
-	Phase history.Phase
-	// Tasks counts those that agents work on for the runs. Cancelling a run where it came from would end them there; see
-	// graph.CancelRequest.KeepTasks.
-	Tasks int
-	// NotReplayed has the runs with records of another engine, which were taken as they are: nothing shows that somebody has changed them.
-	NotReplayed []NotReplayed
-	// Existed says that all of it was there already, record for record, and that nothing was changed.
-	Existed bool
+	ExecutionID                        string
+	Subworkflows, Records, Definitions int
+	Phase                              history.Phase
+	Tasks                              int
+	NotReplayed                        []NotReplayed
+	Existed                            bool
 }
 
-// NotReplayed is a run with records that were not held against its definition.
+// NotReplayed is graph.NotReplayed.
 type NotReplayed struct {
 	ExecutionID string
-	// Records counts those marked as another engine's, and all of a run that another engine has begun.
-	Records int
+	Records     int
 }
 
 // Import reads what Export has written and adds the runs, all or nothing; the store must be a history.Importer. Everything is
