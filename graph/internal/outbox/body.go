@@ -9,13 +9,13 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/runjson"
 )
 
-// MaxBody is the most that is sent, in bytes. A longer body goes without what the workflow works with.
+// MaxBody is the largest body, in bytes. A longer one leaves out values of the run.
 const MaxBody = 256 << 10
 
-// maxText is how much of an error or a reason is left in a body that would be too long otherwise.
+// maxText is the largest error or reason, in bytes, in a body that had to be shortened.
 const maxText = 4 << 10
 
-// heading is what a body says before the run; root is the root run above a subworkflow.
+// heading holds the fields of a body before the run. root is the root run of a subworkflow, "" for a root run.
 type heading struct {
 	event history.RunEvent
 	id    string
@@ -23,8 +23,8 @@ type heading struct {
 	root  string
 }
 
-// body is what targets are sent: the event, and the run as the status of it has it. A body that would be too long leaves out states, then
-// results and what waits hold, then the waits, and says so.
+// body encodes the body of a delivery: the event, and the run as workflow_status returns it. A body longer than MaxBody leaves out states,
+// then results and the values of waits, then the waits, and has "truncated": true.
 func body(h heading, run *view.Run, hide history.Redaction) []byte {
 	text := encode(h, run, hide, false)
 	for _, shrink := range []func(*view.Run){withoutStates, withoutValues, withoutWaits} {

@@ -14,22 +14,22 @@ import (
 type Box struct {
 	Targets Targets
 	Now     func() time.Time
-	// Redaction is what bodies hide.
+	// Redaction masks secrets in bodies.
 	Redaction history.Redaction
-	// Sender sends them; nil where other processes do.
+	// Sender sends the deliveries; nil leaves them to other processes.
 	Sender *Sender
 }
 
-// Stored notes deliveries that are in the store now.
+// Stored is called with deliveries once they are in the store.
 func (b *Box) Stored(ds []history.Delivery) {
 	if b.Sender != nil {
 		b.Sender.Stored(ds)
 	}
 }
 
-// Deliveries returns what targets are notified of by a batch after which a run stands as after says, nil if nothing is. Of subworkflows,
-// which have the targets of their root, it is their questions alone: the root waits for the answer, and nothing else says so. A target that
-// is not known here gets every event: the process that has it knows which it wants. view is asked where the run stands, if it is needed.
+// Deliveries returns the deliveries of a batch, one for each target, or nil. before is the phase of the run before the batch, after the run
+// after it. Subworkflows have the targets of their root run, and only their questions are events: no record of the root has them. A target
+// that is not configured here gets every event, since only a process that has it knows its Events. view returns the run for the body.
 func (b *Box) Deliveries(before history.Phase, after *history.Execution, records []history.Record, view func() *view.Run) []history.Delivery {
 	event, root := eventOf(before, after.Phase, records), rootOf(after)
 	if event == "" || root != "" && event != history.RunInterrupted {
@@ -45,7 +45,7 @@ func (b *Box) Deliveries(before history.Phase, after *history.Execution, records
 	if len(out) == 0 {
 		return nil
 	}
-	// Stores round times that are due up: one with a part of a millisecond would not be due at once.
+	// A store rounds due times up to the millisecond: without Truncate the delivery would not be due at once.
 	at, id := b.Now().Truncate(time.Millisecond), newID("evt_")
 	body := body(heading{event, id, at, root}, view(), b.Redaction)
 	for i := range out {
@@ -65,7 +65,7 @@ func rootOf(run *history.Execution) string {
 
 func newID(prefix string) string { return prefix + strings.ToLower(rand.Text()) }
 
-// eventOf returns the event that records bring, "" if they bring none. A run that is interrupted brings one with each question.
+// eventOf returns the event of a batch, "" if it has none. Each question of an interrupted run is an event.
 func eventOf(before, after history.Phase, records []history.Record) history.RunEvent {
 	switch after {
 	case history.PhaseCompleted:
@@ -87,12 +87,12 @@ func eventOf(before, after history.Phase, records []history.Record) history.RunE
 	return ""
 }
 
-// Test is a delivery for trying a target. It belongs to no run and is not stored.
+// Test returns a delivery for testing a target. It has no run and is not stored.
 func Test(target string, at time.Time) history.Delivery {
 	id := newID("evt_")
 	m := jsonvalue.Ordered{{"event", testEvent}, {"event_id", id}, {"created_at", history.FormatTimestamp(at)}}
 	return history.Delivery{ID: newID("dlv_"), EventID: id, Event: testEvent, Target: target, Body: m.Append(nil), CreatedAt: at, Attempts: 1}
 }
 
-// testEvent is the event of a Test.
+// testEvent is the event of a Test delivery.
 const testEvent = "webhook.test"

@@ -1,6 +1,6 @@
-// Package outbox notifies targets of what happens to runs.
+// Package outbox delivers events of runs to webhook targets.
 //
-// An event of a run is written for each target in the very transaction that appends the records which bring it (Box.Deliveries), so that
-// none is lost. A Sender sends what is due, to the targets that its process has: at least once, always under the same event id. An attempt
-// is recorded before anything is sent, and keeps other processes away for a while; if its process dies, another one sends again.
+// Box.Deliveries makes one delivery for each target; it is stored in the transaction that appends the records of the event, so that no event
+// is lost. A Sender sends the deliveries that are due to the targets of its process: at least once, always under the same event id. It
+// claims a delivery before it sends it. If its process dies, another process sends the delivery again once the claim has expired.
 package outbox

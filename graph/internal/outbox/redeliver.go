@@ -8,11 +8,11 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/wait"
 )
 
-// redeliverLook is how often the outcome of a delivery that was made pending again is looked for.
+// redeliverLook is the polling interval of Redeliver.
 const redeliverLook = 50 * time.Millisecond
 
-// Redeliver makes a delivery pending again, with all of its steps before it, and returns where it stands. If this process sends to its
-// target, it waits for the first attempt, or until the context or the Sender's ends. DELIVERY_NOT_FOUND if there is none.
+// Redeliver makes a delivery pending again, with all of its retries, and returns it. If this process sends to its target, Redeliver waits for
+// the first attempt, or until the context or that of the Sender ends. The error is DELIVERY_NOT_FOUND or the store's.
 func (b *Box) Redeliver(ctx context.Context, store history.Store, id string) (history.Delivery, error) {
 	d, err := find(ctx, store, id)
 	if err != nil {
@@ -30,7 +30,7 @@ func (b *Box) Redeliver(ctx context.Context, store history.Store, id string) (hi
 			return d, err
 		}
 		if n := len(d.Tries); d.State != history.DeliveryPending || n > before && !d.Tries[n-1].EndedAt.IsZero() {
-			return d, nil // or the attempt that was under way has delivered it
+			return d, nil // after an attempt, or because an earlier attempt has delivered it meanwhile
 		}
 		if wait.For(ctx, redeliverLook) != nil || b.Sender.Context.Err() != nil {
 			return d, nil

@@ -14,57 +14,57 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/wait"
 )
 
-// The rhythm of a Sender.
+// Intervals and sizes of a Sender.
 const (
-	// lookInterval is how often the store is asked what is due. What this process has written is sent at once.
+	// lookInterval is how often the store is polled for due deliveries. Those of this process are sent at once.
 	lookInterval = time.Second
-	// atOnce is how many attempts to one target are under way at the same time, and batch how many deliveries are looked for together.
+	// atOnce is the number of concurrent attempts to one target, batch the number of deliveries read at once.
 	atOnce = 4
 	batch  = 64
-	// grace is how much longer than an attempt may take it keeps other processes away, so that its outcome can be recorded.
+	// grace is the time by which a claim outlives the longest attempt, so that its outcome can be recorded.
 	grace = 10 * time.Second
 )
 
-// settlePauses are left before an outcome is recorded again after the store failed.
+// settlePauses are the pauses between attempts to record an outcome while the store fails.
 var settlePauses = []time.Duration{20 * time.Millisecond, 200 * time.Millisecond, time.Second, 5 * time.Second}
 
-// Send sends a delivery. An error counts as one that may pass; its text is stored.
+// Send sends a delivery. An error is taken as temporary; its text is stored.
 type Send func(ctx context.Context, d history.Delivery) (history.Receipt, error)
 
-// Sender sends what is due to the targets of a process. Begin starts it.
+// Sender sends due deliveries to the targets of a process. Begin starts it.
 type Sender struct {
 	Store   history.Store
 	Targets Targets
 	Send    Send
-	// Process names this process among those that send.
+	// Process is the name of this process in claims.
 	Process string
 	// Now is the engine's clock.
 	Now func() time.Time
 	Log *slog.Logger
-	// Go runs a function in a goroutine of its own, Context ends all of them.
+	// Go starts a goroutine; the end of Context ends all of them.
 	Go      func(func())
 	Context context.Context
 
 	wakes map[string]chan struct{}
 
 	mu sync.Mutex
-	// fresh are the targets of the deliveries that this process has written and not yet tried, by id; "" while one is being sent.
+	// fresh holds the deliveries that this process has written and not yet attempted: the target by id, "" during the attempt.
 	fresh map[string]string
-	idle  chan struct{} // closed when fresh is empty, nil unless somebody waits
+	idle  chan struct{} // closed when fresh is empty; nil unless Drain waits
 }
 
-// Begin starts sending, with a goroutine for each target, so that none waits for another one.
+// Begin starts a goroutine for each target, so that a slow target does not delay the others.
 func (s *Sender) Begin() {
 	s.wakes, s.fresh = map[string]chan struct{}{}, map[string]string{}
 	for name := range s.Targets {
 		s.wakes[name] = make(chan struct{}, 1)
 	}
-	for name := range s.Targets { // not before the map is whole: they read it
+	for name := range s.Targets { // in a second loop: the goroutines read the map
 		s.Go(func() { s.serve(name) })
 	}
 }
 
-// Stored notes deliveries that this process has written. It reports whether this process has the target of one.
+// Stored wakes the goroutines of the targets of new deliveries. It reports whether this process has one of these targets.
 func (s *Sender) Stored(ds []history.Delivery) (here bool) {
 	for i := range ds {
 		wake, ok := s.wakes[ds[i].Target]
@@ -83,8 +83,8 @@ func (s *Sender) Stored(ds []history.Delivery) (here bool) {
 	return here
 }
 
-// Drain waits until what this process has written has been tried once, but no longer than a limit. It returns how many deliveries have not
-// been: they are left to other processes.
+// Drain waits for the first attempt of each delivery that this process has written, up to a limit. It returns the number of deliveries
+// without an attempt, which other processes send.
 func (s *Sender) Drain(limit time.Duration) (left int) {
 	s.mu.Lock()
 	idle := make(chan struct{})
@@ -99,7 +99,7 @@ func (s *Sender) Drain(limit time.Duration) (left int) {
 	return len(s.fresh)
 }
 
-// freshOf returns what this process has written for a target and is not yet sending.
+// freshOf returns the deliveries to a target that this process has written and is not yet sending.
 func (s *Sender) freshOf(target string) (ids []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -111,7 +111,7 @@ func (s *Sender) freshOf(target string) (ids []string) {
 	return ids
 }
 
-// sending notes that a delivery is being sent.
+// sending marks a delivery as being sent.
 func (s *Sender) sending(id string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -120,7 +120,7 @@ func (s *Sender) sending(id string) {
 	}
 }
 
-// tried notes that deliveries need no first attempt of this process any more.
+// tried removes deliveries from fresh.
 func (s *Sender) tried(ids ...string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -133,14 +133,14 @@ func (s *Sender) tried(ids ...string) {
 	}
 }
 
-// serve sends to one target until the context ends. An attempt that hangs keeps one of the places, and the others go on.
+// serve sends to one target until the context ends. An attempt that hangs occupies one of the places.
 func (s *Sender) serve(target string) {
 	places := make(chan struct{}, atOnce)
 	failed := false
 	for {
 		more, err := s.look(target, places)
 		if err != nil && !failed && s.Context.Err() == nil {
-			s.Log.Warn("webhooks not looked for", "target", target, "error", err)
+			s.Log.Warn("due webhooks not read", "target", target, "error", err)
 		}
 		failed = err != nil
 		if more && s.Context.Err() == nil {
@@ -155,7 +155,7 @@ func (s *Sender) serve(target string) {
 	}
 }
 
-// look begins an attempt of all that is due, each as soon as it has a place, and reports whether there may be more of it.
+// look starts an attempt of each due delivery, as soon as a place is free, and reports whether more deliveries may be due.
 func (s *Sender) look(target string, places chan struct{}) (more bool, err error) {
 	fresh := s.freshOf(target)
 	due, err := s.Store.DueDeliveries(s.Context, target, s.Now(), batch)
@@ -163,7 +163,7 @@ func (s *Sender) look(target string, places chan struct{}) (more bool, err error
 		return false, err
 	}
 	if more = len(due) == batch; !more {
-		s.tried(missing(fresh, due)...) // those are another process's
+		s.tried(missing(fresh, due)...) // another process has claimed them
 	}
 	for i := range due {
 		select {
@@ -193,7 +193,7 @@ func (s *Sender) look(target string, places chan struct{}) (more bool, err error
 	return more, nil
 }
 
-// missing returns those ids that are of none of some deliveries.
+// missing returns the ids without a delivery.
 func missing(ids []string, ds []history.Delivery) []string {
 	return slices.DeleteFunc(ids, func(id string) bool {
 		return slices.ContainsFunc(ds, func(d history.Delivery) bool { return d.ID == id })
@@ -204,7 +204,7 @@ func attrs(d *history.Delivery, more ...any) []any {
 	return append([]any{"target", d.Target, "event", string(d.Event), "execution_id", d.ExecutionID, "delivery", d.ID, "attempt", d.Attempts}, more...)
 }
 
-// claim begins an attempt, unless another process has.
+// claim starts an attempt, unless another process has.
 func (s *Sender) claim(found *history.Delivery) (d history.Delivery, claimed bool, err error) {
 	return s.Store.ClaimDelivery(s.Context, history.DeliveryClaim{
 		DeliveryID: found.ID, Attempt: found.Attempts + 1, Process: s.Process, TTL: s.limit(found.Target) + grace, At: s.Now(),
@@ -215,7 +215,7 @@ func (s *Sender) limit(target string) time.Duration {
 	return cmp.Or(s.Targets[target].Timeout, DefaultTimeout)
 }
 
-// attempt makes the attempt that a claim has stored, and stores its outcome.
+// attempt performs a claimed attempt and stores its outcome.
 func (s *Sender) attempt(d *history.Delivery) error {
 	target := s.Targets[d.Target]
 	end := history.Settlement{DeliveryID: d.ID, Attempt: d.Attempts}
@@ -223,7 +223,7 @@ func (s *Sender) attempt(d *history.Delivery) error {
 		end.Receipt = s.send(*d, s.limit(d.Target))
 		end.State, end.Due, end.Step = next(d, end.Receipt, s.Now())
 	} else {
-		end.Receipt = history.Receipt{Outcome: history.SendRefused, Error: fmt.Sprintf("the target wants no %s", d.Event)}
+		end.Receipt = history.Receipt{Outcome: history.SendRefused, Error: fmt.Sprintf("target does not want %s events", d.Event)}
 		end.State, end.Due, end.Step = history.DeliveryUnwanted, s.Now(), d.Step
 	}
 	end.At = s.Now()
@@ -231,9 +231,9 @@ func (s *Sender) attempt(d *history.Delivery) error {
 	return s.settle(end)
 }
 
-// send calls Send, whatever it does.
+// send calls Send and turns errors, panics and the timeout into a receipt.
 func (s *Sender) send(d history.Delivery, limit time.Duration) (r history.Receipt) {
-	ctx, stop := context.WithTimeoutCause(s.Context, limit, fmt.Errorf("there was no answer within %v", limit))
+	ctx, stop := context.WithTimeoutCause(s.Context, limit, fmt.Errorf("no answer within %v", limit))
 	defer stop()
 	var err error
 	if failure := guard.Call(s.Log, "the sender of webhooks", func() { r, err = s.Send(ctx, d) }); failure != nil {
@@ -242,9 +242,9 @@ func (s *Sender) send(d history.Delivery, limit time.Duration) (r history.Receip
 	switch {
 	case err == nil && r.Outcome != "":
 	case s.Context.Err() != nil:
-		return history.Receipt{Outcome: history.SendStopped, Error: "the process was stopped"}
+		return history.Receipt{Outcome: history.SendStopped, Error: "process stopped"}
 	case err == nil:
-		r.Outcome, r.Error = history.SendAgain, "the sender of webhooks returned no outcome"
+		r.Outcome, r.Error = history.SendAgain, "sender returned no outcome"
 	default:
 		if ctx.Err() != nil {
 			err = context.Cause(ctx)
@@ -255,7 +255,7 @@ func (s *Sender) send(d history.Delivery, limit time.Duration) (r history.Receip
 	return r
 }
 
-// settle records an outcome. It outlives the sender: what has happened is recorded.
+// settle records an outcome, also after the context has ended.
 func (s *Sender) settle(end history.Settlement) error {
 	ctx := context.WithoutCancel(s.Context)
 	for try := 0; ; try++ {

@@ -10,19 +10,19 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/suggest"
 )
 
-// DefaultTimeout bounds an attempt to a target that does not say otherwise.
+// DefaultTimeout is the Timeout of a target without one.
 const DefaultTimeout = 30 * time.Second
 
-// MaxTargets is how many targets the start of a run may name.
+// MaxTargets is the largest number of targets that the start of a run can name.
 const MaxTargets = 16
 
-// Target is somebody who is notified of runs.
+// Target configures a webhook target.
 type Target struct {
-	// Events are those that it wants; nil means all.
+	// Events selects events; nil means all.
 	Events []history.RunEvent
-	// All notifies it of every root run, whether the start names it or not.
+	// All sends it the events of every root run, not only of runs that name it.
 	All bool
-	// Timeout bounds an attempt; 0 means DefaultTimeout.
+	// Timeout is the longest attempt; 0 means DefaultTimeout.
 	Timeout time.Duration
 }
 
@@ -30,14 +30,14 @@ func (t *Target) wants(e history.RunEvent) bool {
 	return t.Events == nil || slices.Contains(t.Events, e)
 }
 
-// Targets are the targets of a process by the names under which runs name them.
+// Targets are the targets of a process by name.
 type Targets map[string]Target
 
-// Admit returns the names that a new run keeps: those given, of which each must be known, and those of targets of all runs.
-// WEBHOOK_TARGET_UNKNOWN, or VALIDATION_ERROR for too many.
+// Admit returns the targets of a new run: the given names, which must be configured, and the targets of all runs. The error is
+// WEBHOOK_TARGET_UNKNOWN, or VALIDATION_ERROR for more than MaxTargets names.
 func (ts Targets) Admit(names []string) ([]string, error) {
 	if len(names) > MaxTargets {
-		return nil, problem.New(problem.ValidationError, "a run notifies at most %d targets, found %d", MaxTargets, len(names))
+		return nil, problem.New(problem.ValidationError, "a run can name at most %d webhook targets, found %d", MaxTargets, len(names))
 	}
 	known := slices.Sorted(maps.Keys(ts))
 	var out []string
@@ -52,19 +52,19 @@ func (ts Targets) Admit(names []string) ([]string, error) {
 	return ts.withAll(out), nil
 }
 
-// unknown refuses the name of a target that is none of those known.
+// unknown returns the error of a name that is not configured.
 func unknown(name string, known []string) error {
-	e := problem.New(problem.WebhookTargetUnknown, "there is no webhook target %q", name)
+	e := problem.New(problem.WebhookTargetUnknown, "webhook target %q not found", name)
 	switch near := suggest.DidYouMean(name, known); {
 	case near != "":
 		return e.WithHint("D%s", near[1:])
 	case len(known) > 0:
-		return e.WithHint("There is %s.", problem.AndList(known))
+		return e.WithHint("Use %s.", problem.OrList(known))
 	}
-	return e.WithHint("None is configured here: name none, or set Options.Webhooks.")
+	return e.WithHint("No target is configured: omit the name, or set Options.Webhooks.")
 }
 
-// withAll adds the names of targets of all runs.
+// withAll adds the targets of all runs.
 func (ts Targets) withAll(names []string) []string {
 	if len(ts) == 0 {
 		return names

@@ -6,14 +6,13 @@ import (
 	"github.com/workflows-engine/workflows-engine/history"
 )
 
-// Pauses are those after each failed attempt, of which the first is made at once: a delivery whose attempt fails after the last one is
-// given up.
+// Pauses are the pauses after each failed attempt. The first attempt is made at once; a delivery that fails after the last pause is dead.
 var Pauses = []time.Duration{10 * time.Second, time.Minute, 5 * time.Minute, 30 * time.Minute}
 
-// MaxRetryAfter is how long a target may ask to be left alone.
+// MaxRetryAfter is the longest pause that a target can ask for.
 const MaxRetryAfter = time.Hour
 
-// next returns what becomes of a delivery after an attempt.
+// next returns the state of a delivery after an attempt.
 func next(d *history.Delivery, r history.Receipt, now time.Time) (state history.DeliveryState, due time.Time, step int) {
 	switch r.Outcome {
 	case history.Sent:
