@@ -80,6 +80,8 @@ func (a *appending) change(c *conn) error {
 	return storeSideTables(c, b)
 }
 
+const batchStored = `SELECT 1 FROM history WHERE execution_id = ?1 AND seq = ?2 AND payload_json = ?3 AND created_at = ?4`
+
 // stored reports whether the newest record of the batch is there.
 func (a *appending) stored(c *conn) (bool, error) {
 	n := len(a.batch.Records)
@@ -124,6 +126,8 @@ func (t *batchText) payload(i int) string {
 	return t.all[start:t.ends[i]]
 }
 
+const markSeen = `UPDATE history SET writer = 0 WHERE execution_id = ?1 AND writer IS NULL`
+
 // storeProjection stores the projection if the run's last record was the expected one. fenced reports that the batch's
 // owner owns the run before and after the batch.
 func storeProjection(c *conn, b *history.Batch, t *batchText, added int64) (fenced bool, err error) {
@@ -155,6 +159,16 @@ func storeProjection(c *conn, b *history.Batch, t *batchText, added int64) (fenc
 	return false, storeExecution(c, &e, "", positionSeq, position)
 }
 
+const (
+	advanceExecution = `UPDATE executions SET seq = ?3, updated_at = ?6, projection = ?8, bytes = bytes + ?11,
+    position_seq = COALESCE(?9, position_seq), position = CASE WHEN ?9 IS NULL THEN position ELSE ?10 END
+WHERE execution_id = ?1 AND seq = ?2 AND phase = ?4 AND listed_at = ?5 AND driven = ?7 AND (?12 IS NULL OR +owner = ?12)`
+	moveExecution = `UPDATE executions SET seq = ?3, phase = ?4, listed_at = ?5, updated_at = ?6, projection = ?8, bytes = bytes + ?11,
+    position_seq = COALESCE(?9, position_seq), position = CASE WHEN ?9 IS NULL THEN position ELSE ?10 END
+WHERE execution_id = ?1 AND seq = ?2 AND driven = ?7 AND (?12 IS NULL OR +owner = ?12)`
+	setDriven = `UPDATE executions SET driven = ?3 WHERE execution_id = ?1 AND seq = ?2`
+)
+
 // moveRow updates the row of executions if it is at the given seq and the run has the given owner; nil means any owner.
 func moveRow(c *conn, t *batchText, e *history.Execution, from int64, owner any, added int64, positionSeq, position any) (moved bool, err error) {
 	updated, driven := e.UpdatedAt.UnixMilli(), flag(e.NeedsDriver())
@@ -181,6 +195,8 @@ func listedAt(updated int64) int64 {
 	const tenth = 100
 	return updated - (updated%tenth+tenth)%tenth
 }
+
+const rowExists = `SELECT 1 FROM history WHERE execution_id = ?1 AND seq = ?2`
 
 // expectHead checks that the record before the batch exists. A record after it would have been a duplicate key.
 func expectHead(c *conn, b *history.Batch) error {
@@ -210,6 +226,12 @@ func positionOf(b *history.Batch) (seq, position any) {
 	return b.Execution.Seq, b.Position
 }
 
+const (
+	putPosition = `INSERT INTO positions (execution_id, position) VALUES (?1, ?2)
+ON CONFLICT (execution_id) DO UPDATE SET position = excluded.position`
+	dropPosition = `DELETE FROM positions WHERE execution_id = ?1`
+)
+
 // storePosition stores a batch's position if that is too large for the run's row, and deletes what another one replaces.
 func storePosition(c *conn, b *history.Batch) (err error) {
 	switch ended := b.Execution.Phase.Terminal(); {
@@ -220,6 +242,14 @@ func storePosition(c *conn, b *history.Batch) (err error) {
 	}
 	return err
 }
+
+const putExecution = `INSERT INTO executions (execution_id, seq, phase, definition_name, created_at, updated_at, listed_at, driven, projection, problem, position_seq, position, bytes)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, COALESCE(?11, 0), ?12, ?13)
+ON CONFLICT (execution_id) DO UPDATE SET
+    seq = excluded.seq, phase = excluded.phase, definition_name = excluded.definition_name, created_at = excluded.created_at,
+    updated_at = excluded.updated_at, listed_at = excluded.listed_at, driven = excluded.driven, projection = excluded.projection,
+    problem = excluded.problem, bytes = excluded.bytes, position_seq = COALESCE(?11, position_seq), position = CASE WHEN ?11 IS NULL THEN position ELSE ?12 END
+WHERE executions.problem IS NOT 'deleted'`
 
 // storeExecution stores a projection, whatever is stored now. unreadable says why the run cannot be read, or is empty.
 func storeExecution(c *conn, e *history.Execution, unreadable string, positionSeq, position any) error {
@@ -264,6 +294,12 @@ func flag(v bool) int64 {
 	}
 	return 0
 }
+
+const (
+	putDefinition = `INSERT INTO definitions (hash, name, version, text, signature) VALUES (?1, ?2, ?3, ?4, ?5)
+ON CONFLICT (hash) DO UPDATE SET signature = excluded.signature WHERE excluded.signature NOT IN ('', signature)`
+	readSignatures = `SELECT signature FROM definitions WHERE hash = ?1`
+)
 
 func insertDefinition(c *conn, d *history.StoredDefinition) error {
 	signatures := d.Signatures

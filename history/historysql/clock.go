@@ -12,6 +12,9 @@ import (
 // The processes that share a file agree on two clocks, which go on where the machine's clock steps; see storeclock and
 // FORMAT.md. Each writes what it knows with its lease, and reads what others know then and whenever it is asked for the time.
 
+const readClocks = `SELECT COALESCE(max(leases) FILTER (WHERE boot = ?1), 0), COALESCE(max(floor) FILTER (WHERE boot = ?1), 0),
+    COALESCE(max(seen) FILTER (WHERE seen <= ?2), 0) FROM clocks`
+
 // Now returns the store's time; see history.Store.
 func (s *Store) Now(ctx context.Context) (time.Time, error) {
 	const doing = "the time was not read"
@@ -29,6 +32,9 @@ func (s *Store) Now(ctx context.Context) (time.Time, error) {
 
 // newest is the newest time that the clocks of others can have and count.
 func (s *Store) newest() int64 { return s.clock.Now().Add(storeclock.MaxStep).UnixMilli() }
+
+const putClock = `INSERT INTO clocks (boot, leases, floor, seen) VALUES (?1, ?2, ?3, ?4)
+ON CONFLICT (boot) DO UPDATE SET floor = excluded.floor, seen = excluded.seen`
 
 // agree reads what other processes know of the clocks, and stores what this one knows, in a transaction.
 func (s *Store) agree(c *conn) error {

@@ -9,10 +9,15 @@ import (
 	"github.com/workflows-engine/workflows-engine/history"
 )
 
+const readDefinition = `SELECT hash, name, version, text, signature FROM definitions WHERE hash = ?1`
+
 // Definition returns a stored definition by its hash; see history.Store.
 func (s *Store) Definition(ctx context.Context, hash string) (history.StoredDefinition, error) {
 	return s.definition(ctx, readDefinition, hash)
 }
+
+const readDefinitionByName = `SELECT hash, name, version, text, signature FROM definitions
+WHERE name = ?1 AND (?2 = '' OR version = ?2) ORDER BY number DESC LIMIT 1`
 
 // DefinitionByName returns the definition stored last under a name; see history.Store.
 func (s *Store) DefinitionByName(ctx context.Context, name, version string) (history.StoredDefinition, error) {
@@ -40,6 +45,8 @@ func signaturesOf(lines string) [][]byte {
 	}
 	return bytes.Split([]byte(lines), []byte("\n"))
 }
+
+const allDefinitions = `SELECT hash, name, version, text FROM definitions ORDER BY number`
 
 // definitions returns all definitions in the order in which they were stored.
 func definitions(in querier) (out []history.StoredDefinition, err error) {

@@ -15,6 +15,11 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
+const (
+	putDeliveryEvent = `INSERT INTO delivery_events (event_id, execution_id, seq, event, created_at, body) VALUES (?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT (event_id) DO NOTHING`
+	putDelivery      = `INSERT INTO deliveries (delivery_id, event_id, execution_id, target, state, due) VALUES (?1, ?2, ?3, ?4, 'pending', ?5)`
+)
+
 // storeDeliveries stores a batch's deliveries. The body of an event stands once.
 func storeDeliveries(c *conn, b *history.Batch) error {
 	for i := range b.Deliveries {
@@ -62,6 +67,11 @@ func (s *Store) leaseBounds() (over, wrong int64) {
 	return now.UnixMilli(), now.Add(storeclock.MaxStep).UnixMilli()
 }
 
+const dueDeliveries = `SELECT d.delivery_id, d.event_id, d.execution_id, d.target, d.state, d.due, d.step, d.attempts, e.seq, e.event, e.created_at, '', d.number
+FROM deliveries AS d INDEXED BY deliveries_due JOIN delivery_events AS e ON e.event_id = d.event_id
+WHERE d.state = 'pending' AND d.target = ?1 AND d.due <= ?2 AND (d.leased <= ?3 OR d.leased > ?4)
+ORDER BY d.due, d.number LIMIT ?5`
+
 // DueDeliveries returns what is to be sent to a target; see history.Store.
 func (s *Store) DueDeliveries(ctx context.Context, target string, now time.Time, limit int) (due []history.Delivery, err error) {
 	over, wrong := s.leaseBounds()
@@ -72,6 +82,14 @@ func (s *Store) DueDeliveries(ctx context.Context, target string, now time.Time,
 	}, target, now.UnixMilli(), over, wrong, sqlLimit(limit))
 	return due, failure("the deliveries could not be read", err)
 }
+
+const (
+	claimDelivery = `UPDATE deliveries SET attempts = ?2, leased = ?3
+WHERE delivery_id = ?1 AND state = 'pending' AND attempts = ?2 - 1 AND (leased <= ?4 OR leased > ?5)`
+	beginDeliveryAttempt = `INSERT INTO delivery_attempts (delivery, attempt, process, began_at) SELECT number, ?2, ?3, ?4 FROM deliveries WHERE delivery_id = ?1`
+	readDelivery         = `SELECT d.delivery_id, d.event_id, d.execution_id, d.target, d.state, d.due, d.step, d.attempts, e.seq, e.event, e.created_at, e.body, d.number
+FROM deliveries AS d JOIN delivery_events AS e ON e.event_id = d.event_id WHERE d.delivery_id = ?1`
+)
 
 // ClaimDelivery begins an attempt; see history.Store.
 func (s *Store) ClaimDelivery(ctx context.Context, k history.DeliveryClaim) (d history.Delivery, claimed bool, err error) {
@@ -98,6 +116,13 @@ func (s *Store) ClaimDelivery(ctx context.Context, k history.DeliveryClaim) (d h
 	return d, claimed, nil
 }
 
+const (
+	endDeliveryAttempt = `UPDATE delivery_attempts SET ended_at = ?3, outcome = ?4, status = ?5, error = ?6
+WHERE delivery = (SELECT number FROM deliveries WHERE delivery_id = ?1) AND attempt = ?2`
+	settleDelivery = `UPDATE deliveries SET state = ?3, due = ?4, step = ?5, leased = 0
+WHERE delivery_id = ?1 AND (state = 'pending' AND attempts = ?2 OR ?3 = 'delivered')`
+)
+
 // SettleDelivery ends an attempt; see history.Store.
 func (s *Store) SettleDelivery(ctx context.Context, r history.Settlement) error {
 	return s.share(ctx, "the attempt was not recorded", 0, func(c *conn) error {
@@ -110,6 +135,8 @@ func (s *Store) SettleDelivery(ctx context.Context, r history.Settlement) error 
 	})
 }
 
+const requeueDelivery = `UPDATE deliveries SET state = 'pending', due = ?2, step = 0 WHERE delivery_id = ?1`
+
 // RequeueDelivery makes a delivery pending again; see history.Store.
 func (s *Store) RequeueDelivery(ctx context.Context, deliveryID string, due time.Time) error {
 	return s.share(ctx, "the delivery was not made pending", 0, func(c *conn) error {
@@ -120,6 +147,9 @@ func (s *Store) RequeueDelivery(ctx context.Context, deliveryID string, due time
 		return nil
 	})
 }
+
+const deliveryAttempts = `SELECT delivery, attempt, process, began_at, ended_at, outcome, status, error FROM delivery_attempts WHERE delivery IN (SELECT value FROM json_each(?1))
+ORDER BY delivery, attempt`
 
 // ListDeliveries returns a page of deliveries; see history.Store.
 func (s *Store) ListDeliveries(ctx context.Context, q history.DeliveryQuery) (page history.DeliveryPage, err error) {
@@ -169,6 +199,10 @@ func attemptOf(row []driver.Value) history.DeliveryAttempt {
 	}
 	return a
 }
+
+const listDeliveries = `SELECT d.delivery_id, d.event_id, d.execution_id, d.target, d.state, d.due, d.step, d.attempts, e.seq, e.event, e.created_at, '', d.number
+FROM deliveries AS d JOIN delivery_events AS e ON e.event_id = d.event_id
+WHERE %s d.number < ?1 AND (?2 = '' OR d.target = ?2) ORDER BY d.number DESC LIMIT ?3`
 
 // deliveriesStatement returns the query of a page of deliveries.
 func deliveriesStatement(q *history.DeliveryQuery) string {

@@ -21,6 +21,12 @@ func (s *Store) Execution(ctx context.Context, executionID string) (history.Exec
 	return s.refreshProjection(ctx, e, head)
 }
 
+const (
+	readExecution = `SELECT e.seq, e.projection, e.problem, (SELECT max(seq) FROM history WHERE execution_id = ?1), e.bytes
+FROM (SELECT 1) LEFT JOIN executions AS e ON e.execution_id = ?1`
+	blobBytes = `SELECT COALESCE(sum(octet_length(content)), 0) FROM blobs WHERE number IN (SELECT blob FROM blob_refs WHERE execution_id = ?1)`
+)
+
 // storedExecution returns the stored projection and the seq of the run's last record. In the place of a projection that
 // cannot be read it returns an empty one.
 func (s *Store) storedExecution(ctx context.Context, executionID string) (e history.Execution, head int64, err error) {
@@ -45,6 +51,15 @@ func (s *Store) storedExecution(ctx context.Context, executionID string) (e hist
 	}
 	return e, last.Int64, err
 }
+
+const treeUse = `SELECT count(*), COALESCE(sum(visits), 0), COALESCE(sum(seq), 0), COALESCE(sum(bytes), 0), COALESCE(sum(pending), 0) FROM (
+    SELECT seq, bytes, CASE WHEN json_valid(projection) THEN projection ->> '$.visits' END AS visits,
+        CASE WHEN json_valid(projection) AND phase NOT IN ('completed', 'failed', 'cancelled') THEN (
+            SELECT count(*) FROM json_each(projection, '$.waits') WHERE value ->> '$.kind' IN ('activity', 'backoff')
+        ) END AS pending
+    FROM executions
+    WHERE (execution_id = ?1 OR execution_id >= ?2 AND execution_id < ?3) AND problem IS NOT 'deleted'
+)`
 
 // Tree returns what the runs of a tree have used; see history.Store.
 func (s *Store) Tree(ctx context.Context, executionID string) (u history.TreeUse, err error) {

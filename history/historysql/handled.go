@@ -24,6 +24,8 @@ func (s *Store) Handle(ctx context.Context, h history.Handling) error {
 	return s.mark(ctx, h.ExecutionID, func(c *conn) error { return storeHandled(c, &h) })
 }
 
+const dropHandled = `DELETE FROM handled WHERE execution_id = ?1`
+
 // Unhandle takes the mark off a run; see history.Store.
 func (s *Store) Unhandle(ctx context.Context, executionID string) error {
 	return s.mark(ctx, executionID, func(c *conn) error {
@@ -31,6 +33,8 @@ func (s *Store) Unhandle(ctx context.Context, executionID string) error {
 		return err
 	})
 }
+
+const readPhase = `SELECT phase FROM executions WHERE execution_id = ?1`
 
 // mark changes the mark of a run that exists.
 func (s *Store) mark(ctx context.Context, executionID string, change func(c *conn) error) error {
@@ -45,6 +49,9 @@ func (s *Store) mark(ctx context.Context, executionID string, change func(c *con
 	})
 }
 
+const putHandled = `INSERT INTO handled (execution_id, note, retry_id, actor, at) VALUES (?1, ?2, ?3, ?4, ?5)
+ON CONFLICT (execution_id) DO UPDATE SET note = excluded.note, retry_id = excluded.retry_id, actor = excluded.actor, at = excluded.at`
+
 func storeHandled(c *conn, h *history.Handling) error {
 	args := []any{h.ExecutionID, h.Note, h.Retry, h.Actor, h.At.UnixMilli()}
 	for i := 1; i <= 3; i++ {
@@ -55,6 +62,9 @@ func storeHandled(c *conn, h *history.Handling) error {
 	_, err := c.exec(putHandled, args...)
 	return err
 }
+
+const handleEnded = `INSERT INTO handled (execution_id, retry_id, at) SELECT execution_id, ?2, ?3 FROM executions WHERE execution_id = ?1 AND phase IN ('failed', 'cancelled')
+ON CONFLICT (execution_id) DO NOTHING`
 
 // handleRetried marks the runs whose work is done with the batch, or was by a retry before.
 func handleRetried(c *conn, b *history.Batch) error {
@@ -73,6 +83,8 @@ func handleRetried(c *conn, b *history.Batch) error {
 	}
 	return nil
 }
+
+const readHandled = `SELECT note, retry_id, actor, at FROM handled WHERE execution_id = ?1`
 
 // Handled returns the marks of runs; see history.Store.
 func (s *Store) Handled(ctx context.Context, executionIDs ...string) (map[string]history.Handling, error) {

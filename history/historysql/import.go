@@ -65,6 +65,9 @@ func (s *Store) importRun(ctx context.Context, c *conn, b *history.Batch) error 
 	return a.change(c)
 }
 
+const insertRow = `INSERT INTO history (execution_id, seq, kind, name, payload_json, created_at, record_schema_version, writer)
+VALUES (?1, ?2, ?3, ?4, ?5, ?6, 1, 0)`
+
 // importTexts inserts records with their texts as they are. They count as another engine's records that the projection
 // has seen.
 func importTexts(c *conn, b *history.Batch) error {

@@ -69,13 +69,15 @@ var insertStatements = sync.OnceValue(func() (texts [maxInsertRows + 1]string) {
 	return texts
 })
 
+const insertRows = `INSERT OR FAIL INTO history (execution_id, seq, created_at, kind, name, payload_json, record_schema_version, writer) VALUES`
+
 func insertStatement(n int, values func(i int) (at, kind, name, payload string)) string {
 	rows := make([]string, n)
 	for i := range rows {
 		at, kind, name, payload := values(i)
 		rows[i] = fmt.Sprintf("(?1, ?2 + %d, %s, %s, %s, %s, 1, 1)", i, at, kind, name, payload)
 	}
-	return strings.TrimSpace(insertRows) + " " + strings.Join(rows, ",")
+	return insertRows + " " + strings.Join(rows, ",")
 }
 
 // shapeOf returns a statement that contains the kinds and names of the records and binds one time, so that two of three

@@ -11,6 +11,11 @@ import (
 
 var _ history.Keyring = (*Store)(nil)
 
+const (
+	readKey = `SELECT value FROM keys WHERE name = ?1`
+	putKey  = `INSERT INTO keys (name, value) VALUES (?1, ?2) ON CONFLICT (name) DO NOTHING`
+)
+
 // Key returns the key of a name; see history.Keyring.
 func (s *Store) Key(ctx context.Context, name string) ([]byte, error) {
 	const doing = "the key was not read"

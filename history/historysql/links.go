@@ -14,6 +14,12 @@ func (s *Store) Links(ctx context.Context, executionID string) ([]history.Link, 
 	return links, failure("the links of the run could not be read", err)
 }
 
+const linksOf = `SELECT l.from_id, l.to_id, l.kind, l.seq, l.actor, l.at, e.phase FROM run_links AS l INDEXED BY run_links_by_origin
+LEFT JOIN executions AS e ON e.execution_id = l.to_id WHERE l.from_id = ?1
+UNION ALL
+SELECT l.from_id, l.to_id, l.kind, l.seq, l.actor, l.at, e.phase FROM run_links AS l
+LEFT JOIN executions AS e ON e.execution_id = l.to_id WHERE l.to_id = ?1 ORDER BY 6, 2`
+
 // readLinks reads the links of a run by a query of a connection or of a reader.
 func readLinks(query func(text string, each func(row []driver.Value) error, args ...any) error, executionID string) (links []history.Link, err error) {
 	err = query(linksOf, func(row []driver.Value) error {
@@ -36,6 +42,11 @@ func readLinks(query func(text string, each func(row []driver.Value) error, args
 func retriesOf(c *conn, executionID string) ([]history.Link, error) {
 	return history.Retries(executionID, func(id string) ([]history.Link, error) { return readLinks(c.query, id) })
 }
+
+const (
+	putLink        = `INSERT INTO run_links (to_id, from_id, kind, seq, actor, at) VALUES (?1, ?2, ?3, ?4, ?5, ?6)`
+	handledByRetry = `SELECT retry_id FROM handled WHERE execution_id = ?1`
+)
 
 // storeLink stores the link of a batch, unless it is a retry beside another one. Both are one transaction: of two retries that come at once
 // the second sees the first.

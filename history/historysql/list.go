@@ -3,8 +3,10 @@ package historysql
 import (
 	"context"
 	"database/sql"
+	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/workflows-engine/workflows-engine/history"
@@ -123,4 +125,56 @@ func withOverlay(overlay, runs []history.Execution, q *history.ListQuery, from h
 		return history.CursorOf(&a).Compare(history.CursorOf(&b))
 	})
 	return runs
+}
+
+const (
+	listPage = `SELECT e.execution_id, e.projection, e.bytes
+FROM (%s) AS page JOIN executions AS e ON e.run = page.run
+ORDER BY page.updated_at DESC, page.execution_id LIMIT ?1`
+	listRange = `SELECT run, updated_at, execution_id FROM executions INDEXED BY %[1]s
+WHERE %[2]s AND listed_at <= ?7 AND listed_at >= max(?8, COALESCE((
+    SELECT listed_at FROM executions INDEXED BY %[1]s WHERE %[2]s AND listed_at < ?7 ORDER BY listed_at DESC LIMIT 1 OFFSET ?1 - 1), ?8))
+AND updated_at >= ?4 AND (updated_at < ?2 OR updated_at = ?2 AND execution_id > ?3)`
+	listEach = `SELECT run, updated_at, execution_id FROM executions INDEXED BY %[1]s
+WHERE %[2]s AND listed_at <= ?7 AND listed_at >= ?8
+AND updated_at >= ?4 AND (updated_at < ?2 OR updated_at = ?2 AND execution_id > ?3)
+AND instr(projection, ?9) AND NOT EXISTS (
+    SELECT 1 FROM json_each(?6) AS wanted WHERE NOT EXISTS (
+        SELECT 1 FROM json_each(projection, '$.labels') AS label
+        WHERE label.key = wanted.key AND (wanted.value = '' OR label.value = wanted.value)))`
+)
+
+// listStatement returns the query of a page of runs in some phases, of a definition, with labels, below a run, without subworkflows, or
+// without those that are handled if filtered by these.
+// Each phase is a range of an index. The page is merged from the first runs of each range, with all those of the last one's tenth
+// of a second. Labels are in no index: each run of the ranges is looked at. The runs below another one are a range of ids, and each is
+// looked at too.
+func listStatement(phases []history.Phase, definition, labels, below, roots, unhandled bool) string {
+	index, filter, text := "executions_by_phase", "", listRange
+	if definition {
+		index, filter = "executions_by_definition", "definition_name = ?5 AND "
+	}
+	if labels || below || roots || unhandled {
+		text = listEach
+	}
+	if roots {
+		filter += "instr(execution_id, '" + history.ChildMark + "') = 0 AND "
+	}
+	if unhandled {
+		filter += "NOT (phase IN ('failed', 'cancelled') AND EXISTS (SELECT 1 FROM handled AS h WHERE h.execution_id IN " +
+			"(executions.execution_id, substr(executions.execution_id, 1, instr(executions.execution_id, '" + history.ChildMark + "') - 1)))) AND "
+	}
+	ranges := make([]string, len(phases))
+	for i, p := range phases {
+		ranges[i] = fmt.Sprintf("'%s'", p)
+	}
+	if below {
+		index, filter = "sqlite_autoindex_executions_1", filter+"execution_id >= ?10 AND execution_id < ?11 AND "
+		ranges = []string{strings.Join(ranges, ", ")}
+	}
+	for i, in := range ranges {
+		ranges[i] = fmt.Sprintf(text, index, fmt.Sprintf("%sphase IN (%s)", filter, in))
+	}
+	page := "SELECT * FROM (" + strings.Join(ranges, " UNION ALL ") + ") ORDER BY updated_at DESC, execution_id LIMIT ?1"
+	return fmt.Sprintf(listPage, page)
 }

@@ -48,6 +48,10 @@ func Inspect(ctx context.Context, path string, o Options) (Migration, error) {
 	return m, failure("the database "+s.path+" cannot be read", err)
 }
 
+const weigh = `SELECT
+    (SELECT count(DISTINCT execution_id) FROM history),
+    (SELECT page_count FROM pragma_page_count) * (SELECT page_size FROM pragma_page_size)`
+
 func (s *Store) inspect(ctx context.Context) (Migration, error) {
 	source, id, err := s.readable(ctx)
 	if err != nil {
@@ -119,6 +123,9 @@ func (s *Store) migrateOnce(ctx context.Context) error {
 	s.migration.Backup = b.path
 	return nil
 }
+
+const drivenBehind = `SELECT execution_id FROM executions AS e
+WHERE driven = 1 AND seq < (SELECT max(seq) FROM history WHERE execution_id = e.execution_id)`
 
 // refreshBehind folds the projections that are behind the records of their runs anew. Up to version 4 of the file, the
 // row of a run at full speed could be.

@@ -15,16 +15,22 @@ import (
 // A process has a lease, a row of the table processes, and the column owner of a run names its process. An unexpired row
 // of the table leases is an older version's claim to a run: it counts as an owner whose lease has not run out. See FORMAT.md.
 
+const renewProcess = `INSERT INTO processes (process, expires) VALUES (?1, ?2) ON CONFLICT (process) DO UPDATE SET expires = excluded.expires`
+
 // Renew makes the lease of a process last for ttl from now; see history.Store.
 func (s *Store) Renew(ctx context.Context, process string, ttl time.Duration) error {
 	end := func(now time.Time) int64 { return history.CeilMillis(now.Add(ttl)) }
 	return s.setLease(ctx, "the lease was not renewed", renewProcess, process, end)
 }
 
+const releaseProcess = `UPDATE processes SET expires = ?2 WHERE process = ?1 AND expires > ?2`
+
 // Release ends the lease of a process; see history.Store.
 func (s *Store) Release(ctx context.Context, process string) error {
 	return s.setLease(ctx, "the lease was not released", releaseProcess, process, time.Time.UnixMilli)
 }
+
+const dropProcesses = `DELETE FROM processes WHERE expires <= ?1 AND NOT EXISTS (SELECT 1 FROM executions WHERE owner = process) OR expires > ?2`
 
 // setLease stores when the lease of a process ends. It deletes the rows of processes that are gone and own nothing, and
 // of those whose lease was begun by a clock that was wrong.
@@ -42,10 +48,17 @@ func (s *Store) setLease(ctx context.Context, doing, text, process string, end f
 	})
 }
 
+const claimExecution = `UPDATE executions SET owner = ?2, disowned = NULL
+WHERE execution_id = ?1 AND phase NOT IN ('completed', 'failed', 'cancelled', 'deleted')
+    AND (owner IS NULL OR owner = ?2 OR NOT EXISTS (SELECT 1 FROM processes WHERE process = owner AND expires > ?3))
+    AND NOT EXISTS (SELECT 1 FROM leases WHERE leases.execution_id = ?1 AND expires > ?3)`
+
 // Claim makes a process the owner of runs; see history.Store.
 func (s *Store) Claim(ctx context.Context, process string, executionIDs ...string) (claimed []string, err error) {
 	return s.setOwner(ctx, "the runs were not claimed", claimExecution, process, executionIDs)
 }
+
+const disownExecution = `UPDATE executions SET owner = NULL, disowned = ?3 WHERE execution_id = ?1 AND owner IS COALESCE(?2, owner)`
 
 // Disown gives up runs that a process owns; see history.Store.
 func (s *Store) Disown(ctx context.Context, process string, executionIDs ...string) error {
@@ -75,6 +88,9 @@ func (s *Store) setOwner(ctx context.Context, doing, text, process string, execu
 	return changed, nil
 }
 
+const ownedElsewhere = `SELECT 1 FROM executions JOIN processes ON process = owner WHERE execution_id = ?1 AND owner <> ?2 AND expires > ?3
+UNION ALL SELECT 1 FROM leases WHERE execution_id = ?1 AND expires > ?3`
+
 // storeOwner stores who owns the run after the batch, or refuses it.
 func (s *Store) storeOwner(c *conn, b *history.Batch) error {
 	ends := b.Execution.Phase.Terminal()
@@ -96,6 +112,11 @@ func (s *Store) storeOwner(c *conn, b *history.Batch) error {
 	return err
 }
 
+const readOwner = `SELECT COALESCE(l.owner, e.owner, ''), COALESCE(l.expires, p.expires, e.disowned)
+FROM executions AS e LEFT JOIN processes AS p ON p.process = e.owner
+LEFT JOIN leases AS l ON l.execution_id = e.execution_id AND (l.expires > ?2 OR e.owner IS NULL AND e.disowned IS NULL)
+WHERE e.execution_id = ?1 AND e.phase NOT IN ('completed', 'failed', 'cancelled', 'deleted')`
+
 // Owner returns who owns a run; see history.Store.
 func (s *Store) Owner(ctx context.Context, executionID string) (history.Owner, error) {
 	var process string
@@ -109,6 +130,9 @@ func (s *Store) Owner(ctx context.Context, executionID string) (history.Owner, e
 	}
 	return history.OwnerUntil(process, time.UnixMilli(end.Int64), time.UnixMilli(now)), nil
 }
+
+const ownedExecutions = `SELECT execution_id, (SELECT seq FROM history AS h WHERE h.execution_id = e.execution_id ORDER BY seq DESC LIMIT 1)
+FROM executions AS e WHERE owner = ?1`
 
 // Owned returns the runs that a process owns; see history.Store. A run that an older version has ended is among them until
 // it is disowned: to leave it out would take reading the row of every run.
@@ -127,11 +151,33 @@ func (s *Store) Owned(ctx context.Context, process string) (map[string]int64, er
 	return owned, nil
 }
 
+const departedProcesses = `WITH RECURSIVE owners (name) AS (
+    SELECT min(owner) FROM executions WHERE owner IS NOT NULL
+    UNION ALL SELECT (SELECT min(owner) FROM executions WHERE owner > name) FROM owners WHERE name IS NOT NULL
+)
+SELECT name FROM owners
+WHERE name IS NOT NULL AND NOT EXISTS (SELECT 1 FROM processes WHERE process = name AND expires > ?1)
+    AND EXISTS (SELECT 1 FROM executions WHERE owner = name AND phase NOT IN ('completed', 'failed', 'cancelled', 'deleted'))`
+
 // Departed returns the processes without a lease that own runs; see history.Store.
 func (s *Store) Departed(ctx context.Context) ([]string, error) {
 	processes, err := column(reader{ctx, &s.readers}, departedProcesses, s.now())
 	return processes, failure("the processes could not be read", err)
 }
+
+const unownedExecutions = `WITH RECURSIVE owners (name) AS (
+    SELECT min(owner) FROM executions WHERE owner IS NOT NULL
+    UNION ALL SELECT (SELECT min(owner) FROM executions WHERE owner > name) FROM owners WHERE name IS NOT NULL
+),
+gone (name) AS (
+    SELECT name FROM owners WHERE name IS NULL OR NOT EXISTS (SELECT 1 FROM processes WHERE process = name AND expires > ?1)
+)
+SELECT e.execution_id FROM gone
+CROSS JOIN executions AS e INDEXED BY executions_driven ON e.owner IS gone.name
+LEFT JOIN processes AS p ON p.process = e.owner
+LEFT JOIN leases AS l ON l.execution_id = e.execution_id
+WHERE e.driven = 1 AND (l.expires IS NULL OR l.expires <= ?1)
+ORDER BY COALESCE(p.expires, e.disowned, l.expires, e.updated_at), e.execution_id`
 
 // Unowned returns runs that need a driver and have none; see history.Store. The index holds the candidates;
 // Execution.Orphaned chooses among them by the phases of parents and subworkflows.

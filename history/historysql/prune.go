@@ -24,6 +24,17 @@ const markDeleted = "deleted"
 
 const doingPrune = "the runs were not deleted"
 
+const (
+	pruneCandidates = `SELECT execution_id, listed_at, run FROM executions
+WHERE phase = ?1 AND listed_at <= ?2 AND (listed_at > ?3 OR listed_at = ?3 AND run > ?4)
+AND (?5 = '' OR definition_name = ?5)
+ORDER BY listed_at, run LIMIT ?6`
+	pruneTree = `SELECT execution_id, seq, projection, problem, (SELECT max(seq) FROM history AS h WHERE h.execution_id = e.execution_id)
+FROM executions AS e WHERE execution_id = ?1 OR execution_id >= ?2 AND execution_id < ?3
+ORDER BY execution_id`
+	pruneCountMarked = `SELECT count(*) FROM executions WHERE phase = 'deleted'`
+)
+
 // Prune deletes a page of trees of ended runs; see history.Pruner.
 func (s *Store) Prune(ctx context.Context, q history.PruneQuery) (history.PrunePage, error) {
 	var page history.PrunePage
@@ -127,6 +138,14 @@ func (s *Store) pruneCandidates(ctx context.Context, q *history.PruneQuery, at *
 // errNotPrunable rolls the transaction back: the tree is kept.
 var errNotPrunable = errors.New("keep")
 
+const pruneWeight = `WITH tree AS (SELECT DISTINCT blob FROM blob_refs WHERE execution_id = ?1 OR execution_id >= ?2 AND execution_id < ?3)
+SELECT count(*),
+    COALESCE(sum(octet_length(payload_json)), 0) + COALESCE((
+        SELECT sum(octet_length(content)) FROM tree JOIN blobs ON number = blob
+        WHERE NOT EXISTS (SELECT 1 FROM blob_refs AS r WHERE r.blob = number AND NOT (r.execution_id = ?1 OR r.execution_id >= ?2 AND r.execution_id < ?3))), 0),
+    (SELECT count(*) FROM blob_refs WHERE execution_id = ?1 OR execution_id >= ?2 AND execution_id < ?3)
+FROM history WHERE execution_id = ?1 OR execution_id >= ?2 AND execution_id < ?3`
+
 // pruneTree deletes one tree if the query selects it. A subworkflow whose parent is stored is no root.
 func (s *Store) pruneTree(ctx context.Context, id string, q *history.PruneQuery) (tree history.PrunedTree, ok bool, err error) {
 	from, to := history.DescendantRange(id)
@@ -169,6 +188,8 @@ func (s *Store) pruneTree(ctx context.Context, id string, q *history.PruneQuery)
 	}
 	return tree, err == nil, err
 }
+
+const pendingDelivery = `SELECT 1 FROM deliveries WHERE execution_id = ?1 AND state = 'pending' LIMIT 1`
 
 // prunable returns the ids of a tree's runs, the root first, or errNotPrunable.
 func prunable(in querier, id string, q *history.PruneQuery, tree *history.PrunedTree) ([]string, error) {
@@ -215,6 +236,8 @@ func prunable(in querier, id string, q *history.PruneQuery, tree *history.Pruned
 	return ids, nil
 }
 
+const pruneMark = `UPDATE executions SET phase = 'deleted', problem = 'deleted', driven = 0, owner = NULL, position_seq = 0, position = NULL WHERE execution_id = ?1`
+
 // markRun marks a run as deleted. Its rows are deleted later.
 func markRun(c *conn, id string) error {
 	if _, err := c.exec(pruneMark, id); err != nil {
@@ -225,6 +248,11 @@ func markRun(c *conn, id string) error {
 
 // pruneBlobs is the most blobs that one transaction drops references to: each may take many pages.
 const pruneBlobs = 100
+
+const (
+	pruneRows     = `DELETE FROM history WHERE execution_id = ?1 AND seq > (SELECT max(seq) FROM history WHERE execution_id = ?1) - ?2`
+	dropExecution = `DELETE FROM executions WHERE execution_id = ?1`
+)
 
 // dropRun deletes a run.
 func dropRun(c *conn, id string) error {
@@ -240,6 +268,15 @@ func dropRun(c *conn, id string) error {
 	return dropSideTables(c, id)
 }
 
+const (
+	dropTimers           = `DELETE FROM timers WHERE execution_id = ?1`
+	dropLease            = `DELETE FROM leases WHERE execution_id = ?1`
+	dropDeliveryAttempts = `DELETE FROM delivery_attempts WHERE delivery IN (SELECT number FROM deliveries WHERE execution_id = ?1)`
+	dropDeliveries       = `DELETE FROM deliveries WHERE execution_id = ?1`
+	dropLinks            = `DELETE FROM run_links WHERE to_id = ?1 OR from_id = ?1`
+	dropDeliveryEvents   = `DELETE FROM delivery_events WHERE execution_id = ?1`
+)
+
 // dropSideTables deletes the position, the timers, the deliveries, the links, the mark and the leases of a run. Further tables that refer to runs belong here.
 func dropSideTables(c *conn, id string) error {
 	for _, text := range []string{dropPosition, dropTimers, dropDeliveryAttempts, dropDeliveries, dropDeliveryEvents, dropLinks, dropHandled} {
@@ -250,6 +287,8 @@ func dropSideTables(c *conn, id string) error {
 	_, err := c.exec(dropLease, id)
 	return err
 }
+
+const pruneNextMarked = `SELECT execution_id FROM executions WHERE phase = 'deleted' LIMIT 1`
 
 // finishPruning deletes the rows of marked runs step by step, also of runs that a killed process has marked. It returns
 // the number of runs of which it deleted the last row.
@@ -285,6 +324,13 @@ func (s *Store) finishPruning(ctx context.Context) (finished int, err error) {
 	}
 }
 
+const (
+	definitionHashes = `SELECT json_extract(projection, '$.hash') FROM executions WHERE json_valid(projection)
+UNION
+SELECT child.value FROM executions, json_each(projection, '$.subworkflows') AS child WHERE json_valid(projection)`
+	dropDefinition = `DELETE FROM definitions WHERE hash = ?1`
+)
+
 // PruneDefinitions deletes definitions that no run needs; see history.Pruner.
 func (s *Store) PruneDefinitions(ctx context.Context, dryRun bool) (out []history.StoredDefinition, err error) {
 	const doing = "the definitions were not deleted"
@@ -319,6 +365,8 @@ func (s *Store) PruneDefinitions(ctx context.Context, dryRun bool) (out []histor
 	}
 	return out, nil
 }
+
+const fileSize = `SELECT (SELECT page_count FROM pragma_page_count), (SELECT freelist_count FROM pragma_freelist_count), (SELECT page_size FROM pragma_page_size)`
 
 // Size returns the size of the file and its WAL, and how much of it is free; see history.Shrinker.
 func (s *Store) Size(ctx context.Context) (bytes, free int64, err error) {

@@ -71,6 +71,9 @@ type storedRow struct {
 	writer int64
 }
 
+const readRows = `SELECT seq, kind, name, payload_json, created_at, record_schema_version, writer FROM history
+WHERE execution_id = ?1 AND seq >= ?2 ORDER BY seq LIMIT ?3`
+
 // rowsOf returns at most limit rows of a run (-1: all) from seq first on. A column of an unexpected type counts as empty.
 func rowsOf(q querier, executionID string, first, limit int64) (rows []storedRow, err error) {
 	err = q.query(readRows, func(row []driver.Value) error {
@@ -121,6 +124,10 @@ func (r *storedRow) damaged(executionID, what string, args ...any) *problem.Erro
 		WithPlace(problem.Place{ExecutionID: executionID}).
 		WithHint("The row was not changed. Restore the database from a backup, or end the run with the engine that wrote the row.")
 }
+
+const readPosition = `SELECT e.position_seq, COALESCE(e.position, p.position) FROM executions AS e
+LEFT JOIN positions AS p ON e.position IS NULL AND e.position_seq > 0 AND p.execution_id = e.execution_id
+WHERE e.execution_id = ?1`
 
 // Position returns the newest stored machine position of a run; see history.Store.
 func (s *Store) Position(ctx context.Context, executionID string) (seq int64, data []byte, err error) {

@@ -78,6 +78,8 @@ func (f *folding) finish(c *conn, seq int64) error {
 	return err
 }
 
+const nextUnseen = `SELECT execution_id FROM history INDEXED BY history_foreign WHERE writer IS NULL AND execution_id > ?1 ORDER BY execution_id LIMIT 1`
+
 // unseen returns the runs with rows of other engines that no projection has seen.
 func (s *Store) unseen(ctx context.Context) ([]string, error) {
 	var ids []string

@@ -51,6 +51,12 @@ type identity struct {
 	columns map[string]int64
 }
 
+const identify = `SELECT
+    (SELECT application_id FROM pragma_application_id),
+    (SELECT user_version FROM pragma_user_version),
+    (SELECT count(*) FROM sqlite_schema),
+    (SELECT json_group_object(name, pk) FROM pragma_table_info('history'))`
+
 // identify reads the identity in one query, because another process may be migrating the file.
 func (c *conn) identify() (identity, error) {
 	var id identity

@@ -16,6 +16,8 @@ type priorRow struct {
 	executionID string
 }
 
+const readShortRow = `SELECT name, payload_json FROM history WHERE execution_id = ?1 AND seq = ?2 AND record_schema_version = ?3`
+
 // ShortState implements shortform.Prior.
 func (p *priorRow) ShortState(seq int64) (payload []byte) {
 	var name string
@@ -25,6 +27,12 @@ func (p *priorRow) ShortState(seq int64) (payload []byte) {
 	}
 	return payload
 }
+
+const (
+	markShort  = `UPDATE history SET record_schema_version = ?3 WHERE execution_id = ?1 AND seq = ?2`
+	putBlob    = `INSERT INTO blobs (hash, content) VALUES (?1, ?2) ON CONFLICT (hash) DO NOTHING`
+	putBlobRef = `INSERT INTO blob_refs (execution_id, blob) SELECT ?1, number FROM blobs WHERE hash = ?2 ON CONFLICT DO NOTHING`
+)
 
 // storeShort stores the blobs of the batch and marks its short rows. It returns the size of the blobs that were new.
 func storeShort(c *conn, e *shortform.Encoder) (added int64, err error) {
@@ -46,6 +54,14 @@ func storeShort(c *conn, e *shortform.Encoder) (added int64, err error) {
 	}
 	return added, nil
 }
+
+const (
+	dropBlobs = `DELETE FROM blobs WHERE number IN (SELECT blob FROM blob_refs WHERE execution_id = ?1 ORDER BY blob LIMIT ?2)
+AND NOT EXISTS (SELECT 1 FROM blob_refs WHERE blob = number AND execution_id <> ?1)`
+	dropBlobRefs = `DELETE FROM blob_refs WHERE execution_id = ?1 AND blob IN (
+    SELECT blob FROM blob_refs WHERE execution_id = ?1 ORDER BY blob LIMIT ?2
+)`
+)
 
 // dropBlobsOf drops at most limit references of a run that is being deleted, and deletes the blobs that no other run
 // refers to. It returns the number of references dropped. The caller repeats it, in as many transactions as it likes,
@@ -99,6 +115,8 @@ var emptyObject = []byte("{}")
 // shelf implements shortform.Shelf.
 type shelf struct{ querier }
 
+const readBlob = `SELECT content FROM blobs WHERE hash = ?1`
+
 // Blob implements shortform.Shelf.
 func (s shelf) Blob(hash string) (content string, err error) {
 	err = s.query(readBlob, func(row []driver.Value) error {
@@ -107,6 +125,9 @@ func (s shelf) Blob(hash string) (content string, err error) {
 	}, hash)
 	return content, err
 }
+
+const readStates = `SELECT seq, payload_json FROM history
+WHERE execution_id = ?1 AND seq BETWEEN ?2 AND ?3 AND name = 'StateUpdated' AND record_schema_version = ?4 ORDER BY seq`
 
 // States implements shortform.Shelf. It reads all rows first, because each may need a connection of its own and the pool
 // is small.

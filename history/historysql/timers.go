@@ -9,6 +9,12 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
+const (
+	putTimer = `INSERT INTO timers (execution_id, timer_key, due) VALUES (?1, ?2, ?3)
+ON CONFLICT (execution_id, timer_key) DO UPDATE SET due = excluded.due WHERE due <> excluded.due`
+	dropOtherTimers = `DELETE FROM timers WHERE execution_id = ?1 AND timer_key NOT IN (SELECT value FROM json_each(?2))`
+)
+
 // storeTimers stores a batch's timers. It does not write rows that stay the same.
 func storeTimers(c *conn, b *history.Batch) error {
 	if !b.SetTimers && !b.Execution.Phase.Terminal() {
@@ -29,6 +35,8 @@ func storeTimers(c *conn, b *history.Batch) error {
 	_, err := c.exec(dropOtherTimers, b.ExecutionID, string(jsonvalue.Append(nil, keys)))
 	return err
 }
+
+const dueTimers = `SELECT execution_id, timer_key, due FROM timers WHERE due <= ?1 ORDER BY due, execution_id, timer_key LIMIT ?2`
 
 // DueTimers returns timers due at or before now; see history.Store.
 func (s *Store) DueTimers(ctx context.Context, now time.Time, limit int) ([]history.Timer, error) {
@@ -54,6 +62,8 @@ func sqlLimit(limit int) int64 {
 	}
 	return int64(limit)
 }
+
+const nextTimer = `SELECT min(due) FROM timers`
 
 // NextTimer returns the earliest due time of all timers; see history.Store.
 func (s *Store) NextTimer(ctx context.Context) (due time.Time, ok bool, err error) {

@@ -28,6 +28,8 @@ const (
 	hintOrphaned   = "Repair it with Runner.Verify: it deletes the row, which nothing needs."
 )
 
+const lostAttempts = `SELECT count(*) FROM delivery_attempts WHERE delivery NOT IN (SELECT number FROM deliveries)`
+
 // Verify checks a run, or everything; see history.Verifier.
 func (s *Store) Verify(ctx context.Context, executionID string, repair bool, report func(history.Finding)) (history.Verified, error) {
 	v := &verifier{store: s, ctx: ctx, repair: repair, report: report, needed: map[string]bool{}}
@@ -76,6 +78,17 @@ type verifier struct {
 func (v *verifier) note(id string, seq int64, code problem.Code, hint, format string, args ...any) {
 	v.report(history.Finding{ExecutionID: id, Seq: seq, Code: code, Message: fmt.Sprintf(format, args...), Hint: hint})
 }
+
+const (
+	verifyIDs = `SELECT execution_id FROM (
+    SELECT DISTINCT execution_id FROM history UNION SELECT execution_id FROM executions
+    UNION SELECT execution_id FROM timers UNION SELECT execution_id FROM blob_refs
+    UNION SELECT execution_id FROM deliveries UNION SELECT execution_id FROM delivery_events
+    UNION SELECT to_id FROM run_links UNION SELECT from_id FROM run_links UNION SELECT execution_id FROM handled
+) ORDER BY execution_id`
+	allBlobs       = `SELECT hash, content, (SELECT count(*) FROM blob_refs WHERE blob = number) FROM blobs ORDER BY number`
+	integrityCheck = `PRAGMA integrity_check(100)`
+)
 
 // whole checks the file, the definitions and the blobs, and returns the ids of all runs.
 func (v *verifier) whole() (ids []string, err error) {
@@ -129,6 +142,16 @@ type stored struct {
 	// links are the rows that tie it to other runs, handled the mark that somebody has seen to it.
 	links, handled int64
 }
+
+const (
+	verifyExecution  = `SELECT seq, phase, definition_name, created_at, updated_at, driven, projection, problem FROM executions WHERE execution_id = ?1`
+	verifySideTables = `SELECT (SELECT count(*) FROM timers WHERE execution_id = ?1), (SELECT count(*) FROM blob_refs WHERE execution_id = ?1),
+    (SELECT count(*) FROM history WHERE execution_id = ?1 AND writer IS NULL),
+    (SELECT count(*) FROM deliveries WHERE execution_id = ?1) + (SELECT count(*) FROM delivery_events WHERE execution_id = ?1),
+    (SELECT count(*) FROM run_links WHERE to_id = ?1 OR from_id = ?1),
+    (SELECT count(*) FROM handled WHERE execution_id = ?1),
+    (SELECT count(*) FROM deliveries AS d LEFT JOIN delivery_events AS e ON e.event_id = d.event_id WHERE d.execution_id = ?1 AND e.event_id IS NULL)`
+)
 
 // run checks one run as of one moment.
 func (v *verifier) run(id string) error {
@@ -220,6 +243,8 @@ func (s *recordingShelf) Blob(hash string) (string, error) {
 	return content, err
 }
 
+const blobsOf = `SELECT hash FROM blobs JOIN blob_refs ON blob = number WHERE execution_id = ?1`
+
 // missingRefs returns those of the needed blobs that the run has no reference to. They would be deleted with the last
 // run that has one.
 func (v *verifier) missingRefs(id string, needed map[string]bool) ([]string, error) {
@@ -256,6 +281,8 @@ func (v *verifier) addRefs(id string, hashes []string) error {
 	})
 }
 
+const dropLostDeliveries = `DELETE FROM deliveries WHERE execution_id = ?1 AND event_id NOT IN (SELECT event_id FROM delivery_events WHERE execution_id = ?1)`
+
 // lostDeliveries reports deliveries of which nothing can be sent; a repair deletes them.
 func (v *verifier) lostDeliveries(id string, n int64) error {
 	if n == 0 {
@@ -267,6 +294,8 @@ func (v *verifier) lostDeliveries(id string, n int64) error {
 		return err
 	})
 }
+
+const dropLostAttempts = `DELETE FROM delivery_attempts WHERE delivery NOT IN (SELECT number FROM deliveries)`
 
 // lostAttempts reports attempts of deliveries that do not exist; a repair deletes them.
 func (v *verifier) lostAttempts() error {
@@ -280,6 +309,8 @@ func (v *verifier) lostAttempts() error {
 		return err
 	})
 }
+
+const dropOrphan = `DELETE FROM blobs WHERE hash = ?1 AND NOT EXISTS (SELECT 1 FROM blob_refs WHERE blob = number)`
 
 // orphans reports blobs that no run refers to or needs, after all runs have been read. A repair deletes them, unless
 // some run could not be read: it may need them.

@@ -59,6 +59,11 @@ type watch struct {
 	last    int64
 }
 
+const (
+	newestRow   = `SELECT COALESCE(max(rowid), 0) FROM history`
+	changedRuns = `SELECT execution_id, max(seq) FROM history WHERE rowid > ?1 AND rowid <= ?2 GROUP BY execution_id`
+)
+
 func (w *watch) look() error {
 	version, err := w.conn.one("PRAGMA data_version")
 	if err != nil || version == w.version {

@@ -1,1 +1,0 @@
-INSERT INTO processes (process, expires) VALUES (?1, 0)

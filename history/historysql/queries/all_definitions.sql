@@ -1,1 +1,0 @@
-SELECT hash, name, version, text FROM definitions ORDER BY number

@@ -1,1 +1,0 @@
-INSERT INTO delivery_attempts (delivery, attempt, process, began_at) SELECT number, ?2, ?3, ?4 FROM deliveries WHERE delivery_id = ?1

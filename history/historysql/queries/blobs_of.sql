@@ -1,1 +1,0 @@
-SELECT hash FROM blobs JOIN blob_refs ON blob = number WHERE execution_id = ?1

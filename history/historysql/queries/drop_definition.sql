@@ -1,1 +1,0 @@
-DELETE FROM definitions WHERE hash = ?1

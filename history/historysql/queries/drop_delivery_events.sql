@@ -1,1 +1,0 @@
-DELETE FROM delivery_events WHERE execution_id = ?1

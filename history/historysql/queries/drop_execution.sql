@@ -1,1 +1,0 @@
-DELETE FROM executions WHERE execution_id = ?1

@@ -1,1 +1,0 @@
-DELETE FROM handled WHERE execution_id = ?1

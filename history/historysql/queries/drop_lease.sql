@@ -1,1 +1,0 @@
-DELETE FROM leases WHERE execution_id = ?1

@@ -1,1 +1,0 @@
-DELETE FROM delivery_attempts WHERE delivery NOT IN (SELECT number FROM deliveries)

@@ -1,1 +1,0 @@
-DELETE FROM positions WHERE execution_id = ?1

@@ -1,1 +1,0 @@
-DELETE FROM processes WHERE process = ?1

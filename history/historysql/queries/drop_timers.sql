@@ -1,1 +1,0 @@
-DELETE FROM timers WHERE execution_id = ?1

@@ -1,1 +1,0 @@
-SELECT retry_id FROM handled WHERE execution_id = ?1

@@ -1,1 +1,0 @@
-SELECT COALESCE(max(rowid), 0) FROM history

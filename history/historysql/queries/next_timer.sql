@@ -1,1 +1,0 @@
-SELECT min(due) FROM timers

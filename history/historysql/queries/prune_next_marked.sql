@@ -1,1 +1,0 @@
-SELECT execution_id FROM executions WHERE phase = 'deleted' LIMIT 1

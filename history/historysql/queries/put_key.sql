@@ -1,1 +1,0 @@
-INSERT INTO keys (name, value) VALUES (?1, ?2) ON CONFLICT (name) DO NOTHING

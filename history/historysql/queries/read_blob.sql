@@ -1,1 +1,0 @@
-SELECT content FROM blobs WHERE hash = ?1

@@ -1,1 +1,0 @@
-SELECT hash, name, version, text, signature FROM definitions WHERE hash = ?1

@@ -1,1 +1,0 @@
-SELECT note, retry_id, actor, at FROM handled WHERE execution_id = ?1

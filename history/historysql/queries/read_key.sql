@@ -1,1 +1,0 @@
-SELECT value FROM keys WHERE name = ?1

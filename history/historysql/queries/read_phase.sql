@@ -1,1 +1,0 @@
-SELECT phase FROM executions WHERE execution_id = ?1

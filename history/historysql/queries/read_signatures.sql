@@ -1,1 +1,0 @@
-SELECT signature FROM definitions WHERE hash = ?1

@@ -1,1 +1,0 @@
-UPDATE processes SET expires = ?2 WHERE process = ?1 AND expires > ?2

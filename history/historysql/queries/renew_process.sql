@@ -1,1 +1,0 @@
-INSERT INTO processes (process, expires) VALUES (?1, ?2) ON CONFLICT (process) DO UPDATE SET expires = excluded.expires

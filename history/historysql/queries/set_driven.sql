@@ -1,1 +1,0 @@
-UPDATE executions SET driven = ?3 WHERE execution_id = ?1 AND seq = ?2
