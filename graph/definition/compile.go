@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/itchyny/gojq"
 
@@ -26,11 +27,9 @@ type Options struct {
 	Runnable bool
 	// Stored accepts a definition whose input_schema or output_schema of an end does not compile: a run that began under it goes on.
 	Stored bool
-	// Visit, if it is set, is given each jq program that compiles, those in templates too. It must not change them.
-	Visit func(Source)
 }
 
-// Source is a jq program where it stands in a document.
+// Source is a jq program at its place in a document.
 type Source struct {
 	Node    *Node
 	Pointer string
@@ -40,9 +39,38 @@ type Source struct {
 // MaxFindings bounds the list that Compile returns; of more, errors are kept before warnings.
 const MaxFindings = 1000
 
-// Compile checks a document in one pass and compiles it. All findings are given, one for each mistake, sorted by place;
-// the program is nil if one of them is an error.
+// Compile checks a document in one pass and compiles it. It returns all findings, one for each mistake, sorted by place;
+// the program is nil if one of them is an error. A Document is compiled once for each Options; later calls return the same program.
 func Compile(d *Document, o Options) (*Program, problem.Findings) {
+	prog, findings := d.programs.of(o, func() (*Program, problem.Findings) { return compile(d, o) })
+	if prog != nil && prog.Document != d { // see Signed
+		signed := *prog
+		signed.Document, prog = d, &signed
+	}
+	return prog, slices.Clone(findings)
+}
+
+// programs holds the results of Compile for one document.
+type programs struct {
+	mu        sync.Mutex
+	byOptions map[Options]func() (*Program, problem.Findings)
+}
+
+func (p *programs) of(o Options, compile func() (*Program, problem.Findings)) (*Program, problem.Findings) {
+	p.mu.Lock()
+	result, found := p.byOptions[o]
+	if !found {
+		result = sync.OnceValues(compile)
+		if p.byOptions == nil {
+			p.byOptions = map[Options]func() (*Program, problem.Findings){}
+		}
+		p.byOptions[o] = result
+	}
+	p.mu.Unlock()
+	return result()
+}
+
+func compile(d *Document, o Options) (*Program, problem.Findings) {
 	c := &compiler{
 		document: d, options: o, byID: map[string]*vertex{}, ids: map[string]bool{}, duplicate: map[string]bool{},
 		suggestions: 50, steps: maxSteps, uses: d.Uses(), used: map[Extension]bool{}, unnamed: map[Extension]bool{},
@@ -67,7 +95,9 @@ func Compile(d *Document, o Options) (*Program, problem.Findings) {
 	if findings.HasErrors() {
 		return nil, findings
 	}
-	return c.program(), findings
+	p := c.program()
+	p.Warnings, p.Sources = findings, c.sources
+	return p, findings
 }
 
 // compiler holds what one Compile knows. Its checks go on as far as a broken document allows: every check asks only
@@ -80,6 +110,8 @@ type compiler struct {
 	used     map[Extension]bool
 	unnamed  map[Extension]bool
 	findings problem.Findings
+	// sources are the jq programs of the document.
+	sources []Source
 	// faults are findings whose severity depends on whether a run can avoid them.
 	faults []fault
 

@@ -47,10 +47,11 @@ type Document struct {
 	signature map[string]any
 	canonical func() []byte
 	hash      func() string
+	programs  *programs
 }
 
 func newDocument(root *jsonvalue.Node) *Document {
-	d := &Document{}
+	d := &Document{programs: new(programs)}
 	d.root, d.signature = stripSignatures(root)
 	d.value = d.root.Value()
 	d.canonical = sync.OnceValue(func() []byte { return jsonvalue.Canonical(d.value) })

@@ -19,9 +19,7 @@ func (c *compiler) lintSource(src string, n *jsonvalue.Node, at *path, v *vertex
 	if err != nil {
 		return
 	}
-	if c.options.Visit != nil {
-		c.options.Visit(Source{Node: v.node, Pointer: at.pointer(), Query: q})
-	}
+	c.sources = append(c.sources, Source{Node: v.node, Pointer: at.pointer(), Query: q})
 	w := jqWalk{}
 	w.query(q, true)
 	if w.stateRoot && !c.hasStateKey() {

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/workflows-engine/workflows-engine/graph/expr"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/internal/jsonschema"
 )
 
@@ -49,6 +50,10 @@ type Program struct {
 	Checkpoint CheckpointPolicy
 	// Rollback says at which ends a run is rolled back.
 	Rollback Rollback
+	// Warnings are the findings of Compile.
+	Warnings problem.Findings
+	// Sources are the jq programs of the document that compile, those in templates too. Shared: do not change them.
+	Sources []Source
 
 	byID map[string]*Node
 	// keeps are the names of signals that are kept until a wait takes them.

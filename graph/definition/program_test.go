@@ -100,6 +100,42 @@ func TestProgramDefaults(t *testing.T) {
 	}
 }
 
+// TestADocumentIsCompiledOnce: for each Options, whoever asks and however many do so at once. The findings are the caller's own.
+func TestADocumentIsCompiledOnce(t *testing.T) {
+	t.Parallel()
+	d, err := definition.FromValue(patch(t, base(t, "linear"), `set /nodes/1/config/handler "${x}"`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var all [4]*definition.Program
+	var wg sync.WaitGroup
+	for i := range all {
+		wg.Go(func() { all[i], _ = definition.Compile(d, definition.Options{}) })
+	}
+	wg.Wait()
+	first, findings := definition.Compile(d, definition.Options{})
+	for i, p := range all {
+		if p == nil || p != first {
+			t.Fatalf("call %d compiled the document anew, or refused it", i)
+		}
+	}
+	if stored, _ := definition.Compile(d, definition.Options{Stored: true}); stored == nil || stored == first {
+		t.Error("other options have the same program")
+	}
+	if len(findings) == 0 || len(first.Warnings) != len(findings) {
+		t.Fatalf("%d findings, %d warnings of the program", len(findings), len(first.Warnings))
+	}
+	findings[0].Message = "changed"
+	if _, again := definition.Compile(d, definition.Options{}); again[0].Message == "changed" {
+		t.Error("callers share their findings")
+	}
+	signed := d.Signed(map[string]any{"key": "k"})
+	p, _ := definition.Compile(signed, definition.Options{})
+	if p.Document != signed || p.Nodes[0] != first.Nodes[0] || first.Document != d {
+		t.Error("a signed document is not that of its program, or was compiled anew")
+	}
+}
+
 // TestW47_ProgramsAreKept shows the cache that spares an engine compiling schemas and programs in every call.
 func TestW47_ProgramsAreKept(t *testing.T) {
 	t.Parallel()

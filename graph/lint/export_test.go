@@ -39,12 +39,11 @@ func AdmitsValue(schema, v any) bool { return schemaShape(schema).admits(v) }
 
 // Known lints a definition and returns all that the lint knows of it in the end.
 func Known(d *definition.Document) any {
-	var sources []definition.Source
-	program, _ := definition.Compile(d, definition.Options{Visit: func(s definition.Source) { sources = append(sources, s) }})
+	program, _ := definition.Compile(d, definition.Options{})
 	if program == nil {
 		return nil
 	}
-	l := newLinter(program, sources, nil, definition.MaxFindings)
+	l := newLinter(program, nil, definition.MaxFindings)
 	l.check()
 	return l
 }

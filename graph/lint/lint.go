@@ -27,35 +27,28 @@ type Options struct {
 	Skills map[string][]string
 }
 
-// Compile is definition.Compile with the findings of this package, which only a document without errors has. What o.Visit is
-// given is not changed.
+// Compile is definition.Compile with the findings of Check for a document without errors.
 func Compile(d *definition.Document, o Options) (*definition.Program, problem.Findings) {
-	var sources []definition.Source
-	visit := o.Visit
-	o.Visit = func(s definition.Source) {
-		sources = append(sources, s)
-		if visit != nil {
-			visit(s)
-		}
-	}
 	program, findings := definition.Compile(d, o.Options)
 	if program == nil {
 		return nil, findings
 	}
-	l := newLinter(program, sources, o.Subworkflow, definition.MaxFindings-len(findings))
-	l.known, l.skills = o.Agents, o.Skills
-	l.check()
-	if len(l.findings) == 0 {
-		return program, findings
-	}
-	findings = append(slices.Clip(findings), l.findings...)
-	findings.Sort()
-	return program, findings
+	return program, Check(program, o)
 }
 
-func newLinter(p *definition.Program, sources []definition.Source, subworkflow func(ref, pin string) *definition.Document, room int) *linter {
+// Check returns the warnings of Compile about a program, and those of this package. Options.Options are ignored.
+func Check(p *definition.Program, o Options) problem.Findings {
+	l := newLinter(p, o.Subworkflow, definition.MaxFindings-len(p.Warnings))
+	l.known, l.skills = o.Agents, o.Skills
+	l.check()
+	findings := slices.Concat(p.Warnings, l.findings)
+	findings.Sort()
+	return findings
+}
+
+func newLinter(p *definition.Program, subworkflow func(ref, pin string) *definition.Document, room int) *linter {
 	return &linter{
-		program: p, sources: sources, budget: maxWork, compared: maxCompared, room: room,
+		program: p, budget: maxWork, compared: maxCompared, room: room,
 		subworkflow: subworkflow, children: map[string]*child{}, given: map[*definition.Node][]given{},
 	}
 }
@@ -63,7 +56,6 @@ func newLinter(p *definition.Program, sources []definition.Source, subworkflow f
 // linter is what one lint knows.
 type linter struct {
 	program *definition.Program
-	sources []definition.Source
 	// budget is how much may still be looked at, compared how many names, and room how many findings there may still be.
 	budget, compared budget
 	room             int
@@ -89,9 +81,9 @@ type said struct{ pointer, message string }
 func (l *linter) check() {
 	l.said = map[said]bool{}
 	l.schemas()
-	l.mentioned = wordsOf(l.sources)
+	l.mentioned = wordsOf(l.program.Sources)
 	l.state = l.newStateShapes()
-	for _, s := range l.sources {
+	for _, s := range l.program.Sources {
 		l.source(s)
 	}
 	l.answers()

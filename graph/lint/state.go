@@ -49,7 +49,7 @@ func (l *linter) newStateShapes() *stateShapes {
 	s.whole = s.with(w.keys)
 	first := budget(maxWork) // so that the second pass has its own
 	// What assignments write is known from the state before; one pass is enough to know their names.
-	for _, source := range l.sources {
+	for _, source := range l.program.Sources {
 		if key := assignedKey(source); key != "" && s.declared.members[key] == nil {
 			quiet := l.walker(source.Pointer, source.Node)
 			quiet.quiet++

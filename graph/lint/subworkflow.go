@@ -49,14 +49,12 @@ func (l *linter) child(n *definition.Node) *child {
 
 func (l *linter) readChild(doc *definition.Document) *child {
 	inner := &linter{budget: l.budget, compared: l.compared}
-	inner.program, _ = definition.Compile(doc, definition.Options{
-		AllowInterruptInBranch: true, Visit: func(s definition.Source) { inner.sources = append(inner.sources, s) },
-	})
+	inner.program, _ = definition.Compile(doc, definition.Options{AllowInterruptInBranch: true})
 	if inner.program == nil {
 		return nil
 	}
 	inner.state = inner.newStateShapes()
-	c := &child{name: inner.program.Name, state: inner.state.declared, mentioned: wordsOf(inner.sources)}
+	c := &child{name: inner.program.Name, state: inner.state.declared, mentioned: wordsOf(inner.program.Sources)}
 	var schemas []any
 	for _, n := range inner.program.Nodes {
 		switch {
@@ -68,7 +66,7 @@ func (l *linter) readChild(doc *definition.Document) *child {
 			c.result = c.final
 		}
 	}
-	for _, s := range inner.sources {
+	for _, s := range inner.program.Sources {
 		if isResult(s) {
 			c.mapped = true
 			w := inner.walker(s.Pointer, s.Node)

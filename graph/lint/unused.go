@@ -52,7 +52,7 @@ func (l *linter) unusedKeys() {
 			}
 		}
 	}
-	for _, s := range l.sources {
+	for _, s := range l.program.Sources {
 		if takesWhole(s.Query, 0) {
 			return
 		}
