@@ -38,7 +38,7 @@ func TestAModeThatIsNotTakenIsNoted(t *testing.T) {
 		t.Errorf("start again without a mode: %v", run.Warnings)
 	}
 	begin.Mode = machine.HostMediated
-	if run = enginetest.Must(r.Start(t.Context(), begin)); !strings.Contains(warned(run, problem.ModeKept), `keeps its mode "in_process"`) {
+	if run = enginetest.Must(r.Start(t.Context(), begin)); !strings.Contains(warned(run, problem.ModeKept), `keeps mode "in_process"`) {
 		t.Errorf("start again in another mode: %v", run.Warnings)
 	}
 	drive := graph.DriveRequest{ExecutionID: "r", Caller: graph.Caller{Mode: machine.HostMediated}}

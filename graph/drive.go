@@ -126,7 +126,7 @@ func (d *driving) stand(ctx context.Context, upToDate bool, s *run.Standing) err
 	if err != nil {
 		return err
 	}
-	if v.Status.Terminal() || slices.ContainsFunc(v.Pending, view.Pending.NeedsSomebody) {
+	if v.Status.Terminal() || slices.ContainsFunc(v.Pending, view.Pending.NeedsInput) {
 		d.done = true
 		return nil
 	}

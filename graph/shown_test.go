@@ -29,13 +29,13 @@ func TestAQuestionShowsWhatIsNew(t *testing.T) {
 		}
 	}
 	submit(t, r, "r", "a", object{"draft": "one"})
-	shows("What is new:\ndraft: one\n\nWhat the run had before:\ntopic: tides")
+	shows("New since the last question:\ndraft: one\n\nEarlier:\ntopic: tides")
 	if _, err := r.Resume(t.Context(), graph.ResumeRequest{ExecutionID: "r", Payload: object{"ok": false}}); err != nil {
 		t.Fatal(err)
 	}
 	submit(t, r, "r", "b", object{"draft": "two", "length": 3.0})
 	submit(t, r, "r", "c", object{"score": 7.0})
-	shows("What is new:\nscore: 7\nlength: 3\ndraft: two\n\nWhat the run had before:\nok: false\ntopic: tides")
+	shows("New since the last question:\nscore: 7\nlength: 3\ndraft: two\n\nEarlier:\nok: false\ntopic: tides")
 }
 
 // TestAQuestionInABranchShowsWhatIsNew: a branch shows what came before it and what it did; after the join that of all branches is new.
@@ -54,7 +54,7 @@ func TestAQuestionInABranchShowsWhatIsNew(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if got := status(t, r, "r").Pending[0].Shown(1000); !strings.HasPrefix(got, "What is new:\nof_y: y\nof_x: x\ndraft: one\n\n") {
+	if got := status(t, r, "r").Pending[0].Shown(1000); !strings.HasPrefix(got, "New since the last question:\nof_y: y\nof_x: x\ndraft: one\n\n") {
 		t.Errorf("shown:\n%s", got)
 	}
 }

@@ -114,12 +114,12 @@ func TestARetryGoesOnInSubworkflows(t *testing.T) {
 				from := "r"
 				for i := range 3 {
 					for end := 0; end <= len(below); end += len(":sub:sub") {
-						want := "goes on after t1.c1"
+						want := "continues after t1.c1"
 						if end < len(below) {
 							want += " in " + from + below
 						}
 						stood := enginetest.Must(r.Status(t.Context(), graph.StatusRequest{ExecutionID: from + below[:end]})).GoesOn.String()
-						if stood != want+"; 1 call is not made again" {
+						if stood != want+"; 1 call is not repeated" {
 							t.Errorf("%s%s %s", from, below[:end], stood)
 						}
 					}

@@ -63,7 +63,7 @@ func TestARetryGoesOnWhereTheAgentStood(t *testing.T) {
 		if run.Status != machine.Failed || run.ErrorCode != "LLM_PROVIDER_ERROR" {
 			t.Fatalf("%s %s", run.Status, run.Error)
 		}
-		if stood := enginetest.Must(r.Status(t.Context(), graph.StatusRequest{ExecutionID: "r"})).GoesOn.String(); stood != "goes on after t1.c1; 1 call is not made again" {
+		if stood := enginetest.Must(r.Status(t.Context(), graph.StatusRequest{ExecutionID: "r"})).GoesOn.String(); stood != "continues after t1.c1; 1 call is not repeated" {
 			t.Errorf("the status says %q", stood)
 		}
 		// It fails in the retry too, and in the retry of that one.

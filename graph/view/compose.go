@@ -2,8 +2,8 @@ package view
 
 import "github.com/workflows-engine/workflows-engine/graph/machine"
 
-// Compose puts what the subworkflows of a run wait for in the place of its waits for them. child returns where the subworkflow
-// behind a wait stands, with subworkflows of its own composed; see Child.
+// Compose replaces the waits of a run for subworkflows by the waits of these subworkflows. child returns the view of the subworkflow of a
+// wait, with its own subworkflows composed; see Child.
 func Compose(v *Run, child func(*Pending) (*Run, error)) error {
 	waits := v.Pending
 	v.Pending = nil
@@ -19,7 +19,7 @@ func Compose(v *Run, child func(*Pending) (*Run, error)) error {
 			return err
 		}
 		if l := c.Lacks; l != nil && (v.Lacks == nil || v.Lacks.Host || !l.Host) {
-			v.Lacks = l // it is needed first
+			v.Lacks = l // the run needs it before others
 		}
 		if len(c.Pending) == 0 {
 			v.Pending = append(v.Pending, *w)
@@ -37,8 +37,8 @@ func Compose(v *Run, child func(*Pending) (*Run, error)) error {
 	return nil
 }
 
-// Child returns the view of a subworkflow as its parent sees it: one that has ended counts as running until the parent has
-// recorded its end, and so does one that does not exist yet, whose v is nil.
+// Child returns the view of a subworkflow as its parent sees it. A subworkflow that has ended counts as running until the parent has
+// recorded its end, as does one that does not exist yet (v is nil).
 func Child(v *Run) *Run {
 	if v == nil {
 		return &Run{Status: machine.Running}
@@ -49,7 +49,7 @@ func Child(v *Run) *Run {
 	return v
 }
 
-// Rank orders what subworkflows wait for by what is to be shown: first what needs somebody, then what goes on by itself.
+// Rank orders the statuses of subworkflows for display: first those that need input, then those that run, then the others.
 func Rank(s machine.Status) int {
 	switch s {
 	case machine.Interrupted, machine.AwaitingActivity, machine.AwaitingSignal:

@@ -1,3 +1,3 @@
-// Package view says where a run stands. It is pure: it reads a machine, a projection and a program, and makes of them the
-// answer of every call. Another host of the machine imports it rather than copy it.
+// Package view computes the status of a run, the result of every call, from a machine, a projection and a program. It is pure, so that other
+// hosts of the machine can use it.
 package view

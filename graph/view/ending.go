@@ -12,19 +12,19 @@ type Ending struct {
 	Result any
 	// Error, Code and NodeID describe a failure, Reason a cancellation.
 	Error, Code, NodeID string
-	// Data is what the failure carries besides, nil for nothing.
+	// Data holds further fields of a failure, or nil.
 	Data   map[string]any
 	Reason string
-	// Compensated is how many compensations the rollback before the end has made.
+	// Compensated counts the compensations of the rollback before the end.
 	Compensated int
-	// Partials are the nodes of a completed run whose output is partial, with the reason of each.
+	// Partials maps the nodes of a completed run with a partial output to the reason.
 	Partials map[string]string
-	// KeepsTasks says of a stored ending that no agent is notified of it (machine.Cancel.KeepTasks).
+	// KeepsTasks: agents are not notified of this ending (machine.Cancel.KeepTasks). It is set from records alone.
 	KeepsTasks     bool
 	DefinitionHash string
 }
 
-// EndingOf returns how the run of a machine ended.
+// EndingOf returns the ending of a machine's run.
 func EndingOf(m *machine.Machine, definitionHash string) Ending {
 	e := Ending{Status: m.Status(), State: m.State(), Reason: m.Reason(), Compensated: m.Compensated(), Partials: m.Partials(), DefinitionHash: definitionHash}
 	e.Result, _ = m.Result()
@@ -33,7 +33,7 @@ func EndingOf(m *machine.Machine, definitionHash string) Ending {
 	return e
 }
 
-// ChildEnded returns the input by which the parent that waits under key learns of the ending.
+// ChildEnded returns the input that reports the ending to the parent run, which waits under key.
 func (e *Ending) ChildEnded(key string) machine.ChildEnded {
 	text := e.Error
 	if e.Status == machine.Cancelled {
@@ -44,7 +44,7 @@ func (e *Ending) ChildEnded(key string) machine.ChildEnded {
 	}
 }
 
-// TakeRecords reads the terminal event among the last records of a run, and reports whether it is there.
+// TakeRecords fills e from the last records of a run, and reports whether they have its terminal event.
 func (e *Ending) TakeRecords(records []history.Record) bool {
 	found := false
 	for i := len(records) - 1; i >= 0; i-- {

@@ -4,21 +4,21 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 )
 
-// Lack is what this process lacks to go on with a run.
+// Lack is an executor or definition that this process needs to continue a run, and does not have.
 type Lack struct {
-	// ExecutionID and NodeID say where it is needed: in the run or a subworkflow of it.
+	// ExecutionID is the run that needs it, or its subworkflow; NodeID the node.
 	ExecutionID string
 	NodeID      string
 	// Missing names it, such as `step handler "urn:crm:lookup"`.
 	Missing string
-	// Setting says how a process gets it; "" if nobody can say.
+	// Setting is the setting that adds it to a process; "" if none is known.
 	Setting string
-	// Host is true if it is not awaited yet, but may come after what somebody is asked for now: whoever answers can have a
-	// host perform it instead, by going on in host-mediated mode.
+	// Host is true if the run does not need it yet, but may need it after the answer that it waits for. The caller can have a host perform
+	// the node instead, by answering in host-mediated mode.
 	Host bool
 }
 
-// Err returns the lack as an error: why a process leaves the run to others.
+// Err returns the error of a process that leaves the run to other processes.
 func (l *Lack) Err() error {
 	return problem.New(problem.ExecutorNotConfigured, "%s is not configured here", l.Missing).
 		WithPlace(problem.Place{ExecutionID: l.ExecutionID, NodeID: l.NodeID})

@@ -13,10 +13,10 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
-// Key names an attempt, interrupt or wait of a run among those of all runs.
+// Key returns the key of an attempt, interrupt or wait that is unique among all runs.
 func Key(executionID, key string) string { return executionID + ":" + key }
 
-// pending describes one wait with all that whoever ends it needs.
+// pending describes a wait, with everything needed to end it.
 func (s *Source) pending(w machine.Wait, states stateCopies) Pending {
 	id := s.Execution.ID
 	p := Pending{
@@ -70,21 +70,21 @@ func (s *Source) pending(w machine.Wait, states stateCopies) Pending {
 	return p
 }
 
-// NeedsSomebody reports whether a person, a host or another system has to end the wait.
-func (p Pending) NeedsSomebody() bool {
+// NeedsInput reports whether a person, a host or another system must end the wait.
+func (p Pending) NeedsInput() bool {
 	return p.Kind == machine.WaitInterrupt || p.Kind == machine.WaitSignal || p.Host
 }
 
-// maxQuestion is about how many bytes of what is shown beside a question Question has.
+// maxQuestion is the approximate size, in bytes, of the text shown below a question.
 const maxQuestion = 5 << 10
 
-// Question is the prompt of an interrupt with what is shown beside it.
+// Question returns the prompt of an interrupt, followed by Shown.
 func (p *Pending) Question() string {
 	return strings.TrimSpace(p.Prompt + "\n\n" + p.Shown(maxQuestion))
 }
 
-// Shown is what a person sees beside the question of an interrupt, as text of at most about so many bytes: what the author shows, or else
-// the state that the question is about.
+// Shown returns the text that a person sees below the question of an interrupt, of about most bytes: the value that the author shows (show),
+// or else the state.
 func (p *Pending) Shown(most int) string {
 	var text string
 	var cut bool
@@ -95,12 +95,12 @@ func (p *Pending) Shown(most int) string {
 		text, cut = p.shownState(most)
 	}
 	if cut {
-		text += fmt.Sprintf("\n\n(Some of this is cut short: the status of run %s has all of it.)", p.ExecutionID)
+		text += fmt.Sprintf("\n\n(Shortened: the status of run %s has all of it.)", p.ExecutionID)
 	}
 	return text
 }
 
-// shownState is the state that a question is about: first what is new since the last one, which may take three quarters of the room.
+// shownState returns the state as text: first the fields that are new since the last question, in up to three quarters of the size.
 func (p *Pending) shownState(most int) (text string, cut bool) {
 	fresh, before := map[string]any{}, maps.Clone(p.State)
 	for _, name := range p.written {
@@ -111,14 +111,14 @@ func (p *Pending) shownState(most int) (text string, cut bool) {
 	}
 	if len(fresh) == 0 || len(before) == 0 {
 		text, cut = readable(p.State, inOrder(p.written), most)
-		return "What the run has so far:\n" + text, cut
+		return "State of the run:\n" + text, cut
 	}
 	text, cut = readable(fresh, inOrder(p.written), most*3/4)
 	rest, restCut := readable(before, jsonvalue.Keys, max(most-len(text), 0))
-	return "What is new:\n" + text + "\n\nWhat the run had before:\n" + rest, cut || restCut
+	return "New since the last question:\n" + text + "\n\nEarlier:\n" + rest, cut || restCut
 }
 
-// outline describes a wait of a run whose definition is not known.
+// outline describes a wait of a run without a known definition.
 func (s *Source) outline(w *history.Wait, state map[string]any) Pending {
 	p := Pending{
 		ExecutionID: s.Execution.ID, NodeID: w.NodeID, NodeType: w.NodeType, Visit: max(w.Visit, 1), Attempt: w.Attempt, Span: w.Span,
@@ -140,7 +140,7 @@ func (s *Source) outline(w *history.Wait, state map[string]any) Pending {
 	return p
 }
 
-// agentAnswerSchema is the schema of the answer to an agent's question: an object that says something.
+// agentAnswerSchema is the default schema of an answer to an agent's question: an object with at least one property.
 func agentAnswerSchema() map[string]any {
 	return map[string]any{
 		"type": "object", "minProperties": 1.0,
@@ -150,12 +150,11 @@ func agentAnswerSchema() map[string]any {
 	}
 }
 
-// stateCopies copies each of the states of a view once, since waits share them, and so each large member that several states have: what an
-// item of a map or a compensation sees is the state with one member more. It holds what it has copied, so that the address of one cannot
-// become that of another.
+// stateCopies copies each state of a view once, since waits share states, and each object or array in several states once: the state of
+// a map item is the run's state with one more field. It keeps the originals, so that their addresses stay unique.
 type stateCopies map[identity]struct{ of, copied any }
 
-// identity tells objects and lists from others that are held at the same time.
+// identity identifies an object or array by its address.
 type identity struct {
 	kind reflect.Kind
 	at   uintptr
@@ -179,7 +178,7 @@ func (c stateCopies) of(m map[string]any) map[string]any {
 	}).(map[string]any)
 }
 
-// once returns the copy of an object or a list.
+// once returns the copy of an object or array.
 func (c stateCopies) once(of any, clone func() any) any {
 	v := reflect.ValueOf(of)
 	key := identity{v.Kind(), v.Pointer(), v.Len()}

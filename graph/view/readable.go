@@ -11,14 +11,14 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
-// readable writes a value for a person, in at most about so many bytes: texts as they are, members and items in lines of their own. order
-// returns the names of an object's members in the order in which they are written. Where not everything fits, short members stay whole, and
-// long ones share what is left, at every depth.
+// readable writes a value as text for a person, in about most bytes: strings unquoted, fields and items on separate lines. order returns
+// the names of an object's fields in display order. If the value is too large, short fields stay whole and long ones share the remaining
+// size, at every depth.
 func readable(v any, order func(map[string]any) []string, most int) (text string, cut bool) {
 	r := reader{order: order}
 	r.write(v, "", most)
 	text = r.b.String()
-	if limit := most + most/8; len(text) > limit { // deep values are indented by much
+	if limit := most + most/8; len(text) > limit { // indentation of deep values
 		text, r.cut = problem.Clip(text, limit)+" …", true
 	}
 	return text, r.cut
@@ -30,7 +30,7 @@ type reader struct {
 	cut   bool
 }
 
-// inOrder returns the names of an object's members, those of order first, the others by name.
+// inOrder returns an order with the given names first, then the others by name.
 func inOrder(order []string) func(map[string]any) []string {
 	return func(object map[string]any) []string { return namesInOrder(object, order) }
 }
@@ -45,10 +45,10 @@ func namesInOrder(object map[string]any, order []string) []string {
 	return names
 }
 
-// minShare is how many bytes a member has at least, however many there are.
+// minShare is the smallest size of a field, in bytes.
 const minShare = 16
 
-// write writes a value whose lines begin with indent, in about so many bytes.
+// write writes a value in about most bytes; its lines begin with indent.
 func (r *reader) write(v any, indent string, most int) {
 	switch v := v.(type) {
 	case string:
@@ -69,7 +69,7 @@ func (r *reader) write(v any, indent string, most int) {
 	}
 }
 
-// size is how many bytes write writes of a whole value at most. Above a limit it stops early and returns some number above the limit.
+// size returns an upper bound of the bytes that write needs for a whole value. Above limit it stops early and returns any larger number.
 func size(v any, indent, limit int) (n int) {
 	switch v := v.(type) {
 	case string:
@@ -104,7 +104,7 @@ func size(v any, indent, limit int) (n int) {
 	return n
 }
 
-// members writes the members of an object, each in its share.
+// members writes the fields of an object, each in its share of most bytes.
 func (r *reader) members(object map[string]any, indent string, most int) {
 	if len(object) == 0 {
 		r.b.WriteString("(nothing)")
@@ -112,7 +112,7 @@ func (r *reader) members(object map[string]any, indent string, most int) {
 	}
 	names, left := r.order(object), most
 	sizes, bySize := make([]int, len(names)), make([]int, len(names))
-	n, least := 0, 0 // how many members have room, and the room that they need at least
+	n, least := 0, 0 // number of fields that fit, and their smallest size
 	whole := size(object, len(indent), most) <= most
 	for ; n < len(names); n++ {
 		around := len(names[n]) + len("\n: \n  ") + 2*len(indent)
@@ -140,7 +140,7 @@ func (r *reader) members(object map[string]any, indent string, most int) {
 	}
 }
 
-// items writes the items of a list, the first ones whole.
+// items writes the items of an array, the first ones whole.
 func (r *reader) items(list []any, indent string, most int) {
 	if len(list) == 0 {
 		r.b.WriteString("(nothing)")
@@ -157,7 +157,7 @@ func (r *reader) items(list []any, indent string, most int) {
 	}
 }
 
-// entry writes a member or an item behind what it begins with.
+// entry writes a field or an item after its head, such as "name:".
 func (r *reader) entry(i int, head string, v any, indent string, most int) {
 	if i > 0 {
 		r.b.WriteString("\n" + indent)
@@ -180,7 +180,7 @@ func (r *reader) entry(i int, head string, v any, indent string, most int) {
 	r.write(v, indent+"  ", most)
 }
 
-// writtenOrder returns the names of an object's members in the order in which the program that made it names them.
+// writtenOrder returns the names of an object's fields in the order of their first use in the jq program that made the object.
 func writtenOrder(object map[string]any, source string) []string {
 	names := jsonvalue.Keys(object)
 	at := func(name string) int {

@@ -36,7 +36,7 @@ func TestReadableKeepsEachMember(t *testing.T) {
 	t.Parallel()
 	v := map[string]any{"a_long": strings.Repeat("ä", 100_000), "b_list": []any{strings.Repeat("x", 9000), "y"}, "z_amount": 10_000.0, "z_payee": "Miller & Sons"}
 	got := (&Pending{ExecutionID: "run-7", Show: v}).Shown(2000)
-	for _, want := range []string{"a_long: äää", "b_list:\n  - xxx", "\nz_amount: 10000\n", "\nz_payee: Miller & Sons\n", "cut short: the status of run run-7 has"} {
+	for _, want := range []string{"a_long: äää", "b_list:\n  - xxx", "\nz_amount: 10000\n", "\nz_payee: Miller & Sons\n", "Shortened: the status of run run-7 has"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("%q is missing", want)
 		}
@@ -96,9 +96,9 @@ func TestShown(t *testing.T) {
 		p    Pending
 		want string
 	}{
-		"nothing": {Pending{Prompt: "Send?", State: state, showsState: true}, "Send?\n\nWhat the run has so far:\ndraft: Hello"},
+		"nothing": {Pending{Prompt: "Send?", State: state, showsState: true}, "Send?\n\nState of the run:\ndraft: Hello"},
 		"news": {Pending{Prompt: "Send?", State: map[string]any{"to": "Ann", "draft": "Hello", "n": 2.0}, written: []string{"n", "draft", "gone"}, showsState: true},
-			"Send?\n\nWhat is new:\nn: 2\ndraft: Hello\n\nWhat the run had before:\nto: Ann"},
+			"Send?\n\nNew since the last question:\nn: 2\ndraft: Hello\n\nEarlier:\nto: Ann"},
 		"empty":  {Pending{Prompt: "Send?", showsState: true}, "Send?"},
 		"a text": {Pending{Prompt: "Send?", State: state, Show: "Hello"}, "Send?\n\nHello"},
 		"null":   {Pending{Prompt: "Send?", State: state}, "Send?"},

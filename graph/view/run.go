@@ -9,21 +9,20 @@ import (
 	"github.com/workflows-engine/workflows-engine/history"
 )
 
-// Run is where a run stands: the answer of every call that drives one, and of Status.
+// Run is the status of a run: the result of Status and of every call that drives a run.
 type Run struct {
-	ExecutionID string
-	Status      machine.Status
-	// DefinitionName, DefinitionVersion and DefinitionHash say what runs.
+	ExecutionID       string
+	Status            machine.Status
 	DefinitionName    string
 	DefinitionVersion string
 	DefinitionHash    string
 	Mode              machine.Mode
-	// Title and Labels are what the run was given at its start to be found by.
+	// Title and Labels are those of the start.
 	Title  string
 	Labels map[string]string
-	// Now is when the run stood so, by the clock of its times. It is no part of the JSON form, by which views are compared.
+	// Now is the time of this view, by the clock of its other times. It is not part of the JSON form, which is used to compare views.
 	Now time.Time `json:"-"`
-	// State is the current state while the run goes on, FinalState when it has ended.
+	// State is the current state of an active run, FinalState that of a run that has ended.
 	State      map[string]any
 	FinalState map[string]any
 	// Result is the end node's output (completed only).
@@ -32,61 +31,61 @@ type Run struct {
 	Error       string
 	ErrorCode   string
 	ErrorNodeID string
-	// ErrorData is what the failure carries besides its message: as a rule {"raised": VALUE}, the value that a jq program raised.
+	// ErrorData holds further fields of the failure, such as {"raised": VALUE}: the value raised by a jq program.
 	ErrorData map[string]any
-	// Repeated says that the call was taken before, and changed nothing now.
+	// Repeated reports that the call repeats an earlier one, and changed nothing.
 	Repeated bool
-	// Reason is why a run was cancelled.
+	// Reason is the reason of a cancellation.
 	Reason string
 	// CurrentNodeID is the node of the first pending entry, or the last node that ran.
 	CurrentNodeID string
-	// Pending lists everything the run waits for, in branch order; entries of subworkflows carry their run's id. The
-	// first one is what the classic single fields of the protocol show.
+	// Pending lists the waits of the run, in branch order; those of subworkflows have the id of their run. The protocol's single fields
+	// show the first entry.
 	Pending []Pending
-	// Maps say how far the run's maps have come, in branch order.
+	// Maps is the progress of the run's maps, in branch order.
 	Maps []machine.MapProgress
-	// KeptSignals are the signals that came before a wait for them, by name.
+	// KeptSignals counts the signals that arrived before a wait for them, by name.
 	KeptSignals []machine.KeptSignals
-	// Rollbacks are those under way, of the run or of its branches, in branch order.
+	// Rollbacks are the active rollbacks of the run or its branches, in branch order.
 	Rollbacks []machine.RollbackProgress
-	// Compensated is how many compensations were made before the run ended, if a rollback led to its end.
+	// Compensated counts the compensations of the rollback that ended the run.
 	Compensated int
 	// Correlation of the newest delegate and subworkflow, in any phase (spec: execution, 11.2).
 	DelegateCorrelationID string
 	ChildExecutionID      string
 	// ParentExecutionID is the run that started this one as a subworkflow, "" for a root.
 	ParentExecutionID string
-	// ForkedFrom is the run that this one is a copy of up to a record; zero for others.
+	// ForkedFrom is the run and record that this run was forked from; zero for other runs.
 	ForkedFrom history.ForkOrigin
-	// Lineage says of which run this one is a retry, which ones are retries of it, and whether it is handled. Only Status and List say so.
+	// Lineage links the run to its retries and to the run that it retries, and marks it as handled. Only Status and List set it.
 	Lineage history.Lineage `json:"-"`
-	// GoesOn says where the agent of a failed run stood, and goes on in a retry; zero where a retry begins before the node. Only Status says so.
+	// GoesOn is the point where a retry continues the agent of a failed run; zero if a retry starts the node again. Only Status sets it.
 	GoesOn GoesOn `json:"-"`
-	// Seq is the seq of the last record of the run's own that this view shows: of two views the one with the higher Seq is newer.
-	// Subworkflows count by themselves, each in its own view. CreatedAt and UpdatedAt are the times of the first and last record.
+	// Seq is the seq of the run's last record in this view: of two views, the one with the higher Seq is newer. Records of subworkflows do
+	// not count. CreatedAt and UpdatedAt are the times of the first and last record.
 	Seq                  int64
 	CreatedAt, UpdatedAt time.Time
-	// NodeVisits so far, and the run's budget.
+	// NodeVisits counts node visits; MaxVisits is their limit.
 	NodeVisits, MaxVisits int
-	// Bytes is what the run's records take in the store.
+	// Bytes is the size of the run's records in the store.
 	Bytes int64
-	// Warnings say which limits the run nears, unless it has ended, and what the call did not do that it was asked for.
+	// Warnings name limits that an active run has nearly reached, and parts of the call that had no effect.
 	Warnings []Warning
-	// Lacks is what this process lacks to go on with a run that no process drives, nil if it lacks nothing: the run goes
-	// on in a process that has it. It is what the run waits for now, or else may come to once it is answered (Lack.Host).
+	// Lacks is the executor or definition that this process is missing to continue a run without an owner, or nil: a process that has it
+	// continues the run. The run needs it now, or may need it after the next answer (Lack.Host).
 	Lacks *Lack
 }
 
-// GoesOn is where an agent goes on in a retry: after a step of it, with so many calls of tools that are not made again. In is the
-// subworkflow that the agent works in, "" for the run itself.
+// GoesOn is the point where a retry continues an agent: after the journal entry After. Calls counts the tool calls that are not repeated.
+// In is the subworkflow of the agent, "" for the run itself.
 type GoesOn struct {
 	After, In string
 	Calls     int
 }
 
-// String says so to people; "" for the zero value.
+// String describes the point for people; "" for the zero value.
 func (g GoesOn) String() string {
-	text := "goes on after " + g.After
+	text := "continues after " + g.After
 	if g.In != "" {
 		text += " in " + g.In
 	}
@@ -96,13 +95,13 @@ func (g GoesOn) String() string {
 	case g.Calls == 0:
 		return text
 	case g.Calls == 1:
-		return text + "; 1 call is not made again"
+		return text + "; 1 call is not repeated"
 	}
-	return fmt.Sprintf("%s; %d calls are not made again", text, g.Calls)
+	return fmt.Sprintf("%s; %d calls are not repeated", text, g.Calls)
 }
 
-// ChildParentID is the parent of the subworkflow that ChildExecutionID names: the run itself, or for a subworkflow that started none
-// its own parent. The protocol calls it parent_execution_id (spec: execution, 11.2).
+// ChildParentID returns the parent of the subworkflow ChildExecutionID: the run itself, or the parent of the run. The protocol calls it
+// parent_execution_id (spec: execution, 11.2).
 func (r *Run) ChildParentID() string {
 	switch r.ChildExecutionID {
 	case "":
@@ -129,10 +128,10 @@ func (r *Run) Executions() []string {
 	return ids
 }
 
-// Pending is one thing that a run waits for, with all that whoever ends the wait needs.
+// Pending is a wait of a run, with everything needed to end it.
 type Pending struct {
 	Kind machine.WaitKind
-	// ExecutionID is the run that waits: the run itself or a subworkflow of it.
+	// ExecutionID is the run that waits: the run itself or a subworkflow.
 	ExecutionID string
 	// ID is unique among all runs: "<execution id>:<node>#<visit>" for interrupts and waits, the idempotency key
 	// "<execution id>:<node>#<visit>.<attempt>" for attempts.
@@ -140,20 +139,20 @@ type Pending struct {
 	NodeID   string
 	NodeType string
 	Visit    int
-	// Item is the index of an item of a map, which has Items of them; 0 for other entries.
+	// Item is the index of a map item, Items their number; 0 for other entries.
 	Item, Items int
 	Attempt     int
 	// MaxAttempts of the node's retry policy, 1 without one. An attempt beyond it is a repair (activities.Failure.Repair).
 	MaxAttempts int
 	Span        *history.ParallelSpan
-	// Host is true if the host is to perform it.
+	// Host is true if the host must perform it.
 	Host bool
-	// Queued is true while the attempt, or the one after a back-off, waits for its turn (graph.Options.Limits): its timeout has not
-	// begun.
+	// Queued is true while the attempt, or the next one after a back-off, waits for a free place (graph.Options.Limits). Its timeout
+	// has not started.
 	Queued bool
 	// Config is the node's config as written; nil for timers, signals and subworkflows.
 	Config map[string]any
-	// OutputSchema is what the result must satisfy, nil if nothing is checked.
+	// OutputSchema is the schema of the result, or nil.
 	OutputSchema any
 	// State as the node sees it.
 	State map[string]any
@@ -163,30 +162,30 @@ type Pending struct {
 	Deadline            time.Time
 	Timeout             time.Duration
 	LastError, LastCode string
-	// BlockDeadline is when the first of the parallel blocks around it fails with TIMEOUT, zero if none does.
+	// BlockDeadline is the earliest deadline of the parallel blocks around it; zero without one.
 	BlockDeadline time.Time
 
 	// Interrupts: the full prompt and the schema of the answer.
 	Prompt       string
 	PromptRef    string
 	ResumeSchema map[string]any
-	// Show is what the author shows the person beside the prompt, nil for nothing: see Shown.
+	// Show is the value that the author shows below the prompt, or nil; see Shown.
 	Show any
-	// showSource is the program that made Show, in which its author has ordered the members. showsState: the author shows nothing.
+	// showSource is the jq program of Show, which orders its fields. showsState: without Show, the state is shown.
 	showSource string
 	showsState bool
-	// written are the members of State that are new since the last question, the newest first.
+	// written are the fields of State that are new since the last question, the newest first.
 	written []string
 
-	// Steps counts what the executor of an attempt has recorded, and Totals are its newest sums, such as tokens; 0 and nil without steps.
-	// While it asks a person, Kind is WaitInterrupt, and Due when the question expires.
+	// Steps counts the journal entries of the attempt; Totals are their newest sums, such as tokens. While the executor asks a person, Kind is
+	// WaitInterrupt, and Due the time when the question expires.
 	Steps  int
 	Totals map[string]any
-	// QuestionSeq is the record with the question of an executor, 0 for other entries: Show is read from it.
+	// QuestionSeq is the record of an executor's question, which holds Show; 0 for other entries.
 	QuestionSeq int64
-	// FirstStepSeq and LastStepSeq are the records with the first and the last step, 0 without steps. FirstStep and NewestStep are members of
-	// steps (agentStep): of the first, and of the newest that says how far the executor is, which is not that of an answer or a rest. They
-	// are nil where many attempts of the run have steps. Reconfigured is that of the last step of this kind (machine.StepReconfigured), if any.
+	// FirstStepSeq and LastStepSeq are the records of the first and last journal entry; 0 without entries. FirstStep and NewestStep are
+	// the bodies (agentStep) of the first entry, and of the newest one with progress, which excludes answers and rests. They are nil if
+	// many attempts of the run have a journal. Reconfigured is the body of the last entry of kind machine.StepReconfigured, if any.
 	FirstStepSeq, LastStepSeq, ReconfiguredSeq int64
 	FirstStep, NewestStep, Reconfigured        map[string]any
 
@@ -195,8 +194,8 @@ type Pending struct {
 
 	AgentID, Protocol, CorrelationID string
 	DelegateInput                    map[string]any
-	// ExternalTaskID is a delegate's task at its agent, "" before the agent has taken it. A question of the agent is a
-	// WaitInterrupt with these members too.
+	// ExternalTaskID is the task at the agent of a delegation, "" before the agent has accepted it. A question of the agent is a
+	// WaitInterrupt with these fields, too.
 	ExternalTaskID string
 
 	ChildExecutionID, WorkflowRef string

@@ -11,30 +11,30 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
-// Source is what a view is made of.
+// Source holds the inputs of a view.
 type Source struct {
 	// Execution is the run's projection.
 	Execution *history.Execution
-	// Machine and Program are those of a run that is loaded. Without a Machine the projection tells what it can.
+	// Machine and Program are set for a loaded run. Without them, the view has only the fields of the projection.
 	Machine *machine.Machine
 	Program *definition.Program
-	// Ending is how the run ended, nil while it goes on.
+	// Ending is the ending of the run; nil for an active run.
 	Ending *Ending
-	// StoredState is the newest stored state, which is shown without a Machine.
+	// StoredState is the newest stored state, used without a Machine.
 	StoredState map[string]any
-	// MaxVisits and Mode are those of a run that does not record them itself.
+	// MaxVisits and Mode are the defaults of a run that does not record them.
 	MaxVisits int
 	Mode      machine.Mode
-	// Limits are the process's, of which Warnings speak.
+	// Limits are those of the process, for Warnings.
 	Limits machine.Limits
-	// Tree is what the tree of runs to which it belongs has used of its limits.
+	// Tree is the use of the limits of the run's tree.
 	Tree []Usage
-	// Now is when the view is made.
+	// Now is the time of the view.
 	Now time.Time
 }
 
-// Of returns where a run itself stands. Pending has an entry of kind WaitChild for each subworkflow that it waits for; see
-// Compose. What is returned is the caller's: nothing in it is shared.
+// Of returns the view of a run. Pending has an entry of kind WaitChild for each awaited subworkflow; see Compose. The view shares nothing
+// with its source.
 func Of(s Source) *Run {
 	v := s.summary()
 	switch {
@@ -51,7 +51,7 @@ func Of(s Source) *Run {
 	return v
 }
 
-// summary is what the projection says.
+// summary returns a view with the fields of the projection.
 func (s *Source) summary() *Run {
 	e := s.Execution
 	v := &Run{
@@ -104,7 +104,7 @@ func (s *Source) describe(v *Run) {
 	}
 }
 
-// StatusOf returns the status that a phase stands for.
+// StatusOf returns the status of a phase.
 func StatusOf(p history.Phase) machine.Status {
 	switch p {
 	case history.PhaseCompleted:

@@ -8,24 +8,23 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 )
 
-// Warning says that a run nears one of its limits or can only fail, or that a call had another effect than it asked for, and what to do
-// about it.
+// Warning reports a limit that is nearly reached, a run that will fail, or a part of a call that had no effect, with a hint.
 type Warning struct {
-	// Code is that with which the run fails when it reaches the limit; of a call's effect MODE_NOT_CHANGED; of a run that can only fail RUN_WILL_FAIL;
-	// of a node whose output is less than was asked for AGENT_PARTIAL_ANSWER.
+	// Code is the error code of the limit, such as STEP_BUDGET_EXCEEDED, or MODE_NOT_CHANGED, DEFINITION_NOT_CHANGED, CANCEL_GOES_ON,
+	// RUN_WILL_FAIL or AGENT_PARTIAL_ANSWER.
 	Code problem.Code
-	// NodeID is the node that it is about, "" for the run.
+	// NodeID is the node of the warning, "" for the run.
 	NodeID string
-	// Used of Limit; for bytes, bytes. Both are 0 if it is not about a limit.
+	// Used and Limit are the use and the limit, in its unit; 0 for other warnings.
 	Used, Limit int64
 	Message     string
 	Hint        string
 }
 
-// WarnPercent is the share of a limit, in percent, from which on Warnings speaks of it.
+// WarnPercent is the use of a limit, in percent, at which Warnings reports it.
 const WarnPercent = 80
 
-// Usage is how much of one limit a run has used.
+// Usage is a run's use of one limit.
 type Usage struct {
 	Code        problem.Code
 	Used, Limit int64
@@ -33,30 +32,30 @@ type Usage struct {
 	Of TreeLimit
 }
 
-// TreeLimit names what a tree of runs is limited in, and the option that sets the limit.
-type TreeLimit struct{ What, Option string }
+// TreeLimit names a limit of a tree of runs and its option.
+type TreeLimit struct{ Name, Option string }
 
-// advice is what a warning says of each limit.
-var advice = map[problem.Code]struct{ what, hint string }{
+// advice holds the name and the hint of each limit.
+var advice = map[problem.Code]struct{ name, hint string }{
 	problem.StepBudgetExceeded: {
 		"node visits",
-		"A loop may never end: check its switch. If the run needs more, raise the limit (Options.MaxVisits) before it is reached.",
+		"Check the switch of its loops: one may never end. If the run needs more, raise the limit (Options.MaxVisits) in time.",
 	},
 	problem.RecordLimitExceeded: {
 		"records",
-		"Cancel the run, or let it end soon; split long work into subworkflows. If it needs more, raise the limit (Options.MaxRecords) before it is reached.",
+		"End the run soon, and split long work into subworkflows. If the run needs more, raise the limit (Options.MaxRecords) in time.",
 	},
 	problem.ByteLimitExceeded: {
 		"bytes of history",
-		"Keep large values outside and pass references. If the run needs more, raise the limit (Options.MaxBytes) before it is reached.",
+		"Store large values elsewhere and pass references. If the run needs more, raise the limit (Options.MaxBytes) in time.",
 	},
 	problem.PendingLimitExceeded: {
-		"activities awaited at the same time",
-		"Fork fewer branches at the same time. If the run needs more, raise the limit (Options.MaxPending) before it is reached.",
+		"pending activities",
+		"Start fewer branches at the same time. If the run needs more, raise the limit (Options.MaxPending) in time.",
 	},
 }
 
-// Warnings returns one warning for each limit that is nearly used up.
+// Warnings returns a warning for each limit that is nearly reached.
 func Warnings(usages ...Usage) []Warning {
 	var out []Warning
 	for _, u := range usages {
@@ -68,19 +67,19 @@ func Warnings(usages ...Usage) []Warning {
 			continue
 		}
 		who, a := "the run", advice[u.Code]
-		if u.Of.What != "" {
-			who, a.what = "the tree of runs to which it belongs", u.Of.What
-			a.hint = fmt.Sprintf("A workflow may start itself without end: check the subworkflows. If the tree needs more, raise the limit (%s) before it is reached.", u.Of.Option)
+		if u.Of.Name != "" {
+			who, a.name = "the run's tree", u.Of.Name
+			a.hint = fmt.Sprintf("Check the subworkflows: one may start itself without end. If the tree needs more, raise the limit (%s) in time.", u.Of.Option)
 		}
 		out = append(out, Warning{
 			Code: u.Code, Used: u.Used, Limit: u.Limit, Hint: a.hint,
-			Message: fmt.Sprintf("%s has used %d %% of its limit of %d %s: %d", who, share, u.Limit, a.what, u.Used),
+			Message: fmt.Sprintf("%s has used %d %% of its limit of %d %s: %d", who, share, u.Limit, a.name, u.Used),
 		})
 	}
 	return out
 }
 
-// partialAnswers warns of outputs that are less than was asked for, by node.
+// partialAnswers returns a warning for each node with a partial output.
 func partialAnswers(partials map[string]string) (list []Warning) {
 	for _, id := range slices.Sorted(maps.Keys(partials)) {
 		why := ""
@@ -89,8 +88,8 @@ func partialAnswers(partials map[string]string) (list []Warning) {
 		}
 		list = append(list, Warning{
 			Code: problem.AgentPartialAnswer, NodeID: id,
-			Message: problem.Format("node %q has answered with what it had when its budget ended%s: the answer may be half of one", id, why),
-			Hint:    "Read the node's output before you rely on it, and raise the budget for the next run.",
+			Message: problem.Format("node %q has a partial output because its budget was used up%s", id, why),
+			Hint:    "Check the node's output before you rely on it, and raise the budget for the next run.",
 		})
 	}
 	return list

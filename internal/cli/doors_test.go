@@ -112,12 +112,12 @@ func TestARefundThroughThreeDoors(t *testing.T) {
 		t.Fatal(err)
 	}
 	d.down.Store(true)
-	if status, output := command(false, "recover", "r"); status != exitFailed || !strings.Contains(output, "its agent goes on after t1.c1; 1 call is not made again, by") {
+	if status, output := command(false, "recover", "r"); status != exitFailed || !strings.Contains(output, "its agent continues after t1.c1; 1 call is not repeated, by") {
 		t.Fatalf("recover: status %d\n%s", status, output)
 	}
 	repeated := map[string]int{key: 2} // by the rule of the tool, under the key by which the other side can tell
 	want("the process that takes over", repeated)
-	if _, output := command(false, "status", "r"); !strings.Contains(output, "retry r --db "+path+" goes on after t1.c1; 1 call is not made again") {
+	if _, output := command(false, "status", "r"); !strings.Contains(output, "retry r --db "+path+" continues after t1.c1; 1 call is not repeated") {
 		t.Errorf("status:\n%s", output)
 	}
 
@@ -139,7 +139,7 @@ func TestARefundThroughThreeDoors(t *testing.T) {
 		t.Errorf("workflow_fork: %+v, %v", answer, err)
 	}
 	status, err := session.CallTool(ctx, &mcp.CallToolParams{Name: "workflow_status", Arguments: map[string]any{"execution_id": "r3"}})
-	if err != nil || !strings.Contains(status.Content[0].(*mcp.TextContent).Text, "goes on after t1.c1; 1 call is not made again") {
+	if err != nil || !strings.Contains(status.Content[0].(*mcp.TextContent).Text, "continues after t1.c1; 1 call is not repeated") {
 		t.Errorf("workflow_status: %+v, %v", status, err)
 	}
 	if err := session.Close(); err != nil {

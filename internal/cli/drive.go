@@ -179,7 +179,7 @@ func (d *drive) change(ctx context.Context, run *view.Run) (*view.Run, error) {
 // awaited returns the first entry that a person, a host or another system has to end, nil if there is none.
 func awaited(run *view.Run) *view.Pending {
 	for i, p := range run.Pending {
-		if p.NeedsSomebody() {
+		if p.NeedsInput() {
 			return &run.Pending[i]
 		}
 	}
@@ -348,7 +348,7 @@ func (d *drive) ways(ctx context.Context, id string) {
 		commands[0] = d.session.command("recover", id)
 		var ending []string
 		for i := range run.Pending {
-			if p := &run.Pending[i]; p.NeedsSomebody() && len(ending) < maxWays {
+			if p := &run.Pending[i]; p.NeedsInput() && len(ending) < maxWays {
 				ending = append(ending, d.session.continuation(run, p))
 			}
 		}

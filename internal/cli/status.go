@@ -319,7 +319,7 @@ func writePending(w io.Writer, run *view.Run, p *view.Pending, s *session, now t
 	if !p.BlockDeadline.IsZero() {
 		fmt.Fprintf(w, "  its parallel block until %s at the latest\n", timeText(p.BlockDeadline))
 	}
-	if p.NeedsSomebody() {
+	if p.NeedsInput() {
 		if p.Kind == machine.WaitSignal {
 			fmt.Fprintf(w, "  %s\n", payloadText)
 		}

@@ -19,7 +19,7 @@ func TestNobodyAnswersBlind(t *testing.T) {
 			node       object
 			has, lacks []string
 		}{
-			{approval, []string{"Refund 10 €?\n\nWhat the run has so far:\n", "report:\n  one\n  two", "title: T\n"}, []string{"hunter2", `\n`}},
+			{approval, []string{"Refund 10 €?\n\nState of the run:\n", "report:\n  one\n  two", "title: T\n"}, []string{"hunter2", `\n`}},
 			{shows, []string{"Publish?\n\ntitle: T\nreport:\n  one\n  two"}, []string{"What the run has", `"report"`}},
 			{holes, []string{"Pay (nothing) to Ada?"}, nil},
 		} {

@@ -118,7 +118,7 @@ func TestAModeThatIsIgnoredIsNoted(t *testing.T) {
 	h.ok("workflow_start", args)
 	args["allow_existing_execution_id"], args["activity_execution_mode"] = true, "in_process"
 	r := h.raw("workflow_start", args)
-	if !contains(r.text, `keeps its mode "host_mediated"`) || at(t, r.content, "warnings", 0, "code") != "MODE_NOT_CHANGED" {
+	if !contains(r.text, `keeps mode "host_mediated"`) || at(t, r.content, "warnings", 0, "code") != "MODE_NOT_CHANGED" {
 		t.Errorf("the answer reads %s", r.text)
 	}
 	delete(args, "activity_execution_mode")

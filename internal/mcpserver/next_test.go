@@ -191,7 +191,7 @@ func TestARunThatCanOnlyFailSaysSo(t *testing.T) {
 	defer file.Close()
 	id := enginetest.Must(graph.Import(t.Context(), h.store, file)).ExecutionID
 	r := h.raw("workflow_status", object{"execution_id": id})
-	if !contains(r.text, `Branch "check" of "both" has failed at node "check", so the run can only fail`) || !contains(r.text, "stop") {
+	if !contains(r.text, `Branch "check" of "both" has failed at node "check"; the run will fail`) || !contains(r.text, "stop") {
 		t.Errorf("%s", r.text)
 	}
 	if at(t, r.content, "warnings", 0, "code") != "RUN_WILL_FAIL" || !contains(at(t, r.content, "next", "note").(string), "can only fail") {

@@ -69,14 +69,14 @@ func TestAQuestionIsRelayedWithWhatItIsAbout(t *testing.T) {
 		"input": object{"topic": "tides", "password": "hunter2", "long": strings.Repeat("x", 5000)}})
 	r := h.raw("workflow_submit_activity", object{"execution_id": "r", "node_id": "work", "outcome": object{"ok": true, "result": object{"report": "one\ntwo"}}})
 	shown, _ := r.content["pending"].([]any)[0].(object)["shown"].(string)
-	if !strings.HasPrefix(shown, "What is new:\nreport:\n  one\n  two\n") || !strings.Contains(shown, "topic: tides") ||
+	if !strings.HasPrefix(shown, "New since the last question:\nreport:\n  one\n  two\n") || !strings.Contains(shown, "topic: tides") ||
 		!strings.Contains(shown, "the status of run r has all of it") {
 		t.Errorf("shown:\n%s", shown)
 	}
 	if strings.Contains(shown, "hunter2") || len(shown) > 1700 {
 		t.Errorf("%d bytes:\n%s", len(shown), shown)
 	}
-	for _, want := range []string{"Publish it? shown:\n  What is new:\n  report:\n    one\n    two\n", "with the text of shown beside it"} {
+	for _, want := range []string{"Publish it? shown:\n  New since the last question:\n  report:\n    one\n    two\n", "with the text of shown beside it"} {
 		if !strings.Contains(r.text, want) {
 			t.Errorf("no %q in\n%s", want, r.text)
 		}

@@ -62,7 +62,7 @@ const (
 
 func (l TreeLimits) usages(u history.TreeUse) []view.Usage {
 	of := func(used, limit int64, what, option string) view.Usage {
-		return view.Usage{Code: problem.TreeLimitExceeded, Used: used, Limit: limit, Of: view.TreeLimit{What: what, Option: option}}
+		return view.Usage{Code: problem.TreeLimitExceeded, Used: used, Limit: limit, Of: view.TreeLimit{Name: what, Option: option}}
 	}
 	return []view.Usage{
 		ofRuns:    of(u.Runs, l.Runs, "runs", "TreeLimits.Runs"),
@@ -78,7 +78,7 @@ func (l TreeLimits) reached(root string, u history.TreeUse, places ...int) strin
 	usages := l.usages(u)
 	for _, place := range places {
 		if u := usages[place]; u.Used >= u.Limit {
-			return fmt.Sprintf("the tree of run %s has reached its limit of %d %s", root, u.Limit, u.Of.What)
+			return fmt.Sprintf("the tree of run %s has reached its limit of %d %s", root, u.Limit, u.Of.Name)
 		}
 	}
 	return ""
