@@ -7,8 +7,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/itchyny/gojq"
-
+	"github.com/workflows-engine/workflows-engine/graph/expr"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/internal/jsonschema"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
@@ -33,7 +32,7 @@ type Options struct {
 type Source struct {
 	Node    *Node
 	Pointer string
-	Query   *gojq.Query
+	Program *expr.Program
 }
 
 // MaxFindings bounds the list that Compile returns; of more, errors are kept before warnings.

@@ -176,7 +176,7 @@ func (c *compiler) jq(n *jsonvalue.Node, at *path, v *vertex) (*expr.Program, *p
 		f := finding(problem.ExpressionInvalid, problem.SeverityWarning, n, at.pointer(), v, err.Error(), hintOf(err))
 		return expr.Failing(n.Str, problem.New(problem.ExpressionInvalid, "%v", err).WithPlace(place)), &f
 	}
-	c.lintSource(n.Str, n, at, v)
+	c.lintSource(p, n, at, v)
 	return p, nil
 }
 

@@ -33,7 +33,7 @@ func (x *config) switchNode() {
 			faults = append(faults, *f)
 			stopped = true
 		} else {
-			x.c.lintCondition(when, place.member("when"), x.v)
+			x.c.lintCondition(p, when, place.member("when"), x.v)
 		}
 		s.Cases = append(s.Cases, SwitchCase{When: p, Target: target.Str})
 		if f := x.way(target.Str, "target", place, n.Get("target"), stopped); f != nil {

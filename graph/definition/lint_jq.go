@@ -6,6 +6,7 @@ import (
 
 	"github.com/itchyny/gojq"
 
+	"github.com/workflows-engine/workflows-engine/graph/expr"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
@@ -14,14 +15,10 @@ import (
 // 14.1). They look at the parsed program and stay silent where they are not sure.
 
 // lintSource warns about a program.
-func (c *compiler) lintSource(src string, n *jsonvalue.Node, at *path, v *vertex) {
-	q, err := gojq.Parse(src)
-	if err != nil {
-		return
-	}
-	c.sources = append(c.sources, Source{Node: v.node, Pointer: at.pointer(), Query: q})
+func (c *compiler) lintSource(p *expr.Program, n *jsonvalue.Node, at *path, v *vertex) {
+	c.sources = append(c.sources, Source{Node: v.node, Pointer: at.pointer(), Program: p})
 	w := jqWalk{}
-	w.query(q, true)
+	w.query(p.Tree(), true)
 	if w.stateRoot && !c.hasStateKey() {
 		c.warn(problem.ExpressionStateRoot, n, at, v,
 			"the program reads .state, but the state itself is the root", `write ".name" instead of ".state.name"`)
@@ -35,18 +32,14 @@ func (c *compiler) lintSource(src string, n *jsonvalue.Node, at *path, v *vertex
 
 // lintCondition warns about a condition that may put out several values, and about one that reads the clock: a replay sees the recorded
 // time, but a fork moves the times of its past, and is refused if that leads elsewhere.
-func (c *compiler) lintCondition(n *jsonvalue.Node, at *path, v *vertex) {
-	q, err := gojq.Parse(n.Str)
-	if err != nil {
-		return
-	}
+func (c *compiler) lintCondition(p *expr.Program, n *jsonvalue.Node, at *path, v *vertex) {
 	w := jqWalk{}
-	if w.query(q, true); w.clock {
+	if w.query(p.Tree(), true); w.clock {
 		c.warn(problem.ExpressionClock, n, at, v,
 			"the condition reads the clock with now: a fork decides it anew at its own time, and is refused if that leads elsewhere",
 			"pass the time in with the input of the run, or take it from an activity")
 	}
-	if several(q) {
+	if several(p.Tree()) {
 		c.warn(problem.ExpressionOutputs, n, at, v,
 			"the condition may put out several values; together they are a list, which is always true",
 			`ask for one value, for example any(.tags[]; . == "x")`)
@@ -120,67 +113,9 @@ func (w *jqWalk) term(t *gojq.Term, atRoot bool) {
 		w.stateRoot = true
 	}
 	w.function(t.Func)
-	same, other := queriesIn(t)
-	for _, q := range same {
-		w.query(q, atRoot)
+	for _, part := range expr.Parts(t) {
+		w.query(part.Query, atRoot && part.SameInput)
 	}
-	for _, q := range other {
-		w.query(q, false)
-	}
-}
-
-// queriesIn lists the queries right below a term, some of them nil: those with the input of the term, and those that may
-// have another one. Many functions evaluate their arguments on another input.
-func queriesIn(t *gojq.Term) (same, other []*gojq.Query) {
-	indexes, texts := []*gojq.Index{t.Index}, []*gojq.String{t.Str}
-	for _, s := range t.SuffixList {
-		indexes = append(indexes, s.Index)
-	}
-	same = append(same, t.Query)
-	if t.Func != nil {
-		other = append(other, t.Func.Args...)
-	}
-	if t.Object != nil {
-		for _, kv := range t.Object.KeyVals {
-			texts = append(texts, kv.KeyString)
-			same = append(same, kv.KeyQuery, kv.Val)
-		}
-	}
-	if t.Array != nil {
-		same = append(same, t.Array.Query)
-	}
-	if t.Unary != nil {
-		same = append(same, &gojq.Query{Term: t.Unary.Term})
-	}
-	if t.If != nil {
-		same = append(same, t.If.Cond, t.If.Then, t.If.Else)
-		for _, e := range t.If.Elif {
-			same = append(same, e.Cond, e.Then)
-		}
-	}
-	if t.Try != nil {
-		same, other = append(same, t.Try.Body), append(other, t.Try.Catch)
-	}
-	if t.Reduce != nil {
-		same, other = append(same, t.Reduce.Query, t.Reduce.Start), append(other, t.Reduce.Update)
-	}
-	if t.Foreach != nil {
-		same, other = append(same, t.Foreach.Query, t.Foreach.Start), append(other, t.Foreach.Update, t.Foreach.Extract)
-	}
-	if t.Label != nil {
-		same = append(same, t.Label.Body)
-	}
-	for _, i := range indexes {
-		if i != nil {
-			texts, same = append(texts, i.Str), append(same, i.Start, i.End)
-		}
-	}
-	for _, s := range texts {
-		if s != nil {
-			same = append(same, s.Queries...)
-		}
-	}
-	return same, other
 }
 
 // function looks at a call.
@@ -257,17 +192,6 @@ func severalTerm(t *gojq.Term) bool {
 		return true
 	case gojq.TermTypeFunc:
 		return generators[t.Func.Name]
-	case gojq.TermTypeUnary:
-		return severalTerm(t.Unary.Term)
-	case gojq.TermTypeQuery:
-		return several(t.Query)
-	case gojq.TermTypeTry:
-		return several(t.Try.Body)
-	case gojq.TermTypeIf:
-		return several(t.If.Cond) || several(t.If.Then) || several(t.If.Else) ||
-			slices.ContainsFunc(t.If.Elif, func(e *gojq.IfElif) bool { return several(e.Cond) || several(e.Then) })
-	case gojq.TermTypeObject:
-		return slices.ContainsFunc(t.Object.KeyVals, func(kv *gojq.ObjectKeyVal) bool { return several(kv.Val) })
 	}
-	return false
+	return slices.ContainsFunc(expr.Parts(t), func(part expr.Part) bool { return part.Multiplies && several(part.Query) })
 }

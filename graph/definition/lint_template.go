@@ -39,7 +39,7 @@ func (c *compiler) lintPrompt(n *jsonvalue.Node, at *path, v *vertex) {
 		return
 	}
 	for _, program := range template.Programs() {
-		c.lintSource(program.Source(), n, at, v)
+		c.lintSource(program, n, at, v)
 	}
 }
 
@@ -72,7 +72,7 @@ func (c *compiler) lintMapping(n *jsonvalue.Node, at *path, v *vertex) {
 	}
 	programs := m.Programs()
 	for _, program := range programs {
-		c.lintSource(program.Source(), n, at, v)
+		c.lintSource(program, n, at, v)
 	}
 	if n.Kind == jsonvalue.String && len(programs) == 0 && strings.Contains(n.Str, "${") {
 		c.warn(problem.TemplateLiteral, n, at, v, "the text contains ${ but is not a template: it is passed on unchanged",

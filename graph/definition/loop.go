@@ -91,7 +91,7 @@ func (x *config) loop() {
 	for name, program := range map[string]**expr.Program{"while": &l.While, "until": &l.Until} {
 		if text := n.Get(name); text != nil {
 			*program = x.program(text, at.member(name))
-			x.c.lintCondition(text, at.member(name), x.v)
+			x.c.lintCondition(*program, text, at.member(name), x.v)
 		}
 	}
 	l.Body = x.loopTarget(n.Get("body"), at.member("body"))

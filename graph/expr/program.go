@@ -16,6 +16,10 @@ type Program struct {
 	natives map[string]native
 	strings map[string]bool
 
+	// tree is the program as parsed, once it was asked for (Tree).
+	parse sync.Once
+	tree  *gojq.Query
+
 	mu sync.Mutex
 	// idle are instances that no evaluation uses. There are as many as there were evaluations at a time.
 	idle []*instance

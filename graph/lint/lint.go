@@ -131,7 +131,7 @@ func (l *linter) source(s definition.Source) {
 			hint = fmt.Sprintf("%s is a single item, while the node works on it; did you mean %q?", s.Node.Map.As, near)
 		}
 	}
-	out := w.query(s.Query, in)
+	out := w.query(s.Program.Tree(), in)
 	l.mapped(s, out)
 	key := assignedKey(s)
 	switch {

@@ -54,7 +54,7 @@ func (l *linter) newStateShapes() *stateShapes {
 			quiet := l.walker(source.Pointer, source.Node)
 			quiet.quiet++
 			quiet.budget = &first
-			w.add(key, quiet.query(source.Query, s.whole))
+			w.add(key, quiet.query(source.Program.Tree(), s.whole))
 		}
 	}
 	s.whole = s.with(w.keys)

@@ -71,7 +71,7 @@ func (l *linter) readChild(doc *definition.Document) *child {
 			c.mapped = true
 			w := inner.walker(s.Pointer, s.Node)
 			w.quiet++
-			c.result = w.query(s.Query, c.final)
+			c.result = w.query(s.Program.Tree(), c.final)
 		}
 	}
 	for _, n := range inner.program.Nodes {

@@ -10,6 +10,7 @@ import (
 	"github.com/itchyny/gojq"
 
 	"github.com/workflows-engine/workflows-engine/graph/definition"
+	"github.com/workflows-engine/workflows-engine/graph/expr"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
@@ -53,7 +54,7 @@ func (l *linter) unusedKeys() {
 		}
 	}
 	for _, s := range l.program.Sources {
-		if takesWhole(s.Query, 0) {
+		if takesWhole(s.Program.Tree(), 0) {
 			return
 		}
 	}
@@ -71,7 +72,7 @@ type words map[string]bool
 func wordsOf(sources []definition.Source) words {
 	set := words{}
 	for _, s := range sources {
-		for _, word := range split(s.Query.String()) {
+		for _, word := range split(s.Program.Tree().String()) {
 			set[word] = true
 		}
 	}
@@ -108,50 +109,36 @@ func takesWhole(q *gojq.Query, depth int) bool {
 }
 
 func takesWholeTerm(t *gojq.Term, depth int) bool {
-	any := func(queries ...*gojq.Query) bool {
-		return slices.ContainsFunc(queries, func(q *gojq.Query) bool { return takesWhole(q, depth) })
-	}
-	for _, s := range t.SuffixList {
-		if i := s.Index; i != nil && (any(i.Start, i.End) || i.Str != nil && any(i.Str.Queries...)) {
+	whole := func(q *gojq.Query) bool { return takesWhole(q, depth) }
+	switch t.Type {
+	case gojq.TermTypeIdentity:
+		if len(t.SuffixList) == 0 || t.SuffixList[0].Index == nil || !named(t.SuffixList[0].Index) {
 			return true
 		}
-	}
-	switch t.Type {
-	case gojq.TermTypeNull, gojq.TermTypeTrue, gojq.TermTypeFalse, gojq.TermTypeNumber, gojq.TermTypeBreak:
-		return false
-	case gojq.TermTypeIdentity:
-		return len(t.SuffixList) == 0 || t.SuffixList[0].Index == nil || !named(t.SuffixList[0].Index)
 	case gojq.TermTypeIndex:
-		return !named(t.Index)
-	case gojq.TermTypeString:
-		return any(t.Str.Queries...)
+		if !named(t.Index) {
+			return true
+		}
 	case gojq.TermTypeFunc:
 		switch t.Func.Name {
 		case "now", "empty":
-			return false
 		case "range", "limit", "isempty":
-			return any(t.Func.Args...)
+			if slices.ContainsFunc(t.Func.Args, whole) {
+				return true
+			}
+		default:
+			if t.Func.Name[0] != '$' {
+				return true
+			}
 		}
-		return t.Func.Name[0] != '$'
-	case gojq.TermTypeObject:
-		return slices.ContainsFunc(t.Object.KeyVals, func(kv *gojq.ObjectKeyVal) bool {
-			return any(kv.KeyQuery, kv.Val) || kv.KeyString != nil && any(kv.KeyString.Queries...)
-		})
-	case gojq.TermTypeArray:
-		return any(t.Array.Query)
-	case gojq.TermTypeUnary:
-		return takesWholeTerm(t.Unary.Term, depth)
 	case gojq.TermTypeIf:
-		return t.If.Else == nil || any(t.If.Cond, t.If.Then, t.If.Else) ||
-			slices.ContainsFunc(t.If.Elif, func(e *gojq.IfElif) bool { return any(e.Cond, e.Then) })
-	case gojq.TermTypeTry:
-		return any(t.Try.Body)
-	case gojq.TermTypeReduce:
-		return any(t.Reduce.Query, t.Reduce.Start)
-	case gojq.TermTypeQuery:
-		return any(t.Query)
+		if t.If.Else == nil {
+			return true
+		}
+	case gojq.TermTypeRecurse, gojq.TermTypeFormat, gojq.TermTypeForeach, gojq.TermTypeLabel:
+		return true
 	}
-	return true
+	return slices.ContainsFunc(expr.Parts(t), func(part expr.Part) bool { return part.SameInput && whole(part.Query) })
 }
 
 // named reports whether a path leads to a member whose name is written out.
