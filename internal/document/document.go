@@ -1,0 +1,162 @@
+// Package document reads the files that operators write: JSON, checked by the schema that the project publishes for the file, then
+// decoded into a struct.
+//
+//	var list struct { Targets map[string]Target `json:"targets"` }
+//	d := webhooks.Read(text, &list)
+//	if d.Valid() { … d.Fail(document.At("targets", name, "url"), "format", "invalid address") }
+//	findings := d.Findings()
+//
+// One mistake gives one finding, with its line, its column, its JSON pointer and, if a name is misspelt, the name that was probably meant.
+// A schema with a text in errorMessage, which editors show too, replaces the message of its keywords.
+package document
+
+import (
+	"fmt"
+	"strings"
+	"sync"
+
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/internal/jsonschema"
+	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
+)
+
+// Kind is a kind of file. The zero values of the codes and the bound are not useful, those of the other fields are.
+type Kind struct {
+	// Schema returns the JSON Schema of the file.
+	Schema func() []byte
+	// Code is the code of a finding, Syntax that of a text that is not JSON; Code if empty.
+	Code, Syntax problem.Code
+	// MaxBytes bounds the text.
+	MaxBytes int
+
+	once   sync.Once
+	schema *jsonschema.Schema
+	raw    *jsonvalue.Node
+}
+
+// compile compiles the schema on first use. It panics if the schema, which is part of the program, does not compile.
+func (k *Kind) compile() {
+	k.once.Do(func() {
+		node, faults := jsonvalue.Parse(k.Schema(), 0, 0)
+		if len(faults) > 0 {
+			panic(faults[0])
+		}
+		schema, err := jsonschema.Compile(node.Value())
+		if err != nil {
+			panic(err)
+		}
+		k.raw, k.schema = node, schema
+	})
+}
+
+// Document is a text with its findings.
+type Document struct {
+	kind     *Kind
+	root     *jsonvalue.Node
+	findings problem.Findings
+}
+
+// Read parses a text, checks it by the schema of its kind and, if it is valid, decodes it into the value that into points at.
+func (k *Kind) Read(text []byte, into any) *Document {
+	k.compile()
+	d := &Document{kind: k}
+	node, faults := jsonvalue.Parse(text, 0, k.MaxBytes)
+	d.root = node
+	for _, fault := range faults {
+		code := k.Code
+		if k.Syntax != "" && (fault.Kind == "syntax" || fault.Kind == "trailing") {
+			code = k.Syntax
+		}
+		d.findings = append(d.findings, problem.Finding{
+			Code: code, Severity: problem.SeverityError, Message: fault.Message, Keyword: "parse",
+			At: problem.Place{Pointer: fault.Pointer, Line: fault.Line, Column: fault.Column},
+		})
+	}
+	if len(faults) > 0 {
+		return d
+	}
+	value := node.Value()
+	if violations := k.schema.Validate(value); len(violations) > 0 {
+		d.report(violations)
+		return d
+	}
+	if err := jsonvalue.IntoPlain(value, into); err != nil {
+		d.Fail("", "type", "cannot be read: %v", err)
+	}
+	return d
+}
+
+// Valid reports whether there is no error so far.
+func (d *Document) Valid() bool { return !d.findings.HasErrors() }
+
+// Findings returns the findings in the order of the text.
+func (d *Document) Findings() problem.Findings {
+	d.findings.Sort()
+	return d.findings
+}
+
+// At is the JSON pointer that leads through fields, by their names, and elements, by their indexes.
+func At(path ...any) string {
+	var b strings.Builder
+	for _, token := range path {
+		b.WriteString("/" + jsonvalue.EscapePointer(fmt.Sprint(token)))
+	}
+	return b.String()
+}
+
+// Fail reports a mistake at the value with a pointer. The keyword is that of JSON Schema, as in problem.Finding. The finding may be changed
+// until the next one is reported.
+func (d *Document) Fail(pointer, keyword, format string, args ...any) *problem.Finding {
+	at := problem.Place{Pointer: pointer, Line: 1, Column: 1}
+	if node := d.root.Lookup(pointer); node != nil {
+		at.Line, at.Column = node.Line, node.Column
+	}
+	return d.add(problem.Finding{Keyword: keyword, Message: problem.Format(format, args...), At: at})
+}
+
+// FailName is Fail at the name of the field with a pointer.
+func (d *Document) FailName(pointer, keyword, format string, args ...any) *problem.Finding {
+	f := d.Fail(pointer, keyword, format, args...)
+	cut := strings.LastIndexByte(pointer, '/')
+	name := jsonvalue.UnescapePointer(pointer[cut+1:])
+	for _, m := range d.fields(pointer[:cut]) {
+		if m.Name == name {
+			f.At.Line, f.At.Column = m.Line, m.Column
+		}
+	}
+	return f
+}
+
+// FailWith reports that a value cannot be used, with the hint of the reason.
+func (d *Document) FailWith(pointer string, reason error) *problem.Finding {
+	f := d.Fail(pointer, "profile", "%v", reason)
+	if p, ok := problem.As(reason); ok {
+		f.Hint = p.Hint
+	}
+	return f
+}
+
+// Names returns the names of the fields of the object with a pointer, in the order of the text.
+func (d *Document) Names(pointer string) []string {
+	var names []string
+	for _, m := range d.fields(pointer) {
+		names = append(names, m.Name)
+	}
+	return names
+}
+
+// Has reports whether there is a value with a pointer.
+func (d *Document) Has(pointer string) bool { return d.root.Lookup(pointer) != nil }
+
+func (d *Document) fields(pointer string) []jsonvalue.Member {
+	if node := d.root.Lookup(pointer); node != nil {
+		return node.Members
+	}
+	return nil
+}
+
+func (d *Document) add(f problem.Finding) *problem.Finding {
+	f.Code, f.Severity = d.kind.Code, problem.SeverityError
+	d.findings = append(d.findings, f)
+	return &d.findings[len(d.findings)-1]
+}
