@@ -7,7 +7,6 @@ import (
 	"github.com/workflows-engine/workflows-engine/history"
 )
 
-// WithActor returns a context that says who makes a call. Start, Fork, Import, Resume, Signal, Cancel and SubmitActivity record that with
-// what they write, and verify nothing of it. Long texts are cut, characters that cannot be printed are escaped. What the engine
-// does by itself afterwards has no actor, and executors' contexts have none.
+// WithActor returns a context with the actor of a call. Start, Fork, Import, Resume, Signal, Cancel and SubmitActivity record it unverified.
+// Long texts are cut, unprintable characters escaped. Later work of the engine has no actor, and neither have the contexts of executors.
 func WithActor(ctx context.Context, a history.Actor) context.Context { return run.WithActor(ctx, a) }

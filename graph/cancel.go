@@ -12,19 +12,20 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/view"
 )
 
-// Cancel ends a run and its subworkflows; what executors do for them is stopped and not recorded, and agents are asked to
-// end their tasks unless these are kept. Cancelling a cancelled run changes nothing and answers with the first reason.
-// A run whose definition asks for it is rolled back first: then it goes on (Run.Rollbacks) until it is cancelled, and another Cancel ends
-// it at once. Many subworkflows take longer than the call: a warning CANCEL_GOES_ON then says so. They take no input any more.
-// Errors: EXECUTION_NOT_FOUND, CANCEL_NOT_ALLOWED for a run that has
-// completed or failed, CANCEL_VALIDATION_ERROR for arguments or a run that cannot be read.
+// Cancel cancels a run and its subworkflows. Executors are stopped and their outcomes not recorded; agents are asked to cancel their tasks,
+// unless KeepTasks is set. Cancelling a cancelled run returns the first reason. A run whose definition requires it is rolled back first and
+// stays active (Run.Rollbacks); another Cancel ends it at once. If many subworkflows take longer than the call, the result has the warning
+// CANCEL_GOES_ON; they accept no input meanwhile.
+//
+// Errors: EXECUTION_NOT_FOUND; CANCEL_NOT_ALLOWED for a completed or failed run; CANCEL_VALIDATION_ERROR for invalid arguments or an
+// unreadable run.
 func (r *Runner) Cancel(ctx context.Context, req CancelRequest) (*view.Run, error) {
 	if err := r.enterToWrite(ctx); err != nil {
 		return nil, err
 	}
 	defer r.tasks.Done()
 	if strings.TrimSpace(req.ExecutionID) == "" {
-		return nil, problem.New(problem.CancelValidationError, "the execution id is missing")
+		return nil, problem.New(problem.CancelValidationError, "execution id is missing")
 	}
 	x := r.runs.Hold(req.ExecutionID)
 	defer r.runs.Drop(x)

@@ -7,11 +7,13 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/wait"
 )
 
-// Close stops driving. First it drains for as long as Options.Drain says: calls are refused and no attempt is begun any more, those in
-// flight may end, their outcomes are recorded, and what follows is left to other processes. Then executors' contexts end, what they
-// answer is recorded, and the process's lease is released. What was in flight is performed again, with the same keys, by whoever
-// takes the runs over. Before executors' contexts end, webhooks have Options.DeliverLimit to be sent. Close returns once everything has stopped, or with an error that names the attempts that have not stopped
-// within Options.CloseLimit. It waits for an executor or hook that calls it, too, as long as that: they do better not to.
+// Close stops executing runs. It rejects new calls and starts no more attempts. For Options.Drain, running attempts can end and their
+// outcomes are recorded; the work that follows is left to other processes. For Options.DeliverLimit, it waits for webhooks. Then it ends the
+// contexts of executors, records their outcomes and releases the process's lease. Attempts without an outcome are repeated, with the same
+// keys, by the process that claims the run.
+//
+// Close returns when everything has stopped, or with an error that names the attempts still running after Options.CloseLimit. An executor or
+// hook should not call Close: it would wait for itself that long.
 func (r *Runner) Close() error {
 	r.mu.Lock()
 	r.closed = true

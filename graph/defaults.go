@@ -18,7 +18,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 )
 
-// The defaults that Options name.
+// Defaults of Options.
 const (
 	defaultMaxRecords       = 1_000_000
 	defaultMaxBytes         = 1 << 30
@@ -30,19 +30,19 @@ const (
 	defaultCloseLimit       = 10 * time.Second
 )
 
-// checkAttempts refuses attempts of what is no activity.
+// checkAttempts rejects attempts of node types other than activities and delegations.
 func checkAttempts(attempts map[string]int) error {
 	for _, nodeType := range slices.Sorted(maps.Keys(attempts)) {
 		t := definition.Type(nodeType)
 		if n := attempts[nodeType]; n < 1 || !t.IsActivity() && t != definition.AgentDelegate {
-			return problem.New(problem.UsageError, "option Attempts: %d attempts of %q", n, nodeType).
-				WithHint("Name step, llm_call, tool_call or agent_delegate, and at least one attempt.")
+			return problem.New(problem.UsageError, "invalid option Attempts: %d attempts of %q", n, nodeType).
+				WithHint("Use step, llm_call, tool_call or agent_delegate, and at least one attempt.")
 		}
 	}
 	return nil
 }
 
-// withDefaults checks the options and fills in what is left out.
+// withDefaults checks the options and sets defaults.
 func (o Options) withDefaults() (Options, error) {
 	if err := cmp.Or(admit.Mode(o.DefaultMode, problem.UsageError), admit.Branches(o.Branches, problem.UsageError), work.CheckLimits(workLimits(o.Limits)), run.TreeLimits(o.Tree).Check(), checkAttempts(o.Attempts),
 		admit.NotNegative("MaxVisits", o.MaxVisits), admit.NotNegative("MaxRecords", o.MaxRecords), admit.NotNegative("MaxBytes", o.MaxBytes),
@@ -53,7 +53,7 @@ func (o Options) withDefaults() (Options, error) {
 	}
 	if o.ReadOnly && o.Background {
 		return o, problem.New(problem.UsageError, "option Background cannot be combined with ReadOnly").
-			WithHint("A Runner that never writes cannot take runs over. Leave one of the two out.")
+			WithHint("A Runner that never writes cannot claim runs. Omit one of the two.")
 	}
 	o.DefaultMode = cmp.Or(o.DefaultMode, machine.InProcess)
 	o.Branches = cmp.Or(o.Branches, machine.Concurrent)
@@ -93,6 +93,6 @@ func targets(webhooks map[string]Webhook) outbox.Targets {
 	return ts
 }
 
-// newID makes a UUID that begins with the time. The rows of a new run then come last in a store's index, which grows at
-// its end at half the cost of growing in the middle, and those of runs of one time lie together.
+// newID returns a UUID that starts with the time: rows of new runs are then appended at the end of a store's index, at half the cost of
+// inserting in the middle.
 func newID() string { return uuid.Must(uuid.NewV7()).String() }

@@ -43,7 +43,7 @@ func (r *Runner) deliver(ctx context.Context, d delivery) (*view.Run, error) {
 	}
 	defer r.tasks.Done()
 	if strings.TrimSpace(d.id) == "" {
-		return nil, problem.New(d.invalid, "the execution id is missing")
+		return nil, problem.New(d.invalid, "execution id is missing")
 	}
 	if err := admit.Mode(d.caller.Mode, d.invalid); err != nil {
 		return nil, err

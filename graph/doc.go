@@ -7,35 +7,35 @@
 //	doc, err := definition.ParseYAML(text)
 //	run, err := runner.Start(ctx, graph.StartRequest{Definition: doc, Input: input})
 //
-// A Runner is safe for concurrent use, by several processes on one database too. Every method checks everything before it changes
-// anything: a refused call leaves no record and no changed run. What a method acknowledges is durable. A call waits for its run for
-// a bounded time (Options.WaitLimit), then returns where the run stands; the run continues in the background. Answers are copies.
+// A Runner is safe for concurrent use, also by several processes on one database. Each method checks everything before it changes
+// anything: after an error, no record has been written. Acknowledged changes are durable. A call waits for its run for a limited time
+// (Options.WaitLimit), then returns its status; the run continues in the background. Results are copies.
 //
-// A restarted program does not continue its runs by itself: set Options.Background, or call Recover, Drive (one run, until it ends
-// or waits for somebody), or Start with AllowExisting. After a crash, attempts that were in flight wait until the lease of the dead
-// process has run out (Options.LeaseTTL); they are executed again, with the same idempotency keys. Timers are kept in the store and
-// fire late rather than never. A Runner executes nodes that it has executors for, and leaves the rest to other processes (Run.Lacks).
+// A restarted program does not continue its runs by itself: set Options.Background, or call Recover, Drive (one run, until it ends or
+// needs input), or Start with AllowExisting. After a crash, running attempts wait until the lease of the dead process has expired
+// (Options.LeaseTTL); they are then repeated, with the same idempotency keys. Timers are stored, and fire late rather than never. A
+// Runner executes the nodes that it has executors for, and leaves others to other processes (Run.Lacks).
 //
-// Errors are *problem.Error; match their codes with errors.Is. One code of the protocol may stand for several causes, which a second
-// code tells apart (problem.Error.Reason). An HTTP layer asks from top to bottom:
+// Errors are *problem.Error; match their codes with errors.Is. A code of the protocol can have several causes, which a second code
+// distinguishes (problem.Error.Reason). An HTTP layer can map them in this order:
 //
 //	404  EXECUTION_NOT_FOUND (every call that names an unknown run, whatever its Code), WORKFLOW_NOT_FOUND
-//	409  ANSWERED_DIFFERENTLY (SubmitActivity, Resume, Signal: taken before, with another content), ANSWER_AMBIGUOUS (Resume without
-//	     an id), NOT_AWAITING (the run does not wait for it), EXECUTION_ENDED, DUPLICATE_EXECUTION_ID (Start and Fork; with AllowExisting, if the run is another one)
+//	409  ANSWERED_DIFFERENTLY (SubmitActivity, Resume, Signal: recorded with another content), ANSWER_AMBIGUOUS (Resume without an
+//	     id), NOT_AWAITING (the run does not wait for it), EXECUTION_ENDED, DUPLICATE_EXECUTION_ID (Start, Fork)
 //	422  VALIDATION_ERROR, INTERRUPT_IN_PARALLEL_BRANCH, COMPOSITE_EXECUTOR_NOT_CONFIGURED (Start), SUBMIT_VALIDATION_ERROR,
 //	     INVALID_RESUME_PAYLOAD, SIGNAL_VALIDATION_ERROR, CANCEL_VALIDATION_ERROR, INVALID_LIST_CURSOR
 //	503  STORE_LOCKED, STORE_UNAVAILABLE, ENGINE_CLOSED; anything else is 500
 //
-// Each call is one file, such as start.go. dispatch.go starts the work that calls, outcomes and timers lead to; attempts.go performs
-// attempts and records their outcomes; ownership.go takes runs over; answer.go waits for a run and answers. The packages below:
+// Each call has its file, such as start.go. dispatch.go starts the work that follows from calls, outcomes and timers; attempts.go
+// performs attempts and records their outcomes; ownership.go claims runs; answer.go waits for a run. The packages below:
 //
-//	graph/view               where a run is and what it waits for: the answer of every call
+//	graph/view               the status of a run: the result of every call
 //	graph/machine            the pure walker
 //	graph/internal/run       one run: load, apply an input, commit, claim
 //	graph/internal/work      attempts: executors, outcomes, limits
 //	graph/internal/process   the process's lease, timers, orphaned runs, waiting calls
 //	graph/internal/library   definitions and subworkflows
-//	graph/internal/admit     may this call be made, and does it repeat one?
+//	graph/internal/admit     checks of calls, and detection of repeated ones
 //	graph/internal/transfer  export, import, fork, replay
 //	graph/internal/outbox    webhook deliveries
 package graph

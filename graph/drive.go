@@ -18,32 +18,30 @@ import (
 // DriveRequest continues a run.
 type DriveRequest struct {
 	ExecutionID string
-	// Caller: the definition is needed only for a run that another engine began and whose definition is not stored. Wait bounds
-	// how long the call continues the run, the zero value means Options.WaitLimit; with NoWait the call takes the run over
-	// and returns at once.
+	// Caller: the definition is needed only if it is not stored. Wait limits how long the call continues the run; the zero value means
+	// Options.WaitLimit. With NoWait, the call claims the run and returns at once.
 	Caller
-	// StopAtTimer makes the call return where the run waits for nothing but a time that has not come.
+	// StopAtTimer makes the call return when the run only waits for a future time.
 	StopAtTimer bool
-	// OwnedElsewhere, if not nil, is called once, in the call's own goroutine, if another process owns the run or a subworkflow
-	// that it waits for. The call then waits for that process.
+	// OwnedElsewhere, if not nil, is called once, in the goroutine of the call, if another process owns the run or an awaited subworkflow.
+	// The call then waits for that process.
 	OwnedElsewhere func(OwnedRun)
 }
 
-// Drive continues a run, and the subworkflows that it waits for, until it
+// Drive continues a run and its awaited subworkflows until
 //
-//   - has ended,
-//   - waits for a host, a person or a signal,
-//   - waits for what neither this process nor any other that lives performs (Run.Lacks),
-//   - waits for a time that comes after the wait limit, or for any time with StopAtTimer, or
+//   - it has ended,
+//   - it waits for a host, a person or a signal,
+//   - it needs an executor that neither this nor another live process has (Run.Lacks),
+//   - it waits for a time after the wait limit, or for any time with StopAtTimer, or
 //   - the wait limit passes.
 //
-// It takes over what has lost its owner, from the root of the tree that the run belongs to. While another process owns a part of
-// it, Drive waits for that process, and takes the part over within a second after the process has given it up, or its lease has
-// ended. What was in flight is performed again, with the same keys. What this call has begun goes on in the background after
-// it has returned.
+// It claims orphaned runs of the whole tree, from the root. While another process owns a part of the tree, Drive waits, and claims the part
+// within a second after that process has released it or its lease has expired. Attempts of a dead owner are repeated with the same keys. Work
+// that the call has started continues in the background after it has returned.
 //
-// Errors: EXECUTION_NOT_FOUND; DEFINITION_REQUIRED for a run in process whose definition is neither stored nor given;
-// SUBMIT_VALIDATION_ERROR for a definition or input that is not the run's; the store's.
+// Errors: EXECUTION_NOT_FOUND; DEFINITION_REQUIRED for an in-process run whose definition is neither stored nor given;
+// SUBMIT_VALIDATION_ERROR for a definition or input of another run; the store's.
 func (r *Runner) Drive(ctx context.Context, req DriveRequest) (*view.Run, error) {
 	if err := r.enterToWrite(ctx); err != nil {
 		return nil, err

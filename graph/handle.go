@@ -10,18 +10,18 @@ import (
 	"github.com/workflows-engine/workflows-engine/history"
 )
 
-// HandleRequest marks a run that has failed or was cancelled as handled.
+// HandleRequest marks a failed or cancelled run as handled.
 type HandleRequest struct {
 	ExecutionID string
-	// Note says what was done about it, in place of an earlier note.
+	// Note describes how it was handled, and replaces an earlier note.
 	Note string
-	// Undo, instead, takes the mark off: the run needs somebody again.
+	// Undo removes the mark instead.
 	Undo bool
 }
 
-// Handle says of a run that has failed or was cancelled that it needs nobody any more: lists of what is unhandled (history.ListQuery.Unhandled)
-// leave it out, with its subworkflows. A run of which a retry has completed is marked without it. The mark is kept beside the history, with the
-// time and the actor. EXECUTION_NOT_FOUND; VALIDATION_ERROR for a run in another phase, a blank note or a long one.
+// Handle marks a failed or cancelled run as handled: lists of unhandled runs (history.ListQuery.Unhandled) leave it and its subworkflows out.
+// A run with a completed retry is marked without it. The mark is stored beside the history, with the time and the actor. Errors:
+// EXECUTION_NOT_FOUND; VALIDATION_ERROR for a run in another phase and for a blank or long note.
 func (r *Runner) Handle(ctx context.Context, req HandleRequest) error {
 	if err := r.enterToWrite(ctx); err != nil {
 		return err

@@ -8,14 +8,14 @@ import (
 	"github.com/workflows-engine/workflows-engine/history"
 )
 
-// History reads a run's records, redacted unless req.Reveal. The error is EXECUTION_NOT_FOUND for an unknown run.
+// History returns records of a run, redacted unless req.Reveal. The error is EXECUTION_NOT_FOUND for an unknown run.
 func (r *Runner) History(ctx context.Context, req HistoryRequest) ([]history.Record, error) {
 	if err := r.enter(ctx); err != nil {
 		return nil, err
 	}
 	defer r.tasks.Done()
 	if req.Limit < 0 {
-		return nil, problem.New(problem.ValidationError, "limit %d is negative", req.Limit)
+		return nil, problem.New(problem.ValidationError, "limit must not be negative, found %d", req.Limit)
 	}
 	records, err := run.RecordPage(ctx, r.store, req.ExecutionID, max(req.FromSeq, 1), req.Limit)
 	for i := range records {

@@ -7,12 +7,12 @@ import (
 	"github.com/workflows-engine/workflows-engine/history"
 )
 
-// Inspect checks what only the machine can tell of a run, and changes nothing; see replay.Inspect. Runner.Verify does more.
+// Inspect compares a run with its definition and changes nothing. Runner.Verify checks more.
 func Inspect(ctx context.Context, store history.Store, executionID string) ([]history.Finding, error) {
 	return transfer.Inspect(ctx, store, executionID, nil)
 }
 
-// Verify checks a run, or everything if executionID is ""; see Verifier and replay.Verify.
+// Verify checks a run, or all if executionID is ""; see Verifier.
 func (r *Runner) Verify(ctx context.Context, executionID string, repair bool, report func(history.Finding)) (counts history.Verified, err error) {
 	enter := r.enter
 	if repair {

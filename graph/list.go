@@ -7,8 +7,8 @@ import (
 	"github.com/workflows-engine/workflows-engine/history"
 )
 
-// List returns a page of runs, last changed first. A limit that is negative or beyond 100 and an unknown phase are VALIDATION_ERROR, a cursor that
-// no list call made INVALID_LIST_CURSOR. Each run has its Lineage.
+// List returns a page of runs with their Lineage, last changed first. Errors: VALIDATION_ERROR for a limit outside 0 to 100 and an unknown
+// phase; INVALID_LIST_CURSOR.
 func (r *Runner) List(ctx context.Context, q history.ListQuery) (history.ListPage, error) {
 	if err := r.enter(ctx); err != nil {
 		return history.ListPage{}, err

@@ -12,152 +12,148 @@ import (
 	"github.com/workflows-engine/workflows-engine/history"
 )
 
-// Options configure a Runner. The zero value works: in-process mode without executors, which refuses activities.
+// Options configure a Runner. The zero value works: in-process mode without executors.
 type Options struct {
-	// Activities performs step, llm_call and tool_call nodes in process. Nil refuses them with
-	// COMPOSITE_EXECUTOR_NOT_CONFIGURED in runs that are started here, and leaves other runs to other processes (Run.Lacks).
+	// Activities performs step, llm_call and tool_call nodes in process. Without it, runs started here fail at such a node with
+	// COMPOSITE_EXECUTOR_NOT_CONFIGURED, and other runs are left to other processes (Run.Lacks).
 	Activities activities.Executor
-	// Delegates performs agent_delegate nodes in process. Nil refuses them with
-	// DELEGATE_PROTOCOL_UNSUPPORTED in runs that are started here, and leaves other runs to other processes.
+	// Delegates performs agent_delegate nodes in process. Without it, runs started here fail at such a node with
+	// DELEGATE_PROTOCOL_UNSUPPORTED, and other runs are left to other processes.
 	Delegates delegate.Executor
-	// Workflows resolves the workflow_ref of subworkflow nodes, and StartRequest.DefinitionRef, after the workflows registered with
-	// RegisterWorkflow and before the definitions stored under that name. Nil resolves nothing more.
+	// Workflows resolves the workflow_ref of subworkflow nodes and StartRequest.DefinitionRef: after the workflows of RegisterWorkflow, and
+	// before stored definitions of that name. It may be nil.
 	Workflows Resolver
-	// VerifyDefinition, when not nil, is asked about every definition before it is run or continued; a stored one has the signature that
-	// it came with. Its error refuses the call, or fails the node of a subworkflow; in a run that was not started here such a
-	// subworkflow is left to others. Of a run whose own definition is refused, only Status, History and Cancel work (DEFINITION_REQUIRED).
+	// VerifyDefinition, if not nil, is called for each definition before it is run or continued. A stored definition has the signature that
+	// it was stored with. An error rejects the call, or fails the node of a subworkflow; a run that was not started here is left to other
+	// processes instead. If the own definition of a run is rejected, only Status, History and Cancel work (DEFINITION_REQUIRED).
 	VerifyDefinition func(*definition.Document) error
-	// DefaultMode of runs whose start names none; "" means machine.InProcess.
+	// DefaultMode is the mode of runs started without one; "" means machine.InProcess.
 	DefaultMode machine.Mode
-	// Branches of runs whose start names no order; "" means machine.Concurrent.
+	// Branches is the branch order of runs started without one; "" means machine.Concurrent.
 	Branches machine.BranchOrder
-	// AllowInterruptInBranch lifts the protocol's rule against interrupts in parallel branches.
+	// AllowInterruptInBranch allows interrupts in parallel branches, which the protocol forbids.
 	AllowInterruptInBranch bool
-	// MaxVisits bounds the node visits of a run; 0 means machine.DefaultMaxVisits.
+	// MaxVisits is the largest number of node visits of a run; 0 means machine.DefaultMaxVisits.
 	MaxVisits int
-	// MaxRecords bounds the records of a run's history; 0 means 1,000,000.
+	// MaxRecords is the largest number of records of a run; 0 means 1,000,000.
 	MaxRecords int64
-	// MaxBytes bounds what they take in the store; 0 means 1 GiB.
+	// MaxBytes is the largest size of these records in the store; 0 means 1 GiB.
 	MaxBytes int64
-	// MaxPending bounds the activities and delegates that a run awaits at the same time; 0 means 10,000.
+	// MaxPending is the largest number of pending activities and delegations of a run; 0 means 10,000.
 	MaxPending int
-	// MinHostTimeout is the shortest timeout of an attempt that a host performs; shorter ones in definitions are raised to it. 0 leaves
-	// them as they are.
+	// MinHostTimeout is the shortest timeout of an attempt by a host; shorter timeouts of definitions are raised to it. 0 keeps them.
 	MinHostTimeout time.Duration
-	// Tree bounds what a run and all subworkflows below it use together.
+	// Tree limits a run together with all its subworkflows.
 	Tree TreeLimits
-	// Limits bound the attempts that are in flight in this process at the same time and that begin in a second, by class. An attempt
-	// waits for its turn before it is requested and its timeout begins. Turns go round the runs; see StartRequest.Priority.
+	// Limits bound the attempts of this process by class. A request is recorded, and its timeout starts, when the attempt has a place. Runs
+	// take turns; see StartRequest.Priority.
 	Limits []Limit
-	// Attempts are how often activities are attempted whose node has no retry policy, by node type (llm_call, tool_call); the first
-	// back-off is 2 s, and each further one twice as long, at most 1 m. It is fixed for a run, and its subworkflows, when the run starts.
+	// Attempts is the number of attempts of activities without a retry policy, by node type (llm_call, tool_call). The first back-off is 2 s,
+	// and each one doubles, up to 1 m. The number is fixed for a run and its subworkflows at the start.
 	Attempts map[string]int
-	// MaxDepth bounds the nesting of subworkflows; 0 means 4 (root plus four levels).
+	// MaxDepth is the deepest nesting of subworkflows; 0 means 4 levels below the root.
 	MaxDepth int
-	// MaxDocumentBytes bounds each definition, input, payload and output as canonical JSON; 0 means 2 MiB.
+	// MaxDocumentBytes is the largest definition, input, payload or output as canonical JSON; 0 means 2 MiB.
 	MaxDocumentBytes int
-	// WaitLimit bounds how long a call waits in line; 0 means 20 s, a negative one that no call waits.
+	// WaitLimit is the longest time that a call waits for its run; 0 means 20 s, a negative value that calls return at once.
 	WaitLimit time.Duration
-	// LeaseTTL is how long the lease of this process lasts without renewal; 0 means 30 s. Runs that it owns are taken over by other
-	// processes, the restarted program among them, that long after it has died, and at once after Close.
+	// LeaseTTL is the duration of the lease of this process without renewal; 0 means 30 s. Other processes claim its runs that long after it
+	// has died, and at once after Close.
 	LeaseTTL time.Duration
-	// Owner begins the name of this process in leases; the rest is random, so a restarted program has another name.
+	// Owner is the start of the name of this process in leases. The rest is random, so that a restarted program has a new name.
 	Owner string
-	// Background keeps watch over the whole store: soon after New and then periodically the Runner takes over runs whose owner is gone
-	// and fires timers that other processes set, as Recover does once; those that have just become overdue it finds within a second.
-	// Long-lived servers want it; without it a Runner wakes up only for what it began itself.
+	// Background makes the Runner claim orphaned runs and fire due timers of the whole store, soon after New and then periodically, as
+	// Recover does once. Servers set it. Without it, a Runner continues only the runs that it has started or claimed.
 	Background bool
-	// Admit, when not nil, returns an error while this process has no room for further runs. The watch over the store then takes none
-	// over and looks again later; calls are not asked about.
+	// Admit, if not nil, returns an error while this process cannot take more runs. Background then claims no runs for a while. It does not
+	// concern calls.
 	Admit func() error
-	// ReadOnly makes a Runner that never writes, for a store that cannot be written to or is to stay as it is. It answers Status,
-	// List, History, Survey, Recover with DryRun, Export, Verify without repair and Prune with DryRun, fires no timer, and
-	// refuses every other call with STORE_READ_ONLY. Background must not be set.
+	// ReadOnly makes a Runner that never writes. It supports Status, List, History, Survey, Export, and Recover, Verify and Prune without
+	// changes; it fires no timers and rejects all other calls with STORE_READ_ONLY. Background must not be set.
 	ReadOnly bool
-	// Drain is how long Close lets attempts in flight end before it ends their contexts; 0 means not at all. See Runner.Close.
+	// Drain is the time that Close gives running attempts before it ends their contexts; 0 means none. See Runner.Close.
 	Drain time.Duration
-	// CloseLimit bounds how long Close waits after that for executors that do not stop when their context ends; 0 means 10 s.
+	// CloseLimit is the time that Close then waits for executors to return; 0 means 10 s.
 	CloseLimit time.Duration
-	// Webhooks are the targets that are notified of completed, failed, cancelled and interrupted root runs, and of what their subworkflows
-	// ask, by the names under which StartRequest.Notify has them. What is to be sent is written with the records that bring an event, by
-	// every process; those that have the target, and Deliver, send it: at least once, always under the same event id.
+	// Webhooks are the targets of run events, by name (StartRequest.Notify): a root run completed, failed, was cancelled or interrupted, or
+	// its subworkflow asks a question. Each process stores deliveries with the records of the event; a process with the target and Deliver
+	// sends them, at least once, always under the same event id.
 	Webhooks map[string]Webhook
-	// Deliver makes one attempt to send a delivery; its context ends with the time for that. An error is one that may pass. Nil leaves
-	// sending to other processes.
+	// Deliver makes one attempt to send a delivery; its context has the timeout. An error is taken as temporary. Nil leaves sending to other
+	// processes.
 	Deliver func(ctx context.Context, d history.Delivery) (history.Receipt, error)
-	// DeliverLimit bounds how long Close waits for the first attempt to send what this process has written; 0 means not at all.
+	// DeliverLimit is the time that Close waits for the first attempt of each delivery of this process; 0 means none.
 	DeliverLimit time.Duration
-	// Now is the clock; nil means the store's. Tests that fake time use testing/synctest instead where they can.
+	// Now is the clock; nil means the clock of the store. Tests that fake time use testing/synctest where they can.
 	Now func() time.Time
-	// CheckSteps, when not nil, checks for Verify what executors have recorded: agent.CheckSteps the steps of agents. at is the index of the
-	// first step that does not follow from those before it, the number of steps if the output does not.
+	// CheckSteps, if not nil, checks the journals of executors for Verify and Import, such as agent.CheckSteps. at is the index of the first
+	// entry that does not follow from those before it; the number of entries if the output does not.
 	CheckSteps func(activities.RecordedAttempt) (at int, err error)
-	// CheckAnswer, when not nil, checks for Resume the answer to the question of an executor that records steps, which are given:
-	// agent.CheckAnswer those to agents. After an error (INVALID_RESUME_PAYLOAD) nothing is recorded, and the question stands.
+	// CheckAnswer, if not nil, checks the answer to an executor's question for Resume, such as agent.CheckAnswer. After an error
+	// (INVALID_RESUME_PAYLOAD) nothing is recorded, and the question stays open.
 	CheckAnswer func(asked activities.RecordedAttempt, answer map[string]any) error
-	// Redaction is what History and redacted exports hide; nil means history.DefaultRedaction.
+	// Redaction masks secrets in History and redacted exports; nil means history.DefaultRedaction.
 	Redaction *history.Redaction
-	// OmitRequests leaves out of the history what is sent to models, tools and agents (history.Payload.Request).
+	// OmitRequests keeps the requests to models, tools and agents out of the history (history.Payload.Request).
 	OmitRequests bool
-	// NewID makes execution ids; nil means UUIDs of version 7: the time, then random bits.
+	// NewID makes execution ids; nil means UUIDs of version 7.
 	NewID func() string
-	// Logger gets what happens in the background, a line for each failed attempt (Warn, LogAttemptFailed) and for the end of each run
-	// (Info, or Error if it failed, LogRunEnded), and attempts at Debug; nil discards it. No line holds inputs, outputs or states.
+	// Logger gets a line for each failed attempt (Warn, LogAttemptFailed), the end of each run (Info, or Error after a failure, LogRunEnded)
+	// and background events; nil discards them. No line has inputs, outputs or states.
 	Logger *slog.Logger
-	// OnRecord, when not nil, is called after each append with the records appended, in order per run and outside of all locks: it
-	// may call the Runner. The run waits for it. The end of an attempt has Record.Attempt. The command line's live view uses it.
+	// OnRecord, if not nil, is called after each append with its records, in order for each run and outside of all locks: it may call the
+	// Runner. The run waits for it.
 	OnRecord     func(RecordEvent)
 	stretchUnits int // machine.Limits.StretchUnits, for tests
 }
 
-// Limit bounds the attempts of a class: a node type ("step", "llm_call", "tool_call", "agent_delegate"), a step handler
-// ("step:charge"), a model endpoint ("llm:https://api.example.com/v1"), an MCP server ("mcp:github"), an agent ("agent:reviewer"),
-// or any class that an executor names. An attempt that belongs to several classes needs room in each.
+// Limit bounds the attempts of a class: a node type ("step", "llm_call", "tool_call", "agent_delegate"), a step handler ("step:charge"), a
+// model endpoint ("llm:https://api.example.com/v1"), an MCP server ("mcp:github"), an agent ("agent:reviewer"), or a class of an executor. An
+// attempt in several classes needs a place in each.
 type Limit struct {
 	Class string
-	// Concurrent bounds the attempts in flight, 0 for no bound.
+	// Concurrent is the largest number of attempts at the same time; 0 means no limit.
 	Concurrent int
-	// PerSecond bounds the attempts that begin in a second, 0 for no bound. They are spread over the second.
+	// PerSecond is the largest number of attempts started in a second, evenly spread; 0 means no limit.
 	PerSecond float64
 }
 
-// TreeLimits bound a run together with all subworkflows below it, including those that have ended. A run without parent and
-// subworkflows has only its own limits. A default is never below the limit of one run.
+// TreeLimits limit a run together with all its subworkflows, including those that have ended. A default is never below the limit of one run.
+// A run without parent and subworkflows has only its own limits.
 type TreeLimits struct {
-	// Runs bounds the runs of a tree, its root included; 0 means 1,000.
+	// Runs is the largest number of runs of a tree; 0 means 1,000.
 	Runs int64
-	// Visits bounds their node visits; 0 means 100,000.
+	// Visits is the largest number of node visits; 0 means 100,000.
 	Visits int64
-	// Records bounds the records of their histories; 0 means 2,000,000.
+	// Records is the largest number of records; 0 means 2,000,000.
 	Records int64
-	// Bytes bounds the size of these records in the store; 0 means 2 GiB.
+	// Bytes is the largest size of these records in the store; 0 means 2 GiB.
 	Bytes int64
-	// Pending bounds the activities and delegates that they await at the same time; 0 means 10,000.
+	// Pending is the largest number of pending activities and delegations; 0 means 10,000.
 	Pending int64
 }
 
-// Webhook is a target that is notified of runs.
+// Webhook configures a webhook target.
 type Webhook struct {
-	// Events are those that the target wants; nil means all.
+	// Events selects events; nil means all.
 	Events []history.RunEvent
-	// All notifies the target of every root run, whether the start names it or not.
+	// All sends the events of every root run, not only of runs that name the target.
 	All bool
-	// Timeout bounds an attempt; 0 means 30 s.
+	// Timeout is the longest attempt; 0 means 30 s.
 	Timeout time.Duration
 }
 
-// Resolver finds the definition behind a workflow_ref.
+// Resolver returns the definition of a workflow_ref.
 type Resolver interface {
-	// ResolveWorkflow returns the definition for ref. pin is the version_pin, "" without one; the engine checks it again. The error for
-	// an unknown ref is a *problem.Error with code WORKFLOW_NOT_FOUND; after any other error the engine looks nowhere else.
+	// ResolveWorkflow returns the definition of ref. pin is the version_pin, or ""; the engine checks it again. The error of an unknown ref
+	// is a *problem.Error with code WORKFLOW_NOT_FOUND; any other error ends the search.
 	ResolveWorkflow(ctx context.Context, ref, pin string) (*definition.Document, error)
 }
 
-// ImmediateResolver is a Resolver that has workflows at hand, such as those of a folder. It is asked when a run starts, and the run is
-// bound to the versions that it returns. A subworkflow that only another Resolver knows is resolved when the run reaches it, since a
-// start does not wait for one.
+// ImmediateResolver is a Resolver that answers at once, such as from a directory. It is called when a run starts, which then keeps the
+// returned versions. Other Resolvers are called when the run reaches the subworkflow.
 type ImmediateResolver interface {
 	Resolver
-	// ResolveNow is ResolveWorkflow without waiting. Any error but WORKFLOW_NOT_FOUND leaves the version open.
+	// ResolveNow is ResolveWorkflow without waiting. An error other than WORKFLOW_NOT_FOUND leaves the version open.
 	ResolveNow(ref, pin string) (*definition.Document, error)
 }

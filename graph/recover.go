@@ -59,10 +59,10 @@ func recoverResult(s *process.SurveyResult, err error) (*RecoverResult, error) {
 	return r, err
 }
 
-// Recover takes over runs whose owner is gone and fires due timers. What was in flight is performed again, with the
-// same keys; the call does not wait for it. Runs that wait for an executor or a workflow_ref which this Runner lacks are
-// left to others, without a write, and so are runs that wait for a host, a person or a signal. Limit bounds how many runs
-// are looked at; those that were looked at last come last. With DryRun it writes nothing and says what it would do.
+// Recover claims orphaned runs and fires due timers. Attempts of their dead owners are repeated with the same keys; the call does not wait
+// for them. Runs that need an executor or workflow_ref that this Runner lacks are left to other processes, without a write, as are runs that
+// wait for a host, a person or a signal. Limit is the largest number of runs to check; runs checked before come last. With DryRun, Recover
+// changes nothing and returns the runs that it would claim.
 func (r *Runner) Recover(ctx context.Context, req RecoverRequest) (*RecoverResult, error) {
 	enter := r.enterToWrite
 	if req.DryRun {
@@ -75,7 +75,7 @@ func (r *Runner) Recover(ctx context.Context, req RecoverRequest) (*RecoverResul
 	ctx, stop := wait.Joined(ctx, r.ctx)
 	defer stop()
 	if req.Limit < 0 {
-		return nil, problem.New(problem.ValidationError, "limit %d is negative", req.Limit)
+		return nil, problem.New(problem.ValidationError, "limit must not be negative, found %d", req.Limit)
 	}
 	req.Limit = cmp.Or(req.Limit, 100)
 	if req.DryRun {

@@ -10,52 +10,51 @@ import (
 	"github.com/workflows-engine/workflows-engine/history"
 )
 
-// StartRequest begins a run.
+// StartRequest starts a run.
 type StartRequest struct {
-	// ExecutionID is taken as it is; blank means a new UUID. Ids with ":sub:" inside are reserved for subworkflows.
+	// ExecutionID is the id of the new run; blank means a new UUID. Ids that contain ":sub:" are reserved for subworkflows.
 	ExecutionID string
-	// Definition to run; nil if DefinitionRef names a stored one.
+	// Definition to run; nil if DefinitionRef is set.
 	Definition *definition.Document
-	// DefinitionRef is the hash of a stored definition, or what RegisterWorkflow, Options.Workflows or a stored document is named.
+	// DefinitionRef is the hash of a stored definition, or a name: of RegisterWorkflow, Options.Workflows or a stored definition.
 	DefinitionRef string
-	// Input is the first state. Nil counts as {}.
+	// Input is the initial state. Nil counts as {}.
 	Input map[string]any
-	// Mode is remembered with the run; "" means Options.DefaultMode.
+	// Mode is recorded with the run; "" means Options.DefaultMode.
 	Mode machine.Mode
-	// Branches is remembered with the run; "" means Options.Branches.
+	// Branches is recorded with the run; "" means Options.Branches.
 	Branches machine.BranchOrder
-	// Priority is remembered with the run, and with its subworkflows: where attempts wait for their turn (Options.Limits), the next free
-	// one is that of the run with the highest priority. Lower ones are not starved, and equals have one turn each in a round.
+	// Priority is recorded with the run and its subworkflows. Where attempts wait for a place (Options.Limits), the run with the highest
+	// priority is next. Runs of equal priority take turns, and lower ones are not starved.
 	Priority int
-	// Title, one line of up to 200 characters, and up to 16 Labels with short values are what List shows and finds the run by.
+	// Title, one line of up to 200 characters, and up to 16 Labels with short values describe the run for List.
 	Title  string
 	Labels map[string]string
-	// Notify are names of Options.Webhooks that are notified of the run's events, up to 16. They are remembered with the run, as are those
-	// of targets of all runs.
+	// Notify names up to 16 of Options.Webhooks that receive the run's events. The names are recorded with the run.
 	Notify []string
-	// AllowExisting makes a start of an existing id say where that run stands, and take it over if its owner is gone, not fail.
+	// AllowExisting makes the start of an existing run return its status, and claim it if its owner is gone, rather than fail.
 	AllowExisting bool
-	// RequireCapable refuses a run in process for which this Runner lacks an executor, handler, server, agent or subworkflow, with
-	// one COMPOSITE_EXECUTOR_NOT_CONFIGURED that lists all that is missing. Otherwise Run.Warnings names what the definition's own nodes
-	// lack, and the run fails when it comes to such a node.
+	// RequireCapable rejects an in-process run if this Runner is missing executors, handlers, servers, agents or subworkflows, with one
+	// COMPOSITE_EXECUTOR_NOT_CONFIGURED that lists them. Otherwise Run.Warnings lists those of the definition itself, and the run fails when
+	// it reaches such a node.
 	RequireCapable bool
-	// Wait bounds how long the call waits in line; see Wait.
+	// Wait limits the time that the call waits; see Wait.
 	Wait Wait
 }
 
-// Wait bounds how long a call waits for the run to come to rest.
+// Wait configures how a call waits for its run to end or to need input.
 type Wait struct {
-	// Limit is the longest wait. 0 means Options.WaitLimit; a negative one makes the call return at once.
+	// Limit is the longest wait. 0 means Options.WaitLimit; a negative value makes the call return at once.
 	Limit time.Duration
-	// Progress, if not nil, is called with each change of the run while the call waits, in the call's own goroutine and never after it
-	// has returned. Only the call waits for it. Where a lot happens, some is left out. Of the work of another process only the run's
-	// current nodes are reported.
+	// Progress, if not nil, is called for changes of the run while the call waits, in the goroutine of the call and never after it has
+	// returned. Only the call waits for it. If there are many changes, some are left out. Of runs driven by another process, only current
+	// nodes are reported.
 	Progress func(Progress)
-	// Applied, if not nil, is called once the call's change is committed and before the call waits, so that a caller that must keep the
-	// order of calls may make the next one. It is not called if the call does not wait, and must return at once.
+	// Applied, if not nil, is called once the change of the call is committed and before the call waits, so that the caller can make its next
+	// call in order. It is not called if the call does not wait, and must return at once.
 	Applied func()
-	// End, if not nil, ends the wait when it is closed: the call then answers with the run's current state. The end of the call's
-	// context does that too, but refuses a call that has not begun.
+	// End, if not nil, ends the wait when it is closed; the call then returns the current status. The end of the context does that, too, but
+	// also rejects a call that has not started.
 	End <-chan struct{}
 }
 
@@ -67,10 +66,10 @@ func (w Wait) waiting() process.Wait {
 	return p
 }
 
-// NoWait as Wait.Limit makes a call return at once.
+// NoWait is the Wait.Limit of a call that returns at once.
 const NoWait time.Duration = -1
 
-// WaitAtMost is a Wait for a time that was computed: if nothing is left of it, the call returns at once.
+// WaitAtMost returns a Wait of d, or of NoWait if d is not positive.
 func WaitAtMost(d time.Duration) Wait {
 	if d <= 0 {
 		d = NoWait
@@ -78,15 +77,14 @@ func WaitAtMost(d time.Duration) Wait {
 	return Wait{Limit: d}
 }
 
-// Caller is what a call after start may repeat: it is verified against the run if given, and not needed.
+// Caller holds optional arguments of calls after the start. If given, they are compared with the run.
 type Caller struct {
-	// Definition must hash to the run's definition; nil skips the check. It is needed only for runs that another
-	// engine began, whose definition is not stored.
+	// Definition must have the hash of the run's definition; nil skips the check. It is needed only if the run's definition is not stored.
 	Definition *definition.Document
 	// Input must equal the run's input if InputSet.
 	Input    map[string]any
 	InputSet bool
-	// Mode changes the run's mode for requests made from now on; "" keeps it.
+	// Mode changes the run's mode for later activities; "" keeps it.
 	Mode machine.Mode
 	Wait Wait
 }
@@ -98,29 +96,29 @@ func (c *Caller) verified() admit.Caller {
 // ResumeRequest answers an interrupt.
 type ResumeRequest struct {
 	ExecutionID string
-	// InterruptID is Pending.ID of the interrupt. It may be left out where the answer can mean one alone: see Resume.
+	// InterruptID is Pending.ID of the interrupt. It may be omitted if only one interrupt can be meant; see Resume.
 	InterruptID string
 	Payload     map[string]any
 	Caller
 }
 
-// SubmitRequest reports the outcome of a pending activity or delegate.
+// SubmitRequest submits the outcome of a pending activity or delegation.
 type SubmitRequest struct {
 	ExecutionID string
 	NodeID      string
-	// Span of the pending activity, inside a parallel branch. It may be left out with IdempotencyKey.
+	// Span of the pending activity in a parallel branch. It may be omitted with IdempotencyKey.
 	Span *history.ParallelSpan
-	// OK tells success (Result) from failure (Error, Code), of which at most problem.MaxText bytes each are recorded.
+	// OK distinguishes success (Result) from failure (Error, Code). At most problem.MaxText bytes of Error and Code are recorded.
 	OK     bool
 	Result map[string]any
 	Error  string
 	Code   string
-	// CorrelationID must be that of a pending delegate (success); ExternalTaskID is optional.
+	// CorrelationID must be that of the pending delegation (success). ExternalTaskID is optional.
 	CorrelationID  string
 	ExternalTaskID string
-	// IdempotencyKey is Pending.IdempotencyKey; optional. If given it must be the pending attempt's, and a repeated
-	// submit of the same key with the same outcome is answered with where the run stands. Without it a refused submit
-	// counts as repeated if it equals what was recorded last for its node and branch.
+	// IdempotencyKey is Pending.IdempotencyKey; optional. If given, it must be that of the pending attempt, and a repeated submit of the
+	// key with the same outcome returns the status. Without it, a submit counts as repeated if it equals the newest recorded outcome of
+	// its node and branch.
 	IdempotencyKey string
 	Caller
 }
@@ -129,47 +127,47 @@ type SubmitRequest struct {
 type SignalRequest struct {
 	ExecutionID string
 	Name        string
-	// Payload merges into the state through the reducers. Nil counts as {}.
+	// Payload is merged into the state by the reducers. Nil counts as {}.
 	Payload map[string]any
-	// IdempotencyKey, if given, names this signal: a run takes no second one with any of its last machine.MaxSignalKeys keys.
+	// IdempotencyKey is optional. A run accepts each key once; it keeps the last machine.MaxSignalKeys keys.
 	IdempotencyKey string
 	Caller
 }
 
-// CancelRequest ends a run.
+// CancelRequest cancels a run.
 type CancelRequest struct {
 	ExecutionID string
-	// Reason is optional. Of more than problem.MaxText bytes the beginning is recorded.
+	// Reason is optional; at most problem.MaxText bytes are recorded.
 	Reason string
-	// KeepTasks leaves the tasks alone that the run and its subworkflows have at agents: no agent is notified of the end, by
-	// no process and at no later time. For a run that goes on in another database, whose tasks these are now.
+	// KeepTasks keeps the tasks of the run and its subworkflows at agents: no process ever notifies an agent of the end. Set it for a run
+	// that continues in another database.
 	KeepTasks bool
 }
 
-// StatusRequest asks where a run stands.
+// StatusRequest reads the status of a run.
 type StatusRequest struct {
 	ExecutionID string
-	// Wait, if not nil, makes the call wait while the run goes on by itself, until its status changes.
+	// Wait, if not nil, makes the call wait while the run is active, until its status changes.
 	Wait *Wait
-	// Since, if not 0, is Run.Seq of an earlier answer: a call that waits then waits for any change since that one, also
-	// of a run that is at rest, and returns at once if there was one.
+	// Since, if not 0, is Run.Seq of an earlier result: the call then waits for any change after it, also of a waiting run, and returns at
+	// once if there was one.
 	Since int64
 }
 
-// HistoryRequest reads a run's records.
+// HistoryRequest reads the records of a run.
 type HistoryRequest struct {
 	ExecutionID string
-	// FromSeq is the first record wanted (0 and 1: the first); Limit 0 means all.
+	// FromSeq is the first record (0 and 1: the first of the run). Limit is the largest number of records; 0 means all.
 	FromSeq int64
 	Limit   int
-	// Reveal returns the records unredacted.
+	// Reveal returns the records without redaction.
 	Reveal bool
 }
 
-// RecoverRequest takes over runs whose owner is gone.
+// RecoverRequest claims orphaned runs.
 type RecoverRequest struct {
-	// DryRun writes nothing, and only says what would be done.
+	// DryRun changes nothing, and returns the runs that would be claimed.
 	DryRun bool
-	// Limit is the most runs to look at, or with DryRun the most to list as taken over; 0 means 100.
+	// Limit is the largest number of runs to check, or to list with DryRun; 0 means 100.
 	Limit int
 }

@@ -5,20 +5,20 @@ import (
 	"github.com/workflows-engine/workflows-engine/history"
 )
 
-// Progress is something that happened to a run, or to a subworkflow of it, while a call waited for it.
+// Progress is a change of a run, or of its subworkflow, while a call waits for it.
 type Progress struct {
 	// ExecutionID is the run or subworkflow.
 	ExecutionID string
 	NodeID      string
-	// Branch is the parallel branch of NodeID as far as it is known, "" outside.
+	// Branch is the parallel branch of NodeID, if known; "" outside of branches.
 	Branch string
-	// NodeVisits of that run so far, 0 if it is not known.
+	// NodeVisits counts the node visits of that run; 0 if unknown.
 	NodeVisits int
 	Kind       ProgressKind
 	// Attempt and Error describe a failed attempt.
 	Attempt int
 	Error   string
-	// Detail is what an executor reports about itself. Shared: do not change it.
+	// Detail is reported by the executor. It is shared: do not change it.
 	Detail map[string]any
 }
 
@@ -27,11 +27,11 @@ type ProgressKind string
 
 // The kinds of progress.
 const (
-	// NodeRuns: a node was begun, or is the run's current node.
+	// NodeRuns: a node has started, or is the current node.
 	NodeRuns = ProgressKind(process.NodeRuns)
-	// NodeDone: an activity, timer, subworkflow or wait has ended well.
+	// NodeDone: an activity, timer, subworkflow or wait has succeeded.
 	NodeDone = ProgressKind(process.NodeDone)
-	// AttemptFailed: an attempt has failed; there may be another.
+	// AttemptFailed: an attempt has failed; another one may follow.
 	AttemptFailed = ProgressKind(process.AttemptFailed)
 	// ExecutorAlive: an executor sent a heartbeat.
 	ExecutorAlive = ProgressKind(process.ExecutorAlive)
@@ -44,7 +44,7 @@ func progress(p process.Progress) Progress {
 	}
 }
 
-// The messages of the lines that Options.Logger gets of failed attempts and of the ends of runs.
+// Messages of Options.Logger for a failed attempt and the end of a run.
 const (
 	LogAttemptFailed = process.LogAttemptFailed
 	LogRunEnded      = process.LogRunEnded

@@ -13,17 +13,16 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/arrival"
 )
 
-// Resume answers an interrupt, of the run or of a subworkflow that it waits for. A refused payload (INVALID_RESUME_PAYLOAD) leaves the
-// run interrupted; a resume of a run that is not interrupted, or not there, has the same code and changes nothing either. A resume that
-// repeats a recorded one, by the interrupt's id, is answered with where the run stands now (Run.Repeated); one that says something else is told
-// what was recorded (Error.Hint, Error.Details).
+// Resume answers an interrupt of a run or its subworkflow. An error (INVALID_RESUME_PAYLOAD) changes nothing: for an invalid payload, a run
+// that is not interrupted, or an unknown run. A resume that repeats a recorded answer, by the interrupt's id, returns the status
+// (Run.Repeated). If it has another payload, the error has the recorded answer (Error.Hint, Error.Details).
 //
-// An answer without InterruptID is taken only where it can mean one question. With the content of the answer that was recorded last, or of the
-// last one of the same Actor, it repeats that one; where nothing is asked it is refused, as by the protocol, and Error.Details has repeated: true
-// and what was recorded. With another content than an answer that was recorded while the call was on its way it is refused too. If several
-// questions are open, or one has ended without an answer since the last one, it is refused with ANSWER_AMBIGUOUS; Error.Details lists what is
-// open. Where this process lacks what the run goes on with, the answer is recorded and the rest left to another process
-// (Run.Lacks).
+// An answer without InterruptID is accepted only if it can mean a single question. If it equals the last recorded answer, or the last one of
+// the same Actor, it repeats that one; if no question is open, it is then rejected, as the protocol requires, with the recorded answer and
+// repeated: true in Error.Details. It is also rejected if another answer was recorded while the call was on its way. If several questions are
+// open, or one has ended without an answer since the last one, the error is ANSWER_AMBIGUOUS with the open questions in Error.Details.
+//
+// If this process lacks an executor to continue the run, the answer is recorded, and another process continues (Run.Lacks).
 func (r *Runner) Resume(ctx context.Context, req ResumeRequest) (*view.Run, error) {
 	const code = problem.InvalidResumePayload
 	payload, err := r.object("resume_payload", req.Payload, problem.ValidationError)
@@ -47,7 +46,7 @@ func (r *Runner) Resume(ctx context.Context, req ResumeRequest) (*view.Run, erro
 		applied: r.answers.Recorded,
 		fit:     func(id string, w machine.Wait) admit.Fit { return admit.ResumeFit(interruptID, id, w) },
 		repeated: func(ctx context.Context, refusal error) error {
-			if e, ok := problem.As(refusal); ok && recorded { // where nothing is asked, the protocol has the second answer refused
+			if e, ok := problem.As(refusal); ok && recorded { // without an open question the protocol requires an error
 				return last.Again(e)
 			}
 			if interruptID == noInterrupt {
@@ -62,11 +61,11 @@ func (r *Runner) Resume(ctx context.Context, req ResumeRequest) (*view.Run, erro
 	})
 }
 
-// noInterrupt is the id of no interrupt: an answer that was made while nothing was asked answers nothing that is asked a moment later.
+// noInterrupt is not the id of any interrupt: an answer made while no question was open must not answer a later question.
 const noInterrupt = "none"
 
-// meant returns the id of the interrupt that an answer without one is for, noInterrupt if nothing is asked, whether it was recorded
-// before, and the answer that was recorded last. From here on the answer is for that interrupt alone, whatever else is answered at the same time.
+// meant returns the interrupt of an answer without an id: its id, or noInterrupt if no question is open, whether the answer repeats a
+// recorded one, and the last recorded answer. The call then answers that interrupt alone, whatever else is answered at the same time.
 func (r *Runner) meant(ctx context.Context, x *run.Run, c Caller, payload map[string]any, came arrival.Mark) (interruptID string, recorded bool, last admit.Found, err error) {
 	err = r.with(ctx, x, func(*run.Work) error { return x.Admit(ctx, c.verified(), problem.InvalidResumePayload, false) })
 	if err != nil {

@@ -19,7 +19,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/wait"
 )
 
-// Runner runs workflows over a store. It is an Engine, Recoverer, Forker, Exporter, Verifier, Pruner and Deliverer.
+// Runner runs workflows on a store. It is an Engine, Recoverer, Forker, Exporter, Verifier, Pruner and Deliverer.
 type Runner struct {
 	store history.Store
 	opts  Options // with defaults
@@ -52,7 +52,7 @@ type Runner struct {
 	closed bool
 }
 
-// New returns a Runner over a store, which stays the caller's to close after Runner.Close.
+// New returns a Runner on a store. The caller closes the store after Runner.Close.
 func New(store history.Store, o Options) (*Runner, error) {
 	if store == nil {
 		return nil, problem.New(problem.UsageError, "a Runner needs a store").
@@ -155,19 +155,19 @@ func (r *Runner) limits() machine.Limits {
 	}
 }
 
-// RegisterWorkflow makes a definition known under a workflow_ref, exactly as written. Registering a ref again replaces
-// what it stood for; runs that have begun keep the definition they began with.
+// RegisterWorkflow registers a definition under a workflow_ref. Registering a ref again replaces the definition for new runs.
 func (r *Runner) RegisterWorkflow(ref string, d *definition.Document) error {
 	return r.library.Register(ref, d)
 }
 
-// Validate checks a definition as Start would.
+// Validate checks a definition as Start does.
 func (r *Runner) Validate(d *definition.Document) error {
 	_, err := r.library.Admit(d)
 	return err
 }
 
-// Lacking says in one line what this Runner lacks to perform definitions in process, subworkflows included; "" if nothing.
+// Lacking lists, in one line, the executors and subworkflows that this Runner lacks to perform definitions in process; "" if none are
+// missing.
 func (r *Runner) Lacking(ctx context.Context, ds ...*definition.Document) string {
 	return r.library.LackingFor(ctx, ds, r.performer)
 }

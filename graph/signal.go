@@ -11,14 +11,14 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/view"
 )
 
-// Signal delivers a signal to the first wait, in branch order, for its name; in subworkflows too. A signal that nobody
-// waits for is refused (SIGNAL_NOT_AWAITING, SIGNAL_NAME_MISMATCH), unless the run itself has a wait that keeps it (Run.KeptSignals).
-// A signal with a key is delivered once: when it is sent again it is answered with where the run stands now (Run.Repeated). What
-// follows is left to another process as after Resume.
+// Signal delivers a signal to the first wait for its name, in branch order, also in subworkflows. Without such a wait it returns
+// SIGNAL_NOT_AWAITING or SIGNAL_NAME_MISMATCH, unless the run has a wait that keeps early signals (Run.KeptSignals). A signal with a key is
+// delivered once: a repeated call returns the status (Run.Repeated). If this process cannot continue the run, another one does, as after
+// Resume.
 func (r *Runner) Signal(ctx context.Context, req SignalRequest) (*view.Run, error) {
 	const code = problem.SignalValidationError
 	if strings.TrimSpace(req.Name) == "" {
-		return nil, problem.New(code, "the name of the signal is missing").WithHint("Give the name that the run waits for.")
+		return nil, problem.New(code, "signal name is missing").WithHint("Set the name that the run waits for.")
 	}
 	payload, err := r.object("payload", req.Payload, code)
 	if err != nil {

@@ -16,13 +16,14 @@ import (
 	"github.com/workflows-engine/workflows-engine/history"
 )
 
-// Start begins a run and executes it until it rests, ends or the wait limit passes.
+// Start starts a run and executes it until it needs input, ends or the wait limit passes.
 //
-// A run that fails is a result with status failed. An error means that no run was begun: VALIDATION_ERROR or
-// INTERRUPT_IN_PARALLEL_BRANCH for the definition, VALIDATION_ERROR for the input, sizes and the id, WORKFLOW_NOT_FOUND
-// for DefinitionRef, WEBHOOK_TARGET_UNKNOWN, DUPLICATE_EXECUTION_ID, COMPOSITE_EXECUTOR_NOT_CONFIGURED with RequireCapable. With AllowExisting the existing run answers, provided that the
-// input, if it is given, is its own, and so is the name of the workflow (else SUBMIT_VALIDATION_ERROR). It goes on with the definition
-// that it began with; a warning (DEFINITION_NOT_CHANGED) says so where another version is given.
+// A run that fails is a result with status failed. After an error no run was started: VALIDATION_ERROR or INTERRUPT_IN_PARALLEL_BRANCH for
+// the definition; VALIDATION_ERROR for the input, sizes and the id; WORKFLOW_NOT_FOUND for DefinitionRef; WEBHOOK_TARGET_UNKNOWN;
+// DUPLICATE_EXECUTION_ID; COMPOSITE_EXECUTOR_NOT_CONFIGURED with RequireCapable.
+//
+// With AllowExisting, an existing run is the result if it has the same input, if given, and the same workflow name; else the error is
+// SUBMIT_VALIDATION_ERROR. The run keeps its definition; the warning DEFINITION_NOT_CHANGED reports that another version was given.
 func (r *Runner) Start(ctx context.Context, req StartRequest) (*view.Run, error) {
 	if err := r.enterToWrite(ctx); err != nil {
 		return nil, err
@@ -72,7 +73,7 @@ func (r *Runner) Start(ctx context.Context, req StartRequest) (*view.Run, error)
 	case errors.Is(err, run.ErrConflict) && req.AllowExisting:
 		return r.startExisting(ctx, x, req, asked)
 	case errors.Is(err, run.ErrConflict):
-		return nil, r.used(ctx, x.ID(), "Choose another id, ask Runner.Status where that run stands, or let the existing run answer (StartRequest.AllowExisting).")
+		return nil, r.used(ctx, x.ID(), "Choose another id, read the run's status, or return the existing run (StartRequest.AllowExisting).")
 	case err != nil:
 		return nil, err
 	}
@@ -83,16 +84,16 @@ func (r *Runner) Start(ctx context.Context, req StartRequest) (*view.Run, error)
 	return run, err
 }
 
-// used is the error of an id under which there is a run already, or what is left of one.
+// used returns the error of an id that a run has, or had before it was deleted.
 func (r *Runner) used(ctx context.Context, id, hint string) error {
 	if _, err := r.store.Execution(ctx, id); history.IsBeingDeleted(err) {
 		return err
 	}
-	return problem.New(problem.DuplicateExecutionID, "execution id %q has been used", id).
+	return problem.New(problem.DuplicateExecutionID, "execution id %q is already in use", id).
 		WithPlace(problem.Place{ExecutionID: id}).WithHint("%s", hint)
 }
 
-// checkStart checks what a new run is made of.
+// checkStart returns the definition and the checked input of a new run.
 func (r *Runner) checkStart(ctx context.Context, req StartRequest) (*definition.Program, map[string]any, error) {
 	prog, err := r.findDefinition(ctx, req)
 	if err != nil {
@@ -112,8 +113,7 @@ func (r *Runner) findDefinition(ctx context.Context, req StartRequest) (*definit
 	return r.library.Find(ctx, req.DefinitionRef)
 }
 
-// startExisting answers a start for a run that exists: a run that has ended answers with its recorded outcome, and nothing is
-// appended; any other goes on where it stands, here if its driver is gone. asked is the mode that the caller named.
+// startExisting returns the status of an existing run, and claims it if it is active and has no owner. asked is the mode of the request.
 func (r *Runner) startExisting(ctx context.Context, x *run.Run, req StartRequest, asked machine.Mode) (*view.Run, error) {
 	call := Caller{Definition: req.Definition, Input: req.Input, InputSet: req.Input != nil, Mode: req.Mode}
 	if call.Definition == nil && req.DefinitionRef != "" {
@@ -129,7 +129,7 @@ func (r *Runner) startExisting(ctx context.Context, x *run.Run, req StartRequest
 	}
 	given := call.Definition
 	if view.OtherVersion(&began, given) {
-		call.Definition = nil // the same start, repeated after a deployment
+		call.Definition = nil // a repeated start, after a deployment of a new version
 	}
 	err = r.with(ctx, x, func(w *run.Work) error {
 		err := x.Admit(ctx, call.verified(), problem.SubmitValidationError, true)
@@ -137,7 +137,7 @@ func (r *Runner) startExisting(ctx context.Context, x *run.Run, req StartRequest
 		case err == nil && !x.Ended():
 			return x.TakeOver(ctx, true, w)
 		case errors.Is(err, problem.DefinitionNotFound):
-			return nil // it can at least say where it stands
+			return nil // the status needs no definition
 		}
 		if p, ok := problem.As(err); ok && p.Code == problem.SubmitValidationError {
 			return p.WithReason(problem.DuplicateExecutionID)
@@ -154,15 +154,15 @@ func (r *Runner) startExisting(ctx context.Context, x *run.Run, req StartRequest
 	return run, err
 }
 
-// WithTraceParent returns a context that says, as the HTTP header traceparent does (W3C Trace Context), which span a call belongs to.
-// A run that is started with it keeps it: executors' contexts have it, in subworkflows and after a takeover too (TraceParent).
+// WithTraceParent returns a context with the parent span of a call, in the form of the HTTP header traceparent (W3C Trace Context). A run
+// started with it keeps it: the contexts of its executors have it (TraceParent), in subworkflows and in other processes, too.
 func WithTraceParent(ctx context.Context, parent string) context.Context {
 	return work.WithTraceParent(ctx, parent)
 }
 
-// TraceParent returns the trace parent of an executor's context: that of the call which has led to the attempt, else that of the call
-// which started the run; "" without one.
+// TraceParent returns the trace parent of an executor's context: that of the call that led to the attempt, else that of the start; "" without
+// one.
 func TraceParent(ctx context.Context) string { return work.TraceParent(ctx) }
 
-// MaxExecutionID is the length in bytes up to which callers may choose the id of a run. Those of subworkflows are longer.
+// MaxExecutionID is the largest id of a run that callers can choose, in bytes. Ids of subworkflows are longer.
 const MaxExecutionID = admit.MaxExecutionID

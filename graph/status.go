@@ -15,8 +15,8 @@ import (
 	"github.com/workflows-engine/workflows-engine/history"
 )
 
-// Status says where a run stands; it changes nothing but fires timers that are due, and ends a subworkflow whose parent has ended, unless the Runner is ReadOnly. The error is EXECUTION_NOT_FOUND
-// or the store's.
+// Status returns the status of a run. It fires due timers and cancels a subworkflow whose parent has ended, unless the Runner is ReadOnly.
+// The error is EXECUTION_NOT_FOUND or the store's.
 func (r *Runner) Status(ctx context.Context, req StatusRequest) (*view.Run, error) {
 	if err := r.enter(ctx); err != nil {
 		return nil, err
@@ -61,10 +61,10 @@ func (r *Runner) Status(ctx context.Context, req StatusRequest) (*view.Run, erro
 	return v, err
 }
 
-// The last records of a failed run, in which the steps of its agent are looked for: first in a few, which have one of them if there are any.
+// goesOn reads the last records of a failed run: first a few, and more only if these include journal entries.
 const lastFew, lastMany = 200, 5000
 
-// goesOn says where the agent of a failed run, or of the subworkflow that failed it, goes on in a retry.
+// goesOn returns the point where a retry continues the agent of a failed run or of its failed subworkflow.
 func (r *Runner) goesOn(ctx context.Context, id string, last int64, end view.Ending) (g view.GoesOn, err error) {
 	if end.NodeID == "" || end.Compensated > 0 || problem.Code(end.Code).IsLimit() {
 		return g, nil
@@ -87,7 +87,7 @@ func (r *Runner) goesOn(ctx context.Context, id string, last int64, end view.End
 	return g, nil
 }
 
-// goesOnBelow is goesOn of a subworkflow, which names it unless that has done so already.
+// goesOnBelow is goesOn for a subworkflow, and sets In.
 func (r *Runner) goesOnBelow(ctx context.Context, id string) (g view.GoesOn, err error) {
 	x, err := r.store.Execution(ctx, id)
 	if errors.Is(err, problem.ExecutionNotFound) {

@@ -10,16 +10,16 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/view"
 )
 
-// SubmitActivity reports the outcome of a pending activity or delegate of a host-mediated run. For a run that waits for
-// a subworkflow the outcome goes to the subworkflow that waits for it.
+// SubmitActivity submits the outcome of a pending activity or delegation of a host-mediated run, or of its subworkflow.
 //
-// Errors, none of which changes anything: ACTIVITY_SUBMIT_NOT_AWAITING, ACTIVITY_SUBMIT_NODE_MISMATCH, ACTIVITY_SUBMIT_PARALLEL_MISMATCH
-// and SUBMIT_VALIDATION_ERROR (spec: execution, 8.6). A submit that repeats a recorded one, by its key or else by its content, is
-// answered with where the run stands now (Run.Repeated); one that says something else is told what was recorded (Error.Hint, Error.Details). A result that breaks output_schema is refused too: the attempt stays open.
+// Errors change nothing: ACTIVITY_SUBMIT_NOT_AWAITING, ACTIVITY_SUBMIT_NODE_MISMATCH, ACTIVITY_SUBMIT_PARALLEL_MISMATCH,
+// SUBMIT_VALIDATION_ERROR (spec: execution, 8.6). A submit that repeats a recorded one, by its key or else by its content, returns the status
+// (Run.Repeated). If it has another outcome, the error has the recorded one (Error.Hint, Error.Details). After a result that breaks
+// output_schema, the attempt stays open.
 func (r *Runner) SubmitActivity(ctx context.Context, req SubmitRequest) (*view.Run, error) {
 	const code = problem.SubmitValidationError
 	if strings.TrimSpace(req.NodeID) == "" {
-		return nil, problem.New(code, "the node id is missing").WithHint("Give the id of the node of the pending activity.")
+		return nil, problem.New(code, "node id is missing").WithHint("Set the node id of the pending activity.")
 	}
 	result, err := r.object("result", req.Result, code)
 	if err != nil {
@@ -34,7 +34,7 @@ func (r *Runner) SubmitActivity(ctx context.Context, req SubmitRequest) (*view.R
 	case req.OK:
 		outcome.Output, outcome.Error, outcome.Code = result, "", ""
 	case strings.TrimSpace(req.Error) == "":
-		return nil, problem.New(code, "a failed outcome needs an error text").WithHint("Say what went wrong in error.")
+		return nil, problem.New(code, "a failed outcome must have an error text").WithHint("Describe the failure in error.")
 	}
 	submitted := admit.Submitted{NodeID: req.NodeID, Span: req.Span, IdempotencyKey: req.IdempotencyKey}
 	return r.deliver(ctx, delivery{

@@ -7,8 +7,8 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/wait"
 )
 
-// Survey is Recover with DryRun for some runs alone, of which it reads no more than it needs. Subworkflows are runs of their
-// own here, and an id that no run has is passed over. The error is the store's.
+// Survey is Recover with DryRun for the given runs, which it reads no further than needed. It treats subworkflows like other runs, and
+// ignores unknown ids. The error is the store's.
 func (r *Runner) Survey(ctx context.Context, executionIDs ...string) (*RecoverResult, error) {
 	if err := r.enter(ctx); err != nil {
 		return nil, err

@@ -12,28 +12,28 @@ import (
 
 // ExportOptions configure an export.
 type ExportOptions struct {
-	// Redact masks what Redaction hides, nil being history.DefaultRedaction. The file can then be read, but not imported.
+	// Redact masks secrets with Redaction; nil means history.DefaultRedaction. A redacted file cannot be imported.
 	Redact    bool
 	Redaction *history.Redaction
 	// Now is the time of the export.
 	Now time.Time
 }
 
-// ImportResult reports the content of an imported file.
+// ImportResult describes an imported file.
 type ImportResult struct {
-	// ExecutionID is the run that the file was made of; Subworkflows are counted besides.
+	// ExecutionID is the exported run. Subworkflows counts the others.
 	ExecutionID  string
 	Subworkflows int
 	Records      int
 	Definitions  int
-	// Phase is the run's.
+	// Phase is that of the run.
 	Phase history.Phase
-	// Tasks counts the tasks at agents on which the runs wait. Cancelling a run in the database that it came from would end them; see
+	// Tasks counts the pending tasks at agents. Cancelling the run in the database of its export would cancel them; see
 	// CancelRequest.KeepTasks.
 	Tasks int
-	// NotReplayed lists the runs with records of another engine, which are taken as they are.
+	// NotReplayed lists the runs with records of another engine, which were not checked.
 	NotReplayed []NotReplayed
-	// Existed reports that every record was there already and that nothing was changed.
+	// Existed reports that all records existed before and nothing was changed.
 	Existed bool
 }
 
@@ -44,10 +44,9 @@ type NotReplayed struct {
 	Records int
 }
 
-// Export writes a run with its subworkflows and their definitions in the form of package runfile. Of a run that continues, it writes a
-// state in which the run has been: each history is read as of one moment, a parent's before its children's, so that no parent knows
-// more than its child. The error is EXECUTION_NOT_FOUND or that of the store or of out; the part that was written is then of no use,
-// and Import rejects it.
+// Export writes a run with its subworkflows and their definitions as a file of package runfile. An active run is written as of one moment: a
+// parent's history is read before those of its subworkflows. The error is EXECUTION_NOT_FOUND, or that of the store or out; Import rejects an
+// incomplete file.
 func Export(ctx context.Context, store history.Store, executionID string, o ExportOptions, out io.Writer) error {
 	return transfer.Export(ctx, store, executionID, transfer.ExportOptions(o), out)
 }
@@ -62,12 +61,11 @@ func (r *Runner) Export(ctx context.Context, executionID string, o ExportOptions
 	return Export(ctx, r.store, executionID, o, out)
 }
 
-// Import reads a file that Export has written and adds the runs to a store, all or nothing; the store must be a history.Importer.
-// Everything is checked before: the file (IMPORT_INVALID with the line), that each run follows its definition
-// (NONDETERMINISM_DETECTED, DEFINITION_REQUIRED), and that subworkflows have their parents. Results of activities and answers of people
-// are taken as they are: a forged result together with everything that follows from it cannot be told from a true one.
-// DUPLICATE_EXECUTION_ID if a run exists with other records. The runs continue with the next answer, or as soon as a process claims
-// them; make sure that they do not also continue in the database that they came from. Runner.Import also checks the journals of agents.
+// Import adds the runs of a file that Export has written to a store, all or none; the store must be a history.Importer. It first checks the
+// file (IMPORT_INVALID with the line), compares each run with its definition (NONDETERMINISM_DETECTED, DEFINITION_REQUIRED), and checks that
+// subworkflows have their parents. Results of activities and answers of people cannot be checked. The error is DUPLICATE_EXECUTION_ID if a
+// run exists with other records. The runs continue with the next answer, or once a process claims them; make sure that they do not also
+// continue in their first database. Runner.Import also checks the journals of agents.
 func Import(ctx context.Context, store history.Store, in io.Reader) (*ImportResult, error) {
 	return importResult(transfer.Import(ctx, store, in, nil))
 }
@@ -85,8 +83,7 @@ func importResult(res *transfer.ImportResult, err error) (*ImportResult, error) 
 	return r, err
 }
 
-// Import is the function Import for the Runner's store. It also checks that the steps of agents follow from each other
-// (Options.CheckSteps, AGENT_STEPS_DIFFER).
+// Import is the function Import for the Runner's store. It also checks the journals of agents (Options.CheckSteps, AGENT_STEPS_DIFFER).
 func (r *Runner) Import(ctx context.Context, in io.Reader) (*ImportResult, error) {
 	if err := r.enterToWrite(ctx); err != nil {
 		return nil, err

@@ -8,19 +8,19 @@ import (
 	"github.com/workflows-engine/workflows-engine/history"
 )
 
-// DefaultWebhookTimeout is the longest attempt to a Webhook without a Timeout.
+// DefaultWebhookTimeout is the Timeout of a Webhook without one.
 const DefaultWebhookTimeout = outbox.DefaultTimeout
 
-// CheckWebhooks returns WEBHOOK_TARGET_UNKNOWN for the first name that is not one of the webhooks, as Start does.
+// CheckWebhooks returns WEBHOOK_TARGET_UNKNOWN for the first name that is not in webhooks, as Start does.
 func CheckWebhooks(webhooks map[string]Webhook, names ...string) error {
 	_, err := targets(webhooks).Admit(names)
 	return err
 }
 
-// TestDelivery returns a delivery of the event webhook.test for trying a webhook. It belongs to no run and is not stored.
+// TestDelivery returns a delivery of the event webhook.test, for testing a webhook. It has no run and is not stored.
 func TestDelivery(webhook string, at time.Time) history.Delivery { return outbox.Test(webhook, at) }
 
-// Deliveries returns a page of webhook deliveries, the newest first, with their attempts and without bodies.
+// Deliveries returns a page of webhook deliveries, newest first, with their attempts and without bodies.
 func (r *Runner) Deliveries(ctx context.Context, q history.DeliveryQuery) (history.DeliveryPage, error) {
 	if err := r.enter(ctx); err != nil {
 		return history.DeliveryPage{}, err
@@ -29,9 +29,8 @@ func (r *Runner) Deliveries(ctx context.Context, q history.DeliveryQuery) (histo
 	return r.store.ListDeliveries(ctx, q)
 }
 
-// Redeliver makes a webhook delivery, whatever its state, pending again, with all of its steps before it, under the same event id. If this
-// process sends to its target, the call waits for the first attempt, or until its context ends; otherwise it returns at once. It returns
-// where the delivery stands. DELIVERY_NOT_FOUND if there is none.
+// Redeliver makes a webhook delivery pending again, with all its retries and under the same event id, and returns it. If this process sends
+// to the target, the call waits for the first attempt, or until its context ends. The error is DELIVERY_NOT_FOUND or the store's.
 func (r *Runner) Redeliver(ctx context.Context, id string) (history.Delivery, error) {
 	if err := r.enterToWrite(ctx); err != nil {
 		return history.Delivery{}, err
