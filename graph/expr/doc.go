@@ -8,11 +8,11 @@
 //
 // The interpreter is gojq. Around it this package puts
 //
-//   - a budget (limits.go). The interpreter asks its context for the end before every instruction, and the context counts
-//     (meter.go). What a single instruction can do is bounded too: operators and functions that could read or make much are
+//   - a budget (meter.go). The interpreter asks its context for the end before every instruction, and the context counts.
+//     What a single instruction can do is bounded too: operators and functions that could read or make much are
 //     replaced by ones that charge for it first (natives.go, price.go), and regular expressions are charged for every
-//     thread that they follow (search.go). What an evaluation makes is counted as well, whether it still holds that or not
-//     (memory.go). What a call of a function keeps, and how far the interpreter looks for a variable, depends on the text
+//     thread that they follow (search.go). What an evaluation makes is counted as well, whether it still holds that or not.
+//     What a call of a function keeps, and how far the interpreter looks for a variable, depends on the text
 //     around them, which is read beforehand (outline.go, frames.go, links.go). A limit ends a program at once and cannot be
 //     caught by it. Several evaluations may share a budget;
 //   - the protocol's numbers. Operators compute in doubles; results hold no NaN (null), no infinity (the largest
@@ -20,11 +20,11 @@
 //   - a guarantee about the state: nothing is ever written to it, so that it needs no copy and may be read by others at
 //     the same time. The interpreter's own deletions do write to parts that they leave as they are (edit.go);
 //   - what keeps honest programs over large states within the budget: a reduce that builds a text, a list or an object
-//     does not copy it in each round (append.go, rewrite_reduce.go), and regular expressions count characters once
+//     does not copy it in each round (operators.go, rewrite_reduce.go), and regular expressions count characters once
 //     (match.go). Both are improvements for the interpreter itself; what it takes over goes here.
 //
 // All of it is done to the parsed program before it is compiled (rewrite.go): operators and calls become calls of
-// natives, and some of jq's functions are defined anew in terms of those (prelude.jq).
+// natives, and some of jq's functions are defined anew in terms of those (prelude.jq). gojq.md proposes what would make most of it unnecessary.
 //
 // # What differs from jq 1.8
 //

@@ -1,6 +1,8 @@
 package expr
 
-import "time"
+import (
+	"time"
+)
 
 // meter counts what one evaluation does. It is also the evaluation's context: the interpreter asks for Done before
 // every instruction, which makes a step counter of it that no clock has a part in.
@@ -162,4 +164,136 @@ func (m *meter) allocateObject(members int) bool {
 // allocate is charge for memory that a call is about to make.
 func (m *meter) allocate(bytes int) bool {
 	return m.charge(bytes) && m.hold(bytes)
+}
+
+// limits bound one evaluation. They are counted, not timed, so that the same program over the same state always has the
+// same outcome.
+type limits struct {
+	// Cost is in units. A unit is a step of the interpreter, which is an instruction of the compiled program, or as much
+	// other work: what operators and functions read and make, and what regular expressions try.
+	Cost int
+	// Memory is in bytes: what the evaluation makes, whether it still holds that or not.
+	Memory int
+	// Outputs is the number of values a program may put out.
+	Outputs int
+	// ResultBytes bounds the size of the result as JSON text.
+	ResultBytes int
+}
+
+// Budget is the work and the memory of several evaluations, one after the other: together they may take what one alone
+// may. The zero value is a whole budget.
+type Budget struct{ cost, made int }
+
+// left is what remains of limits.
+func (b *Budget) left(l limits) limits {
+	l.Cost -= b.cost
+	l.Memory -= b.made
+	return l
+}
+
+// shared returns env with a budget.
+func (env Env) shared() Env {
+	if env.Budget == nil {
+		env.Budget = &Budget{}
+	}
+	return env
+}
+
+// defaultLimits are chosen such that programs people write pass over 2 MiB of state, and that the worst program ends
+// within a second.
+var defaultLimits = limits{Cost: 20_000_000, Memory: 64 << 20, Outputs: 10_000, ResultBytes: 8 << 20}
+
+// The memory of an evaluation is bounded by what it makes, whether it still holds that or not: which of it can be reached only the
+// interpreter knows. Natives say what they make (price.go); lists, objects and the frames of functions that call themselves are
+// counted by natives that the rewriting puts behind or before them.
+
+const (
+	// loopBytes is what a round of the loops of the prelude adds to the interpreter's stacks at most; what their update keeps is
+	// charged by itself (frames.go).
+	loopBytes = 128
+	// listBytes are those of a list without its elements.
+	listBytes = 24
+	// elementBytes is what an element takes in a list that grows: a number in a box, its place in the list and in the
+	// shorter one that it is being copied from, and what has not yet been found to be free of those before.
+	elementBytes = 80
+	// spareBytes of them are free once the list is complete.
+	spareBytes = 40
+)
+
+// hold counts memory that is made, and reports whether there is room.
+func (m *meter) hold(bytes int) bool {
+	if bytes < 0 || bytes > m.limits.Memory-m.made {
+		m.exceed(overMemory)
+		return false
+	}
+	m.made += bytes
+	m.most = max(m.most, bytes)
+	return true
+}
+
+// release gives back what was held and is known to be free.
+func (m *meter) release(bytes int) { m.made -= bytes }
+
+// element returns its input, which is about to become the next element of a list.
+func element(m *meter, in any, _ []any) any {
+	if !m.hold(elementBytes) {
+		return m.exceeded
+	}
+	return in
+}
+
+// complete returns its input, a list of which each element was counted.
+func complete(m *meter, in any, _ []any) any {
+	m.release(spareBytes * len(in.([]any)))
+	return in
+}
+
+// held returns its input, a list or an object that the interpreter has just made.
+func held(m *meter, in any, _ []any) any {
+	bytes := 0
+	switch v := in.(type) {
+	case []any:
+		bytes = listBytes + (elementCost+listBytes/2)*len(v) // it grew
+	case map[string]any:
+		bytes = objectSize(len(v))
+	}
+	if !m.hold(bytes) {
+		return m.exceeded
+	}
+	return in
+}
+
+// round returns its input. It is called by a loop of the prelude in each round.
+func round(m *meter, in any, _ []any) any {
+	if !m.hold(loopBytes) {
+		return m.exceeded
+	}
+	return in
+}
+
+// largest is the size of the largest text or object that there has been, without what is in it.
+func (m *meter) largest() int {
+	if !m.mostKnown {
+		m.mostKnown = true
+		m.most = max(m.most, largestIn(m.state))
+	}
+	return m.most
+}
+
+func largestIn(v any) int {
+	most := 0
+	switch v := v.(type) {
+	case string:
+		return len(v)
+	case []any:
+		for _, e := range v {
+			most = max(most, largestIn(e))
+		}
+	case map[string]any:
+		most = 2 * memberCost * len(v)
+		for _, e := range v {
+			most = max(most, largestIn(e))
+		}
+	}
+	return most
 }

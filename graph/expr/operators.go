@@ -1,12 +1,16 @@
 package expr
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"math"
+	"slices"
 	"strings"
 
 	"github.com/itchyny/gojq"
+
+	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
 // The operators of jq, computing in doubles as the protocol does (spec: definition, 14.3) where the interpreter has
@@ -246,3 +250,134 @@ func modulo(_ *meter, _ any, args []any) any {
 func comparison(holds func(c int) bool) native {
 	return func(m *meter, _ any, args []any) any { return holds(m.compare(args[0], args[1], 0)) }
 }
+
+// Programs build texts and lists by adding to what they have so far, in a reduce. The sum of such additions is
+// quadratic if each one copies. These remember the last result that was long: where the next addition appends to
+// exactly that result, it is written behind it in the same memory. What was handed out before ends where it ended and
+// does not see it.
+
+const (
+	longText = 1 << 10 // bytes
+	longList = 1 << 6  // elements
+)
+
+// textAppender remembers the last long text.
+type textAppender struct{ last *strings.Builder }
+
+func (a *textAppender) add(m *meter, l, r string) any {
+	if len(l) < longText {
+		if !m.allocate(len(l) + len(r)) {
+			return m.exceeded
+		}
+		return l + r
+	}
+	if a.last == nil || a.last.Len() != len(l) || a.last.String() != l {
+		if !m.allocate(2 * len(l)) {
+			return m.exceeded
+		}
+		a.last = new(strings.Builder)
+		a.last.Grow(2 * len(l))
+		a.last.WriteString(l)
+	}
+	// Growing doubles the memory, so that each byte is paid for several times.
+	if !m.allocate(4 * len(r)) {
+		return m.exceeded
+	}
+	a.last.WriteString(r)
+	return a.last.String()
+}
+
+// listAppender remembers the last long list.
+type listAppender struct{ last []any }
+
+func (a *listAppender) add(m *meter, l, r []any) any {
+	if len(l) < longList {
+		if !m.allocate(elementCost * (len(l) + len(r))) {
+			return m.exceeded
+		}
+		sum := make([]any, len(l)+len(r))
+		copy(sum, l)
+		copy(sum[len(l):], r)
+		return sum
+	}
+	if len(a.last) != len(l) || &a.last[0] != &l[0] {
+		if !m.allocate(2 * elementCost * len(l)) {
+			return m.exceeded
+		}
+		a.last = append(make([]any, 0, 2*len(l)), l...)
+	}
+	if !m.allocate(4 * elementCost * len(r)) {
+		return m.exceeded
+	}
+	a.last = append(a.last, r...)
+	return a.last[:len(a.last):len(a.last)]
+}
+
+// compare is gojq.Compare with a charge for what it reads. It returns 0 once there is no room left.
+func (m *meter) compare(l, r any, depth int) int {
+	if depth > maxDepth {
+		m.exceed(overWork)
+		return 0
+	}
+	if !m.charge(scalarCost) {
+		return 0
+	}
+	switch l := l.(type) {
+	case string:
+		if r, ok := r.(string); ok && !m.charge(min(len(l), len(r))) {
+			return 0
+		}
+	case []any:
+		if r, ok := r.([]any); ok {
+			for i := range min(len(l), len(r)) {
+				if c := m.compare(l[i], r[i], depth+1); c != 0 || m.exceeded != nil {
+					return c
+				}
+			}
+			return cmp.Compare(len(l), len(r))
+		}
+	case map[string]any:
+		if r, ok := r.(map[string]any); ok {
+			return m.compareObjects(l, r, depth)
+		}
+	}
+	return gojq.Compare(l, r)
+}
+
+// compareObjects compares the sorted member names first, then the values in the order of their names.
+func (m *meter) compareObjects(l, r map[string]any, depth int) int {
+	var room [2][8]string // most objects are small
+	names, ok := m.sortedNames(l, room[0][:0])
+	others, ok2 := m.sortedNames(r, room[1][:0])
+	if !ok || !ok2 {
+		return 0
+	}
+	if c := slices.Compare(names, others); c != 0 {
+		return c
+	}
+	for _, name := range names {
+		if c := m.compare(l[name], r[name], depth+1); c != 0 || m.exceeded != nil {
+			return c
+		}
+	}
+	return 0
+}
+
+// sortedNames appends the names of an object to names, in order, and charges for that.
+func (m *meter) sortedNames(object map[string]any, names []string) (sorted []string, ok bool) {
+	bytes := 0
+	for name := range object {
+		bytes += len(name)
+	}
+	if !m.charge(memberCost/2*len(object) + times(bytes+scalarCost/2*len(object), rounds(len(object)))) {
+		return nil, false
+	}
+	for name := range object {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names, true
+}
+
+// typeName is the jq name of a value's type, for messages.
+func typeName(v any) string { return jsonvalue.KindOf(v).String() }

@@ -11,8 +11,10 @@ import (
 // every instruction is charged for, and a search begins anywhere in a text with sight of the character before. It serves one
 // evaluation.
 //
-// Go's engine cannot replace it: it counts nothing, finding all matches of a.*b|a takes the square of the length of the text,
-// and how far it reads may change with its version, whereas a recorded evaluation must cost the same for ever.
+// Neither other engine replaces it. Go's counts nothing: all matches of x.*y|x in 10 kB take seconds, in 20 kB four times as long, and
+// how far it reads may change with its version, whereas a recorded evaluation must cost the same for ever. The bound of package
+// backtrack, which package jsonschema shares, is 208 million steps for "[^"]*" over 10 kB of prose, where 80 million are allowed;
+// search takes 0.4 ms for it. JSON Schema needs no search: it matches once a text, which Go's engine does in linear time.
 type search struct {
 	*pattern
 	now, next threads

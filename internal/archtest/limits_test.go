@@ -20,7 +20,7 @@ import (
 
 var update = flag.Bool("update", false, "rewrite the tables of limits in docs/operations.md")
 
-// limitRow is a row of a table of limits: its cells, with %s for the value of a constant, or of a member of a composite literal, in a file.
+// limitRow is a row of a table of limits: its cells, with %s for the value of a constant, or of a member of a composite literal, in a package.
 type limitRow struct{ cells, in, name string }
 
 // limitTables are the tables of limits in docs/operations.md, each between <!-- limits NAME --> and <!-- end -->. To add a limit, add a
@@ -30,81 +30,81 @@ var limitTables = []struct {
 	rows       []limitRow
 }{
 	{"run", "flag | default | code", []limitRow{
-		{"`--max-visits` | %s node visits | `STEP_BUDGET_EXCEEDED`", "graph/machine/api.go", "DefaultMaxVisits"},
-		{"`--max-records` | %s records | `RECORD_LIMIT_EXCEEDED`", "graph/defaults.go", "defaultMaxRecords"},
-		{"`--max-bytes` | %sB of its records in the store | `BYTE_LIMIT_EXCEEDED`", "graph/defaults.go", "defaultMaxBytes"},
-		{"`--max-pending` | %s activities awaited at once | `PENDING_LIMIT_EXCEEDED`", "graph/defaults.go", "defaultMaxPending"},
+		{"`--max-visits` | %s node visits | `STEP_BUDGET_EXCEEDED`", "graph/machine", "DefaultMaxVisits"},
+		{"`--max-records` | %s records | `RECORD_LIMIT_EXCEEDED`", "graph", "defaultMaxRecords"},
+		{"`--max-bytes` | %sB of its records in the store | `BYTE_LIMIT_EXCEEDED`", "graph", "defaultMaxBytes"},
+		{"`--max-pending` | %s activities awaited at once | `PENDING_LIMIT_EXCEEDED`", "graph", "defaultMaxPending"},
 	}},
 	{"tree", "flag | default | code", []limitRow{
-		{"`--max-depth` | %s levels of subworkflows below the root | `SUBWORKFLOW_DEPTH_EXCEEDED`", "graph/defaults.go", "defaultMaxDepth"},
-		{"`--max-tree-runs` | %s runs | `TREE_LIMIT_EXCEEDED`", "graph/internal/run/treelimits.go", "defaultRuns"},
-		{"`--max-tree-visits` | %s node visits | `TREE_LIMIT_EXCEEDED`", "graph/internal/run/treelimits.go", "defaultVisits"},
-		{"`--max-tree-records` | %s records | `TREE_LIMIT_EXCEEDED`", "graph/internal/run/treelimits.go", "defaultRecords"},
-		{"`--max-tree-bytes` | %sB of records in the store | `TREE_LIMIT_EXCEEDED`", "graph/internal/run/treelimits.go", "defaultBytes"},
-		{"`--max-tree-pending` | %s activities awaited at once | `TREE_LIMIT_EXCEEDED`", "graph/internal/run/treelimits.go", "defaultPending"},
+		{"`--max-depth` | %s levels of subworkflows below the root | `SUBWORKFLOW_DEPTH_EXCEEDED`", "graph", "defaultMaxDepth"},
+		{"`--max-tree-runs` | %s runs | `TREE_LIMIT_EXCEEDED`", "graph/internal/run", "defaultRuns"},
+		{"`--max-tree-visits` | %s node visits | `TREE_LIMIT_EXCEEDED`", "graph/internal/run", "defaultVisits"},
+		{"`--max-tree-records` | %s records | `TREE_LIMIT_EXCEEDED`", "graph/internal/run", "defaultRecords"},
+		{"`--max-tree-bytes` | %sB of records in the store | `TREE_LIMIT_EXCEEDED`", "graph/internal/run", "defaultBytes"},
+		{"`--max-tree-pending` | %s activities awaited at once | `TREE_LIMIT_EXCEEDED`", "graph/internal/run", "defaultPending"},
 	}},
 	{"documents", "what | at most | beyond it", []limitRow{
-		{"a definition, input, payload or output, as canonical JSON | %sB | the code of the refused call; `ACTIVITY_OUTPUT_TOO_LARGE`", "graph/defaults.go", "defaultMaxDocumentBytes"},
-		{"the text of a definition | %sB | `DEFINITION_TOO_LARGE`", "graph/definition/document.go", "MaxBytes"},
-		{"values of a definition, aliases written out | %s | `DEFINITION_TOO_LARGE`", "graph/definition/values.go", "MaxValues"},
-		{"jq programs of a definition | %s | `DEFINITION_TOO_LARGE`", "graph/definition/values.go", "MaxPrograms"},
-		{"the text of all of them | %sB | `DEFINITION_TOO_LARGE`", "graph/definition/values.go", "MaxProgramBytes"},
-		{"steps of all patterns of a definition, repeats written out (`x{1000}` has a thousand) | %s | `SCHEMA_INVALID`, `STATE_SCHEMA_INVALID`", "internal/jsonschema/compile.go", "MaxPatterns"},
-		{"nesting of a definition, and of any value that is recorded | %s levels | `DEFINITION_TOO_DEEP`, the code of the refused call, `EXPRESSION_LIMIT_EXCEEDED`", "internal/jsonvalue/normalize.go", "MaxDepth"},
-		{"problems that are reported of a definition | %s | the rest is left out", "graph/definition/compile.go", "MaxFindings"},
-		{"subschemas of all schemas of a definition but that of the state | %s | `SCHEMA_INVALID`", "internal/jsonschema/compile.go", "MaxSubschemasTogether"},
-		{"subschemas of a schema | %s | `SCHEMA_INVALID`, `STATE_SCHEMA_INVALID`", "internal/jsonschema/compile.go", "MaxSubschemas"},
-		{"steps of checking a value against a schema, counted before (about a second) | %s | the code of a value that breaks the schema, \"cannot be checked\"", "internal/jsonschema/price.go", "MaxCheck"},
-		{"what such a check may hold in memory | %sB | the same", "internal/jsonschema/price.go", "MaxCheckBytes"},
-		{"violations that are listed of a value | %s | the rest is left out", "internal/jsonschema/violation.go", "MaxViolations"},
-		{"the text of a jq program | %sB | `EXPRESSION_INVALID`", "graph/expr/compile.go", "maxSource"},
-		{"the work of one evaluation, or of all expressions of a visit of a node | %s units: a second or less | `EXPRESSION_LIMIT_EXCEEDED`", "graph/expr/limits.go", "defaultLimits.Cost"},
-		{"what these make | %sB | `EXPRESSION_LIMIT_EXCEEDED`", "graph/expr/limits.go", "defaultLimits.Memory"},
-		{"values that a jq program puts out | %s | `EXPRESSION_LIMIT_EXCEEDED`", "graph/expr/limits.go", "defaultLimits.Outputs"},
-		{"the result of a jq program | %sB | `EXPRESSION_LIMIT_EXCEEDED`", "graph/expr/limits.go", "defaultLimits.ResultBytes"},
-		{"an execution id that a caller chooses | %s bytes | `VALIDATION_ERROR`", "graph/internal/admit/arguments.go", "MaxExecutionID"},
+		{"a definition, input, payload or output, as canonical JSON | %sB | the code of the refused call; `ACTIVITY_OUTPUT_TOO_LARGE`", "graph", "defaultMaxDocumentBytes"},
+		{"the text of a definition | %sB | `DEFINITION_TOO_LARGE`", "graph/definition", "MaxBytes"},
+		{"values of a definition, aliases written out | %s | `DEFINITION_TOO_LARGE`", "graph/definition", "MaxValues"},
+		{"jq programs of a definition | %s | `DEFINITION_TOO_LARGE`", "graph/definition", "MaxPrograms"},
+		{"the text of all of them | %sB | `DEFINITION_TOO_LARGE`", "graph/definition", "MaxProgramBytes"},
+		{"steps of all patterns of a definition, repeats written out (`x{1000}` has a thousand) | %s | `SCHEMA_INVALID`, `STATE_SCHEMA_INVALID`", "internal/jsonschema", "MaxPatterns"},
+		{"nesting of a definition, and of any value that is recorded | %s levels | `DEFINITION_TOO_DEEP`, the code of the refused call, `EXPRESSION_LIMIT_EXCEEDED`", "internal/jsonvalue", "MaxDepth"},
+		{"problems that are reported of a definition | %s | the rest is left out", "graph/definition", "MaxFindings"},
+		{"subschemas of all schemas of a definition but that of the state | %s | `SCHEMA_INVALID`", "internal/jsonschema", "MaxSubschemasTogether"},
+		{"subschemas of a schema | %s | `SCHEMA_INVALID`, `STATE_SCHEMA_INVALID`", "internal/jsonschema", "MaxSubschemas"},
+		{"steps of checking a value against a schema, counted before (about a second) | %s | the code of a value that breaks the schema, \"cannot be checked\"", "internal/jsonschema", "MaxCheck"},
+		{"what such a check may hold in memory | %sB | the same", "internal/jsonschema", "MaxCheckBytes"},
+		{"violations that are listed of a value | %s | the rest is left out", "internal/jsonschema", "MaxViolations"},
+		{"the text of a jq program | %sB | `EXPRESSION_INVALID`", "graph/expr", "maxSource"},
+		{"the work of one evaluation, or of all expressions of a visit of a node | %s units: a second or less | `EXPRESSION_LIMIT_EXCEEDED`", "graph/expr", "defaultLimits.Cost"},
+		{"what these make | %sB | `EXPRESSION_LIMIT_EXCEEDED`", "graph/expr", "defaultLimits.Memory"},
+		{"values that a jq program puts out | %s | `EXPRESSION_LIMIT_EXCEEDED`", "graph/expr", "defaultLimits.Outputs"},
+		{"the result of a jq program | %sB | `EXPRESSION_LIMIT_EXCEEDED`", "graph/expr", "defaultLimits.ResultBytes"},
+		{"an execution id that a caller chooses | %s bytes | `VALIDATION_ERROR`", "graph/internal/admit", "MaxExecutionID"},
 	}},
 	{"doors", "what | at most | beyond it", []limitRow{
-		{"a message to the MCP server | %sB | a JSON-RPC error", "internal/mcpserver/frame/read.go", "DefaultMaxMessageBytes"},
-		{"what it has besides the arguments of a tool call; a batch as a whole | %sB | a JSON-RPC error", "internal/mcpserver/frame/large.go", "MaxEnvelope"},
-		{"its nesting | %s levels | a JSON-RPC error", "internal/mcpserver/frame/read.go", "maxDepth"},
-		{"what the arguments of a call take in memory, estimated: 320 bytes an object, 24 an element, and the text | %sB | `VALIDATION_ERROR`", "internal/mcpserver/arguments.go", "maxDecoded"},
-		{"sessions of clients over HTTP | %s | the one that has been idle the longest is closed", "internal/mcpserver/streamable/sessions.go", "maxSessions"},
-		{"how long one of them may be idle | %s | it is closed", "internal/mcpserver/streamable/sessions.go", "idleTime"},
-		{"how long a message may take to come in over HTTP | %s | a JSON-RPC error", "internal/mcpserver/streamable/read.go", "readTime"},
-		{"`wait_ms` of a call | %s | `VALIDATION_ERROR`", "internal/mcpserver/tool.go", "MaxWait"},
-		{"runs in a page of a list | %s | a cursor to the next page", "history/list.go", "maxListLimit"},
-		{"a line of a file to import | %sB | `IMPORT_INVALID`", "history/runfile/read.go", "MaxLineBytes"},
-		{"a file with settings | %sB | `USAGE_ERROR`", "internal/config/files.go", "maxSettingsBytes"},
-		{"a manifest, or a list of step commands | %sB | `MANIFEST_INVALID`", "internal/manifest/manifest.go", "MaxBytes"},
-		{"a list of agents, or a file with instructions | %sB | `AGENT_CONFIG_INVALID`", "internal/agentfile/file.go", "MaxBytes"},
-		{"a list of webhook targets | %sB | `WEBHOOK_CONFIG_INVALID`", "internal/webhook/list.go", "MaxBytes"},
-		{"webhook targets that a run names | %s | `VALIDATION_ERROR`", "graph/internal/outbox/target.go", "MaxTargets"},
-		{"the body of a webhook | %sB | it goes without states, and says so", "graph/internal/outbox/body.go", "MaxBody"},
-		{"attempts to one webhook target at the same time, in a process | %s | the others wait", "graph/internal/outbox/sender.go", "atOnce"},
-		{"a file of a knowledge base | %sB | `KNOWLEDGE_FORMAT_UNSUPPORTED`; a search leaves it out, by name", "delegate/agent/knowledge/knowledge.go", "MaxFileBytes"},
-		{"files of a knowledge base | %s | a search leaves the rest out, and says so", "delegate/agent/knowledge/knowledge.go", "MaxFiles"},
-		{"their texts together | %sB | the same", "delegate/agent/knowledge/knowledge.go", "MaxBytes"},
-		{"what an agent reads of a text at once | %s bytes | `next_offset`", "delegate/agent/knowledge/knowledge.go", "DefaultMaxReadBytes"},
-		{"sections that a search returns | %s | the rest is left out, and counted", "delegate/agent/knowledge/knowledge.go", "DefaultMaxSearchResults"},
-		{"a file of a skill | %sB | `AGENT_CONFIG_INVALID`, `SKILL_UNKNOWN`", "delegate/agent/skills/skills.go", "MaxFileBytes"},
-		{"the body of an API call | %sB | `API_BODY_TOO_LARGE`", "delegate/agent/apicall/apicall.go", "DefaultMaxBodyBytes"},
-		{"the response to it | %sB | `API_RESPONSE_TOO_LARGE`", "delegate/agent/apicall/apicall.go", "DefaultMaxResponseBytes"},
-		{"its time | %s | `API_UNREACHABLE`", "delegate/agent/apicall/apicall.go", "DefaultTimeout"},
-		{"a file with a secret | %sB | `USAGE_ERROR`", "internal/config/secret.go", "maxSecretBytes"},
-		{"what a step command prints as its answer | %sB | `ACTIVITY_OUTPUT_TOO_LARGE`", "activities/stepcommand/config.go", "DefaultMaxOutputBytes"},
-		{"what is logged of a step command's standard error | %sB | the rest is left out", "activities/stepcommand/config.go", "DefaultMaxLogBytes"},
-		{"the time of a step command | %s | `ACTIVITY_TIMEOUT`", "activities/stepcommand/config.go", "DefaultTimeout"},
-		{"a tool's result | %sB | `ACTIVITY_OUTPUT_TOO_LARGE`", "activities/toolcall/config.go", "DefaultMaxOutputBytes"},
-		{"tools of an MCP server | %s | `MCP_PROTOCOL_ERROR`", "activities/toolcall/tools.go", "maxTools"},
-		{"a prompt for a model | %sB | `LLM_CONFIG_INVALID`", "activities/llmcall/config.go", "DefaultMaxPromptBytes"},
-		{"an answer of a model | %sB | `LLM_PROVIDER_ERROR`", "activities/llmcall/config.go", "DefaultMaxAnswerBytes"},
-		{"an answer of an agent | %sB | `A2A_PROVIDER_ERROR`", "delegate/a2ahttp.go", "DefaultMaxAnswerBytes"},
-		{"definitions of the workflow folder | %s | the rest is left out, with a warning", "internal/catalog/catalog.go", "MaxFiles"},
-		{"their texts together | %sB | the same", "internal/catalog/catalog.go", "MaxBytes"},
-		{"a definition fetched by address | %sB | `VALIDATION_ERROR`", "internal/httpworkflow/resolver.go", "DefaultMaxBytes"},
-		{"redirects on the way to it | %s | `WORKFLOW_NOT_FOUND`", "internal/httpworkflow/resolver.go", "maxRedirects"},
-		{"the time to fetch it | %s | `WORKFLOW_NOT_FOUND`", "internal/httpworkflow/resolver.go", "DefaultTimeout"},
+		{"a message to the MCP server | %sB | a JSON-RPC error", "internal/mcpserver/frame", "DefaultMaxMessageBytes"},
+		{"what it has besides the arguments of a tool call; a batch as a whole | %sB | a JSON-RPC error", "internal/mcpserver/frame", "MaxEnvelope"},
+		{"its nesting | %s levels | a JSON-RPC error", "internal/mcpserver/frame", "maxDepth"},
+		{"what the arguments of a call take in memory, estimated: 320 bytes an object, 24 an element, and the text | %sB | `VALIDATION_ERROR`", "internal/mcpserver", "maxDecoded"},
+		{"sessions of clients over HTTP | %s | the one that has been idle the longest is closed", "internal/mcpserver/streamable", "maxSessions"},
+		{"how long one of them may be idle | %s | it is closed", "internal/mcpserver/streamable", "idleTime"},
+		{"how long a message may take to come in over HTTP | %s | a JSON-RPC error", "internal/mcpserver/streamable", "readTime"},
+		{"`wait_ms` of a call | %s | `VALIDATION_ERROR`", "internal/mcpserver", "MaxWait"},
+		{"runs in a page of a list | %s | a cursor to the next page", "history", "maxListLimit"},
+		{"a line of a file to import | %sB | `IMPORT_INVALID`", "history/runfile", "MaxLineBytes"},
+		{"a file with settings | %sB | `USAGE_ERROR`", "internal/config", "maxSettingsBytes"},
+		{"a manifest, or a list of step commands | %sB | `MANIFEST_INVALID`", "internal/manifest", "MaxBytes"},
+		{"a list of agents, or a file with instructions | %sB | `AGENT_CONFIG_INVALID`", "internal/agentfile", "MaxBytes"},
+		{"a list of webhook targets | %sB | `WEBHOOK_CONFIG_INVALID`", "internal/webhook", "MaxBytes"},
+		{"webhook targets that a run names | %s | `VALIDATION_ERROR`", "graph/internal/outbox", "MaxTargets"},
+		{"the body of a webhook | %sB | it goes without states, and says so", "graph/internal/outbox", "MaxBody"},
+		{"attempts to one webhook target at the same time, in a process | %s | the others wait", "graph/internal/outbox", "atOnce"},
+		{"a file of a knowledge base | %sB | `KNOWLEDGE_FORMAT_UNSUPPORTED`; a search leaves it out, by name", "delegate/agent/knowledge", "MaxFileBytes"},
+		{"files of a knowledge base | %s | a search leaves the rest out, and says so", "delegate/agent/knowledge", "MaxFiles"},
+		{"their texts together | %sB | the same", "delegate/agent/knowledge", "MaxBytes"},
+		{"what an agent reads of a text at once | %s bytes | `next_offset`", "delegate/agent/knowledge", "DefaultMaxReadBytes"},
+		{"sections that a search returns | %s | the rest is left out, and counted", "delegate/agent/knowledge", "DefaultMaxSearchResults"},
+		{"a file of a skill | %sB | `AGENT_CONFIG_INVALID`, `SKILL_UNKNOWN`", "delegate/agent/skills", "MaxFileBytes"},
+		{"the body of an API call | %sB | `API_BODY_TOO_LARGE`", "delegate/agent/apicall", "DefaultMaxBodyBytes"},
+		{"the response to it | %sB | `API_RESPONSE_TOO_LARGE`", "delegate/agent/apicall", "DefaultMaxResponseBytes"},
+		{"its time | %s | `API_UNREACHABLE`", "delegate/agent/apicall", "DefaultTimeout"},
+		{"a file with a secret | %sB | `USAGE_ERROR`", "internal/config", "maxSecretBytes"},
+		{"what a step command prints as its answer | %sB | `ACTIVITY_OUTPUT_TOO_LARGE`", "activities/stepcommand", "DefaultMaxOutputBytes"},
+		{"what is logged of a step command's standard error | %sB | the rest is left out", "activities/stepcommand", "DefaultMaxLogBytes"},
+		{"the time of a step command | %s | `ACTIVITY_TIMEOUT`", "activities/stepcommand", "DefaultTimeout"},
+		{"a tool's result | %sB | `ACTIVITY_OUTPUT_TOO_LARGE`", "activities/toolcall", "DefaultMaxOutputBytes"},
+		{"tools of an MCP server | %s | `MCP_PROTOCOL_ERROR`", "activities/toolcall", "maxTools"},
+		{"a prompt for a model | %sB | `LLM_CONFIG_INVALID`", "activities/llmcall", "DefaultMaxPromptBytes"},
+		{"an answer of a model | %sB | `LLM_PROVIDER_ERROR`", "activities/llmcall", "DefaultMaxAnswerBytes"},
+		{"an answer of an agent | %sB | `A2A_PROVIDER_ERROR`", "delegate", "DefaultMaxAnswerBytes"},
+		{"definitions of the workflow folder | %s | the rest is left out, with a warning", "internal/catalog", "MaxFiles"},
+		{"their texts together | %sB | the same", "internal/catalog", "MaxBytes"},
+		{"a definition fetched by address | %sB | `VALIDATION_ERROR`", "internal/httpworkflow", "DefaultMaxBytes"},
+		{"redirects on the way to it | %s | `WORKFLOW_NOT_FOUND`", "internal/httpworkflow", "maxRedirects"},
+		{"the time to fetch it | %s | `WORKFLOW_NOT_FOUND`", "internal/httpworkflow", "DefaultTimeout"},
 	}},
 }
 
@@ -169,26 +169,36 @@ func grouped(n int64) string {
 	return text
 }
 
-// constantOf returns the expression of a constant in a file, and its value. A name may be that of a member of a composite literal.
-func constantOf(t *testing.T, file, name string) (source string, value int64) {
+// constantOf returns the expression of a constant in a package, and its value. A name may be that of a member of a composite literal.
+func constantOf(t *testing.T, pkg, name string) (source string, value int64) {
 	t.Helper()
 	variable, member, _ := strings.Cut(name, ".")
 	fset := token.NewFileSet()
-	f, err := parser.ParseFile(fset, filepath.Join(root, file), nil, 0)
+	files, err := filepath.Glob(filepath.Join(root, pkg, "*.go"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	var expr ast.Expr
-	ast.Inspect(f, func(n ast.Node) bool {
-		if spec, ok := n.(*ast.ValueSpec); ok {
-			for i, id := range spec.Names {
-				if id.Name == variable && i < len(spec.Values) {
-					expr = spec.Values[i]
+	for _, file := range files {
+		f, err := parser.ParseFile(fset, file, nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, decl := range f.Decls {
+			block, ok := decl.(*ast.GenDecl)
+			if !ok || strings.HasSuffix(file, "_test.go") {
+				continue
+			}
+			for _, spec := range block.Specs {
+				value, _ := spec.(*ast.ValueSpec)
+				for i := 0; value != nil && i < min(len(value.Names), len(value.Values)); i++ {
+					if value.Names[i].Name == variable {
+						expr = value.Values[i]
+					}
 				}
 			}
 		}
-		return true
-	})
+	}
 	if literal, ok := expr.(*ast.CompositeLit); ok {
 		for _, e := range literal.Elts {
 			if kv, ok := e.(*ast.KeyValueExpr); ok && fmt.Sprint(kv.Key) == member {
@@ -197,7 +207,7 @@ func constantOf(t *testing.T, file, name string) (source string, value int64) {
 		}
 	}
 	if expr == nil {
-		t.Fatalf("%s has no %s", file, name)
+		t.Fatalf("%s has no %s", pkg, name)
 	}
 	var text strings.Builder
 	if err := printer.Fprint(&text, fset, expr); err != nil {
@@ -209,11 +219,11 @@ func constantOf(t *testing.T, file, name string) (source string, value int64) {
 	}
 	result, err := types.Eval(fset, nil, token.NoPos, plain)
 	if err != nil {
-		t.Fatalf("%s: %s = %s: %v", file, name, text.String(), err)
+		t.Fatalf("%s: %s = %s: %v", pkg, name, text.String(), err)
 	}
 	n, exact := constant.Int64Val(constant.ToInt(result.Value))
 	if !exact {
-		t.Fatalf("%s: %s = %s is no whole number", file, name, text.String())
+		t.Fatalf("%s: %s = %s is no whole number", pkg, name, text.String())
 	}
 	return text.String(), n
 }

@@ -1,9 +1,12 @@
 package jsonschema
 
 import (
+	"maps"
 	"math"
 	"math/big"
 	"regexp"
+	"regexp/syntax"
+	"slices"
 	"strings"
 
 	lib "github.com/santhosh-tekuri/jsonschema/v5"
@@ -48,7 +51,7 @@ type ownPrice struct {
 	// names is the price of the names of the schema, in the visit of an object; bound what a visit takes at the most for each byte of
 	// a value.
 	names, bound int
-	// width of the pattern (patternsize.go); 0 without one.
+	// width of the pattern (patternWidth); 0 without one.
 	width int
 	// numbers is the price of keywords about numbers, and what they ask.
 	numbers                   int
@@ -163,3 +166,122 @@ func formatPrice(text string) int { return matchSteps + len(text) }
 
 // matchPrice is the price of matching a text with a pattern of some width.
 func matchPrice(text string, width int) int { return matchSteps + len(text)*(width+1)/2 }
+
+// MaxEffort bounds how many subschemas one place of an instance may have to pass. References let a short schema
+// multiply: thirty definitions, each of which names the next one twice, make a billion.
+const MaxEffort = 100_000
+
+// effort is what one place of an instance may have to pass: subschemas, up to just above MaxEffort, and the steps that they take there,
+// up to just above MaxSteps.
+type effort struct{ subschemas, steps int }
+
+// effortOf adds up the schemas that apply to the same place as s, each as often as it is reached.
+func (p *prices) effortOf(s *lib.Schema, known map[*lib.Schema]effort) effort {
+	if s == nil {
+		return effort{}
+	}
+	if n, ok := known[s]; ok {
+		return n
+	}
+	known[s] = effort{1, 1} // stands for s while a $dynamicRef leads back to it
+	n := effort{1, p.own[s].bound}
+	add := func(subs ...*lib.Schema) {
+		for _, sub := range subs {
+			more := p.effortOf(sub, known)
+			n = effort{min(n.subschemas+more.subschemas, MaxEffort+1), min(n.steps+more.steps, MaxCheck+1)}
+		}
+	}
+	add(s.Ref, s.RecursiveRef, s.DynamicRef, s.Not, s.If, s.Then, s.Else)
+	add(s.AllOf...)
+	add(s.AnyOf...)
+	add(s.OneOf...)
+	for _, name := range slices.Sorted(maps.Keys(s.DependentSchemas)) {
+		add(s.DependentSchemas[name])
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.Dependencies)) {
+		if sub, ok := s.Dependencies[name].(*lib.Schema); ok {
+			add(sub)
+		}
+	}
+	known[s] = n
+	return n
+}
+
+// effort returns the greatest effort of a place.
+func (p *prices) effort(all locations) (most effort) {
+	known := make(map[*lib.Schema]effort, len(all))
+	for _, place := range slices.Sorted(maps.Keys(all)) {
+		n := p.effortOf(all[place], known)
+		most = effort{max(most.subschemas, n.subschemas), max(most.steps, n.steps)}
+	}
+	return most
+}
+
+// patternSize is about how many instructions Go's engine needs for a pattern. Package backtrack bounds those that the other engine runs.
+func patternSize(pattern string) int {
+	re, err := syntax.Parse(toGo(pattern), syntax.Perl)
+	if err != nil {
+		return len(pattern)
+	}
+	return instructions(re)
+}
+
+func instructions(re *syntax.Regexp) int {
+	n := 1
+	switch re.Op {
+	case syntax.OpLiteral:
+		n = len(re.Rune)
+	case syntax.OpCharClass:
+		n += len(re.Rune) / 16 // pairs of bounds, which copies share
+	}
+	for _, sub := range re.Sub {
+		n += instructions(sub)
+	}
+	if re.Op == syntax.OpRepeat {
+		n *= max(1, re.Min, re.Max)
+	}
+	return min(n, MaxPatterns+1)
+}
+
+// patternWidth is about how many places of a pattern Go's engine, or the other, has to follow at once over a text.
+func patternWidth(pattern string) int {
+	re, err := syntax.Parse(toGo(pattern), syntax.Perl)
+	if err != nil {
+		return len(pattern)
+	}
+	if re.Op == syntax.OpConcat && re.Sub[0].Op == syntax.OpBeginText {
+		n, _ := width(re)
+		return n
+	}
+	return instructions(re)
+}
+
+// width is patternWidth for a part of an anchored pattern; fixed is set if the text that it matches has one length: then what follows
+// begins at one place.
+func width(re *syntax.Regexp) (n int, fixed bool) {
+	switch re.Op {
+	case syntax.OpLiteral, syntax.OpCharClass, syntax.OpAnyChar, syntax.OpAnyCharNotNL:
+		return 1, true
+	case syntax.OpEmptyMatch, syntax.OpBeginText, syntax.OpEndText, syntax.OpBeginLine, syntax.OpEndLine, syntax.OpWordBoundary, syntax.OpNoWordBoundary:
+		return 0, true
+	case syntax.OpCapture:
+		return width(re.Sub[0])
+	case syntax.OpRepeat:
+		if n, fixed = width(re.Sub[0]); fixed && re.Min == re.Max {
+			return n, true
+		}
+	case syntax.OpConcat:
+		fixed = true
+		for _, sub := range re.Sub {
+			w, same := width(sub)
+			if fixed {
+				n = max(n, w)
+			} else {
+				n += instructions(sub)
+			}
+			fixed = fixed && same
+		}
+		return n, fixed
+	}
+	return instructions(re), false
+}

@@ -1,6 +1,8 @@
 package jsonvalue
 
-import "math"
+import (
+	"math"
+)
 
 // Size is len(Canonical(v)) without building it. Above a limit greater than 0 it stops early and returns some number
 // above the limit.
@@ -52,4 +54,67 @@ func addSize(n int, v any, limit int) int {
 		return n + len("null")
 	}
 	return addSize(n, plain, limit)
+}
+
+// Weigh returns a number that is at most Size(v, 0), and near it where text makes up most of a value: numbers count as
+// one digit, characters that are written as escapes as they are. At a limit greater than 0 it stops and returns some
+// number not below it. It tells large values from small ones on hot paths.
+func Weigh(v any, limit int) int {
+	return weigh(0, v, limit)
+}
+
+func weigh(n int, v any, limit int) int {
+	switch v := v.(type) {
+	case nil:
+		return n + len("null")
+	case bool:
+		return n + len("true")
+	case string:
+		return n + len(v) + len(`""`)
+	case []any:
+		n += len("[]") + max(len(v)-1, 0)
+		for _, e := range v {
+			if limit > 0 && n >= limit {
+				return n
+			}
+			n = weigh(n, e, limit)
+		}
+		return n
+	case map[string]any:
+		n += len("{}") + max(len(v)-1, 0)
+		for name, value := range v {
+			if limit > 0 && n >= limit {
+				return n
+			}
+			n = weigh(n+len(name)+len(`"":`), value, limit)
+		}
+		return n
+	default:
+		return n + 1
+	}
+}
+
+// What decoded values take in memory, on an average that is on the safe side.
+const (
+	elementBytes = 24 // its place in a list, and a number
+	objectBytes  = 320
+	emptyBytes   = 48
+)
+
+// DecodedBytes returns about what Decode would make of a text, in bytes, from a look at its brackets and commas. It stops above a limit.
+func DecodedBytes(text []byte, limit int) int {
+	n := len(text)
+	for i := 0; i < len(text) && n <= limit; i++ {
+		switch text[i] {
+		case '{':
+			if n += objectBytes; i+1 < len(text) && text[i+1] == '}' {
+				n -= objectBytes - emptyBytes
+			}
+		case '[', ',':
+			n += elementBytes
+		case '"':
+			i = skipString(text, i+1) - 1
+		}
+	}
+	return n
 }
