@@ -1,7 +1,7 @@
 // Package schemas holds the JSON Schemas that the project publishes, for editors and for other tools.
 //
-// The engine's own verdicts come from graph/definition, internal/workflowtest, internal/agentfile and internal/webhook, which say the same and explain it better; tests
-// hold them together.
+// The schema of definitions is generated from the shapes that graph/definition checks: go test ./schemas -update. Tests hold the
+// schemas of tests, agents and webhooks together with their readers.
 package schemas
 
 import (

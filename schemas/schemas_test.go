@@ -1,9 +1,14 @@
 package schemas_test
 
 import (
+	"bytes"
+	"flag"
+	"os"
 	"strings"
 	"testing"
 
+	"github.com/workflows-engine/workflows-engine/graph/definition"
+	"github.com/workflows-engine/workflows-engine/internal/format"
 	"github.com/workflows-engine/workflows-engine/internal/jsonschema"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 	"github.com/workflows-engine/workflows-engine/schemas"
@@ -16,6 +21,24 @@ func parse(t *testing.T, schema []byte) *jsonvalue.Node {
 		t.Fatal(problems)
 	}
 	return n
+}
+
+var update = flag.Bool("update", false, "rewrite the generated schema")
+
+// TestWorkflowDefinitionIsGenerated compares the published schema of definitions with the shapes that the engine checks.
+func TestWorkflowDefinitionIsGenerated(t *testing.T) {
+	t.Parallel()
+	const file = "workflow-definition.schema.json"
+	want := format.Value(definition.JSONSchema())
+	if *update {
+		if err := os.WriteFile(file, want, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if !bytes.Equal(schemas.WorkflowDefinition(), want) {
+		t.Errorf("%s differs from the shapes of graph/definition; write it anew with go test ./schemas -update", file)
+	}
 }
 
 func TestWorkflowDefinitionCompiles(t *testing.T) {

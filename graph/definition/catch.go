@@ -55,39 +55,22 @@ func matches(pattern, code string) bool {
 	return true
 }
 
-var catchShape = listOf("catch", objectOf("a catch",
-	member{"codes", listOf("the codes of a catch", filled("a code")).nonEmpty().or(`write a list such as ["TIMEOUT"] or ["*"]`), true},
-	member{"target", filled("the target of a catch"), true},
-	member{"as", filled("the as of a catch").or("name the member of the state that gets the error"), false},
-).not(map[string]string{
-	"code": `write "codes", a list`, "errors": `write "codes"`, "next": `write "target"`, "node": `write "target"`,
-}).with(rollbackOfCatch)).nonEmpty()
-
-// extendedNodes are the members that extensions add to nodes, by type.
-var extendedNodes = func() map[Type][]extended {
-	catch := extended{member{"catch", catchShape, false}, ExtensionCatch}
-	onTimeout := extended{member{"on_timeout", filled("on_timeout").or("name the node at which the run goes on"), false}, ExtensionOnTimeout}
-	nodes := map[Type][]extended{}
-	for _, t := range []Type{Step, LLMCall, ToolCall, AgentDelegate, Subworkflow, Parallel} {
-		nodes[t] = append(nodes[t], catch)
-	}
-	for _, t := range []Type{Step, LLMCall, ToolCall, AgentDelegate, Subworkflow} {
-		nodes[t] = append(nodes[t], extended{member{"compensate", compensateShape, false}, ExtensionCompensate})
-	}
-	for _, t := range []Type{Step, LLMCall, ToolCall, Subworkflow} {
-		nodes[t] = append(nodes[t], extended{member{"map", mapShape, false}, ExtensionMap})
-	}
-	for _, t := range []Type{Interrupt, Wait, Parallel} {
-		nodes[t] = append(nodes[t], onTimeout)
-	}
-	nodes[Interrupt] = append(nodes[Interrupt],
-		extended{member{"prompt_templates", &shape{what: "prompt_templates", kind: jsonvalue.Bool}, false}, ExtensionTemplates},
-		extended{member{"show", filled("show").or("write a jq program that gives what the person sees beside the question"), false}, ExtensionTemplates})
-	nodes[Wait] = append(nodes[Wait], extended{member{"wait_templates", waitTemplatesShape, false}, ExtensionTemplates},
-		extended{member{"keep", keepShape, false}, ExtensionEarlySignals})
-	nodes[Switch] = append(nodes[Switch], extended{member{"loop", loopShape, false}, ExtensionLoop})
-	return nodes
-}()
+// catchMember and onTimeoutMember are the fields by which a failed node leads on.
+var (
+	catchMember = extended{member{"catch", listOf("catch", objectOf("a catch",
+		member{"codes", listOf("the codes of a catch", filled("a code")).nonEmpty().or(`write a list such as ["TIMEOUT"] or ["*"]`).
+			about("Codes of failures. * in a code matches any string; * alone matches every failure, also one without a code.", `["TIMEOUT", "LLM_*"]`, `["*"]`), true},
+		member{"target", filled("the target of a catch").
+			about("The id of the node at which the run continues; in a branch, a node of the branch or its join target."), true},
+		member{"as", filled("the as of a catch").or("name the member of the state that gets the error").
+			about("The property of the state for the error: an object with code, message, node and attempts. It is combined with the state like an output."), false},
+	).not(map[string]string{
+		"code": `write "codes", a list`, "errors": `write "codes"`, "next": `write "target"`, "node": `write "target"`,
+	}).with(rollbackOfCatch)).nonEmpty().called("catch").
+		about("Where the run continues when the node has failed and has no attempt left: the first entry whose codes match the failure decides. Extension catch."), false}, ExtensionCatch}
+	onTimeoutMember = extended{member{"on_timeout", filled("on_timeout").or("name the node at which the run goes on").called("on_timeout").
+			about("The id of the node at which the run continues when the timeout in the config passes. Extension on_timeout."), false}, ExtensionOnTimeout}
+)
 
 // followCatches resolves what catches the failures of a node. It runs before the flow of the graph is looked at.
 func (c *compiler) followCatches(v *vertex) {

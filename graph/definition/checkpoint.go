@@ -10,6 +10,16 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/suggest"
 )
 
+// CheckpointPolicy says when CheckpointWritten records are due (spec: execution, 9.1).
+type CheckpointPolicy struct {
+	// Enabled is false for disabled, off and none.
+	Enabled bool
+	// Every is 1 for after_each_node, else the interval.
+	Every int
+	// Interval reports whether the policy's name is every_n_nodes.
+	Interval bool
+}
+
 var strategies = []string{"after_each_node", "every_n_nodes", "disabled"}
 
 // compileCheckpointing reads the checkpointing block (spec: execution, 9.1; definition, 2.3).

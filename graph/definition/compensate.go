@@ -24,18 +24,23 @@ const (
 	rollbackOnFailure = "failure"
 )
 
-var compensateShape = objectOf("compensate",
-	member{"node", filled("the node of compensate"), true},
-	member{"as", filled("the as of compensate").or("name the member of the state in which the compensation finds what it undoes"), false},
+var compensateMember = extended{member{"compensate", objectOf("compensate",
+	member{"node", filled("the node of compensate").
+		about("The id of a node that undoes this one: a step, llm_call, tool_call, agent_delegate or subworkflow without edges."), true},
+	member{"as", filled("the as of compensate").or("name the member of the state in which the compensation finds what it undoes").
+		about("The property of the state in which the compensation finds its input: an object with node, output and, for a map, item. It is not written to the state of the run."), false},
 ).not(map[string]string{"target": `write "node"`, "with": `write "node"`, "id": `write "node"`, "name": `write "as"`}).
-	or(`write {"node": "<id of the node that undoes this one>"}`)
+	or(`write {"node": "<id of the node that undoes this one>"}`).called("compensate").
+	about("The node that undoes this one in a rollback, once it has completed. Extension compensate."), false}, ExtensionCompensate}
 
-// rollbackOfCatch and rollbackOfRun are the members rollback of a catch and of the root member that names the extensions.
+// rollbackOfCatch and rollbackOfRun are the fields rollback of a catch and of the root field that names the extensions.
 var (
-	rollbackOfCatch = extended{member{"rollback", &shape{what: "the rollback of a catch", kind: jsonvalue.Bool}, false}, ExtensionCompensate}
-	rollbackOfRun   = extended{member{"rollback", listOf("rollback",
-		&shape{what: "an end of a run", enum: []string{rollbackOnCancel, rollbackOnFailure}},
-	).nonEmpty().or(`write a list of "cancel" and "failure"`), false}, ExtensionCompensate}
+	rollbackOfCatch = extended{member{"rollback", boolean("the rollback of a catch").
+			about("Whether the run, or the branch, is rolled back first: the compensations run, the newest first. Extension compensate."), false}, ExtensionCompensate}
+	rollbackOfRun = extended{member{"rollback", listOf("rollback",
+		oneOf("an end of a run", rollbackOnCancel, rollbackOnFailure),
+	).nonEmpty().or(`write a list of "cancel" and "failure"`).
+		about("The ends before which the run is rolled back: cancel, when it is cancelled; failure, when it fails and no catch applies. Extension compensate."), false}, ExtensionCompensate}
 )
 
 // followCompensations resolves what undoes nodes, before their edges are looked at: compensations have none.
@@ -103,7 +108,7 @@ func (c *compiler) checkCompensation(v, to *vertex) bool {
 	case to == v:
 		wrong(n, at, v, "name another node, which undoes this one", "the node %q compensates itself", id)
 		return false
-	case !t.IsActivity() && t != AgentDelegate && t != Subworkflow:
+	case !t.Info().has("compensate"):
 		wrong(n, at, v, "name a step, llm_call, tool_call, agent_delegate or subworkflow",
 			"%s node cannot compensate, as %q is to", withArticle(string(t)), id)
 		return false

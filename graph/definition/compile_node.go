@@ -11,7 +11,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
-// compileNode compiles what is common to all nodes and hands the config to the file of its type.
+// compileNode compiles what is common to all nodes and hands the config to the function of its type.
 func (c *compiler) compileNode(v *vertex) {
 	if !v.sound {
 		return
@@ -23,28 +23,7 @@ func (c *compiler) compileNode(v *vertex) {
 	if x.json == nil {
 		x.json = &jsonvalue.Node{Kind: jsonvalue.Object, Line: v.json.Line, Column: v.json.Column}
 	}
-	switch v.node.Type {
-	case Start:
-		x.start()
-	case End:
-		x.end()
-	case Step, LLMCall, ToolCall:
-		x.activity()
-	case Switch:
-		x.switchNode()
-	case Interrupt:
-		x.interrupt()
-	case Parallel:
-		x.parallel()
-	case Wait:
-		x.wait()
-	case SetState:
-		x.setState()
-	case Subworkflow:
-		x.subworkflow()
-	case AgentDelegate:
-		x.delegate()
-	}
+	v.node.Type.Info().compile(&x)
 	c.compileTemplates(v)
 	c.compileKeep(v)
 }
@@ -185,8 +164,8 @@ func (c *compiler) compileTimeout(v *vertex) {
 	if n == nil {
 		return
 	}
-	if !v.node.Type.IsActivity() && v.node.Type != AgentDelegate {
-		message := "only step, llm_call, tool_call and agent_delegate nodes have a timeout"
+	if !v.node.Type.Info().Attempted() {
+		message := "only " + attemptedTypes() + " nodes have a timeout"
 		if v.node.Type == Interrupt || v.node.Type == Parallel {
 			message = "the timeout of such a node stands in its config"
 		}
@@ -242,8 +221,8 @@ func (c *compiler) compileRetry(v *vertex) {
 	if n == nil {
 		return
 	}
-	if !v.node.Type.IsActivity() && v.node.Type != AgentDelegate {
-		c.refuse(problem.FieldIgnored, n, at, v, "only step, llm_call, tool_call and agent_delegate nodes are retried", "")
+	if !v.node.Type.Info().Attempted() {
+		c.refuse(problem.FieldIgnored, n, at, v, "only "+attemptedTypes()+" nodes are retried", "")
 		return
 	}
 	r := &Retry{MaxAttempts: int(math.Min(n.Get("max_attempts").Num, math.MaxInt32)), Coefficient: 1}

@@ -57,7 +57,7 @@ func (c *compiler) collectNode(n *jsonvalue.Node, value any, at *path, index int
 		c.lost.ids = true
 	}
 	c.findings = append(c.findings, check.findings...)
-	if !isFilled(id) || t == nil || t.Kind != jsonvalue.String || nodeShapes[Type(t.Str)] == nil {
+	if !isFilled(id) || t == nil || t.Kind != jsonvalue.String || typeNamed[Type(t.Str)] == nil {
 		c.lost.nodes = true
 		return
 	}

@@ -5,10 +5,7 @@ import (
 	"slices"
 
 	"github.com/workflows-engine/workflows-engine/graph/problem"
-	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
-
-var keepShape = &shape{what: "keep", kind: jsonvalue.Bool}
 
 // compileKeep reads the member keep of a wait (the extension early_signals).
 func (c *compiler) compileKeep(v *vertex) {

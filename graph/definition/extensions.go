@@ -52,8 +52,13 @@ type extended struct {
 }
 
 var extensionsShape = objectOf("x-workflows-engine",
-	member{"uses", listOf("uses", &shape{what: "an extension", enum: Extensions()}), true},
-).with(rollbackOfRun)
+	member{"uses", listOf("uses", oneOf("an extension", Extensions()...)).
+		about("catch: failures of nodes lead on instead of ending the run. compensate: completed nodes are undone in rollbacks. " +
+			"map: a node is repeated for each item of an array. on_timeout: a deadline that passes leads on. " +
+			"interrupt_in_branch: branches may ask people. early_signals: signals are kept until a wait takes them. " +
+			"loop: a switch repeats nodes, and counts. templates: questions and waits take values from the state."), true},
+).with(rollbackOfRun).called("extensions").
+	about("Names the extensions of workflows-engine that the document uses. Other engines of the protocol reject a document with this property.")
 
 // Uses returns the extensions that the document names, sorted; none for a document that is plain AWP. Names that are not
 // extensions are left out: Compile refuses them.

@@ -22,13 +22,8 @@ type Templates struct {
 
 // Asks reports whether anything of the node is to be filled in.
 func (n Templates) Asks() bool {
-	switch n.Type {
-	case "llm_call":
-		return n.Metadata[PromptTemplates] == true
-	case "tool_call":
-		return n.Metadata[ArgumentTemplates] == true
-	}
-	return false
+	templates := Type(n.Type).Info().templates
+	return templates != "" && n.Metadata[templates] == true
 }
 
 // Values returns the members of the node's config that are filled in, with their values: nil if there are none. state is asked for once at most,

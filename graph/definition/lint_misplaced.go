@@ -1,6 +1,7 @@
 package definition
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -35,37 +36,21 @@ var misplacements = map[string]string{
 	"next":         "nodes are connected by edges",
 }
 
-// misplacedIn adds to misplacements what depends on the node's type.
-var misplacedIn = map[Type]map[string]string{
-	Step: {
-		"output_schema": "no output of a step is checked: let the handler check it, or write output_schema into the config of an end node, for the result",
-		"input":         "a handler gets the whole state as its input; prepare it in a set_state node",
-		"input_mapping": "a handler gets the whole state as its input; prepare it in a set_state node",
-	},
-	LLMCall: {
-		"input":         `write what the model is to see into the prompt, as "${ .name }" with prompt_templates in metadata`,
-		"input_mapping": `write what the model is to see into the prompt, as "${ .name }" with prompt_templates in metadata`,
-		"schema":        `write "output_schema"`, "response_format": `write "output_schema"`,
-	},
-}
-
-// readOf are the members of a config that something here reads; others are for hosts and handlers.
-var readOf = map[Type][]string{
-	Step:    {"handler"},
-	LLMCall: {"agent", "model", "system_prompt", "user_prompt", "prompt", "output_schema", "stream", "temperature", "top_p", "max_tokens", "seed", "stop"},
-}
-
 // misplaced warns of misplaced and misspelt members of the config of a step or llm_call.
 func (x *config) misplaced(message string) {
-	for _, m := range x.json.Members {
-		hint := misplacements[m.Name]
-		if of := misplacedIn[x.v.node.Type][m.Name]; of != "" {
-			hint = of
+	t := x.v.node.Type.Info()
+	var known []string
+	for _, m := range t.config.members {
+		if !m.shape.deprecated {
+			known = append(known, m.name)
 		}
+	}
+	for _, m := range x.json.Members {
+		hint := cmp.Or(t.misplaced[m.Name], misplacements[m.Name])
 		if slices.ContainsFunc(retryShape.members, func(policy member) bool { return policy.name == m.Name }) {
 			hint = inRetry
 		}
-		if known := readOf[x.v.node.Type]; hint == "" && !slices.Contains(known, m.Name) {
+		if hint == "" && !slices.Contains(known, m.Name) {
 			hint = suggest.DidYouMean(m.Name, known)
 		}
 		if hint != "" {
@@ -74,14 +59,18 @@ func (x *config) misplaced(message string) {
 	}
 }
 
-// templatesOf are the switches in metadata, with the only type of node that has each; switchOf has them by type.
-var (
-	templatesOf = map[string]Type{"prompt_templates": LLMCall, "argument_templates": ToolCall}
-	switchOf    = map[Type]string{LLMCall: "prompt_templates", ToolCall: "argument_templates"}
-)
-
 // demoOutput is the member of metadata that holds what an activity answers in a demo and in tests.
 const demoOutput = "demo_output"
+
+// templatesOwner returns the only type whose nodes have a switch of this name in metadata, "" if it is not one.
+func templatesOwner(name string) Type {
+	for _, t := range nodeTypes {
+		if t.templates == name {
+			return t.Name
+		}
+	}
+	return ""
+}
 
 // lintMetadata warns of members of an activity's metadata that belong beside it or to nodes of another type.
 func (c *compiler) lintMetadata(v *vertex) {
@@ -89,15 +78,16 @@ func (c *compiler) lintMetadata(v *vertex) {
 	if n == nil {
 		return
 	}
+	own := v.node.Type.Info().templates
 	for _, m := range n.Members {
-		owner, hint := templatesOf[m.Name], ""
+		owner, hint := templatesOwner(m.Name), ""
 		switch {
 		case m.Name == "timeout", m.Name == "retry":
 			hint = m.Name + " is a member of the node: write it beside metadata, not in it"
 		case owner != "" && owner != v.node.Type:
 			hint = "only " + string(owner) + " nodes have " + m.Name
 		case owner == "" && m.Name != demoOutput:
-			hint = suggest.DidYouMean(m.Name, []string{demoOutput, switchOf[v.node.Type]})
+			hint = suggest.DidYouMean(m.Name, []string{demoOutput, own})
 		}
 		if hint != "" {
 			c.ignored(m, v.at.member("metadata"), v, fmt.Sprintf("nothing reads %s in the metadata of %s node", m.Name, withArticle(string(v.node.Type))), hint)

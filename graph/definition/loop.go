@@ -38,46 +38,29 @@ type Loop struct {
 // Inside reports whether a node belongs to the body: a run that comes to another one has left the loop.
 func (l *Loop) Inside(n *Node) bool { return n.Index < len(l.body) && l.body[n.Index] }
 
-var loopShape = func() *shape {
-	rounds := &shape{what: "the max of a loop", kind: jsonvalue.Number, integer: true, minimum: new(1.0), maximum: new(float64(MaxRounds))}
-	s := objectOf("a loop",
-		member{"while", filled("the while of a loop"), false},
-		member{"until", filled("the until of a loop"), false},
-		member{"body", filled("the body of a loop").or("name the first node of a round"), true},
-		member{"max", rounds, true},
-		member{"counter", filled("the counter of a loop").or("name the member of the state that counts the rounds"), false},
-		member{"on_limit", filled("the on_limit of a loop").or("name the node at which the run goes on"), false},
-	).not(map[string]string{
-		"condition": `write "while" or "until"`, "if": `write "while"`, "when": `write "while"`, "do": `write "body"`,
-		"target":         `write "body"`,
-		"max_iterations": `write "max"`, "limit": `write "max"`, "times": `write "max"`, "index": `write "counter"`,
-		"as":   `write "counter"`,
-		"then": `write "default" in the config`, "default": "it stands in the config",
-	})
-	s.rule = func(c *shapeCheck, n *jsonvalue.Node, at *path) {
-		if (n.Get("while") == nil) == (n.Get("until") == nil) {
-			c.report(n, at, "oneOf", map[string]any{"passingSchemas": nil}, "a loop must have either while or until",
-				`write "while", a jq program that is true before each round, or "until", one that is true after the last round`)
-		}
-	}
-	return s
-}()
-
-// switchRule wants cases of a switch without a loop.
-func switchRule(c *shapeCheck, n *jsonvalue.Node, at *path) {
-	config := n.Get("config")
-	if n.Get("loop") != nil || config == nil || config.Kind != jsonvalue.Object {
-		return
-	}
-	at = at.member("config")
-	switch cases, s := config.Get("cases"), configShapes[Switch]; {
-	case cases == nil:
-		c.report(config, at, "required", map[string]any{"missingProperty": "cases"},
-			s.what+` must have the member "cases"`, c.misspelt(s, config, "cases"))
-	case cases.Kind == jsonvalue.Array && len(cases.Elements) == 0:
-		c.report(cases, at.member("cases"), "minItems", map[string]any{"limit": 1.0}, "cases must have at least one element", "")
-	}
-}
+var loopShape = objectOf("a loop",
+	member{"while", filled("the while of a loop").
+		about("A jq program over the state, evaluated before each round: the loop ends when it is false or null.", `".open > 0"`), false},
+	member{"until", filled("the until of a loop").
+		about("A jq program over the state, evaluated after each round: the loop ends when it is true. There is always a first round.", `".good"`), false},
+	member{"body", filled("the body of a loop").or("name the first node of a round").
+		about("The id of the first node of a round. All nodes of the body lead back to the switch, or out of the loop."), true},
+	member{"max", atLeast("the max of a loop", 1).upTo(MaxRounds).
+		about("The largest number of rounds. If more are needed, the node fails with LOOP_LIMIT_EXCEEDED."), true},
+	member{"counter", filled("the counter of a loop").or("name the member of the state that counts the rounds").
+		about("The property of the state that counts the rounds: 1 in the first, starting again each time the loop is entered.", `"round"`), false},
+	member{"on_limit", filled("the on_limit of a loop").or("name the node at which the run goes on").
+		about("The id of the node at which the run continues if more than max rounds are needed, instead of failing."), false},
+).not(map[string]string{
+	"condition": `write "while" or "until"`, "if": `write "while"`, "when": `write "while"`, "do": `write "body"`,
+	"target":         `write "body"`,
+	"max_iterations": `write "max"`, "limit": `write "max"`, "times": `write "max"`, "index": `write "counter"`,
+	"as":   `write "counter"`,
+	"then": `write "default" in the config`, "default": "it stands in the config",
+}).ruled(exactlyOne{"while", "until", "a loop must have either while or until", "a loop must have either while or until",
+	`write "while", a jq program that is true before each round, or "until", one that is true after the last round`,
+}).called("loop").
+	about("Repeats the nodes of a body, which lead back to the switch. The config decides only after the loop has ended. Extension loop.")
 
 // loop compiles the loop of a switch, after its cases.
 func (x *config) loop() {

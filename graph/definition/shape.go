@@ -12,40 +12,53 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/suggest"
 )
 
-// A shape says what a part of a document must look like. The tables of shapes (shapes.go) say the same as
-// schemas/workflow-definition.schema.json; what they add is that one mistake makes one finding, about the node type that
-// the author declared (spec: definition, 14.1).
+// A shape describes a part of a document: the structural check reads it, and the published JSON Schema is generated from it
+// (jsonschema.go). One mistake makes one finding, about the node type that the author declared (spec: definition, 14.1).
 type shape struct {
-	// what names the part in messages, for instance "an edge".
-	what string
+	// noun names the part in messages, for instance "an edge".
+	noun string
 	kind jsonvalue.Kind
 	// any admits every kind; integer narrows Number.
 	any, integer bool
-	// enum lists the only texts; it goes before every other check, the kind included.
+	// enum lists the only strings; it is checked before everything else, the kind included.
 	enum []string
-	// notEmpty requires at least one character, element or member.
+	// notEmpty requires at least one character, element or field.
 	notEmpty bool
 	// minimum bounds a number from below, maximum from above.
 	minimum, maximum *float64
-	// members lists those of an object; open admits others, values is the shape of every member instead.
+	// members lists the fields of an object; open admits others, values is the shape of every field instead.
 	members []member
-	// extended lists members that belong to extensions.
+	// extended lists fields that belong to extensions.
 	extended []extended
 	open     bool
 	values   *shape
 	element  *shape
-	// rule checks what spans several members.
-	rule func(c *shapeCheck, n *jsonvalue.Node, at *path)
-	// hint says what to write instead of a value of another kind.
+	// rules check several fields together.
+	rules []rule
+	// hint is the advice for a value of another kind.
 	hint string
-	// instead holds hints for members that are often written here and do not exist.
+	// instead holds hints for fields that authors often write here and that do not exist.
 	instead map[string]string
+
+	// description and examples, JSON texts, are published in the schema; name is the shape's name among its $defs, "" for a shape
+	// that is written where it is used. deprecated marks a field that nothing reads.
+	description string
+	examples    []string
+	name        string
+	deprecated  bool
 }
 
 type member struct {
 	name     string
 	shape    *shape
 	required bool
+}
+
+// A rule checks several fields of an object together.
+type rule interface {
+	check(c *shapeCheck, n *jsonvalue.Node, at *path)
+	// keywords is the rule in JSON Schema. Those of several rules of one object are in an allOf.
+	keywords() jsonvalue.Ordered
 }
 
 // shapeCheck collects the findings of one document's structure.
@@ -121,7 +134,7 @@ func (c *shapeCheck) checkEnum(s *shape, n *jsonvalue.Node, at *path) {
 	for i, e := range s.enum {
 		allowed[i] = e
 	}
-	message := s.what + " must be one of " + problem.OrList(s.enum)
+	message := s.noun + " must be one of " + problem.OrList(s.enum)
 	hint := ""
 	if n.Kind == jsonvalue.String {
 		message += fmt.Sprintf(", not %q", clip(n.Str))
@@ -140,7 +153,7 @@ func (c *shapeCheck) checkKind(s *shape, n *jsonvalue.Node, at *path) {
 		hint = unquoted(s.kind, n.Str)
 	}
 	c.report(n, at, "type", map[string]any{"type": want},
-		fmt.Sprintf("%s must be %s, not %s", s.what, article(want), describeValue(n)), hint)
+		fmt.Sprintf("%s must be %s, not %s", s.noun, article(want), describeValue(n)), hint)
 }
 
 // unquoted says how a text is written as the boolean or the number that it names, "" if it names none.
@@ -162,20 +175,20 @@ func (c *shapeCheck) checkContent(s *shape, n *jsonvalue.Node, at *path) {
 	switch n.Kind {
 	case jsonvalue.String:
 		if s.notEmpty && n.Str == "" {
-			c.report(n, at, "minLength", map[string]any{"limit": 1.0}, s.what+" must not be empty", "")
+			c.report(n, at, "minLength", map[string]any{"limit": 1.0}, s.noun+" must not be empty", "")
 		}
 	case jsonvalue.Number:
 		if s.minimum != nil && n.Num < *s.minimum {
 			c.report(n, at, "minimum", map[string]any{"comparison": ">=", "limit": *s.minimum},
-				fmt.Sprintf("%s must be at least %v", s.what, *s.minimum), "")
+				fmt.Sprintf("%s must be at least %v", s.noun, *s.minimum), "")
 		}
 		if s.maximum != nil && n.Num > *s.maximum {
 			c.report(n, at, "maximum", map[string]any{"comparison": "<=", "limit": *s.maximum},
-				fmt.Sprintf("%s must be at most %v", s.what, *s.maximum), "")
+				fmt.Sprintf("%s must be at most %v", s.noun, *s.maximum), "")
 		}
 	case jsonvalue.Array:
 		if s.notEmpty && len(n.Elements) == 0 {
-			c.report(n, at, "minItems", map[string]any{"limit": 1.0}, s.what+" must have at least one element", "")
+			c.report(n, at, "minItems", map[string]any{"limit": 1.0}, s.noun+" must have at least one element", "")
 		}
 		if s.element != nil {
 			for i, e := range n.Elements {
@@ -189,7 +202,7 @@ func (c *shapeCheck) checkContent(s *shape, n *jsonvalue.Node, at *path) {
 
 func (c *shapeCheck) checkObject(s *shape, n *jsonvalue.Node, at *path) {
 	if s.notEmpty && len(n.Members) == 0 {
-		c.report(n, at, "minProperties", map[string]any{"limit": 1.0}, s.what+" must have at least one member", s.hint)
+		c.report(n, at, "minProperties", map[string]any{"limit": 1.0}, s.noun+" must have at least one member", s.hint)
 	}
 	for _, m := range s.members {
 		if !m.required || n.Get(m.name) != nil {
@@ -199,7 +212,7 @@ func (c *shapeCheck) checkObject(s *shape, n *jsonvalue.Node, at *path) {
 		if rename != "" && !s.open && s.values == nil {
 			continue // the member that is not known is reported, with this name
 		}
-		c.report(n, at, "required", map[string]any{"missingProperty": m.name}, fmt.Sprintf("%s must have the member %q", s.what, m.name), rename)
+		c.report(n, at, "required", map[string]any{"missingProperty": m.name}, fmt.Sprintf("%s must have the member %q", s.noun, m.name), rename)
 	}
 	for _, m := range n.Members {
 		switch i := slices.IndexFunc(s.members, func(known member) bool { return known.name == m.Name }); {
@@ -214,8 +227,8 @@ func (c *shapeCheck) checkObject(s *shape, n *jsonvalue.Node, at *path) {
 			c.unknownMember(s, m, at)
 		}
 	}
-	if s.rule != nil {
-		s.rule(c, n, at)
+	for _, r := range s.rules {
+		r.check(c, n, at)
 	}
 }
 
@@ -231,7 +244,7 @@ func (c *shapeCheck) unknownMember(s *shape, m jsonvalue.Member, at *path) {
 			hint = "the members are " + problem.AndList(names)
 		}
 	}
-	message := fmt.Sprintf("%s must NOT have additional properties: there is no member %q", s.what, clip(m.Name))
+	message := fmt.Sprintf("%s must NOT have additional properties: there is no member %q", s.noun, clip(m.Name))
 	name, before := &jsonvalue.Node{Line: m.Line, Column: m.Column}, len(c.findings)
 	c.report(name, at, "additionalProperties", map[string]any{"additionalProperty": m.Name}, message, hint)
 	if fault := signatureFault(m.Value); m.Name == "signature" && fault != "" && len(c.findings) > before {

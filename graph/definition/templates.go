@@ -9,9 +9,12 @@ import (
 // What a question or a wait takes from the state (the extension templates).
 
 var waitTemplatesShape = objectOf("wait_templates",
-	member{"duration", filled("the duration of wait_templates").or(`write a text with a program in it, for example "${ .hours }h"`), false},
-	member{"until", filled("the until of wait_templates").or(`write a text with a program in it, for example "${ .deadline }"`), false},
-)
+	member{"duration", filled("the duration of wait_templates").or(`write a text with a program in it, for example "${ .hours }h"`).
+		about("For a wait of kind duration.", `"${ .hours }h"`), false},
+	member{"until", filled("the until of wait_templates").or(`write a text with a program in it, for example "${ .deadline }"`).
+		about("For a wait of kind until.", `"${ .deadline }"`), false},
+).called("wait_templates").
+	about("Strings with ${ program } in them that compute the time of a wait from the state. If the string is blank, the config has the time. Extension templates.")
 
 // compileTemplates reads the members of the extension templates. A node whose template does not compile fails where it is reached.
 func (c *compiler) compileTemplates(v *vertex) {

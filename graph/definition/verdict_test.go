@@ -44,7 +44,7 @@ func compileValue(t testing.TB, v any) (*definition.Document, *definition.Progra
 func structural(findings problem.Findings) (structure problem.Findings, profile bool) {
 	for _, f := range findings {
 		switch f.Code {
-		case problem.DefinitionSchema, problem.DefinitionSignature:
+		case problem.DefinitionSchema, problem.DefinitionSignature, problem.ExtensionNotNamed:
 			structure = append(structure, f)
 		case problem.InterruptInParallelBranch:
 			profile = true

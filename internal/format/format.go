@@ -25,6 +25,12 @@ func JSON(text []byte) ([]byte, error) {
 	return out, nil
 }
 
+// Value returns a JSON text in the same form, its members in their own order. The text must be valid.
+func Value(text []byte) []byte {
+	root, _ := jsonvalue.Parse(text, 0, 0)
+	return append(writeJSON(nil, root, 0), '\n')
+}
+
 // maxRounds is after how many rounds the form of a YAML text has to stay as it is: the library writes some texts in two steps.
 const maxRounds = 4
 

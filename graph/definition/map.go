@@ -41,19 +41,26 @@ func (m *Map) Tolerates(items int) int {
 	return max(m.TolerateCount, int(math.Floor(m.TolerateShare*float64(items))))
 }
 
-var mapShape = objectOf("a map",
-	member{"items", filled("the items of a map").or(`write a jq program that gives a list, for example ".documents"`), true},
-	member{"as", filled("the as of a map"), false},
-	member{"concurrency", atLeastOne("the concurrency of a map"), false},
+var mapMember = extended{member{"map", objectOf("a map",
+	member{"items", filled("the items of a map").or(`write a jq program that gives a list, for example ".documents"`).
+		about("A jq program over the state whose output is the array of items, at most 10,000.", `".documents"`), true},
+	member{"as", filled("the as of a map").
+		about("The property of the state in which the node finds its item; item if absent."), false},
+	member{"concurrency", atLeast("the concurrency of a map", 1).
+		about("How many items are processed at once, up to 1,000; 10 if absent."), false},
 	member{"tolerate", objectOf("tolerate",
-		member{"count", &shape{what: "the count of tolerate", kind: jsonvalue.Number, integer: true, minimum: new(float64)}, false},
-		member{"percent", &shape{what: "the percent of tolerate", kind: jsonvalue.Number, minimum: new(float64), maximum: new(100.0)}, false},
-		member{"as", filled("the as of tolerate"), false},
-	), false},
-	member{"collect", filled("the collect of a map"), false},
+		member{"count", atLeast("the count of tolerate", 0).about("A number of items."), false},
+		member{"percent", (&shape{noun: "the percent of tolerate", kind: jsonvalue.Number, minimum: new(float64)}).upTo(100).
+			about("A part of the items in percent."), false},
+		member{"as", filled("the as of tolerate").
+			about("The property of the state for the failures: objects with index, code, message, node and attempts."), false},
+	).about("How many items may fail; 0 if absent. The larger of count and percent applies."), false},
+	member{"collect", filled("the collect of a map").
+		about("The property of the state for the outputs in the order of the items, for subworkflows their results; null for an item that failed."), false},
 ).not(map[string]string{
 	"over": `write "items"`, "each": `write "items"`, "item": `write "as"`, "max_concurrency": `write "concurrency"`, "output": `write "collect"`,
-})
+}).called("map").
+	about("Repeats the node for each item of an array. Each item has its own attempts. Extension map."), false}, ExtensionMap}
 
 // compileMap reads the member map.
 func (c *compiler) compileMap(v *vertex) {

@@ -3,10 +3,66 @@ package definition
 import (
 	"fmt"
 	"math"
+	"time"
 
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/internal/suggest"
 )
+
+// Join is a parallel node's join policy.
+type Join string
+
+// The three join policies (spec: execution, 6.2).
+const (
+	JoinAll  Join = "all"
+	JoinAny  Join = "any"
+	JoinNofM Join = "n_of_m"
+)
+
+// ParallelConfig is the config of a parallel node. Its join target is the node's Next.
+type ParallelConfig struct {
+	Join Join
+	// N is the number of branches that must succeed: the configured n for n_of_m, 1 for any, all for all.
+	N        int
+	Branches []Branch
+	// Timeout is how long the branches may take to satisfy the join, 0 without a limit. The reference engine never
+	// reads it.
+	Timeout time.Duration
+}
+
+// Branch is one branch of a parallel node.
+type Branch struct {
+	Name  string
+	Entry *Node // equal to the join target for an empty branch
+}
+
+// parallelType is a node that runs several branches at once.
+func parallelType() NodeType {
+	branch := objectOf("a branch",
+		member{"name", filled("the name of a branch").about("A name that no other branch of this node has."), true},
+		member{"entry", filled("the entry of a branch").
+			about("The id of the branch's first node. From there edges must lead to the join target."), true},
+	).not(map[string]string{"nodes": `give the id of the branch's first node as "entry"; edges lead on from it`})
+	return NodeType{
+		Name: Parallel, Output: OutputNone, Figure: FigureFork, Stub: StubNone,
+		Example: `{"id": "both", "type": "parallel", "config": {"join": "all", "branches": [{"name": "first", "entry": "a"}, {"name": "second", "entry": "b"}]}}`,
+		description: "Runs several branches at once and continues when enough of them have reached the join target, the node that its own edge names. " +
+			"Every branch sees the state at the fork; the changes of the branches are combined in their order.",
+		config: objectOf("",
+			member{"join", oneOf("join", string(JoinAll), string(JoinAny), string(JoinNofM)).
+				about("all: every branch must succeed. any: the first success is enough. n_of_m: n successes are enough."), true},
+			member{"n", atLeast("n", 1).
+				about("For n_of_m: how many branches must succeed; at most the number of branches."), false},
+			member{"branches", listOf("branches", branch).nonEmpty().
+				about("The branches, in the order in which their results are combined."), true},
+			member{"timeout", filled("the timeout of a parallel node").
+				about("How long the branches may take to satisfy the join; then the node fails with TIMEOUT."), false},
+		).ruled(needsIf{"join", string(JoinNofM), []string{"n"}}).
+			about("The branches, and how many of them must succeed."),
+		extended: []extended{catchMember, onTimeoutMember},
+		compile:  (*config).parallel,
+	}
+}
 
 func (x *config) parallel() {
 	branches := x.json.Get("branches").Elements

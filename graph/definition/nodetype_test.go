@@ -1,0 +1,123 @@
+package definition_test
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/workflows-engine/workflows-engine/graph/definition"
+	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
+	"github.com/workflows-engine/workflows-engine/schemas"
+)
+
+// aroundExample is a definition with the example of a node type, and with all nodes to which an example may lead.
+func aroundExample(t *testing.T, typ *definition.NodeType) any {
+	t.Helper()
+	v, err := jsonvalue.Decode([]byte(typ.Example))
+	if err != nil {
+		t.Fatalf("the example of %s: %v", typ.Name, err)
+	}
+	example := v.(map[string]any)
+	nodes := []any{
+		map[string]any{"id": "begin", "type": "start"},
+		map[string]any{"id": "a", "type": "step", "config": map[string]any{"handler": "a"}},
+		map[string]any{"id": "b", "type": "step", "config": map[string]any{"handler": "b"}},
+		map[string]any{"id": "end", "type": "end"},
+	}
+	edge := func(from, to any) any { return map[string]any{"source": from, "target": to} }
+	edges := []any{edge("__start__", "begin"), edge("a", "end"), edge("b", "end")}
+	switch typ.Name {
+	case definition.Start:
+		nodes[0] = example
+		edges = append(edges, edge("begin", "a"))
+	case definition.End:
+		nodes[3] = example
+		edges = append(edges, edge("begin", "a"))
+	case definition.Switch:
+		nodes = append(nodes, example)
+		edges = append(edges, edge("begin", example["id"]))
+	default:
+		nodes = append(nodes, example)
+		edges = append(edges, edge("begin", example["id"]), edge(example["id"], "end"))
+	}
+	return map[string]any{
+		"document":     map[string]any{"schema": "s", "name": "example", "version": "1.0.0"},
+		"state_schema": map[string]any{"type": "object"}, "nodes": nodes, "edges": edges,
+	}
+}
+
+// TestNodeTypes fails when a node type lacks a part: each has facts for every package that distinguishes types, help in the published
+// schema, and an example that is valid as it stands.
+func TestNodeTypes(t *testing.T) {
+	t.Parallel()
+	raw, err := jsonvalue.Decode(schemas.WorkflowDefinition())
+	if err != nil {
+		t.Fatal(err)
+	}
+	published := raw.(map[string]any)["$defs"].(map[string]any)
+	types := definition.NodeTypes()
+	if len(types) != 12 {
+		t.Errorf("%d types; the protocol has 12", len(types))
+	}
+	for _, typ := range types {
+		t.Run(string(typ.Name), func(t *testing.T) {
+			t.Parallel()
+			if typ.Name.Info() != typ {
+				t.Error("the type is not found by its name")
+			}
+			for part, missing := range map[string]bool{
+				"Output": typ.Output == "", "Stub": typ.Stub == "", "Figure": typ.Figure == "",
+				"Schema":                      typ.Schema == "" && (typ.Output == definition.OutputDeclared || typ.Output == definition.OutputInput),
+				"Performer":                   typ.Executor != "" && (typ.Performer.Field == "" || typ.Performer.Noun == "" || typ.Performer.Role == "" || typ.Performer.Label == nil),
+				"an executor, with Performer": typ.Executor == "" && typ.Performer.Field != "",
+				"a stub, with an executor":    typ.Executor != "" && typ.Stub != definition.StubOutput,
+			} {
+				if missing {
+					t.Errorf("the type has no %s", part)
+				}
+			}
+			own, _ := published[string(typ.Name)].(map[string]any)
+			properties, _ := own["properties"].(map[string]any)
+			config, _ := properties["config"].(map[string]any)
+			for what, text := range map[string]any{"node": own["description"], "config": config["description"]} {
+				if text, _ := text.(string); len(text) < 12 {
+					t.Errorf("the published schema does not describe the %s", what)
+				}
+			}
+
+			doc := aroundExample(t, typ)
+			if vs := publishedSchema().Validate(doc); len(vs) > 0 {
+				t.Errorf("the published schema rejects the example: %v", vs)
+			}
+			d, err := definition.FromValue(doc)
+			if err != nil {
+				t.Fatal(err)
+			}
+			p, findings := definition.Compile(d, definition.Options{Runnable: true, Protocol: true})
+			if p == nil {
+				t.Fatalf("the example does not compile\n%s", list(findings))
+			}
+			for _, f := range findings {
+				if f.At.NodeID == fmt.Sprint(exampleID(typ)) {
+					t.Errorf("the example has the finding %s: %s", f.Code, f.Message)
+				}
+			}
+			if l := typ.Performer.Label; l != nil && l(p.Node(exampleID(typ)).Config) == "" {
+				t.Error("the performer of the example has no label")
+			}
+		})
+	}
+}
+
+func exampleID(typ *definition.NodeType) string {
+	v, _ := jsonvalue.Decode([]byte(typ.Example))
+	id, _ := v.(map[string]any)["id"].(string)
+	return id
+}
+
+// TestUnknownType shows that no fact of a known type is assumed of an unknown one.
+func TestUnknownType(t *testing.T) {
+	t.Parallel()
+	if i := definition.Type("oracle").Info(); i.Name != "" || i.Attempted() || i.Instant || i.Output != "" || definition.Type("oracle").IsActivity() {
+		t.Errorf("an unknown type has the facts %+v", i)
+	}
+}
