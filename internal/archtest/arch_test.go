@@ -116,7 +116,7 @@ func TestEdgesStayApart(t *testing.T) {
 }
 
 // pure lists the packages that do no I/O and read no clock.
-var pure = []string{"activities/chat", "delegate/agentloop", "graph/view", "graph/internal/admit", "graph/problem", "graph/expr", "graph/definition", "graph/lint", "graph/machine", "internal/jsonvalue", "internal/agentsteps", "internal/agentview", "internal/runjson", "internal/runtree", "internal/jsonobject", "internal/document", "internal/jsondelta", "internal/jsonschema"}
+var pure = []string{"activities/chat", "delegate/agentloop", "graph/view", "graph/internal/admit", "graph/problem", "graph/expr", "graph/definition", "graph/lint", "graph/machine", "internal/jsonvalue", "internal/agentsteps", "internal/agentview", "internal/runjson", "internal/timeline", "internal/jsonobject", "internal/document", "internal/jsondelta", "internal/jsonschema"}
 
 func TestPurePackagesDoNoIO(t *testing.T) {
 	t.Parallel()

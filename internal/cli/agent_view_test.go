@@ -141,26 +141,22 @@ func agentRecords() []history.Record {
 // TestTheStepsOfAnAgent: as a whole table, as one that fits a terminal, and in the table of records.
 func TestTheStepsOfAnAgent(t *testing.T) {
 	t.Parallel()
-	tally, ended := newAttempts(nil), map[int64]*attempt{}
 	all := agentRecords()
-	for i, r := range all {
+	for i := range all {
 		if all[i].CreatedAt = noon.Add(time.Duration(i) * time.Second); i > 10 {
 			all[i].CreatedAt = noon.Add(3*time.Hour + time.Duration(i)*time.Second)
 		}
-		r = all[i]
-		if t := tally.apply(r); t != nil {
-			ended[r.Seq] = t
-		}
 	}
+	tally := attemptsOf(nil, all)
 	table := func(columns int) string {
 		var out bytes.Buffer
-		if err := writeAttemptTable(&out, tally.from(1), true, columns); err != nil {
+		if err := tally.write(&out, tally.from(1, ""), true, columns); err != nil {
 			t.Fatal(err)
 		}
 		return out.String()
 	}
 	var records bytes.Buffer
-	if err := writeTable(&records, append(recordHeading(), recordRows(all, ended, &stateTrail{}, detailWidth)...)); err != nil {
+	if err := writeTable(&records, append(recordHeading(), recordRows(all, tally, &stateTrail{}, detailWidth)...)); err != nil {
 		t.Fatal(err)
 	}
 	requireGolden(t, "agent_history", table(0)+"\n"+records.String())
@@ -393,12 +389,9 @@ func TestAThousandTurnsOnTheCommandLine(t *testing.T) {
 			event(history.ActivityRequested, step(2*i+1, fmt.Sprintf("t%d.c1", i), "result", object{"tool": "read", "output": object{"text": long}})))
 	}
 	records = recordsOf(records...)
-	tally := newAttempts(nil)
-	for _, r := range records {
-		tally.apply(r)
-	}
+	tally := attemptsOf(nil, records)
 	var out bytes.Buffer
-	if err := writeAttemptTable(&out, tally.from(1), true, 120); err != nil {
+	if err := tally.write(&out, tally.from(1, ""), true, 120); err != nil {
 		t.Fatal(err)
 	}
 	lines := strings.Split(strings.TrimSpace(out.String()), "\n")
@@ -410,7 +403,7 @@ func TestAThousandTurnsOnTheCommandLine(t *testing.T) {
 			t.Fatalf("%d characters: %s", n, line)
 		}
 	}
-	for _, row := range recordRows(records, nil, &stateTrail{}, detailWidth) {
+	for _, row := range recordRows(records, tally, &stateTrail{}, detailWidth) {
 		if n := utf8.RuneCountInString(row[len(row)-1]); n > detailWidth {
 			t.Fatalf("%d characters: %q", n, row)
 		}

@@ -1,236 +1,84 @@
 package cli
 
 import (
+	"cmp"
 	"fmt"
+	"io"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/workflows-engine/workflows-engine/history"
-	"github.com/workflows-engine/workflows-engine/internal/picture"
-	"github.com/workflows-engine/workflows-engine/internal/runtree"
+	"github.com/workflows-engine/workflows-engine/internal/agentview"
+	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
+	"github.com/workflows-engine/workflows-engine/internal/timeline"
 )
 
-// attempt is one attempt of an activity or a delegate, put together from its request and its outcome.
-type attempt struct {
-	node         string
-	visit        int
-	number       int
-	nodeType     string
-	branch       string
-	by           string // what performs it: the model, the tool, the handler, the agent
-	host         bool
-	requested    time.Time
-	requestedSeq int64
-	// ended is zero while there is no outcome; then endedSeq is 0 too.
-	ended       time.Time
-	endedSeq    int64
-	outcome     string
-	code, error string
-	usage       map[string]any
-	// repair is what the next attempt got in hand to put this one right, nil if it got nothing; repairs says that this is
-	// such an attempt.
-	repair  map[string]any
-	repairs bool
-	// steps are those that its executor has recorded, totals their newest sums, micros those of money.
-	steps  []stepLine
-	totals map[string]any
-	micros int64
-}
-
-// The outcomes of an attempt. Open means that there is none yet, dropped that there will be none: the run, or the branch,
-// ended first.
-const (
-	attemptOpen      = "open"
-	attemptCompleted = "completed"
-	attemptFailed    = "failed"
-	attemptRetried   = "failed, tried again"
-	attemptSentBack  = "failed, sent back"
-	attemptDropped   = "dropped"
-)
-
-// attempts follows the attempts of one run from its first record on.
+// attempts are those of a run. facts are those of the nodes of its definition.
 type attempts struct {
+	line  *timeline.Timeline
 	facts map[string]nodeFacts
-	list  []*attempt
-	open  map[attemptKey]*attempt
-	// sentBack are the visits whose next attempt is a repair.
-	sentBack map[attemptKey]bool
+	// places are those of the records of a page, by seq.
+	places map[int64]timeline.Place
 }
 
-// attemptKey names the attempt that an outcome belongs to; a node has at most one open attempt a visit.
-type attemptKey struct {
-	node   string
-	visit  int
-	branch string
+func newAttempts(executionID string, facts map[string]nodeFacts) *attempts {
+	return &attempts{line: timeline.New(executionID, oneLine), facts: facts, places: map[int64]timeline.Place{}}
 }
 
-func newAttempts(facts map[string]nodeFacts) *attempts {
-	return &attempts{facts: facts, open: map[attemptKey]*attempt{}, sentBack: map[attemptKey]bool{}}
+// record takes the next record.
+func (a *attempts) record(r *history.Record) {
+	a.places[r.Seq] = a.line.Record(a.line.Root().ID, r)
 }
 
-// apply takes the next record, and returns the attempt that it ends; nil if it ends none.
-func (a *attempts) apply(r history.Record) *attempt {
-	p := &r.Payload
-	key := attemptKey{node: p.NodeID, visit: max(p.Visit, 1)}
-	if p.Span != nil {
-		key.branch = p.Span.ParallelNodeID + "\x00" + p.Span.BranchName
-	}
-	if p.AgentStep != nil {
-		if t := a.open[key]; t != nil {
-			t.addStep(&r)
-		}
-		return nil
-	}
-	switch r.Name {
-	case history.ActivityRequested:
-		if p.ExternalTask != "" && a.open[key] != nil {
-			return nil // what became of the attempt's task at its agent
-		}
-		a.begin(key, r)
-	case history.ActivityCompleted:
-		if p.Replayed {
-			return nil // a replay of the reference engine repeats the outcome, without performing anything
-		}
-		return a.end(key, r, attemptCompleted)
-	case history.ActivityFailed:
-		if p.Repair != nil {
-			return a.end(key, r, attemptSentBack)
-		}
-		if p.WillRetry {
-			return a.end(key, r, attemptRetried)
-		}
-		return a.end(key, r, attemptFailed)
-	case history.ParallelBranchCancelled:
-		a.drop(r, p.NodeID+"\x00"+p.BranchName)
-	case history.ExecutionCompleted, history.ExecutionFailed, history.ExecutionCancelled:
-		a.drop(r, "")
+// ended returns the attempt that a record of the page ended, nil if it ended none.
+func (a *attempts) ended(seq int64) *timeline.Attempt {
+	if t := a.places[seq].Attempt; t != nil && t.EndedSeq == seq && !t.Ended.IsZero() {
+		return t
 	}
 	return nil
 }
 
-// begin notes a request. A request that is recorded again, as where a remote agent has taken the task, begins nothing.
-func (a *attempts) begin(key attemptKey, r history.Record) {
-	p := &r.Payload
-	if open := a.open[key]; open != nil {
-		if p.ExternalTask != "" || open.number == max(p.Attempt, 1) {
-			return
-		}
-		open.endedSeq, open.outcome = r.Seq, attemptDropped
-	}
-	t := &attempt{
-		node: p.NodeID, visit: key.visit, number: max(p.Attempt, 1), nodeType: p.NodeType, host: p.Mode == "host_mediated",
-		requested: r.CreatedAt, requestedSeq: r.Seq, outcome: attemptOpen, repairs: a.sentBack[key],
-	}
-	delete(a.sentBack, key)
-	if p.Span != nil {
-		t.branch = p.Span.BranchName
-	}
-	facts := a.facts[p.NodeID]
-	if t.by = facts.by; p.AgentID != "" {
-		t.by = p.AgentID
-	}
-	if t.nodeType == "" {
-		t.nodeType = facts.nodeType
-	}
-	a.list = append(a.list, t)
-	a.open[key] = t
-}
-
-func (a *attempts) end(key attemptKey, r history.Record, outcome string) *attempt {
-	p := &r.Payload
-	t := a.open[key]
-	if t == nil && p.Span == nil {
-		key, t = a.inBranch(key)
-	}
-	if t == nil {
-		return nil
-	}
-	delete(a.open, key)
-	if p.Repair != nil {
-		a.sentBack[key] = true
-	}
-	t.ended, t.endedSeq, t.outcome = r.CreatedAt, r.Seq, outcome
-	t.code, t.error, t.usage, t.repair = p.Code, p.Error, p.Usage, p.Repair
-	if model, ok := p.Usage["model"].(string); ok && model != "" {
-		t.by = model
-	}
-	return t
-}
-
-// inBranch finds the open attempt of a visit whose outcome does not name its branch, as that of an executor does not.
-func (a *attempts) inBranch(key attemptKey) (attemptKey, *attempt) {
-	for open, t := range a.open {
-		if open.node == key.node && open.visit == key.visit {
-			return open, t // a visit has one, whatever its branch
+// from returns the attempts with a record from this seq on, in the order of their requests. A node of "" stands for all.
+func (a *attempts) from(seq int64, node string) []*timeline.Attempt {
+	var list []*timeline.Attempt
+	for _, v := range a.line.Root().Visits {
+		for _, t := range v.Attempts {
+			if (t.EndedSeq == 0 || t.EndedSeq >= seq) && (node == "" || v.Node == node) {
+				list = append(list, t)
+			}
 		}
 	}
-	return key, nil
-}
-
-// drop ends what a branch, or with "" the whole run, still has open.
-func (a *attempts) drop(r history.Record, branch string) {
-	for key, t := range a.open {
-		if branch == "" || key.branch == branch {
-			t.endedSeq, t.outcome = r.Seq, attemptDropped
-			delete(a.open, key)
-		}
-	}
-}
-
-// from returns the attempts that a record from this number on belongs to, in the order of their requests.
-func (a *attempts) from(seq int64) []*attempt {
-	var list []*attempt
-	for _, t := range a.list {
-		if t.endedSeq == 0 || t.endedSeq >= seq {
-			list = append(list, t)
-		}
-	}
+	slices.SortStableFunc(list, func(a, b *timeline.Attempt) int { return cmp.Compare(a.RequestedSeq, b.RequestedSeq) })
 	return list
 }
 
-// took is the time from the request's commit to the outcome's; ok is false without an outcome. What a host waited before
-// it began, and the time in which no process drove the run, is in it: the history has no record of a take-over.
-func (t *attempt) took() (d time.Duration, ok bool) {
-	return t.ended.Sub(t.requested), !t.ended.IsZero()
+// outcomes are the words for outcomes.
+var outcomes = map[timeline.Outcome]string{
+	timeline.Pending: "open", timeline.Completed: "completed", timeline.Failure: "failed", timeline.Retried: "failed, tried again",
+	timeline.SentBack: "failed, sent back", timeline.Superseded: "dropped",
 }
 
-// tookText is took for people, "" without an outcome.
-func (t *attempt) tookText() string {
-	if d, ok := t.took(); ok {
-		return picture.Elapsed(d)
+// by names what performed an attempt: the model, the tool, the handler or the agent.
+func (a *attempts) by(t *timeline.Attempt) string {
+	return cmp.Or(t.Usage.Model(), t.AgentID, a.facts[t.Visit.Node].by)
+}
+
+func (a *attempts) byText(t *timeline.Attempt) string {
+	if t.Host {
+		return strings.TrimSpace(a.by(t) + " (host)")
 	}
-	return ""
+	return a.by(t)
 }
 
-// used is what the attempt has taken: its usage, or what its steps come to so far.
-func (t *attempt) used() map[string]any {
-	if t.usage == nil {
-		return t.totals
-	}
-	return t.usage
+func (a *attempts) nodeType(t *timeline.Attempt) string {
+	return cmp.Or(t.NodeType, a.facts[t.Visit.Node].nodeType)
 }
 
-// tokens returns what the provider counted; ok is false if it counted nothing.
-func (t *attempt) tokens() (in, out int64, ok bool) { return runtree.Tokens(t.used()) }
-
-// cost is what the attempt has cost, in millionths of a dollar; 0 if its model has no price.
-func (t *attempt) cost() int64 {
-	micros, _ := t.used()["cost_micros"].(float64)
-	return int64(micros)
-}
-
-// tokensText is tokens for people: in+out; "" if nothing was counted.
-func tokensText(usage map[string]any) string {
-	if in, out, ok := runtree.Tokens(usage); ok {
-		return fmt.Sprintf("%d+%d tokens", in, out)
-	}
-	return ""
-}
-
-// facts is what the history table says of an outcome before the output or error: how long it took, by whom, for how much.
-func (t *attempt) factsText() string {
+// outcomeText describes an outcome in the table of records: how long it took, by what, for how many tokens.
+func (a *attempts) outcomeText(t *timeline.Attempt) string {
 	var parts []string
-	for _, part := range []string{t.tookText(), t.byText(), tokensText(t.usage)} {
+	for _, part := range []string{tookText(t), a.byText(t), tokensText(t.Usage)} {
 		if part != "" {
 			parts = append(parts, part)
 		}
@@ -238,19 +86,199 @@ func (t *attempt) factsText() string {
 	return strings.Join(parts, ", ")
 }
 
-// byText names what performed the attempt.
-func (t *attempt) byText() string {
-	if t.host {
-		return strings.TrimSpace(t.by + " (host)")
+// tookText is "" without an outcome.
+func tookText(t *timeline.Attempt) string {
+	if d, ok := t.Took(); ok {
+		return timeline.Elapsed(d)
 	}
-	return t.by
+	return ""
 }
 
-// name is the node, with the visit from the second on, as in effect keys.
-func (t *attempt) name() string {
-	name := t.node
-	if t.visit > 1 {
-		name += fmt.Sprintf("#%d", t.visit)
+// tokensText is in+out, "" if no tokens were counted.
+func tokensText(usage timeline.Usage) string {
+	if in, out, ok := usage.Tokens(); ok {
+		return fmt.Sprintf("%d+%d tokens", in, out)
 	}
-	return name
+	return ""
+}
+
+// errorWidth bounds the error at the end of a row of the table of attempts.
+const errorWidth = 80
+
+// write prints the attempts, one a row, and their sums below; nothing if there are none. steps prints their journal entries, too. The lines
+// have about at most columns characters, 0 for no bound.
+func (a *attempts) write(w io.Writer, list []*timeline.Attempt, steps bool, columns int) error {
+	if len(list) == 0 {
+		return nil
+	}
+	rows := [][]string{{"ACTIVITY", "TYPE", "ATTEMPT", "BY", "TOOK", "TOKENS IN", "OUT", "COST", "OUTCOME"}}
+	priced := false
+	for _, t := range list {
+		in, out, cost := "-", "-", "-"
+		if i, o, ok := t.Used().Tokens(); ok {
+			in, out = fmt.Sprint(i), fmt.Sprint(o)
+		}
+		if n := t.Used().CostMicros(); n > 0 {
+			cost, priced = agentview.USD(n), true
+		}
+		outcome := outcomes[t.Outcome] + stoppedText(t.Usage)
+		if t.Repairs {
+			outcome = "repair " + outcome
+		}
+		if text := errorText(t); text != "" {
+			outcome += ": " + cut(text, errorWidth)
+		}
+		name := t.Visit.Node
+		if n := t.Visit.Number; n > 1 {
+			name += fmt.Sprintf("#%d", n) // as in effect keys
+		}
+		rows = append(rows, []string{name, a.nodeType(t), fmt.Sprint(t.Number), dash(a.byText(t)), dash(tookText(t)), in, out, cost, outcome})
+		if steps {
+			rows = append(rows, stepRows(t)...)
+		}
+		rows = append(rows, sentBackRows(t)...)
+	}
+	leftOut := map[string]bool{"COST": !priced} // where nothing has a price
+	if columns > 0 && columns < narrow {
+		for _, name := range []string{"ATTEMPT", "BY", "TOKENS IN", "OUT"} {
+			leftOut[name] = true
+		}
+	}
+	rows = without(rows, leftOut)
+	if err := writeTable(w, fitted(rows, columns, map[string]int{"ACTIVITY": 12, "TYPE": 8, "BY": 8, "OUTCOME": 16})); err != nil {
+		return err
+	}
+	_, err := io.WriteString(w, wrapped(total(list)+"\n", columns))
+	return err
+}
+
+// without returns the rows of a table without the columns of these names.
+func without(rows [][]string, names map[string]bool) [][]string {
+	kept := make([][]string, len(rows))
+	for i, row := range rows {
+		for column, cell := range row {
+			if !names[rows[0][column]] {
+				kept[i] = append(kept[i], cell)
+			}
+		}
+	}
+	return kept
+}
+
+// stoppedText is the reason for which an agent stopped other than by its answer.
+func stoppedText(usage timeline.Usage) string {
+	var parts []string
+	if why := usage.StopReason(); why != "" && why != "answer" {
+		parts = append(parts, why)
+	}
+	if usage.Partial() {
+		parts = append(parts, "partial")
+	}
+	if len(parts) == 0 {
+		return ""
+	}
+	return " (" + strings.Join(parts, ", ") + ")"
+}
+
+// errorText is the error of an attempt, or the violation that its repair received, if it is a string.
+func errorText(t *timeline.Attempt) string {
+	if violation, ok := t.Repair["violation"].(string); ok && violation != "" {
+		return violation
+	}
+	return strings.TrimSpace(t.Code + " " + t.Error)
+}
+
+// sentBackRows shows the input of the repair: the answer of a model, or whatever else the executor gave.
+func sentBackRows(t *timeline.Attempt) [][]string {
+	if t.Repair == nil {
+		return nil
+	}
+	name, said := "  gave", any(t.Repair)
+	if answer, ok := t.Repair["answer"]; ok {
+		name, said = "  answered", answer
+	}
+	text, ok := said.(string)
+	if !ok {
+		text = string(jsonvalue.Canonical(said))
+	}
+	return [][]string{{name, "", "", "", "", "", "", "", "  " + cut(text, errorWidth)}}
+}
+
+// total adds the attempts up. Branches work at the same time, so the time is not that of the run.
+func total(list []*timeline.Attempt) string {
+	var (
+		took            time.Duration
+		in, out, micros int64
+		counted         bool
+	)
+	for _, t := range list {
+		if d, ok := t.Took(); ok {
+			took += d
+		}
+		if i, o, ok := t.Used().Tokens(); ok {
+			in, out, counted = in+i, out+o, true
+		}
+		micros += t.Used().CostMicros()
+	}
+	text := count(len(list), "attempt") + ", " + timeline.Elapsed(took) + " from request to outcome"
+	if counted {
+		text += fmt.Sprintf(", %d tokens in, %d out", in, out)
+	}
+	if micros > 0 {
+		text += ", " + agentview.USD(micros)
+	}
+	return text
+}
+
+// performers are the fields that name what performed an attempt, by node type.
+var performers = map[string]string{"llm_call": "model", "tool_call": "tool", "step": "handler", "agent_delegate": "agent"}
+
+// encode returns an attempt for programs, without the error and the usage, which the line of a record has in its payload.
+func (a *attempts) encode(t *timeline.Attempt) jsonvalue.Ordered {
+	m := jsonvalue.Ordered{{"node_type", a.nodeType(t)}, {"visit", float64(t.Visit.Number)}, {"attempt", float64(t.Number)}}
+	m.Text("branch", t.Branch)
+	if field := performers[a.nodeType(t)]; field != "" {
+		m.Text(field, a.by(t))
+	}
+	if t.Host {
+		m.Put("host", true)
+	}
+	willRetry := t.Outcome == timeline.Retried || t.Outcome == timeline.SentBack
+	if willRetry {
+		m.Put("outcome", outcomes[timeline.Failure])
+	} else {
+		m.Put("outcome", outcomes[t.Outcome])
+	}
+	m.Instant("requested_at", t.Requested)
+	if d, ok := t.Took(); ok {
+		m.Put("duration_ms", float64(d.Milliseconds()))
+	}
+	if in, out, ok := t.Used().Tokens(); ok {
+		m.Put("tokens_in", float64(in))
+		m.Put("tokens_out", float64(out))
+	}
+	if willRetry {
+		m.Put("will_retry", true)
+	}
+	if t.Repairs {
+		m.Put("repairs", true)
+	}
+	if n := len(t.Journal.Entries); n > 0 {
+		m.Put("steps", float64(n))
+	}
+	return m
+}
+
+func (a *attempts) writeLines(w io.Writer, list []*timeline.Attempt) error {
+	for _, t := range list {
+		m := append(jsonvalue.Ordered{{"execution_id", a.line.Root().ID}, {"node_id", t.Visit.Node}}, a.encode(t)...)
+		m.Text("code", t.Code)
+		m.Text("error", t.Error)
+		m.Object("usage", t.Usage)
+		m.Object("repair", t.Repair)
+		if err := writeLine(w, m); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -45,5 +45,8 @@ func (a *app) view(s *session, o sessionOptions) display {
 
 // oneLine makes a text harmless for a screen: one line without secrets.
 func (s *session) oneLine(text string) string {
-	return plain(strings.Join(strings.Fields(s.config.Redaction().String(text)), " "))
+	return oneLine(s.config.Redaction().String(text))
 }
+
+// oneLine puts a text on one line, without anything that acts on a terminal.
+func oneLine(text string) string { return plain(strings.Join(strings.Fields(text), " ")) }

@@ -8,7 +8,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/definition"
 	"github.com/workflows-engine/workflows-engine/history"
-	"github.com/workflows-engine/workflows-engine/internal/runtree"
+	"github.com/workflows-engine/workflows-engine/internal/timeline"
 )
 
 // lookInterval is how often at most a follower looks for new records, followInterval how often at least.
@@ -29,7 +29,7 @@ type follower struct {
 	stopped sync.WaitGroup
 
 	mu   sync.Mutex
-	tree *runtree.Tree    // nil until the run is known
+	tree *timeline.Tree   // nil until the run is known
 	next map[string]int64 // the record of a run to be read next
 	// rests: nothing is read.
 	rests bool
@@ -53,7 +53,7 @@ func (f *follower) start(executionID string) {
 
 func (f *follower) know(executionID string) {
 	if executionID != "" && f.tree == nil {
-		f.tree = runtree.New(executionID, f.clean)
+		f.tree = timeline.NewTree(executionID, f.clean)
 	}
 }
 
@@ -96,7 +96,7 @@ func (f *follower) look(ctx context.Context) {
 
 // read takes in what is new of a run, and of subworkflows that turn up in it.
 func (f *follower) read(ctx context.Context, id string) {
-	if f.tree.Programless(id) {
+	if f.tree.NeedsProgram(id) {
 		execution, err := f.store.Execution(ctx, id)
 		if err != nil {
 			return

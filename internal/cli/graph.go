@@ -13,12 +13,13 @@ import (
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/internal/config"
 	"github.com/workflows-engine/workflows-engine/internal/picture"
+	"github.com/workflows-engine/workflows-engine/internal/timeline"
 )
 
 type graphOptions struct{ format, output, folder string }
 
 // pictures are the formats of graph.
-var pictures = map[string]func(*definition.Program, *picture.Run) string{
+var pictures = map[string]func(*definition.Program, *timeline.Run) string{
 	"text": picture.Text, "mermaid": picture.Mermaid, "svg": picture.SVG,
 }
 
@@ -55,7 +56,7 @@ func (a *app) graph(cmd *cobra.Command, args []string, o graphOptions) error {
 		return usage("invalid value %q for --format", o.format).WithHint("Use text, mermaid or svg.")
 	}
 	var program *definition.Program
-	var run *picture.Run
+	var run *timeline.Run
 	file, err := a.definitionFile(args[0], o.folder)
 	if err == nil {
 		program, err = a.drawnFile(file)
@@ -100,7 +101,7 @@ func (a *app) drawnFile(file string) (*definition.Program, error) {
 }
 
 // drawnRun reads a run. notFile says why the argument is no definition, for where it is no run either.
-func (a *app) drawnRun(cmd *cobra.Command, args []string, notFile error) (program *definition.Program, run *picture.Run, err error) {
+func (a *app) drawnRun(cmd *cobra.Command, args []string, notFile error) (program *definition.Program, run *timeline.Run, err error) {
 	if err := a.completeShortID(cmd, args); err != nil {
 		return nil, nil, err
 	}
@@ -115,7 +116,7 @@ func (a *app) drawnRun(cmd *cobra.Command, args []string, notFile error) (progra
 	return program, run, err
 }
 
-func (s *session) drawn(ctx context.Context, id string) (*definition.Program, *picture.Run, error) {
+func (s *session) drawn(ctx context.Context, id string) (*definition.Program, *timeline.Run, error) {
 	execution, err := s.store.Execution(ctx, id)
 	if err != nil {
 		return nil, nil, err
@@ -128,8 +129,9 @@ func (s *session) drawn(ctx context.Context, id string) (*definition.Program, *p
 	if program == nil {
 		return nil, nil, problem.New(problem.ValidationError, "the definition of the run does not compile: %s", findings[0].Message)
 	}
-	run := picture.NewRun(program)
-	return program, run, s.eachRecord(ctx, id, run.Record)
+	line := timeline.New(id, s.oneLine)
+	line.Define(id, program)
+	return program, line.Root(), s.eachRecord(ctx, id, func(r *history.Record) { line.Record(id, r) })
 }
 
 // eachRecord goes through the records of a run.

@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -13,6 +12,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/internal/config"
 	"github.com/workflows-engine/workflows-engine/internal/shellword"
+	"github.com/workflows-engine/workflows-engine/internal/timeline"
 )
 
 type historyOptions struct {
@@ -84,7 +84,8 @@ func (a *app) history(ctx context.Context, id string, o historyOptions) error {
 		if err != nil {
 			return err
 		}
-		tally := newAttempts(nodesOf(ctx, s.store, execution.DefinitionHash))
+		tally := newAttempts(id, nodesOf(ctx, s.store, execution.DefinitionHash))
+		tally.line.Define(id, storedProgram(ctx, s.store, execution.DefinitionHash))
 		first := o.from
 		states := &stateTrail{}
 		if err := s.skip(ctx, id, first, tally, states); err != nil {
@@ -108,18 +109,16 @@ func (a *app) history(ctx context.Context, id string, o historyOptions) error {
 				if len(records) == 0 {
 					break
 				}
-				ended := map[int64]*attempt{}
-				for _, r := range records {
-					if t := tally.apply(r); t != nil {
-						ended[r.Seq] = t
-					}
+				clear(tally.places)
+				for i := range records {
+					tally.record(&records[i])
 				}
 				switch {
 				case o.activities:
 				case o.json:
-					err = writeRecordLines(a.stdout, id, o.shown(records), ended)
+					err = writeRecordLines(a.stdout, id, o.shown(records), tally)
 				default:
-					table = append(table, o.rows(records, ended, states)...)
+					table = append(table, o.rows(records, tally, states)...)
 				}
 				if err != nil {
 					return err
@@ -143,7 +142,7 @@ func (a *app) history(ctx context.Context, id string, o historyOptions) error {
 					continue
 				}
 			}
-			return a.writeAttempts(id, slices.DeleteFunc(tally.from(first), func(t *attempt) bool { return o.node != "" && t.node != o.node }), o)
+			return a.writeAttempts(tally, tally.from(first, o.node), o)
 		}
 	})
 }
@@ -164,10 +163,10 @@ func (o historyOptions) shown(records []history.Record) (shown []history.Record)
 }
 
 // rows returns the rows of the records that are printed. A state says what it changes of the one before it, printed or not.
-func (o historyOptions) rows(records []history.Record, ended map[int64]*attempt, states *stateTrail) (rows [][]string) {
+func (o historyOptions) rows(records []history.Record, a *attempts, states *stateTrail) (rows [][]string) {
 	for i := range records {
 		if o.shows(&records[i]) {
-			rows = append(rows, recordRows(records[i:i+1], ended, states, o.width())...)
+			rows = append(rows, recordRows(records[i:i+1], a, states, o.width())...)
 		} else {
 			states.apply(&records[i])
 		}
@@ -196,7 +195,7 @@ func (s *session) skip(ctx context.Context, id string, first int64, tally *attem
 			if err := r.Redact(redaction); err != nil {
 				return err
 			}
-			tally.apply(*r)
+			tally.record(r)
 		}
 		next = records[len(records)-1].Seq + 1
 	}
@@ -235,14 +234,14 @@ func (o historyOptions) width() int {
 }
 
 // writeAttempts prints what the activities took: under the records, for people, or alone.
-func (a *app) writeAttempts(id string, list []*attempt, o historyOptions) error {
+func (a *app) writeAttempts(tally *attempts, list []*timeline.Attempt, o historyOptions) error {
 	switch {
 	case o.activities && o.json:
-		return writeAttemptLines(a.stdout, id, list)
+		return tally.writeLines(a.stdout, list)
 	case o.json || len(list) == 0:
 		return nil
 	case !o.activities:
 		fmt.Fprintln(a.human)
 	}
-	return writeAttemptTable(a.human, list, !o.noSteps, a.columns())
+	return tally.write(a.human, list, !o.noSteps, a.columns())
 }

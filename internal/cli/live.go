@@ -8,7 +8,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/view"
 	"github.com/workflows-engine/workflows-engine/history"
-	"github.com/workflows-engine/workflows-engine/internal/runtree"
+	"github.com/workflows-engine/workflows-engine/internal/timeline"
 )
 
 // liveView prints a line for each node as it completes. The runner hands records over without waiting (record); a
@@ -32,11 +32,11 @@ type liveView struct {
 	several bool
 	named   string
 	// tree knows the visits of all runs.
-	tree *runtree.Tree
+	tree *timeline.Timeline
 }
 
 func newLiveView(out io.Writer, paint palette, store history.Store) *liveView {
-	v := &liveView{out: out, paint: paint, store: store, runs: map[string]*liveRun{}, taken: map[string]int64{}, tree: runtree.New("", plain)}
+	v := &liveView{out: out, paint: paint, store: store, runs: map[string]*liveRun{}, taken: map[string]int64{}, tree: timeline.New("", oneLine)}
 	v.printed.L = &v.mu
 	return v
 }

@@ -7,8 +7,7 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/graph/definition"
 	"github.com/workflows-engine/workflows-engine/history"
-	"github.com/workflows-engine/workflows-engine/internal/picture"
-	"github.com/workflows-engine/workflows-engine/internal/runtree"
+	"github.com/workflows-engine/workflows-engine/internal/timeline"
 )
 
 // liveRun is what the view remembers of one run.
@@ -58,14 +57,14 @@ func (v *liveView) learn(id string, before int64) {
 // show prints the line of a record, if it has one.
 func (v *liveView) show(id string, r history.Record) {
 	run, p := v.run(id, r.Seq), r.Payload
-	at := v.tree.Record(id, &r)
+	at := v.tree.Record(id, &r).Visit
 	of := about(p.NodeID, at)
 	switch r.Name {
 	case history.ExecutionStarted:
 		v.header(run, id, p)
 	case history.NodeScheduled:
-		if before := at.Previous(); before != nil && before.Chosen == at.Node && run.is(before.Node, definition.Switch) {
-			v.line(run, about(before.Node, before), v.paint.good("✓"), strings.TrimSpace("→ "+at.Node+"  "+before.Made()))
+		if before := at.From; before != nil && before.Next == at.Node && run.is(before.Node, definition.Switch) {
+			v.line(run, about(before.Node, before), v.paint.good("✓"), strings.TrimSpace("→ "+at.Node+"  "+before.Output))
 		}
 		if p.Compensates != "" {
 			v.line(run, of, v.paint.wait("↶"), "undoes "+p.Compensates)
@@ -122,6 +121,9 @@ func (v *liveView) show(id string, r history.Record) {
 		v.line(run, of, v.paint.good("✓"), joinedText(p))
 	case history.ParallelBranchCancelled:
 		v.line(run, of, v.paint.faint("-"), "branch "+p.BranchName+" was not needed")
+	case history.ExecutionCompleted, history.ExecutionFailed, history.ExecutionCancelled:
+		delete(v.runs, id) // a worker sees any number of runs
+		v.tree.Forget(id)
 	}
 }
 
@@ -152,13 +154,13 @@ func (v *liveView) nameRun(run *liveRun) {
 // subject is what a line is about.
 type subject struct {
 	node, took string
-	visit      *runtree.Visit // nil for one that is not known
+	visit      *timeline.Visit // nil for one that is not known
 }
 
-func about(node string, v *runtree.Visit) subject {
+func about(node string, v *timeline.Visit) subject {
 	s := subject{node: node, visit: v}
-	if v != nil && !v.Ended.IsZero() {
-		s.took = picture.Elapsed(v.Took(v.Ended))
+	if v != nil && !v.Began.IsZero() && !v.Ended.IsZero() {
+		s.took = timeline.Elapsed(v.Took(v.Ended))
 	}
 	return s
 }
@@ -167,8 +169,8 @@ func about(node string, v *runtree.Visit) subject {
 func (v *liveView) line(run *liveRun, of subject, glyph, text string) {
 	v.nameRun(run)
 	if of.visit != nil {
-		if of.visit.Attempt > 1 {
-			text = fmt.Sprintf("attempt %d  %s", of.visit.Attempt, text)
+		if n := of.visit.AttemptNumber(); n > 1 {
+			text = fmt.Sprintf("attempt %d  %s", n, text)
 		}
 		if index, items := of.visit.Item(); items > 0 {
 			text = fmt.Sprintf("item %d of %d  %s", index+1, items, text)
@@ -196,10 +198,10 @@ func (v *liveView) failedAttempt(run *liveRun, of subject, r history.Record) {
 		next = "sent back to be repaired"
 	}
 	if wait := p.RetryAt.Sub(r.CreatedAt); wait > 0 {
-		next += " in " + picture.Elapsed(wait)
+		next += " in " + timeline.Elapsed(wait)
 	}
-	if of.visit != nil {
-		of.took = picture.Elapsed(of.visit.Took(r.CreatedAt))
+	if of.visit != nil && !of.visit.Began.IsZero() {
+		of.took = timeline.Elapsed(of.visit.Took(r.CreatedAt))
 	}
 	v.line(run, of, v.paint.wait("↻"), text+", "+next)
 }
@@ -230,7 +232,7 @@ func untilText(r history.Record) string {
 	case r.Payload.TimerKind == "until":
 		return " until " + timeText(r.Payload.DueAt)
 	}
-	return " " + picture.Elapsed(r.Payload.DueAt.Sub(r.CreatedAt))
+	return " " + timeline.Elapsed(r.Payload.DueAt.Sub(r.CreatedAt))
 }
 
 func joinedText(p history.Payload) string {

@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"fmt"
+	"io"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -108,6 +109,25 @@ func TestLiveRepair(t *testing.T) {
 	view.flush()
 	if first, second, _ := strings.Cut(out.String(), "\n"); !strings.HasSuffix(first, "WRONG no, sent back to be repaired") || !strings.HasSuffix(strings.TrimSpace(second), "WRONG no, tried again") {
 		t.Errorf("got\n%s", out.String())
+	}
+}
+
+// TestLiveViewForgetsEndedRuns: a worker sees any number of runs.
+func TestLiveViewForgetsEndedRuns(t *testing.T) {
+	t.Parallel()
+	store := historymem.New()
+	defer store.Close()
+	view := newLiveView(io.Discard, palette{}, store)
+	for _, id := range []string{"r1", "r2"} {
+		records := recordsOf(event(history.ExecutionStarted, history.Payload{WorkflowName: "w"}), event(history.NodeScheduled, history.Payload{NodeID: "begin"}))
+		if id == "r1" {
+			records = append(records, recordsOf(event(history.ExecutionCompleted, history.Payload{}))...)
+		}
+		view.record(graph.RecordEvent{ExecutionID: id, Records: records})
+	}
+	view.flush()
+	if len(view.runs) != 1 || view.tree.Run("r1") != nil || view.tree.Run("r2") == nil {
+		t.Errorf("remembers %d runs", len(view.runs))
 	}
 }
 

@@ -6,7 +6,7 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/graph/view"
 	"github.com/workflows-engine/workflows-engine/history"
-	"github.com/workflows-engine/workflows-engine/internal/runtree"
+	"github.com/workflows-engine/workflows-engine/internal/timeline"
 )
 
 // treeView keeps a tree of a run on the screen. It shows what any process has recorded.
@@ -38,7 +38,7 @@ func (v *treeView) draw() {
 }
 
 // painted is a line with the colours of its parts.
-func (v *treeView) painted(l runtree.Line) string {
+func (v *treeView) painted(l timeline.Line) string {
 	var b strings.Builder
 	for _, p := range l.Parts {
 		b.WriteString(marks.Replace(v.styled(p)))
@@ -46,17 +46,17 @@ func (v *treeView) painted(l runtree.Line) string {
 	return b.String()
 }
 
-func (v *treeView) styled(p runtree.Part) string {
+func (v *treeView) styled(p timeline.Part) string {
 	switch p.Style {
-	case runtree.Good:
+	case timeline.Good:
 		return v.paint.good(p.Text)
-	case runtree.Bad:
+	case timeline.Bad:
 		return v.paint.bad(p.Text)
-	case runtree.Waiting:
+	case timeline.Waiting:
 		return v.paint.wait(p.Text)
-	case runtree.Faint:
+	case timeline.Faint:
 		return v.paint.faint(p.Text)
-	case runtree.Bold:
+	case timeline.Bold:
 		return v.paint.bold(p.Text)
 	}
 	return p.Text

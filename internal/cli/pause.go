@@ -13,9 +13,9 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/agentview"
 	"github.com/workflows-engine/workflows-engine/internal/config"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
-	"github.com/workflows-engine/workflows-engine/internal/picture"
 	"github.com/workflows-engine/workflows-engine/internal/runjson"
 	"github.com/workflows-engine/workflows-engine/internal/shellword"
+	"github.com/workflows-engine/workflows-engine/internal/timeline"
 )
 
 // limitFlags are the flags that set the limits which a run can fail at.
@@ -26,7 +26,7 @@ var limitFlags = map[problem.Code]string{
 
 // summarize says in one line how a run ended or where it stands.
 func (a *app) summarize(run *view.Run) {
-	took := picture.Elapsed(run.UpdatedAt.Sub(run.CreatedAt))
+	took := timeline.Elapsed(run.UpdatedAt.Sub(run.CreatedAt))
 	switch run.Status {
 	case machine.Completed:
 		fmt.Fprintf(a.stderr, "%s run %s in %s\n", a.paint.good("completed"), run.ExecutionID, took)

@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/workflows-engine/workflows-engine/internal/picture"
+	"github.com/workflows-engine/workflows-engine/internal/timeline"
 )
 
 func TestAge(t *testing.T) {
@@ -26,7 +26,7 @@ func TestElapsed(t *testing.T) {
 	for d, want := range map[time.Duration]string{
 		0: "0ms", 12 * time.Millisecond: "12ms", 1440 * time.Millisecond: "1.4s", 125 * time.Second: "2m5s",
 	} {
-		if got := picture.Elapsed(d); got != want {
+		if got := timeline.Elapsed(d); got != want {
 			t.Errorf("%v: got %s, want %s", d, got, want)
 		}
 	}

@@ -11,9 +11,8 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/runjson"
 )
 
-// writeRecordLines prints records, one JSON object a line; ended are the attempts that they end, by seq, which say what
-// performed them, how long it took, and for how many tokens.
-func writeRecordLines(w io.Writer, id string, records []history.Record, ended map[int64]*attempt) error {
+// writeRecordLines prints records, one JSON object a line, with the attempts that they end.
+func writeRecordLines(w io.Writer, id string, records []history.Record, a *attempts) error {
 	for i := range records {
 		r := &records[i]
 		line := append(jsonvalue.Ordered{{"execution_id", id}}, runjson.Record(r)...)
@@ -22,8 +21,8 @@ func writeRecordLines(w io.Writer, id string, records []history.Record, ended ma
 		} else {
 			line.Put("payload", jsonvalue.Raw(r.Raw))
 		}
-		if t := ended[r.Seq]; t != nil {
-			line.Put("activity", encodeAttempt(t))
+		if t := a.ended(r.Seq); t != nil {
+			line.Put("activity", a.encode(t))
 		}
 		if err := writeLine(w, line); err != nil {
 			return err
@@ -36,11 +35,11 @@ func writeRecordLines(w io.Writer, id string, records []history.Record, ended ma
 func recordHeading() [][]string { return [][]string{{"SEQ", "TIME", "KIND", "NAME", "NODE", "DETAIL"}} }
 
 // recordRows are the rows of records in that table.
-func recordRows(records []history.Record, ended map[int64]*attempt, states *stateTrail, width int) (rows [][]string) {
+func recordRows(records []history.Record, a *attempts, states *stateTrail, width int) (rows [][]string) {
 	for _, r := range records {
 		rows = append(rows, []string{
 			fmt.Sprint(r.Seq), r.CreatedAt.UTC().Format("15:04:05.000"), string(r.Kind), string(r.Name),
-			dash(r.Payload.NodeID), recordDetail(r, ended[r.Seq], states, width),
+			dash(r.Payload.NodeID), a.recordDetail(r, states, width),
 		})
 	}
 	return rows
@@ -68,20 +67,19 @@ func shownOutput(output map[string]any, width int) string {
 	return outputText(output)
 }
 
-// recordDetail says the most telling thing about a record in one line of a width. t is the attempt that it ends, or nil. Of a state it
-// says what has changed, or with wholeWidth all.
-func recordDetail(r history.Record, t *attempt, states *stateTrail, width int) string {
+// recordDetail describes a record in one line of a width. Of a state it shows the changes, or with wholeWidth all.
+func (a *attempts) recordDetail(r history.Record, states *stateTrail, width int) string {
 	p := r.Payload
 	parts := []string{}
 	add := func(format string, args ...any) { parts = append(parts, fmt.Sprintf(format, args...)) }
-	if t != nil {
-		add("[%s]", t.factsText())
+	if t := a.ended(r.Seq); t != nil {
+		add("[%s]", a.outcomeText(t))
 	}
 	if p.Actor != nil {
 		add("[by %s]", actorText(p.Actor))
 	}
-	if p.AgentStep != nil {
-		add("%s", stepDetail(&r, width))
+	if e := a.places[r.Seq].Entry; e != nil {
+		add("%s", stepDetail(&r, e, width))
 		if p.Span != nil {
 			add("[branch %s]", p.Span.BranchName)
 		}

@@ -9,25 +9,26 @@ import (
 	"github.com/workflows-engine/workflows-engine/history"
 )
 
-// tallied gives the attempts of the sample records, and which record ended which.
-func tallied() (*attempts, map[int64]*attempt) {
-	tally := newAttempts(map[string]nodeFacts{
-		"classify": {nodeType: "llm_call", by: "small"}, "search": {nodeType: "tool_call", by: "web/search"},
-	})
-	ended := map[int64]*attempt{}
-	for _, r := range sampleRecords() {
-		if t := tally.apply(r); t != nil {
-			ended[r.Seq] = t
-		}
+// attemptsOf reads records.
+func attemptsOf(facts map[string]nodeFacts, records []history.Record) *attempts {
+	tally := newAttempts("r1", facts)
+	for i := range records {
+		tally.record(&records[i])
 	}
-	return tally, ended
+	return tally
+}
+
+// tallied are the attempts of the sample records.
+func tallied() *attempts {
+	return attemptsOf(map[string]nodeFacts{
+		"classify": {nodeType: "llm_call", by: "small"}, "search": {nodeType: "tool_call", by: "web/search"},
+	}, sampleRecords())
 }
 
 func TestWriteRecordTable(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
-	_, ended := tallied()
-	if err := writeTable(&out, append(recordHeading(), recordRows(sampleRecords(), ended, &stateTrail{}, detailWidth)...)); err != nil {
+	if err := writeTable(&out, append(recordHeading(), recordRows(sampleRecords(), tallied(), &stateTrail{}, detailWidth)...)); err != nil {
 		t.Fatal(err)
 	}
 	requireGolden(t, "history", out.String())
@@ -36,9 +37,8 @@ func TestWriteRecordTable(t *testing.T) {
 func TestWriteRecordLines(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
-	_, ended := tallied()
 	records := sampleRecords()
-	if err := writeRecordLines(&out, "r1", append(records[:2:2], records[6:10]...), ended); err != nil {
+	if err := writeRecordLines(&out, "r1", append(records[:2:2], records[6:10]...), tallied()); err != nil {
 		t.Fatal(err)
 	}
 	requireGolden(t, "history_json", out.String())
@@ -47,17 +47,17 @@ func TestWriteRecordLines(t *testing.T) {
 func TestWriteAttempts(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
-	tally, _ := tallied()
-	if err := writeAttemptTable(&out, tally.from(1), true, 0); err != nil {
+	tally := tallied()
+	if err := tally.write(&out, tally.from(1, ""), true, 0); err != nil {
 		t.Fatal(err)
 	}
-	if err := writeAttemptLines(&out, "r1", tally.from(1)); err != nil {
+	if err := tally.writeLines(&out, tally.from(1, "")); err != nil {
 		t.Fatal(err)
 	}
 	requireGolden(t, "attempts", out.String())
 
 	// Only what the records from a number on belong to.
-	if list := tally.from(9); len(list) != 2 || list[0].number != 2 {
+	if list := tally.from(9, ""); len(list) != 2 || list[0].Number != 2 {
 		t.Errorf("from 9: %d attempts", len(list))
 	}
 }
@@ -66,9 +66,7 @@ func TestWriteAttempts(t *testing.T) {
 func TestRepairIsShown(t *testing.T) {
 	t.Parallel()
 	type P = history.Payload
-	tally := newAttempts(nil)
-	var lines []string
-	for _, r := range recordsOf(
+	records := recordsOf(
 		event(history.ActivityRequested, P{NodeID: "ask", NodeType: "llm_call"}),
 		event(history.ActivityFailed, P{
 			NodeID: "ask", Code: "OUTPUT_SCHEMA_VIOLATION", Error: "/n must be number", Attempt: 1, WillRetry: true,
@@ -84,14 +82,17 @@ func TestRepairIsShown(t *testing.T) {
 		event(history.ActivityRequested, P{NodeID: "ask", Visit: 2, NodeType: "llm_call", Attempt: 2}),
 		event(history.ActivityFailed, P{NodeID: "ask", Visit: 2, Code: "WRONG", Error: "no", Attempt: 2, WillRetry: true}),
 		event(history.ActivityRequested, P{NodeID: "ask", Visit: 2, NodeType: "llm_call", Attempt: 3}),
-	) {
-		lines = append(lines, recordDetail(r, tally.apply(r), &stateTrail{}, detailWidth))
+	)
+	tally := attemptsOf(nil, records)
+	var lines []string
+	for _, r := range records {
+		lines = append(lines, tally.recordDetail(r, &stateTrail{}, detailWidth))
 	}
 	if want := "OUTPUT_SCHEMA_VIOLATION /n must be number sent back"; !strings.HasSuffix(lines[1], want) {
 		t.Errorf("the record of the first attempt is told as %q", lines[1])
 	}
 	var out bytes.Buffer
-	if err := writeAttemptTable(&out, tally.from(1), true, 0); err != nil {
+	if err := tally.write(&out, tally.from(1, ""), true, 0); err != nil {
 		t.Fatal(err)
 	}
 	const want = `ACTIVITY    TYPE      ATTEMPT  BY  TOOK  TOKENS IN  OUT  OUTCOME
@@ -108,7 +109,7 @@ ask#2       llm_call  3        -   -     -          -    open
 		t.Errorf("got\n%swant\n%s", out.String(), want)
 	}
 	out.Reset()
-	if err := writeAttemptLines(&out, "r1", tally.from(1)[:2]); err != nil {
+	if err := tally.writeLines(&out, tally.from(1, "")[:2]); err != nil {
 		t.Fatal(err)
 	}
 	for i, want := range []string{`"outcome":"failed",`, `"outcome":"completed",`} {
@@ -126,35 +127,34 @@ func TestAttemptsThatOverlap(t *testing.T) {
 	branch := func(name string) *history.ParallelSpan {
 		return &history.ParallelSpan{ParallelNodeID: "fork", BranchName: name}
 	}
-	tally := newAttempts(nil)
-	for _, r := range recordsOf(
+	tally := attemptsOf(nil, recordsOf(
 		event(history.ActivityRequested, P{NodeID: "a", NodeType: "step"}),
 		event(history.ActivityCompleted, P{NodeID: "a", Replayed: true}),
 		event(history.ActivityCompleted, P{NodeID: "a"}),
 		event(history.ActivityCompleted, P{NodeID: "a"}),
 		event(history.ActivityRequested, P{NodeID: "a", Visit: 2, NodeType: "step", Mode: "host_mediated"}),
+		event(history.NodeScheduled, P{NodeID: "fork"}),
+		event(history.ParallelForked, P{NodeID: "fork", BranchNames: []string{"x", "y"}}),
 		event(history.ActivityRequested, P{NodeID: "b", NodeType: "agent_delegate", AgentID: "coder", Span: branch("x")}),
-		event(history.ActivityRequested, P{NodeID: "b", NodeType: "agent_delegate", AgentID: "coder", Span: branch("y")}),
-		event(history.ActivityRequested, P{NodeID: "b", NodeType: "agent_delegate", AgentID: "coder", Span: branch("y"), ExternalTask: "t1"}),
-		event(history.ActivityCompleted, P{NodeID: "b", Span: branch("y")}),
+		event(history.ActivityRequested, P{NodeID: "b", Visit: 2, NodeType: "agent_delegate", AgentID: "coder", Span: branch("y")}),
+		event(history.ActivityRequested, P{NodeID: "b", Visit: 2, NodeType: "agent_delegate", AgentID: "coder", Span: branch("y"), ExternalTask: "t1"}),
+		event(history.ActivityCompleted, P{NodeID: "b", Visit: 2, Span: branch("y")}),
 		event(history.ActivityRequested, P{NodeID: "c", NodeType: "step", Span: branch("y")}),
 		event(history.ActivityFailed, P{NodeID: "c", Attempt: 1, Error: "no", WillRetry: true}), // as executors' outcomes are recorded
 		event(history.ActivityRequested, P{NodeID: "c", NodeType: "step", Span: branch("y"), Attempt: 2}),
 		event(history.ActivityCompleted, P{NodeID: "c"}),
 		event(history.ParallelBranchCancelled, P{NodeID: "fork", BranchName: "x"}),
 		event(history.ExecutionCancelled, P{}),
-	) {
-		tally.apply(r)
-	}
+	))
 	var out bytes.Buffer
-	if err := writeAttemptTable(&out, tally.from(1), true, 0); err != nil {
+	if err := tally.write(&out, tally.from(1, ""), true, 0); err != nil {
 		t.Fatal(err)
 	}
 	const want = `ACTIVITY  TYPE            ATTEMPT  BY      TOOK  TOKENS IN  OUT  OUTCOME
 a         step            1        -       2ms   -          -    completed
 a#2       step            1        (host)  -     -          -    dropped
 b         agent_delegate  1        coder   -     -          -    dropped
-b         agent_delegate  1        coder   2ms   -          -    completed
+b#2       agent_delegate  1        coder   2ms   -          -    completed
 c         step            1        -       1ms   -          -    failed, tried again: no
 c         step            2        -       1ms   -          -    completed
 6 attempts, 6ms from request to outcome
@@ -174,7 +174,6 @@ func TestThePageShowsARepair(t *testing.T) {
 	type P = history.Payload
 	repaired := usage(475, 11)
 	repaired["repaired"] = true
-	tally := newAttempts(nil)
 	records := recordsOf(
 		event(history.ActivityRequested, P{NodeID: "summarize", NodeType: "llm_call"}),
 		event(history.ActivityFailed, P{
@@ -186,10 +185,10 @@ func TestThePageShowsARepair(t *testing.T) {
 	)
 	for i, after := range []time.Duration{0, 812 * time.Millisecond, 812 * time.Millisecond, 1452 * time.Millisecond} {
 		records[i].CreatedAt = noon.Add(after)
-		tally.apply(records[i])
 	}
+	tally := attemptsOf(nil, records)
 	var out bytes.Buffer
-	if err := writeAttemptTable(&out, tally.from(1), true, 0); err != nil {
+	if err := tally.write(&out, tally.from(1, ""), true, 0); err != nil {
 		t.Fatal(err)
 	}
 	if want := pageBlock(t, "docs/activities.md", "text", "ACTIVITY"); !strings.HasPrefix(out.String(), want) {

@@ -21,7 +21,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/agentview"
 	"github.com/workflows-engine/workflows-engine/internal/config"
 	"github.com/workflows-engine/workflows-engine/internal/runjson"
-	"github.com/workflows-engine/workflows-engine/internal/runtree"
+	"github.com/workflows-engine/workflows-engine/internal/timeline"
 )
 
 func newStatus(a *app) *cobra.Command {
@@ -405,7 +405,7 @@ func (s *session) ownersOf(ctx context.Context, run *view.Run) (map[string]histo
 // ownerText says which process performs an attempt, and what goes on if none does.
 func ownerText(owner history.Owner, recover string) string {
 	if owner.Live() {
-		return fmt.Sprintf("process %s performs it; its lease ends in %s unless it renews it", owner.Process, runtree.Seconds(owner.Left))
+		return fmt.Sprintf("process %s performs it; its lease ends in %s unless it renews it", owner.Process, timeline.Seconds(owner.Left))
 	}
 	return "no process performs it: a server or a worker goes on with it, or " + recover
 }

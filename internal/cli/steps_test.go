@@ -54,24 +54,19 @@ func journalRecords() []history.Record {
 // TestStepsAreShown: in the table of records and under their attempt, unless they are left out.
 func TestStepsAreShown(t *testing.T) {
 	t.Parallel()
-	tally, ended := newAttempts(nil), map[int64]*attempt{}
 	all := journalRecords()
-	for _, r := range all {
-		if t := tally.apply(r); t != nil {
-			ended[r.Seq] = t
-		}
-	}
+	tally := attemptsOf(nil, all)
 	var out bytes.Buffer
 	for _, c := range []struct {
 		records []history.Record
 		width   int
 		steps   bool
 	}{{all, detailWidth, true}, {historyOptions{noSteps: true}.shown(all), detailWidth, false}, {all, wholeWidth, true}} {
-		if err := writeTable(&out, append(recordHeading(), recordRows(c.records, ended, &stateTrail{}, c.width)...)); err != nil {
+		if err := writeTable(&out, append(recordHeading(), recordRows(c.records, tally, &stateTrail{}, c.width)...)); err != nil {
 			t.Fatal(err)
 		}
 		out.WriteByte('\n')
-		if err := writeAttemptTable(&out, tally.from(1), c.steps, 0); err != nil {
+		if err := tally.write(&out, tally.from(1, ""), c.steps, 0); err != nil {
 			t.Fatal(err)
 		}
 		out.WriteByte('\n')

@@ -17,7 +17,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/agentsteps"
 	"github.com/workflows-engine/workflows-engine/internal/agentview"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
-	"github.com/workflows-engine/workflows-engine/internal/picture"
+	"github.com/workflows-engine/workflows-engine/internal/timeline"
 )
 
 type transcriptOptions struct {
@@ -171,7 +171,7 @@ func totalsText(totals map[string]any) string {
 		parts = append(parts, spent)
 	}
 	if ms := number("work_ms"); ms > 0 {
-		parts = append(parts, picture.Elapsed(time.Duration(ms)*time.Millisecond)+" of work")
+		parts = append(parts, timeline.Elapsed(time.Duration(ms)*time.Millisecond)+" of work")
 	}
 	text := strings.Join(parts, ", ")
 	if why, _ := totals["stop_reason"].(string); why != "" {

@@ -17,8 +17,8 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/agentview"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 	"github.com/workflows-engine/workflows-engine/internal/outline"
-	"github.com/workflows-engine/workflows-engine/internal/picture"
 	"github.com/workflows-engine/workflows-engine/internal/runjson"
+	"github.com/workflows-engine/workflows-engine/internal/timeline"
 )
 
 const (
@@ -184,7 +184,7 @@ const maxStepName = 60
 func agentLine(l *agentview.Line, n int) string {
 	text := fmt.Sprintf(" step %d %s %s", n, problem.Clip(l.Key, maxStepName), problem.Clip(l.By, maxStepName))
 	if l.Took > 0 {
-		text += " " + picture.Elapsed(l.Took)
+		text += " " + timeline.Elapsed(l.Took)
 	}
 	if l.Counted {
 		text += fmt.Sprintf(" %d+%d tokens", l.In, l.Out)

@@ -16,11 +16,12 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/definition"
 	"github.com/workflows-engine/workflows-engine/history/runfile"
 	"github.com/workflows-engine/workflows-engine/internal/picture"
+	"github.com/workflows-engine/workflows-engine/internal/timeline"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
 
-var formats = map[string]func(*definition.Program, *picture.Run) string{
+var formats = map[string]func(*definition.Program, *timeline.Run) string{
 	"txt": picture.Text, "mmd": picture.Mermaid, "svg": picture.SVG,
 }
 
@@ -217,7 +218,7 @@ func FuzzEscape(f *testing.F) {
 // TestRun draws a run that was recorded: branches, of which two are held back, a map, a loop and a subworkflow.
 func TestRun(t *testing.T) {
 	t.Parallel()
-	in, err := os.Open("../runtree/testdata/trip.jsonl")
+	in, err := os.Open("../timeline/testdata/trip.jsonl")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -234,15 +235,17 @@ func TestRun(t *testing.T) {
 	if prog == nil {
 		t.Fatal(findings)
 	}
-	run := picture.NewRun(prog)
+	line := timeline.New(file.ExecutionID, strings.TrimSpace)
+	line.Define(file.ExecutionID, prog)
 	for _, r := range file.Runs {
 		for i := range r.Records {
 			if r.ExecutionID == file.ExecutionID {
-				run.Record(&r.Records[i])
+				line.Record(r.ExecutionID, &r.Records[i])
 			}
 		}
 	}
 
+	run := line.Root()
 	text := picture.Text(prog, run)
 	for _, want := range []string{
 		`(?m)^gather .*\[done, 7s\]$`, `(?m)^search_web .*\[done, 2s\]$`, `(?m)^tidy .*\[done, 0ms\]$`, `(?m)^nap .*\[done, 3s\]$`,

@@ -1,12 +1,11 @@
 package picture
 
 import (
-	"fmt"
 	"strings"
-	"time"
 	"unicode"
 
 	"github.com/workflows-engine/workflows-engine/graph/definition"
+	"github.com/workflows-engine/workflows-engine/internal/timeline"
 )
 
 // The widths of the texts in a drawing, in characters.
@@ -41,11 +40,11 @@ type edge struct {
 func (e *edge) label() string { return cut(clean(strings.Join(e.labels, ", ")), maxLabel) }
 
 // draw collects nodes and edges. run is nil for the picture of a definition alone.
-func draw(p *definition.Program, run *Run) *graph {
-	g := &graph{}
+func draw(p *definition.Program, run *timeline.Run) *graph {
+	g, passed := &graph{}, passagesOf(run)
 	for _, n := range p.Nodes {
-		b := box{Node: n, lines: []string{cut(clean(n.ID), maxName), cut(clean(about(n)), maxAbout)}, state: run.state(n.ID)}
-		if facts := run.facts(n.ID); facts != "" {
+		b := box{Node: n, lines: []string{cut(clean(n.ID), maxName), cut(clean(about(n)), maxAbout)}, state: passed.nodes[n.ID].state}
+		if facts := passed.facts(n.ID); facts != "" {
 			b.lines = append(b.lines, facts)
 		}
 		g.nodes = append(g.nodes, b)
@@ -69,7 +68,7 @@ func draw(p *definition.Program, run *Run) *graph {
 		if !ok {
 			at = len(g.edges)
 			known[key] = at
-			g.edges = append(g.edges, edge{from: key.from, to: key.to, failure: failure, taken: run.took(from.ID, to.ID, failure)})
+			g.edges = append(g.edges, edge{from: key.from, to: key.to, failure: failure, taken: passed.edges[step{from.ID, to.ID, failure}]})
 		}
 		if label != "" {
 			g.edges[at].labels = append(g.edges[at].labels, label)
@@ -117,15 +116,4 @@ func clean(text string) string {
 		}
 		return r
 	}, strings.ToValidUTF8(text, "\uFFFD"))
-}
-
-// Elapsed writes a duration in a few characters.
-func Elapsed(d time.Duration) string {
-	switch {
-	case d < time.Second:
-		return fmt.Sprintf("%dms", d.Milliseconds())
-	case d < time.Minute:
-		return d.Round(100 * time.Millisecond).String()
-	}
-	return d.Round(time.Second).String()
 }

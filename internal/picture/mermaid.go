@@ -5,10 +5,11 @@ import (
 	"strings"
 
 	"github.com/workflows-engine/workflows-engine/graph/definition"
+	"github.com/workflows-engine/workflows-engine/internal/timeline"
 )
 
 // Mermaid draws a definition, or a run of it, as a Mermaid flowchart.
-func Mermaid(p *definition.Program, run *Run) string {
+func Mermaid(p *definition.Program, run *timeline.Run) string {
 	g := draw(p, run)
 	var b strings.Builder
 	b.WriteString("flowchart TD\n")

@@ -15,6 +15,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/history/historymem"
 	"github.com/workflows-engine/workflows-engine/internal/enginetest"
 	"github.com/workflows-engine/workflows-engine/internal/picture"
+	"github.com/workflows-engine/workflows-engine/internal/timeline"
 )
 
 // worker performs a step as its config says: it ends after the duration takes, with the output gives or the failure fails. A step of a map
@@ -117,10 +118,12 @@ func drawRun(t *testing.T, path, text string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	run := picture.NewRun(program)
+	line := timeline.New("r", strings.TrimSpace)
+	line.Define("r", program)
 	for i := range records {
-		run.Record(&records[i])
+		line.Record("r", &records[i])
 	}
+	run := line.Root()
 	for _, extension := range []string{"txt", "mmd"} {
 		requireGolden(t, path+"."+extension, formats[extension](program, run))
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/workflows-engine/workflows-engine/graph/definition"
+	"github.com/workflows-engine/workflows-engine/internal/timeline"
 )
 
 // The font is of one width, so that the width of a text is known.
@@ -17,7 +18,7 @@ const (
 )
 
 // SVG draws a definition, or a run of it, as an image of its own.
-func SVG(p *definition.Program, run *Run) string {
+func SVG(p *definition.Program, run *timeline.Run) string {
 	g := draw(p, run)
 	loops := map[int]edge{}
 	for _, e := range g.edges {

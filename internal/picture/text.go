@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/workflows-engine/workflows-engine/graph/definition"
+	"github.com/workflows-engine/workflows-engine/internal/timeline"
 )
 
 // maxLines is how many nodes a picture has, maxLine how many characters a line of it has about.
@@ -23,7 +24,8 @@ const (
 // Nodes that no path reaches come last.
 //
 // Of a run, each line ends with what became of its node. run is nil for a definition alone.
-func Text(p *definition.Program, run *Run) string {
+func Text(p *definition.Program, run *timeline.Run) string {
+	passed := passagesOf(run)
 	order := []*definition.Node{p.Entry}
 	seen := map[*definition.Node]bool{p.Entry: true}
 	for n := range p.After([]*definition.Node{p.Entry}) {
@@ -34,7 +36,7 @@ func Text(p *definition.Program, run *Run) string {
 	lines := make([]string, 0, len(p.Nodes))
 	line := func(n *definition.Node) string {
 		text := clean(line(n))
-		if facts := run.facts(n.ID); facts != "" {
+		if facts := passed.facts(n.ID); facts != "" {
 			text += "   [" + facts + "]"
 		}
 		return text

@@ -1,4 +1,4 @@
-package runtree
+package timeline
 
 import (
 	"fmt"
@@ -6,6 +6,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"github.com/workflows-engine/workflows-engine/graph/definition"
 )
 
 // Widths below which lines leave something out.
@@ -14,16 +16,61 @@ const (
 	richWidth = 100 // the outputs of nodes
 )
 
-// Lines shows the tree as of a time, in lines of at most width characters, and at most height of them. The first names the run, the last
+// Tree shows a timeline as lines for a terminal.
+type Tree struct {
+	*Timeline
+	// name, kind and took are the widths of columns. A column that has become wide stays wide: it would jump otherwise.
+	name, kind, took int
+}
+
+// usualTook is the width of the column of times that most times fit.
+const usualTook = 5
+
+// NewTree returns the tree of a run without records. clean must return one line without anything that acts on a terminal.
+func NewTree(executionID string, clean func(string) string) *Tree {
+	return &Tree{Timeline: New(executionID, clean), took: usualTook}
+}
+
+// Define sets the program of a run, and makes the columns wide enough for all nodes of the root.
+func (t *Tree) Define(executionID string, p *definition.Program) {
+	t.Timeline.Define(executionID, p)
+	if p == nil || executionID != t.root.ID {
+		return
+	}
+	inner := map[string]bool{}
+	for _, n := range p.Nodes {
+		if n.Parallel == nil {
+			continue
+		}
+		for _, b := range n.Parallel.Branches {
+			reach(p, b.Entry, n.Next, inner)
+		}
+	}
+	for _, n := range p.Nodes {
+		wide := utf8.RuneCountInString(t.clean(n.ID))
+		if inner[n.ID] {
+			wide += 2 * depthInBranch
+		}
+		if n.Map != nil {
+			wide = max(wide, len("  item 100"))
+		}
+		t.name, t.kind = max(t.name, wide), max(t.kind, len(n.Type))
+	}
+}
+
+// depthInBranch is the depth of the nodes of a branch, which are below it as it is below its block.
+const depthInBranch = 2
+
+// Lines returns the tree as of a time, in lines of at most width characters, and at most height of them. The first names the run, the last
 // has totals. A run without records has no lines.
 func (t *Tree) Lines(now time.Time, width, height int) []Line {
-	if t.root.began.IsZero() {
+	if t.root.Began.IsZero() {
 		return nil
 	}
 	w := &rows{tree: t, now: now, rich: width >= richWidth}
-	w.sequence(&t.root.main, 0)
-	if t.root.why != "" && t.root.status == "cancelled" {
-		w.list = append(w.list, row{glyph: Part{Waiting, "-"}, name: t.clean(t.root.why)})
+	w.sequence(&t.root.Main, 0)
+	if t.root.Reason != "" && t.root.Status == "cancelled" {
+		w.list = append(w.list, row{glyph: Part{Waiting, "-"}, name: t.clean(t.root.Reason)})
 	}
 	lines := []Line{t.header()}
 	lines = append(lines, t.columns(w.list, width)...)
@@ -35,8 +82,7 @@ func (t *Tree) Lines(now time.Time, width, height int) []Line {
 	return lines
 }
 
-// columns aligns the names, the types and the times of rows, whatever their depth. A column that has become wide stays so: it would
-// jump otherwise.
+// columns aligns the names, the types and the times of rows, whatever their depth.
 func (t *Tree) columns(list []row, width int) []Line {
 	for i := range list {
 		r := &list[i]
@@ -66,7 +112,7 @@ func (t *Tree) columns(list []row, width int) []Line {
 		}
 		room := max(name-2*r.depth, 4)
 		add(Plain, " ")
-		add(style, "%-*s", room, Line{Parts: []Part{{Text: r.name}}}.cut(room).Text())
+		add(style, "%-*s", room, cut(r.name, room))
 		if width >= kindWidth {
 			add(Faint, "  %-*s", t.kind, r.kind)
 		}

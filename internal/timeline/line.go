@@ -1,4 +1,4 @@
-package runtree
+package timeline
 
 import (
 	"fmt"
@@ -43,6 +43,11 @@ func (l Line) Text() string {
 		b.WriteString(p.Text)
 	}
 	return b.String()
+}
+
+// cut shortens a text to a number of characters, the last of which then is an ellipsis.
+func cut(text string, width int) string {
+	return Line{Parts: []Part{{Text: text}}}.cut(width).Text()
 }
 
 // cut shortens the line to a width, whose last character then is an ellipsis.
@@ -119,7 +124,7 @@ func wrap(text string, width, most int) []string {
 		lines = append(lines, string(left[:end]))
 		left = left[next:]
 	}
-	return append(lines, Line{Parts: []Part{{Text: string(left)}}}.cut(width).Text())
+	return append(lines, cut(string(left), width))
 }
 
 // rest stands for lines that are not shown.

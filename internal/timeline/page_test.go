@@ -1,4 +1,4 @@
-package runtree_test
+package timeline_test
 
 import (
 	"encoding/xml"
@@ -11,7 +11,7 @@ import (
 	"time"
 	"unicode/utf8"
 
-	"github.com/workflows-engine/workflows-engine/internal/runtree"
+	"github.com/workflows-engine/workflows-engine/internal/timeline"
 )
 
 // The sizes of the picture of a terminal, in pixels.
@@ -24,13 +24,13 @@ const (
 var words = regexp.MustCompile(`\S+`)
 
 // looks are the attributes of texts in the colours of a dark terminal.
-var looks = map[runtree.Style]string{
-	runtree.Good: ` fill="#7ee787"`, runtree.Bad: ` fill="#ff7b72"`, runtree.Waiting: ` fill="#e3b341"`, runtree.Faint: ` fill="#8b949e"`,
-	runtree.Bold: ` font-weight="bold"`,
+var looks = map[timeline.Style]string{
+	timeline.Good: ` fill="#7ee787"`, timeline.Bad: ` fill="#ff7b72"`, timeline.Waiting: ` fill="#e3b341"`, timeline.Faint: ` fill="#8b949e"`,
+	timeline.Bold: ` font-weight="bold"`,
 }
 
 // terminalSVG draws lines as a terminal shows them.
-func terminalSVG(lines []runtree.Line, columns int) string {
+func terminalSVG(lines []timeline.Line, columns int) string {
 	width, height := float64(columns)*columnWidth+2*margin, len(lines)*rowHeight+2*margin
 	var b strings.Builder
 	fmt.Fprintf(&b, "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %.0f %d\" width=\"%.0f\" height=\"%d\" role=\"img\">\n", width, height, width, height)

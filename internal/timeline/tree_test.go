@@ -1,4 +1,4 @@
-package runtree_test
+package timeline_test
 
 import (
 	"cmp"
@@ -15,7 +15,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/definition"
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/history/runfile"
-	"github.com/workflows-engine/workflows-engine/internal/runtree"
+	"github.com/workflows-engine/workflows-engine/internal/timeline"
 )
 
 var update = flag.Bool("update", false, "rewrite the golden files")
@@ -64,14 +64,14 @@ func read(t *testing.T, name string) recorded {
 }
 
 // at is the tree as of a time after the beginning.
-func (r recorded) at(after time.Duration) (*runtree.Tree, time.Time) {
-	tree := runtree.New(r.id, oneLine)
+func (r recorded) at(after time.Duration) (*timeline.Tree, time.Time) {
+	tree := timeline.NewTree(r.id, oneLine)
 	now := r.entries[0].rec.CreatedAt.Add(after)
 	for _, e := range r.entries {
 		if e.rec.CreatedAt.After(now) {
 			continue
 		}
-		if tree.Programless(e.run) {
+		if tree.NeedsProgram(e.run) {
 			tree.Define(e.run, r.programs[e.run])
 		}
 		tree.Record(e.run, &e.rec)
@@ -81,7 +81,7 @@ func (r recorded) at(after time.Duration) (*runtree.Tree, time.Time) {
 
 func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }
 
-func show(lines []runtree.Line) string {
+func show(lines []timeline.Line) string {
 	var b strings.Builder
 	for _, l := range lines {
 		b.WriteString(l.Text() + "\n")
@@ -272,11 +272,11 @@ func TestNarrowTerminals(t *testing.T) {
 func TestTook(t *testing.T) {
 	t.Parallel()
 	r := read(t, "loop")
-	tree := runtree.New(r.id, oneLine)
+	tree := timeline.NewTree(r.id, oneLine)
 	tree.Define(r.id, r.programs[r.id])
 	longest, visits := time.Duration(0), 0
 	for _, e := range r.entries {
-		if v := tree.Record(e.run, &e.rec); v != nil && e.rec.Name == history.CompleteNode && v.Node == "work" {
+		if v := tree.Record(e.run, &e.rec).Visit; v != nil && e.rec.Name == history.CompleteNode && v.Node == "work" {
 			visits++
 			longest = max(longest, v.Took(e.rec.CreatedAt))
 			if v.Number != visits {
@@ -309,7 +309,7 @@ func TestWithoutDefinition(t *testing.T) {
 // TestCancelledWork: what a cancel cuts off is not shown as done, though a rollback follows.
 func TestCancelledWork(t *testing.T) {
 	t.Parallel()
-	tree, at := runtree.New("r", oneLine), time.Unix(0, 0)
+	tree, at := timeline.NewTree("r", oneLine), time.Unix(0, 0)
 	for _, rec := range []history.Record{
 		{Name: history.ExecutionStarted, Payload: history.Payload{WorkflowName: "trip"}},
 		{Name: history.NodeScheduled, Payload: history.Payload{NodeID: "pay"}},
@@ -335,7 +335,7 @@ func FuzzRecord(f *testing.F) {
 	nodes := []string{"", "begin", "gather", "search_web", "nap", "each", "ship", "ask"}
 	names := history.Names()
 	f.Fuzz(func(t *testing.T, picks []byte, width, height uint8) {
-		tree := runtree.New("r", oneLine)
+		tree := timeline.NewTree("r", oneLine)
 		at := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
 		for i := 0; i+1 < min(len(picks), 500); i += 2 {
 			name := names[int(picks[i])%len(names)]
