@@ -3,10 +3,9 @@ package graph
 import (
 	"context"
 	"strings"
-	"sync/atomic"
 
 	"github.com/workflows-engine/workflows-engine/graph/internal/admit"
-	"github.com/workflows-engine/workflows-engine/graph/internal/run"
+	"github.com/workflows-engine/workflows-engine/graph/internal/work"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/graph/view"
@@ -23,21 +22,19 @@ func (r *Runner) Cancel(ctx context.Context, req CancelRequest) (*view.Run, erro
 	if err := r.enterToWrite(ctx); err != nil {
 		return nil, err
 	}
-	defer r.tasks.Done()
+	defer r.p.Leave()
 	if strings.TrimSpace(req.ExecutionID) == "" {
 		return nil, problem.New(problem.CancelValidationError, "execution id is missing")
 	}
-	x := r.runs.Hold(req.ExecutionID)
-	defer r.runs.Drop(x)
+	x := r.p.Runs.Hold(req.ExecutionID)
+	defer r.p.Runs.Drop(x)
 	in := machine.Cancel{Reason: problem.Excerpt(strings.TrimSpace(req.Reason), problem.MaxText), KeepTasks: req.KeepTasks}
-	var goesOn atomic.Bool
-	ctx = context.WithValue(ctx, cancelsKey{}, &goesOn)
-	err := r.first(ctx, x, func(w *run.Work) error { return x.Cancel(ctx, in, w) })
+	continues, err := r.p.Cancel(ctx, x, in)
 	if err != nil {
 		return nil, admit.UnreadableAs(admit.NotFoundAs(err, problem.ExecutionNotFound, req.ExecutionID), problem.CancelValidationError)
 	}
-	run, err := r.standings.View(detached(ctx), x)
-	if goesOn.Load() {
+	run, err := r.p.View(work.Detached(ctx), x)
+	if continues {
 		view.CancelGoesOn(run)
 	}
 	return run, err

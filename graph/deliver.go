@@ -8,7 +8,9 @@ import (
 	"time"
 
 	"github.com/workflows-engine/workflows-engine/graph/internal/admit"
+	"github.com/workflows-engine/workflows-engine/graph/internal/process"
 	"github.com/workflows-engine/workflows-engine/graph/internal/run"
+	"github.com/workflows-engine/workflows-engine/graph/internal/work"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/graph/view"
@@ -41,27 +43,28 @@ func (r *Runner) deliver(ctx context.Context, d delivery) (*view.Run, error) {
 	if err := r.enterToWrite(ctx); err != nil {
 		return nil, err
 	}
-	defer r.tasks.Done()
+	defer r.p.Leave()
 	if strings.TrimSpace(d.id) == "" {
 		return nil, problem.New(d.invalid, "execution id is missing")
 	}
 	if err := admit.Mode(d.caller.Mode, d.invalid); err != nil {
 		return nil, err
 	}
-	x := r.runs.Hold(d.id)
-	defer r.runs.Drop(x)
+	x := r.p.Runs.Hold(d.id)
+	defer r.p.Runs.Drop(x)
+	c := r.call(x, d.caller.Wait)
 	var again bool
 	err := r.settleAbove(ctx, d.id)
 	if err == nil && d.before != nil {
 		again, err = d.before(ctx, x)
 	}
 	if err == nil && !again {
-		again, err = r.deliverOnce(ctx, x, d)
+		again, err = r.deliverOnce(ctx, x, d, c)
 	}
 	if err != nil {
 		return nil, admit.UnreadableAs(admit.NotFoundAs(err, d.unknown, d.id), d.invalid)
 	}
-	run, err := r.answer(ctx, x, d.caller.Wait)
+	run, err := c.Answer(ctx)
 	if run != nil {
 		run.Repeated = again
 		view.ModeKept(run, d.caller.Mode)
@@ -70,11 +73,11 @@ func (r *Runner) deliver(ctx context.Context, d delivery) (*view.Run, error) {
 }
 
 // deliverOnce applies the input to the run or a subworkflow. again says that it was refused because it was taken before.
-func (r *Runner) deliverOnce(ctx context.Context, x *run.Run, d delivery) (again bool, err error) {
+func (r *Runner) deliverOnce(ctx context.Context, x *run.Run, d delivery, c *process.Call) (again bool, err error) {
 	done := false
-	err = r.with(ctx, x, func(w *run.Work) (err error) {
+	err = c.Apply(ctx, func(w *run.Work) (bool, error) {
 		done, err = d.deliverHere(ctx, x, w)
-		return err
+		return done, err
 	})
 	if err == nil && !done {
 		err = r.deliverBelow(ctx, x, d)
@@ -148,7 +151,7 @@ func (r *Runner) deliverBelow(ctx context.Context, x *run.Run, d delivery) error
 			return err
 		}
 		again := false // the wait that fitted ended before the input came to it
-		err = r.withID(ctx, target, func(t *run.Run, w *run.Work) error {
+		err = r.p.WithID(ctx, target, func(t *run.Run, w *run.Work) error {
 			err := d.apply(ctx, t, w)
 			again = err != nil && best == admit.FitWhole && d.overtaken(t, err)
 			return err
@@ -181,7 +184,7 @@ func (r *Runner) waitsOf(ctx context.Context, x *run.Run, settled bool, found []
 	looked := map[string]bool{} // what was waited for of which subworkflow: once, whatever came of it
 again:
 	var waits []machine.Wait
-	err := r.with(ctx, x, func(w *run.Work) error {
+	err := r.p.With(ctx, x, func(w *run.Work) error {
 		err := x.Refresh(ctx)
 		if err == nil && x.Machine() != nil {
 			err = x.FireDue(ctx, w)
@@ -220,8 +223,8 @@ const beginPatience = 5 * time.Second
 // waitsOfChild is waitsOf for a subworkflow of x. news says that x may wait for something else by now: the subworkflow has begun, or it has
 // ended and x has been told.
 func (r *Runner) waitsOfChild(ctx context.Context, x *run.Run, id string, settled bool, found []waitOf, looked map[string]bool) (all []waitOf, news bool, err error) {
-	c := r.runs.Hold(id)
-	defer r.runs.Drop(c)
+	c := r.p.Runs.Hold(id)
+	defer r.p.Runs.Drop(c)
 	first := func(what string) bool {
 		seen := looked[what+id]
 		looked[what+id] = true
@@ -237,9 +240,11 @@ func (r *Runner) waitsOfChild(ctx context.Context, x *run.Run, id string, settle
 	if err != nil {
 		return nil, false, err
 	}
-	_ = locked(c, func() error { news = c.Ended(); return nil })
+	c.Lock()
+	news = c.Ended()
+	c.Unlock()
 	if news = news && first("ended "); news {
-		err = r.notifyParent(ctx, c)
+		err = r.p.NotifyParent(ctx, c)
 	}
 	return all, news, err
 }
@@ -247,7 +252,9 @@ func (r *Runner) waitsOfChild(ctx context.Context, x *run.Run, id string, settle
 // awaitBegin waits until a subworkflow that x is about to begin has begun.
 func (r *Runner) awaitBegin(ctx context.Context, x *run.Run, id string) error {
 	var begun <-chan struct{}
-	_ = locked(x, func() error { begun = x.Beginning(id); return nil })
+	x.Lock()
+	begun = x.Beginning(id)
+	x.Unlock()
 	if begun != nil {
 		patience, cancel := context.WithTimeout(ctx, beginPatience)
 		defer cancel()
@@ -269,13 +276,13 @@ func (r *Runner) settleAbove(ctx context.Context, id string) error {
 		if i+1 < len(above) {
 			child = above[i+1]
 		}
-		_, err := r.store.Execution(ctx, child)
+		_, err := r.p.Store.Execution(ctx, child)
 		if errors.Is(err, problem.ExecutionNotFound) {
-			err = r.withID(ctx, parent, func(x *run.Run, w *run.Work) error { return x.AwaitWalk(ctx, w) })
+			err = r.p.WithID(ctx, parent, func(x *run.Run, w *run.Work) error { return x.AwaitWalk(ctx, w) })
 			if err == nil {
-				x := r.runs.Hold(parent)
+				x := r.p.Runs.Hold(parent)
 				err = r.awaitBegin(ctx, x, child)
-				r.runs.Drop(x)
+				r.p.Runs.Drop(x)
 			}
 		}
 		if err != nil {
@@ -290,13 +297,13 @@ func (r *Runner) endAbove(ctx context.Context, id string) error {
 	above := history.Ancestors(id)
 	slices.Reverse(above)
 	for _, below := range append(above, id)[1:] {
-		exec, err := r.store.Execution(ctx, below)
+		exec, err := r.p.Store.Execution(ctx, below)
 		var parent history.Execution
 		if err == nil && exec.Parent != "" && !exec.Phase.Terminal() {
-			parent, err = r.store.Execution(ctx, exec.Parent)
+			parent, err = r.p.Store.Execution(ctx, exec.Parent)
 		}
 		if err == nil && parent.Phase.Terminal() {
-			err = r.cancelChild(detached(run.WithoutActor(ctx)), below, parent.ID)
+			err = r.p.CancelChild(work.Detached(run.WithoutActor(ctx)), below, parent.ID)
 		}
 		if err != nil && !errors.Is(err, problem.ExecutionNotFound) {
 			return err

@@ -26,14 +26,13 @@
 //	     INVALID_RESUME_PAYLOAD, SIGNAL_VALIDATION_ERROR, CANCEL_VALIDATION_ERROR, INVALID_LIST_CURSOR
 //	503  STORE_LOCKED, STORE_UNAVAILABLE, ENGINE_CLOSED; anything else is 500
 //
-// Each call has its file, such as start.go. dispatch.go starts the work that follows from calls, outcomes and timers; attempts.go
-// performs attempts and records their outcomes; ownership.go claims runs; answer.go waits for a run. The packages below:
+// Each call has its file, such as start.go; deliver.go finds the run of a tree that an input is for. The packages below:
 //
 //	graph/view               the status of a run: the result of every call
 //	graph/machine            the pure walker
 //	graph/internal/run       one run: load, apply an input, commit, claim
 //	graph/internal/work      attempts: executors, outcomes, limits
-//	graph/internal/process   the process's lease, timers, orphaned runs, waiting calls
+//	graph/internal/process   drives runs: dispatch, attempts, lease, timers, orphaned runs, waiting calls
 //	graph/internal/library   definitions and subworkflows
 //	graph/internal/admit     checks of calls, and detection of repeated ones
 //	graph/internal/transfer  export, import, fork, replay

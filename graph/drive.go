@@ -10,6 +10,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/internal/admit"
 	"github.com/workflows-engine/workflows-engine/graph/internal/process"
 	"github.com/workflows-engine/workflows-engine/graph/internal/run"
+	"github.com/workflows-engine/workflows-engine/graph/internal/work"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/graph/view"
@@ -46,31 +47,29 @@ func (r *Runner) Drive(ctx context.Context, req DriveRequest) (*view.Run, error)
 	if err := r.enterToWrite(ctx); err != nil {
 		return nil, err
 	}
-	defer r.tasks.Done()
+	defer r.p.Leave()
 	if err := admit.Mode(req.Mode, problem.ValidationError); err != nil {
 		return nil, err
 	}
-	root, err := process.TreeRoot(ctx, r.store, req.ExecutionID)
+	root, err := process.TreeRoot(ctx, r.p.Store, req.ExecutionID)
 	if err != nil {
 		return nil, admit.NotFoundAs(err, problem.ExecutionNotFound, req.ExecutionID)
 	}
-	d := driving{r: r, req: req, x: r.runs.Hold(req.ExecutionID), root: r.runs.Hold(root), retryUnknown: true, began: time.Now()}
-	defer r.runs.Drop(d.x)
-	defer r.runs.Drop(d.root)
+	d := driving{r: r, req: req, x: r.p.Runs.Hold(req.ExecutionID), root: r.p.Runs.Hold(root), retryUnknown: true, began: time.Now()}
+	defer r.p.Runs.Drop(d.x)
+	defer r.p.Runs.Drop(d.root)
 	d.req.Wait.Limit = r.limit(req.Wait)
 	known, err := d.admit(ctx)
 	if err != nil {
 		return nil, err
 	}
-	if known {
-		waiting := r.waiting(d.x)
-		waiting.Stand = d.stand
-		waiting.Until = func(*run.Standing) bool { return d.done }
-		if err := waiting.For(ctx, d.req.Wait.waiting()); err != nil {
-			return nil, err
-		}
+	if !known {
+		return r.p.View(work.Detached(ctx), d.x)
 	}
-	run, err := r.standings.View(detached(ctx), d.x)
+	c := r.call(d.x, req.Wait)
+	c.Stand = d.stand
+	c.Until = func(_, _ *process.Standing) bool { return d.done }
+	run, err := c.Answer(ctx)
 	view.ModeKept(run, req.Mode)
 	return run, err
 }
@@ -93,9 +92,9 @@ type driving struct {
 // admit checks what the caller says of the run. The definition of a run that a host performs need not be known: where such a run
 // stands can be said without it, and nothing else done.
 func (d *driving) admit(ctx context.Context) (known bool, err error) {
-	err = locked(d.x, func() error {
-		return d.x.Admit(ctx, d.req.verified(), problem.SubmitValidationError, true)
-	})
+	d.x.Lock()
+	err = d.x.Admit(ctx, d.req.verified(), problem.SubmitValidationError, true)
+	d.x.Unlock()
 	if errors.Is(err, problem.DefinitionNotFound) && cmp.Or(d.req.Mode, machine.Mode(d.x.Execution().Mode)) == machine.HostMediated {
 		return false, nil
 	}
@@ -103,14 +102,14 @@ func (d *driving) admit(ctx context.Context) (known bool, err error) {
 }
 
 // stand looks where the run stands, after taking over what has no driver, and decides whether to stay.
-func (d *driving) stand(ctx context.Context, upToDate bool, s *run.Standing) error {
+func (d *driving) stand(ctx context.Context, upToDate bool, s *process.Standing) error {
 	if err := d.takeOver(ctx); err != nil {
 		return err
 	}
-	if err := d.r.standings.Look(ctx, d.x, upToDate, s); err != nil {
+	if err := d.r.p.Look(ctx, d.x, upToDate, s); err != nil {
 		return err
 	}
-	now := d.r.now()
+	now := d.r.p.Now()
 	overdue := !s.Due.IsZero() && !s.Due.After(now)
 	switch {
 	case s.Status == machine.AwaitingTimer && !overdue && (d.req.StopAtTimer || !s.GoesOn(now, d.req.Wait.Limit-time.Since(d.began))):
@@ -120,7 +119,7 @@ func (d *driving) stand(ctx context.Context, upToDate bool, s *run.Standing) err
 		return nil // as it was, and driven here
 	}
 	d.seen = s.Sum
-	v, err := d.r.standings.View(ctx, d.x)
+	v, err := d.r.p.View(ctx, d.x)
 	if err != nil {
 		return err
 	}
@@ -140,7 +139,7 @@ func (d *driving) stand(ctx context.Context, upToDate bool, s *run.Standing) err
 func (d *driving) takeOver(ctx context.Context) error {
 	retryUnknown := d.retryUnknown
 	d.retryUnknown = false
-	err := d.r.with(ctx, d.root, func(w *run.Work) error {
+	err := d.r.p.With(ctx, d.root, func(w *run.Work) error {
 		if d.root.Owned() {
 			return nil
 		}
@@ -152,14 +151,14 @@ func (d *driving) takeOver(ctx context.Context) error {
 	if err != nil && (d.root == d.x || !errors.Is(err, problem.DefinitionNotFound)) {
 		return err
 	}
-	d.r.takeOverChildren(ctx, d.root, retryUnknown)
+	d.r.p.TakeOverChildren(ctx, d.root, retryUnknown)
 	return nil
 }
 
 // owned reports whether a process owns a part of the run, this one included, and tells the caller of the first that is another one.
 func (d *driving) owned(ctx context.Context, v *view.Run) (owned bool, err error) {
 	for _, id := range v.Executions() {
-		owner, err := d.r.store.Owner(ctx, id)
+		owner, err := d.r.p.Store.Owner(ctx, id)
 		if err != nil {
 			return false, err
 		}
@@ -167,7 +166,7 @@ func (d *driving) owned(ctx context.Context, v *view.Run) (owned bool, err error
 			continue
 		}
 		owned = true
-		if !d.reported && owner.Process != d.r.lease.Process() {
+		if !d.reported && owner.Process != d.r.p.Name() {
 			d.reported = true
 			if d.req.OwnedElsewhere != nil {
 				d.req.OwnedElsewhere(OwnedRun{ExecutionID: id, Owner: owner})
@@ -184,7 +183,7 @@ func (d *driving) leftToNobody(ctx context.Context, v *view.Run) (bool, error) {
 	if l == nil || l.Host {
 		return false, nil
 	}
-	now := d.r.now()
+	now := d.r.p.Now()
 	if slices.ContainsFunc(v.Pending, func(p view.Pending) bool {
 		return p.Due.After(now) && (p.ExecutionID != l.ExecutionID || p.NodeID != l.NodeID)
 	}) {

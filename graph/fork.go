@@ -62,7 +62,7 @@ func (r *Runner) Fork(ctx context.Context, req ForkRequest) (*view.Run, error) {
 	if err := r.enterToWrite(ctx); err != nil {
 		return nil, err
 	}
-	defer r.tasks.Done()
+	defer r.p.Leave()
 	if err := admit.ExecutionID(req.NewExecutionID); err != nil {
 		return nil, err
 	}
@@ -85,21 +85,21 @@ func (r *Runner) Fork(ctx context.Context, req ForkRequest) (*view.Run, error) {
 	}
 	b, err := (&transfer.Fork{
 		From: req.ExecutionID, To: req.NewExecutionID, Seq: req.Seq, BeforeNode: req.BeforeNode, Correction: req.Correction, Definition: req.Definition, Retry: retry, Again: req.Again,
-		RequireCapable: req.RequireCapable, Library: r.library, Capabilities: r.performer, Limits: r.limits(), MaxVisits: r.opts.MaxVisits,
-		MaxBytes: r.opts.MaxDocumentBytes, Now: r.now().Truncate(time.Millisecond),
-	}).Batch(ctx, r.store)
+		RequireCapable: req.RequireCapable, Library: r.p.Library, Capabilities: r.p.Performer, Limits: r.p.Limits(), MaxVisits: r.opts.MaxVisits,
+		MaxBytes: r.opts.MaxDocumentBytes, Now: r.p.Now().Truncate(time.Millisecond),
+	}).Batch(ctx, r.p.Store)
 	if err != nil {
 		return nil, err
 	}
-	x := r.runs.Hold(req.NewExecutionID)
-	defer r.runs.Drop(x)
-	if err := r.store.Append(ctx, b); err != nil {
+	x := r.p.Runs.Hold(req.NewExecutionID)
+	defer r.p.Runs.Drop(x)
+	if err := r.p.Store.Append(ctx, b); err != nil {
 		if errors.Is(err, problem.HistoryConflict) {
 			err = r.used(ctx, req.NewExecutionID, "Choose another id, or omit it.")
 		}
 		return nil, err
 	}
-	err = r.with(ctx, x, func(w *run.Work) error {
+	err = r.p.With(ctx, x, func(w *run.Work) error {
 		if err := x.Open(ctx); err != nil || x.Ended() {
 			return err
 		}
@@ -108,7 +108,7 @@ func (r *Runner) Fork(ctx context.Context, req ForkRequest) (*view.Run, error) {
 	if err != nil && !errors.Is(err, run.ErrConflict) {
 		return nil, err
 	}
-	return r.answer(ctx, x, req.Wait)
+	return r.call(x, req.Wait).Answer(ctx)
 }
 
 // failedBefore turns a fork before the node that failed the run into a retry with Anew: it, too, must not repeat effects of agents without

@@ -26,16 +26,16 @@ func (r *Runner) Handle(ctx context.Context, req HandleRequest) error {
 	if err := r.enterToWrite(ctx); err != nil {
 		return err
 	}
-	defer r.tasks.Done()
+	defer r.p.Leave()
 	var err error
 	if req.Undo {
-		err = r.store.Unhandle(ctx, req.ExecutionID)
+		err = r.p.Store.Unhandle(ctx, req.ExecutionID)
 	} else {
-		h := history.Handling{ExecutionID: req.ExecutionID, Note: req.Note, At: r.now().UTC().Truncate(time.Millisecond)}
+		h := history.Handling{ExecutionID: req.ExecutionID, Note: req.Note, At: r.p.Now().UTC().Truncate(time.Millisecond)}
 		if a := run.ActorOf(ctx); a != nil {
 			h.Actor = a.String()
 		}
-		err = r.store.Handle(ctx, h)
+		err = r.p.Store.Handle(ctx, h)
 	}
 	if err != nil {
 		return admit.NotFoundAs(err, problem.ExecutionNotFound, req.ExecutionID)

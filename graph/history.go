@@ -13,11 +13,11 @@ func (r *Runner) History(ctx context.Context, req HistoryRequest) ([]history.Rec
 	if err := r.enter(ctx); err != nil {
 		return nil, err
 	}
-	defer r.tasks.Done()
+	defer r.p.Leave()
 	if req.Limit < 0 {
 		return nil, problem.New(problem.ValidationError, "limit must not be negative, found %d", req.Limit)
 	}
-	records, err := run.RecordPage(ctx, r.store, req.ExecutionID, max(req.FromSeq, 1), req.Limit)
+	records, err := run.RecordPage(ctx, r.p.Store, req.ExecutionID, max(req.FromSeq, 1), req.Limit)
 	for i := range records {
 		if !req.Reveal && err == nil {
 			err = records[i].Redact(r.opts.Redaction)

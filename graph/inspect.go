@@ -21,6 +21,6 @@ func (r *Runner) Verify(ctx context.Context, executionID string, repair bool, re
 	if err := enter(ctx); err != nil {
 		return counts, err
 	}
-	defer r.tasks.Done()
-	return transfer.Verify(ctx, r.store, executionID, repair, r.opts.CheckSteps, report)
+	defer r.p.Leave()
+	return transfer.Verify(ctx, r.p.Store, executionID, repair, r.opts.CheckSteps, report)
 }

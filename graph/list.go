@@ -13,11 +13,11 @@ func (r *Runner) List(ctx context.Context, q history.ListQuery) (history.ListPag
 	if err := r.enter(ctx); err != nil {
 		return history.ListPage{}, err
 	}
-	defer r.tasks.Done()
+	defer r.p.Leave()
 	if err := admit.List(q); err != nil {
 		return history.ListPage{}, err
 	}
-	page, err := r.store.List(ctx, q)
+	page, err := r.p.Store.List(ctx, q)
 	if err != nil {
 		return history.ListPage{}, err
 	}
@@ -25,5 +25,5 @@ func (r *Runner) List(ctx context.Context, q history.ListQuery) (history.ListPag
 	for i := range runs {
 		runs[i] = &page.Executions[i]
 	}
-	return page, history.AddLineage(ctx, r.store, runs...)
+	return page, history.AddLineage(ctx, r.p.Store, runs...)
 }

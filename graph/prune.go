@@ -40,8 +40,8 @@ func upkeep[S, T any](ctx context.Context, r *Runner, reads bool, call string, d
 	if err := enter(ctx); err != nil {
 		return zero, err
 	}
-	defer r.tasks.Done()
-	s, ok := history.As[S](r.store)
+	defer r.p.Leave()
+	s, ok := history.As[S](r.p.Store)
 	if !ok {
 		return zero, unsupported("this store", call)
 	}

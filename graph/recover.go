@@ -71,30 +71,15 @@ func (r *Runner) Recover(ctx context.Context, req RecoverRequest) (*RecoverResul
 	if err := enter(ctx); err != nil {
 		return nil, err
 	}
-	defer r.tasks.Done()
-	ctx, stop := wait.Joined(ctx, r.ctx)
+	defer r.p.Leave()
+	ctx, stop := wait.Joined(ctx, r.p.Context)
 	defer stop()
 	if req.Limit < 0 {
 		return nil, problem.New(problem.ValidationError, "limit must not be negative, found %d", req.Limit)
 	}
 	req.Limit = cmp.Or(req.Limit, 100)
 	if req.DryRun {
-		return recoverResult(process.SurveyAll(ctx, r.process(), req.Limit))
+		return recoverResult(r.p.SurveyAll(ctx, req.Limit))
 	}
-	ids, err := r.search.TakeOrphans(ctx, req.Limit, true)
-	if err != nil && ids == nil {
-		return nil, err
-	}
-	res := &RecoverResult{ExecutionIDs: ids}
-	if err != nil {
-		return res, err
-	}
-	due, err := r.search.DueTimers(ctx, r.now(), req.Limit)
-	if err != nil {
-		return res, err
-	}
-	for _, t := range due {
-		r.fire(process.Timer{ExecutionID: t.ExecutionID})
-	}
-	return res, nil
+	return recoverResult(r.p.Recover(ctx, req.Limit))
 }

@@ -2,6 +2,7 @@ package graph
 
 import (
 	"github.com/workflows-engine/workflows-engine/graph/internal/process"
+	"github.com/workflows-engine/workflows-engine/graph/internal/run"
 	"github.com/workflows-engine/workflows-engine/history"
 )
 
@@ -46,8 +47,8 @@ func progress(p process.Progress) Progress {
 
 // Messages of Options.Logger for a failed attempt and the end of a run.
 const (
-	LogAttemptFailed = process.LogAttemptFailed
-	LogRunEnded      = process.LogRunEnded
+	LogAttemptFailed = run.LogAttemptFailed
+	LogRunEnded      = run.LogRunEnded
 )
 
 // RecordEvent is the argument of Options.OnRecord.

@@ -52,7 +52,7 @@ func (r *Runner) Resume(ctx context.Context, req ResumeRequest) (*view.Run, erro
 			if interruptID == noInterrupt {
 				return last.Verdict(refusal, code, problem.Place{}, "")
 			}
-			found, err := (&admit.RepeatedResume{InterruptID: interruptID, Payload: payload}).Search(ctx, r.store, req.ExecutionID)
+			found, err := (&admit.RepeatedResume{InterruptID: interruptID, Payload: payload}).Search(ctx, r.p.Store, req.ExecutionID)
 			if err != nil {
 				return refusal
 			}
@@ -67,7 +67,7 @@ const noInterrupt = "none"
 // meant returns the interrupt of an answer without an id: its id, or noInterrupt if no question is open, whether the answer repeats a
 // recorded one, and the last recorded answer. The call then answers that interrupt alone, whatever else is answered at the same time.
 func (r *Runner) meant(ctx context.Context, x *run.Run, c Caller, payload map[string]any, came arrival.Mark) (interruptID string, recorded bool, last admit.Found, err error) {
-	err = r.with(ctx, x, func(*run.Work) error { return x.Admit(ctx, c.verified(), problem.InvalidResumePayload, false) })
+	err = r.p.With(ctx, x, func(*run.Work) error { return x.Admit(ctx, c.verified(), problem.InvalidResumePayload, false) })
 	if err != nil {
 		return "", false, last, err
 	}
@@ -76,12 +76,12 @@ func (r *Runner) meant(ctx context.Context, x *run.Run, c Caller, payload map[st
 		return "", false, last, err
 	}
 	answer.Overtaken = r.answers.Since(x.ID(), came)
-	if answer.Now = r.now(); !came.Time.IsZero() {
+	if answer.Now = r.p.Now(); !came.Time.IsZero() {
 		answer.Came = answer.Now.Add(-time.Since(came.Time))
 	}
-	interruptID, found, err := answer.Search(ctx, r.store, x.ID())
+	interruptID, found, err := answer.Search(ctx, r.p.Store, x.ID())
 	if !answer.Asked() {
-		interruptID, last = noInterrupt, answer.Last(ctx, r.store)
+		interruptID, last = noInterrupt, answer.Last(ctx, r.p.Store)
 	}
 	return interruptID, found == admit.Repeated, last, err
 }

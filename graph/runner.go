@@ -1,14 +1,13 @@
 package graph
 
 import (
+	"cmp"
 	"context"
-	"log/slog"
-	"sync"
 	"time"
 
 	"github.com/workflows-engine/workflows-engine/graph/definition"
+	"github.com/workflows-engine/workflows-engine/graph/internal/admit"
 	"github.com/workflows-engine/workflows-engine/graph/internal/library"
-	"github.com/workflows-engine/workflows-engine/graph/internal/outbox"
 	"github.com/workflows-engine/workflows-engine/graph/internal/process"
 	"github.com/workflows-engine/workflows-engine/graph/internal/run"
 	"github.com/workflows-engine/workflows-engine/graph/internal/work"
@@ -16,40 +15,13 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/internal/arrival"
-	"github.com/workflows-engine/workflows-engine/internal/wait"
 )
 
 // Runner runs workflows on a store. It is an Engine, Recoverer, Forker, Exporter, Verifier, Pruner and Deliverer.
 type Runner struct {
-	store history.Store
-	opts  Options // with defaults
-	log   *slog.Logger
-
-	library   *library.Library
-	performer *work.Performer
-	inFlight  work.InFlight
-	runs      *run.Table
-	tree      *run.TreeBudget
-	answers   arrival.Answers
-	notifier  process.Notifier
-	standings run.Tree
-	records   process.RecordHook
-	runLog    process.RunLog
-	clock     process.Clock
-	presence  process.Presence
-	lease     *process.Lease
-	timers    *process.Queue
-	search    *process.Search
-	outbox    *outbox.Box
-
-	// ctx ends when the Runner is closed; executors' contexts are made from it.
-	ctx    context.Context
-	cancel context.CancelCauseFunc
-
-	// tasks counts calls and goroutines. Nothing is added once closed is set, unless it comes from a counted one.
-	tasks  sync.WaitGroup
-	mu     sync.Mutex
-	closed bool
+	opts    Options // with defaults
+	p       *process.Process
+	answers arrival.Answers
 }
 
 // New returns a Runner on a store. The caller closes the store after Runner.Close.
@@ -62,74 +34,39 @@ func New(store history.Store, o Options) (*Runner, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := &Runner{store: store, opts: o, log: o.Logger, records: process.RecordHook{Log: o.Logger}}
-	if o.OnRecord != nil {
-		r.records.Call = func(e process.RecordEvent) { o.OnRecord(RecordEvent(e)) }
-	}
-	r.runLog.Log, r.inFlight.Log = r.log, r.log
-	r.ctx, r.cancel = context.WithCancelCause(context.Background())
-	r.clock = process.Clock{Store: store, Log: o.Logger, Go: r.tasks.Go, Context: r.ctx, Override: o.Now}
-	r.presence.Begin(r.now())
-	r.library = library.New(library.Options{
-		Store: store, Workflows: o.Workflows, Verify: o.VerifyDefinition, MaxBytes: o.MaxDocumentBytes,
-		Compile: definition.Options{AllowInterruptInBranch: o.AllowInterruptInBranch}, Log: r.log,
-	})
-	r.performer = &work.Performer{
-		Activities: o.Activities, Delegates: o.Delegates, MaxBytes: o.MaxDocumentBytes, Now: r.now, Log: r.log,
-		Steps: steps{r}, Requests: work.Requests{Omit: o.OmitRequests, MaxRunBytes: o.MaxBytes, Hide: o.Redaction.Or().Value},
-		Turns: work.NewQueue(workLimits(o.Limits), r.tasks.Go, r.ctx.Done()), Alive: r.alive, Go: r.tasks.Go, Context: r.ctx,
-		KeepsTasks: func(ctx context.Context, id string) (bool, error) { return run.KeepsTasks(ctx, store, id) },
-	}
-	r.lease = &process.Lease{
-		Store: store, Label: o.Owner, TTL: o.LeaseTTL, Log: r.log, Go: r.tasks.Go, Context: r.ctx, Look: r.look,
-		Lost: func(x *run.Run, process string) {
-			_ = locked(x, func() error { x.LoseLease(process); return nil })
+	c := process.Config{
+		Store: store, Log: o.Logger, Clock: o.Now, Activities: o.Activities, Delegates: o.Delegates, Turns: workLimits(o.Limits),
+		Library: library.Options{
+			Workflows: o.Workflows, Verify: o.VerifyDefinition, MaxBytes: o.MaxDocumentBytes,
+			Compile: definition.Options{AllowInterruptInBranch: o.AllowInterruptInBranch},
 		},
-		Stray: r.takeBack,
+		Requests: work.Requests{Omit: o.OmitRequests, MaxRunBytes: o.MaxBytes, Hide: o.Redaction.Or().Value},
+		Limits: machine.Limits{
+			MaxRecords: o.MaxRecords, MaxBytes: o.MaxBytes, MaxPending: o.MaxPending, MinHostTimeout: o.MinHostTimeout, StretchUnits: o.stretchUnits,
+		},
+		Tree: run.TreeLimits(o.Tree), MaxVisits: o.MaxVisits, MaxDocumentBytes: o.MaxDocumentBytes, MaxDepth: o.MaxDepth, DefaultMode: o.DefaultMode,
+		CheckAnswer: o.CheckAnswer, Owner: o.Owner, LeaseTTL: o.LeaseTTL, ReadOnly: o.ReadOnly, Background: o.Background, Admit: o.Admit,
+		Webhooks: targets(o.Webhooks), Deliver: o.Deliver, Redaction: o.Redaction.Or(),
 	}
-	r.timers = &process.Queue{Go: r.tasks.Go, Done: r.ctx.Done(), Now: r.now, Fire: r.fire}
-	r.search = &process.Search{
-		Store: store, Now: r.now, Log: r.log, TTL: o.LeaseTTL, Presence: &r.presence, Pause: r.pause, Context: r.ctx, Take: r.takeOrphan, Admit: o.Admit,
-		Reconsider: func(ctx context.Context) func() bool { return r.library.Reconsider(ctx, r.tasks.Go) }, Queue: r.timers,
+	if o.OnRecord != nil {
+		c.OnRecord = func(id string, records []history.Record) { o.OnRecord(RecordEvent{ExecutionID: id, Records: records}) }
 	}
-	r.outbox = &outbox.Box{Targets: targets(o.Webhooks), Now: r.now, Redaction: o.Redaction.Or()}
-	if o.Deliver != nil && len(o.Webhooks) > 0 && !o.ReadOnly {
-		r.outbox.Sender = &outbox.Sender{
-			Store: store, Targets: r.outbox.Targets, Send: o.Deliver, Process: process.ProcessName(o.Owner), Now: r.now, Log: r.log, Go: r.tasks.Go, Context: r.ctx,
-		}
-		r.outbox.Sender.Begin()
-	}
-	r.tree = &run.TreeBudget{Store: store, Now: r.now, Log: r.log, Limits: run.TreeLimits(o.Tree), Depth: o.MaxDepth}
-	r.runs = run.NewTable(&run.Environment{
-		Store: store, Now: r.now, Log: r.log, Context: r.ctx, Lease: ownership{r}, Programs: r.library, Capabilities: r.performer,
-		Observer: observer{r}, PresentSince: func() time.Time { return r.presence.Since(r.now()) }, Draining: r.inFlight.Draining,
-		ReadOnly: o.ReadOnly, MaxVisits: o.MaxVisits, MaxDocumentBytes: o.MaxDocumentBytes, Limits: r.limits(), Tree: r.tree, Describe: r.performer.Describe, Outbox: r.outbox,
-		DefaultMode: o.DefaultMode, CheckAnswer: o.CheckAnswer,
-	})
-	r.standings = run.Tree{Runs: r.runs, Library: r.library, Now: r.now, Read: r.reading, NotifyParent: r.notifyParent, ReadOnly: o.ReadOnly}
-	if o.Background {
-		r.tasks.Go(r.search.Run)
-	}
-	return r, nil
+	return &Runner{opts: o, p: process.New(c)}, nil
 }
 
-// errClosed is the cause with which the contexts of executors end when the Runner is closed.
-var errClosed = problem.New(problem.RunnerClosed, "the engine is shutting down").
-	WithHint("Start the engine again; its runs go on where they stood.")
-
-// enter counts a call in, or refuses it after Close or once its context has ended. If it returns nil, call r.tasks.Done.
-func (r *Runner) enter(ctx context.Context) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.closed {
-		return errClosed
-	}
-	r.tasks.Add(1)
-	return nil
+// Close stops executing runs. It rejects new calls and starts no more attempts. For Options.Drain, running attempts can end and their
+// outcomes are recorded; the work that follows is left to other processes. For Options.DeliverLimit, it waits for webhooks. Then it ends the
+// contexts of executors, records their outcomes and releases the process's lease. Attempts without an outcome are repeated, with the same
+// keys, by the process that claims the run.
+//
+// Close returns when everything has stopped, or with an error that names the attempts still running after Options.CloseLimit. An executor or
+// hook should not call Close: it would wait for itself that long.
+func (r *Runner) Close() error {
+	return r.p.Close(process.Closing{Drain: r.opts.Drain, Deliver: r.opts.DeliverLimit, Limit: r.opts.CloseLimit})
 }
+
+// enter counts a call in, or refuses it after Close or once its context has ended. If it returns nil, call r.p.Leave.
+func (r *Runner) enter(ctx context.Context) error { return r.p.Enter(ctx) }
 
 // enterToWrite is enter for a call that may write.
 func (r *Runner) enterToWrite(ctx context.Context) error {
@@ -139,35 +76,33 @@ func (r *Runner) enterToWrite(ctx context.Context) error {
 	return r.enter(ctx)
 }
 
-// now is the engine's clock in the form that records have.
-func (r *Runner) now() time.Time { return r.clock.Now().UTC() }
+// call is a call about a run that waits.
+func (r *Runner) call(x *run.Run, w Wait) *process.Call {
+	w.Limit = r.limit(w)
+	return r.p.Call(x, w.waiting())
+}
 
-// pause waits, unless the Runner is closed.
-func (r *Runner) pause(d time.Duration) bool { return wait.For(r.ctx, d) == nil }
+// limit is how long a call waits.
+func (r *Runner) limit(w Wait) time.Duration { return cmp.Or(w.Limit, r.opts.WaitLimit) }
 
-// detached is the context of work that outlives the call it came from: recording what has happened.
-func detached(ctx context.Context) context.Context { return context.WithoutCancel(ctx) }
-
-// limits are those that the machine watches besides the budget of node visits.
-func (r *Runner) limits() machine.Limits {
-	return machine.Limits{
-		MaxRecords: r.opts.MaxRecords, MaxBytes: r.opts.MaxBytes, MaxPending: r.opts.MaxPending, MinHostTimeout: r.opts.MinHostTimeout, Queued: r.performer.Limited(), StretchUnits: r.opts.stretchUnits,
-	}
+// object brings an object that a caller gave into the value model and checks its size. label names the argument.
+func (r *Runner) object(label string, m map[string]any, code problem.Code) (map[string]any, error) {
+	return admit.Object(label, m, r.opts.MaxDocumentBytes, code)
 }
 
 // RegisterWorkflow registers a definition under a workflow_ref. Registering a ref again replaces the definition for new runs.
 func (r *Runner) RegisterWorkflow(ref string, d *definition.Document) error {
-	return r.library.Register(ref, d)
+	return r.p.Library.Register(ref, d)
 }
 
 // Validate checks a definition as Start does.
 func (r *Runner) Validate(d *definition.Document) error {
-	_, err := r.library.Admit(d)
+	_, err := r.p.Library.Admit(d)
 	return err
 }
 
 // Lacking lists, in one line, the executors and subworkflows that this Runner lacks to perform definitions in process; "" if none are
 // missing.
 func (r *Runner) Lacking(ctx context.Context, ds ...*definition.Document) string {
-	return r.library.LackingFor(ctx, ds, r.performer)
+	return r.p.Library.LackingFor(ctx, ds, r.p.Performer)
 }

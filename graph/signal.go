@@ -37,7 +37,7 @@ func (r *Runner) Signal(ctx context.Context, req SignalRequest) (*view.Run, erro
 		},
 		fit: func(_ string, w machine.Wait) admit.Fit { return admit.SignalFit(req.Name, w) },
 		before: func(ctx context.Context, _ *run.Run) (bool, error) {
-			found, err := search().SearchBelow(ctx, r.store, req.ExecutionID)
+			found, err := search().SearchBelow(ctx, r.p.Store, req.ExecutionID)
 			if err != nil || found.Repeat == admit.NotRepeated {
 				return false, err
 			}
@@ -45,7 +45,7 @@ func (r *Runner) Signal(ctx context.Context, req SignalRequest) (*view.Run, erro
 			return err == nil, err
 		},
 		repeated: func(ctx context.Context, refusal error) error {
-			found, err := search().Search(ctx, r.store, req.ExecutionID)
+			found, err := search().Search(ctx, r.p.Store, req.ExecutionID)
 			if err != nil {
 				return refusal
 			}

@@ -28,11 +28,11 @@ func (r *Runner) Start(ctx context.Context, req StartRequest) (*view.Run, error)
 	if err := r.enterToWrite(ctx); err != nil {
 		return nil, err
 	}
-	defer r.tasks.Done()
+	defer r.p.Leave()
 	if err := cmp.Or(admit.Mode(req.Mode, problem.ValidationError), admit.Branches(req.Branches, problem.ValidationError), admit.ExecutionID(req.ExecutionID), history.CheckCaption(req.Title, req.Labels)); err != nil {
 		return nil, err
 	}
-	notify, err := r.outbox.Targets.Admit(req.Notify)
+	notify, err := r.p.Outbox.Targets.Admit(req.Notify)
 	if err != nil {
 		return nil, err
 	}
@@ -42,10 +42,10 @@ func (r *Runner) Start(ctx context.Context, req StartRequest) (*view.Run, error)
 	if strings.TrimSpace(req.ExecutionID) == "" {
 		req.ExecutionID = r.opts.NewID()
 	}
-	x := r.runs.Hold(req.ExecutionID)
-	defer r.runs.Drop(x)
+	x := r.p.Runs.Hold(req.ExecutionID)
+	defer r.p.Runs.Drop(x)
 	if req.AllowExisting {
-		switch _, err := r.store.Execution(ctx, x.ID()); {
+		switch _, err := r.p.Store.Execution(ctx, x.ID()); {
 		case err == nil:
 			return r.startExisting(ctx, x, req, asked)
 		case !errors.Is(err, problem.ExecutionNotFound), history.IsBeingDeleted(err):
@@ -56,7 +56,7 @@ func (r *Runner) Start(ctx context.Context, req StartRequest) (*view.Run, error)
 	if err != nil {
 		return nil, err
 	}
-	warning, err := r.library.Lacking(ctx, prog, r.performer, req.Mode, req.RequireCapable)
+	warning, err := r.p.Library.Lacking(ctx, prog, r.p.Performer, req.Mode, req.RequireCapable)
 	if err != nil {
 		return nil, err
 	}
@@ -67,8 +67,9 @@ func (r *Runner) Start(ctx context.Context, req StartRequest) (*view.Run, error)
 		Priority:    req.Priority, Title: req.Title, Labels: req.Labels, Notify: notify,
 	}
 	var children []history.StoredDefinition
-	config.Subworkflows, children = r.library.Versions(ctx, prog, nil)
-	err = r.with(ctx, x, func(w *run.Work) error { return x.Begin(ctx, prog, children, config, input, true, w) })
+	config.Subworkflows, children = r.p.Library.Versions(ctx, prog, nil)
+	c := r.call(x, req.Wait)
+	err = c.Apply(ctx, func(w *run.Work) (bool, error) { return true, x.Begin(ctx, prog, children, config, input, true, w) })
 	switch {
 	case errors.Is(err, run.ErrConflict) && req.AllowExisting:
 		return r.startExisting(ctx, x, req, asked)
@@ -77,7 +78,7 @@ func (r *Runner) Start(ctx context.Context, req StartRequest) (*view.Run, error)
 	case err != nil:
 		return nil, err
 	}
-	run, err := r.answer(ctx, x, req.Wait)
+	run, err := c.Answer(ctx)
 	if run != nil && warning != nil {
 		run.Warnings = append(run.Warnings, *warning)
 	}
@@ -86,7 +87,7 @@ func (r *Runner) Start(ctx context.Context, req StartRequest) (*view.Run, error)
 
 // used returns the error of an id that a run has, or had before it was deleted.
 func (r *Runner) used(ctx context.Context, id, hint string) error {
-	if _, err := r.store.Execution(ctx, id); history.IsBeingDeleted(err) {
+	if _, err := r.p.Store.Execution(ctx, id); history.IsBeingDeleted(err) {
 		return err
 	}
 	return problem.New(problem.DuplicateExecutionID, "execution id %q is already in use", id).
@@ -108,22 +109,22 @@ func (r *Runner) checkStart(ctx context.Context, req StartRequest) (*definition.
 
 func (r *Runner) findDefinition(ctx context.Context, req StartRequest) (*definition.Program, error) {
 	if req.Definition != nil || req.DefinitionRef == "" {
-		return r.library.Admit(req.Definition)
+		return r.p.Library.Admit(req.Definition)
 	}
-	return r.library.Find(ctx, req.DefinitionRef)
+	return r.p.Library.Find(ctx, req.DefinitionRef)
 }
 
 // startExisting returns the status of an existing run, and claims it if it is active and has no owner. asked is the mode of the request.
 func (r *Runner) startExisting(ctx context.Context, x *run.Run, req StartRequest, asked machine.Mode) (*view.Run, error) {
 	call := Caller{Definition: req.Definition, Input: req.Input, InputSet: req.Input != nil, Mode: req.Mode}
 	if call.Definition == nil && req.DefinitionRef != "" {
-		prog, err := r.library.Find(ctx, req.DefinitionRef)
+		prog, err := r.p.Library.Find(ctx, req.DefinitionRef)
 		if err != nil {
 			return nil, err
 		}
 		call.Definition = prog.Document
 	}
-	began, err := r.store.Execution(ctx, x.ID())
+	began, err := r.p.Store.Execution(ctx, x.ID())
 	if err != nil {
 		return nil, err
 	}
@@ -131,7 +132,7 @@ func (r *Runner) startExisting(ctx context.Context, x *run.Run, req StartRequest
 	if view.OtherVersion(&began, given) {
 		call.Definition = nil // a repeated start, after a deployment of a new version
 	}
-	err = r.with(ctx, x, func(w *run.Work) error {
+	err = r.p.With(ctx, x, func(w *run.Work) error {
 		err := x.Admit(ctx, call.verified(), problem.SubmitValidationError, true)
 		switch {
 		case err == nil && !x.Ended():
@@ -147,8 +148,8 @@ func (r *Runner) startExisting(ctx context.Context, x *run.Run, req StartRequest
 	if err != nil {
 		return nil, err
 	}
-	r.takeOverChildren(ctx, x, true)
-	run, err := r.answer(ctx, x, req.Wait)
+	r.p.TakeOverChildren(ctx, x, true)
+	run, err := r.call(x, req.Wait).Answer(ctx)
 	view.ModeKept(run, asked)
 	view.DefinitionKept(run, &began, given)
 	return run, err

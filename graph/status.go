@@ -7,8 +7,10 @@ import (
 	"slices"
 
 	"github.com/workflows-engine/workflows-engine/graph/internal/admit"
+	"github.com/workflows-engine/workflows-engine/graph/internal/process"
 	"github.com/workflows-engine/workflows-engine/graph/internal/run"
 	"github.com/workflows-engine/workflows-engine/graph/internal/transfer"
+	"github.com/workflows-engine/workflows-engine/graph/internal/work"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/graph/view"
@@ -21,44 +23,44 @@ func (r *Runner) Status(ctx context.Context, req StatusRequest) (*view.Run, erro
 	if err := r.enter(ctx); err != nil {
 		return nil, err
 	}
-	defer r.tasks.Done()
-	x := r.runs.Hold(req.ExecutionID)
-	defer r.runs.Drop(x)
-	var s run.Standing
+	defer r.p.Leave()
+	x := r.p.Runs.Hold(req.ExecutionID)
+	defer r.p.Runs.Drop(x)
 	var err error
 	if !r.opts.ReadOnly {
 		err = r.endAbove(ctx, req.ExecutionID)
 	}
+	var v *view.Run
 	if err == nil {
-		err = r.standings.Look(ctx, x, false, &s)
-	}
-	if err == nil && req.Wait != nil && r.limit(*req.Wait) > 0 && (req.Since == 0 || s.Seq <= req.Since) {
-		wait := *req.Wait
-		wait.Limit = r.limit(wait)
-		if req.Wait.Applied != nil {
-			req.Wait.Applied()
-		}
-		was, waiting := s, r.waiting(x)
-		waiting.AnyChange = req.Since > 0
-		waiting.Until = func(now *run.Standing) bool {
-			return now.Status != was.Status || req.Since > 0 && now.Sum != was.Sum
-		}
-		err = waiting.For(ctx, wait.waiting())
+		v, err = r.status(x, req).Answer(ctx)
 	}
 	if err != nil {
 		return nil, admit.NotFoundAs(err, problem.ExecutionNotFound, req.ExecutionID)
 	}
-	v, err := r.standings.View(detached(ctx), x)
-	if err != nil {
-		return nil, err
-	}
 	of := history.Execution{ID: v.ExecutionID, Phase: history.Phase(v.Status), ForkedFrom: v.ForkedFrom}
-	err = history.AddLineage(detached(ctx), r.store, &of)
+	err = history.AddLineage(work.Detached(ctx), r.p.Store, &of)
 	v.Lineage = of.Lineage
 	if err == nil && v.Status == machine.Failed {
-		v.GoesOn, err = r.goesOn(detached(ctx), v.ExecutionID, v.Seq, view.Ending{Code: v.ErrorCode, NodeID: v.ErrorNodeID, Compensated: v.Compensated})
+		v.GoesOn, err = r.goesOn(work.Detached(ctx), v.ExecutionID, v.Seq, view.Ending{Code: v.ErrorCode, NodeID: v.ErrorNodeID, Compensated: v.Compensated})
 	}
 	return v, err
+}
+
+// status is the call that waits for an answer to Status.
+func (r *Runner) status(x *run.Run, req StatusRequest) *process.Call {
+	wait := Wait{Limit: NoWait}
+	if req.Wait != nil {
+		wait = *req.Wait
+	}
+	c := r.call(x, wait)
+	c.AnyChange = req.Since > 0
+	c.Until = func(was, now *process.Standing) bool {
+		if was == nil {
+			return req.Since > 0 && now.Seq > req.Since
+		}
+		return now.Status != was.Status || req.Since > 0 && now.Sum != was.Sum
+	}
+	return c
 }
 
 // goesOn reads the last records of a failed run: first a few, and more only if these include journal entries.
@@ -70,7 +72,7 @@ func (r *Runner) goesOn(ctx context.Context, id string, last int64, end view.End
 		return g, nil
 	}
 	for _, n := range []int64{lastFew, lastMany} {
-		records, err := r.store.Read(ctx, id, max(1, last-n+1), 0)
+		records, err := r.p.Store.Read(ctx, id, max(1, last-n+1), 0)
 		if err != nil {
 			return g, err
 		}
@@ -89,14 +91,14 @@ func (r *Runner) goesOn(ctx context.Context, id string, last int64, end view.End
 
 // goesOnBelow is goesOn for a subworkflow, and sets In.
 func (r *Runner) goesOnBelow(ctx context.Context, id string) (g view.GoesOn, err error) {
-	x, err := r.store.Execution(ctx, id)
+	x, err := r.p.Store.Execution(ctx, id)
 	if errors.Is(err, problem.ExecutionNotFound) {
 		return g, nil
 	}
 	if err != nil {
 		return g, err
 	}
-	records, err := r.store.Read(ctx, id, max(1, x.Seq-lastFew+1), 0)
+	records, err := r.p.Store.Read(ctx, id, max(1, x.Seq-lastFew+1), 0)
 	if err != nil {
 		return g, err
 	}

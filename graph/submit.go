@@ -43,7 +43,7 @@ func (r *Runner) SubmitActivity(ctx context.Context, req SubmitRequest) (*view.R
 		fit:   submitted.Fit,
 		repeated: func(ctx context.Context, refusal error) error {
 			search := admit.RepeatedSubmit{Submitted: submitted, Outcome: outcome}
-			found, err := search.Search(ctx, r.store, req.ExecutionID, r.opts.MaxDepth)
+			found, err := search.Search(ctx, r.p.Store, req.ExecutionID, r.opts.MaxDepth)
 			if err != nil {
 				return refusal
 			}

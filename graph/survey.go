@@ -3,7 +3,6 @@ package graph
 import (
 	"context"
 
-	"github.com/workflows-engine/workflows-engine/graph/internal/process"
 	"github.com/workflows-engine/workflows-engine/internal/wait"
 )
 
@@ -13,15 +12,8 @@ func (r *Runner) Survey(ctx context.Context, executionIDs ...string) (*RecoverRe
 	if err := r.enter(ctx); err != nil {
 		return nil, err
 	}
-	defer r.tasks.Done()
-	ctx, stop := wait.Joined(ctx, r.ctx)
+	defer r.p.Leave()
+	ctx, stop := wait.Joined(ctx, r.p.Context)
 	defer stop()
-	return recoverResult(process.SurveyRuns(ctx, r.process(), executionIDs...))
-}
-
-// process is this process as a survey sees it.
-func (r *Runner) process() process.Process {
-	return process.Process{
-		Store: r.store, Runs: r.runs, Library: r.library, Now: r.now, Name: r.lease.Process, MaxDepth: r.opts.MaxDepth,
-	}
+	return recoverResult(r.p.SurveyRuns(ctx, executionIDs...))
 }

@@ -56,9 +56,9 @@ func (r *Runner) Export(ctx context.Context, executionID string, o ExportOptions
 	if err := r.enter(ctx); err != nil {
 		return err
 	}
-	defer r.tasks.Done()
+	defer r.p.Leave()
 	o.Redaction = cmp.Or(o.Redaction, r.opts.Redaction)
-	return Export(ctx, r.store, executionID, o, out)
+	return Export(ctx, r.p.Store, executionID, o, out)
 }
 
 // Import adds the runs of a file that Export has written to a store, all or none; the store must be a history.Importer. It first checks the
@@ -88,6 +88,6 @@ func (r *Runner) Import(ctx context.Context, in io.Reader) (*ImportResult, error
 	if err := r.enterToWrite(ctx); err != nil {
 		return nil, err
 	}
-	defer r.tasks.Done()
-	return importResult(transfer.Import(ctx, r.store, in, r.opts.CheckSteps))
+	defer r.p.Leave()
+	return importResult(transfer.Import(ctx, r.p.Store, in, r.opts.CheckSteps))
 }

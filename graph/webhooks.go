@@ -25,8 +25,8 @@ func (r *Runner) Deliveries(ctx context.Context, q history.DeliveryQuery) (histo
 	if err := r.enter(ctx); err != nil {
 		return history.DeliveryPage{}, err
 	}
-	defer r.tasks.Done()
-	return r.store.ListDeliveries(ctx, q)
+	defer r.p.Leave()
+	return r.p.Store.ListDeliveries(ctx, q)
 }
 
 // Redeliver makes a webhook delivery pending again, with all its retries and under the same event id, and returns it. If this process sends
@@ -35,6 +35,6 @@ func (r *Runner) Redeliver(ctx context.Context, id string) (history.Delivery, er
 	if err := r.enterToWrite(ctx); err != nil {
 		return history.Delivery{}, err
 	}
-	defer r.tasks.Done()
-	return r.outbox.Redeliver(ctx, r.store, history.DeliveryOf(id))
+	defer r.p.Leave()
+	return r.p.Outbox.Redeliver(ctx, r.p.Store, history.DeliveryOf(id))
 }

@@ -52,7 +52,7 @@ func list(t *testing.T) []pkg {
 // engine lists the packages of the engine from the lowest to the highest. A package may import those before it.
 var engine = []string{
 	"graph/problem", "graph/expr", "graph/definition", "graph/lint", "history", "history/runfile", "graph/machine", "graph/view", "graph/internal/admit",
-	"graph/internal/library", "graph/internal/work", "graph/internal/run", "graph/internal/outbox", "graph/internal/process", "graph/internal/transfer",
+	"graph/internal/library", "graph/internal/work", "graph/internal/run", "graph/internal/outbox", "graph/internal/transfer", "graph/internal/process",
 	"graph", "graph/graphtest",
 }
 

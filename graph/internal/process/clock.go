@@ -1,14 +1,12 @@
 package process
 
 import (
-	"context"
-	"log/slog"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/workflows-engine/workflows-engine/graph/internal/run"
-	"github.com/workflows-engine/workflows-engine/history"
+	"github.com/workflows-engine/workflows-engine/graph/internal/work"
 	"github.com/workflows-engine/workflows-engine/internal/guard"
 )
 
@@ -16,11 +14,7 @@ import (
 // then, and when this process's clock has stepped. So processes agree on what is due, and no timer waits for a clock to be right
 // again.
 type Clock struct {
-	Store history.Store
-	Log   *slog.Logger
-	// Go runs a function in a goroutine of its own, Context ends all of them.
-	Go      func(func())
-	Context context.Context
+	Env work.Env // without Now
 	// Override, if not nil, is used instead.
 	Override func() time.Time
 	// Host, if not nil, tells this process's time, and how long it has been running, instead of the system.
@@ -77,7 +71,7 @@ const (
 func (c *Clock) Now() time.Time {
 	if c.Override != nil {
 		var now time.Time
-		if guard.Call(c.Log, "the clock of the embedder", func() { now = c.Override() }) != nil {
+		if guard.Call(c.Env.Log, "the clock of the embedder", func() { now = c.Override() }) != nil {
 			now = time.Now()
 		}
 		return now
@@ -89,11 +83,11 @@ func (c *Clock) Now() time.Time {
 	}
 	now, stepped := last.now(here)
 	switch {
-	case c.Context.Err() != nil:
+	case c.Env.Context.Err() != nil:
 	case stepped:
 		return c.measure(here)
 	case here.up-last.up > clockInterval && c.last.CompareAndSwap(last, &reading{here, now.Sub(here.wall)}):
-		c.Go(func() { c.measure(here) })
+		c.Env.Go(func() { c.measure(here) })
 	}
 	return now
 }
@@ -115,9 +109,9 @@ func (c *Clock) measure(here moment) time.Time {
 	best := time.Duration(-1)
 	for range clockSamples {
 		asked := c.here()
-		there, err := c.Store.Now(c.Context)
+		there, err := c.Env.Store.Now(c.Env.Context)
 		if err != nil {
-			c.Log.Warn("store's clock not read", run.LogError, err)
+			c.Env.Log.Warn("store's clock not read", run.LogError, err)
 			break
 		}
 		if took := c.here().up - asked.up; best < 0 || took < best {
@@ -129,7 +123,7 @@ func (c *Clock) measure(here moment) time.Time {
 	}
 	c.last.Store(r)
 	if r.difference.Abs() > clockTolerance && c.logged.CompareAndSwap(false, true) {
-		c.Log.Warn("this process's clock differs from the store's, which is used", "difference", r.difference)
+		c.Env.Log.Warn("this process's clock differs from the store's, which is used", "difference", r.difference)
 	}
 	now, _ := r.now(c.here())
 	return now

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/workflows-engine/workflows-engine/graph/internal/process"
+	"github.com/workflows-engine/workflows-engine/graph/internal/work"
 	"github.com/workflows-engine/workflows-engine/history/historymem"
 	"github.com/workflows-engine/workflows-engine/history/historytest"
 )
@@ -16,8 +17,10 @@ func TestTheEnginesClockFollowsTheStores(t *testing.T) {
 	c := historytest.NewSteppedClock()
 	var slept time.Duration
 	clock := process.Clock{
-		Store: historymem.NewWith(historymem.Options{Now: c.Now, Uptime: c.Uptime}), Log: slog.New(slog.DiscardHandler),
-		Go: func(f func()) { f() }, Context: t.Context(),
+		Env: work.Env{
+			Store: historymem.NewWith(historymem.Options{Now: c.Now, Uptime: c.Uptime}), Log: slog.New(slog.DiscardHandler),
+			Go: func(f func()) { f() }, Context: t.Context(),
+		},
 		Host: func() (time.Time, time.Duration) {
 			_, up := c.Uptime()
 			return c.Now(), up - slept

@@ -1,5 +1,10 @@
-// Package process holds what a process does over time: timers, the lease under which it owns runs, the search of the store for orphaned
-// runs and overdue timers, and the calls that wait for a run to change.
+// Package process drives the runs of a store. A Process applies an input to a run under the run's lock and then dispatches the resulting
+// work: it performs attempts and records their outcomes, begins and cancels subworkflows, notifies parents, and answers the call. Over time
+// it fires timers, renews the lease under which it owns runs, and searches the store for orphaned runs and overdue timers.
+//
+// Reading order: process.go holds a Process together; dispatch.go follows an input; attempts.go, steps.go and subworkflows.go perform
+// effects; await.go, tree.go and standing.go answer calls; ownership.go, lease.go, timers.go and orphans.go find runs without a call;
+// survey.go previews what a recovery does.
 //
 //	condition                                       who acts                        after how long
 //	a timer of a run that was in hand here is due   this process                    at once

@@ -5,35 +5,24 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	"log/slog"
 	"os"
 	"sync"
 	"time"
 
 	"github.com/workflows-engine/workflows-engine/graph/internal/run"
 	"github.com/workflows-engine/workflows-engine/graph/internal/work"
-	"github.com/workflows-engine/workflows-engine/history"
 )
 
 // Lease keeps the lease of this process in the store, and looks after the runs that the process owns. It is renewed, with one
 // commit however many runs there are, while there is at least one. A process that cannot renew it stops its attempts before
 // anybody else can claim its runs.
 type Lease struct {
-	Store history.Store
+	work.Env
 	// Label begins the name of the process. Host and number follow, and a random part: two processes never have the same name.
 	Label string
 	// TTL is how long the lease lasts without renewal.
-	TTL time.Duration
-	Log *slog.Logger
-	// Go runs a function in a goroutine of its own, Context ends all of them.
-	Go      func(func())
-	Context context.Context
-	// Look is called from time to time for an owned run; see run.Run.Look.
-	Look func(x *run.Run, seq int64)
-	// Lost is called for an owned run when the lease under which the process owned it has been lost.
-	Lost func(x *run.Run, process string)
-	// Stray is called for a run that the store says the process owns, and that the process does not drive.
-	Stray func(executionID, process string)
+	TTL  time.Duration
+	runs driver
 
 	renewing sync.Mutex // held while the lease is being renewed
 	renewal  chan error // a renewal that the loop has asked for, nil if there is none
@@ -108,7 +97,7 @@ func ProcessName(label string) string {
 	return label + "/" + name
 }
 
-// Alive returns the context for what the process does as an owner under a name. It ends with attempt.ErrLeaseLost when the lease
+// Alive returns the context for what the process does as an owner under a name. It ends with work.ErrLeaseLost when the lease
 // is lost, even while the runs that the process owns are locked.
 func (l *Lease) Alive(process string) context.Context {
 	l.mu.Lock()
@@ -132,7 +121,7 @@ func (l *Lease) Owns(x *run.Run, process string, owns bool) {
 	if process != l.process || l.ending() { // recording it took longer than the lease lasts
 		l.Go(func() {
 			l.giveUp()
-			l.Lost(x, process)
+			l.runs.loseLease(x, process)
 		})
 	}
 	if l.owned == nil {
@@ -156,7 +145,7 @@ func (l *Lease) Process() string {
 	return l.process
 }
 
-func (l *Lease) runs() []*run.Run {
+func (l *Lease) held() []*run.Run {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	xs := make([]*run.Run, 0, len(l.owned))
@@ -182,7 +171,7 @@ func (l *Lease) loop() {
 			continue
 		case <-tick:
 		}
-		if tick = nil; len(l.runs()) == 0 {
+		if tick = nil; len(l.held()) == 0 {
 			continue
 		}
 		tick = time.After(every)
@@ -245,15 +234,15 @@ func (l *Lease) giveUp() {
 	}
 	l.Log.Warn("lease lost: it could not be renewed in time")
 	l.Go(func() {
-		for _, x := range l.runs() {
-			l.Lost(x, process)
+		for _, x := range l.held() {
+			l.runs.loseLease(x, process)
 		}
 	})
 }
 
 // look compares the owned runs with what the store says of them.
 func (l *Lease) look() {
-	xs := l.runs()
+	xs := l.held()
 	process := l.Process()
 	if process == "" || len(xs) == 0 {
 		return
@@ -269,11 +258,11 @@ func (l *Lease) look() {
 		seq := stored[x.ID()]
 		delete(stored, x.ID())
 		if x.NeedsLook(seq) {
-			l.Look(x, seq)
+			l.runs.look(x, seq)
 		}
 	}
 	for id := range stored {
-		l.Stray(id, process)
+		l.runs.takeBack(id, process)
 	}
 }
 

@@ -1,9 +1,13 @@
 package process
 
 import (
+	"context"
+	"log/slog"
 	"sync"
 	"sync/atomic"
 
+	"github.com/workflows-engine/workflows-engine/graph/internal/run"
+	"github.com/workflows-engine/workflows-engine/graph/internal/work"
 	"github.com/workflows-engine/workflows-engine/history"
 )
 
@@ -117,4 +121,75 @@ func (n *Notifier) Recorded(id string, visits int, records []history.Record) {
 			n.report(p)
 		}
 	}
+}
+
+// WatchOnce wakes waiters, from the first call on until the engine closes, by what the store notices, if it can tell what other processes
+// write.
+func (n *Notifier) WatchOnce(env *work.Env) {
+	if s, ok := history.As[history.Watcher](env.Store); ok {
+		n.watch.Do(func() { env.Go(func() { n.watchStore(env.Context, s, env.Log) }) })
+	}
+}
+
+// watchStore watches the store until ctx ends. While it does, waiters look for themselves more seldom.
+func (n *Notifier) watchStore(ctx context.Context, store history.Watcher, log *slog.Logger) {
+	n.watched.Store(true)
+	defer n.watched.Store(false)
+	err := store.Watch(ctx, func(executionID string, _ int64) { n.Changed(executionID) })
+	if err != nil && ctx.Err() == nil {
+		log.Warn("store not watched any more: waiting calls poll it instead", run.LogError, err)
+	}
+}
+
+// Watched reports whether the store is being watched.
+func (n *Notifier) Watched() bool { return n.watched.Load() }
+
+// Progress is graph.Progress, which documents the fields.
+type Progress struct {
+	ExecutionID, NodeID, Branch string
+	NodeVisits                  int
+	Kind                        ProgressKind
+	Attempt                     int
+	Error                       string
+	Detail                      map[string]any
+}
+
+// ProgressKind is graph.ProgressKind, which documents the values.
+type ProgressKind string
+
+// The kinds of progress.
+const (
+	NodeRuns      ProgressKind = "runs"
+	NodeDone      ProgressKind = "completed"
+	AttemptFailed ProgressKind = "attempt failed"
+	ExecutorAlive ProgressKind = "alive"
+)
+
+// progressOf reads a record as progress. ok is false for records that say nothing new to who waits.
+func progressOf(id string, rec *history.Record) (p Progress, ok bool) {
+	p = Progress{ExecutionID: id, NodeID: rec.Payload.NodeID}
+	if s := rec.Payload.Span; s != nil {
+		p.Branch = s.BranchName
+	}
+	if rec.Kind == history.Command || p.NodeID == "" || rec.Payload.AgentStep != nil { // of a step its executor tells
+		return p, false
+	}
+	switch rec.Name {
+	case history.NodeScheduled:
+		p.Kind = NodeRuns
+	case history.ActivityRequested:
+		p.Kind, p.Attempt = NodeRuns, rec.Payload.Attempt
+	case history.ActivityCompleted, history.TimerFired, history.SignalReceived, history.InterruptResumed:
+		p.Kind = NodeDone
+	case history.SubworkflowCompleted:
+		p.Kind = NodeDone
+		if rec.Payload.Failed {
+			p.Kind, p.Error = AttemptFailed, rec.Payload.Error
+		}
+	case history.ActivityFailed:
+		p.Kind, p.Attempt, p.Error = AttemptFailed, rec.Payload.Attempt, rec.Payload.Error
+	default:
+		return p, false
+	}
+	return p, true
 }

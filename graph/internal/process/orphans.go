@@ -2,12 +2,13 @@ package process
 
 import (
 	"context"
-	"log/slog"
 	"slices"
 	"time"
 
 	"github.com/workflows-engine/workflows-engine/graph/internal/run"
+	"github.com/workflows-engine/workflows-engine/graph/internal/work"
 	"github.com/workflows-engine/workflows-engine/history"
+	"github.com/workflows-engine/workflows-engine/internal/wait"
 )
 
 // The rhythm of a search.
@@ -26,25 +27,15 @@ const (
 
 // Search finds runs without a driver and due timers in the store.
 type Search struct {
-	Store history.Store
-	// Now is the engine's clock.
-	Now func() time.Time
-	Log *slog.Logger
+	work.Env
 	// TTL is that of the process's lease: of a short one, the rounds are shorter too.
 	TTL      time.Duration
 	Presence *Presence
-	// Pause waits; it is false when the search is to end.
-	Pause   func(time.Duration) bool
-	Context context.Context
 	// Admit returns an error while there is no room for further runs; nil admits all.
 	Admit func() error
-	// Take takes over one run without a driver, and reports whether it did.
-	Take func(ctx context.Context, executionID string) (took bool, err error)
-	// Reconsider looks, in the background, for the workflows because of which runs were left. The function it returns waits for
-	// that, and reports whether one of them has become known.
-	Reconsider func(ctx context.Context) (learned func() bool)
 	// Queue gets the timers that were found.
 	Queue *Queue
+	runs  driver
 
 	orphans, due Turns
 	departed     []string // processes that are gone and whose runs have been looked at
@@ -70,9 +61,12 @@ func (s *Search) hostSlept() bool {
 	return here.Before(s.quiet)
 }
 
-// Run searches until Pause says that it is to end.
+// pause waits. It is false when the search is to end.
+func (s *Search) pause(d time.Duration) bool { return wait.For(s.Context, d) == nil }
+
+// Run searches until the engine closes.
 func (s *Search) Run() {
-	if !s.Pause(searchDelay) {
+	if !s.pause(searchDelay) {
 		return
 	}
 	for {
@@ -80,7 +74,7 @@ func (s *Search) Run() {
 		seen := s.Now()
 		s.round()
 		for left := s.interval(); left > 0; left -= glanceInterval {
-			if !s.Pause(min(left, glanceInterval)) {
+			if !s.pause(min(left, glanceInterval)) {
 				return
 			}
 			if left <= glanceInterval {
@@ -169,7 +163,7 @@ func (s *Search) TakeOrphans(ctx context.Context, limit int, patient bool) ([]st
 	if err != nil {
 		return taken, err
 	}
-	if learned := s.Reconsider(ctx); patient && learned() {
+	if learned := s.runs.reconsider(ctx); patient && learned() {
 		more, _, err := s.takeEach(ctx, left)
 		return append(taken, more...), err
 	}
@@ -182,7 +176,7 @@ func (s *Search) takeEach(ctx context.Context, runs []Turn) (taken []string, lef
 		if ctx.Err() != nil {
 			return taken, left, context.Cause(ctx)
 		}
-		took, err := s.Take(ctx, t.ExecutionID)
+		took, err := s.runs.takeOrphan(ctx, t.ExecutionID)
 		switch {
 		case took:
 			s.Log.Info("run taken over", run.LogRun, t.ExecutionID)
@@ -224,4 +218,21 @@ func (s *Search) DueTimers(ctx context.Context, by time.Time, limit int) ([]hist
 		due = append(due, first[t.ExecutionID])
 	}
 	return due, nil
+}
+
+// Recover takes over what Survey finds, and fires the due timers.
+func (p *Process) Recover(ctx context.Context, limit int) (*SurveyResult, error) {
+	ids, err := p.search.TakeOrphans(ctx, limit, true)
+	if err != nil {
+		if ids == nil {
+			return nil, err
+		}
+		return &SurveyResult{ExecutionIDs: ids}, err
+	}
+	found := &SurveyResult{ExecutionIDs: ids}
+	due, err := p.search.DueTimers(ctx, p.Now(), limit)
+	for _, t := range due {
+		p.fire(Timer{ExecutionID: t.ExecutionID})
+	}
+	return found, err
 }

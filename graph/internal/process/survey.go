@@ -14,21 +14,9 @@ import (
 	"github.com/workflows-engine/workflows-engine/history"
 )
 
-// Process is the process for which a survey is made.
-type Process struct {
-	Store   history.Store
-	Runs    *run.Table
-	Library *library.Library
-	// Now is the engine's clock, Name the process's name in leases.
-	Now  func() time.Time
-	Name func() string
-	// MaxDepth bounds the nesting of subworkflows.
-	MaxDepth int
-}
-
 // SurveyRuns says what a process would do for some runs, of which it reads no more than it needs. Subworkflows are runs of their own here,
 // and an id that no run has is passed over. The error is the store's.
-func SurveyRuns(ctx context.Context, p Process, executionIDs ...string) (*SurveyResult, error) {
+func (p *Process) SurveyRuns(ctx context.Context, executionIDs ...string) (*SurveyResult, error) {
 	s := newSurvey(p, len(executionIDs))
 	for _, id := range executionIDs {
 		orphan, err := s.isOrphan(ctx, id)
@@ -53,7 +41,7 @@ func SurveyRuns(ctx context.Context, p Process, executionIDs ...string) (*Survey
 
 // SurveyAll says what a process would do for all runs of its store. It looks at runs until it has found as many to take over as the limit
 // says: those that are left to others do not count.
-func SurveyAll(ctx context.Context, p Process, limit int) (*SurveyResult, error) {
+func (p *Process) SurveyAll(ctx context.Context, limit int) (*SurveyResult, error) {
 	s := newSurvey(p, limit)
 	ids, err := p.Store.Unowned(ctx, 0)
 	if err != nil {
@@ -81,7 +69,7 @@ func SurveyAll(ctx context.Context, p Process, limit int) (*SurveyResult, error)
 
 // survey is what has been found so far.
 type survey struct {
-	Process
+	*Process
 	now   time.Time
 	limit int
 	found SurveyResult
@@ -89,7 +77,7 @@ type survey struct {
 	asked map[library.WorkflowName]error // what came of asking for workflows
 }
 
-func newSurvey(p Process, limit int) *survey {
+func newSurvey(p *Process, limit int) *survey {
 	return &survey{Process: p, now: p.Now(), limit: limit, seen: map[string]bool{}, asked: map[library.WorkflowName]error{}}
 }
 
@@ -215,7 +203,7 @@ func (s *survey) prospectChild(ctx context.Context, parent string, e *machine.Ch
 	if !errors.Is(err, problem.ExecutionNotFound) {
 		return false, nil, err
 	}
-	if depth >= s.MaxDepth {
+	if depth >= s.config.MaxDepth {
 		return true, nil, nil // it is refused, which is recorded
 	}
 	name := library.NameOf(e)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/workflows-engine/workflows-engine/graph/internal/run"
+	"github.com/workflows-engine/workflows-engine/graph/internal/work"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 )
 
@@ -19,13 +20,8 @@ type Timer struct {
 
 // Queue is the timer queue of a process: one goroutine, started with the first timer, sleeps until the earliest and fires it.
 type Queue struct {
-	// Go runs a function in a goroutine of its own, Done ends all of them.
-	Go   func(func())
-	Done <-chan struct{}
-	// Now is the engine's clock.
-	Now func() time.Time
-	// Fire is called, in a goroutine of its own, for a timer that is due.
-	Fire func(Timer)
+	work.Env
+	runs driver
 
 	mu      sync.Mutex
 	timers  timerHeap
@@ -122,14 +118,14 @@ func (q *Queue) loop() {
 	for {
 		due, next, more := q.take()
 		for _, t := range due {
-			q.Go(func() { q.Fire(t) })
+			q.Go(func() { q.runs.fire(t) })
 		}
 		var sleep <-chan time.Time
 		if more {
 			sleep = time.After(min(next, maxSleep))
 		}
 		select {
-		case <-q.Done:
+		case <-q.Context.Done():
 			return
 		case <-q.wake:
 		case <-sleep:

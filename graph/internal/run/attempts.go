@@ -11,7 +11,7 @@ import (
 func (x *Run) begin(e machine.Effect, w *Work) *work.Attempt {
 	parent := x.env.Context
 	if x.Owned() {
-		parent = x.env.Lease.Alive(x.process)
+		parent = x.env.Process.Alive(x.process)
 	}
 	config := x.m.Config()
 	// A subworkflow has these from its parent, also where the parent was loaded again since it began.
@@ -104,7 +104,7 @@ func (x *Run) redispatch(w *Work) {
 		x.begin(e, w).Restarted = now
 	}
 	// Other processes leave the run's timers to its owner from now on, those that were set before too.
-	x.env.Observer.Timers(x, x.m.Timers())
+	x.env.Process.Timers(x, x.m.Timers())
 }
 
 // Attempts returns the number of attempts in flight here.

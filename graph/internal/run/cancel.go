@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/workflows-engine/workflows-engine/graph/internal/admit"
+	"github.com/workflows-engine/workflows-engine/graph/internal/work"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/history"
@@ -39,7 +40,7 @@ func (x *Run) cancelUnloaded(ctx context.Context, in machine.Cancel, w *Work) er
 		}
 		Sign(ctx, records)
 		exec.ApplyAll(records)
-		err := x.env.Store.Append(detached(ctx), history.Batch{
+		err := x.env.Store.Append(work.Detached(ctx), history.Batch{
 			ExecutionID: x.id, ExpectedSeq: x.exec.Seq, Records: records, Execution: exec, SetTimers: true,
 		})
 		if err == nil {

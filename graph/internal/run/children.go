@@ -73,7 +73,7 @@ func (x *Run) childNeedsParent(ctx context.Context, e *machine.ChildEffect, retr
 // does it: whoever ended one may have died before the run was notified, and one that was left because its workflow was unknown can
 // be begun once that is known. While the run is driven it is no orphan, so that nobody else would see to them.
 func (x *Run) beginNeededChildren(ctx context.Context, w *Work) error {
-	if !x.Owned() || x.m == nil || len(x.children) == 0 || x.env.Draining() {
+	if !x.Owned() || x.m == nil || len(x.children) == 0 || x.env.draining() {
 		return nil
 	}
 	for _, e := range x.m.InFlight() {

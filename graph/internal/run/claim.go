@@ -17,15 +17,15 @@ import (
 // performs reports whether this process performs an effect of the run when it drives it. Whether it can begin a subworkflow
 // shows when it tries to.
 func (x *Run) performs(e machine.Effect) bool {
-	return x.startedHere && !x.env.Draining() || x.canPerform(e)
+	return x.startedHere && !x.env.draining() || x.canPerform(e)
 }
 
 // canPerform reports whether this process has what an effect takes, and begins anything new.
 func (x *Run) canPerform(e machine.Effect) bool {
 	if _, walk := e.(*machine.WalkEffect); walk {
-		return !x.env.Draining()
+		return !x.env.draining()
 	}
-	return !x.env.Draining() && x.LackOf(x.prog.Node(e.Base().NodeID)) == nil
+	return !x.env.draining() && x.LackOf(x.prog.Node(e.Base().NodeID)) == nil
 }
 
 // inFlightElsewhere reports whether an activity or delegate is in flight that this process does not perform.
@@ -64,11 +64,11 @@ func (x *Run) ownedElsewhere(ctx context.Context) (bool, error) {
 
 // claimInStore makes this process the owner of the run, unless another one is.
 func (x *Run) claimInStore(ctx context.Context) (bool, error) {
-	process, err := x.env.Lease.Hold(ctx)
+	process, err := x.env.Process.Hold(ctx)
 	if err != nil {
 		return false, err
 	}
-	claimed, err := x.env.Store.Claim(detached(ctx), process, x.id)
+	claimed, err := x.env.Store.Claim(work.Detached(ctx), process, x.id)
 	if err != nil || len(claimed) == 0 {
 		return false, err
 	}
@@ -100,7 +100,7 @@ func (x *Run) claim(ctx context.Context) (won bool, err error) {
 
 // disown gives the run up: what is left in flight is another process's.
 func (x *Run) disown(ctx context.Context) {
-	if err := x.env.Store.Disown(detached(ctx), x.process, x.id); err != nil {
+	if err := x.env.Store.Disown(work.Detached(ctx), x.process, x.id); err != nil {
 		x.env.Log.Warn("run not disowned", LogRun, x.id, LogError, err)
 	}
 	if x.m == nil {
@@ -116,7 +116,7 @@ func (x *Run) HandOver(ctx context.Context) {
 	if x.env.ReadOnly || x.m == nil || x.Owned() || x.Ended() || len(x.m.InFlight()) == 0 {
 		return
 	}
-	if _, err := x.env.Store.Claim(detached(ctx), "left by "+x.process+": "+x.id, x.id); err != nil {
+	if _, err := x.env.Store.Claim(work.Detached(ctx), "left by "+x.process+": "+x.id, x.id); err != nil {
 		x.env.Log.Warn("run not handed over: other processes find it within seconds", LogRun, x.id, LogError, err)
 	}
 }
@@ -129,7 +129,7 @@ func (x *Run) disownIfIdle(ctx context.Context) {
 }
 
 // Lose stops driving a run that this process owns, without a word to the store: another process owns it, or claims it once the
-// lease has ended. The attempts end with the cause; see attempt.ErrLeaseLost.
+// lease has ended. The attempts end with the cause; see work.ErrLeaseLost.
 func (x *Run) Lose(cause error) {
 	if !x.Owned() {
 		return
@@ -137,7 +137,7 @@ func (x *Run) Lose(cause error) {
 	x.abortAll(cause)
 	x.forget()
 	x.become(Unloaded)
-	x.env.Observer.Changed(x.id)
+	x.env.Process.Changed(x)
 }
 
 // LoseLease is Lose for a run that this process owns under a name whose lease has been lost.

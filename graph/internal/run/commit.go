@@ -92,7 +92,7 @@ func (x *Run) commit(ctx context.Context, b machine.Batch, i intent, w *Work) er
 // append writes a batch in one transaction. It reports whether this process performs what the batch requests: not if another one
 // turns out to own the run.
 func (x *Run) append(ctx context.Context, b machine.Batch, i intent, w *Work) (drives bool, err error) {
-	x.env.Describe(x.id, x.exec.Bytes, &b)
+	x.env.Performer.Describe(x.id, x.exec.Bytes, &b)
 	exec := x.exec
 	exec.ApplyAll(b.Records)
 	status, bytes := x.m.Status(), exec.Bytes
@@ -108,7 +108,7 @@ func (x *Run) append(ctx context.Context, b machine.Batch, i intent, w *Work) (d
 	if err := x.setOwner(ctx, &hb, b, i); err != nil {
 		return false, err
 	}
-	err = x.env.Store.Append(detached(ctx), hb)
+	err = x.env.Store.Append(work.Detached(ctx), hb)
 	refused := errors.Is(err, problem.LeaseHeld)
 	switch {
 	case refused && x.Owned():
@@ -120,7 +120,7 @@ func (x *Run) append(ctx context.Context, b machine.Batch, i intent, w *Work) (d
 		return false, err
 	case refused:
 		hb.Owner, hb.Disown = "", false
-		err = x.env.Store.Append(detached(ctx), hb)
+		err = x.env.Store.Append(work.Detached(ctx), hb)
 	}
 	if err != nil {
 		return false, err
@@ -143,13 +143,14 @@ func (x *Run) append(ctx context.Context, b machine.Batch, i intent, w *Work) (d
 		x.become(Claimed)
 	}
 	if b.TimersChanged {
-		x.env.Observer.Timers(x, b.Timers)
+		x.env.Process.Timers(x, b.Timers)
 	}
 	x.estimateCost(status, len(hb.Position))
 	if len(hb.Deliveries) > 0 {
 		x.env.Outbox.Stored(hb.Deliveries)
 	}
-	kept := x.env.Observer.Recorded(x.id, x.m.Visits(), b.Records)
+	x.env.Process.Recorded(x, b.Records)
+	kept := x.committed(b.Records)
 	w.Changed = w.Changed || status != machine.Running || x.lastStatus != status
 	x.lastStatus = status
 	if !kept {
@@ -166,12 +167,12 @@ func (x *Run) setOwner(ctx context.Context, hb *history.Batch, b machine.Batch, 
 	switch {
 	case x.needsOwner(b, i.mayOwn):
 		if hb.Owner = x.process; !x.Owned() {
-			hb.Owner, err = x.env.Lease.Hold(ctx)
+			hb.Owner, err = x.env.Process.Hold(ctx)
 		}
 	case x.Owned():
 		hb.Owner, hb.Disown = x.process, true
 	case i.fenced:
-		hb.Owner, err = x.env.Lease.Hold(ctx)
+		hb.Owner, err = x.env.Process.Hold(ctx)
 		hb.Disown = true
 	}
 	return err
@@ -224,7 +225,7 @@ func (x *Run) claimLeft(ctx context.Context, b machine.Batch) bool {
 // moveTimers stores when the run's timers are due now, and nothing else.
 func (x *Run) moveTimers(ctx context.Context, b machine.Batch) error {
 	position := x.m.NextPosition()
-	err := x.env.Store.Append(detached(ctx), history.Batch{
+	err := x.env.Store.Append(work.Detached(ctx), history.Batch{
 		ExecutionID: x.id, ExpectedSeq: x.exec.Seq, Execution: x.exec, Position: position,
 		SetTimers: true, Timers: StoredTimers(x.id, b.Timers),
 	})
@@ -232,7 +233,7 @@ func (x *Run) moveTimers(ctx context.Context, b machine.Batch) error {
 		return err
 	}
 	x.sincePosition = 0
-	x.env.Observer.Timers(x, b.Timers)
+	x.env.Process.Timers(x, b.Timers)
 	x.estimateCost(x.m.Status(), len(position))
 	return nil
 }

@@ -7,6 +7,6 @@
 //
 // Reading order: run.go holds what a process knows of a run, and drivestate.go its states; load.go rebuilds the machine; apply.go and
 // commit.go are the only way in which a run moves; claim.go and takeover.go hold ownership; timers.go fires timers; view.go answers
-// questions; tree.go looks at a run together with its subworkflows, and treelimits.go bounds them; recorded.go reads a run from the
-// store without a machine; lock.go is the lock of a run that computes.
+// questions; treelimits.go bounds a run and its subworkflows; recorded.go reads a run from the store without a machine; told.go is what
+// commits tell others; lock.go is the lock of a run that computes.
 package run

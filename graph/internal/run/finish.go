@@ -9,7 +9,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 )
 
-// Finish applies the outcome of an attempt. attempt.ErrUnwanted means that it comes too late.
+// Finish applies the outcome of an attempt. work.ErrUnwanted means that it comes too late.
 func (x *Run) Finish(ctx context.Context, a *work.Attempt, in machine.Input, w *Work) error {
 	if x.performing(a) && a.Late(x.env.Now()) && (x.m == nil || !x.m.Walking()) {
 		if err := x.fireMine(ctx, w); err != nil {

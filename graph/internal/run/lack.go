@@ -21,7 +21,7 @@ import (
 
 // LackOf returns what this process lacks to perform a node, nil if it lacks nothing.
 func (x *Run) LackOf(n *definition.Node) *view.Lack {
-	return library.MissingExecutor(x.env.Capabilities, x.id, n)
+	return library.MissingExecutor(x.env.Performer, x.id, n)
 }
 
 // LackFor returns what this process lacks to go on with what the run waits for, nil if it lacks nothing: somebody else ends the
@@ -51,7 +51,7 @@ func (x *Run) Lacks() *view.Lack {
 			asked = append(asked, x.prog.Node(w.NodeID))
 		}
 	}
-	return library.MissingExecutorAfter(x.env.Capabilities, x.id, x.prog, asked)
+	return library.MissingExecutorAfter(x.env.Performer, x.id, x.prog, asked)
 }
 
 // lackOfTrust returns what this process lacks for a run that was not loaded because its definition is not trusted here; nil for any

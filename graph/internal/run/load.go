@@ -112,7 +112,7 @@ func (x *Run) load(ctx context.Context, exec history.Execution, doc *definition.
 func (x *Run) see(exec history.Execution) {
 	if x.exec.Seq > 0 && x.exec.Seq != exec.Seq {
 		x.startedHere = false
-		x.env.Observer.Changed(x.id)
+		x.env.Process.Changed(x)
 	}
 	x.setExecution(exec)
 }

@@ -64,6 +64,7 @@ type Run struct {
 	short bool
 	// lastStatus is the status as of the last commit.
 	lastStatus machine.Status
+	news       news
 }
 
 // tableEntry is what the table keeps of a run.
@@ -146,6 +147,6 @@ func (x *Run) become(next DriveState) {
 	}
 	x.state = next
 	if last.Owned() != next.Owned() {
-		x.env.Lease.Owns(x, x.process, next.Owned())
+		x.env.Process.Owns(x, x.process, next.Owned())
 	}
 }

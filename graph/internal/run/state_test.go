@@ -1,18 +1,18 @@
 package run
 
 import (
-	"context"
 	"log/slog"
 	"strings"
 	"testing"
+
+	"github.com/workflows-engine/workflows-engine/graph/internal/work"
 )
 
 // owning notes how often a run became this process's, and how often it ceased to be.
-type owning struct{ began, ended int }
-
-func (o *owning) Hold(context.Context) (string, error) { return "p", nil }
-
-func (o *owning) Alive(string) context.Context { return context.Background() }
+type owning struct {
+	Process
+	began, ended int
+}
 
 func (o *owning) Owns(_ *Run, _ string, owns bool) {
 	if owns {
@@ -31,7 +31,7 @@ func TestStates(t *testing.T) {
 		for _, to := range states {
 			var log strings.Builder
 			lease := &owning{}
-			x := &Run{env: &Environment{Lease: lease, Log: slog.New(slog.NewTextHandler(&log, nil))}, state: from}
+			x := &Run{env: &Environment{Process: lease, Env: work.Env{Log: slog.New(slog.NewTextHandler(&log, nil))}}, state: from}
 			x.become(to)
 			allowed := CanFollow(from, to)
 			if complained := log.Len() > 0; complained == (allowed || from == to) {

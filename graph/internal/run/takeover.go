@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 
+	"github.com/workflows-engine/workflows-engine/graph/internal/work"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 )
 
@@ -116,7 +117,7 @@ func (x *Run) TakeBack(ctx context.Context, process string, w *Work) error {
 	if owner, err := x.env.Store.Owner(ctx, x.id); err != nil || owner.Process != process {
 		return err
 	}
-	if err := x.env.Store.Disown(detached(ctx), process, x.id); err != nil {
+	if err := x.env.Store.Disown(work.Detached(ctx), process, x.id); err != nil {
 		return err
 	}
 	_, err := x.TakeOrphan(ctx, false, w)

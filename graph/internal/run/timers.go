@@ -39,7 +39,7 @@ func (x *Run) fireMine(ctx context.Context, w *Work) error {
 			e = poll
 		}
 		if e != nil {
-			if x.attempts[e.Key()] == nil && !x.env.Draining() {
+			if x.attempts[e.Key()] == nil && !x.env.draining() {
 				x.begin(e, w)
 			}
 			continue
@@ -110,7 +110,7 @@ func (x *Run) firesAt(t machine.Timer) (at time.Time, mine bool) {
 func (x *Run) unclaimedUntil(deadline time.Time) time.Time {
 	now := x.env.Now()
 	since := deadline
-	for _, t := range []time.Time{x.exec.UpdatedAt, x.lastDriven, x.env.PresentSince()} {
+	for _, t := range []time.Time{x.exec.UpdatedAt, x.lastDriven, x.env.Process.PresentSince()} {
 		if t.After(since) {
 			since = t
 		}

@@ -2,10 +2,10 @@ package run
 
 import (
 	"context"
-	"log/slog"
 	"sync"
 	"time"
 
+	"github.com/workflows-engine/workflows-engine/graph/internal/work"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/graph/view"
 	"github.com/workflows-engine/workflows-engine/history"
@@ -21,9 +21,7 @@ const (
 
 // TreeBudget watches the trees of the runs that a process drives.
 type TreeBudget struct {
-	Store  history.Store
-	Now    func() time.Time
-	Log    *slog.Logger
+	work.Env
 	Limits TreeLimits
 	// Depth bounds the nesting of subworkflows.
 	Depth int

@@ -12,17 +12,6 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
-// Steps reads and records the steps of attempts.
-type Steps interface {
-	// Recorded returns the recorded steps of an attempt, the oldest first, or, unless n is 0, the n-th alone, counted from 1. first is the seq
-	// of the first one.
-	Recorded(ctx context.Context, executionID string, a *Attempt, first int64, n int) ([]activities.Step, error)
-	// Record commits steps of an attempt that this process performs.
-	Record(executionID string, a *Attempt, s machine.StepsRecorded) error
-	// Room returns how many bytes the run may still take, as far as its own limit says.
-	Room(ctx context.Context, executionID string) (int64, error)
-}
-
 // journaled performs an attempt whose executor records steps: work is called with its journal. What it returns is recorded by the caller.
 func (p *Performer) journaled(ctx context.Context, executionID string, a *Attempt, recorded *machine.Journal,
 	work func(context.Context, activities.Journal) (activities.End, error)) machine.Input {
@@ -106,7 +95,7 @@ func (j *journal) Steps(ctx context.Context) ([]activities.Step, error) {
 	if count == 0 {
 		return nil, nil
 	}
-	steps, err := j.p.Steps.Recorded(ctx, j.executionID, j.attempt, first, 0)
+	steps, err := j.p.Runs.Recorded(ctx, j.executionID, j.attempt, first, 0)
 	if err == nil && len(steps) < count {
 		err = problem.New(problem.HistoryCorrupt, "attempt %s has %d steps, and %d were recorded", j.attempt.Key, len(steps), count).
 			WithPlace(problem.Place{ExecutionID: j.executionID, NodeID: j.attempt.Effect.Base().NodeID})
@@ -120,7 +109,7 @@ func (j *journal) Step(ctx context.Context, n int) (activities.Step, error) {
 	count, first := j.count, j.first
 	j.mu.Unlock()
 	if n >= 1 && n <= count {
-		steps, err := j.p.Steps.Recorded(ctx, j.executionID, j.attempt, first, n)
+		steps, err := j.p.Runs.Recorded(ctx, j.executionID, j.attempt, first, n)
 		if err != nil {
 			return activities.Step{}, err
 		}
@@ -133,7 +122,7 @@ func (j *journal) Step(ctx context.Context, n int) (activities.Step, error) {
 
 // Room implements activities.Roomed.
 func (j *journal) Room(ctx context.Context) (int64, error) {
-	return j.p.Steps.Room(ctx, j.executionID)
+	return j.p.Runs.Room(ctx, j.executionID)
 }
 
 // Before implements activities.Earlier.
@@ -142,11 +131,11 @@ func (j *journal) Before(ctx context.Context) (e activities.EarlierAttempt, ok b
 	e.Code, e.Message = of.LastCode, of.LastError
 	for of.Attempt--; of.Attempt > 0; of.Attempt-- {
 		earlier := &Attempt{Key: j.attempt.Key, Effect: &machine.ActivityEffect{EffectBase: of}}
-		e.Steps, err = j.p.Steps.Recorded(ctx, j.executionID, earlier, 1, 0)
+		e.Steps, err = j.p.Runs.Recorded(ctx, j.executionID, earlier, 1, 0)
 		for i := 0; i < len(e.Steps) && err == nil; i++ {
 			if e.Steps[i].Kind == activities.StepPiece { // they are wanted whole here
 				var whole []activities.Step
-				whole, err = j.p.Steps.Recorded(ctx, j.executionID, earlier, 1, i+1)
+				whole, err = j.p.Runs.Recorded(ctx, j.executionID, earlier, 1, i+1)
 				if len(whole) == 1 {
 					e.Steps[i] = whole[0]
 				}
@@ -198,7 +187,7 @@ func (j *journal) commit() {
 	if b.err = j.failed; b.err == nil {
 		s := machine.StepsRecorded{Key: j.attempt.Key, Index: j.count, Steps: b.steps}
 		j.mu.Unlock()
-		err := j.p.Steps.Record(j.executionID, j.attempt, s)
+		err := j.p.Runs.Record(j.executionID, j.attempt, s)
 		j.mu.Lock()
 		if b.err = err; err != nil {
 			j.failed = err

@@ -13,6 +13,7 @@ import (
 
 // Performer performs attempts with the executors of a process. All fields but the executors are required.
 type Performer struct {
+	Env
 	// Activities performs step, llm_call and tool_call nodes, Delegates agent_delegate nodes; nil is none.
 	Activities activities.Executor
 	Delegates  delegate.Executor
@@ -20,20 +21,27 @@ type Performer struct {
 	Turns *Queue
 	// MaxBytes bounds each output, as canonical JSON.
 	MaxBytes int
-	// Now is the engine's clock.
-	Now func() time.Time
-	Log *slog.Logger
-	// Alive is called with each heartbeat of an executor.
-	Alive    func(Heartbeat)
 	Requests Requests
-	Steps    Steps
-	// KeepsTasks is asked before a task at an agent is cancelled: a run that keeps its tasks has them elsewhere.
-	KeepsTasks func(ctx context.Context, executionID string) (bool, error)
-	// Go runs a function in a goroutine of its own, Context ends when the engine closes.
-	Go      func(func())
-	Context context.Context
+	Runs     Runs
+	// InFlight holds the attempts under way.
+	InFlight InFlight
 
 	shown shownLacks
+}
+
+// Runs are the runs of the attempts, as a Performer uses them.
+type Runs interface {
+	// Recorded returns the journal entries of an attempt, the oldest first, or, unless n is 0, the n-th alone, counted from 1. first is the
+	// seq of the first one.
+	Recorded(ctx context.Context, executionID string, a *Attempt, first int64, n int) ([]activities.Step, error)
+	// Record commits journal entries of an attempt that this process performs.
+	Record(executionID string, a *Attempt, s machine.StepsRecorded) error
+	// Room returns how many bytes the run may still take, by its own limit.
+	Room(ctx context.Context, executionID string) (int64, error)
+	// KeepsTasks reports whether the run was ended so that its tasks at agents continue, as the tasks of a copy elsewhere.
+	KeepsTasks(ctx context.Context, executionID string) (bool, error)
+	// Alive receives the heartbeats of executors.
+	Alive(Heartbeat)
 }
 
 // Heartbeat is a sign of life of an executor.
@@ -142,7 +150,7 @@ func (p *Performer) heartbeat(executionID string, e *machine.EffectBase) func(ma
 	return func(details map[string]any) {
 		b := beat
 		b.Details = maps.Clone(details)
-		p.Alive(b)
+		p.Runs.Alive(b)
 		if p.Log.Enabled(context.Background(), slog.LevelDebug) {
 			shown := maps.Clone(details)
 			delete(shown, activities.HeartbeatText)

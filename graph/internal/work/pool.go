@@ -6,20 +6,32 @@ package work
 type Pool struct {
 	Performer   *Performer
 	ExecutionID string
-	// Go runs a function in a goroutine of its own.
-	Go func(func())
-	// Hold keeps the run in memory while an attempt waits for its turn, until drop is called.
-	Hold func() (drop func())
-	// Perform performs an attempt, sees to its outcome and returns the attempts that follow.
-	Perform func(*Attempt) []*Attempt
-	// Exited does the same for an attempt whose executor has ended its goroutine.
-	Exited func(*Attempt) []*Attempt
+	Run         Run
+}
+
+// Run is the run of a Pool.
+type Run interface {
+	// Hold keeps the run in memory until drop is called.
+	Hold() (drop func())
+	// Perform performs an attempt, records its outcome and returns the attempts that follow.
+	Perform(*Attempt) []*Attempt
+	// Exited records the outcome of an attempt whose executor has ended its goroutine, and returns the attempts that follow.
+	Exited(*Attempt) []*Attempt
+}
+
+// begin calls f in a goroutine of its own, which holds the run.
+func (p *Pool) begin(f func()) {
+	drop := p.Run.Hold()
+	p.Performer.Go(func() {
+		defer drop()
+		f()
+	})
 }
 
 // Begin performs attempts, and whatever follows from them, in the background.
 func (p *Pool) Begin(attempts []*Attempt) {
 	if attempts = p.enqueue(attempts); len(attempts) > 0 {
-		p.Go((&worker{Pool: p, next: attempts}).run)
+		p.begin((&worker{Pool: p, next: attempts}).run)
 	}
 }
 
@@ -37,11 +49,11 @@ func (w *worker) run() {
 			panic(v) // a fault of the engine: executors' panics do not come here
 		}
 		if !over {
-			w.Go(w.goOn)
+			w.begin(w.goOn)
 		}
 	}()
 	for w.split(); len(w.queue) > 0; w.split() {
-		w.next = w.Perform(w.queue[0])
+		w.next = w.Run.Perform(w.queue[0])
 		passTurn(w.queue[0], w.next)
 		w.next = w.enqueue(w.next)
 		w.done()
@@ -54,7 +66,7 @@ func (w *worker) goOn() {
 	if len(w.next) > 0 {
 		w.slow, w.next = append(w.slow, w.next[0]), w.next[1:]
 	} else {
-		w.next = w.enqueue(w.Exited(w.queue[0]))
+		w.next = w.enqueue(w.Run.Exited(w.queue[0]))
 		w.done()
 	}
 	w.run()

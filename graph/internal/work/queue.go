@@ -17,10 +17,7 @@ import (
 // Attempts that need room in different pools have queues of their own. The one whose next attempt has the highest priority is first, but for
 // one that was passed a few times; equals take turns. If others take the room in each of the pools of a queue again and again, it is kept for that queue.
 type Queue struct {
-	// Go runs a function in a goroutine of its own, Done ends it. Only limits of starts per second need one.
-	Go   func(func())
-	Done <-chan struct{}
-
+	env   Env // limits of starts per second need a goroutine
 	pools map[string]*pool
 
 	mu      sync.Mutex
@@ -36,8 +33,8 @@ type Queue struct {
 }
 
 // NewQueue returns a queue with limits.
-func NewQueue(limits []Limit, run func(func()), done <-chan struct{}) *Queue {
-	q := &Queue{Go: run, Done: done, pools: map[string]*pool{}}
+func NewQueue(env Env, limits []Limit) *Queue {
+	q := &Queue{env: env, pools: map[string]*pool{}}
 	for _, l := range limits {
 		q.pools[l.Class] = &pool{Limit: l}
 	}
@@ -221,7 +218,7 @@ func (q *Queue) give(pools []*pool) {
 func (q *Queue) wakeAfter(d time.Duration) {
 	if !q.started {
 		q.started, q.wake = true, make(chan time.Duration, 1)
-		q.Go(q.loop)
+		q.env.Go(q.loop)
 	}
 	select {
 	case <-q.wake:
@@ -234,7 +231,7 @@ func (q *Queue) loop() {
 	var due <-chan time.Time
 	for {
 		select {
-		case <-q.Done:
+		case <-q.env.Context.Done():
 			return
 		case d := <-q.wake:
 			due = time.After(d)

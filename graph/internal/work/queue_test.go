@@ -28,7 +28,7 @@ type bench struct {
 func newBench(limits ...work.Limit) *bench {
 	ctx, cancel := context.WithCancel(context.Background())
 	b := &bench{done: map[string]func(){}, end: cancel}
-	b.Queue = work.NewQueue(limits, func(f func()) { go f() }, ctx.Done())
+	b.Queue = work.NewQueue(work.Env{Go: func(f func()) { go f() }, Context: ctx}, limits)
 	return b
 }
 

@@ -32,7 +32,7 @@ func (p *Performer) cancelTask(executionID string, e *machine.DelegateEffect) {
 	defer stop()
 	cancelled := false
 	cancel := func() error {
-		if keeps, err := p.KeepsTasks(ctx, executionID); err != nil || keeps {
+		if keeps, err := p.Runs.KeepsTasks(ctx, executionID); err != nil || keeps {
 			return err
 		}
 		tasks, ok := p.Delegates.(delegate.Tasks)

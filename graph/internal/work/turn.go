@@ -6,7 +6,7 @@ import (
 
 // awaitTurn makes an attempt wait for its turn, and begins it then.
 func (p *Pool) awaitTurn(a *Attempt) {
-	drop := p.Hold()
+	drop := p.Run.Hold()
 	p.Performer.Turns.Enter(&Ticket{
 		Run: p.ExecutionID, Priority: a.Config.Priority, Classes: p.Performer.Classes(a.Effect.(*machine.TurnEffect).Node), Context: a.Context,
 		Turn: func(done func()) {

@@ -1,0 +1,136 @@
+package process
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/workflows-engine/workflows-engine/graph/internal/run"
+	"github.com/workflows-engine/workflows-engine/graph/internal/work"
+	"github.com/workflows-engine/workflows-engine/graph/machine"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/history"
+)
+
+// runProcess is the Process as its runs see it.
+type runProcess struct{ p *Process }
+
+func (r runProcess) Hold(ctx context.Context) (string, error) { return r.p.lease.Hold(ctx) }
+
+func (r runProcess) Alive(process string) context.Context { return r.p.lease.Alive(process) }
+
+// Owns has the table keep a run that the process owns: another *Run of the same id would perform everything again.
+func (r runProcess) Owns(x *run.Run, process string, owns bool) {
+	if owns {
+		r.p.Runs.Retain(x)
+	}
+	r.p.lease.Owns(x, process, owns)
+	if !owns {
+		r.p.Runs.Drop(x)
+	}
+}
+
+func (r runProcess) PresentSince() time.Time { return r.p.presence.Since(r.p.Now()) }
+
+func (r runProcess) Recorded(x *run.Run, records []history.Record) {
+	r.p.notifier.Recorded(x.ID(), x.Machine().Visits(), records)
+}
+
+func (r runProcess) Changed(x *run.Run) { r.p.notifier.Changed(x.ID()) }
+
+func (r runProcess) Timers(x *run.Run, ts []machine.Timer) { r.p.timers.Set(x, ts) }
+
+// driver drives the runs that a Lease, a Queue or a Search finds. It is the Process.
+type driver interface {
+	// look is called from time to time for a run that the process owns; see run.Run.Look.
+	look(x *run.Run, seq int64)
+	// loseLease is called for an owned run when the lease under which the process owned it has been lost.
+	loseLease(x *run.Run, process string)
+	// takeBack is called for a run that the store says the process owns, and that the process does not drive.
+	takeBack(executionID, process string)
+	// takeOrphan takes over one run without a driver, and reports whether it did.
+	takeOrphan(ctx context.Context, executionID string) (took bool, err error)
+	// reconsider looks, in the background, for the workflows because of which runs were left. The function it returns waits for that, and
+	// reports whether one of them has become known.
+	reconsider(ctx context.Context) (learned func() bool)
+	// fire is called, in a goroutine of its own, for a timer that is due.
+	fire(Timer)
+}
+
+func (p *Process) reconsider(ctx context.Context) (learned func() bool) {
+	return p.Library.Reconsider(ctx, p.Go)
+}
+
+func (p *Process) loseLease(x *run.Run, process string) {
+	x.Lock()
+	defer x.Unlock()
+	x.LoseLease(process)
+}
+
+// look looks after a run that this process owns.
+func (p *Process) look(x *run.Run, seq int64) {
+	p.Runs.Retain(x)
+	defer p.Runs.Drop(x)
+	ctx := work.Detached(p.Context)
+	err := p.With(ctx, x, func(w *run.Work) error { return x.Look(ctx, seq, w) })
+	if err != nil {
+		p.Log.Warn("run not looked after", run.LogRun, x.ID(), run.LogError, err)
+	}
+}
+
+// takeBack goes on with a run that this process owns in the store alone.
+func (p *Process) takeBack(id, process string) {
+	ctx := work.Detached(p.Context)
+	err := p.WithID(ctx, id, func(x *run.Run, w *run.Work) error { return x.TakeBack(ctx, process, w) })
+	if err != nil && !errors.Is(err, problem.ExecutorNotConfigured) {
+		p.Log.Warn("run not taken back", run.LogRun, id, run.LogError, err)
+	}
+}
+
+// takeOrphan takes over one run without a driver, and reports whether it did.
+func (p *Process) takeOrphan(ctx context.Context, id string) (took bool, err error) {
+	err = p.WithID(ctx, id, func(x *run.Run, w *run.Work) (err error) {
+		took, err = x.TakeOrphan(ctx, false, w)
+		return err
+	})
+	return took, err
+}
+
+// TakeOverChildren takes over the subworkflows that a run waits for, whose drivers may be gone though the run's own has
+// nothing to do, and those below them. Workflows that have turned out to be unknown are tried again if retryUnknown is set.
+func (p *Process) TakeOverChildren(ctx context.Context, x *run.Run, retryUnknown bool) {
+	x.Lock()
+	children := x.AwaitedChildren()
+	x.Unlock()
+	for _, id := range children {
+		c := p.Runs.Hold(id)
+		err := p.With(ctx, c, func(w *run.Work) error {
+			_, err := c.TakeOrphan(ctx, retryUnknown, w)
+			return err
+		})
+		switch {
+		case errors.Is(err, problem.ExecutionNotFound): // it is about to be begun, or left to others
+		case err != nil && !errors.Is(err, problem.ExecutorNotConfigured): // the answer says so (Run.Lacks)
+			p.Log.Warn("run not taken over", run.LogRun, id, run.LogError, err)
+			fallthrough
+		default:
+			p.TakeOverChildren(ctx, c, retryUnknown)
+		}
+		p.Runs.Drop(c)
+	}
+}
+
+// fire fires a run's due timers and drives on what follows.
+func (p *Process) fire(t Timer) {
+	ctx := work.Detached(p.Context)
+	err := p.WithID(ctx, t.ExecutionID, func(x *run.Run, w *run.Work) error {
+		err := x.Fire(ctx, t.Timer, w)
+		if x.Machine() != nil {
+			p.timers.Set(x, x.OpenTimers())
+		}
+		return err
+	})
+	if err != nil && !errors.Is(err, problem.ExecutionNotFound) {
+		p.Log.Warn("timer not fired", run.LogRun, t.ExecutionID, run.LogError, err)
+	}
+}

@@ -1,0 +1,178 @@
+package process
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/workflows-engine/workflows-engine/activities"
+	"github.com/workflows-engine/workflows-engine/delegate"
+	"github.com/workflows-engine/workflows-engine/graph/internal/library"
+	"github.com/workflows-engine/workflows-engine/graph/internal/outbox"
+	"github.com/workflows-engine/workflows-engine/graph/internal/run"
+	"github.com/workflows-engine/workflows-engine/graph/internal/work"
+	"github.com/workflows-engine/workflows-engine/graph/machine"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/history"
+	"github.com/workflows-engine/workflows-engine/internal/wait"
+)
+
+// Config configures a Process. graph.Options documents the settings and has their defaults.
+type Config struct {
+	Store history.Store
+	Log   *slog.Logger
+	// Clock, unless nil, replaces the store's clock.
+	Clock func() time.Time
+	// Library lacks its Store and Log.
+	Library    library.Options
+	Activities activities.Executor
+	Delegates  delegate.Executor
+	Requests   work.Requests
+	// Turns limits the attempts in flight, Limits each run; Queued is set by New.
+	Turns  []work.Limit
+	Limits machine.Limits
+	Tree   run.TreeLimits
+
+	MaxVisits, MaxDocumentBytes, MaxDepth int
+
+	DefaultMode machine.Mode
+	CheckAnswer run.CheckAnswer
+	// Owner begins the name of the process in leases.
+	Owner                string
+	LeaseTTL             time.Duration
+	ReadOnly, Background bool
+	// Admit returns an error while there is no room for further runs; nil admits all.
+	Admit func() error
+	// OnRecord, unless nil, is called with the records of each append, in order for each run and outside of all locks.
+	OnRecord  func(executionID string, records []history.Record)
+	Webhooks  outbox.Targets
+	Deliver   outbox.Send // nil leaves sending to other processes
+	Redaction history.Redaction
+}
+
+// Process drives the runs of a store. A call, an outcome or a timer is an input of one run: With applies it under the run's lock and
+// dispatches the resulting work. A Lease, a Queue of timers and a Search find the runs that need this without a call.
+type Process struct {
+	work.Env
+	Library   *library.Library
+	Performer *work.Performer
+	Runs      *run.Table
+	Outbox    *outbox.Box
+
+	config   Config
+	notifier Notifier
+	clock    Clock
+	presence Presence
+	lease    *Lease
+	timers   *Queue
+	search   *Search
+	budget   *run.TreeBudget
+	cancel   context.CancelCauseFunc
+
+	// tasks counts calls and goroutines. Nothing is added once closed is set, unless it comes from a counted one.
+	tasks  sync.WaitGroup
+	mu     sync.Mutex
+	closed bool
+}
+
+// New returns a process over a store and, with Config.Background, starts its search.
+func New(c Config) *Process {
+	p := &Process{config: c}
+	p.Env = work.Env{Store: c.Store, Log: c.Log, Go: p.tasks.Go, Now: func() time.Time { return p.clock.Now().UTC() }}
+	p.Context, p.cancel = context.WithCancelCause(context.Background())
+	p.clock.Env, p.clock.Override = p.Env, c.Clock
+	p.presence.Begin(p.Now())
+	c.Library.Store, c.Library.Log = c.Store, c.Log
+	p.Library = library.New(c.Library)
+	p.Performer = &work.Performer{
+		Env: p.Env, Activities: c.Activities, Delegates: c.Delegates, MaxBytes: c.MaxDocumentBytes, Requests: c.Requests,
+		Runs: performed{p}, Turns: work.NewQueue(p.Env, c.Turns), InFlight: work.InFlight{Log: c.Log},
+	}
+	p.config.Limits.Queued = p.Performer.Limited()
+	p.lease = &Lease{Env: p.Env, Label: c.Owner, TTL: c.LeaseTTL, runs: p}
+	p.timers = &Queue{Env: p.Env, runs: p}
+	p.search = &Search{Env: p.Env, TTL: c.LeaseTTL, Presence: &p.presence, Admit: c.Admit, Queue: p.timers, runs: p}
+	p.Outbox = &outbox.Box{Targets: c.Webhooks, Now: p.Now, Redaction: c.Redaction}
+	if c.Deliver != nil && len(c.Webhooks) > 0 && !c.ReadOnly {
+		p.Outbox.Sender = &outbox.Sender{
+			Store: c.Store, Targets: c.Webhooks, Send: c.Deliver, Process: ProcessName(c.Owner), Now: p.Now, Log: c.Log, Go: p.Go, Context: p.Context,
+		}
+		p.Outbox.Sender.Begin()
+	}
+	p.budget = &run.TreeBudget{Env: p.Env, Limits: c.Tree, Depth: c.MaxDepth}
+	p.Runs = run.NewTable(&run.Environment{
+		Env: p.Env, Process: runProcess{p}, Performer: p.Performer, Programs: p.Library, CheckAnswer: c.CheckAnswer, Outbox: p.Outbox,
+		ReadOnly: c.ReadOnly, KeepRecords: c.OnRecord != nil, MaxVisits: c.MaxVisits, MaxDocumentBytes: c.MaxDocumentBytes, Limits: p.config.Limits,
+		Tree: p.budget, DefaultMode: c.DefaultMode,
+	})
+	if c.Background {
+		p.Go(p.search.Run)
+	}
+	return p
+}
+
+// Limits returns the limits of each run.
+func (p *Process) Limits() machine.Limits { return p.config.Limits }
+
+// Name returns the name of the process in leases, "" before it has first owned a run.
+func (p *Process) Name() string { return p.lease.Process() }
+
+// errClosed is the cause with which the contexts of executors end when the engine is closed.
+var errClosed = problem.New(problem.RunnerClosed, "the engine is shutting down").
+	WithHint("Start the engine again; its runs go on where they stood.")
+
+// Enter counts a call in, or refuses it after Close or once its context has ended. If it returns nil, call Leave.
+func (p *Process) Enter(ctx context.Context) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		return errClosed
+	}
+	p.tasks.Add(1)
+	return nil
+}
+
+// Leave ends a call.
+func (p *Process) Leave() { p.tasks.Done() }
+
+// Closing says how long Close waits: Drain for attempts in flight, Deliver for webhooks to be sent, and then Limit for everything to stop.
+type Closing struct{ Drain, Deliver, Limit time.Duration }
+
+// Close stops driving; see graph.Runner.Close.
+func (p *Process) Close(c Closing) error {
+	p.mu.Lock()
+	p.closed = true
+	p.mu.Unlock()
+	if c.Drain > 0 {
+		drained := p.Performer.InFlight.Drain()
+		p.Performer.Turns.Open()
+		wait.Within(c.Drain, drained)
+	}
+	p.Performer.Turns.Close()
+	if p.Outbox.Sender != nil && c.Deliver > 0 {
+		if left := p.Outbox.Sender.Drain(c.Deliver); left > 0 {
+			p.Log.Warn("webhooks left to other processes", "deliveries", left)
+		}
+	}
+	p.cancel(errClosed)
+
+	done := make(chan struct{})
+	go func() {
+		p.tasks.Wait()
+		close(done)
+	}()
+	var err error
+	if !wait.Within(c.Limit, done) {
+		err = p.Performer.InFlight.Hanging(c.Limit)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Second)
+	defer cancel()
+	if err := p.lease.Release(ctx); err != nil {
+		p.Log.Warn("lease not released: it runs out by itself", "error", err)
+	}
+	return err
+}

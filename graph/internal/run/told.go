@@ -1,0 +1,105 @@
+package run
+
+import (
+	"context"
+	"log/slog"
+	"sync"
+	"time"
+
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/history"
+)
+
+// The messages of the log lines about recorded events: each failed attempt (Warn), and the end of each run (Info, or Error if it failed).
+// They hold no inputs, outputs or states.
+const (
+	LogAttemptFailed = "attempt failed"
+	LogRunEnded      = "run ended"
+)
+
+// maxLogged is how many bytes of the message of a failed attempt or run are logged.
+const maxLogged = 500
+
+// Told is what a commit tells those outside: its records (with Environment.KeepRecords) and its log lines.
+type Told struct {
+	Records []history.Record
+	Lines   []slog.Record
+}
+
+// news queues what commits tell until it is told, in the order of the commits. It has a lock of its own, since what commits lead to is
+// dispatched after the run has been unlocked.
+type news struct {
+	mu      sync.Mutex
+	queue   []Told
+	telling bool
+}
+
+// committed queues what a commit tells, and reports whether it has kept the records. The run is locked.
+func (x *Run) committed(records []history.Record) (kept bool) {
+	t := Told{Lines: logLines(x.env.Log, x.id, records)}
+	if kept = x.env.KeepRecords; kept {
+		t.Records = records
+	}
+	if !kept && t.Lines == nil {
+		return false
+	}
+	x.news.mu.Lock()
+	defer x.news.mu.Unlock()
+	x.news.queue = append(x.news.queue, t)
+	return kept
+}
+
+// Tell calls tell with what the commits of the run have brought since, in their order, unless another goroutine is doing so: that one
+// continues with these. The run need not be locked, and tell may use it.
+func (x *Run) Tell(tell func(Told)) {
+	n := &x.news
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	if n.telling {
+		return
+	}
+	n.telling = true
+	for len(n.queue) > 0 {
+		next := n.queue[0]
+		n.queue = n.queue[1:]
+		n.mu.Unlock()
+		tell(next)
+		n.mu.Lock()
+	}
+	n.queue, n.telling = nil, false
+}
+
+// logLines returns the log lines about records that have just been appended.
+func logLines(log *slog.Logger, id string, records []history.Record) (lines []slog.Record) {
+	add := func(level slog.Level, message string, args ...any) {
+		if log.Enabled(context.Background(), level) {
+			line := slog.NewRecord(time.Now(), level, message, 0)
+			line.Add(LogRun, id)
+			line.Add(args...)
+			lines = append(lines, line)
+		}
+	}
+	for i := range records {
+		p := &records[i].Payload
+		switch records[i].Name {
+		case history.ActivityFailed:
+			next := "none"
+			if p.WillRetry {
+				if next = "at once"; !p.RetryAt.IsZero() {
+					next = p.RetryAt.Format(time.RFC3339Nano)
+				}
+			}
+			add(slog.LevelWarn, LogAttemptFailed, "node_id", p.NodeID, "attempt", p.Attempt, "code", p.Code, "next_attempt", next,
+				LogError, problem.Excerpt(p.Error, maxLogged))
+		case history.ExecutionCompleted:
+			add(slog.LevelInfo, LogRunEnded, "outcome", history.PhaseCompleted)
+		case history.ExecutionCancelled:
+			add(slog.LevelInfo, LogRunEnded, "outcome", history.PhaseCancelled)
+		case history.ExecutionFailed:
+			if i == len(records)-1 { // otherwise a join tolerated it
+				add(slog.LevelError, LogRunEnded, "outcome", history.PhaseFailed, "code", p.Code, LogError, problem.Excerpt(p.Error, maxLogged))
+			}
+		}
+	}
+	return lines
+}
