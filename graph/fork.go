@@ -81,7 +81,7 @@ func (r *Runner) Fork(ctx context.Context, req ForkRequest) (*view.Run, error) {
 		}
 	} else if req.Again || req.Anew || req.RepeatEffects || req.CurrentAgentConfig {
 		return nil, problem.New(problem.ValidationError, "Again, Anew, RepeatEffects and CurrentAgentConfig can only be used in a retry").
-			WithHint("Omit them, or omit the position (Seq, BeforeNode).")
+			WithHint("Omit them, or omit the record or node to start from.")
 	}
 	b, err := (&transfer.Fork{
 		From: req.ExecutionID, To: req.NewExecutionID, Seq: req.Seq, BeforeNode: req.BeforeNode, Correction: req.Correction, Definition: req.Definition, Retry: retry, Again: req.Again,
@@ -132,7 +132,7 @@ func (r *Runner) retryOf(ctx context.Context, req *ForkRequest) (*transfer.Retry
 	}
 	if run.Status != machine.Failed {
 		return nil, problem.New(problem.ValidationError, "run %q has not failed; its status is %s", req.ExecutionID, run.Status).
-			WithPlace(problem.Place{ExecutionID: req.ExecutionID}).WithHint("To fork it, give the record (Seq) or the node (BeforeNode) to start from.")
+			WithPlace(problem.Place{ExecutionID: req.ExecutionID}).WithHint("To fork a run that has not failed, give the record or the node to start from.")
 	}
 	return &transfer.Retry{
 		Node: run.ErrorNodeID, Code: run.ErrorCode, Message: run.Error, Compensated: run.Compensated, AtLimit: problem.Code(run.ErrorCode).IsLimit(),

@@ -74,7 +74,7 @@ func (r *Runner) Start(ctx context.Context, req StartRequest) (*view.Run, error)
 	case errors.Is(err, run.ErrConflict) && req.AllowExisting:
 		return r.startExisting(ctx, x, req, asked)
 	case errors.Is(err, run.ErrConflict):
-		return nil, r.used(ctx, x.ID(), "Choose another id, read the run's status, or return the existing run (StartRequest.AllowExisting).")
+		return nil, r.used(ctx, x.ID(), "Choose another id, ask Runner.Status for that run, or let the existing run answer (StartRequest.AllowExisting).")
 	case err != nil:
 		return nil, err
 	}
