@@ -17,28 +17,28 @@ import (
 	"github.com/workflows-engine/workflows-engine/history"
 )
 
-// delivery is what submit, resume and signal have in common: an input from outside for a run that waits for it.
+// delivery is the common part of submit, resume and signal: an input for a run that waits for it, or for its subworkflow.
 type delivery struct {
 	id     string
 	caller Caller
-	// signal is the name of a signal, which a run may keep until it waits for it; kept is how well that fits the run itself.
+	// signal is the name of a signal, which a run can keep for a later wait; kept rates that use of it by the run itself.
 	signal string
 	kept   admit.Fit
-	// input makes the input for the run that takes it: the one with the id above, or a subworkflow below it.
+	// input returns the input for the run that accepts it: the run with the id above, or a subworkflow.
 	input func(target string) machine.Input
-	// applied, unless nil, is called with the run that has taken the input, while that is held.
+	// applied, if not nil, is called with the run that has accepted the input, while the run is locked.
 	applied func(executionID string)
-	// fit says how well a wait of a run fits the input.
+	// fit rates how well a wait matches the input.
 	fit func(id string, w machine.Wait) admit.Fit
-	// invalid is the code for arguments that do not belong to the run, unknown that for unknown runs.
+	// invalid is the code for arguments that do not match the run, unknown the code for an unknown run.
 	invalid, unknown problem.Code
-	// repeated returns the error of a refused call, nil if the same input was taken before.
+	// repeated returns nil for an error of a call that repeats an accepted one, else the error to return.
 	repeated func(context.Context, error) error
-	// before, unless nil, reports whether the same input was taken before, where nothing else would refuse it.
+	// before, if not nil, reports whether the call repeats an accepted one. It is for inputs that the machine would accept twice.
 	before func(context.Context, *run.Run) (taken bool, err error)
 }
 
-// deliver applies an input to a run, or to the subworkflow of it that waits for it, and answers where the run stands.
+// deliver applies an input to a run, or to its subworkflow that waits for it, and returns the status.
 func (r *Runner) deliver(ctx context.Context, d delivery) (*view.Run, error) {
 	if err := r.enterToWrite(ctx); err != nil {
 		return nil, err
@@ -72,7 +72,7 @@ func (r *Runner) deliver(ctx context.Context, d delivery) (*view.Run, error) {
 	return run, err
 }
 
-// deliverOnce applies the input to the run or a subworkflow. again says that it was refused because it was taken before.
+// deliverOnce applies the input to the run or a subworkflow. again reports that the call repeats an accepted one.
 func (r *Runner) deliverOnce(ctx context.Context, x *run.Run, d delivery, c *process.Call) (again bool, err error) {
 	done := false
 	err = c.Apply(ctx, func(w *run.Work) (bool, error) {
@@ -121,8 +121,7 @@ func (d *delivery) apply(ctx context.Context, x *run.Run, w *run.Work) error {
 	return err
 }
 
-// overtaken reports whether an input was refused that fitted because another one ended the wait in the meantime. A
-// subworkflow may wait for the same.
+// overtaken reports whether an input was rejected because another one has ended its wait. A subworkflow may have the same wait.
 func (d *delivery) overtaken(x *run.Run, refusal error) bool {
 	return admit.IsRefusal(refusal) && (x.Machine() == nil || !d.awaitedBy(x))
 }
@@ -137,8 +136,8 @@ func (d *delivery) awaitedBy(x *run.Run) bool {
 	return false
 }
 
-// deliverBelow applies the input to the run or subworkflow that waits for it: the first that fits, or else the first that
-// waits for an input of the kind, whose refusal then says what is wrong.
+// deliverBelow applies the input to the run or subworkflow with the best matching wait, the first of equals. Without a full match, that run's
+// error explains the mismatch.
 func (r *Runner) deliverBelow(ctx context.Context, x *run.Run, d delivery) error {
 	for {
 		best, target := d.kept, x.ID()
@@ -150,7 +149,7 @@ func (r *Runner) deliverBelow(ctx context.Context, x *run.Run, d delivery) error
 		if err != nil {
 			return err
 		}
-		again := false // the wait that fitted ended before the input came to it
+		again := false // the wait ended before the input reached it
 		err = r.p.WithID(ctx, target, func(t *run.Run, w *run.Work) error {
 			err := d.apply(ctx, t, w)
 			again = err != nil && best == admit.FitWhole && d.overtaken(t, err)
@@ -162,9 +161,9 @@ func (r *Runner) deliverBelow(ctx context.Context, x *run.Run, d delivery) error
 	}
 }
 
-// eachWait calls f for what a run and the subworkflows below it wait for, in branch order. Settled waits for what is under way between two
-// waits: a run in the middle of a walk waits for nothing yet, and one whose subworkflow has just ended has to hear of that first. Else an
-// input that follows another would be refused, or go elsewhere, by how fast the first was worked off.
+// eachWait calls f for the waits of a run and its subworkflows, in branch order. With settled it first lets active work reach its next wait:
+// a run that is computing has no waits yet, and the end of a subworkflow must first reach its parent. Otherwise the result of a call would
+// depend on how fast the call before it was processed.
 func (r *Runner) eachWait(ctx context.Context, x *run.Run, settled bool, f func(id string, w machine.Wait)) error {
 	found, err := r.waitsOf(ctx, x, settled, nil)
 	for _, one := range found {
@@ -179,9 +178,9 @@ type waitOf struct {
 	machine.Wait
 }
 
-// waitsOf adds what a run and the subworkflows below it wait for.
+// waitsOf appends the waits of a run and its subworkflows.
 func (r *Runner) waitsOf(ctx context.Context, x *run.Run, settled bool, found []waitOf) ([]waitOf, error) {
-	looked := map[string]bool{} // what was waited for of which subworkflow: once, whatever came of it
+	looked := map[string]bool{} // "begun" and "ended" with the id of a subworkflow: each is awaited once
 again:
 	var waits []machine.Wait
 	err := r.p.With(ctx, x, func(w *run.Work) error {
@@ -217,11 +216,11 @@ again:
 	return all, nil
 }
 
-// beginPatience is how long an input waits until a subworkflow that it may be for has begun.
+// beginPatience is how long an input waits for the start of a subworkflow that it may be for.
 const beginPatience = 5 * time.Second
 
-// waitsOfChild is waitsOf for a subworkflow of x. news says that x may wait for something else by now: the subworkflow has begun, or it has
-// ended and x has been told.
+// waitsOfChild is waitsOf for a subworkflow of x. news reports that the waits of x may have changed: the subworkflow has started, or has
+// ended and x has been notified.
 func (r *Runner) waitsOfChild(ctx context.Context, x *run.Run, id string, settled bool, found []waitOf, looked map[string]bool) (all []waitOf, news bool, err error) {
 	c := r.p.Runs.Hold(id)
 	defer r.p.Runs.Drop(c)
@@ -249,7 +248,7 @@ func (r *Runner) waitsOfChild(ctx context.Context, x *run.Run, id string, settle
 	return all, news, err
 }
 
-// awaitBegin waits until a subworkflow that x is about to begin has begun.
+// awaitBegin waits for the start of a subworkflow that x is starting.
 func (r *Runner) awaitBegin(ctx context.Context, x *run.Run, id string) error {
 	var begun <-chan struct{}
 	x.Lock()
@@ -266,8 +265,8 @@ func (r *Runner) awaitBegin(ctx context.Context, x *run.Run, id string) error {
 	return ctx.Err()
 }
 
-// settleAbove waits for what an earlier call to a run above a subworkflow is doing to it in the background: beginning it, or ending it.
-// Unknown runs are for others to refuse.
+// settleAbove waits for background work of earlier calls to ancestors of a subworkflow: its start or its cancellation. It ignores unknown
+// runs.
 func (r *Runner) settleAbove(ctx context.Context, id string) error {
 	above := history.Ancestors(id)
 	slices.Reverse(above)
@@ -292,7 +291,8 @@ func (r *Runner) settleAbove(ctx context.Context, id string) error {
 	return r.endAbove(ctx, id)
 }
 
-// endAbove cancels a subworkflow of a run that has ended, and those between the two: what ended the run may still be on its way down.
+// endAbove cancels the active descendants of an ended run, down to the subworkflow id: the background work that cancels them may not have
+// reached them yet.
 func (r *Runner) endAbove(ctx context.Context, id string) error {
 	above := history.Ancestors(id)
 	slices.Reverse(above)

@@ -80,17 +80,16 @@ type driving struct {
 	req     DriveRequest
 	x, root *run.Run
 	began   time.Time
-	// retryUnknown: workflows that have turned out to be unknown are tried again.
+	// retryUnknown: unknown workflows are looked up again.
 	retryUnknown bool
-	// done: the run goes no further by itself, or is not to.
+	// done: the call must return.
 	done bool
-	// seen is the sum of the records as of the last view of the run, reported whether OwnedElsewhere has been called.
+	// seen is the sum of records at the last view of the run; reported is set once OwnedElsewhere has been called.
 	seen     int64
 	reported bool
 }
 
-// admit checks what the caller says of the run. The definition of a run that a host performs need not be known: where such a run
-// stands can be said without it, and nothing else done.
+// admit compares the arguments of the caller with the run. A host-mediated run can be shown without its definition, but not continued.
 func (d *driving) admit(ctx context.Context) (known bool, err error) {
 	d.x.Lock()
 	err = d.x.Admit(ctx, d.req.verified(), problem.SubmitValidationError, true)
@@ -101,7 +100,7 @@ func (d *driving) admit(ctx context.Context) (known bool, err error) {
 	return err == nil, err
 }
 
-// stand looks where the run stands, after taking over what has no driver, and decides whether to stay.
+// stand reads the status of the run, after claiming its orphaned parts, and decides whether the call must return.
 func (d *driving) stand(ctx context.Context, upToDate bool, s *process.Standing) error {
 	if err := d.takeOver(ctx); err != nil {
 		return err
@@ -131,11 +130,11 @@ func (d *driving) stand(ctx context.Context, upToDate bool, s *process.Standing)
 	if err != nil || ownedElsewhere {
 		return err
 	}
-	d.done, err = d.leftToNobody(ctx, v)
+	d.done, err = d.stuck(ctx, v)
 	return err
 }
 
-// takeOver makes this process the owner of what has lost its driver and can be performed here.
+// takeOver claims orphaned runs of the tree that this process can perform.
 func (d *driving) takeOver(ctx context.Context) error {
 	retryUnknown := d.retryUnknown
 	d.retryUnknown = false
@@ -155,7 +154,7 @@ func (d *driving) takeOver(ctx context.Context) error {
 	return nil
 }
 
-// owned reports whether a process owns a part of the run, this one included, and tells the caller of the first that is another one.
+// owned reports whether any process owns a part of the run, and calls OwnedElsewhere for the first part that another process owns.
 func (d *driving) owned(ctx context.Context, v *view.Run) (owned bool, err error) {
 	for _, id := range v.Executions() {
 		owner, err := d.r.p.Store.Owner(ctx, id)
@@ -176,9 +175,8 @@ func (d *driving) owned(ctx context.Context, v *view.Run) (owned bool, err error
 	return owned, nil
 }
 
-// leftToNobody reports whether a run of which no process performs anything waits for what is missing here, and for nothing that
-// comes by itself.
-func (d *driving) leftToNobody(ctx context.Context, v *view.Run) (bool, error) {
+// stuck reports whether a run without owners needs an executor that this process lacks, and has no timer that will fire before.
+func (d *driving) stuck(ctx context.Context, v *view.Run) (bool, error) {
 	l := v.Lacks
 	if l == nil || l.Host {
 		return false, nil

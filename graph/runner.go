@@ -101,8 +101,8 @@ func (r *Runner) Validate(d *definition.Document) error {
 	return err
 }
 
-// Lacking lists, in one line, the executors and subworkflows that this Runner lacks to perform definitions in process; "" if none are
-// missing.
+// Lacking lists, in one line, the executors and subworkflows that this Runner lacks to perform definitions in process; "" if
+// nothing is missing.
 func (r *Runner) Lacking(ctx context.Context, ds ...*definition.Document) string {
 	return r.p.Library.LackingFor(ctx, ds, r.p.Performer)
 }

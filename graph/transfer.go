@@ -61,7 +61,7 @@ func (r *Runner) Export(ctx context.Context, executionID string, o ExportOptions
 	return Export(ctx, r.p.Store, executionID, o, out)
 }
 
-// Import adds the runs of a file that Export has written to a store, all or none; the store must be a history.Importer. It first checks the
+// Import adds the runs of a file that Export has written to a store, all of them or no run; the store must be a history.Importer. It first checks the
 // file (IMPORT_INVALID with the line), compares each run with its definition (NONDETERMINISM_DETECTED, DEFINITION_REQUIRED), and checks that
 // subworkflows have their parents. Results of activities and answers of people cannot be checked. The error is DUPLICATE_EXECUTION_ID if a
 // run exists with other records. The runs continue with the next answer, or once a process claims them; make sure that they do not also

@@ -2,31 +2,30 @@ package graphtest
 
 import "github.com/workflows-engine/workflows-engine/graph/definition"
 
-// Coverage counts what runs have gone through, one entry a definition, in the order in which they were first run. The zero value is
-// that of no runs.
+// Coverage counts visits of nodes and edges, with one entry for each definition in the order of their first runs.
 type Coverage []*Covered
 
-// Covered counts what runs of one definition have gone through.
+// Covered is the coverage of one definition.
 type Covered struct {
 	Name, Version, Hash string
-	// Nodes are in the order of the document; Edges too, by the node that they leave.
+	// Nodes and Edges are in the order of the document.
 	Nodes []CoveredNode
 	Edges []CoveredEdge
 }
 
-// CoveredNode says how often a node was visited.
+// CoveredNode counts the visits of a node.
 type CoveredNode struct {
 	ID     string
 	Visits int
 }
 
-// CoveredEdge says how often runs went from a node to the next: along an edge, to a target of a switch, or into a branch.
+// CoveredEdge counts the runs along an edge, to the target of a switch, or into a branch.
 type CoveredEdge struct {
 	From, To string
 	Taken    int
 }
 
-// Add adds what other runs have gone through.
+// Add adds the coverage of other runs.
 func (c *Coverage) Add(other Coverage) {
 	for _, o := range other {
 		mine := c.find(o.Hash)
@@ -52,7 +51,7 @@ func (c Coverage) find(hash string) *Covered {
 	return nil
 }
 
-// of returns the entry of a program, which it makes.
+// of returns the entry of a program, and adds it if needed.
 func (c *Coverage) of(prog *definition.Program) *Covered {
 	if d := c.find(prog.Hash); d != nil {
 		return d
@@ -77,7 +76,7 @@ func (d *Covered) moved(from, to *definition.Node) {
 	}
 }
 
-// Unvisited lists the nodes that no run visited.
+// Unvisited returns the nodes without a visit.
 func (d *Covered) Unvisited() (ids []string) {
 	for _, n := range d.Nodes {
 		if n.Visits == 0 {
@@ -87,7 +86,7 @@ func (d *Covered) Unvisited() (ids []string) {
 	return ids
 }
 
-// Untaken lists the edges that no run took.
+// Untaken returns the edges that no run has taken.
 func (d *Covered) Untaken() (edges []CoveredEdge) {
 	for _, e := range d.Edges {
 		if e.Taken == 0 {

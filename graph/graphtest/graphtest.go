@@ -1,5 +1,5 @@
-// Package graphtest tests workflow definitions: it runs one with stubs in place of activities, agents and people, in virtual time. A
-// run that waits for a week takes no time, and the same test always takes the same path.
+// Package graphtest tests workflow definitions. It runs a definition with stubs for activities, agents and people, in virtual time: a run
+// that waits for a week takes no time, and a test always takes the same path.
 //
 //	run := graphtest.Run(t, doc, graphtest.Scenario{
 //		Input: map[string]any{"order": 17},
@@ -10,8 +10,8 @@
 //	})
 //	if run.Status != machine.Completed || !slices.Equal(run.Path, want) { … }
 //
-// It drives the machine that every run walks on (package machine), without a store, a Runner or goroutines. The nodes of branches are
-// visited in the order of the branches; of two things that are due at the same instant, a timer comes first.
+// It drives package machine, without a store, a Runner or goroutines. Branches run in their order. If a timer and another event are due at
+// the same time, the timer is first.
 package graphtest
 
 import (
@@ -22,33 +22,33 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 )
 
-// Scenario is one run: what goes in, and what the world around it does.
+// Scenario describes a run: its input, and the reactions of its environment.
 type Scenario struct {
 	Input map[string]any
-	// Stubs perform activities, delegates and subworkflows, by the id of the node; "PARENT/NODE" is a node of the run of the subworkflow
-	// node PARENT. An activity without a stub answers with the object demo_output of its metadata. A subworkflow without a stub is
-	// run. Anything else without a stub ends the test.
+	// Stubs perform activities, delegations and subworkflows, by node id; "PARENT/NODE" is a node in the subworkflow of node PARENT. An
+	// activity without a stub returns demo_output of its metadata, and a subworkflow without a stub is run. Other nodes without a stub fail
+	// the test.
 	Stubs map[string]Stub
-	// Answers are those of people, by the id of the interrupt node, as for Stubs. An interrupt without an answer stays open.
+	// Answers are the answers of people, by the id of the interrupt node as for Stubs. An interrupt without an answer stays open.
 	Answers map[string]Answer
 	Signals []Signal
-	// Cancel, unless nil, cancels the run. That it never comes is an error.
+	// Cancel, if not nil, cancels the run. It is an error if its moment never comes.
 	Cancel *Cancel
-	// Start is the time at which the run begins; the zero value is the beginning of 2026, UTC.
+	// Start is the start time of the run; the zero value means the start of 2026, UTC.
 	Start time.Time
-	// Workflows finds the definitions of subworkflows.
+	// Workflows returns the definitions of subworkflows.
 	Workflows graph.Resolver
 }
 
-// Moment is when something happens to the run.
+// Moment is a point in the course of a run.
 type Moment struct {
-	// When is the id of a node, as for Stubs: the moment is when the run first waits there. "" is the start of the run.
+	// When is a node id, as for Stubs: the moment at which the run first waits there. "" is the start of the run.
 	When string
-	// After is how much later it is.
+	// After is added to the moment.
 	After time.Duration
 }
 
-// Signal is a signal that the run gets: at its Moment, or with a zero Moment as soon as the run waits for one of that name.
+// Signal is sent to the run at its Moment. With a zero Moment it is sent once the run waits for a signal of that name.
 type Signal struct {
 	Name    string
 	Payload map[string]any
@@ -61,44 +61,44 @@ type Cancel struct {
 	Moment
 }
 
-// Outcome is how a run went.
+// Outcome describes a run.
 type Outcome struct {
-	// Status is how the run ended or, if nothing more can happen, what it waits for. It is Refused if no run was begun.
+	// Status is the final status of the run, its wait if nothing more can happen, or Refused if it was not started.
 	Status machine.Status
-	// Path lists the nodes that the run visited, in order; Visits counts them, those of subworkflows as "PARENT/NODE".
+	// Path lists the visited nodes in order, Visits counts them. Nodes of subworkflows are "PARENT/NODE".
 	Path   []string
 	Visits map[string]int
 	State  map[string]any
 	// Result is that of a completed run.
 	Result any
-	// Error is why a run failed or was refused, nil for others. Reason is why a run was cancelled.
+	// Error describes the failure of a failed or refused run, Reason a cancellation.
 	Error  *Failure
 	Reason string
-	// Waiting lists the nodes at which the run waits, in branch order, those of subworkflows as "PARENT/NODE".
+	// Waiting lists the nodes with an open wait, in branch order; those of subworkflows as "PARENT/NODE".
 	Waiting []string
-	// Elapsed is how much virtual time has passed.
+	// Elapsed is the virtual duration.
 	Elapsed time.Duration
-	// Coverage is what the run and its subworkflows went through.
+	// Coverage is that of the run and its subworkflows.
 	Coverage Coverage
 }
 
-// Refused is the status of a run that was not begun, because its input breaks a schema.
+// Refused is the status of a run that was not started because its input does not match a schema.
 const Refused machine.Status = "refused"
 
-// Failure says why a run failed.
+// Failure describes a failed run.
 type Failure struct {
 	Code, Message, NodeID string
-	// Data is what the failure carries besides: as a rule {"raised": VALUE}, the value that a jq program raised.
+	// Data holds further fields of the failure, such as {"raised": VALUE}: the value raised by a jq program.
 	Data map[string]any
 }
 
-// T is what Run needs of a test; *testing.T and *testing.B have it.
+// T is the part of *testing.T and *testing.B that Run uses.
 type T interface {
 	Helper()
 	Fatal(args ...any)
 }
 
-// Run is Simulate for a test, which it ends if the scenario does not fit the run.
+// Run is Simulate in a test. It fails the test if the scenario does not fit the run.
 func Run(t T, doc *definition.Document, s Scenario) *Outcome {
 	t.Helper()
 	out, err := Simulate(doc, s)

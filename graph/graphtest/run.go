@@ -16,27 +16,27 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
-// run is one machine: the root's, or that of a subworkflow.
+// run is the machine of the root run or of a subworkflow.
 type run struct {
 	sim     *simulation
 	m       *machine.Machine
 	covered *Covered
-	// prefix stands before the ids of nodes: that of the parent, and the id of its subworkflow node.
+	// prefix precedes node ids: the prefix of the parent, and the id of its subworkflow node.
 	prefix string
 	path   []string
-	// parent waits for the run under the key of its effect; nil for the root.
+	// parent is the run that waits for this one under the key of its effect; nil for the root.
 	parent    *run
 	parentKey string
 	// pending and timers are those of the machine after its last input.
 	pending []machine.Wait
 	timers  []machine.Timer
-	// asked are the keys of interrupts whose answers have been looked for.
+	// asked has the keys of interrupts whose answers have been queued.
 	asked map[string]bool
-	// dropped is true for a subworkflow that its parent does not wait for any more.
+	// dropped is true for a subworkflow that its parent no longer waits for.
 	dropped bool
 }
 
-// begin begins a run and takes what comes of it.
+// begin starts a run.
 func (s *simulation) begin(r *run, prog *definition.Program, cfg machine.Config, input map[string]any) {
 	r.sim, r.covered, r.asked = s, s.coverage.of(prog), map[string]bool{}
 	cfg.Moves = r.covered.moved
@@ -45,7 +45,7 @@ func (s *simulation) begin(r *run, prog *definition.Program, cfg machine.Config,
 	r.settle()
 }
 
-// take hands an input to the machine, which may refuse it.
+// take passes an input to the machine, which may return an error.
 func (r *run) take(in machine.Input) error {
 	if err := r.m.Handle(in, r.sim.now); err != nil {
 		return err
@@ -54,7 +54,7 @@ func (r *run) take(in machine.Input) error {
 	return nil
 }
 
-// settle takes what came of an input: visits, effects, and the end of the run.
+// settle handles the results of an input: visits, effects, and the end of the run.
 func (r *run) settle() {
 	s := r.sim
 	for {
@@ -105,7 +105,7 @@ func (r *run) visited(node string) {
 	}
 }
 
-// ended tells the parent of a run that it has ended.
+// ended reports the end of a run to its parent.
 func (r *run) ended() {
 	s := r.sim
 	s.abandon(r, "")
@@ -117,7 +117,7 @@ func (r *run) ended() {
 	r.parent.await(r.parentKey, 0, ending.ChildEnded(r.parentKey))
 }
 
-// abandon drops the subworkflows that a run does not wait for any more: that of a key, or all.
+// abandon drops the subworkflows that a run no longer waits for: the one of a key, or all.
 func (s *simulation) abandon(parent *run, key string) {
 	for _, r := range slices.Clone(s.runs) {
 		if r.parent == parent && (key == "" || r.parentKey == key) {
@@ -138,7 +138,7 @@ func (r *run) await(key string, after time.Duration, in machine.Input) {
 	}})
 }
 
-// perform performs an effect: by its stub, as its metadata says, or by running the subworkflow.
+// perform performs an effect: with its stub, with the demo output of the node, or by running the subworkflow.
 func (r *run) perform(effect machine.Effect) {
 	e := effect.Base()
 	c := Call{Node: r.prefix + e.NodeID, Visit: e.Visit, Attempt: e.Attempt, State: copied(e.State), Now: r.sim.now}
@@ -182,7 +182,7 @@ func (r *run) perform(effect machine.Effect) {
 	r.await(e.EffectKey, result.Delay, end)
 }
 
-// outcome makes an input of what a stub answers, as the engine does of what an executor returns.
+// outcome converts the result of a stub to an input, as the engine does for executors.
 func outcome(key string, r Result) machine.Outcome {
 	out := machine.Outcome{Key: key, OK: true}
 	err := r.Err
@@ -207,7 +207,7 @@ func outcome(key string, r Result) machine.Outcome {
 	return out
 }
 
-// beginChild begins the run of a subworkflow, or tells the parent why it cannot be begun.
+// beginChild starts a subworkflow, or reports to the parent why it cannot.
 func (r *run) beginChild(e *machine.ChildEffect) {
 	s := r.sim
 	cfg := r.m.Config()
@@ -248,7 +248,7 @@ func (r *run) refuseChild(e *machine.ChildEffect, err error) {
 	r.await(e.EffectKey, 0, machine.ChildRefused{Key: e.EffectKey, Error: f.Message, Code: f.Code})
 }
 
-// noStub is the error for a node about which the scenario says nothing. Details have the members that an output needs.
+// noStub returns the error for a node without a stub. Details have the fields of its output.
 func noStub(prog *definition.Program, c Call) *problem.Error {
 	e := problem.New(problem.TestStubMissing, "node %q (%s) of workflow %q is called and has no stub", c.Node, c.Type, prog.Name).
 		WithPlace(problem.Place{NodeID: c.Node})
@@ -258,7 +258,7 @@ func noStub(prog *definition.Program, c Call) *problem.Error {
 	return e
 }
 
-// answer queues the answers to the interrupts that have been raised since it was last called.
+// answer queues the answers to interrupts raised since the last call.
 func (r *run) answer() {
 	s := r.sim
 	for _, w := range r.pending {
@@ -292,7 +292,7 @@ func (r *run) waits(key string) bool {
 	return !r.dropped && slices.ContainsFunc(r.pending, func(w machine.Wait) bool { return w.Key == key })
 }
 
-// object brings an object that a test gave into the value model.
+// object converts an object of a test to the value model.
 func object(what string, m map[string]any) (map[string]any, error) {
 	plain, err := jsonvalue.Normalize(m)
 	if err != nil {

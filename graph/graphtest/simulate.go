@@ -20,24 +20,24 @@ const (
 
 var defaultStart = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// simulation is a run with its subworkflows, and the world around them.
+// simulation is a run with its subworkflows and its environment.
 type simulation struct {
 	scenario   Scenario
 	start, now time.Time
-	// runs are those that have not ended, and the root, which is the first.
+	// runs are the active runs; the first one is the root, which stays.
 	runs     []*run
 	queue    []event
 	planned  []planned
 	coverage Coverage
 	visits   map[string]int
 	steps    int
-	// cancelled says that the scenario's cancel has come.
+	// cancelled is set once the cancel of the scenario has happened.
 	cancelled bool
-	// err is why the scenario does not fit the run.
+	// err is the first error of the scenario.
 	err error
 }
 
-// event is something that happens at a time. Events of the same time keep their order.
+// event happens at a time. Events of the same time keep their order.
 type event struct {
 	at time.Time
 	do func()
@@ -46,15 +46,15 @@ type event struct {
 	key string
 }
 
-// planned is what happens once a run waits at a node, or for a signal.
+// planned happens once a run waits at a node, or for a signal.
 type planned struct {
 	Moment
 	signal string
 	do     func()
 }
 
-// Simulate runs a definition in a scenario, until the run ends or nothing more can happen. The error is a *problem.Error: the definition
-// is not valid, or the scenario does not fit the run, as with TEST_STUB_MISSING; then the outcome is how far the run has come.
+// Simulate runs a definition in a scenario, until the run ends or nothing more can happen. The error is a *problem.Error if the definition is
+// invalid or the scenario does not fit the run, such as TEST_STUB_MISSING; the outcome then has the run so far.
 func Simulate(doc *definition.Document, scenario Scenario) (*Outcome, error) {
 	prog, err := admit.Definition(doc, definition.MaxBytes, definition.Options{})
 	if err != nil {
@@ -88,7 +88,7 @@ func Simulate(doc *definition.Document, scenario Scenario) (*Outcome, error) {
 	return s.outcome(root), s.err
 }
 
-// prepare queues the signals and the cancel whose time is known, and plans the others.
+// prepare queues the signals and the cancel with a known time, and plans the others.
 func (s *simulation) prepare() {
 	for _, signal := range s.scenario.Signals {
 		p := planned{Moment: signal.Moment, signal: signal.Name, do: func() { s.deliver(signal) }}
@@ -111,7 +111,7 @@ func (s *simulation) prepare() {
 	}
 }
 
-// plan queues what people answer, and the signals and the cancel whose moment has come.
+// plan queues answers, and the signals and the cancel whose moment has come.
 func (s *simulation) plan() {
 	for _, r := range s.runs {
 		r.answer()
@@ -134,7 +134,7 @@ func (s *simulation) plan() {
 	})
 }
 
-// waiting returns the first run that has a wait of a kind, nil if none has.
+// waiting returns the first run with a matching wait, or nil.
 func (s *simulation) waiting(is func(*run, machine.Wait) bool) *run {
 	for _, r := range s.runs {
 		if slices.ContainsFunc(r.pending, func(w machine.Wait) bool { return is(r, w) }) {
@@ -148,7 +148,7 @@ func (s *simulation) receiver(signal string) *run {
 	return s.waiting(func(_ *run, w machine.Wait) bool { return w.Kind == machine.WaitSignal && w.SignalName == signal })
 }
 
-// deliver gives a signal to the run that waits for it. The root refuses one that no run waits for.
+// deliver sends a signal to the run that waits for it, or else to the root, which rejects it.
 func (s *simulation) deliver(signal Signal) {
 	payload, err := object("Signal.Payload", signal.Payload)
 	if err != nil {
@@ -164,7 +164,7 @@ func (s *simulation) deliver(signal Signal) {
 	}
 }
 
-// next lets the next thing happen. It is false if nothing more can.
+// next handles the next event. It returns false if there is none.
 func (s *simulation) next() bool {
 	if s.steps++; s.steps > maxSteps {
 		s.fail(problem.New(problem.ValidationError, "the run has not ended after %d steps, in %s of its time", maxSteps, s.now.Sub(s.start)).
@@ -198,7 +198,7 @@ func (s *simulation) next() bool {
 	return true
 }
 
-// first returns the index of the event that is next, -1 if there is none. It drops those before it that are not needed any more.
+// first returns the index of the next event, or -1, and drops events that are no longer needed.
 func (s *simulation) first() int {
 	for {
 		first := -1
@@ -220,7 +220,7 @@ func (s *simulation) passTo(t time.Time) {
 	}
 }
 
-// after queues something that nothing can make unnecessary.
+// after queues an event that is always needed.
 func (s *simulation) after(d time.Duration, do func()) {
 	s.queue = append(s.queue, event{at: s.now.Add(d), do: do})
 }
@@ -231,7 +231,7 @@ func (s *simulation) fail(err error) {
 	}
 }
 
-// refused makes the error of what a scenario does and a run refuses.
+// refused returns the error of an action of the scenario that a run rejects.
 func (s *simulation) refused(err error, format string, args ...any) error {
 	e := problem.New(problem.ValidationError, format+" was refused", args...).WithCause(err)
 	if p, ok := problem.As(err); ok {
@@ -240,7 +240,7 @@ func (s *simulation) refused(err error, format string, args ...any) error {
 	return e
 }
 
-// outcome describes how the root stands.
+// outcome describes the root run.
 func (s *simulation) outcome(root *run) *Outcome {
 	m := root.m
 	out := &Outcome{

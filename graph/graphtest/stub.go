@@ -6,7 +6,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/activities"
 )
 
-// Call is an attempt that a stub performs. Its maps are the stub's own.
+// Call is an attempt for a stub. Its maps are copies.
 type Call struct {
 	// Node is the id of the node, in a subworkflow "PARENT/NODE"; Type is its type.
 	Node, Type string
@@ -20,37 +20,37 @@ type Call struct {
 	Now   time.Time
 }
 
-// Result is what a stub answers.
+// Result is the result of a stub.
 type Result struct {
-	// Output is plain JSON. That of a subworkflow is its final state, in a map its result.
+	// Output is plain JSON: of an activity or delegation its output, of a subworkflow its final state, or its result in a map.
 	Output any
-	// Err, unless nil, fails the attempt, with the code of an *activities.Failure.
+	// Err, if not nil, fails the attempt with the code of an *activities.Failure.
 	Err error
-	// Delay is how long the attempt takes.
+	// Delay is the duration of the attempt.
 	Delay time.Duration
 }
 
 // Stub performs the attempts of a node.
 type Stub func(Call) Result
 
-// Output answers each call with the same output.
+// Output returns a stub with a constant output.
 func Output(output any) Stub {
 	return func(Call) Result { return Result{Output: output} }
 }
 
-// Fail fails each call. Whether another attempt follows is up to the node's retry policy.
+// Fail returns a stub that fails each call. The node's retry policy decides on another attempt.
 func Fail(code, message string) Stub {
 	return func(Call) Result { return Result{Err: &activities.Failure{Code: code, Message: message}} }
 }
 
-// FailFinally fails each call, and rules out another attempt.
+// FailFinally returns a stub that fails each call and prevents another attempt.
 func FailFinally(code, message string) Stub {
 	return func(Call) Result {
 		return Result{Err: &activities.Failure{Code: code, Message: message, Retryable: activities.RetryPointless}}
 	}
 }
 
-// After makes a stub take its time.
+// After delays a stub.
 func After(delay time.Duration, stub Stub) Stub {
 	return func(c Call) Result {
 		r := stub(c)
@@ -59,12 +59,12 @@ func After(delay time.Duration, stub Stub) Stub {
 	}
 }
 
-// Visits has a stub for each visit of the node; the last one stands for all that follow.
+// Visits uses a stub for each visit of the node; the last one is used for later visits, too.
 func Visits(stubs ...Stub) Stub {
 	return func(c Call) Result { return nth(stubs, c.Visit)(c) }
 }
 
-// Attempts has a stub for each attempt of a visit; the last one stands for all that follow.
+// Attempts uses a stub for each attempt of a visit; the last one is used for later attempts, too.
 func Attempts(stubs ...Stub) Stub {
 	return func(c Call) Result { return nth(stubs, c.Attempt)(c) }
 }
@@ -76,7 +76,7 @@ func nth(stubs []Stub, n int) Stub {
 	return stubs[min(n, len(stubs))-1]
 }
 
-// Question is an interrupt that waits for an answer.
+// Question is an open interrupt.
 type Question struct {
 	// Node is the id of the node, in a subworkflow "PARENT/NODE".
 	Node   string
@@ -86,10 +86,10 @@ type Question struct {
 	Now    time.Time
 }
 
-// Answer answers an interrupt with a payload, so much time after it was asked. With answered false it stays open.
+// Answer returns the payload for an interrupt and the delay of the answer. With answered false the interrupt stays open.
 type Answer func(Question) (payload map[string]any, after time.Duration, answered bool)
 
-// Reply answers each visit of an interrupt with the payload of its number, at once. Visits beyond the last payload stay open.
+// Reply answers the n-th visit of an interrupt with the n-th payload, at once. Later visits stay open.
 func Reply(payloads ...map[string]any) Answer {
 	return func(q Question) (map[string]any, time.Duration, bool) {
 		if q.Visit > len(payloads) {
@@ -99,7 +99,7 @@ func Reply(payloads ...map[string]any) Answer {
 	}
 }
 
-// ReplyAfter answers each visit of an interrupt with the same payload, so much later.
+// ReplyAfter answers each visit of an interrupt with the same payload, after a delay.
 func ReplyAfter(delay time.Duration, payload map[string]any) Answer {
 	return func(Question) (map[string]any, time.Duration, bool) { return payload, delay, true }
 }
