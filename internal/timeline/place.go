@@ -27,7 +27,8 @@ func (r *Run) place(v *Visit, p *history.Payload) {
 // itemsOf returns the items of the open map that a visit belongs to, nil if it is not an item.
 func (r *Run) itemsOf(v *Visit) *Items {
 	for _, owner := range slices.Backward(r.maps) {
-		if owner.Node == v.Node && v.Number > owner.Number && v.Number <= owner.Number+owner.Items.Total {
+		if owner.Node == v.Node && v.Number > owner.Number &&
+			(owner.Items.Total == unknownTotal || v.Number <= owner.Number+owner.Items.Total) {
 			return owner.Items
 		}
 	}

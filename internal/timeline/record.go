@@ -125,12 +125,27 @@ func (r *Run) start(p *history.Payload, rec *history.Record) *Visit {
 	switch {
 	case v.Definition != nil && v.Definition.Parallel != nil:
 		r.forkDefined(v)
+	case v.Definition != nil && v.Definition.Map != nil && v.Items == nil:
+		r.openMap(v, unknownTotal) // in a branch the record with the number of items may come after the items
 	case p.Queued:
 		v.wait(&Wait{Kind: Queued}, rec)
 	case v.Definition != nil && v.Items == nil && instant(v.Definition):
 		r.finish(v, Succeeded, rec) // in a branch its command may come later
 	}
 	return v
+}
+
+// unknownTotal is the number of items of a map before it is recorded.
+const unknownTotal = -1
+
+func (r *Run) openMap(v *Visit, total int) {
+	switch {
+	case v.Items == nil && v.Ended.IsZero():
+		v.Items = &Items{Owner: v, Total: total}
+		r.maps = append(r.maps, v)
+	case v.Items != nil && v.Items.Owner == v:
+		v.Items.Total = total
+	}
 }
 
 // instant reports whether a node waits for nothing.
@@ -154,7 +169,7 @@ func (t *Timeline) visit(r *Run, v *Visit, rec *history.Record, place *Place) {
 		if v.Output == "" {
 			t.output(v, p.Output)
 		}
-		v.scripted = true
+		v.endScript()
 		r.finish(v, Succeeded, rec)
 	case history.FailNode:
 		t.fail(r, v, rec)
@@ -206,10 +221,8 @@ func (t *Timeline) visit(r *Run, v *Visit, rec *history.Record, place *Place) {
 		}
 	case history.MapStarted:
 		n, _ := p.Items.Value.(float64)
-		if v.Items == nil {
-			v.Items = &Items{Owner: v, Total: int(n)}
-			r.maps = append(r.maps, v)
-		}
+		r.openMap(v, int(n))
+		r.endMap(v.Items, rec)
 	case history.SubworkflowStarted:
 		if child := t.run(p.ChildExecutionID); child != t.root && child != r && child.Parent == nil {
 			v.Child, child.Parent = child, v // once, so that runs make a tree whatever is recorded
@@ -333,7 +346,7 @@ func (t *Timeline) answered(v *Visit, rec *history.Record) *Wait {
 // fail takes the failure of a visit in the script. It fails the blocks around it that need all branches, up to the one that catches it.
 func (t *Timeline) fail(r *Run, v *Visit, rec *history.Record) {
 	p := &rec.Payload
-	v.scripted = true
+	v.endScript()
 	r.close(v, rec)
 	if v.Text == "" || v.State != Failed {
 		v.Text = t.short(p.Code + " " + p.Message)
@@ -346,6 +359,7 @@ func (t *Timeline) fail(r *Run, v *Visit, rec *history.Record) {
 		if block == nil || block.join != string(definition.JoinAll) && block.Node != p.CaughtBy {
 			return
 		}
+		block.endScript()
 		block.Text = v.Text
 		r.close(block, rec)
 		r.finish(block, Failed, rec)
@@ -377,7 +391,16 @@ func (r *Run) drop(b *Branch, rec *history.Record) {
 		if v.Ended.IsZero() {
 			r.close(v, rec)
 			r.finish(v, Dropped, rec)
-			v.scripted = true
+		}
+	}
+}
+
+// endScript notes that no more commands follow for a visit and for those in its branches. The commands of a dropped branch may follow its end.
+func (v *Visit) endScript() {
+	v.scripted = true
+	for _, b := range v.Branches {
+		for _, inner := range b.Visits {
+			inner.endScript()
 		}
 	}
 }
@@ -413,11 +436,10 @@ func (r *Run) finish(v *Visit, how State, rec *history.Record) {
 
 // endMap ends a map whose items have ended, or of which too many have failed. In a branch the command for it may come later.
 func (r *Run) endMap(i *Items, rec *history.Record) {
-	n := i.Owner.Definition
-	if n == nil || n.Map == nil {
+	if i == nil || i.Total == unknownTotal || i.Owner.Definition == nil || i.Owner.Definition.Map == nil {
 		return
 	}
-	switch tolerated := n.Map.Tolerates(i.Total); {
+	switch tolerated := i.Owner.Definition.Map.Tolerates(i.Total); {
 	case i.Failed > tolerated:
 		r.finish(i.Owner, Failed, rec)
 		r.close(i.Owner, rec)

@@ -121,7 +121,7 @@ func (w *rows) items(i *Items, depth int) {
 }
 
 func (v *Visit) name() string {
-	if index, of := v.Item(); of > 0 {
+	if index, of := v.Item(); of != 0 {
 		return fmt.Sprintf("item %d", index+1)
 	}
 	return v.Node
@@ -284,7 +284,11 @@ func (w *rows) within(v *Visit, say func(Style, string, ...any)) {
 		say(Plain, "%d of %d branches", ended, n)
 	}
 	if i := v.Items; i != nil && i.Owner == v {
-		say(Plain, "%d of %d items", i.Done+i.Failed, i.Total)
+		if done := i.Done + i.Failed; i.Total == unknownTotal {
+			say(Plain, "%d items", done)
+		} else {
+			say(Plain, "%d of %d items", done, i.Total)
+		}
 		if i.Failed > 0 {
 			say(Bad, "%d failed", i.Failed)
 		}

@@ -190,7 +190,8 @@ func (v *Visit) Undone() string {
 // IsItem reports whether the visit is the work on an item of a map.
 func (v *Visit) IsItem() bool { return v.Items != nil && v.Items.Owner != v }
 
-// Item returns the index of the item of a map that the visit works on, and the number of items; of is 0 for other visits.
+// Item returns the index of the item of a map that the visit works on, and the number of items, which is negative while it is not known; of
+// is 0 for other visits.
 func (v *Visit) Item() (index, of int) {
 	if v.IsItem() {
 		return v.Number - v.Items.Owner.Number - 1, v.Items.Total
@@ -246,7 +247,7 @@ type Wait struct {
 	By     *history.Actor
 }
 
-// Items are those of a map.
+// Items are those of a map. Total is negative while it is not known.
 type Items struct {
 	Owner               *Visit
 	Total, Done, Failed int
