@@ -9,6 +9,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/delegate"
 	"github.com/workflows-engine/workflows-engine/graph/definition"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/history"
 )
 
@@ -82,6 +83,8 @@ type Options struct {
 	// Deliver makes one attempt to send a delivery; its context has the timeout. An error is taken as temporary. Nil leaves sending to other
 	// processes.
 	Deliver func(ctx context.Context, d history.Delivery) (history.Receipt, error)
+	// Glossary has the names that hints in the bodies of webhooks use instead of problem.Names, such as flags; nil changes nothing.
+	Glossary problem.Glossary
 	// DeliverLimit is the time that Close waits for the first attempt of each delivery of this process; 0 means none.
 	DeliverLimit time.Duration
 	// Now is the clock; nil means the clock of the store. Tests that fake time use testing/synctest where they can.

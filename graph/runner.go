@@ -46,7 +46,7 @@ func New(store history.Store, o Options) (*Runner, error) {
 		},
 		Tree: run.TreeLimits(o.Tree), MaxVisits: o.MaxVisits, MaxDocumentBytes: o.MaxDocumentBytes, MaxDepth: o.MaxDepth, DefaultMode: o.DefaultMode,
 		CheckAnswer: o.CheckAnswer, Owner: o.Owner, LeaseTTL: o.LeaseTTL, ReadOnly: o.ReadOnly, Background: o.Background, Admit: o.Admit,
-		Webhooks: targets(o.Webhooks), Deliver: o.Deliver, Redaction: o.Redaction.Or(),
+		Webhooks: targets(o.Webhooks), Deliver: o.Deliver, Redaction: o.Redaction.Or(), Glossary: o.Glossary,
 	}
 	if o.OnRecord != nil {
 		c.OnRecord = func(id string, records []history.Record) { o.OnRecord(RecordEvent{ExecutionID: id, Records: records}) }

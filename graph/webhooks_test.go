@@ -201,7 +201,7 @@ func TestWebhookBody(t *testing.T) {
 				t.Fatal(err)
 			}
 			want := map[string]any{}
-			if err := json.Unmarshal(history.DefaultRedaction().Text(runjson.Full(run).Append(nil)), &want); err != nil {
+			if err := json.Unmarshal(history.DefaultRedaction().Text(runjson.Full(run, nil).Append(nil)), &want); err != nil {
 				t.Fatal(err)
 			}
 			said := body["run"].(map[string]any)

@@ -71,7 +71,7 @@ func TestAPartialAnswerIsSeen(t *testing.T) {
 			if len(run.Warnings) != 1 || run.Warnings[0].Code != problem.AgentPartialAnswer || run.Warnings[0].NodeID != "research" || !strings.Contains(run.Warnings[0].Message, "AGENT_TURNS_EXCEEDED") {
 				t.Errorf("%s: warnings %+v", when, run.Warnings)
 			}
-			if text := string(runjson.Full(run).Append(nil)); !strings.Contains(text, `"warnings":[{"code":"AGENT_PARTIAL_ANSWER","node_id":"research","message":`) {
+			if text := string(runjson.Full(run, nil).Append(nil)); !strings.Contains(text, `"warnings":[{"code":"AGENT_PARTIAL_ANSWER","node_id":"research","message":`) {
 				t.Errorf("%s: %s", when, text)
 			}
 		}

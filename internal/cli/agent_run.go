@@ -12,6 +12,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/definition"
 	"github.com/workflows-engine/workflows-engine/graph/view"
 	"github.com/workflows-engine/workflows-engine/internal/config"
+	"github.com/workflows-engine/workflows-engine/internal/config/envname"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 	"github.com/workflows-engine/workflows-engine/internal/runjson"
 )
@@ -133,7 +134,7 @@ func (d *drive) detached(run *view.Run) error {
 	fmt.Fprintf(d.app.stderr, "run %s has begun; a server or worker with its agent goes on with it. Watch it with:\n  %s\n",
 		run.ExecutionID, d.session.reading("watch", run.ExecutionID))
 	if d.json {
-		return d.session.writeJSON(d.app.stdout, runjson.Full(run))
+		return d.session.writeJSON(d.app.stdout, runjson.Full(run, envname.Options))
 	}
 	_, err := fmt.Fprintln(d.app.human, run.ExecutionID)
 	return err

@@ -14,6 +14,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/view"
 	"github.com/workflows-engine/workflows-engine/internal/agentsteps"
 	"github.com/workflows-engine/workflows-engine/internal/config"
+	"github.com/workflows-engine/workflows-engine/internal/config/envname"
 	"github.com/workflows-engine/workflows-engine/internal/runjson"
 	"github.com/workflows-engine/workflows-engine/internal/shellword"
 )
@@ -286,7 +287,7 @@ func (d *drive) ended(ctx context.Context, run *view.Run) error {
 		return err
 	}
 	if d.json {
-		if err := d.session.writeJSON(d.app.stdout, runjson.Full(run)); err != nil {
+		if err := d.session.writeJSON(d.app.stdout, runjson.Full(run, envname.Options)); err != nil {
 			return err
 		}
 	} else if run.Status == machine.Completed {
@@ -311,7 +312,7 @@ func (d *drive) paused(ctx context.Context, run *view.Run) error {
 	d.app.summarize(run)
 	d.app.explainPause(run, d.session)
 	if d.json {
-		if err := d.session.writeJSON(d.app.stdout, runjson.Full(run)); err != nil {
+		if err := d.session.writeJSON(d.app.stdout, runjson.Full(run, envname.Options)); err != nil {
 			return err
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/graph/view"
 	"github.com/workflows-engine/workflows-engine/history"
+	"github.com/workflows-engine/workflows-engine/internal/config/envname"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 	"github.com/workflows-engine/workflows-engine/internal/runjson"
 	"github.com/workflows-engine/workflows-engine/internal/shellword"
@@ -314,7 +315,7 @@ func (d *drive) recover(ctx context.Context, found *recoverable, j *recoverJSON)
 			left = silent{exitFailed}
 			continue
 		}
-		j.Executions = append(j.Executions, runjson.Full(next))
+		j.Executions = append(j.Executions, runjson.Full(next, envname.Options))
 		if !d.json {
 			own, err := d.session.store.Execution(ctx, next.ExecutionID)
 			if err != nil {
@@ -347,7 +348,7 @@ func newRecoverJSON(dryRun bool, found *recoverable) *recoverJSON {
 	j := &recoverJSON{DryRun: dryRun, Executions: []jsonvalue.Ordered{}, Held: found.held, HeldUntil: found.until}
 	for _, l := range found.left {
 		if l.Lack != nil {
-			j.Left = append(j.Left, jsonvalue.Ordered{{"execution_id", l.id}, {"lacks", runjson.Lack(l.Lack)}})
+			j.Left = append(j.Left, jsonvalue.Ordered{{"execution_id", l.id}, {"lacks", runjson.Lack(l.Lack, envname.Options)}})
 		} else {
 			j.leave(l.id, l.Err)
 		}

@@ -20,6 +20,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/agentsteps"
 	"github.com/workflows-engine/workflows-engine/internal/agentview"
 	"github.com/workflows-engine/workflows-engine/internal/config"
+	"github.com/workflows-engine/workflows-engine/internal/config/envname"
 	"github.com/workflows-engine/workflows-engine/internal/runjson"
 	"github.com/workflows-engine/workflows-engine/internal/timeline"
 )
@@ -72,7 +73,7 @@ func (a *app) status(ctx context.Context, id, folder string, asJSON, withState b
 			run.Lacks = nil // unknown while the settings cannot be used
 		}
 		if asJSON {
-			return s.writeJSON(a.stdout, runjson.Full(run))
+			return s.writeJSON(a.stdout, runjson.Full(run, envname.Options))
 		}
 		if err := s.addRequiredFlags(ctx, run); err != nil {
 			return err

@@ -228,7 +228,7 @@ func (c *Config) RunnerOptions(e Executors, logger *slog.Logger) graph.Options {
 	}
 	hooks, deliver := c.Hooks()
 	return graph.Options{
-		Webhooks: hooks, Deliver: deliver, DeliverLimit: c.Drain,
+		Webhooks: hooks, Deliver: deliver, DeliverLimit: c.Drain, Glossary: envname.Options,
 		Activities: e.Activities, Delegates: e.Delegates, VerifyDefinition: c.VerifySignature, WaitLimit: waitLimit, MinHostTimeout: c.MinHostTimeout, Drain: c.Drain, Logger: logger,
 		MaxVisits: c.Limits.Visits, MaxRecords: c.Limits.Records, MaxBytes: c.Limits.Bytes, MaxPending: c.Limits.Pending,
 		MaxDepth: c.Limits.Depth, Tree: c.Limits.Tree,

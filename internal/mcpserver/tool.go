@@ -16,6 +16,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/graph/view"
+	"github.com/workflows-engine/workflows-engine/internal/config/envname"
 	"github.com/workflows-engine/workflows-engine/internal/runjson"
 )
 
@@ -148,13 +149,13 @@ func (s *server) ran(ctx context.Context, a *arguments, run *view.Run, err error
 	for _, w := range run.Warnings {
 		if w.Limit == 0 { // workflow_status warns of limits
 			headline += " " + warningText(w)
-			list = append(list, runjson.Warning(w))
+			list = append(list, runjson.Warning(w, envname.Options))
 		}
 	}
 	headline += about.headline() + a.asking.said(run)
 	seen := s.view(ctx, a, run)
 	if second := a.asking.second; second != "" {
-		list = append(list, runjson.Warning(view.Warning{Code: problem.AnsweredDifferently, Message: second}))
+		list = append(list, runjson.Warning(view.Warning{Code: problem.AnsweredDifferently, Message: second}, envname.Options))
 	}
 	content := runjson.Driven(run)
 	if len(list) > 0 {

@@ -9,6 +9,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/graph/view"
+	"github.com/workflows-engine/workflows-engine/internal/config/envname"
 	"github.com/workflows-engine/workflows-engine/internal/runjson"
 )
 
@@ -74,9 +75,9 @@ func statusTool() *tool {
 					headline += " " + warningText(w)
 				}
 			}
-			content := runjson.Status(run)
+			content := runjson.Status(run, envname.Options)
 			if s.usualBytes() == FullAnswers {
-				content = runjson.ProtocolStatus(run)
+				content = runjson.ProtocolStatus(run, envname.Options)
 			}
 			return s.answered(headline+a.asking.said(run), content, t, a), nil
 		},

@@ -1,14 +1,14 @@
-// Package runjson is the one JSON form of a run: what MCP tools and commands answer with. It has the protocol's members in
-// the protocol's order, then what this engine adds.
+// Package runjson is the JSON form of a run, which MCP tools, commands and webhooks have in common. It has the protocol's fields in the
+// protocol's order, then those that this engine adds. Hints name options as a Glossary does.
 package runjson
 
 import (
 	"slices"
 
 	"github.com/workflows-engine/workflows-engine/graph/machine"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/graph/view"
 	"github.com/workflows-engine/workflows-engine/history"
-	"github.com/workflows-engine/workflows-engine/internal/config/envname"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
@@ -44,7 +44,7 @@ func Driven(run *view.Run) jsonvalue.Ordered {
 
 // Status is where a run stands (spec: mcp-tools, 6), with all that Driven has of it: a caller that has lost that answer
 // continues from here. What the run waits for is left out. parent_execution_id is the run's own parent; see ProtocolStatus.
-func Status(run *view.Run) jsonvalue.Ordered {
+func Status(run *view.Run, names problem.Glossary) jsonvalue.Ordered {
 	m := jsonvalue.Ordered{{"execution_id", run.ExecutionID}, {"phase", string(Phase(run.Status))}}
 	first := First(run)
 	if run.Status != machine.Completed {
@@ -95,7 +95,7 @@ func Status(run *view.Run) jsonvalue.Ordered {
 	m.Instant("updated_at", run.UpdatedAt)
 	m.Instant("now", run.Now)
 	m.Number("seq", run.Seq)
-	putWarnings(&m, run.Warnings)
+	putWarnings(&m, run.Warnings, names)
 	return m
 }
 
@@ -146,8 +146,8 @@ func putRollbacks(m *jsonvalue.Ordered, run *view.Run) {
 
 // Full is Status with the exact status, everything that the run waits for, and what the process lacks to continue it: what
 // commands print.
-func Full(run *view.Run) jsonvalue.Ordered {
-	status := Status(run)
+func Full(run *view.Run, names problem.Glossary) jsonvalue.Ordered {
+	status := Status(run, names)
 	m := append(jsonvalue.Ordered{status[0], {"status", string(run.Status)}}, status[1:]...)
 	m.Put("node_visits", float64(run.NodeVisits))
 	if len(run.Pending) > 0 {
@@ -158,26 +158,26 @@ func Full(run *view.Run) jsonvalue.Ordered {
 		m.Put("pending", entries)
 	}
 	if run.Lacks != nil {
-		m.Put("lacks", Lack(run.Lacks))
+		m.Put("lacks", Lack(run.Lacks, names))
 	}
 	return m
 }
 
 // Lack is what a process lacks to continue a run: for what the run waits for now (awaited), or for what may follow once it
 // is answered.
-func Lack(l *view.Lack) jsonvalue.Ordered {
+func Lack(l *view.Lack, names problem.Glossary) jsonvalue.Ordered {
 	m := jsonvalue.Ordered{{"execution_id", l.ExecutionID}, {"node_id", l.NodeID}, {"missing", l.Missing}}
-	m.Text("setting", envname.Options.Translate(l.Setting))
+	m.Text("setting", names.Translate(l.Setting))
 	m.Put("awaited", !l.Host)
 	return m
 }
 
 // ProtocolStatus is Status as the protocol has it: there parent_execution_id belongs to child_execution_id, and is the run itself once it has
 // started a subworkflow.
-func ProtocolStatus(run *view.Run) jsonvalue.Ordered {
+func ProtocolStatus(run *view.Run, names problem.Glossary) jsonvalue.Ordered {
 	of := *run
 	of.ParentExecutionID = run.ChildParentID()
-	return Status(&of)
+	return Status(&of, names)
 }
 
 // Row is a run of a list (spec: mcp-tools, 10.2).
@@ -241,10 +241,10 @@ func Record(r *history.Record) jsonvalue.Ordered {
 	return m
 }
 
-func putWarnings(m *jsonvalue.Ordered, warnings []view.Warning) {
+func putWarnings(m *jsonvalue.Ordered, warnings []view.Warning, names problem.Glossary) {
 	var list []jsonvalue.Ordered
 	for _, w := range warnings {
-		list = append(list, Warning(w))
+		list = append(list, Warning(w, names))
 	}
 	if list != nil {
 		m.Put("warnings", list)
@@ -252,7 +252,7 @@ func putWarnings(m *jsonvalue.Ordered, warnings []view.Warning) {
 }
 
 // Warning is a warning about a limit that a run nears, or about the effect of a call.
-func Warning(w view.Warning) jsonvalue.Ordered {
+func Warning(w view.Warning, names problem.Glossary) jsonvalue.Ordered {
 	m := jsonvalue.Ordered{{"code", string(w.Code)}}
 	m.Text("node_id", w.NodeID)
 	m.Put("message", w.Message)
@@ -260,7 +260,7 @@ func Warning(w view.Warning) jsonvalue.Ordered {
 		m.Put("used", w.Used)
 		m.Put("limit", w.Limit)
 	}
-	m.Put("hint", envname.Options.Translate(w.Hint))
+	m.Put("hint", names.Translate(w.Hint))
 	return m
 }
 

@@ -117,8 +117,8 @@ func TestForms(t *testing.T) {
 		"failed": failed, "cancelled": cancelled,
 	} {
 		requireGolden(t, name+"_driven", runjson.Driven(r))
-		requireGolden(t, name+"_status", runjson.Status(r))
-		requireGolden(t, name+"_full", runjson.Full(r))
+		requireGolden(t, name+"_status", runjson.Status(r, nil))
+		requireGolden(t, name+"_full", runjson.Full(r, nil))
 	}
 	pending := &waiting.Pending[2]
 	requireGolden(t, "pending_brief", runjson.Brief(waiting, pending))
@@ -130,7 +130,7 @@ func TestALargeInputStandsOnce(t *testing.T) {
 	r := run(machine.AwaitingActivity, view.Pending{
 		Kind: machine.WaitDelegate, ExecutionID: "order-17", NodeID: "code", DelegateInput: map[string]any{"task": strings.Repeat("x", 5000)},
 	})
-	if n := bytes.Count(runjson.Full(r).Append(nil), []byte(`"delegate_input"`)); n != 1 {
+	if n := bytes.Count(runjson.Full(r, nil).Append(nil), []byte(`"delegate_input"`)); n != 1 {
 		t.Errorf("the input stands %d times", n)
 	}
 }
@@ -168,5 +168,17 @@ func TestWaitsFor(t *testing.T) {
 		if got := runjson.WaitsFor(&x); got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
+	}
+}
+
+// TestHintsHaveTheNamesOfTheGlossary: what a run lacks and the hints of its warnings name options as the reader knows them.
+func TestHintsHaveTheNamesOfTheGlossary(t *testing.T) {
+	t.Parallel()
+	r := run(machine.AwaitingActivity)
+	r.Lacks = &view.Lack{Setting: "Options.Webhooks"}
+	r.Warnings = []view.Warning{{Code: problem.RecordLimitExceeded, Hint: "Raise Options.MaxRecords."}}
+	text := string(runjson.Full(r, problem.Glossary{"Options.Webhooks": "--webhooks", "Options.MaxRecords": "--max-records"}).Append(nil))
+	if !strings.Contains(text, `"setting":"--webhooks"`) || !strings.Contains(text, `"hint":"Raise --max-records."`) {
+		t.Error(text)
 	}
 }

@@ -25,26 +25,26 @@ type heading struct {
 
 // body encodes the body of a delivery: the event, and the run as workflow_status returns it. A body longer than MaxBody leaves out states,
 // then results and the values of waits, then the waits, and has "truncated": true.
-func body(h heading, run *view.Run, hide history.Redaction) []byte {
-	text := encode(h, run, hide, false)
+func (b *Box) body(h heading, run *view.Run) []byte {
+	text := b.encode(h, run, false)
 	for _, shrink := range []func(*view.Run){withoutStates, withoutValues, withoutWaits} {
 		if len(text) <= MaxBody {
 			break
 		}
 		shrink(run)
-		text = encode(h, run, hide, true)
+		text = b.encode(h, run, true)
 	}
 	return text
 }
 
-func encode(h heading, run *view.Run, hide history.Redaction, truncated bool) []byte {
+func (b *Box) encode(h heading, run *view.Run, truncated bool) []byte {
 	m := jsonvalue.Ordered{{"event", string(h.event)}, {"event_id", h.id}, {"created_at", history.FormatTimestamp(h.at)}}
 	m.Text("root_execution_id", h.root)
 	if truncated {
 		m.Put("truncated", true)
 	}
-	m.Put("run", runjson.Full(run))
-	return hide.Text(m.Append(nil))
+	m.Put("run", runjson.Full(run, b.Glossary))
+	return b.Redaction.Text(m.Append(nil))
 }
 
 func withoutStates(run *view.Run) {

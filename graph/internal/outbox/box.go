@@ -5,6 +5,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/graph/view"
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
@@ -16,6 +17,8 @@ type Box struct {
 	Now     func() time.Time
 	// Redaction masks secrets in bodies.
 	Redaction history.Redaction
+	// Glossary has the names that hints in bodies use.
+	Glossary problem.Glossary
 	// Sender sends the deliveries; nil leaves them to other processes.
 	Sender *Sender
 }
@@ -47,7 +50,7 @@ func (b *Box) Deliveries(before history.Phase, after *history.Execution, records
 	}
 	// A store rounds due times up to the millisecond: without Truncate the delivery would not be due at once.
 	at, id := b.Now().Truncate(time.Millisecond), newID("evt_")
-	body := body(heading{event, id, at, root}, view(), b.Redaction)
+	body := b.body(heading{event, id, at, root}, view())
 	for i := range out {
 		d := &out[i]
 		d.EventID, d.Body, d.CreatedAt, d.Due = id, body, at, at

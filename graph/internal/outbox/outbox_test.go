@@ -195,7 +195,8 @@ func TestBodyIsBounded(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			c.run.ExecutionID = "r"
-			text := body(heading{event: history.RunCompleted, id: "evt_1", at: historytest.Begin}, &c.run, history.DefaultRedaction())
+			box := Box{Redaction: history.DefaultRedaction()}
+			text := box.body(heading{event: history.RunCompleted, id: "evt_1", at: historytest.Begin}, &c.run)
 			var got struct {
 				Truncated bool
 				Event     string
@@ -215,6 +216,16 @@ func TestBodyIsBounded(t *testing.T) {
 				t.Errorf("truncated %v, members %v, %d waits", got.Truncated, members, len(waits))
 			}
 		})
+	}
+}
+
+// TestHintsOfBodies: hints name options as the glossary does.
+func TestHintsOfBodies(t *testing.T) {
+	t.Parallel()
+	box := Box{Redaction: history.DefaultRedaction(), Glossary: problem.Glossary{"Options.MaxRecords": "--max-records"}}
+	text := box.body(heading{event: history.RunCompleted}, &view.Run{Warnings: []view.Warning{{Hint: "Raise Options.MaxRecords."}}})
+	if !strings.Contains(string(text), `"hint":"Raise --max-records."`) {
+		t.Errorf("%s", text)
 	}
 }
 

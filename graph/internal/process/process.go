@@ -49,6 +49,8 @@ type Config struct {
 	Webhooks  outbox.Targets
 	Deliver   outbox.Send // nil leaves sending to other processes
 	Redaction history.Redaction
+	// Glossary has the names that hints in bodies of webhooks use.
+	Glossary problem.Glossary
 }
 
 // Process drives the runs of a store. A call, an outcome or a timer is an input of one run: With applies it under the run's lock and
@@ -93,7 +95,7 @@ func New(c Config) *Process {
 	p.lease = &Lease{Env: p.Env, Label: c.Owner, TTL: c.LeaseTTL, runs: p}
 	p.timers = &Queue{Env: p.Env, runs: p}
 	p.search = &Search{Env: p.Env, TTL: c.LeaseTTL, Presence: &p.presence, Admit: c.Admit, Queue: p.timers, runs: p}
-	p.Outbox = &outbox.Box{Targets: c.Webhooks, Now: p.Now, Redaction: c.Redaction}
+	p.Outbox = &outbox.Box{Targets: c.Webhooks, Now: p.Now, Redaction: c.Redaction, Glossary: c.Glossary}
 	if c.Deliver != nil && len(c.Webhooks) > 0 && !c.ReadOnly {
 		p.Outbox.Sender = &outbox.Sender{
 			Store: c.Store, Targets: c.Webhooks, Send: c.Deliver, Process: ProcessName(c.Owner), Now: p.Now, Log: c.Log, Go: p.Go, Context: p.Context,
