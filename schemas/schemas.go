@@ -1,7 +1,8 @@
 // Package schemas holds the JSON Schemas that the project publishes, for editors and for other tools.
 //
-// The schema of definitions is generated from the shapes that graph/definition checks: go test ./schemas -update. Tests hold the
-// schemas of tests, agents and webhooks together with their readers.
+// The schema of definitions is generated from the shapes that graph/definition checks: go test ./schemas -update. The files of operators
+// are read through their schemas (internal/document); a test holds the schema of files with tests together with its reader. A text in
+// errorMessage, which editors show too, describes the mistake.
 package schemas
 
 import (
@@ -20,6 +21,18 @@ var agents []byte
 
 //go:embed webhooks.schema.json
 var webhooks []byte
+
+//go:embed mcp-manifest.schema.json
+var mcpManifest []byte
+
+//go:embed step-commands.schema.json
+var stepCommands []byte
+
+// MCPManifest is the JSON Schema (draft 2020-12) of the operator's manifest of MCP servers, as text. The slice is the caller's.
+func MCPManifest() []byte { return bytes.Clone(mcpManifest) }
+
+// StepCommands is the JSON Schema (draft 2020-12) of lists of programs that perform steps, as text. The slice is the caller's.
+func StepCommands() []byte { return bytes.Clone(stepCommands) }
 
 // Webhooks is the JSON Schema (draft 2020-12) of lists of webhook targets, as text. The slice is the caller's.
 func Webhooks() []byte { return bytes.Clone(webhooks) }

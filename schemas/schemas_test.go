@@ -57,6 +57,9 @@ func TestEveryPropertyTeaches(t *testing.T) {
 	t.Parallel()
 	everyPropertyTeaches(t, schemas.WorkflowDefinition(), 80)
 	everyPropertyTeaches(t, schemas.WorkflowTest(), 35)
+	everyPropertyTeaches(t, schemas.Webhooks(), 9)
+	everyPropertyTeaches(t, schemas.MCPManifest(), 12)
+	everyPropertyTeaches(t, schemas.StepCommands(), 8)
 }
 
 func everyPropertyTeaches(t *testing.T, schema []byte, atLeast int) {
@@ -104,7 +107,7 @@ func teaches(t *testing.T, root *jsonvalue.Node, property jsonvalue.Member, poin
 
 func TestCallersOwnTheirCopy(t *testing.T) {
 	t.Parallel()
-	for _, schema := range []func() []byte{schemas.WorkflowDefinition, schemas.WorkflowTest} {
+	for _, schema := range []func() []byte{schemas.WorkflowDefinition, schemas.WorkflowTest, schemas.Agents, schemas.Webhooks, schemas.MCPManifest, schemas.StepCommands} {
 		schema()[0] = 'x'
 		if schema()[0] != '{' {
 			t.Error("one caller's change reaches another")

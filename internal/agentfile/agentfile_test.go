@@ -12,9 +12,6 @@ import (
 	"github.com/workflows-engine/workflows-engine/delegate/agentloop"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/internal/agentfile"
-	"github.com/workflows-engine/workflows-engine/internal/jsonschema"
-	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
-	"github.com/workflows-engine/workflows-engine/schemas"
 )
 
 // surroundings have the server "files", the file "a.md" and the secret env:KEY.
@@ -87,74 +84,75 @@ func TestParse(t *testing.T) {
 		{told(`,"output":{"schema":{"type":"object"},"repairs":0}`), ""},
 		{models(`{"m":{"model":"x","endpoint":{"baseUrl":"http://localhost:1/v1","apiKeyEnv":"KEY"}}}`), ""},
 
-		{`{}`, "1:1 required : missing member \"models\"\n1:1 required : missing member \"agents\""},
+		{`{}`, "1:1 required : missing field \"models\"\n1:1 required : missing field \"agents\""},
 		{`{"models":`, "1:11 parse /models: expected a value, found the end of the text"},
-		{models(`{}`), `1:11 minProperties /models: there is no model; Name at least one model.`},
-		{models(`{"m":{"modle":"x"}}`), "1:16 required /models/m: missing member \"model\"\n1:17 additionalProperties /models/m/modle: unknown member \"modle\"; did you mean \"model\"?"},
-		{models(`{"m":{"model":"x","maxTokens":9000,"maxTokensCeiling":8999}}`), `1:65 range /models/m/maxTokensCeiling: maxTokensCeiling is less than maxTokens, which is 9000`},
-		{models(`{"m":{"model":"x","priceUsdPerMTok":{"input":1}}}`), `1:47 required /models/m/priceUsdPerMTok: missing member "output"`},
-		{models(`{"m":{"model":"x","endpoint":{"baseUrl":"x","noAuth":true}}}`), `1:51 format /models/m/endpoint/baseUrl: baseUrl is not an absolute http or https address without user and query; Write the address above /chat/completions, as in http://localhost:11434/v1.`},
-		{models(`{"m":{"model":"x","endpoint":{"baseUrl":"http://x/v1/chat/completions/","noAuth":true}}}`), `1:51 format /models/m/endpoint/baseUrl: baseUrl ends with /chat/completions, which is put behind it; Write http://x/v1.`},
-		{models(`{"m":{"model":"x","endpoint":{"baseUrl":"http://x"}}}`), `1:40 oneOf /models/m/endpoint: expected exactly one of apiKeyEnv, apiKeySecretRef and noAuth`},
+		{models(`{}`), `1:11 minProperties /models: must name at least one model`},
+		{models(`{"m":{"modle":"x"}}`), "1:17 additionalProperties /models/m/modle: unknown field \"modle\"; did you mean \"model\"?"},
+		{models(`{"m":{"model":"x","maxTokens":9000,"maxTokensCeiling":8999}}`), `1:65 minimum /models/m/maxTokensCeiling: maxTokensCeiling is less than maxTokens, which is 9000`},
+		{models(`{"m":{"model":"x","priceUsdPerMTok":{"input":1}}}`), `1:47 required /models/m/priceUsdPerMTok: missing field "output"`},
+		{models(`{"m":{"model":"x","endpoint":{"baseUrl":"x","noAuth":true}}}`), `1:51 pattern /models/m/endpoint/baseUrl: must be an absolute http or https address without user and query, as in http://localhost:11434/v1`},
+		{models(`{"m":{"model":"x","endpoint":{"baseUrl":"http://x/v1/chat/completions/","noAuth":true}}}`), `1:51 format /models/m/endpoint/baseUrl: baseUrl must not end with /chat/completions, which is appended; Write http://x/v1.`},
+		{models(`{"m":{"model":"x","endpoint":{"baseUrl":"http://x"}}}`), `1:40 oneOf /models/m/endpoint: must have exactly one of apiKeyEnv, apiKeySecretRef and noAuth`},
 		{models(`{"m":{"model":"x","endpoint":{"baseUrl":"http://x","apiKeyEnv":"NONE"}}}`), `1:40 profile /models/m/endpoint: secret env:NONE is not set`},
-		{models(`{"m":{"model":"x"},"n":{"model":"y"}}`), `2:15 required /agents/a: missing member "model"; Name one of m or n.`},
+		{models(`{"m":{"model":"x"},"n":{"model":"y"}}`), `2:15 required /agents/a: missing field "model"; Name one of m or n.`},
 
-		{list(`{}`), `2:15 required /agents/a: missing member "instructions"; Say what the agent does, in instructions or in the file that instructionsFile names.`},
-		{told(`,"instructionsFile":"a.md"`), `2:15 oneOf /agents/a: the agent has instructions and instructionsFile; Leave one of them out.`},
+		{list(`{}`), `2:15 oneOf /agents/a: must have either instructions or instructionsFile`},
+		{told(`,"instructionsFile":"a.md"`), `2:15 oneOf /agents/a: must have either instructions or instructionsFile`},
 		{list(`{"instructionsFile":"gone.md"}`), `2:35 profile /agents/a/instructionsFile: the file cannot be read: file does not exist`},
 		{list(`{"instructionsFile":"blank.md"}`), `2:35 profile /agents/a/instructionsFile: the file is blank`},
 		{told(`,"fallback":{"afterTries":1}`), `2:46 profile /agents/a/fallback: the agent has one model, and no next one; List the models in models, in the order in which they are asked, or leave fallback out.`},
-		{two(`"fallback":{"on":["busy","donw"]}`), `1:132 enum /agents/a/fallback/on/1: expected busy, down, slow, quota, credentials, unknown, context, refused, answer or request, found "donw"; did you mean "down"?`},
+		{two(`"fallback":{"on":["busy","donw"]}`), `1:132 enum /agents/a/fallback/on/1: must be one of "busy", "down", "slow", "quota", "credentials", "unknown", "context", "refused", "answer", "request", not "donw"; did you mean "down"?`},
 		{two(`"fallback":{"on":[],"afterTries":3,"returnAfterMs":1000}`), ""},
-		{two(`"fallback":{"afterTries":0}`), `1:132 range /agents/a/fallback/afterTries: expected a whole number from 1 to 1000, found 0`},
+		{two(`"fallback":{"afterTries":0}`), `1:132 minimum /agents/a/fallback/afterTries: must be from 1 to 1000, not 0`},
 		{told(`,"budgets":{"turns":2,"onExceeded":"finish","finishTokens":500},"output":{"schema":{"type":"object"},"partialAs":"half"}`), ""},
 		{told(`,"output":{"schema":{"properties":{"half":{"type":"string"}}},"partialAs":"half"}`), `2:108 profile /agents/a/output/partialAs: the schema does not allow true as its member "half"`},
 		{told(`,"model":"mm"`), `2:43 profile /agents/a/model: there is no model "mm"; did you mean "m"?`},
-		{told(`,"strema":true`), `2:35 additionalProperties /agents/a/strema: unknown member "strema"; did you mean "stream"?`},
+		{told(`,"strema":true`), `2:35 additionalProperties /agents/a/strema: unknown field "strema"; did you mean "stream"?`},
 		{told(`,"compaction":{},"results":{"offloadBytes":0}`), ""},
-		{told(`,"compaction":{"threshold":85}`), `2:61 range /agents/a/compaction/threshold: expected a number from 0.1 to 1, found 85`},
+		{told(`,"compaction":{"threshold":85}`), `2:61 maximum /agents/a/compaction/threshold: must be from 0.1 to 1, not 85`},
 		{told(`,"compaction":{"model":"n"}`), `2:57 profile /agents/a/compaction/model: there is no model "n"; did you mean "m"?`},
-		{told(`,"compaction":{"keepTurn":1}`), `2:49 additionalProperties /agents/a/compaction/keepTurn: unknown member "keepTurn"; did you mean "keepTurns"?`},
-		{told(`,"results":{"offloadBytes":-1}`), `2:61 range /agents/a/results/offloadBytes: expected a whole number from 0 to 2097152, found -1`},
+		{told(`,"compaction":{"keepTurn":1}`), `2:49 additionalProperties /agents/a/compaction/keepTurn: unknown field "keepTurn"; did you mean "keepTurns"?`},
+		{told(`,"results":{"offloadBytes":-1}`), `2:61 minimum /agents/a/results/offloadBytes: must be from 0 to 2097152, not -1`},
 		{told(`,"tools":[{"api":["x"]}]`), `2:52 profile /agents/a/tools/0/api/0: apis has no service "x"`},
-		{told(`,"tools":[{"api":[]}]`), `2:51 minItems /agents/a/tools/0/api: the list names no service`},
-		{told(`,"tools":[{"knowledge":["hr"]}]`), `2:45 profile /agents/a/tools/0/knowledge: there are no knowledge bases; Name their folder in the member knowledge of the list.`},
-		{told(`,"tools":[{"skills":["memo"]}]`), `2:45 profile /agents/a/tools/0/skills: there are no skills; Name their folder in the member skills of the list.`},
+		{told(`,"tools":[{"api":[]}]`), `2:51 minItems /agents/a/tools/0/api: must name at least one service`},
+		{told(`,"tools":[{"knowledge":["hr"]}]`), `2:45 profile /agents/a/tools/0/knowledge: there are no knowledge bases; Name their directory in the field knowledge of the list.`},
+		{told(`,"tools":[{"skills":["memo"]}]`), `2:45 profile /agents/a/tools/0/skills: there are no skills; Name their directory in the field skills of the list.`},
 		{told(`,"tools":[{"step":"urn:totl","name":"total","description":"d"}]`), `2:52 profile /agents/a/tools/0/step: there is no step handler "urn:totl"; did you mean "urn:total"?`},
-		{told(`,"tools":[{"step":"urn:total","name":"to tal","description":"d"}]`), `2:71 pattern /agents/a/tools/0/name: the name of a tool has at most 64 letters, digits, "_" and "-"`},
-		{told(`,"tools":[{"step":"urn:total","name":"total"}]`), `2:44 required /agents/a/tools/0: missing member "description"`},
-		{told(`,"tools":[{"step":"urn:total","name":"total","description":"d","inputSchema":{"type":"array"}}]`), `2:111 profile /agents/a/tools/0/inputSchema: the arguments of a tool are an object: its schema has "type": "object"`},
-		{told(`,"tools":[{"step":"urn:total","name":"total","description":"d","inputSchema":{"type":"objct"}}]`), `format`},
+		{told(`,"tools":[{"step":"urn:total","name":"to tal","description":"d"}]`), `2:71 pattern /agents/a/tools/0/name: must be at most 64 letters, digits, "_" and "-"`},
+		{told(`,"tools":[{"step":"urn:total","name":"total"}]`), `2:44 required /agents/a/tools/0: missing field "description"`},
+		{told(`,"tools":[{"step":"urn:total","name":"total","description":"d","inputSchema":{"type":"array"}}]`), `2:119 enum /agents/a/tools/0/inputSchema/type: must be one of "object", not "array"`},
+		{told(`,"tools":[{"step":"urn:total","name":"total","description":"d","inputSchema":{"type":"object","properties":{"a":{"type":"strng"}}}}]`), `format`},
 		{told(`,"tools":[{"step":"urn:total","name":"total","description":"d"},{"step":"urn:total","name":"total","description":"e"}]`), `2:98 uniqueItems /agents/a/tools/1: total is listed twice; Leave one of them out.`},
-		{beside(`"knowledge":{"path":"k"}`, `{"knowledge":["hr","gone","hr"]}`), "5:29 profile /agents/a/tools/0/knowledge/1: no base gone in /in/k\n5:36 uniqueItems /agents/a/tools/0/knowledge/2: knowledge base \"hr\" stands there twice"},
+		{beside(`"knowledge":{"path":"k"}`, `{"knowledge":["hr","gone"]}`), "5:29 profile /agents/a/tools/0/knowledge/1: no base gone in /in/k"},
+		{beside(`"knowledge":{"path":"k"}`, `{"knowledge":["hr","x","hr"]}`), "5:33 uniqueItems /agents/a/tools/0/knowledge/2: equals the element before it; Leave one of them out."},
 		{beside(`"knowledge":{"path":"k"}`, `{"knowledge":["hr"]},{"knowledge":["hr"]}`), `5:31 uniqueItems /agents/a/tools/1: search_knowledge is listed twice; Leave one of them out.`},
 		{beside(`"skills":{"path":"s"}`, `{"skills":["memo","gone"]}`), `5:28 profile /agents/a/tools/0/skills/1: no skill gone in /in/s`},
-		{beside(`"skills":{}`, `{"skills":["memo"]}`), `2:10 required /skills: missing member "path"`},
-		{beside(`"apis":{}`, `{"builtin":"ask_person"}`), `2:8 minProperties /apis: there is no service; Name at least one service.`},
-		{service(`"allowedPaths":["/x"]`), `2:70 pattern /apis/w/allowedPaths/0: the pattern does not begin with "^/": it would be unclear what stands before; Write ^/widgets/[0-9]+$ for one path, ^/widgets/ for all below it.`},
+		{beside(`"skills":{}`, `{"skills":["memo"]}`), `2:10 required /skills: missing field "path"`},
+		{beside(`"apis":{}`, `{"builtin":"ask_person"}`), `2:8 minProperties /apis: must name at least one service`},
+		{service(`"allowedPaths":["/x"]`), `2:70 pattern /apis/w/allowedPaths/0: must begin with "^/": write ^/widgets/[0-9]+$ for one path, ^/widgets/ for all below it`},
 		{service(`"allowedPaths":["^/("]`), `format`},
-		{service(`"allowedPaths":[]`), `2:69 minItems /apis/w/allowedPaths: the list allows no path`},
-		{service(`"allowedPaths":["^/"],"allowedMethods":["get"]`), `2:94 enum /apis/w/allowedMethods/0: expected GET, HEAD, POST, PUT, PATCH, DELETE or OPTIONS, found "get"; did you mean "GET"?`},
-		{service(`"allowedPaths":["^/"],"allowedMethods":["TRACE"]`), `2:94 enum /apis/w/allowedMethods/0: expected GET, HEAD, POST, PUT, PATCH, DELETE or OPTIONS, found "TRACE"`},
+		{service(`"allowedPaths":[]`), `2:69 minItems /apis/w/allowedPaths: must allow at least one path`},
+		{service(`"allowedPaths":["^/"],"allowedMethods":["get"]`), `2:94 enum /apis/w/allowedMethods/0: must be one of "GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", not "get"; did you mean "GET"?`},
+		{service(`"allowedPaths":["^/"],"allowedMethods":["TRACE"]`), `2:94 enum /apis/w/allowedMethods/0: must be one of "GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", not "TRACE"`},
 		{service(`"allowedPaths":["^/"],"auth":{"type":"bearer","tokenRef":"env:NONE"}`), `2:111 profile /apis/w/auth/tokenRef: secret env:NONE is not set`},
-		{service(`"allowedPaths":["^/"],"auth":{"type":"custom","id":"x"}`), "2:91 enum /apis/w/auth/type: expected none, bearer, header or basic, found \"custom\"\n2:100 additionalProperties /apis/w/auth/id: unknown member \"id\"; known members: type, tokenRef, name, valueRef, userRef, passRef"},
-		{service(`"allowedPaths":["^/"],"auth":{"type":"none","tokenRef":"env:KEY"}`), `2:98 additionalProperties /apis/w/auth/tokenRef: unknown member "tokenRef"; known members: type`},
-		{service(`"allowedPaths":["^/"],"privateNetworks":["10.0.0.0"]`), `2:95 format /apis/w/privateNetworks/0: "10.0.0.0" is not a network such as 10.0.0.0/8`},
-		{told(`,"tools":[{}]`), `2:44 oneOf /agents/a/tools/0: expected exactly one of server, step, api, knowledge, skills, agent and builtin`},
-		{told(`,"tools":[{"server":"file"}]`), `2:54 profile /agents/a/tools/0/server: the manifest has no server "file"; did you mean "files"?`},
+		{service(`"allowedPaths":["^/"],"auth":{"type":"custom","id":"x"}`), "2:91 enum /apis/w/auth/type: must be one of \"none\", \"bearer\", \"header\", \"basic\", not \"custom\""},
+		{service(`"allowedPaths":["^/"],"auth":{"type":"none","tokenRef":"env:KEY"}`), `2:98 additionalProperties /apis/w/auth/tokenRef: unknown field "tokenRef"; Known fields: type.`},
+		{service(`"allowedPaths":["^/"],"privateNetworks":["10.0.0.0"]`), `2:95 pattern /apis/w/privateNetworks/0: must be a network such as 10.0.0.0/8`},
+		{told(`,"tools":[{}]`), `2:44 anyOf /agents/a/tools/0: must have exactly one of server, step, api, knowledge, skills, agent and builtin`},
+		{told(`,"tools":[{"server":"file"}]`), `2:54 profile /agents/a/tools/0/server: there is no MCP server "file"; did you mean "files"?`},
 		{told(`,"tools":[{"server":"files","allow":["["]}]`), `2:71 format /agents/a/tools/0/allow/0: "[" is not a pattern of names; Write a name; * stands for any characters, ? for one, [a-z] for one of these.`},
 		{told(`,"tools":[{"server":"files","allow":["r"]},{"server":"files","allow":["w","r"]}]`), `2:77 uniqueItems /agents/a/tools/1: files__r is listed twice; Leave one of them out.`},
 		{told(`,"tools":[{"agent":"other"}]`), `2:53 profile /agents/a/tools/0/agent: there is no agent "other"; there is a and b`},
 		{told(`,"tools":[{"agent":"a"}]`), `2:53 profile /agents/a/tools/0/agent: agents call each other in a circle: a calls a, which leads back to a`},
-		{told(`,"tools":[` + strings.Repeat(`{"server":"files","allow":["r"]},`, 513) + `{"builtin":"ask_person"}]`), `2:43 maxItems /agents/a/tools: the list has 514 entries, and an agent has at most 512 tools; Leave some of them to other agents.`},
+		{told(`,"tools":[` + strings.Repeat(`{"server":"files","allow":["r"]},`, 513) + `{"builtin":"ask_person"}]`), `2:43 maxItems /agents/a/tools: must have at most 512 entries: leave some of the tools to other agents`},
 		{`{"models":{"m":{"model":"m"}},"agents":{"a":{"instructions":"x","tools":[{"agent":"b"}]},"b":{"instructions":"x","tools":[{"agent":"a"}]}}}`, `1:132 profile /agents/b/tools/0/agent: agents call each other in a circle: b calls a, which leads back to b`},
 		{lattice(), `1:46 profile /agents/a0: a0 has more than 256 sub-agents, each counted once for every agent that calls it; Let agents call fewer others.`},
-		{told(`,"tools":[{"builtin":"ask"}]`), `2:55 enum /agents/a/tools/0/builtin: expected ask_person, found "ask"`},
+		{told(`,"tools":[{"builtin":"ask"}]`), `2:55 enum /agents/a/tools/0/builtin: must be one of "ask_person", not "ask"`},
 		{told(`,"gates":[{"tools":["*"],"when":".a |","do":"ask"}]`), `format`},
-		{told(`,"gates":[{"tools":["*"],"do":"asks"}]`), `2:64 enum /agents/a/gates/0/do: expected allow, ask or deny, found "asks"; did you mean "ask"?`},
+		{told(`,"gates":[{"tools":["*"],"do":"asks"}]`), `2:64 enum /agents/a/gates/0/do: must be one of "allow", "ask", "deny", not "asks"; did you mean "ask"?`},
 		{told(`,"output":{"schema":{"type":"objct"}}`), `format`},
 		{told(`,"budgets":{"costUsd":0.5}`), `2:56 profile /agents/a/budgets/costUsd: model "m" has no price; Give it priceUsdPerMTok, or leave costUsd out.`},
-		{told(`,"budgets":{"turns":0}`), `2:54 range /agents/a/budgets/turns: expected a whole number from 1 to 1000000, found 0`},
+		{told(`,"budgets":{"turns":0}`), `2:54 minimum /agents/a/budgets/turns: must be from 1 to 1000000, not 0`},
 	} {
 		file, findings := agentfile.Parse([]byte(c.text), surroundings())
 		var got []string
@@ -239,16 +237,16 @@ func TestParseValues(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := `{"Models":{"local":{"model":"llama","Endpoint":{"BaseURL":"http://localhost:11434/v1","KeyReference":"","NoAuth":true}},` +
-		`"main":{"model":"gpt","contextTokens":1000,"maxTokens":10,"maxTokensCeiling":20,"temperature":0,"priceUsdPerMTok":{"input":2,"cachedInput":2,"output":8},"Endpoint":null}},` +
+	want := `{"Models":{"local":{"model":"llama","endpoint":{"baseUrl":"http://localhost:11434/v1","apiKeySecretRef":"","apiKeyEnv":"","noAuth":true}},` +
+		`"main":{"model":"gpt","contextTokens":1000,"maxTokens":10,"maxTokensCeiling":20,"temperature":0,"priceUsdPerMTok":{"input":2,"cachedInput":2,"output":8},"endpoint":null}},` +
 		`"Agents":{"a":{"name":"","description":"d","instructions":"Find it.","models":null,"stream":true,"maxDepth":2,"modelRetry":{"maxAttempts":2,"coefficient":1.5},` +
 		`"budgets":{"turns":3},"repeats":{"warn":1,"stop":2},"results":{"maxChars":10,"offloadBytes":2048,"maxBytes":2097152},"compaction":{"threshold":0.5,"keepTurns":3},"output":{"schema":{},"repairs":1},"hooks":{},"Models":["main","local"],"SummaryModel":"local",` +
-		`"Tools":[{"Server":"files","Allow":["r"],"Parallel":false,"Gate":"ask"},` +
-		`{"Step":"urn:total","Name":"total","Description":"Adds.","InputSchema":{"type":"object"},"OnCrash":"repeat"},{"APIs":["w"],"Gate":"ask"},` +
-		`{"Knowledge":["hr","sales/q1"]},{"Skills":["memo"]},{"AskPerson":true}]},` +
+		`"Tools":[{"server":"files","allow":["r"],"parallel":false,"gate":"ask"},` +
+		`{"step":"urn:total","name":"total","description":"Adds.","inputSchema":{"type":"object"},"onCrash":"repeat"},{"api":["w"],"gate":"ask"},` +
+		`{"knowledge":["hr","sales/q1"]},{"skills":["memo"]},{"builtin":"ask_person"}]},` +
 		`"b":{"name":"","instructions":"i","models":null,"modelRetry":{},"budgets":{"costMicros":500000,"onExceeded":"finish"},"repeats":{},"results":{},"compaction":{},"hooks":{},"Models":["main"],"Tools":null}},` +
-		`"APIs":{"open":{"BaseURL":"http://o","Auth":{"Type":"none"},"AllowedPaths":["^/"]},"w":{"BaseURL":"http://w/v1","Auth":{"Type":"basic","UserRef":"env:KEY","PassRef":"env:KEY"},` +
-		`"AllowedPaths":["^/w$"],"AllowedMethods":["GET","POST"],"TimeoutMs":5,"PrivateNetworks":["10.0.0.0/8"]}},"Knowledge":{"Path":"/in/k","MaxReadBytes":7},"Skills":{"Path":"/in/s"}}`
+		`"APIs":{"open":{"baseUrl":"http://o","auth":{"type":"none"},"allowedPaths":["^/"]},"w":{"baseUrl":"http://w/v1","auth":{"type":"basic","userRef":"env:KEY","passRef":"env:KEY"},` +
+		`"allowedPaths":["^/w$"],"allowedMethods":["GET","POST"],"timeoutMs":5,"privateNetworks":["10.0.0.0/8"]}},"Knowledge":{"path":"/in/k","maxReadBytes":7},"Skills":{"path":"/in/s"}}`
 	if string(got) != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
@@ -273,27 +271,15 @@ const whole = `{"$schema":"s","models":{
 		"t":{"baseUrl":"http://w","auth":{"type":"none"},"allowedPaths":["^/"]}},
 	"knowledge":{"path":"k","maxSearchResults":1,"maxReadBytes":1},"skills":{"path":"s"}}`
 
-// The published schema and Parse agree about every member: each is known to both, and each object refuses another one.
-func TestSchema(t *testing.T) {
+// The published schema knows every field of the list, and each object refuses another one.
+func TestFields(t *testing.T) {
 	t.Parallel()
-	var raw any
-	if err := json.Unmarshal(schemas.Agents(), &raw); err != nil {
-		t.Fatal(err)
+	accepts := func(text string) bool {
+		file, _ := agentfile.Parse([]byte(text), surroundings())
+		return file != nil
 	}
-	schema, err := jsonschema.Compile(raw)
-	if err != nil {
-		t.Fatal(err)
-	}
-	accepts := func(text string) (bySchema, byParse bool) {
-		value, err := jsonvalue.Decode([]byte(text))
-		if err != nil {
-			t.Fatal(err)
-		}
-		_, findings := agentfile.Parse([]byte(text), surroundings())
-		return len(schema.Validate(value)) == 0, !findings.HasErrors()
-	}
-	if s, p := accepts(whole); !s || !p {
-		t.Errorf("schema %t, Parse %t", s, p)
+	if !accepts(whole) {
+		t.Error(whole)
 	}
 	for i := range whole {
 		if whole[i] != '{' || strings.HasPrefix(whole[i:], "{}") || strings.HasSuffix(whole[:i], `"models":`) || strings.HasSuffix(whole[:i], `"agents":`) ||
@@ -301,8 +287,8 @@ func TestSchema(t *testing.T) {
 			continue
 		}
 		changed := whole[:i] + `{"zzz":1,` + whole[i+1:]
-		if s, p := accepts(changed); s || p {
-			t.Errorf("schema %t, Parse %t: %s", s, p, changed)
+		if accepts(changed) {
+			t.Error(changed)
 		}
 	}
 	for n, want := range map[int]bool{agentloop.MaxTools: true, agentloop.MaxTools + 1: false} {
@@ -310,8 +296,8 @@ func TestSchema(t *testing.T) {
 		for i := range tools {
 			tools[i] = fmt.Sprintf(`{"server":"files","allow":["r%d"]}`, i)
 		}
-		if s, p := accepts(list(`{"instructions":"i","tools":[` + strings.Join(tools, ",") + `]}`)); s != want || p != want {
-			t.Errorf("%d tools: schema %t, Parse %t", n, s, p)
+		if accepts(list(`{"instructions":"i","tools":[`+strings.Join(tools, ",")+`]}`)) != want {
+			t.Errorf("%d tools", n)
 		}
 	}
 }

@@ -87,7 +87,7 @@ func orEmpty(list []string) []string {
 // toolText names what an agent may call.
 func toolText(t agentfile.Tool) string {
 	switch {
-	case t.AskPerson:
+	case t.Builtin != "":
 		return "ask_person"
 	case t.Agent != "":
 		return "agent " + t.Agent

@@ -54,7 +54,7 @@ func TestAgentsRefused(t *testing.T) {
 	}{
 		{[]string{"WORKFLOW_ENGINE_AGENTS=gone.json"}, 0, "WORKFLOW_ENGINE_AGENTS (gone.json) cannot be read"},
 		{[]string{"WORKFLOW_ENGINE_AGENTS={"}, 1, "the end of the text"},
-		{[]string{`WORKFLOW_ENGINE_AGENTS={"models":{},"agents":{}}`}, 2, "there is no model"},
+		{[]string{`WORKFLOW_ENGINE_AGENTS={"models":{},"agents":{}}`}, 2, "must name at least one model"},
 		{[]string{`WORKFLOW_ENGINE_AGENTS={"models":{"m":{"model":"x"}},"agents":{"a":{"instructions":"i"}}}`}, 1, "set WORKFLOW_ENGINE_LLM_CONFIG"},
 		{[]string{models, `WORKFLOW_ENGINE_AGENTS={"models":{"m":{"model":"x"}},"agents":{"a":{"instructions":"i"}}}`}, 0, ""},
 		{[]string{"WORKFLOW_ENGINE_AGENTS=" + withTool}, 1, "set --mcp-config or WORKFLOW_ENGINE_MCP_CONFIG"},

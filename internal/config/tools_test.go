@@ -15,7 +15,7 @@ func TestManifest(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []string{`operator manifest tools.json, /mcpServers/s/x: member "x" has no effect here`}
+	want := []string{`operator manifest tools.json, /mcpServers/s/x: field "x" has no effect here`}
 	if !slices.Equal(c.Warnings, want) {
 		t.Errorf("warnings %q", c.Warnings)
 	}

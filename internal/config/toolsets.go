@@ -75,7 +75,7 @@ func (s *toolsets) agent(a agentfile.Agent) (agent.Agent, error) {
 		var set agent.Toolset
 		var err error
 		switch {
-		case t.AskPerson:
+		case t.Builtin != "":
 			made.AskPerson = true
 			continue
 		case t.Agent != "":

@@ -12,6 +12,7 @@ package document
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 
@@ -143,6 +144,14 @@ func (d *Document) Names(pointer string) []string {
 		names = append(names, m.Name)
 	}
 	return names
+}
+
+// Undeclared returns the names of the fields of an object that the schema at a pointer into the schema of the file does not declare, and
+// those that it declares.
+func (d *Document) Undeclared(pointer, schema string) (names, declared []string) {
+	declared = propertiesOf(d.kind.raw.Lookup(schema))
+	names = slices.DeleteFunc(d.Names(pointer), func(name string) bool { return slices.Contains(declared, name) })
+	return names, declared
 }
 
 // Has reports whether there is a value with a pointer.

@@ -44,7 +44,7 @@ func (d *Document) violation(v jsonschema.Violation) {
 		f = d.FailName(v.InstancePath+At(v.Params["property"]), v.Keyword, "needs the field %q beside it", v.Params["missingProperty"])
 	case "uniqueItems":
 		f = d.Fail(v.InstancePath+At(v.Params["j"]), v.Keyword, "equals the element before it")
-		f.Hint = "Leave one of them out."
+		f.Hint, message = "Leave one of them out.", nil
 	case "enum":
 		f = d.Fail(v.InstancePath, v.Keyword, "%s", v.Message)
 		if text, ok := d.root.Lookup(v.InstancePath).Value().(string); ok {
@@ -78,8 +78,10 @@ func (d *Document) schemaOf(v jsonschema.Violation) *jsonvalue.Node {
 }
 
 // known returns the names of the fields that an object may have.
-func (d *Document) known(v jsonschema.Violation) (names []string) {
-	if fields := d.schemaOf(v).Get("properties"); fields != nil {
+func (d *Document) known(v jsonschema.Violation) []string { return propertiesOf(d.schemaOf(v)) }
+
+func propertiesOf(schema *jsonvalue.Node) (names []string) {
+	if fields := schema.Get("properties"); fields != nil {
 		for _, m := range fields.Members {
 			names = append(names, m.Name)
 		}

@@ -1,10 +1,22 @@
+// Package manifest reads the operator's two lists of what performs activities: MCP servers for tool_call nodes, and programs for step nodes.
+//
+//	m, findings := manifest.Parse(text)
+//	if findings.HasErrors() { … } // m is nil then
+//
+// Both are checked by their published schemas (package schemas). A field of an MCP host that has no effect here is a warning.
 package manifest
 
 import (
+	"maps"
+	"net/url"
+	"slices"
+	"strings"
+
 	"github.com/workflows-engine/workflows-engine/activities/toolcall"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
-	"github.com/workflows-engine/workflows-engine/internal/jsonobject"
-	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
+	"github.com/workflows-engine/workflows-engine/internal/document"
+	"github.com/workflows-engine/workflows-engine/internal/suggest"
+	"github.com/workflows-engine/workflows-engine/schemas"
 )
 
 // MaxBytes bounds the text of a manifest.
@@ -14,46 +26,123 @@ const MaxBytes = 1 << 20
 type Manifest struct {
 	// Servers are the MCP servers by name; there is at least one.
 	Servers map[string]Server
-	// Agents are the delegate agents by id; nil if the manifest has no "delegateAgents", which is not the same as an
-	// empty one, with which no agent is found.
+	// Agents are the delegate agents by id; nil if the manifest has no "delegateAgents". With an empty one no agent is found.
 	Agents map[string]Agent
 }
 
-// Server says how one MCP server is reached. Values of Env and Headers may be references to secrets; they are as written
-// here.
+// Server describes how one MCP server is reached. Values of Env and Headers may be references to secrets; they are as written here.
 type Server = toolcall.Server
 
-// Agent is the tool that stands for a delegate agent.
-type Agent struct{ Server, Tool string }
+// Agent is the tool that performs the work of a delegate agent.
+type Agent struct {
+	Server string `json:"server"`
+	Tool   string `json:"tool"`
+}
 
-// Parse reads and checks a manifest. The manifest is nil if one of the findings is an error; all problems are listed,
-// each with its line, in the order of the text. Keywords and pointers are those of the protocol's schema, "parse" for a
-// text that is not JSON.
-func Parse(text []byte) (*Manifest, problem.Findings) { return parse(text, readManifest) }
+var manifests = document.Kind{
+	Schema: schemas.MCPManifest, Code: problem.ManifestInvalid, Syntax: problem.ManifestSyntax, MaxBytes: MaxBytes,
+}
 
-// parse reads a text with an object, and returns nil if one of the findings is an error.
-func parse[T any](text []byte, read func(*jsonobject.Object) *T) (*T, problem.Findings) {
-	report := jsonobject.Report{Code: problem.ManifestInvalid}
-	node, faults := jsonvalue.Parse(text, 0, MaxBytes)
-	for _, fault := range faults {
-		code := problem.ManifestInvalid
-		if fault.Kind == "syntax" || fault.Kind == "trailing" {
-			code = problem.ManifestSyntax
+// server is a server as it is written.
+type server struct {
+	Type      string            `json:"type"`
+	Command   string            `json:"command"`
+	Args      []string          `json:"args"`
+	Env       map[string]string `json:"env"`
+	Directory string            `json:"cwd"`
+	URL       string            `json:"url"`
+	Headers   map[string]string `json:"headers"`
+	Disabled  bool              `json:"disabled"`
+}
+
+// Parse reads and checks a manifest. The manifest is nil if one of the findings is an error; all problems are listed, each with its line, in
+// the order of the text. Keywords and pointers are those of the schema, "parse" for a text that is not JSON.
+func Parse(text []byte) (*Manifest, problem.Findings) {
+	var written struct {
+		Servers map[string]server `json:"mcpServers"`
+		Agents  map[string]Agent  `json:"delegateAgents"`
+	}
+	d := manifests.Read(text, &written)
+	if !d.Valid() {
+		return nil, d.Findings()
+	}
+	m := &Manifest{Servers: map[string]Server{}}
+	warnOfIgnored(d, "", "")
+	for name, s := range written.Servers {
+		at := document.At("mcpServers", name)
+		if strings.TrimSpace(name) == "" {
+			warnOfBlank(d, at, "a server has a blank name, which no tool_call can name readably")
 		}
-		report.Findings = append(report.Findings, problem.Finding{
-			Code: code, Severity: problem.SeverityError, Message: fault.Message, Keyword: "parse",
-			At: problem.Place{Pointer: fault.Pointer, Line: fault.Line, Column: fault.Column},
-		})
+		s.check(d, at)
+		m.Servers[name] = Server{Command: s.Command, Args: s.Args, Env: s.Env, Directory: s.Directory, URL: s.URL, Headers: s.Headers, Disabled: s.Disabled}
 	}
-	var value *T
-	if node != nil {
-		if root := report.Node(node); root != nil {
-			value = read(root)
+	for id, a := range written.Agents {
+		at := document.At("delegateAgents", id)
+		a.Server, a.Tool = strings.TrimSpace(a.Server), strings.TrimSpace(a.Tool)
+		if _, known := m.Servers[a.Server]; !known && a.Server != "" {
+			f := d.Fail(at+"/server", "profile", "mcpServers has no server %q", a.Server)
+			f.Code, f.Hint = problem.ManifestServerUnknown, suggest.DidYouMean(a.Server, slices.Sorted(maps.Keys(m.Servers)))
+			if f.Hint == "" {
+				f.Hint = "Name one of mcpServers."
+			}
+		}
+		if a.Tool == "" {
+			warnOfBlank(d, at+"/tool", "tool is blank, so that this agent is never found")
+		}
+		if m.Agents == nil {
+			m.Agents = map[string]Agent{}
+		}
+		m.Agents[strings.TrimSpace(id)] = a
+	}
+	if written.Agents != nil && m.Agents == nil {
+		m.Agents = map[string]Agent{}
+	}
+	if !d.Valid() {
+		return nil, d.Findings()
+	}
+	return m, d.Findings()
+}
+
+// The values of "type" by the way in which a server is reached.
+var (
+	commandTypes = []string{"stdio"}
+	addressTypes = []string{"http", "streamable-http", "streamableHttp", "streamable_http"}
+)
+
+func (s *server) check(d *document.Document, at string) {
+	if s.Command != "" && strings.TrimSpace(s.Command) == "" {
+		warnOfBlank(d, at+"/command", "command is blank, so that every call of this server fails")
+	}
+	known, field := commandTypes, "command"
+	if s.URL != "" {
+		known, field = addressTypes, "url"
+		if u, err := url.Parse(strings.TrimSpace(s.URL)); err != nil {
+			d.Fail(at+"/url", "format", "must be an absolute http or https address")
+		} else {
+			s.URL = u.String()
 		}
 	}
-	report.Findings.Sort()
-	if report.Findings.HasErrors() {
-		return nil, report.Findings
+	if d.Has(at+"/type") && !slices.Contains(known, s.Type) {
+		d.Fail(at+"/type", "enum", "a server of type %q cannot be reached by its %s", s.Type, field).Hint =
+			`Servers with a command are of type "stdio", servers with a url of type "http" (streamable HTTP). Leave type out: the other fields decide.`
 	}
-	return value, report.Findings
+	warnOfIgnored(d, at, "/properties/mcpServers/additionalProperties")
+}
+
+// warnOfBlank reports a blank value, which is valid and probably a mistake.
+func warnOfBlank(d *document.Document, at, message string) {
+	f := d.Fail(at, "profile", "%s", message)
+	f.Code, f.Severity = problem.ConfigBlank, problem.SeverityWarning
+}
+
+// warnOfIgnored warns of fields that nothing reads: hosts have fields of their own.
+func warnOfIgnored(d *document.Document, at, schema string) {
+	names, declared := d.Undeclared(at, schema)
+	for _, name := range names {
+		f := d.FailName(at+document.At(name), "additionalProperties", "field %q has no effect here", name)
+		f.Code, f.Severity, f.Params = problem.FieldIgnored, problem.SeverityWarning, map[string]any{"additionalProperty": name}
+		if f.Hint = suggest.DidYouMean(name, declared); name == "envFile" {
+			f.Hint = `Put the variables of the server under "env"; "env:NAME" and "file:path" refer to secrets.`
+		}
+	}
 }

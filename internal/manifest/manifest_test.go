@@ -34,7 +34,7 @@ func TestParse(t *testing.T) {
 		{`{"mcpServers":[]}`, "error 1:15 type /mcpServers"},
 		{`{"mcpServers":{}}`, "error 1:15 minProperties /mcpServers"},
 		{`{"mcpServers":{"s":{"command":""}}}`, "error 1:31 minLength /mcpServers/s/command"},
-		{`{"mcpServers":{"s":{}}}`, "error 1:20 required /mcpServers/s"},
+		{`{"mcpServers":{"s":{}}}`, "error 1:20 anyOf /mcpServers/s"},
 		{`{"mcpServers":{"s":5}}`, "error 1:20 type /mcpServers/s"},
 		{server(`,"args":"a"`), "error 1:45 type /mcpServers/s/args"},
 		{server(`,"args":["a",1]`), "error 1:50 type /mcpServers/s/args/1"},
@@ -52,9 +52,9 @@ func TestParse(t *testing.T) {
 		{server(`,"type":"sse"`), "error 1:45 enum /mcpServers/s/type"},
 		{server(`,"alwaysAllow":[]`), "warning 1:38 additionalProperties /mcpServers/s/alwaysAllow"},
 		{server(`,"envFile":".env"`), "warning 1:38 additionalProperties /mcpServers/s/envFile"},
-		{server(`,"url":"http://x"`), "error 1:20 oneOf /mcpServers/s"},
+		{server(`,"url":"http://x"`), "error 1:20 not /mcpServers/s"},
 		{`{"mcpServers":{"s":{"url":"https://x/mcp","type":"http","headers":{"A":"b"}}}}`, ""},
-		{`{"mcpServers":{"s":{"url":"x"}}}`, "error 1:27 format /mcpServers/s/url"},
+		{`{"mcpServers":{"s":{"url":"x"}}}`, "error 1:27 pattern /mcpServers/s/url"},
 		{`{"inputs":[],"mcpServers":{"s":{"command":"node"}}}`, "warning 1:2 additionalProperties /inputs"},
 	} {
 		m, findings := manifest.Parse([]byte(c.text))
