@@ -28,7 +28,7 @@ type A2ASettings struct {
 
 // loadA2A reads the endpoints for delegates of protocol a2a (spec: cli-and-config, 11; the members from noAuth on are
 // additions).
-func loadA2A(c *Config, env Environment) error {
+func loadA2A(c *Config, _ setting, env Environment) error {
 	m, err := env.members(envname.A2A)
 	if err != nil || m.Object == nil {
 		return err

@@ -18,31 +18,22 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/config/envname"
 )
 
-// LoadForAgents is Load for a command that checks lists of agents: what they are checked against, not the list that is set.
-func (f *Flags) LoadForAgents(env Environment) (*Config, error) {
-	return load(env, f.loadLog, loadLLM, f.loadManifest, loadStepHandlers, loadStepCommands)
-}
-
-// LoadAgentList is Load for a command that shows which agents there are and runs none: secrets, servers and folders that the list names need
-// not be there.
-func (f *Flags) LoadAgentList(env Environment) (*Config, error) {
-	return load(env, f.loadLog, func(c *Config, env Environment) error {
-		s := f.pick(env, flagAgents, envname.Agents, "")
-		text, file, err := env.textOf(s.value, s.from)
-		if err != nil || text == nil {
-			return err
-		}
-		around := c.AroundAgents(file)
-		around.Secret = func(string) error { return nil }
-		around.KnowledgeBase = func(string, string) error { return nil }
-		around.Skill, around.Servers, around.Steps = around.KnowledgeBase, nil, nil
-		list, findings := agentfile.Parse(text, around)
-		if list == nil {
-			return invalidAgents(s.from, file, findings)
-		}
-		c.Agents = list
-		return nil
-	})
+// listAgents reads the list of agents without its surroundings.
+func listAgents(c *Config, s setting, env Environment) error {
+	text, file, err := env.textOf(s.value, s.from)
+	if err != nil || text == nil {
+		return err
+	}
+	around := c.AroundAgents(file)
+	around.Secret = func(string) error { return nil }
+	around.KnowledgeBase = func(string, string) error { return nil }
+	around.Skill, around.Servers, around.Steps = around.KnowledgeBase, nil, nil
+	list, findings := agentfile.Parse(text, around)
+	if list == nil {
+		return invalidAgents(s.from, file, findings)
+	}
+	c.Agents = list
+	return nil
 }
 
 // invalidAgents refuses a list with all its problems.
@@ -57,8 +48,7 @@ func invalidAgents(from, file string, findings problem.Findings) *problem.Error 
 
 // loadAgents reads the agents that run inside the engine, as JSON or as the path of a file. A list that is not valid ends the start with all
 // its problems.
-func (f *Flags) loadAgents(c *Config, env Environment) error {
-	s := f.pick(env, flagAgents, envname.Agents, "")
+func loadAgents(c *Config, s setting, env Environment) error {
 	text, file, err := env.textOf(s.value, s.from)
 	if err != nil || text == nil {
 		return err

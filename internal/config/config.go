@@ -118,6 +118,8 @@ type Config struct {
 	// Now is the store's clock; nil means time.Now. The caller sets it before it opens the store.
 	Now func() time.Time
 
+	// kind is the kind of store as it is set, until the path has been read.
+	kind setting
 	// note is the default database beside which LeaveNote notes StorePath, "" if that is not needed.
 	note string
 	// env is what the configuration was read from; secrets are resolved there at use.

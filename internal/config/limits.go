@@ -1,11 +1,11 @@
 package config
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/workflows-engine/workflows-engine/graph"
-	"github.com/workflows-engine/workflows-engine/internal/config/envname"
 	"github.com/workflows-engine/workflows-engine/internal/memory"
 )
 
@@ -19,39 +19,7 @@ type Limits struct {
 	Tree    graph.TreeLimits
 }
 
-func (f *Flags) loadLimits(c *Config, env Environment) error {
-	var visits, pending, depth int64
-	for _, l := range []struct {
-		flag, variable string
-		into           *int64
-		sizes          bool
-	}{
-		{flagMaxVisits, envname.MaxVisits, &visits, false},
-		{flagMaxRecords, envname.MaxRecords, &c.Limits.Records, false},
-		{flagMaxBytes, envname.MaxBytes, &c.Limits.Bytes, true},
-		{flagMaxPending, envname.MaxPending, &pending, false},
-		{flagMaxDepth, envname.MaxDepth, &depth, false},
-		{flagMaxTreeRuns, envname.MaxTreeRuns, &c.Limits.Tree.Runs, false},
-		{flagMaxTreeVisits, envname.MaxTreeVisits, &c.Limits.Tree.Visits, false},
-		{flagMaxTreeRecords, envname.MaxTreeRecords, &c.Limits.Tree.Records, false},
-		{flagMaxTreeBytes, envname.MaxTreeBytes, &c.Limits.Tree.Bytes, true},
-		{flagMaxTreePending, envname.MaxTreePending, &c.Limits.Tree.Pending, false},
-	} {
-		s := f.pick(env, l.flag, l.variable, "")
-		if s.from == "" {
-			continue
-		}
-		var err error
-		if *l.into, err = s.count(l.sizes); err != nil {
-			return err
-		}
-	}
-	c.Limits.Visits, c.Limits.Pending, c.Limits.Depth = int(visits), int(pending), int(depth)
-	return nil
-}
-
-func (f *Flags) loadMemory(c *Config, env Environment) (err error) {
-	s := f.pick(env, flagMaxMemory, envname.MaxMemory, strconv.Itoa(memory.Default))
+func loadMemory(c *Config, s setting, _ Environment) (err error) {
 	if strings.TrimSpace(s.value) != "0" {
 		c.MaxMemory, err = s.count(true)
 	}
@@ -63,24 +31,79 @@ func (c *Config) MemoryBudget() *memory.Budget {
 	return memory.Set(c.MaxMemory, c.env.Variable("GOMEMLIMIT"))
 }
 
-// count reads a number above zero; a size may have a unit.
-func (s setting) count(size bool) (int64, error) {
-	digits, unit := strings.TrimSpace(s.value), int64(1)
-	hint := "Write a number above zero, as in 50000."
-	if size {
-		hint = "Write a number of bytes above zero, with a unit if you like, as in 512MiB or 2GiB."
-		for name, n := range map[string]int64{"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30} {
-			if rest, ok := strings.CutSuffix(digits, name); ok {
-				digits, unit = strings.TrimSpace(rest), n
-			}
+// loadAttemptLimits reads the limits of attempts, as in "step=20, llm_call=100/s, mcp:github=2, mcp:github=5/s".
+func loadAttemptLimits(c *Config, s setting, _ Environment) error {
+	if strings.TrimSpace(s.value) == "" {
+		return nil
+	}
+	for entry := range strings.SplitSeq(s.value, ",") {
+		l, ok := attemptLimit(entry)
+		if !ok {
+			return refuse(s, "Write class=number of attempts, or class=number/s of starts a second, separated by commas. A class is step, llm_call, "+
+				"tool_call, agent_delegate, step:HANDLER, llm:ADDRESS, mcp:SERVER or agent:ID.")
 		}
+		i := slices.IndexFunc(c.AttemptLimits, func(o graph.Limit) bool { return o.Class == l.Class })
+		if i < 0 {
+			c.AttemptLimits = append(c.AttemptLimits, l)
+			continue
+		}
+		same := &c.AttemptLimits[i]
+		if same.Concurrent > 0 && l.Concurrent > 0 || same.PerSecond > 0 && l.PerSecond > 0 {
+			return refuse(s, "Write one limit of each kind for %s.", l.Class)
+		}
+		same.Concurrent += l.Concurrent
+		same.PerSecond += l.PerSecond
 	}
-	n, err := strconv.ParseInt(digits, 10, 32)
-	if size {
-		n, err = strconv.ParseInt(digits, 10, 64)
+	return nil
+}
+
+func attemptLimit(entry string) (l graph.Limit, ok bool) {
+	at := strings.LastIndexByte(entry, '=')
+	if at < 0 {
+		return l, false
 	}
-	if err != nil || n <= 0 || n > 1<<53/unit {
-		return 0, refuse(s, "%s", hint)
+	l.Class = strings.TrimSpace(entry[:at])
+	kind, name, named := strings.Cut(l.Class, ":")
+	switch kind {
+	case "step":
+		ok = !named || name != ""
+	case "llm_call", "tool_call", "agent_delegate":
+		ok = !named
+	case "llm":
+		l.Class, ok = strings.TrimRight(l.Class, "/"), name != ""
+	case "mcp", "agent":
+		ok = name != ""
 	}
-	return n * unit, nil
+	number, rate := strings.CutSuffix(strings.TrimSpace(entry[at+1:]), "/s")
+	var err error
+	if rate {
+		l.PerSecond, err = strconv.ParseFloat(strings.TrimSpace(number), 64)
+	} else {
+		l.Concurrent, err = strconv.Atoi(number)
+	}
+	return l, ok && err == nil && (l.Concurrent > 0 || l.PerSecond > 0 && l.PerSecond <= 1e9)
+}
+
+// maxDefaultAttempts is the most that --default-retry may say.
+const maxDefaultAttempts = 100
+
+// loadDefaultRetry reads how often activities without a retry policy are attempted, as in "llm_call=3, tool_call=2".
+func loadDefaultRetry(c *Config, s setting, _ Environment) error {
+	if strings.TrimSpace(s.value) == "" {
+		return nil
+	}
+	c.Attempts = map[string]int{}
+	for entry := range strings.SplitSeq(s.value, ",") {
+		nodeType, number, _ := strings.Cut(entry, "=")
+		nodeType = strings.TrimSpace(nodeType)
+		attempts, err := strconv.Atoi(strings.TrimSpace(number))
+		if err != nil || attempts < 1 || attempts > maxDefaultAttempts || nodeType != "llm_call" && nodeType != "tool_call" {
+			return refuse(s, "Write llm_call=attempts, tool_call=attempts or both, separated by a comma, with 1 to %d attempts.", maxDefaultAttempts)
+		}
+		if _, twice := c.Attempts[nodeType]; twice {
+			return refuse(s, "Write %s once.", nodeType)
+		}
+		c.Attempts[nodeType] = attempts
+	}
+	return nil
 }

@@ -10,7 +10,7 @@ import (
 )
 
 // loadLLM reads the provider of models (spec: cli-and-config, 9; the members from noAuth on are additions).
-func loadLLM(c *Config, env Environment) error {
+func loadLLM(c *Config, _ setting, env Environment) error {
 	m, err := env.members(envname.LLM)
 	if err != nil || m.Object == nil {
 		return err

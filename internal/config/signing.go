@@ -9,15 +9,16 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/signing"
 )
 
-// loadSigning reads the mode and the public keys (spec: cli-and-config, 15). The keys are a JSON object, or a path,
-// which may have the prefix file: before it.
-func loadSigning(c *Config, env Environment) error {
-	mode := setting{value: env.lookup(envname.SigningMode), from: envname.SigningMode}
-	var err error
-	if c.Signing.Mode, err = signing.ParseMode(strings.ToLower(mode.value)); err != nil {
-		return refuse(mode, "Write %s or %s.", signing.Optional, signing.Require)
+func loadSigningMode(c *Config, s setting, _ Environment) (err error) {
+	if c.Signing.Mode, err = signing.ParseMode(strings.ToLower(s.value)); err != nil {
+		return refuse(s, "Write %s or %s.", signing.Optional, signing.Require)
 	}
-	text, _, err := env.text(envname.SigningKeys)
+	return nil
+}
+
+// loadSigningKeys reads the public keys (spec: cli-and-config, 15): a JSON object, or the path of a file with one.
+func loadSigningKeys(c *Config, s setting, env Environment) error {
+	text, _, err := env.textOf(s.value, s.from)
 	if err != nil || text == nil {
 		return err
 	}

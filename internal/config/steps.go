@@ -58,7 +58,7 @@ func (c *Config) Commands(list map[string]manifest.StepCommand, place string) (*
 }
 
 // loadStepHandlers reads WORKFLOW_ENGINE_STEP_HANDLERS: fixed results by handler name (spec: activities, 7.2).
-func loadStepHandlers(c *Config, env Environment) error {
+func loadStepHandlers(c *Config, _ setting, env Environment) error {
 	handlers, err := env.object(envname.StepHandlers)
 	if err != nil {
 		return err
@@ -73,7 +73,7 @@ func loadStepHandlers(c *Config, env Environment) error {
 
 // loadStepCommands reads WORKFLOW_ENGINE_STEP_COMMANDS: the programs that perform steps, as JSON or as the path of a
 // file. A list that is not valid ends the start with all its problems.
-func loadStepCommands(c *Config, env Environment) error {
+func loadStepCommands(c *Config, _ setting, env Environment) error {
 	text, file, err := env.text(envname.StepCommands)
 	if err != nil || text == nil {
 		return err

@@ -12,8 +12,7 @@ import (
 )
 
 // loadManifest reads the operator's manifest. One that is not valid ends the start with all its problems.
-func (f *Flags) loadManifest(c *Config, env Environment) error {
-	path := f.pick(env, flagMCPConfig, envname.MCPConfig, "")
+func loadManifest(c *Config, path setting, env Environment) error {
 	if path.value == "" {
 		return nil
 	}

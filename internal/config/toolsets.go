@@ -82,15 +82,15 @@ func (s *toolsets) agent(a agentfile.Agent) (agent.Agent, error) {
 			made.Agents = append(made.Agents, agent.SubAgent{Name: t.Agent, Parallel: t.Parallel != nil && *t.Parallel, Gate: t.Gate})
 			continue
 		case t.Step != "":
-			set = steptools.New(s.steps, t.Step, t.Name, t.Description, t.InputSchema, options(t)...)
+			set = steptools.New(s.steps, t.Step, t.Name, t.Description, t.InputSchema, toolOptions(t)...)
 		case t.APIs != nil:
-			set, err = s.apis.Tools(t.APIs, options(t)...)
+			set, err = s.apis.Tools(t.APIs, toolOptions(t)...)
 		case t.Knowledge != nil:
-			set, err = s.knowledge.Tools(t.Knowledge, options(t)...)
+			set, err = s.knowledge.Tools(t.Knowledge, toolOptions(t)...)
 		case t.Skills != nil:
-			set, err = s.skills.Tools(t.Skills, options(t)...)
+			set, err = s.skills.Tools(t.Skills, toolOptions(t)...)
 		default:
-			set = mcptools.New(s.servers, t.Server, t.Allow, options(t)...)
+			set = mcptools.New(s.servers, t.Server, t.Allow, toolOptions(t)...)
 		}
 		if err != nil {
 			return made, err
@@ -110,8 +110,8 @@ func rank(t agentfile.Tool) int {
 	return 2
 }
 
-// options are what the list says of tools instead of their server.
-func options(t agentfile.Tool) []agent.Option {
+// toolOptions are what the list says of tools instead of their server.
+func toolOptions(t agentfile.Tool) []agent.Option {
 	var list []agent.Option
 	if t.Parallel != nil {
 		list = append(list, agent.WithParallel(*t.Parallel))

@@ -10,14 +10,8 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/webhook"
 )
 
-// LoadWebhooks is LoadStore for commands that send to webhook targets and perform nothing else.
-func (f *Flags) LoadWebhooks(env Environment) (*Config, error) {
-	return load(env, f.loadStore, f.loadLimits, f.loadLog, f.loadWebhooks)
-}
-
 // loadWebhooks reads the webhook targets, as JSON or as the path of a file. A list that is not valid ends the start with all its problems.
-func (f *Flags) loadWebhooks(c *Config, env Environment) error {
-	s := f.pick(env, flagWebhooks, envname.Webhooks, "")
+func loadWebhooks(c *Config, s setting, env Environment) error {
 	text, file, err := env.textOf(s.value, s.from)
 	if err != nil || text == nil {
 		return err

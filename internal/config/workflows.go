@@ -83,8 +83,7 @@ func Lacking(ctx context.Context, e graph.Engine, folder *catalog.Catalog) strin
 }
 
 // loadWorkflowDir reads the folder of definitions. Commands have a flag for it; the server has it in its set.
-func (f *Flags) loadWorkflowDir(c *Config, env Environment) error {
-	s := f.pick(env, FlagWorkflowDir, envname.WorkflowDir, "")
+func loadWorkflowDir(c *Config, s setting, env Environment) error {
 	if s.value == "" {
 		return nil
 	}
@@ -96,7 +95,7 @@ func (f *Flags) loadWorkflowDir(c *Config, env Environment) error {
 }
 
 // loadWorkflowSources reads where subworkflows may be fetched from. Without it nothing is.
-func loadWorkflowSources(c *Config, env Environment) error {
+func loadWorkflowSources(c *Config, _ setting, env Environment) error {
 	m, err := env.members(envname.WorkflowSources)
 	if err != nil || m.Object == nil {
 		return err

@@ -57,13 +57,6 @@ var Options = problem.Glossary{
 	"Options.MaxPending": "--max-pending", "Options.NoBackup": "workflows-engine store migrate --no-backup", "Options.Workflows": "--workflow-dir", "Options.Webhooks": "--webhooks", "Options.Activities": "a setting for it", "Options.Delegates": "a setting for it",
 }
 
-// Known are the variables that have an effect.
-var Known = []string{
-	Store, StorePath, Profile, StepHandlers, StepCommands, LLM, MCPConfig, MCPAllowCommands, A2A, Agents, Webhooks, SigningMode, SigningKeys,
-	WorkflowDir, WorkflowSources, Synchronous, WaitLimit, MinHostTimeout, Drain, LogLevel, LogFormat, MaxVisits, MaxRecords, MaxBytes, MaxPending, Limits, DefaultRetry, Redact, RecordRequests,
-	Elicit, MaxDepth, MaxTreeRuns, MaxTreeVisits, MaxTreeRecords, MaxTreeBytes, MaxTreePending, MaxMemory, HTTPToken,
-}
-
 // Unsupported are variables of the protocol that this engine does not act on.
 var Unsupported = []string{Prefix + "AUTH_TOKENS", Prefix + "REST_PORT"}
 

@@ -1,0 +1,418 @@
+package config
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/spf13/pflag"
+
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/internal/config/envname"
+	"github.com/workflows-engine/workflows-engine/internal/mcpserver/elicit"
+	"github.com/workflows-engine/workflows-engine/internal/memory"
+)
+
+// option is one setting. The flags, their help, the variables that are known and the order in which settings are read come from the table
+// options.
+type option struct {
+	// flag is the flag's name, variable that of the environment variable; "" without one.
+	flag, variable string
+	// fallback is the value without both. shown is the default in the help, if it is another one.
+	fallback, shown string
+	// help describes the flag, without its default and its variable.
+	help string
+	// group tells which commands read the option.
+	group group
+	// use tells where the flag is offered, and who repeats it.
+	use use
+	// load reads the value.
+	load func(*Config, setting, Environment) error
+}
+
+// group is a set of options that a command reads together.
+type group uint
+
+const (
+	ofStore group = 1 << iota
+	ofLimits
+	ofLog
+	ofCalls // how calls and attempts are made
+	ofSteps
+	ofLLM
+	ofA2A
+	ofManifest
+	ofAgents
+	ofWebhooks
+	ofSigning
+	ofDirectory
+	ofSources
+	ofUse // read when they are used, not at the start
+
+	all = ofUse - 1
+)
+
+// use tells where a flag is offered.
+type use uint
+
+const (
+	// everywhere is for flags of both programs; another command needs the flag to drive the same runs.
+	everywhere use = iota
+	// anyCommand is for flags of both programs that concern one process.
+	anyCommand
+	// servers is for flags of long-lived servers.
+	servers
+	// registered is for flags that RegisterWorkflowDir offers.
+	registered
+)
+
+// The names of flags that the program refers to.
+const (
+	flagStore     = "store"
+	flagStorePath = "store-path"
+	flagMCPConfig = "mcp-config"
+	flagAgents    = "agents"
+	flagWebhooks  = "webhooks"
+
+	// FlagWorkflowDir is a flag of the server, and of the commands that find definitions by name.
+	FlagWorkflowDir = "workflow-dir"
+	// flagDB is the short form of --store-path, by which commands that are shown name it.
+	flagDB = "db"
+)
+
+// options are all settings with one value, in the order in which they are read and shown.
+var options = []option{
+	{flag: flagStore, variable: envname.Store, fallback: string(SQLite), group: ofStore,
+		help: "where runs are kept: sqlite or memory", load: func(c *Config, s setting, _ Environment) error {
+			c.kind = s
+			return nil
+		}},
+	{flag: flagStorePath, variable: envname.StorePath, shown: "runs.db in your data folder", group: ofStore,
+		help: "database `file`, --db for short", load: loadStore},
+	{flag: "synchronous", variable: envname.Synchronous, fallback: string(Full), group: ofStore,
+		help: "what a step survives: full (a power cut) or normal (a crash; faster)",
+		load: choice(func(c *Config) *Synchronous { return &c.Synchronous }, Full, Normal)},
+	{flag: "profile", variable: envname.Profile, group: ofCalls,
+		help: "demo answers activities from metadata.demo_output and invents delegates", load: loadProfile},
+	{flag: flagMCPConfig, variable: envname.MCPConfig, group: ofManifest,
+		help: "operator manifest `file` with the MCP servers of tool_call nodes", load: loadManifest},
+	{variable: envname.StepHandlers, group: ofSteps, load: loadStepHandlers},
+	{variable: envname.StepCommands, group: ofSteps, load: loadStepCommands},
+	{variable: envname.LLM, group: ofLLM, load: loadLLM},
+	{variable: envname.A2A, group: ofA2A, load: loadA2A},
+	{flag: flagAgents, variable: envname.Agents, group: ofAgents,
+		help: "`file` with agents that run inside the engine", load: loadAgents},
+	{flag: flagWebhooks, variable: envname.Webhooks, group: ofWebhooks,
+		help: "`file` with the webhook targets that runs may notify", load: loadWebhooks},
+	{flag: "max-visits", variable: envname.MaxVisits, shown: "10000", group: ofLimits,
+		help: "node visits that a run may make", load: number(func(c *Config) *int { return &c.Limits.Visits })},
+	{flag: "max-records", variable: envname.MaxRecords, shown: "1000000", group: ofLimits,
+		help: "records that a run may have", load: number(func(c *Config) *int64 { return &c.Limits.Records })},
+	{flag: "max-bytes", variable: envname.MaxBytes, shown: "1GiB", group: ofLimits,
+		help: "bytes that a run's records may take in the store, as in 512MiB", load: size(func(c *Config) *int64 { return &c.Limits.Bytes })},
+	{flag: "max-pending", variable: envname.MaxPending, shown: "10000", group: ofLimits,
+		help: "activities that a run may await at the same time", load: number(func(c *Config) *int { return &c.Limits.Pending })},
+	{flag: "min-host-timeout", variable: envname.MinHostTimeout, fallback: DefaultMinHostTimeout.String(), shown: "10m", group: ofCalls,
+		help: "shortest timeout of an activity that a host performs; shorter ones in definitions are raised to it, 0 for none",
+		load: duration(func(c *Config) *time.Duration { return &c.MinHostTimeout }, "Write a time with its unit, as in 90s or 10m, or 0 for the timeouts of definitions.")},
+	{flag: "max-depth", variable: envname.MaxDepth, shown: "4", group: ofLimits,
+		help: "levels to which subworkflows may nest", load: number(func(c *Config) *int { return &c.Limits.Depth })},
+	{flag: "max-tree-runs", variable: envname.MaxTreeRuns, shown: "1000", group: ofLimits,
+		help: "runs that a run and all subworkflows below it may be", load: number(func(c *Config) *int64 { return &c.Limits.Tree.Runs })},
+	{flag: "max-tree-visits", variable: envname.MaxTreeVisits, shown: "100000", group: ofLimits,
+		help: "node visits that they may make together", load: number(func(c *Config) *int64 { return &c.Limits.Tree.Visits })},
+	{flag: "max-tree-records", variable: envname.MaxTreeRecords, shown: "2000000", group: ofLimits,
+		help: "records that they may have together", load: number(func(c *Config) *int64 { return &c.Limits.Tree.Records })},
+	{flag: "max-tree-bytes", variable: envname.MaxTreeBytes, shown: "2GiB", group: ofLimits,
+		help: "bytes that their records may take in the store", load: size(func(c *Config) *int64 { return &c.Limits.Tree.Bytes })},
+	{flag: "max-tree-pending", variable: envname.MaxTreePending, shown: "10000", group: ofLimits,
+		help: "activities that they may await at the same time", load: number(func(c *Config) *int64 { return &c.Limits.Tree.Pending })},
+	{flag: "default-retry", variable: envname.DefaultRetry, shown: "once", group: ofCalls,
+		help: "how often activities without a retry policy are attempted in runs that start, as in llm_call=3,tool_call=2", load: loadDefaultRetry},
+	{flag: "limits", variable: envname.Limits, group: ofCalls,
+		help: "attempts at once, or starts a second, by class, as in step=20,mcp:github=2,agent:x=1/s", load: loadAttemptLimits},
+	{flag: "max-memory", variable: envname.MaxMemory, fallback: strconv.Itoa(memory.Default), shown: "512MiB", group: ofCalls,
+		help: "memory that the process may take, as in 1GiB; 0 for no bound", load: loadMemory},
+	{flag: "log-level", variable: envname.LogLevel, fallback: "warn", group: ofLog, use: anyCommand,
+		help: "debug, info, warn or error", load: loadLogLevel},
+	{flag: "log-format", variable: envname.LogFormat, fallback: string(LogText), group: ofLog, use: anyCommand,
+		help: "text or json", load: choice(func(c *Config) *LogFormat { return &c.LogFormat }, LogText, LogJSON)},
+	{flag: "wait-limit", variable: envname.WaitLimit, fallback: DefaultWaitLimit.String(), group: ofCalls, use: servers,
+		help: "how long a call waits for a run to come to rest, as in 20s, at most 5m; 0 for not at all",
+		load: duration(func(c *Config) *time.Duration { return &c.WaitLimit }, "Write a time with its unit, as in 500ms, 20s or 2m, or 0 for calls that do not wait.")},
+	{flag: "elicit", variable: envname.Elicit, fallback: string(elicit.Auto), group: ofCalls, use: servers,
+		help: "who answers interrupts: auto (hosts ask the person where they can), never (they do not) or required (only so)",
+		load: choice(func(c *Config) *elicit.Mode { return &c.Elicit }, elicit.Auto, elicit.Never, elicit.Required)},
+	{variable: envname.Drain, fallback: "0", group: ofCalls,
+		load: duration(func(c *Config) *time.Duration { return &c.Drain }, "Write a time with its unit, as in 20s or 2m, or 0 for attempts that are stopped at once.")},
+	{variable: envname.RecordRequests, fallback: "on", group: ofCalls, load: loadRequests},
+	{variable: envname.SigningMode, group: ofSigning, load: loadSigningMode},
+	{variable: envname.SigningKeys, group: ofSigning, load: loadSigningKeys},
+	{flag: FlagWorkflowDir, variable: envname.WorkflowDir, group: ofDirectory, use: registered,
+		help: "`folder` with definitions that are found by name", load: loadWorkflowDir},
+	{variable: envname.WorkflowSources, group: ofSources, load: loadWorkflowSources},
+	{variable: envname.MCPAllowCommands, group: ofUse},
+	{variable: envname.Redact, group: ofUse},
+	{variable: envname.HTTPToken, group: ofUse},
+}
+
+// usage is the help of the flag with its default and its variable.
+func (o option) usage(fallback string) string {
+	if fallback != "" {
+		fallback = "default " + fallback + "; "
+	}
+	return o.help + " (" + fallback + "$" + o.variable + ")"
+}
+
+// Flags are the flags of a command. Register adds them to its set, Load reads them.
+type Flags struct {
+	set *pflag.FlagSet
+}
+
+// Register adds the flags that both programs have. Their values stay empty until the set has been parsed.
+func Register(set *pflag.FlagSet) *Flags { return register(set, everywhere, anyCommand) }
+
+// RegisterServer adds the flags of a long-lived server: those of Register, the wait limit of its calls, who answers interrupts, and the
+// folder of definitions.
+func RegisterServer(set *pflag.FlagSet) *Flags {
+	f := register(set, everywhere, anyCommand, servers)
+	RegisterWorkflowDir(set, new(string), "none")
+	return f
+}
+
+func register(set *pflag.FlagSet, uses ...use) *Flags {
+	set.SetNormalizeFunc(Normalize)
+	for _, o := range options {
+		if o.flag != "" && slices.Contains(uses, o.use) {
+			fallback := o.shown
+			if fallback == "" {
+				fallback = o.fallback
+			}
+			set.String(o.flag, "", o.usage(fallback))
+		}
+	}
+	return &Flags{set: set}
+}
+
+// RegisterWorkflowDir adds the flag that names the folder of definitions. fallback describes the folder by default.
+func RegisterWorkflowDir(set *pflag.FlagSet, folder *string, fallback string) {
+	for _, o := range options {
+		if o.use == registered {
+			set.StringVar(folder, o.flag, "", o.usage(fallback))
+		}
+	}
+}
+
+// Normalize maps the short form of a flag: --db is --store-path. Register sets it; cobra needs it once more, for all commands
+// (SetGlobalNormalizationFunc).
+func Normalize(_ *pflag.FlagSet, name string) pflag.NormalizedName {
+	if name == flagDB {
+		name = flagStorePath
+	}
+	return pflag.NormalizedName(name)
+}
+
+// Given are the flags that the user wrote and that another command needs to reach and drive the same runs.
+func (f *Flags) Given() []string { return f.given(all) }
+
+// GivenStore are the flags that the user wrote and that another command needs to read the same runs.
+func (f *Flags) GivenStore() []string {
+	return f.given(ofStore)
+}
+
+func (f *Flags) given(of group) []string {
+	var args []string
+	for _, o := range options {
+		if o.flag == "" || o.use != everywhere || o.group&of == 0 || !f.set.Changed(o.flag) {
+			continue
+		}
+		name := o.flag
+		if name == flagStorePath {
+			name = flagDB
+		}
+		args = append(args, "--"+name, f.set.Lookup(o.flag).Value.String())
+	}
+	return args
+}
+
+// setting is a value with its source, so that an error names the flag or variable that the user wrote.
+type setting struct {
+	value string
+	// from is "--store" or "WORKFLOW_ENGINE_STORE"; "" for a default.
+	from string
+}
+
+// pick takes the flag if it was given, else the variable, else the default.
+func (f *Flags) pick(env Environment, o option) setting {
+	if o.flag != "" && f.set.Changed(o.flag) {
+		return setting{value: f.set.Lookup(o.flag).Value.String(), from: "--" + o.flag}
+	}
+	if v := env.lookup(o.variable); v != "" {
+		return setting{value: v, from: o.variable}
+	}
+	return setting{value: o.fallback}
+}
+
+// Load reads flags, variables and defaults, in this order of precedence, and checks all of them. The error is a *problem.Error with code
+// USAGE_ERROR.
+func (f *Flags) Load(env Environment) (*Config, error) { return f.load(env, all) }
+
+// LoadStore is Load for commands that work on stored runs and perform nothing. It reads the settings of the database, the limits and the
+// log, and none of executors: a model's key that is gone must not stop a backup. Flags are checked all the same, since the user wrote them
+// for this very command.
+func (f *Flags) LoadStore(env Environment) (*Config, error) {
+	flagsAlone := env
+	flagsAlone.Variables = nil
+	if _, err := f.load(flagsAlone, ofCalls|ofManifest); err != nil {
+		return nil, err
+	}
+	return f.load(env, ofStore|ofLimits|ofLog)
+}
+
+// LoadWebhooks is LoadStore for commands that send to webhook targets and perform nothing else.
+func (f *Flags) LoadWebhooks(env Environment) (*Config, error) {
+	return f.load(env, ofStore|ofLimits|ofLog|ofWebhooks)
+}
+
+// LoadWorkflowDir is Load for commands that look at definitions alone.
+func (f *Flags) LoadWorkflowDir(env Environment) (*Config, error) {
+	return f.load(env, ofLog|ofSigning|ofDirectory)
+}
+
+// LoadForAgents is Load for a command that checks lists of agents: it reads their surroundings, not the list that is set.
+func (f *Flags) LoadForAgents(env Environment) (*Config, error) {
+	return f.load(env, ofLog|ofLLM|ofManifest|ofSteps)
+}
+
+// LoadAgentList is Load for a command that lists the agents and runs none: secrets, servers and folders that the list names need not exist.
+func (f *Flags) LoadAgentList(env Environment) (*Config, error) {
+	c, err := f.load(env, ofLog)
+	if err != nil {
+		return nil, err
+	}
+	for _, o := range options {
+		if o.group == ofAgents {
+			err = listAgents(c, f.pick(env, o), env)
+		}
+	}
+	return c, err
+}
+
+// LoadLog is Load for commands that open no database, and for logging that Load has failed.
+func (f *Flags) LoadLog(env Environment) (*Config, error) { return f.load(env, ofLog) }
+
+func (f *Flags) load(env Environment, of group) (*Config, error) {
+	env.secrets, env.notes = &secrets{}, &notes{}
+	c := &Config{Warnings: ineffective(env.Variables), env: env}
+	for _, o := range options {
+		if o.group&of == 0 {
+			continue
+		}
+		if err := o.load(c, f.pick(env, o), env); err != nil {
+			return nil, err
+		}
+	}
+	c.Warnings = append(c.Warnings, env.notes.take()...)
+	return c, nil
+}
+
+// ineffective returns a warning for every variable that has the project's prefix and no effect: a misspelt name, or a setting that only
+// another engine of the protocol supports.
+func ineffective(variables []string) []string {
+	var warnings []string
+	for _, entry := range variables {
+		name, value, _ := strings.Cut(entry, "=")
+		known := slices.ContainsFunc(options, func(o option) bool { return o.variable == name })
+		if !strings.HasPrefix(name, envname.Prefix) || known || strings.TrimSpace(value) == "" {
+			continue
+		}
+		reason := "is not known"
+		if slices.Contains(envname.Unsupported, name) {
+			reason = "is not supported by this engine"
+		}
+		warnings = append(warnings, fmt.Sprintf("environment variable %s %s and has no effect", name, reason))
+	}
+	slices.Sort(warnings)
+	return slices.Compact(warnings)
+}
+
+// refuse reports that a setting is not understood.
+func refuse(s setting, hint string, args ...any) *problem.Error {
+	return problem.New(problem.UsageError, "%s: %q is not understood", s.from, s.value).WithHint(hint, args...)
+}
+
+// choose finds the one of known that equals the setting, letters in any case.
+func choose[T ~string](s setting, known ...T) (T, error) {
+	for _, k := range known {
+		if strings.EqualFold(s.value, string(k)) {
+			return k, nil
+		}
+	}
+	return "", refuse(s, "Write %s.", problem.OrList(known))
+}
+
+// choice reads one of several words.
+func choice[T ~string](into func(*Config) *T, known ...T) func(*Config, setting, Environment) error {
+	return func(c *Config, s setting, _ Environment) (err error) {
+		*into(c), err = choose(s, known...)
+		return err
+	}
+}
+
+// duration reads a time with its unit, or 0.
+func duration(into func(*Config) *time.Duration, hint string) func(*Config, setting, Environment) error {
+	return func(c *Config, s setting, _ Environment) error {
+		d, err := time.ParseDuration(s.value)
+		if err != nil || d < 0 {
+			return refuse(s, "%s", hint)
+		}
+		*into(c) = d
+		return nil
+	}
+}
+
+// number reads a number above zero. Without a value it leaves 0, for the default of the engine.
+func number[N int | int64](into func(*Config) *N) func(*Config, setting, Environment) error {
+	return func(c *Config, s setting, _ Environment) error {
+		if s.from == "" {
+			return nil
+		}
+		n, err := s.count(false)
+		*into(c) = N(n)
+		return err
+	}
+}
+
+// size is number for a number of bytes, which may have a unit.
+func size(into func(*Config) *int64) func(*Config, setting, Environment) error {
+	return func(c *Config, s setting, _ Environment) (err error) {
+		if s.from != "" {
+			*into(c), err = s.count(true)
+		}
+		return err
+	}
+}
+
+// count reads a number above zero; a size may have a unit.
+func (s setting) count(size bool) (int64, error) {
+	digits, unit := strings.TrimSpace(s.value), int64(1)
+	hint := "Write a number above zero, as in 50000."
+	if size {
+		hint = "Write a number of bytes above zero, with a unit if you like, as in 512MiB or 2GiB."
+		for name, n := range map[string]int64{"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30} {
+			if rest, ok := strings.CutSuffix(digits, name); ok {
+				digits, unit = strings.TrimSpace(rest), n
+			}
+		}
+	}
+	n, err := strconv.ParseInt(digits, 10, 32)
+	if size {
+		n, err = strconv.ParseInt(digits, 10, 64)
+	}
+	if err != nil || n <= 0 || n > 1<<53/unit {
+		return 0, refuse(s, "%s", hint)
+	}
+	return n * unit, nil
+}
