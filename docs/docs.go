@@ -8,7 +8,7 @@ import _ "embed"
 //go:embed definitions.md
 var Definitions string
 
-// Cookbook has whole definitions for common tasks.
+// Cookbook has complete definitions for common tasks.
 //
 //go:embed cookbook.md
 var Cookbook string
@@ -18,7 +18,7 @@ var Cookbook string
 //go:embed agents.md
 var Agents string
 
-// Codes says what each code means, and what to do.
+// Codes describes each code and the action to take.
 //
 //go:embed codes.md
 var Codes string

@@ -1,5 +1,5 @@
-// Package arrival tells whether a run's question was answered while a call was on its way: whoever made that call cannot have seen the
-// question that came next.
+// Package arrival records when calls arrived and when questions of runs were answered. If a question was answered after a call arrived, its
+// caller cannot have seen the next question.
 package arrival
 
 import (
@@ -11,9 +11,9 @@ import (
 	"github.com/workflows-engine/workflows-engine/history"
 )
 
-// Mark is when a call came in.
+// Mark is the time at which a call arrived.
 type Mark struct {
-	// answers counts those that this process had recorded.
+	// answers is the number of answers recorded by this process.
 	answers uint64
 	// Time is zero unless other processes may have recorded answers since.
 	Time time.Time
@@ -21,18 +21,18 @@ type Mark struct {
 
 var answers atomic.Uint64
 
-// Now is the mark of a call that comes in now.
+// Now returns the mark of a call that arrives now.
 func Now() Mark { return Mark{answers: answers.Load()} }
 
-// At is the mark of a call that is all that its process was started for.
+// At returns the mark of the only call of a process.
 func At(started time.Time) Mark { return Mark{answers.Load(), started} }
 
 type key struct{}
 
-// With returns a context for a call that came in at a mark. Doors that keep calls waiting for their turn use it.
+// With returns a context with the mark of a call. Transports that queue calls use it.
 func With(ctx context.Context, m Mark) context.Context { return context.WithValue(ctx, key{}, m) }
 
-// Of is when the call of a context came in, now if nothing says so.
+// Of returns the mark of a context; without one, the current mark.
 func Of(ctx context.Context) Mark {
 	if m, ok := ctx.Value(key{}).(Mark); ok {
 		return m
@@ -40,18 +40,18 @@ func Of(ctx context.Context) Mark {
 	return Now()
 }
 
-// maxRuns is how many runs Answers remembers, the ones answered last. Calls are on their way for a short time.
+// maxRuns is the number of runs that Answers keeps, the last answered ones. Calls are on their way for a short time.
 const maxRuns = 4096
 
-// Answers remembers when questions of runs were answered last. The zero value is ready.
+// Answers records when questions of runs were last answered. The zero value is ready to use.
 type Answers struct {
 	mu   sync.Mutex
 	last map[string]uint64
 	ring []string // the runs of last in the order in which they came
 }
 
-// Recorded notes an answer to a question of a run or of a subworkflow below it. The caller holds the run, so that no call that sees the next
-// question can come before the note.
+// Recorded records an answer to a question of a run or its subworkflow. The caller has locked the run, so that the answer is recorded before
+// any call can see the next question.
 func (a *Answers) Recorded(executionID string) {
 	root := history.Root(executionID)
 	a.mu.Lock()

@@ -1,4 +1,4 @@
-// Package buildstamp says which version of the engine a program is, from which commit and of which date.
+// Package buildstamp returns the version of the program, and the commit and date that it was built from.
 package buildstamp
 
 import (
@@ -9,29 +9,29 @@ import (
 // Release builds set these with -ldflags "-X …/internal/buildstamp.version=1.2.3" (internal/release, .goreleaser.yaml).
 var version, commit, date string
 
-// unknown stands for what nobody has recorded.
+// unknown is the value of a missing field.
 const unknown = "unknown"
 
-// Stamp says what a program was built from.
+// Stamp describes the source of a program.
 type Stamp struct {
-	// Version as in 1.2.3, "devel" if there is none.
+	// Version is such as 1.2.3, or "devel" without a release.
 	Version string
-	// Commit is the full name of the commit, "unknown" if there is none.
+	// Commit is the full hash of the commit, or "unknown".
 	Commit string
-	// Date is the date of the commit (RFC 3339), "unknown" if there is none.
+	// Date is the date of the commit (RFC 3339), or "unknown".
 	Date string
 }
 
-// Read returns the stamp of this program: that of the release, else what the Go tool has recorded.
+// Read returns the stamp of this program: that of the release, or the one that the Go tool has recorded.
 func Read() Stamp {
 	info, _ := debug.ReadBuildInfo()
 	return read(Stamp{version, commit, date}, info)
 }
 
-// String is the stamp in one line.
+// String returns the stamp in one line.
 func (s Stamp) String() string { return s.Version + " (commit " + s.Commit + ", " + s.Date + ")" }
 
-// read completes the stamp of a release by what the Go tool has recorded, which may be nil.
+// read completes the stamp of a release with the build information of the Go tool, which may be nil.
 func read(s Stamp, info *debug.BuildInfo) Stamp {
 	recorded := Stamp{Version: "devel", Commit: unknown, Date: unknown}
 	if info != nil {

@@ -1,4 +1,4 @@
-// Package enginetest is what the tests of several packages set an engine up with.
+// Package enginetest sets up engines for the tests of several packages.
 package enginetest
 
 import (
@@ -25,7 +25,7 @@ func Define(t testing.TB, text string) *definition.Document {
 	return d
 }
 
-// Linear is the text of a definition whose nodes, each written in JSON, follow one another.
+// Linear returns the text of a definition with a sequence of nodes, each written in JSON.
 func Linear(name string, nodes ...string) string {
 	last, edges := "__start__", make([]string, len(nodes))
 	for i, text := range nodes {

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// Serve starts an HTTP server on a network in memory, which its Client reaches, and closes it with the test. In a bubble of
-// testing/synctest no time passes while a request or its answer is on the way, only while the handler and the client both wait.
+// Serve starts an HTTP server on a network in memory, reachable with its Client, and closes it with the test. In a bubble of
+// testing/synctest, time passes only while both the handler and the client wait, not while a request or response is on its way.
 func Serve(t testing.TB, handler http.Handler) *httptest.Server {
 	t.Helper()
 	network := &memory{arriving: make(chan net.Conn), closed: make(chan struct{})}

@@ -1,5 +1,5 @@
-// Package sdnotify notifies the service manager that started this process, systemd or one that speaks its protocol, when
-// the service is ready, alive and stopping (sd_notify(3)). Without such a manager it says nothing.
+// Package sdnotify tells the service manager of this process, such as systemd, when the service is ready, alive and stopping
+// (sd_notify(3)). Without a service manager it does nothing.
 package sdnotify
 
 import (
@@ -10,15 +10,15 @@ import (
 	"time"
 )
 
-// Notifier talks to a service manager. The zero value has none to talk to.
+// Notifier sends messages to a service manager. The zero value sends nothing.
 type Notifier struct {
 	socket string
-	// Watchdog is the interval at which the manager expects Alive, 0 if it does not. Send it twice as often.
+	// Watchdog is the interval at which the manager expects Alive, or 0. Send it twice as often.
 	Watchdog time.Duration
 }
 
-// New reads what the manager has put into the environment: lookup gives a variable, "" if it is not set. pid is this
-// process; a watchdog that is meant for another one does not count.
+// New reads the environment set by the manager: lookup returns a variable, "" if it is not set. pid is this process; a watchdog of another
+// process is ignored.
 func New(lookup func(name string) string, pid int) Notifier {
 	n := Notifier{socket: lookup("NOTIFY_SOCKET")}
 	if n.socket == "" {
@@ -33,30 +33,30 @@ func New(lookup func(name string) string, pid int) Notifier {
 	return n
 }
 
-// Ready says that the service has started, with a line about what it does.
+// Ready reports that the service has started, with a line of status.
 func (n Notifier) Ready(status string) error { return n.send("READY=1", "STATUS="+oneLine(status)) }
 
-// Alive answers the watchdog.
+// Alive resets the watchdog.
 func (n Notifier) Alive() error { return n.send("WATCHDOG=1") }
 
-// Stopping says that the service has begun to stop.
+// Stopping reports that the service is stopping.
 func (n Notifier) Stopping() error { return n.send("STOPPING=1") }
 
-// sendTimeout bounds how long one message may take.
+// sendTimeout is the longest time for one message.
 const sendTimeout = time.Second
 
-// send hands assignments, one a line, to the manager. A datagram arrives as a whole or not at all.
+// send sends assignments, one on each line, in one datagram.
 func (n Notifier) send(assignments ...string) error {
 	if n.socket == "" {
 		return nil
 	}
-	// A name that begins with @ is one of Linux's abstract sockets, which package net knows too.
+	// Package net, too, takes a name that begins with @ as an abstract socket of Linux.
 	c, err := net.DialUnix("unixgram", nil, &net.UnixAddr{Name: n.socket, Net: "unixgram"})
 	if err != nil {
 		return err
 	}
 	defer c.Close()
-	// A manager that does not read must not hold the service up.
+	// A manager that does not read must not delay the service.
 	if err := c.SetWriteDeadline(time.Now().Add(sendTimeout)); err != nil {
 		return err
 	}
@@ -64,5 +64,5 @@ func (n Notifier) send(assignments ...string) error {
 	return err
 }
 
-// oneLine keeps a text from adding assignments.
+// oneLine removes line breaks, so that a text cannot add assignments.
 func oneLine(text string) string { return strings.Join(strings.Fields(text), " ") }

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// Line joins words to a line that a POSIX shell splits into the same words.
+// Line joins words into a line that a POSIX shell splits into the same words.
 func Line(words ...string) string {
 	quoted := make([]string, len(words))
 	for i, w := range words {
@@ -15,7 +15,7 @@ func Line(words ...string) string {
 	return strings.Join(quoted, " ")
 }
 
-// Command is the line of a command with its operands and its flags. An operand that would be read as a flag comes last, after "--".
+// Command returns the line of a command with its operands and flags. An operand that looks like a flag comes last, after "--".
 func Command(command, operands []string, flags ...string) string {
 	if slices.ContainsFunc(operands, func(o string) bool { return strings.HasPrefix(o, "-") }) {
 		return Line(slices.Concat(command, flags, []string{"--"}, operands)...)
@@ -23,7 +23,7 @@ func Command(command, operands []string, flags ...string) string {
 	return Line(slices.Concat(command, operands, flags)...)
 }
 
-// Quote puts single quotes around a word if it needs them.
+// Quote quotes a word with single quotes if necessary.
 func Quote(word string) string {
 	plain := word != "" && !slices.ContainsFunc([]rune(word), func(r rune) bool {
 		return !strings.ContainsRune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./:=@%+,#", r)

@@ -2,8 +2,8 @@ package signing
 
 import "maps"
 
-// Strip returns a definition without its signature members, which share what did not change. A value that is not an
-// object is returned as it is.
+// Strip returns a definition without its signature fields. The result shares all other values. A value that is not an object is returned
+// unchanged.
 func Strip(doc any) any {
 	top, ok := doc.(map[string]any)
 	if !ok {
@@ -25,8 +25,7 @@ func Strip(doc any) any {
 	return top
 }
 
-// block finds the signature block: document.signature, else the top-level one, nil if there is none. What is not an
-// object counts as absent.
+// block returns the signature block: document.signature, or else the top-level one. It returns nil if neither is an object.
 func block(doc any) map[string]any {
 	top, _ := doc.(map[string]any)
 	head, _ := top["document"].(map[string]any)

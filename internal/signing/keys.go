@@ -14,7 +14,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
-// Keys are the public keys that signatures are verified with, by key id.
+// Keys are the public keys for verification, by key id.
 type Keys map[string]ed25519.PublicKey
 
 // ParseKeys reads the key map: a JSON object from key id to key material, which is base64url or base64, padded or not,

@@ -7,14 +7,14 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/config/envname"
 )
 
-// Mode says what happens to unsigned definitions.
+// Mode is the treatment of unsigned definitions.
 type Mode string
 
-// The modes. There is none that turns verification off: a signature that is there must be right.
+// Modes. Verification cannot be turned off: a signature must always be valid.
 const (
-	// Optional lets unsigned definitions pass. It is what a zero Policy means.
+	// Optional accepts unsigned definitions. It is the mode of a zero Policy.
 	Optional Mode = "optional"
-	// Require refuses them.
+	// Require rejects them.
 	Require Mode = "require"
 )
 
@@ -29,7 +29,7 @@ func ParseMode(s string) (Mode, error) {
 	return "", problem.New(problem.UsageError, "invalid signing mode %q", s).WithHint("use %q or %q", Optional, Require)
 }
 
-// Policy says which definitions are accepted.
+// Policy decides which definitions are accepted.
 type Policy struct {
 	Mode Mode
 	Keys Keys
@@ -42,10 +42,10 @@ type Verdict struct {
 	KeyID    string
 }
 
-// Reason is the stable name of a refusal, in Error.Details under "signing".
+// Reason is the stable name of a rejection, in Error.Details under "signing".
 type Reason string
 
-// The reasons, in the order they are looked for (spec: cli-and-config, 15.2).
+// Reasons, in the order of the checks (spec: cli-and-config, 15.2).
 const (
 	Unsigned             Reason = "unsigned"
 	UnsupportedAlgorithm Reason = "unsupported_algorithm"
@@ -63,14 +63,14 @@ const (
 	BadSignature         Reason = "signature_invalid"
 )
 
-// refuse makes the protocol's refusal: VALIDATION_ERROR with details.signing.
+// refuse returns the error of the protocol: VALIDATION_ERROR with details.signing.
 func refuse(r Reason, format string, args ...any) error {
 	e := problem.New(problem.ValidationError, format, args...)
 	e.Details = map[string]any{"signing": map[string]any{"ok": false, "error": e.Message, "reason": string(r)}}
 	return e.WithHint("%s", r.hint())
 }
 
-// hint says what a refused definition needs.
+// hint returns the hint for a rejected definition.
 func (r Reason) hint() string {
 	switch r {
 	case Unsigned:
@@ -82,7 +82,7 @@ func (r Reason) hint() string {
 	}
 }
 
-// ReasonOf returns the reason of a refusal by Verify, "" for other errors.
+// ReasonOf returns the reason of an error of Verify, "" for other errors.
 func ReasonOf(err error) Reason {
 	e, ok := errors.AsType[*problem.Error](err)
 	if !ok {

@@ -9,8 +9,8 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
-// Sign returns a copy of a definition, plain JSON, with a signature block in document.signature; a signature that was
-// there is replaced. The error is *problem.Error: VALIDATION_ERROR for a definition without a document object,
+// Sign returns a copy of a definition, plain JSON, with a signature block in document.signature; it replaces an
+// existing signature. The error is *problem.Error: VALIDATION_ERROR for a definition without a document object,
 // USAGE_ERROR for a blank key id or a key of the wrong size.
 func Sign(doc any, key ed25519.PrivateKey, keyID string) (map[string]any, error) {
 	if keyID = strings.TrimSpace(keyID); keyID == "" {

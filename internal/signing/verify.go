@@ -9,20 +9,19 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
-// algorithm is the only one there is, in the block and in the JWS header.
+// algorithm is the only one supported, in the block and in the JWS header.
 const algorithm = "EdDSA"
 
 // segment is strict: without it the last character of a signature could be changed and still decode to the same bytes.
 var segment = base64.RawURLEncoding.Strict()
 
-// Verify checks the signature of a definition, given as plain JSON with its signature members. A refusal is
+// Verify checks the signature of a definition, given as plain JSON with its signature fields. The error is
 // *problem.Error with code VALIDATION_ERROR and details.signing = {"ok":false,"error":…,"reason":…}.
 func (p Policy) Verify(doc any) (Verdict, error) {
 	return p.VerifyBlock(func() []byte { return jsonvalue.Canonical(Strip(doc)) }, block(doc))
 }
 
-// VerifyBlock is Verify for a definition that has been taken apart: the canonical text without signature members, and
-// the signature block, nil for an unsigned definition.
+// VerifyBlock is Verify for the canonical text without signature fields and the signature block, nil for an unsigned definition.
 func (p Policy) VerifyBlock(canonical func() []byte, b map[string]any) (Verdict, error) {
 	if b == nil {
 		if p.Mode == Require {
@@ -69,7 +68,7 @@ func (p Policy) verifyJWS(canonical func() []byte, b map[string]any, value strin
 	if typ, given := header["typ"]; given && typ != "JWS" {
 		return Verdict{}, refuse(HeaderType, "the JWS header's typ is %v, not JWS", typ)
 	}
-	// RFC 7515, 4.1.11: what the header marks as critical must be understood, and nothing is.
+	// RFC 7515, 4.1.11: extensions marked as critical must be understood; no extension is supported.
 	if _, given := header["crit"]; given {
 		return Verdict{}, refuse(HeaderCritical, "the JWS header has critical extensions, which are not supported")
 	}

@@ -1,4 +1,4 @@
-// Package wait waits for a time that a context may cut short.
+// Package wait waits for a time or the end of a context.
 package wait
 
 import (
@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// For waits for d, or until the context ends, whose error it then returns.
+// For waits for d. If the context ends first, it returns the error of the context.
 func For(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)
 	defer timer.Stop()
@@ -30,7 +30,7 @@ func Within(limit time.Duration, done <-chan struct{}) bool {
 	}
 }
 
-// Joined returns a context that also ends with another one, whose cause it then has. The caller must call stop when it is done.
+// Joined returns a context that also ends with another context, with the cause of that one. The caller must call stop.
 func Joined(ctx, other context.Context) (joined context.Context, stop func()) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	quit := context.AfterFunc(other, func() { cancel(context.Cause(other)) })

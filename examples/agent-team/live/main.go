@@ -19,7 +19,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/agentdemo"
 )
 
-// What the file holds at first, and what the coder of the script writes: first with a fault, then without.
+// The first content of the file, and the two versions by the scripted coder: the first one has a fault.
 const (
 	original = "greet() { echo hello; }\n"
 	faulty   = "greet() { echo hello $2; }\n"

@@ -6,7 +6,7 @@
 //
 // It serves chat completions on a free port of this computer, and starts itself again as an MCP server over stdio. Both
 // answer by fixed rules, so that no account and no network is needed. Then it calls workflows-engine as an operator
-// would: run on a SQLite file, with the nodes shown live, and history, which says what each activity took.
+// would: run on a SQLite file, with the nodes shown live, and its history, with the duration of each activity.
 //
 // With OPENAI_API_KEY or OPENAI_BASE_URL set it asks that endpoint instead, for the model OPENAI_MODEL. Without a key
 // none is sent, as servers like Ollama have it.

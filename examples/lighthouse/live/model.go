@@ -123,14 +123,14 @@ func refuse(w http.ResponseWriter, status int, kind, message string) {
 	_ = json.NewEncoder(w).Encode(map[string]any{"error": map[string]any{"type": kind, "message": message}})
 }
 
-// classification is what the definition's output_schema asks for.
+// classification matches the definition's output_schema.
 type classification struct {
 	Intent     string  `json:"intent"`
 	Confidence float64 `json:"confidence"`
 	Summary    string  `json:"summary"`
 }
 
-// classify counts words. Where both subjects are mentioned, or none, it is not sure, and the workflow asks a person.
+// classify counts words. If a text mentions both subjects, or neither, the classification is unsure, and the workflow asks a person.
 func classify(ticket string) classification {
 	text := strings.ToLower(ticket)
 	mentions := func(words ...string) (n int) {
@@ -166,5 +166,5 @@ func summarize(ticket string) string {
 	return strings.Join(words[:min(len(words), 12)], " ")
 }
 
-// tokens is what a text would about cost.
+// tokens estimates the tokens of a text.
 func tokens(text string) int { return (len(text) + 3) / 4 }
