@@ -40,14 +40,19 @@ func Of(ctx context.Context) Mark {
 	return Now()
 }
 
-// maxRuns is the number of runs that Answers keeps, the last answered ones. Calls are on their way for a short time.
-const maxRuns = 4096
+// maxAnswers is the number of answers that Answers keeps. Calls are on their way for a short time.
+const maxAnswers = 4096
 
 // Answers records when questions of runs were last answered. The zero value is ready to use.
 type Answers struct {
-	mu   sync.Mutex
-	last map[string]uint64
-	ring []string // the runs of last in the order in which they came
+	mu     sync.Mutex
+	last   map[string]uint64 // the last answer of each root run
+	recent []answer          // the oldest first
+}
+
+type answer struct {
+	root string
+	n    uint64
 }
 
 // Recorded records an answer to a question of a run or its subworkflow. The caller has locked the run, so that the answer is recorded before
@@ -59,13 +64,14 @@ func (a *Answers) Recorded(executionID string) {
 	if a.last == nil {
 		a.last = map[string]uint64{}
 	}
-	if _, known := a.last[root]; !known {
-		if a.ring = append(a.ring, root); len(a.ring) > maxRuns {
-			delete(a.last, a.ring[0])
-			a.ring = a.ring[1:]
+	n := answers.Add(1)
+	a.last[root] = n
+	if a.recent = append(a.recent, answer{root, n}); len(a.recent) > maxAnswers {
+		if oldest := a.recent[0]; a.last[oldest.root] == oldest.n {
+			delete(a.last, oldest.root)
 		}
+		a.recent = a.recent[1:]
 	}
-	a.last[root] = answers.Add(1)
 }
 
 // Since reports whether a question of the run, or of another run of its tree, was answered after the mark.
