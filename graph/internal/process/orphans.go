@@ -1,8 +1,10 @@
 package process
 
 import (
+	"cmp"
 	"context"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/workflows-engine/workflows-engine/graph/internal/run"
@@ -235,4 +237,87 @@ func (p *Process) Recover(ctx context.Context, limit int) (*SurveyResult, error)
 		p.fire(Timer{ExecutionID: t.ExecutionID})
 	}
 	return found, err
+}
+
+// Turns remembers which runs were looked at in vain, and when, so that many of them do not keep others from their turn.
+type Turns struct {
+	mu     sync.Mutex
+	round  uint64
+	looked map[string]uint64 // by execution id: the last round
+}
+
+// Turn is a run to look at; Again says that it was looked at before.
+type Turn struct {
+	ExecutionID string
+	Again       bool
+}
+
+// Len returns the number of runs that were looked at.
+func (t *Turns) Len() int {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return len(t.looked)
+}
+
+// Choose returns those of the runs to look at now, at most n: those not yet looked at in the given order, then the others,
+// that of the longest ago first. Runs that are not among the given ones any more are forgotten.
+func (t *Turns) Choose(ids []string, n int) []Turn {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	slices.SortStableFunc(ids, func(a, b string) int { return cmp.Compare(t.looked[a], t.looked[b]) })
+	t.round++
+	looked := make(map[string]uint64, len(ids))
+	var chosen []Turn
+	for i, id := range ids {
+		last, again := t.looked[id]
+		if i < n {
+			chosen = append(chosen, Turn{id, again})
+			last, again = t.round, true
+		}
+		if again {
+			looked[id] = last
+		}
+	}
+	t.looked = looked
+	return chosen
+}
+
+// maxBeat is longer than a search takes from one round to the next, unless the host sleeps.
+const maxBeat = 3 * searchInterval
+
+// Presence is since when a process has been running without a break. When a host that slept wakes up, everything is overdue, and
+// who is first to look may be anybody.
+type Presence struct {
+	mu    sync.Mutex
+	begun time.Time
+	last  time.Time // when the process was last seen running, zero before the first round of a search
+}
+
+// Begin notes when the process began.
+func (p *Presence) Begin(now time.Time) { p.begun = now }
+
+// beat notes a round of a search.
+func (p *Presence) beat(now time.Time) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.notice(now)
+	p.last = now
+}
+
+// Since returns since when the process has been running.
+func (p *Presence) Since(now time.Time) time.Time {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.notice(now)
+	return p.begun
+}
+
+func (p *Presence) notice(now time.Time) {
+	if p.last.IsZero() {
+		return // without rounds it cannot be told
+	}
+	if now.Sub(p.last) > maxBeat {
+		p.begun = now
+	}
+	p.last = now
 }

@@ -18,19 +18,18 @@ import (
 // and an id that no run has is passed over. The error is the store's.
 func (p *Process) SurveyRuns(ctx context.Context, executionIDs ...string) (*SurveyResult, error) {
 	s := newSurvey(p, len(executionIDs))
+	s.some = true
 	for _, id := range executionIDs {
-		orphan, err := s.isOrphan(ctx, id)
-		switch {
-		case err != nil:
-			return nil, err
-		case orphan:
-			err = s.orphan(ctx, id)
-		default:
-			var t history.Timer
-			var due bool
-			if t, due, err = s.dueTimer(ctx, id, s.now); due {
-				err = s.due(ctx, t)
-			}
+		exec, err := p.Store.Execution(ctx, id)
+		if errors.Is(err, problem.ExecutionNotFound) {
+			continue
+		}
+		var orphan bool
+		if err == nil {
+			orphan, err = s.isOrphan(ctx, &exec)
+		}
+		if err == nil {
+			err = s.look(ctx, id, orphan)
 		}
 		if err != nil {
 			return nil, err
@@ -52,12 +51,12 @@ func (p *Process) SurveyAll(ctx context.Context, limit int) (*SurveyResult, erro
 		return nil, err
 	}
 	for _, id := range ids {
-		if err := s.orphan(ctx, id); err != nil {
+		if err := s.look(ctx, id, true); err != nil {
 			return nil, err
 		}
 	}
 	for _, t := range timers {
-		if err := s.due(ctx, t); err != nil {
+		if err := s.look(ctx, t.ExecutionID, false); err != nil {
 			return nil, err
 		}
 	}
@@ -72,6 +71,7 @@ type survey struct {
 	*Process
 	now   time.Time
 	limit int
+	some  bool // not the whole store
 	found SurveyResult
 	seen  map[string]bool
 	asked map[library.WorkflowName]error // what came of asking for workflows
@@ -79,23 +79,6 @@ type survey struct {
 
 func newSurvey(p *Process, limit int) *survey {
 	return &survey{Process: p, now: p.Now(), limit: limit, seen: map[string]bool{}, asked: map[library.WorkflowName]error{}}
-}
-
-// orphan looks at a run without a driver, due at one of which a timer is due.
-func (s *survey) orphan(ctx context.Context, id string) error {
-	takes, err := s.look(ctx, id, true)
-	if takes {
-		s.found.ExecutionIDs = append(s.found.ExecutionIDs, id)
-	}
-	return err
-}
-
-func (s *survey) due(ctx context.Context, t history.Timer) error {
-	takes, err := s.look(ctx, t.ExecutionID, false)
-	if takes {
-		s.found.Due = append(s.found.Due, t)
-	}
-	return err
 }
 
 // elsewhere notes the runs that other processes drive.
@@ -143,66 +126,52 @@ func (s *survey) roots(ctx context.Context) error {
 	return nil
 }
 
-func (s *survey) look(ctx context.Context, id string, orphaned bool) (takes bool, err error) {
+// look notes what a recovery would do with a run.
+func (s *survey) look(ctx context.Context, id string, orphan bool) error {
 	if s.seen[id] || len(s.found.ExecutionIDs)+len(s.found.Due) >= s.limit {
-		return false, nil
+		return nil
 	}
 	s.seen[id] = true
-	takes, lack, err := s.prospect(ctx, id, orphaned)
-	if ctx.Err() != nil {
-		return false, context.Cause(ctx)
+	p, err := s.preview(ctx, id, orphan)
+	switch {
+	case ctx.Err() != nil:
+		return context.Cause(ctx)
+	case !orphan && p.Due.Key == "" && (err == nil || s.some && errors.Is(err, problem.DefinitionNotFound)):
+		// Nothing is due, as far as can be told.
+	case p.Lack != nil || err != nil:
+		s.found.Left = append(s.found.Left, LeftRun{ExecutionID: id, Lack: p.Lack, Err: err})
+	case p.Acts && orphan:
+		s.found.ExecutionIDs = append(s.found.ExecutionIDs, id)
+	case p.Acts:
+		s.found.Due = append(s.found.Due, history.Timer{ExecutionID: id, Key: p.Due.Key, Due: p.Due.Due})
 	}
-	if lack != nil || err != nil {
-		s.found.Left = append(s.found.Left, LeftRun{ExecutionID: id, Lack: lack, Err: err})
-	}
-	return takes && err == nil, nil
+	return nil
 }
 
-// prospect says whether a recovery would go on with a run, and if not, what this process lacks for it; neither if that is
-// another process's business.
-func (s *survey) prospect(ctx context.Context, id string, orphaned bool) (takes bool, lack *view.Lack, err error) {
+// preview previews the takeover of a run. Workflows of subworkflows are looked for without its lock, since a Resolver may take its time.
+func (s *survey) preview(ctx context.Context, id string, orphan bool) (p run.Preview, err error) {
 	x := s.Runs.Hold(id)
 	defer s.Runs.Drop(x)
 	x.Lock()
-	p, err := x.Prospect(ctx, orphaned)
+	p, err = x.Preview(ctx, orphan)
 	x.Unlock()
-	if err != nil || p.NotOurs {
-		return false, nil, err
-	}
-	takes, lack = p.Takes, p.Lack
-
-	if !takes && p.Parent != "" { // a subworkflow ends with its parent
-		parent, err := s.Store.Execution(ctx, p.Parent)
-		takes = err == nil && parent.Phase.Terminal()
-	}
-	for _, e := range p.Children {
-		if takes || !orphaned {
+	for _, e := range p.Begins {
+		if err != nil || p.Acts {
 			break
 		}
 		var missing *view.Lack
-		if takes, missing, err = s.prospectChild(ctx, id, e, p.Depth); err != nil {
-			return false, nil, err
-		}
-		if lack == nil {
-			lack = missing
+		if p.Acts, missing, err = s.wouldBegin(ctx, id, e, p.Depth); p.Lack == nil {
+			p.Lack = missing
 		}
 	}
-	if takes {
-		return true, nil, nil
+	if p.Acts {
+		p.Lack = nil
 	}
-	return false, lack, nil
+	return p, err
 }
 
-// prospectChild says whether a recovery would begin a subworkflow, or tell its parent of its end.
-func (s *survey) prospectChild(ctx context.Context, parent string, e *machine.ChildEffect, depth int) (takes bool, lack *view.Lack, err error) {
-	child, err := s.Store.Execution(ctx, e.ChildExecutionID)
-	if err == nil {
-		// An open one has its own driver, or is an orphan itself; one that is not this run's is refused, which is recorded.
-		return child.Phase.Terminal() || child.Parent != parent && !run.Adoptable(child), nil, nil
-	}
-	if !errors.Is(err, problem.ExecutionNotFound) {
-		return false, nil, err
-	}
+// wouldBegin reports whether a recovery would begin a subworkflow, or record that it cannot; else what this process lacks for that.
+func (s *survey) wouldBegin(ctx context.Context, parent string, e *machine.ChildEffect, depth int) (acts bool, lack *view.Lack, err error) {
 	if depth >= s.config.MaxDepth {
 		return true, nil, nil // it is refused, which is recorded
 	}
@@ -220,18 +189,11 @@ func (s *survey) prospectChild(ctx context.Context, parent string, e *machine.Ch
 }
 
 // isOrphan reports whether Store.Unowned would return a run.
-func (s *survey) isOrphan(ctx context.Context, id string) (bool, error) {
-	exec, err := s.Store.Execution(ctx, id)
-	if errors.Is(err, problem.ExecutionNotFound) {
-		return false, nil
-	}
-	if err != nil {
+func (s *survey) isOrphan(ctx context.Context, e *history.Execution) (bool, error) {
+	if owner, err := s.Store.Owner(ctx, e.ID); err != nil || owner.Live() {
 		return false, err
 	}
-	if owner, err := s.Store.Owner(ctx, id); err != nil || owner.Live() {
-		return false, err
-	}
-	return s.needsDriver(ctx, &exec)
+	return s.needsDriver(ctx, e)
 }
 
 // needsDriver reports whether a run needs a driver; see history.Execution.Orphaned.
@@ -247,22 +209,53 @@ func (s *survey) needsDriver(ctx context.Context, exec *history.Execution) (bool
 	return orphaned && err == nil, err
 }
 
-// dueTimer returns the timer of a run that has been due longest.
-func (s *survey) dueTimer(ctx context.Context, id string, now time.Time) (first history.Timer, due bool, err error) {
-	x := s.Runs.Hold(id)
-	defer s.Runs.Drop(x)
-	x.Lock()
-	defer x.Unlock()
-	switch err := x.Refresh(ctx); {
-	case errors.Is(err, problem.ExecutionNotFound), errors.Is(err, problem.DefinitionNotFound): // another engine's has no timers
-		return first, false, nil
-	case err != nil || x.Machine() == nil:
-		return first, false, err
-	}
-	for _, t := range x.Machine().Timers() {
-		if !t.Due.After(now) && (!due || t.Due.Before(first.Due)) {
-			first, due = history.Timer{ExecutionID: id, Key: t.Key, Due: t.Due}, true
+// SurveyResult is what was found, or what a recovery has done.
+type SurveyResult struct {
+	// ExecutionIDs were (or would be) taken over, oldest first.
+	ExecutionIDs []string
+	// Due are the timers that would be fired, the earliest of each run that is not taken over anyway (a survey only).
+	Due []history.Timer
+	// Left are the runs that would be left to others because this process lacks something (a survey only).
+	Left []LeftRun
+	// Elsewhere are the runs that need a driver and have one: another process owns them (All only).
+	Elsewhere []OwnedRun
+	// Roots has the run from which to go on with it (Root) for each subworkflow above that is not one itself (All only).
+	Roots map[string]string
+}
+
+// LeftRun is a run without a driver that this process leaves to others.
+type LeftRun struct {
+	ExecutionID string
+	// Lack is what this process lacks to go on with it, nil if it cannot even tell where the run stands (Err).
+	Lack *view.Lack
+	// Err is why the run cannot be loaded, such as DEFINITION_REQUIRED; nil with Lack.
+	Err error
+}
+
+// OwnedRun is a run that another process with a live lease owns.
+type OwnedRun struct {
+	ExecutionID string
+	Owner       history.Owner
+}
+
+// TreeRoot returns the run from which to go on with a run: the highest one above it that waits for it. A subworkflow that is rolled back may
+// outlive the wait for it, and the run that began it.
+func TreeRoot(ctx context.Context, store history.Store, id string) (string, error) {
+	exec, err := store.Execution(ctx, id)
+	for err == nil && exec.Parent != "" {
+		parent, failed := store.Execution(ctx, exec.Parent)
+		if failed != nil {
+			return exec.Parent, failed
 		}
+		if !awaits(&parent, exec.ID) {
+			break
+		}
+		id, exec = parent.ID, parent
 	}
-	return first, due, nil
+	return id, err
+}
+
+// awaits reports whether a run waits for the end of a subworkflow.
+func awaits(e *history.Execution, child string) bool {
+	return slices.ContainsFunc(e.Waits, func(w history.Wait) bool { return w.ChildExecutionID == child })
 }

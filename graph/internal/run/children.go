@@ -8,6 +8,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/internal/library"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/history"
 )
 
 // A subworkflow is a run of its own. Its parent asks for it with an effect, which is over as soon as the child's first records are
@@ -58,8 +59,11 @@ func (x *Run) Beginning(child string) <-chan struct{} {
 
 // childNeedsParent reports whether something is to be done in this run for a subworkflow that it waits for, and can be done here:
 // to begin it, or to record how it has ended. One that is under way drives by itself.
-func (x *Run) childNeedsParent(ctx context.Context, e *machine.ChildEffect, retryUnknown bool) (bool, error) {
+func (x *Run) childNeedsParent(ctx context.Context, e *machine.ChildEffect, retryUnknown bool, w *Work) (bool, error) {
 	switch exec, err := x.env.Store.Execution(ctx, e.ChildExecutionID); {
+	case errors.Is(err, problem.ExecutionNotFound) && w.preview != nil:
+		w.preview.Begins = append(w.preview.Begins, e)
+		return false, nil
 	case errors.Is(err, problem.ExecutionNotFound):
 		return retryUnknown || !x.env.Programs.WaitsFor(library.NameOf(e)), nil
 	case err != nil:
@@ -81,7 +85,7 @@ func (x *Run) beginNeededChildren(ctx context.Context, w *Work) error {
 		if !isChild || x.attempts[c.EffectKey] != nil {
 			continue
 		}
-		switch needed, err := x.childNeedsParent(ctx, c, false); {
+		switch needed, err := x.childNeedsParent(ctx, c, false, w); {
 		case err != nil:
 			return err
 		case needed:
@@ -164,6 +168,8 @@ func (x *Run) endWithParent(ctx context.Context, w *Work) (gone bool, err error)
 	case err != nil:
 		return false, err
 	case parent.Phase.Terminal() && x.m != nil && len(x.m.Rollbacks()) > 0: // it was cancelled before, or fails by itself
+	case parent.Phase.Terminal() && w.dry():
+		return true, nil
 	case parent.Phase.Terminal():
 		keep, err := KeepsTasks(ctx, x.env.Store, parent.ID)
 		if err != nil {
@@ -179,3 +185,6 @@ func (x *Run) endWithParent(ctx context.Context, w *Work) (gone bool, err error)
 	x.parentUnchecked = false
 	return false, nil
 }
+
+// Adoptable reports whether a run was begun by another engine, which does not mark subworkflows with their parent.
+func Adoptable(exec history.Execution) bool { return exec.Parent == "" && exec.InputHash == "" }

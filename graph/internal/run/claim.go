@@ -161,7 +161,7 @@ func (x *Run) rest(ctx context.Context, w *Work) error {
 	if x.m == nil || x.m == seen {
 		return nil
 	}
-	if abandoned, err := x.abandoned(ctx, false); err != nil || !abandoned {
+	if abandoned, err := x.abandoned(ctx, false, w); err != nil || !abandoned {
 		return err
 	}
 	return x.TakeOver(ctx, false, w)

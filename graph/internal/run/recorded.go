@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 
+	"github.com/workflows-engine/workflows-engine/activities"
+	"github.com/workflows-engine/workflows-engine/graph/internal/admit"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/graph/view"
@@ -94,4 +96,55 @@ func StoredTimers(id string, ts []machine.Timer) []history.Timer {
 		out[i] = history.Timer{ExecutionID: id, Key: t.Key, Due: t.Due}
 	}
 	return out
+}
+
+// RecordPage reads records of a run, with their texts. The error is EXECUTION_NOT_FOUND for an unknown run.
+func RecordPage(ctx context.Context, store history.Store, executionID string, from int64, limit int) ([]history.Record, error) {
+	records, err := store.Read(ctx, executionID, from, limit)
+	if err != nil {
+		return nil, err
+	}
+	// Of a run that is being deleted, some records may be there still.
+	switch _, err := store.Execution(ctx, executionID); {
+	case errors.Is(err, problem.ExecutionNotFound), err != nil && len(records) == 0:
+		return nil, admit.NotFoundAs(err, problem.ExecutionNotFound, executionID)
+	}
+	for i := range records {
+		records[i].Raw = records[i].Text(executionID)
+	}
+	return records, nil
+}
+
+// CheckAnswer says why the executor that has recorded the steps of an attempt cannot use the answer to its question; see
+// graph.Options.CheckAnswer.
+type CheckAnswer func(asked activities.RecordedAttempt, answer map[string]any) error
+
+// Of checks an answer if it is one to the question of an executor among the waits of a run. Whether any question is meant, and whether it
+// can still be answered, is for the machine to say.
+func (check CheckAnswer) Of(ctx context.Context, store history.Store, executionID string, waits []machine.Wait, r machine.Resume) error {
+	open := 0
+	for i := range waits {
+		if waits[i].Kind == machine.WaitInterrupt {
+			open++
+		}
+	}
+	if check == nil || r.Key == "" && open > 1 {
+		return nil
+	}
+	for _, w := range waits {
+		if w.Journal == nil || w.Journal.Question == nil || r.Key != "" && r.Key != w.Key {
+			continue
+		}
+		of := machine.EffectBase{NodeID: w.NodeID, Visit: w.Visit, Attempt: w.Attempt}
+		steps, err := RecordedSteps(ctx, store, executionID, &of, w.Journal.First, 0)
+		if err != nil {
+			return err
+		}
+		err = check(activities.RecordedAttempt{Steps: steps}, r.Payload)
+		if e, ok := problem.As(err); ok {
+			return e.WithPlace(problem.Place{ExecutionID: executionID, NodeID: w.NodeID})
+		}
+		return err
+	}
+	return nil
 }

@@ -124,7 +124,7 @@ func (x *Run) unclaimedUntil(deadline time.Time) time.Time {
 // FireDue does what is due when somebody asks about an open run, unless that is the business of the process that owns it. If an
 // attempt of the run was abandoned and this process can perform it, it does so.
 func (x *Run) FireDue(ctx context.Context, w *Work) error {
-	if x.env.ReadOnly {
+	if x.env.ReadOnly && w.preview == nil {
 		return nil
 	}
 	if gone, err := x.endWithParent(ctx, w); gone || err != nil {
@@ -140,16 +140,22 @@ func (x *Run) FireDue(ctx context.Context, w *Work) error {
 		if !x.due() {
 			return nil // its driver has not been gone for long
 		}
-		if abandoned, err := x.abandoned(ctx, false); err != nil {
+		if abandoned, err := x.abandoned(ctx, false, w); err != nil {
 			return err
 		} else if abandoned {
 			return x.takeUp(ctx, w)
+		}
+		if w.dry() {
+			return nil
 		}
 		// The driver before may have moved the deadline of an attempt that it performed again, without a record.
 		x.forget()
 		if err := x.Open(ctx); err != nil {
 			return err
 		}
+	}
+	if w.dry() {
+		return nil
 	}
 	return x.fireMine(ctx, w)
 }

@@ -19,6 +19,8 @@ type Work struct {
 	NotifyParent string
 	// Changed says that something that others may wait for has changed.
 	Changed bool
+	// preview, unless nil, makes a takeover dry; see Run.Preview.
+	preview *Preview
 }
 
 // Inherit gives the attempts that are to begin the values of the context of the call that has led to them.
