@@ -3,7 +3,6 @@ package graph_test
 import (
 	"bytes"
 	"context"
-	"errors"
 	"log/slog"
 	"strings"
 	"sync"
@@ -14,7 +13,6 @@ import (
 	"github.com/workflows-engine/workflows-engine/activities"
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
-	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/history/historymem"
 )
 
@@ -105,36 +103,3 @@ func TestFailedAttemptsAndEndsOfRunsAreLogged(t *testing.T) {
 		}
 	})
 }
-
-// TestALogHandlerMayCallTheRunner: lines are written outside of all locks.
-func TestALogHandlerMayCallTheRunner(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		var r *graph.Runner
-		asked := 0
-		h := handlerFunc(func(rec slog.Record) error {
-			if rec.Message == graph.LogAttemptFailed || rec.Message == graph.LogRunEnded {
-				asked++
-				_, err := r.Status(context.Background(), graph.StatusRequest{ExecutionID: "r"})
-				return err
-			}
-			return nil
-		})
-		store := historymem.New()
-		r = newRunner(t, store, graph.Options{Logger: slog.New(h), Activities: &script{answers: answers{"a": func(context.Context, activities.Request) (any, error) {
-			return nil, errors.New("no luck")
-		}}}})
-		wantStatus(t, start(t, r, "r", linear(t, "x", "a"), nil), machine.Failed)
-		synctest.Wait()
-		if asked != 2 || count(records(t, store, "r"), history.ActivityFailed) != 1 {
-			t.Errorf("asked %d times", asked)
-		}
-	})
-}
-
-type handlerFunc func(slog.Record) error
-
-func (f handlerFunc) Enabled(context.Context, slog.Level) bool      { return true }
-func (f handlerFunc) Handle(_ context.Context, r slog.Record) error { return f(r) }
-func (f handlerFunc) WithAttrs([]slog.Attr) slog.Handler            { return f }
-func (f handlerFunc) WithGroup(string) slog.Handler                 { return f }

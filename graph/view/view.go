@@ -18,6 +18,8 @@ type Source struct {
 	// Machine and Program are set for a loaded run. Without them, the view has only the fields of the projection.
 	Machine *machine.Machine
 	Program *definition.Program
+	// Waits is what the Machine waits for (Machine.Pending).
+	Waits []machine.Wait
 	// Ending is the ending of the run; nil for an active run.
 	Ending *Ending
 	// StoredState is the newest stored state, used without a Machine.
@@ -99,7 +101,7 @@ func (s *Source) describe(v *Run) {
 	states := stateCopies{}
 	v.State = states.of(m.State())
 	v.Maps, v.KeptSignals, v.Rollbacks = m.Maps(), m.KeptSignals(), m.Rollbacks()
-	for _, w := range m.Pending() {
+	for _, w := range s.Waits {
 		v.Pending = append(v.Pending, s.pending(w, states))
 	}
 }

@@ -38,7 +38,7 @@ func (x *Run) HasChildren() bool { return len(x.children) > 0 }
 
 // AwaitedChildren returns the ids of the subworkflows that the run waits for, in branch order.
 func (x *Run) AwaitedChildren() (ids []string) {
-	if x.m == nil {
+	if x.m == nil || len(x.children) == 0 {
 		return nil
 	}
 	for _, w := range x.m.Pending() {

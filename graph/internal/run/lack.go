@@ -35,8 +35,9 @@ func (x *Run) LackFor(w *machine.Wait) *view.Lack {
 
 // Lacks returns what this process lacks to go on with the run where it stands, or else to go on after what somebody is asked
 // for; nil if it lacks nothing.
-func (x *Run) Lacks() *view.Lack {
-	waits := x.m.Pending()
+func (x *Run) Lacks() *view.Lack { return x.lacks(x.m.Pending()) }
+
+func (x *Run) lacks(waits []machine.Wait) *view.Lack {
 	for i := range waits {
 		if l := x.LackFor(&waits[i]); l != nil {
 			return l

@@ -19,6 +19,9 @@ func (x *Run) View(ctx context.Context) (*view.Run, error) {
 	}
 	lack := x.lackOfTrust(err)
 	s := x.source(ctx, &x.exec)
+	if x.m != nil {
+		s.Waits = x.m.Pending()
+	}
 	switch {
 	case unknown:
 		if s.StoredState, err = RecordedState(ctx, x.env.Store, x.exec); err != nil {
@@ -31,7 +34,7 @@ func (x *Run) View(ctx context.Context) (*view.Run, error) {
 		}
 		s.Ending = &end
 	case !x.Owned():
-		lack = x.Lacks()
+		lack = x.lacks(s.Waits)
 	}
 	v := view.Of(s)
 	if err := Journals(ctx, x.env.Store, v.Pending); err != nil {
@@ -48,6 +51,7 @@ func (x *Run) prospectiveView(ctx context.Context, exec *history.Execution, reco
 		end := view.EndingOf(x.m, exec.DefinitionHash)
 		s.Ending = &end
 	}
+	s.Waits = x.m.Pending()
 	v := view.Of(s)
 	if err := Journals(ctx, x.env.Store, v.Pending); err != nil {
 		x.env.Log.Warn("question not read for a webhook", LogRun, x.id, LogError, err)
