@@ -62,8 +62,8 @@ const raceSample = 1
 // vectorStride is the distance between the points of a vector's workflow that the short form tries. It shares no divisor
 // with the number of ways to fail, so that every way is tried.
 const (
-	vectorStride  = 7
-	exampleStride = 3 // that between the points of an example
+	vectorStride  = 13
+	exampleStride = 7 // that between the points of an example
 )
 
 // TestCrashAtEveryOperation is the enumeration in memory: a sample of the points of each workflow, a larger one of the examples. `make soak`
@@ -139,7 +139,7 @@ func TestTally(t *testing.T) {
 // TestCrashOnSQLite tries a sample of the points over real files, and a larger one in `make soak`.
 func TestCrashOnSQLite(t *testing.T) {
 	t.Parallel()
-	limit := soak.Size(4, 1, 100)
+	limit := soak.Size(2, 1, 100)
 	var points tally
 	t.Run("files", func(t *testing.T) {
 		for _, c := range crashCases(t) {

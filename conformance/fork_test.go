@@ -43,7 +43,7 @@ func TestForkAtEveryRecord(t *testing.T) {
 						if len(records) == 0 {
 							return
 						}
-						step := 3
+						step := 6
 						switch {
 						case soak.On():
 							step = 1

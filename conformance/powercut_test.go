@@ -124,7 +124,7 @@ func (w *powerRun) outcome(t *testing.T) {
 }
 
 // TestPowerCut: after a power cut at any moment, everything acknowledged is there, and every run goes on to the same end. The short
-// form cuts one run before every third of its operations, and the others before fewer.
+// form cuts one run before every sixth of its operations, and the others before fewer.
 func TestPowerCut(t *testing.T) {
 	t.Parallel()
 	runs := tracedRuns(t)
@@ -135,9 +135,9 @@ func TestPowerCut(t *testing.T) {
 			for i, w := range runs {
 				t.Run(w.name(), func(t *testing.T) {
 					t.Parallel()
-					limit := soak.Size(4, 2, 40)
+					limit := soak.Size(2, 2, 40)
 					if i == 0 {
-						limit = soak.Size(len(w.ops)/3, 8, len(w.ops))
+						limit = soak.Size(len(w.ops)/6, 8, len(w.ops))
 					}
 					tried := 0
 					n := w.cuts(limit, soak.Size(1, 1, 2), uint64(soak.Setting("SOAK_SEED", 1)+round), func(p *powerCut) {

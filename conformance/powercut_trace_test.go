@@ -107,8 +107,8 @@ type traceParser struct {
 }
 
 func (p *traceParser) add(call string, begun int) error {
-	if strings.HasPrefix(call, "+++ ") {
-		return nil // the end of a process
+	if strings.HasPrefix(call, "+++ ") || strings.HasPrefix(call, "???( <detached") {
+		return nil // the end of a process, or of a thread whose call was not read any more
 	}
 	name, args, ok := strings.Cut(call, "(")
 	equals := strings.LastIndex(args, " = ")

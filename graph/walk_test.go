@@ -22,7 +22,7 @@ import (
 )
 
 // longRounds is how many rounds of computing take several stretches, of some ten rounds each.
-func longRounds() int { return soak.Size(150, 50, 150) }
+func longRounds() int { return soak.Size(50, 50, 150) }
 
 // computing is a workflow that computes in rounds, each of which evaluates an expression of some milliseconds.
 func computing(t *testing.T, until string) *definition.Document {

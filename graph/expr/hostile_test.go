@@ -39,7 +39,7 @@ func TestHeapStaysWithinTheLimit(t *testing.T) {
 		`[range(1e9)]`, `[range(1e9) | [range(100)]] | length`, `[range(1e9) | {a: .}] | length`, `"<" * 5e6 | @html`,
 		`reduce range(100) as $i ("\u0000"; tojson)`,
 	}
-	for _, src := range programs[:soak.Size(len(programs), 1, len(programs))] {
+	for _, src := range programs[:soak.Size(1, 1, len(programs))] {
 		p, err := expr.Compile(src)
 		if err != nil {
 			t.Fatal(err)

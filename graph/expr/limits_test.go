@@ -274,7 +274,7 @@ func TestEndlessProgramsEnd(t *testing.T) {
 				t.Fatal(err)
 			}
 			// A small part of the defaults, to be quick about it.
-			limits, part := expr.DefaultLimits(), soak.Size(20, 100, 20)
+			limits, part := expr.DefaultLimits(), soak.Size(100, 100, 20)
 			v, err := p.EvalLimits(map[string]any{"n": 1.0}, expr.Limits{
 				Cost: limits.Cost / part, Memory: limits.Memory / part * 2, ResultBytes: limits.ResultBytes / part,
 			})

@@ -115,7 +115,7 @@ func TestRandomRecursionsAreTheInterpreters(t *testing.T) {
 			"(def other: "+l+"; "+r+")", "(def g(k): "+l+"; "+r+")", "(def again: other; "+r+")", "g("+l+")", "\"\\("+l+")\\("+r+")\"", "path(..)", "(. + ["+l+"])?")
 	}
 	agreed, far := 0, 0
-	programs := soak.Size(800, 100, 800)
+	programs := soak.Size(200, 100, 8000)
 	for range programs {
 		round := `if (.[0] // 0) > ` + pick("1", "2", "20") + ` then [.[0], $v] else [(.[0] // 0) + 1, $w] | `
 		src := `label $out | 7 as $v | [8] as [$w] | def other: $w; def g(k): k; def f(k): def again: if type != "array" then . else first(f(k)) end; ` +

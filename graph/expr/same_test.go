@@ -499,7 +499,7 @@ func TestRandomProgramsAreTheInterpreters(t *testing.T) {
 		return "(" + program(depth-1) + " " + pick("==", "!=", "<", "<=", ">", ">=", "and", "or", "//") + " " + program(depth-1) + ")"
 	}
 	state := object(t, sampleState)
-	for range soak.Size(2000, 200, 2000) {
+	for range soak.Size(500, 200, 20_000) {
 		src := program(3)
 		p, err := expr.Compile(src)
 		if err != nil {
@@ -528,7 +528,7 @@ func TestRandomReducesAreTheInterpreters(t *testing.T) {
 			"(if "+l+" then "+r+" end)", "(if "+l+" then 1 else "+r+" end)", "("+l+" == "+r+")", "(["+l+"] + ["+r+"])", "("+l+" | tojson)", "("+l+")?")
 	}
 	state := object(t, sampleState)
-	for range soak.Size(3000, 200, 3000) {
+	for range soak.Size(500, 200, 30_000) {
 		steps := []string{}
 		for range 1 + random.IntN(3) {
 			steps = append(steps, pick(`.a`, `.a.b`, `.l`, `.l[1]`, `.l[1:]`, `.[$i.id]`, `.`, `(.a, .l)`, `.l[]`)+

@@ -35,8 +35,8 @@ const simQueued = 10_000
 // TestSimulation tries a sample of schedules, in `make soak` a hundred times as many.
 func TestSimulation(t *testing.T) {
 	t.Parallel()
-	schedules := soak.Setting("SOAK_SCHEDULES", soak.Size(5_000, 2_000, 2_000_000))
-	each := soak.Size(20, 12, 40) // a small sample goes through more workflows
+	schedules := soak.Setting("SOAK_SCHEDULES", soak.Size(3_000, 2_000, 2_000_000))
+	each := soak.Size(12, 12, 40) // a small sample goes through more workflows
 	workflows := uint64(schedules / each)
 	offset := uint64(soak.Setting("SOAK_SEED", 0))
 	// Schedules leave only garbage; collecting it less often halves the time.

@@ -59,7 +59,7 @@ func someRuns(t *testing.T) (file, log []byte) {
 func TestDamage(t *testing.T) {
 	t.Parallel()
 	file, log := someRuns(t)
-	samples := soak.Size(40, 4, 5000)
+	samples := soak.Size(15, 4, 5000)
 	dir := t.TempDir()
 	refused := map[problem.Code]int{}
 	rng := rand.New(rand.NewPCG(1, 2))

@@ -27,7 +27,7 @@ func TestEveryAnswerKeepsItsBound(t *testing.T) {
 	t.Run("sizes", func(t *testing.T) {
 		for _, c := range []struct{ size, bound int }{
 			{300, mcpserver.MinAnswerBytes}, {3000, mcpserver.MinAnswerBytes}, {20_000, mcpserver.DefaultAnswerBytes}, {3000, mcpserver.DefaultAnswerBytes},
-		}[:soak.Size(3, 1, 4)] {
+		}[:soak.Size(2, 1, 4)] {
 			t.Run(fmt.Sprintf("%d in %d", c.size, c.bound), func(t *testing.T) {
 				t.Parallel()
 				store := enginetest.Closing(t, historymem.New())

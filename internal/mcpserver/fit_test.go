@@ -68,7 +68,7 @@ func TestWhatIsLeftOutCanBeRead(t *testing.T) {
 // TestNoAnswerIsLargerThanAsked over sizes and stages of a run with many branches.
 func TestNoAnswerIsLargerThanAsked(t *testing.T) {
 	t.Parallel()
-	for _, bytes := range []int{mcpserver.MinAnswerBytes, 8192, 20_000}[:soak.Size(3, 1, 3)] {
+	for _, bytes := range []int{mcpserver.MinAnswerBytes, 8192, 20_000}[:soak.Size(2, 1, 3)] {
 		h := boundedHost(t)
 		size := func(content map[string]any) {
 			text := jsonvalue.Canonical(content)
