@@ -110,7 +110,8 @@ func invalid(src string, err error) error {
 	return e
 }
 
-// unexpected says how jq writes what other languages write as at the place where a program does not parse; "" if it is none of that.
+// unexpected returns a hint for the syntax of another language at the place where a program does not parse, "" for
+// anything else.
 func unexpected(before, rest string) string {
 	switch {
 	case strings.HasPrefix(rest, "'"):
@@ -129,8 +130,7 @@ func unexpected(before, rest string) string {
 	return ""
 }
 
-// unavailable are names that programs here do not have: functions of jq, and what other languages call a value. The texts say what to
-// write.
+// unavailable maps names that programs do not have (functions of jq, words of other languages) to a hint.
 var unavailable = map[string]string{
 	"True": "Write true.", "TRUE": "Write true.", "False": "Write false.", "FALSE": "Write false.",
 	"None": "Write null.", "NULL": "Write null.", "nil": "Write null.", "undefined": "Write null.",
@@ -160,7 +160,7 @@ var functions = sync.OnceValue(func() []string {
 	return names
 })
 
-// offsetOf finds a name in a program, -1 where it is not there exactly once: then which one is meant is unknown.
+// offsetOf finds a name in a program, -1 unless it occurs exactly once.
 func offsetOf(src, name string) int {
 	boundary := `(?:^|[^A-Za-z0-9_$.])`
 	re, err := regexp.Compile(boundary + `(` + regexp.QuoteMeta(name) + `)(?:[^A-Za-z0-9_]|$)`)

@@ -2,12 +2,12 @@ package expr
 
 import "math"
 
-// What values cost, in bytes of work: about what their parts take in memory.
+// Costs of values, in bytes of work: about the memory of their parts.
 const (
 	scalarCost  = 16
 	elementCost = 16
 	memberCost  = 48
-	// orderCost is that of putting the names of an object in order, besides what they cost.
+	// orderCost is the cost of sorting the names of an object, without that of the names.
 	orderCost = 256
 	// objectCost is that of a new object without its members: Go makes room for eight.
 	objectCost = 320
@@ -65,8 +65,8 @@ func (m *meter) walk(v any, depth int) bool {
 	return true
 }
 
-// notTooDeep returns its input, which a function that calls itself is about to go down into, and counts what that keeps at
-// every level beyond the first.
+// notTooDeep returns its input, into which a recursive function is about to descend, and charges for every level
+// beyond freeLevels.
 func notTooDeep(m *meter, in any, _ []any) any {
 	if levels, ok := m.levels(in, 0); !ok || !m.hold(max(0, levels-freeLevels)*levelBytes) {
 		return m.exceeded

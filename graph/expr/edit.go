@@ -9,14 +9,14 @@ import (
 	"github.com/itchyny/gojq"
 )
 
-// Assignments, updates and deletions. The interpreter's own write to parts of their input when they delete, with the
-// values that stand there already; but a state is shared by many readers, for whom any write is a race. These copy
-// each container on the way to a place once, and change only such copies.
+// Assignments, updates and deletions. When the interpreter deletes, it writes to parts of its input, with the values
+// that they have already. A state is shared by many readers, so that any write is a race: these functions copy each
+// container on a path once, and change only copies.
 
 // edit is a value being changed. It travels through the interpreter in place of the value, between _edit and _done.
 type edit struct {
 	root any
-	// own holds the containers made by this edit, which nobody else can see.
+	// own holds the containers made by this edit; no other code can see them.
 	own map[uintptr]any
 	// doomed are the paths to delete at the end: of elements deleted earlier the indexes of later ones would change.
 	doomed []any
@@ -68,7 +68,7 @@ func endEdit(m *meter, in any, _ []any) any {
 // editValue returns the value of an edit that is not done. The caller must keep no part of it.
 func editValue(_ *meter, in any, _ []any) any { return in.(*edit).root }
 
-// editShare is editSet with a value that may be, or hold, part of what is edited.
+// editShare is editSet with a value that may share a part with the edited value.
 func editShare(m *meter, in any, args []any) any {
 	e := in.(*edit)
 	switch args[1].([]any)[0].(type) {
@@ -124,7 +124,7 @@ func (e *edit) set(m *meter, path, v any) any {
 	return e
 }
 
-// delete returns the value without what is at the paths. Ancestors are deleted before what is in them.
+// delete returns the value without the parts at the paths. It deletes ancestors before their parts.
 func (e *edit) delete(m *meter, paths []any) any {
 	if !m.allocate(2 * elementCost * len(paths)) {
 		return m.exceeded
@@ -148,7 +148,7 @@ func (e *edit) delete(m *meter, paths []any) any {
 	return e.sweep(e.root)
 }
 
-// sweep takes out what is gone. That can only be in containers of this edit.
+// sweep removes deleted parts, which are only in containers of this edit.
 func (e *edit) sweep(v any) any {
 	switch c := v.(type) {
 	case gone:
@@ -331,7 +331,7 @@ func (e *edit) putSlice(m *meter, list []any, slice map[string]any, path []any, 
 	if !m.allocate(elementCost * (to - from)) {
 		return nil, m.exceeded
 	}
-	// The part is handed down without spare room, so that it cannot grow into what follows it.
+	// The part has no spare capacity, so that it cannot grow into the elements after it.
 	part, err := e.put(m, slices.Clone(list[from:to]), path, x, depth+1)
 	if err != nil {
 		return nil, err

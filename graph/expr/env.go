@@ -7,16 +7,16 @@ import (
 	"github.com/itchyny/timefmt-go"
 )
 
-// Env is what an evaluation is given beside the state. The zero value is an evaluation without a time that nobody counts
-// or abandons.
+// Env is the input of an evaluation besides the state. The zero value is an evaluation without a time, that is
+// neither counted nor abandoned.
 type Env struct {
-	// Now is what the function now returns, to the millisecond; it fails if this is zero. Use the recorded time of the
-	// input that is being handled, so that a replay has the same result.
+	// Now is the result of the function now, to the millisecond; now fails if this is zero. Use the recorded time of
+	// the handled input, so that a replay has the same result.
 	Now time.Time
-	// Spent, if not nil, is increased by what the evaluation cost, in units: about UnitsPerMillisecond of them make a
-	// millisecond. The same program over the same state always costs the same.
+	// Spent, if not nil, is increased by the cost of the evaluation in units: about UnitsPerMillisecond of them make
+	// a millisecond. The same program over the same state always costs the same.
 	Spent *int
-	// Budget, if not nil, is what the evaluation may take together with others that are given the same; nil is a new one.
+	// Budget, if not nil, is shared with other evaluations; nil is a new one.
 	Budget *Budget
 	// Stop, if not nil, is asked every few hundred units. Once it returns true, the evaluation ends with ErrAbandoned.
 	Stop func() bool

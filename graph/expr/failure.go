@@ -41,12 +41,12 @@ func (p *Program) reason(err error) string {
 	return withoutValues(err)
 }
 
-// ofLibrary are the texts with which functions of the interpreter raise errors.
+// ofLibrary are the error texts of functions of the interpreter.
 var ofLibrary = map[string]bool{
 	"limit doesn't support negative count": true, "skip doesn't support negative count": true, "nth doesn't support negative index": true,
 }
 
-// literal returns a text of an object that is a literal of the program, "" if there is none.
+// literal returns a text of an object if it is a literal of the program, else "".
 func (p *Program) literal(v any, member string) string {
 	object, _ := v.(map[string]any)
 	if text, _ := object[member].(string); p.strings[text] {
@@ -78,8 +78,8 @@ func (p *Program) raised(e *problem.Error, err error) {
 	}
 }
 
-// withoutValues returns the interpreter's words for an error without its previews of values. Those stand in parentheses, in quotes, behind
-// "applied to" or behind a colon. Only their types stay, and what a table has for the words behind them.
+// withoutValues returns the interpreter's error text without its previews of values, which follow a parenthesis, a
+// quote, "applied to" or a colon. It keeps only their types and known phrases.
 func withoutValues(err error) string {
 	switch err.(type) {
 	case *fault, *limitError:
@@ -141,7 +141,7 @@ func isName(text string) bool {
 // types are those of values as the interpreter writes them.
 var types = []string{"null", "boolean", "number", "string", "array", "object"}
 
-// typeAtStart returns the type with which a text begins, "" if it begins otherwise.
+// typeAtStart returns the type name at the start of a text, "" if there is no type name.
 func typeAtStart(text string) string {
 	kind, _, _ := strings.Cut(text, " ")
 	if slices.Contains(types, kind) {
@@ -177,13 +177,13 @@ func previewType(text string) string {
 	return ""
 }
 
-// refusals say of which kind a value is that a function does not take although it has the right type.
+// refusals describe a value that has the right type and that the function does not accept.
 var refusals = map[string]string{
 	"tonumber": "a string that is not a number", "toboolean": "a string that is neither true nor false", "@base64d": "a string that is not base64",
 	"strptime": "a string that does not match the format",
 }
 
-// refusedValue describes a value that a function does not take, of which text has a preview.
+// refusedValue describes a value that a function does not accept; text holds a preview of it.
 func refusedValue(name, preview, text string) string {
 	kind := cmp.Or(previewType(preview), "value")
 	if refused := refusals[name]; refused != "" && kind == "string" {

@@ -7,27 +7,27 @@ import (
 	"github.com/itchyny/gojq"
 )
 
-// The interpreter keeps, until it is exhausted, everything that may have another output: alternatives, iterations, tries,
-// collections that are not complete, and the scopes around them. A function that calls itself keeps that in each call. How much it is
-// at most the text tells; a call is charged for it as it begins.
+// Until it is exhausted, the interpreter keeps everything that may have another output: alternatives, iterations,
+// tries, incomplete collections, and the scopes around them. A recursive function keeps that in each call. The text
+// of a function bounds the amount; each call is charged for it as it begins.
 
-// What constructs add to the interpreter's stacks at most, with what these grow by.
+// Bounds of the growth of the interpreter's stacks by construct.
 const (
-	// scopeBytes is what a call of a function that calls itself takes without what is in it.
+	// scopeBytes is the size of a call of a recursive function without its body.
 	scopeBytes    = 256
 	forkBytes     = 300
 	variableBytes = 48
 	argumentBytes = 112
 	callBytes     = 180
 	memberBytes   = 180
-	// builtinBytes is what a function of jq takes while a parameter of it runs, or until it has had all outputs.
+	// builtinBytes is the size of a function of jq while a parameter of it runs, or until it is exhausted.
 	builtinBytes = 600
-	// freeFrame is what a call of a function, and a program, may take without being charged.
+	// freeFrame is the size up to which a call of a function, and a program, is not charged.
 	freeFrame = 8 << 10
 )
 
-// several are the functions of jq that may have several outputs of their own, or end another query early: they keep something until
-// they are exhausted. The value says whether they keep in each of their rounds what a parameter has left.
+// several are the functions of jq that may have several outputs, or end another query early: they keep something
+// until they are exhausted. The value is true if each round keeps the rest of a parameter.
 var several = map[string]bool{
 	"recurse/1": true, "recurse/2": true, "while/2": true, "until/2": true, "repeat/1": true,
 	"recurse/0": false, "_recurse/0": false, "combinations/0": false, "combinations/1": false, "tostream/0": false, "paths/0": false,
@@ -38,14 +38,14 @@ var several = map[string]bool{
 	"gsub/3": false, "fromstream/1": false, "truncate_stream/1": false, "JOIN/3": false, "JOIN/4": false, "inputs/0": false,
 }
 
-// weight is what a query keeps at most: kept bytes once it has had an output, open ones while it calls a function, and as many
-// times what the parameters of the functions around it keep.
+// weight is the most bytes that a query keeps: kept once it has had an output, open while it calls a function.
+// parameters is how often it keeps the parameters of the functions around it.
 type weight struct{ kept, open, parameters int }
 
-// most is what it keeps at any time that matters.
+// most is the larger of kept and open.
 func (w weight) most() int { return max(w.kept, w.open) }
 
-// around is what a query keeps inside something that takes bytes until it is over.
+// around is the weight of a query inside a construct that keeps bytes until it ends.
 func (w weight) around(bytes int) weight {
 	w.kept = min(w.kept+bytes, maxWeight)
 	return w.opened(bytes)
@@ -64,18 +64,18 @@ const maxWeight = math.MaxInt32
 
 func saturated(a, b int) int { return min(times(a, b), maxWeight) }
 
-// then is what two queries keep of which the second begins when the first has had an output.
+// then is the weight of two queries; the second begins when the first has an output.
 func (w weight) then(v weight) weight {
 	v = v.opened(w.kept)
 	return weight{min(w.kept+v.kept, maxWeight), max(w.open, v.open), min(w.parameters+v.parameters, maxWeight)}
 }
 
-// or is what two queries keep of which the first is over before the second begins.
+// or is the weight of two queries; the second begins when the first is exhausted.
 func (w weight) or(v weight) weight {
 	return weight{max(w.kept, v.kept), max(w.open, v.open), max(w.parameters, v.parameters)}
 }
 
-// called is what a query keeps in a scope of its own, which stays as long as anything does.
+// called is the weight of a query in a scope of its own.
 func (w weight) called() weight {
 	if w.kept >= forkBytes {
 		w.kept += callBytes
@@ -83,13 +83,13 @@ func (w weight) called() weight {
 	return w
 }
 
-// collected is what a query keeps once it has had all outputs.
+// collected is the weight of an exhausted query.
 func (w weight) collected() weight {
 	w.kept = variableBytes
 	return w
 }
 
-// charge lets a query be charged for so many bytes whenever it is run.
+// charge makes a query charge for bytes whenever it runs.
 func (o *outline) charge(q *gojq.Query, bytes int) {
 	name := "_frame " + strconv.Itoa(bytes)
 	body := *q

@@ -6,10 +6,11 @@ import (
 	"github.com/itchyny/gojq"
 )
 
-// The interpreter finds a variable of an outer function by going from scope to scope, and the scope around that of a call is that
-// of its caller: where functions call each other, or themselves in arguments of calls, there are as many scopes on the way as calls
-// that are not finished. So the functions in which that matters are given a parameter with the number of scopes behind them, and
-// what reads a variable from outside them is charged for the way. A parameter follows the program back and forth without more ado.
+// The interpreter finds a variable of an outer function by walking from scope to scope, and the outer scope of a call
+// is its caller's: where functions call each other, or themselves in arguments of calls, the walk has as many scopes
+// as calls are unfinished. Functions in which that matters get a parameter with the number of scopes behind them, and
+// reading a variable from outside them is charged for the walk. A parameter follows the program back and forth by
+// itself.
 
 const (
 	// linksParameter cannot be written in a program.
@@ -30,10 +31,10 @@ func between(from, to *body) (links int, deep bool) {
 	return links, deep
 }
 
-// deep reports whether calls make the way from a function to what is around it long.
+// deep reports whether calls make the walk from a function to its surroundings long.
 func (b *body) deep() bool { return b.links >= manyLinks }
 
-// countLinks finds the functions with long ways, and has what is read over long ways charged for.
+// countLinks finds the functions with long walks and charges for reading over them.
 func (o *outline) countLinks() {
 	for again := true; again; {
 		again = false

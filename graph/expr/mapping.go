@@ -19,8 +19,8 @@ type mappingMember struct {
 	literal any
 }
 
-// CompileMapping compiles the members of an input_mapping. It never fails as a whole: a member that is wrong makes
-// EvalAt fail. Problems lists what is wrong, keyed by member name, for validation; it is nil where all is well.
+// CompileMapping compiles the fields of an input_mapping. It never fails as a whole: an invalid field makes EvalAt
+// fail. problems lists the errors by field name for validation; nil if there are no errors.
 func CompileMapping(raw map[string]any) (m *Mapping, problems map[string]error) {
 	m = &Mapping{}
 	for _, name := range jsonvalue.Keys(raw) {
@@ -74,8 +74,8 @@ func mappingProgram(v any) (src string, isProgram bool, err error) {
 	return "", false, nil
 }
 
-// template returns what stands between "${" and "}", where these enclose a whole string and at least one character, and
-// what they enclose is on one line. Strings with text around it are not templates.
+// template returns the text between "${" and "}" if they enclose a whole string and at least one character, on one
+// line. Strings with text around it are not templates.
 func template(s string) (inside string, ok bool) {
 	s = TrimSpace(s)
 	if len(s) <= len("${}") || !strings.HasPrefix(s, "${") || !strings.HasSuffix(s, "}") {

@@ -51,7 +51,7 @@ type found struct {
 	bytes int
 }
 
-// finding returns what was found.
+// finding returns the matches of an expression in the input.
 func finding(m *meter, in any, args []any) (*found, error) {
 	text, s, f, err := regexpArguments(m, in, args)
 	if err != nil {
@@ -200,9 +200,9 @@ func splitRegexp(m *meter, in any, args []any) any {
 	return append(list, f.text[from:])
 }
 
-// splice puts replacements into a text: args are what was found there, and for each match the array of its
-// replacements. The n-th result has the n-th replacement of every match that has as many. Without replacements the
-// text itself is the only result.
+// splice puts replacements into a text: args are the found matches, and for each match the array of its replacements.
+// The n-th result has the n-th replacement of every match that has as many. Without replacements the text itself is
+// the only result.
 func splice(m *meter, _ any, args []any) any {
 	f, replacements := args[0].(*found), args[1].([]any)
 	var results []*strings.Builder
@@ -217,7 +217,7 @@ func splice(m *meter, _ any, args []any) any {
 			if n == len(results) {
 				results = append(results, new(strings.Builder))
 			}
-			// Growing copies what there is, again and again.
+			// Growing copies the text again and again.
 			if !m.allocate(2 * (len(gap) + len(s))) {
 				return m.exceeded
 			}

@@ -4,8 +4,8 @@ import (
 	"time"
 )
 
-// meter counts what one evaluation does. It is also the evaluation's context: the interpreter asks for Done before
-// every instruction, which makes a step counter of it that no clock has a part in.
+// meter counts the work of one evaluation. It is also the evaluation's context: the interpreter calls Done before
+// every instruction, which makes it a step counter without a clock.
 type meter struct {
 	limits limits
 	env    Env
@@ -13,11 +13,11 @@ type meter struct {
 	steps, units int
 	// bytes of work have not become a unit yet; unseen are the units of work since the last look.
 	bytes, unseen int
-	// exceeded is the limit that was hit first, nil while there is none.
+	// exceeded is the first limit that was hit, nil before that.
 	exceeded *limitError
 
-	// made are the bytes that the evaluation has made. most is the size of the largest text or object among them; mostKnown says that
-	// those of the state, which is what the evaluation was given, are taken into account.
+	// made are the bytes that the evaluation has made. most is the size of the largest text or object among them;
+	// with mostKnown, also among those of the state.
 	made, most int
 	mostKnown  bool
 	state      any
@@ -30,8 +30,8 @@ type meter struct {
 	lists listAppender
 }
 
-// limitError is what an evaluation over its limits ends with. Programs cannot catch it: the interpreter stops at its
-// next instruction.
+// limitError ends an evaluation over its limits. Programs cannot catch it: the interpreter stops at its next
+// instruction.
 type limitError struct{ what string }
 
 func (e *limitError) Error() string { return e.what }
@@ -43,7 +43,7 @@ var (
 	overOutput = &limitError{"it has too many outputs"}
 	overResult = &limitError{"its result is too large"}
 	overDepth  = &limitError{"its result is nested too deeply"}
-	// abandoned is none of the program's: EvalAt returns ErrAbandoned for it.
+	// EvalAt returns ErrAbandoned for abandoned.
 	abandoned = &limitError{"it was abandoned"}
 )
 
@@ -169,10 +169,10 @@ func (m *meter) allocate(bytes int) bool {
 // limits bound one evaluation. They are counted, not timed, so that the same program over the same state always has the
 // same outcome.
 type limits struct {
-	// Cost is in units. A unit is a step of the interpreter, which is an instruction of the compiled program, or as much
-	// other work: what operators and functions read and make, and what regular expressions try.
+	// Cost is in units. A unit is an instruction of the compiled program, or as much other work: reading and making
+	// values, and trying regular expressions.
 	Cost int
-	// Memory is in bytes: what the evaluation makes, whether it still holds that or not.
+	// Memory is the bytes that the evaluation makes, whether it still holds them or not.
 	Memory int
 	// Outputs is the number of values a program may put out.
 	Outputs int
@@ -180,11 +180,11 @@ type limits struct {
 	ResultBytes int
 }
 
-// Budget is the work and the memory of several evaluations, one after the other: together they may take what one alone
-// may. The zero value is a whole budget.
+// Budget is the work and the memory of several evaluations in a row: together they are limited like one. The zero
+// value is a whole budget.
 type Budget struct{ cost, made int }
 
-// left is what remains of limits.
+// left returns the remaining limits.
 func (b *Budget) left(l limits) limits {
 	l.Cost -= b.cost
 	l.Memory -= b.made
@@ -203,18 +203,18 @@ func (env Env) shared() Env {
 // within a second.
 var defaultLimits = limits{Cost: 20_000_000, Memory: 64 << 20, Outputs: 10_000, ResultBytes: 8 << 20}
 
-// The memory of an evaluation is bounded by what it makes, whether it still holds that or not: which of it can be reached only the
-// interpreter knows. Natives say what they make (price.go); lists, objects and the frames of functions that call themselves are
-// counted by natives that the rewriting puts behind or before them.
+// Memory is bounded by the bytes that an evaluation makes, whether it still holds them or not: only the interpreter
+// knows which of them are reachable. Natives report the bytes they make (price.go); rewriting adds natives that count
+// lists, objects and the frames of recursive functions.
 
 const (
-	// loopBytes is what a round of the loops of the prelude adds to the interpreter's stacks at most; what their update keeps is
-	// charged by itself (frames.go).
+	// loopBytes bounds the growth of the interpreter's stacks in a round of a loop of the prelude; the update is
+	// charged separately (frames.go).
 	loopBytes = 128
 	// listBytes are those of a list without its elements.
 	listBytes = 24
-	// elementBytes is what an element takes in a list that grows: a number in a box, its place in the list and in the
-	// shorter one that it is being copied from, and what has not yet been found to be free of those before.
+	// elementBytes is the size of an element in a growing list: a boxed number, its place in the list and in the
+	// shorter one that is being copied, and garbage of earlier copies.
 	elementBytes = 80
 	// spareBytes of them are free once the list is complete.
 	spareBytes = 40
@@ -231,7 +231,7 @@ func (m *meter) hold(bytes int) bool {
 	return true
 }
 
-// release gives back what was held and is known to be free.
+// release gives back bytes that were held and are known to be free.
 func (m *meter) release(bytes int) { m.made -= bytes }
 
 // element returns its input, which is about to become the next element of a list.
@@ -242,7 +242,7 @@ func element(m *meter, in any, _ []any) any {
 	return in
 }
 
-// complete returns its input, a list of which each element was counted.
+// complete returns its input, a list whose elements were counted.
 func complete(m *meter, in any, _ []any) any {
 	m.release(spareBytes * len(in.([]any)))
 	return in
@@ -271,7 +271,7 @@ func round(m *meter, in any, _ []any) any {
 	return in
 }
 
-// largest is the size of the largest text or object that there has been, without what is in it.
+// largest is the size of the largest text or object so far, without its parts.
 func (m *meter) largest() int {
 	if !m.mostKnown {
 		m.mostKnown = true

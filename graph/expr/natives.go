@@ -11,8 +11,8 @@ import (
 )
 
 // natives are the functions that programs call in place of the interpreter's own, by name and arity. Most charge for
-// what the interpreter's function will do and then call it; a few are defined anew. Names that begin with an underscore
-// are for the prelude and for rewritten operators.
+// the work of the interpreter's function and then call it; a few are new implementations. Names that begin with an
+// underscore are for the prelude and for rewritten operators.
 var natives = map[string]native{
 	"_add/2":       add,
 	"_subtract/2":  subtract,
@@ -121,8 +121,8 @@ var natives = map[string]native{
 // iteratedBytes are those of an element, with its boxed position, in the list that an iteration goes through.
 const iteratedBytes = 40
 
-// touch returns its input and charges for what the iteration or slicing that follows will do with it: the
-// interpreter lists all parts before the first, those of an object in order.
+// touch returns its input and charges for the iteration or slice that follows: the interpreter lists all parts before
+// the first, those of an object in order.
 func touch(m *meter, in any, _ []any) any {
 	switch v := in.(type) {
 	case string:
@@ -143,7 +143,7 @@ func key(m *meter, in any, _ []any) any {
 	return in
 }
 
-// indexed is touch for a value of which one element follows, at the key that was evaluated before.
+// indexed is touch for an index: one element follows, at the key that was evaluated before.
 func indexed(m *meter, in any, _ []any) any {
 	switch v := in.(type) {
 	case string:
@@ -178,8 +178,8 @@ func wholePath(m *meter, in any, _ []any) any {
 	return in
 }
 
-// filled returns an object with other values: args[0] has a list for each member, in the order of their names, with the
-// value, or none to leave the member out.
+// filled returns an object with other values: args[0] has a list for each field, in the order of their names, with
+// the value, or an empty list to leave the field out.
 func filled(m *meter, in any, args []any) any {
 	object, values := in.(map[string]any), args[0].([]any)
 	if !m.allocate(2*memberCost*len(object) + objectCost) {
@@ -194,8 +194,8 @@ func filled(m *meter, in any, args []any) any {
 	return changed
 }
 
-// caught returns its input, which is an error that was caught, and charges for what its text was made of: where that was
-// cut off, the value was as large as the largest that there is, and if it was an object, its names were sorted.
+// caught returns its input, a caught error, and charges for its text: a text that was cut off quotes a value as large
+// as the largest one so far, and an object had its names sorted.
 func caught(m *meter, in any, _ []any) any {
 	cost := errorCost
 	switch text, _ := in.(string); {

@@ -8,9 +8,9 @@ import (
 	"unicode"
 )
 
-// jq's regular expressions are Oniguruma's, in Perl's notation: classes such as \w are those of Unicode, and $ stands before a last line
-// break too. notation turns one into Go's notation, for one kind of text: what only texts of other kinds need is left out, because it is
-// dear, or can only be run by package backtrack.
+// notation is a form of Go's notation for texts of one kind. jq's regular expressions are Oniguruma's, in Perl's
+// notation: classes such as \w are Unicode's, and $ also matches before a final line break. Constructs that only
+// texts of other kinds need are left out, because they are expensive or need package backtrack.
 type notation struct {
 	// extended leaves out white space and comments (flag x).
 	extended bool
@@ -46,7 +46,7 @@ var classMembers = map[string][2]string{
 
 var classEscapes = map[byte]string{'w': "word", 'd': "digit", 's': "space", 'h': "xdigit"}
 
-// members returns those of a class, or of what is outside of it.
+// members returns the members of a class, or of its complement.
 func (n notation) members(class string, outside bool) string {
 	kind := 0
 	if n.unicode {
@@ -78,8 +78,8 @@ func complement(members string) string {
 // maxClasses is how many of Unicode's classes an expression may have: each is some hundred ranges of characters.
 const maxClasses = 200
 
-// translate returns the expression in Go's notation, with what package backtrack adds to it, and the number of Unicode's classes in it,
-// up to just above maxClasses.
+// translate returns the expression in Go's notation, with the additions of package backtrack, and its number of
+// Unicode classes, up to just above maxClasses.
 func (n notation) translate(text string) (translated string, classes int) {
 	var b strings.Builder
 	inClass, lines := false, false
@@ -170,7 +170,7 @@ func (n notation) translate(text string) (translated string, classes int) {
 	return b.String(), classes
 }
 
-// end is where $ and \Z stand: at the end, and before a line break that is the last character.
+// end matches at $ and \Z: at the end, and before a line break that is the last character.
 func (n notation) end() string {
 	if n.lineEnd {
 		return `(?=\n?\z)`

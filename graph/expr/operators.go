@@ -181,7 +181,7 @@ func repeatString(m *meter, s string, n float64) any {
 	return strings.Repeat(s, count)
 }
 
-// merge is the sum of two objects, and of what both have objects for.
+// merge is the sum of two objects; objects under the same name are merged too.
 func merge(m *meter, a, b map[string]any, depth int) any {
 	if depth > maxDepth {
 		return m.exceed(overWork)
@@ -251,10 +251,9 @@ func comparison(holds func(c int) bool) native {
 	return func(m *meter, _ any, args []any) any { return holds(m.compare(args[0], args[1], 0)) }
 }
 
-// Programs build texts and lists by adding to what they have so far, in a reduce. The sum of such additions is
-// quadratic if each one copies. These remember the last result that was long: where the next addition appends to
-// exactly that result, it is written behind it in the same memory. What was handed out before ends where it ended and
-// does not see it.
+// Programs build texts and lists by repeated addition in a reduce, which is quadratic if each addition copies. These
+// remember the last long result: an addition to exactly that result is written behind it in the same memory. Earlier
+// results keep their length and do not see it.
 
 const (
 	longText = 1 << 10 // bytes
@@ -313,7 +312,7 @@ func (a *listAppender) add(m *meter, l, r []any) any {
 	return a.last[:len(a.last):len(a.last)]
 }
 
-// compare is gojq.Compare with a charge for what it reads. It returns 0 once there is no room left.
+// compare is gojq.Compare, charged by the bytes read. It returns 0 at a limit.
 func (m *meter) compare(l, r any, depth int) int {
 	if depth > maxDepth {
 		m.exceed(overWork)

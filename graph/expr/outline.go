@@ -6,15 +6,15 @@ import (
 	"github.com/itchyny/gojq"
 )
 
-// An outline is what of a rewritten program decides how much the interpreter keeps while it runs (frames.go), and how far it
-// looks for a variable (links.go).
+// An outline holds the facts about a rewritten program that decide how much the interpreter keeps while it runs
+// (frames.go), and how far it walks to a variable (links.go).
 type outline struct {
 	r     *rewriter
 	calls []callSite
 	uses  []variableUse
 }
 
-// body is what the interpreter enters with a scope of its own: a function, an argument of a call, or the program.
+// body is a part of a program with a scope of its own: a function, an argument of a call, or the program.
 type body struct {
 	// def is nil for an argument and for the program.
 	def   *gojq.FuncDef
@@ -26,7 +26,7 @@ type body struct {
 	recursive, loops bool
 	weight           weight
 
-	// links is how many more scopes than those of the text lead from a function to that in which it is defined, at most
+	// links is how many more scopes than those of the text lead from a function to its surroundings, at most
 	// manyLinks. A function that carries has them in a parameter.
 	links   int
 	carries bool
@@ -61,7 +61,7 @@ func (b *binding) find(name string) *binding {
 	return b
 }
 
-// outlined reads a rewritten program, and has it count what depends on its outline.
+// outlined reads a rewritten program and adds the charges that depend on its outline.
 func (r *rewriter) outlined(q *gojq.Query) {
 	o := &outline{r: r}
 	program := &body{}
@@ -72,7 +72,7 @@ func (r *rewriter) outlined(q *gojq.Query) {
 	o.countLinks()
 }
 
-// query reads a query in a body and returns what it keeps.
+// query reads a query in a body and returns its weight.
 func (o *outline) query(q *gojq.Query, at *body, names *binding) weight {
 	if q == nil {
 		return weight{}
@@ -115,7 +115,7 @@ func (o *outline) function(def *gojq.FuncDef, at *body, names *binding) *binding
 	return names
 }
 
-// argument reads what the interpreter enters as a function without a name.
+// argument reads a query that the interpreter enters as a function without a name.
 func (o *outline) argument(q *gojq.Query, at *body, names *binding) weight {
 	if q == nil {
 		return weight{}

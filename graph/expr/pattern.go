@@ -14,7 +14,7 @@ type pattern struct {
 	// program is nil if only the other engine can run the expression.
 	program *syntax.Prog
 	other   *backtrack.Pattern
-	// prefix is what every match begins with, atBegin that it begins where the text does.
+	// prefix begins every match; atBegin is set if a match begins at the start of the text.
 	prefix  string
 	atBegin bool
 	longest bool
@@ -36,7 +36,7 @@ var patterns = struct {
 // regexpFlags are jq's flags of regular expressions.
 type regexpFlags struct {
 	all, longest, notEmpty, extended bool
-	// prefix is what Go has for flags.
+	// prefix is the flags in Go's notation.
 	prefix string
 }
 
@@ -79,7 +79,7 @@ func compilePattern(m *meter, expression string, f regexpFlags, text string) (*s
 	if s := m.patterns[key]; s != nil {
 		return s, nil
 	}
-	// Charged whether it is in the common cache or not: what a program may do must not depend on what others did before.
+	// Charged whether it is in the common cache or not: the cost of a program must not depend on other evaluations.
 	if !m.charge(times(len(expression), parseCost)) {
 		return nil, m.exceeded
 	}
@@ -117,7 +117,7 @@ const (
 	parseCost       = 4 * bytesPerUnit
 	classCost       = 32 << 10
 	instructionCost = 10 * bytesPerUnit
-	// maxInstructions is what an expression may compile to: repeats of repeats multiply.
+	// maxInstructions bounds the size of a compiled expression: repeats of repeats multiply.
 	maxInstructions = 20_000
 )
 
@@ -171,7 +171,7 @@ func newPattern(text string, written int, longest bool) (p *pattern, size int, e
 	return p, p.size(text), nil
 }
 
-// size is the number of instructions of a compiled expression, or what takes as long to compile.
+// size is the number of instructions of a compiled expression, or an equivalent of its compile time.
 func (p *pattern) size(text string) int {
 	if p.program == nil {
 		return max(len(text), p.other.Compiling()/(otherSteps*instructionCost/bytesPerUnit))
@@ -179,7 +179,7 @@ func (p *pattern) size(text string) int {
 	return len(p.program.Inst)
 }
 
-// ValidRegexp reports whether an expression is one for one of the engines.
+// ValidRegexp reports whether one of the engines can run an expression.
 func ValidRegexp(expression string) bool {
 	text, _ := notation{unicode: true, lineEnd: true}.translate(expression)
 	_, _, err := newPattern(text, len(expression), false)
@@ -233,7 +233,7 @@ func (s *search) chargeOther(m *meter, text string) (runes []rune, ok bool) {
 	}
 	runes = []rune(text)
 	steps := s.other.Steps(runes, times(m.units, otherSteps))
-	// It keeps what it may come back to, up to a bound of its own.
+	// The engine keeps its alternatives, up to a bound of its own.
 	return runes, m.spend(steps/otherSteps) && m.hold(min(times(steps, 8), otherMemory))
 }
 
@@ -243,8 +243,8 @@ const (
 	otherCost   = 16
 	otherSteps  = 4
 	otherMemory = 8 << 20
-	// matchBytes are those of a match in a list, groupBytes those of each of its groups, spareMatchBytes what it takes
-	// more while the list grows.
+	// matchBytes is the size of a match in a list, groupBytes that of each group, spareMatchBytes the extra size
+	// while the list grows.
 	matchBytes      = 48
 	groupBytes      = 16
 	spareMatchBytes = 64

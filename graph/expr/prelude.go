@@ -34,7 +34,7 @@ var prelude = sync.OnceValue(func() []preludeFunction {
 	return functions
 })
 
-// withPrelude puts before a rewritten program what it needs of the prelude.
+// withPrelude prepends the functions of the prelude that a rewritten program needs.
 func (r *rewriter) withPrelude(query *gojq.Query) {
 	all := prelude()
 	wanted := make([]bool, len(all))

@@ -138,7 +138,7 @@ func pieces(m *meter, in any, args []any) bool {
 	return m.charge(len(s)) && m.allocate(times(3*elementCost, strings.Count(s, separator)+1))
 }
 
-// sorted charges as often as a sort compares each element, and for what it keeps of each beside.
+// sorted charges for the comparisons of a sort, and for its working memory.
 func sorted(m *meter, in any, _ []any) bool {
 	return m.allocate(sortedCost(in)) && m.deepTimes(in, roundsOf(in))
 }
@@ -159,7 +159,7 @@ func roundsOf(v any) int {
 
 func halved(m *meter, in any, args []any) bool { return m.deepTimes(args[0], roundsOf(in)) }
 
-// parts charges for copies of all elements, which share what is inside those.
+// parts charges for shallow copies of all elements.
 func parts(m *meter, in any, _ []any) bool {
 	sum := shallowCost(in)
 	switch v := in.(type) {

@@ -11,7 +11,7 @@ type Program struct {
 	src string
 	// err is the error of every evaluation, nil for a program that compiled.
 	err error
-	// query is the rewritten program, natives what it calls, strings its literals.
+	// query is the rewritten program, natives are those that it calls, strings its literals.
 	query   *gojq.Query
 	natives map[string]native
 	strings map[string]bool

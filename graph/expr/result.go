@@ -11,9 +11,8 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
-// output makes an output a value of the model and adds the size of its text to size. A part that is shared many times is
-// written out, and copied, each time: what that takes is measured and charged before it begins. What is of the model
-// already is not copied.
+// output makes an output a value of the model and adds the size of its text to size. A shared part is written out and
+// copied each time: the cost is measured and charged before. A value that is of the model already is not copied.
 func (m *meter) output(v any, size int) (normal any, total int, err error) {
 	n := measurement{size: size, limit: m.limits.ResultBytes}
 	changed := n.value(v, 0)
@@ -32,10 +31,10 @@ func (m *meter) output(v any, size int) (normal any, total int, err error) {
 	return v, n.size, nil
 }
 
-// measurement is what writing out a value takes. It stops once size is above the limit, since a small value can share
-// parts without end; below it, the order of members does not matter.
+// measurement is the cost of writing out a value. It stops once size is above the limit, since a small value can
+// share parts without end; below it, the order of fields does not matter.
 type measurement struct {
-	// size and limit are those of the text, values counts what is visited, copies the bytes of copies.
+	// size and limit are those of the text, values counts visited values, copies the bytes of copies.
 	size, limit, values, copies int
 	// deep is set where a value is nested more than jsonvalue.MaxDepth levels deep.
 	deep bool
@@ -117,8 +116,8 @@ func (n *measurement) object(v map[string]any, depth int) (changed bool) {
 	return n.copied(changed || renamed || v == nil, objectCost+shallowCost(v))
 }
 
-// normalized is a value with other numbers: integers become doubles, NaN null, infinities the largest doubles, -0
-// becomes 0 (spec: definition, 14.3). Characters that are none are replaced. What does not change is shared.
+// normalized is a value with numbers of the model: integers become doubles, NaN null, infinities the largest doubles,
+// -0 becomes 0 (spec: definition, 14.3). Invalid characters are replaced. Unchanged parts are shared.
 func normalized(v any) (normal any, changed bool) {
 	same := v // handed back where nothing changes, which saves an allocation
 	switch v := v.(type) {

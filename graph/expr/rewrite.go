@@ -25,7 +25,7 @@ type rewriter struct {
 
 // scope is a chain of functions that the program defines, the innermost first.
 type scope struct {
-	// name is the signature, rename what the function is called now if that is something else.
+	// name is the signature, rename its name in the rewritten program if that differs.
 	name, rename string
 	outer        *scope
 }
@@ -41,7 +41,7 @@ const (
 	firstLabel    = "$ first"
 )
 
-// ownNames are what a program's own functions of these names are called: what is rewritten needs the interpreter's.
+// ownNames are the new names of a program's own functions with these names: rewriting needs the interpreter's.
 var ownNames = map[string]string{"path/1": "own path", "empty/0": "own empty"}
 
 func signature(name string, arity int) string { return name + "/" + strconv.Itoa(arity) }
@@ -112,7 +112,7 @@ func (r *rewriter) changed(q *gojq.Query) *gojq.Query {
 	return array(r.native(operatorNatives[plainOperator[q.Op]], r.oldValue(), variable(valueVariable)))
 }
 
-// replace puts another query in the place of q; what q defines stays with it.
+// replace puts another query in the place of q, with q's definitions.
 func (r *rewriter) replace(q, by *gojq.Query) {
 	by.Meta, by.Imports, by.FuncDefs = q.Meta, q.Imports, q.FuncDefs
 	*q = *by
@@ -142,12 +142,13 @@ func (r *rewriter) made(name string, arity int, f native, args ...*gojq.Query) *
 	return call(nativeName(name, arity), args...)
 }
 
-// nativeName is what the interpreter knows a native by; its own functions would come first under the same name.
+// nativeName is the interpreter's name of a native; its own functions would come first under the same name.
 func nativeName(name string, arity int) string { return nativePrefix + signature(name, arity) }
 
 const nativePrefix = "native "
 
-// edit is an update of all paths: changed is, in an array, the new value for the current path, or none to delete.
+// edit is an update of all paths: changed is, in an array, the new value for the current path, or an empty array to
+// delete.
 //
 //	reduce path(paths) as $path (_edit; _set($path; changed)) | _done
 func (r *rewriter) edit(paths, changed *gojq.Query) *gojq.Query {

@@ -71,8 +71,8 @@ func isUpdate(op gojq.Operator) bool {
 	return op == gojq.OpAssign || op == gojq.OpModify || op == gojq.OpUpdateAlt || plainOperator[op] != 0
 }
 
-// updateInPlace is an update of the edit that is its input. All paths are found before the first change, since finding
-// the next one reads what the changes are made to.
+// updateInPlace is an update of the edit that is its input. All paths are found before the first change, because the
+// search reads the edited value.
 //
 //	(_value | right) as $value | reduce [_value | path(left)][] as $path (.; _set($path; changed)) | _settle
 func (r *rewriter) updateInPlace(q *gojq.Query) *gojq.Query {
@@ -95,12 +95,13 @@ func (r *rewriter) updateInPlace(q *gojq.Query) *gojq.Query {
 	return group(pipe(group(pipe(r.native("_value"), group(q.Right), "")), update, valueVariable))
 }
 
-// reading says what a plain query may do: read its input, have other than one output, and hold lists of anything.
+// reading lists the permissions of a plain query: to read its input, to have other than one output, and to hold lists
+// of anything.
 type reading struct{ input, many, lists bool }
 
 // plain reports whether a rewritten query is made of variables, literals and natives. Such a query has exactly one
-// output unless it fails, or unless it may have many; and where it may not read its input, its output shares no part
-// with that. It may say no of a query for which both hold.
+// output unless it fails or may have many; if it may not read its input, its output shares no part with it. It may
+// return false for such a query.
 func plain(q *gojq.Query, may reading) bool {
 	switch {
 	case q == nil:

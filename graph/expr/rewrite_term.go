@@ -83,7 +83,7 @@ func (r *rewriter) counted(t *gojq.Term, native string) {
 	*t = gojq.Term{Type: gojq.TermTypeQuery, Query: pipe(&gojq.Query{Term: &made}, r.native(native), ""), SuffixList: t.SuffixList}
 }
 
-// touch lets iterations, slices and positions be charged for, and reports whether there was one: what stands before the
+// touch adds charges for iterations, slices and positions, and reports whether there was one: the term before the
 // last of them becomes a group that touches its value, which is invisible to paths.
 func (r *rewriter) touch(t *gojq.Term) bool {
 	for i := len(t.SuffixList) - 1; i >= 0; i-- {
@@ -284,10 +284,10 @@ func doubleText(text string) string {
 	return strconv.FormatFloat(f, 'e', -1, 64)
 }
 
-// The interpreter writes the text of an error before it knows whether anybody reads it, and reads the whole of the values
-// that it quotes the beginning of. So each error that is caught is charged for.
+// The interpreter writes the text of each error, even of one that is not read, and reads the whole of the values
+// whose beginning it quotes. So each caught error is charged for.
 
-// try lets what a try catches be charged for.
+// try adds the charge for a caught error.
 func (r *rewriter) try(t *gojq.Try) {
 	r.query(t.Body)
 	if t.Catch == nil {

@@ -21,7 +21,7 @@ type search struct {
 	// slots is how many bounds of groups the threads keep, bounds those of the thread that is being added.
 	slots  int
 	bounds []int
-	// around says what the position is between that threads are added at, work is not charged for yet, in bytes.
+	// around describes the position at which threads are added; work is not charged for yet, in bytes.
 	around syntax.EmptyOp
 	work   int
 }
@@ -81,8 +81,8 @@ func (s *search) keep(m *meter, slots int) bool {
 	return true
 }
 
-// find returns the bounds of the first match at or behind an offset, nil if there is none. Of slots 0 it returns any
-// bounds as soon as there is a match. ok is false at a limit.
+// find returns the bounds of the first match at or after an offset, nil if there is no match. With slots 0 it returns
+// any bounds as soon as there is a match. ok is false at a limit.
 func (s *search) find(m *meter, text string, from, slots int) (match []int, ok bool) {
 	if !s.keep(m, slots) {
 		return nil, false

@@ -7,9 +7,9 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
-// Template is a compiled text with programs in it, safe for concurrent use. Each "${ program }" stands for what the jq
-// program yields: a text as it is, null as nothing, any other value as compact JSON. "$${" stands for "${". Prompts are
-// such texts where their node asks for it.
+// Template is a compiled text with programs in it, safe for concurrent use. "${ program }" becomes the result of the
+// program: a string as it is, null as nothing, any other value as compact JSON. "$${" stands for "${". Nodes fill in
+// prompts as templates on request.
 type Template struct{ parts []templatePart }
 
 // templatePart is a program, or a text where that is nil.
@@ -93,7 +93,7 @@ func (t *Template) EvalAt(state func() map[string]any, env Env) (string, error) 
 	return filled, err
 }
 
-// nothing stands in what a person reads for a value that is null: where nothing stands, nobody sees that something is missing.
+// nothing is shown to a person for null, so that the missing value is visible.
 const nothing = "(nothing)"
 
 // EvalShown is EvalAt, and gives the text as a person is to see it, too.
@@ -125,10 +125,11 @@ func (t *Template) EvalShown(state func() map[string]any, env Env) (text, shown 
 	return filled.String(), seen.String(), nil
 }
 
-// programEnd finds the brace that closes a program: one that opens nothing inside it, and stands in none of its strings.
-// It returns -1 if there is none.
+// programEnd returns the index of the brace that closes a program, -1 if there is no such brace. Braces in strings
+// and those that close a nested bracket do not count.
 func programEnd(text string) int {
-	// open holds what is open: '{', '(' or '[' of a program, and '"' of a string. A string may hold "\(" program ")".
+	// open is the stack of open brackets: '{', '(' or '[' of a program, and '"' of a string. A string may hold "\("
+	// program ")".
 	var open []byte
 	top := func() byte {
 		if len(open) == 0 {

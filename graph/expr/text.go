@@ -21,7 +21,7 @@ func toJSON(m *meter, in any, _ []any) any {
 	return string(text)
 }
 
-// toString charges for a text too, because of what the interpreter puts together of it where nothing else is charged.
+// toString charges for strings too, because the interpreter concatenates them elsewhere without a charge.
 func toString(m *meter, in any, args []any) any {
 	s, ok := in.(string)
 	if !ok {
@@ -33,7 +33,7 @@ func toString(m *meter, in any, args []any) any {
 	return s
 }
 
-// maxNumberText is the length up to which a text can be a number; the interpreter would compute all of its digits.
+// maxNumberText is the longest text that can be a number; the interpreter would compute all of its digits.
 const maxNumberText = 4096
 
 func toNumber(m *meter, in any, _ []any) any {
@@ -52,7 +52,7 @@ func toNumber(m *meter, in any, _ []any) any {
 	return v
 }
 
-// split is also what dividing a text by a text is.
+// split is also the division of strings.
 var split = charged("split", pieces)
 
 func fromJSON(m *meter, in any, _ []any) any {

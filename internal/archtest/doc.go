@@ -1,3 +1,3 @@
-// Package archtest tests rules of the code base: the order in which the engine's packages import each other, that the core does no I/O, and
-// that each package has a comment.
+// Package archtest tests rules of the code base: the import order of the engine's packages, that the core does no
+// I/O, and that each package has a comment.
 package archtest

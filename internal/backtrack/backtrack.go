@@ -1,8 +1,8 @@
-// Package backtrack runs the regular expressions that Go's own engine cannot: with look-around, back-references, possessive repeats or
-// repeats beyond 1,000. Such an engine tries one way through an expression after the other, and some expressions have a number of ways
-// that doubles with each character of the text. So what a search may take is computed before it begins, from the expression and the
-// text (Steps), and a search that may take too much is refused. No clock has a part in it: the same search has the same outcome on every
-// machine.
+// Package backtrack runs the regular expressions that Go's own engine cannot run: with look-around, back-references,
+// possessive repeats or repeats beyond 1,000. Such an engine tries one way through an expression after the other, and
+// for some expressions the number of ways doubles with each character of the text. So the cost of a search is bounded
+// beforehand, from the expression and the text (Steps), and a search that may cost too much is rejected. No clock is
+// involved: a search has the same outcome on every machine.
 package backtrack
 
 import (
@@ -15,8 +15,8 @@ import (
 	"github.com/dlclark/regexp2/v2/syntax"
 )
 
-// MaxPattern is the length in bytes of the longest expression that somebody may write. Compile takes longer ones in Go's notation, up to
-// maxTranslated, because a translation into it may have to spell out sets.
+// MaxPattern is the largest length of a written expression, in bytes. Compile accepts longer ones in Go's notation,
+// up to maxTranslated, because a translation into it may have to spell out sets.
 const (
 	MaxPattern    = 8 << 10
 	maxTranslated = 64 << 10
@@ -25,14 +25,14 @@ const (
 // maxStack is how many entries the engine may keep in order to come back to them.
 const maxStack = 1 << 20
 
-// ErrTooMuch is what a search ends with that has too much to come back to.
+// ErrTooMuch ends a search that keeps too many alternatives.
 var ErrTooMuch = errors.New("the search keeps too many alternatives")
 
 // Dialect is a notation of regular expressions.
 type Dialect int
 
 const (
-	// Go is that of package regexp, with what it lacks. \w, \d and \s are ASCII, \b is not.
+	// Go is the notation of package regexp, with this package's additions. \w, \d and \s are ASCII, \b is not.
 	Go Dialect = iota
 	// ECMAScript is that of JavaScript with the flag u.
 	ECMAScript
@@ -126,8 +126,8 @@ func (p *Pattern) Find(text []rune, all bool) (found [][]int, err error) {
 	return found, nil
 }
 
-// compileCost is the steps that the engine takes for a byte of an expression, doubled for each level of groups within groups: it
-// optimises what stands at the end of a group once for the group and once for what is around it.
+// compileCost is the steps of compiling a byte of an expression, doubled for each level of nested groups: the engine
+// optimises the end of a group once for the group and once for its surroundings.
 const compileCost = 8
 
 // maxCompiling is how many steps the compilation of an expression may take: a definition may hold some hundred of them.
@@ -142,7 +142,8 @@ func compiling(text string) int {
 	return times(compileCost<<depth, len(text))
 }
 
-// nesting is how deep groups are nested in an expression, or more. Where the notations differ in what a parenthesis is, all that open count.
+// nesting is the depth of nested groups in an expression, or more. Where the notations disagree about parentheses,
+// all opening ones count.
 func nesting(text string) int {
 	for _, unclear := range []string{"#", "[]", "[^]", "[:", "-[", `\Q`} {
 		if strings.Contains(text, unclear) {

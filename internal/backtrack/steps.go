@@ -8,9 +8,10 @@ import (
 	"github.com/dlclark/regexp2/v2/syntax"
 )
 
-// Steps is a bound on the steps of a search for all matches in a text, about ten nanoseconds each. It multiplies the ways through what
-// follows each other, adds those of alternatives, and takes for a repeat of one kind of character the longest run of such characters in
-// the text. What it cannot bound, and what is more than most, counts as math.MaxInt.
+// Steps is a bound on the steps of a search for all matches in a text; a step takes about ten nanoseconds. It
+// multiplies the ways through parts in sequence, adds those of alternatives, and takes for a repeat of one kind of
+// character the longest run of such characters in the text. A search without a bound, or with one above most, counts
+// as math.MaxInt.
 func (p *Pattern) Steps(text []rune, most int) int {
 	reading := times(p.parts, len(text)+1) // for this bound itself
 	if reading > most {
@@ -37,8 +38,8 @@ func (p *Pattern) Steps(text []rune, most int) int {
 	return math.MaxInt
 }
 
-// weigh counts the parts of an expression: the characters of a string, and in a set the classes of Unicode, each of which is looked up,
-// are parts of their own.
+// weigh counts the parts of an expression: each character of a string is a part, and so is each Unicode class of a
+// set, because each is looked up.
 func (p *Pattern) weigh(n *syntax.RegexNode) int {
 	count := 1 + len(n.Str)
 	if n.Set != nil {
@@ -65,8 +66,8 @@ func anchored(n *syntax.RegexNode) bool {
 	}
 }
 
-// effort bounds what a part of an expression takes, once it is come to: the steps until all its ways are tried, the number of these
-// ways, each of which what follows may be tried after, and the characters that one of them reads: at most, at least, and which.
+// effort bounds the cost of a part of an expression: the steps to try all its ways, the number of ways, after each of
+// which the next part may be tried, and the characters that one of them reads: at most, at least, and which.
 type effort struct {
 	steps, ways, length, least int
 	reads                      set
@@ -194,7 +195,7 @@ func (e *estimate) exclusive(list []*syntax.RegexNode) bool {
 	return true
 }
 
-// first is the part that reads the first character of an expression, nil if it is not known or there may be none.
+// first is the part that reads the first character of an expression, nil if it is unknown or optional.
 func first(n *syntax.RegexNode) *syntax.RegexNode {
 	if n.Options&syntax.RightToLeft != 0 {
 		return nil

@@ -10,7 +10,7 @@ import (
 // leadGroup does nothing: process groups are a matter of Unix.
 func leadGroup(*exec.Cmd) {}
 
-// terminateGroup and killGroup end the process with what it has started.
+// terminateGroup and killGroup end the process with its children.
 func terminateGroup(cmd *exec.Cmd) { killGroup(cmd) }
 
 func killGroup(cmd *exec.Cmd) {

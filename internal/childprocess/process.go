@@ -1,7 +1,8 @@
-// Package childprocess starts the programs that an operator has configured, MCP servers and step commands, and leaves
-// nothing of them behind: each leads a process group of its own, which is killed when the program has ended or was told
-// to end, together with what has left the group, as far as the system shows it. A child gets little of the engine's environment, its secrets come from references, and what it prints on
-// standard error is kept and logged with those secrets masked.
+// Package childprocess starts the programs that an operator has configured, MCP servers and step commands, and ends
+// all of their processes: each program leads a process group of its own, which is killed when the program has ended
+// or is to end, together with processes that have left the group, as far as the system shows them. A child gets
+// little of the engine's environment and its secrets from references; its standard error is kept and logged with
+// those secrets masked.
 package childprocess
 
 import (
@@ -14,14 +15,14 @@ import (
 	"time"
 )
 
-// drainTime is how long what a process has printed may take to be read after its end. It matters only where a process
-// outside the group holds the pipes open.
+// drainTime is the time to read the output of a process after its end. It matters only if a process outside the group
+// holds the pipes open.
 const drainTime = time.Second
 
 // sessionVariable marks the processes that belong to one Process.
 const sessionVariable = "WORKFLOWS_ENGINE_SESSION"
 
-// Program says what is started. Nothing in it is expanded, and no shell is involved.
+// Program is a program to start. Nothing in it is expanded, and no shell is involved.
 type Program struct {
 	Command string
 	Args    []string
@@ -35,25 +36,25 @@ type Program struct {
 // and closes Stdin and Stdout.
 type Process struct {
 	Stdin, Stdout *os.File
-	// Stderr is what was given to Start.
+	// Stderr is the Tail given to Start.
 	Stderr *Tail
 	// PID is the number of the process, and of its group.
 	PID int
 
 	cmd *exec.Cmd
-	// session is an entry of the environment that this process and what it starts have, and nothing else.
+	// session is an entry of the environment that only this process and its children have.
 	session string
 	exited  chan struct{}
 	ended   func(state string)
 
 	mu sync.Mutex
-	// over is set once the process was waited for: its group's number may belong to somebody else from then on.
+	// over is set once the process was waited for: the number of its group may be reused from then on.
 	over  bool
 	state string
 }
 
-// Start starts a program in a process group of its own. stderr takes in what it prints on standard error; ended, which
-// may be nil, is called with how it ended. The error is that of the system.
+// Start starts a program in a process group of its own. stderr receives its standard error; ended, which may be nil,
+// is called with its exit status. The error is that of the system.
 func Start(program Program, stderr *Tail, ended func(state string)) (*Process, error) {
 	p := &Process{Stderr: stderr, session: sessionVariable + "=" + rand.Text(), exited: make(chan struct{}), ended: ended}
 	p.cmd = exec.Command(program.Command, program.Args...)
@@ -63,7 +64,7 @@ func Start(program Program, stderr *Tail, ended func(state string)) (*Process, e
 	pipes := [3]struct{ r, w *os.File }{}
 	fail := func(err error) (*Process, error) {
 		for _, pipe := range pipes {
-			// Closing what was never opened is an error of no interest.
+			// Closing a pipe that was never opened returns an error, which is ignored.
 			_ = pipe.r.Close()
 			_ = pipe.w.Close()
 		}
@@ -87,7 +88,7 @@ func Start(program Program, stderr *Tail, ended func(state string)) (*Process, e
 	return p, nil
 }
 
-// blame names the folder where that is what is missing: the system's error speaks of the program.
+// blame names the folder if the folder is missing: the system's error is about the program.
 func (p Program) blame(err error) error {
 	if p.Directory == "" {
 		return err
@@ -102,7 +103,7 @@ func (p Program) blame(err error) error {
 	return err
 }
 
-// supervise waits for the end of the process, and ends what it leaves behind.
+// supervise waits for the end of the process, and ends the rest of its group.
 func (p *Process) supervise(stderr *os.File) {
 	read := make(chan struct{})
 	go func() {

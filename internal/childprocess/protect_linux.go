@@ -2,9 +2,9 @@ package childprocess
 
 import "syscall"
 
-// HideEnvironment keeps the environment, the memory and the open files of this process from other processes of the same user, its
-// children among them: what /proc shows of it belongs to root from then on, nobody without privileges can attach to it, and it leaves no
-// core dump. What it starts is not affected. Call it before anything is started.
+// HideEnvironment keeps the environment, the memory and the open files of this process from other processes of the
+// same user, including its children: its /proc belongs to root from then on, unprivileged processes cannot attach to
+// it, and it leaves no core dump. Children are not affected. Call it before starting any.
 func HideEnvironment() {
 	// A system that forbids it is no worse than one that cannot do it.
 	_, _, _ = syscall.RawSyscall(syscall.SYS_PRCTL, syscall.PR_SET_DUMPABLE, 0, 0)

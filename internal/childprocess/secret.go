@@ -18,7 +18,7 @@ const mask = "[REDACTED]"
 var (
 	// inlineReference is a variable within a value, as hosts write it.
 	inlineReference = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\$\{env:([^}]*)\}`) })
-	// secretName is what a variable or header with a secret is usually called.
+	// secretName matches usual names of variables and headers with a secret.
 	secretName = sync.OnceValue(func() *regexp.Regexp {
 		return regexp.MustCompile(`(?i)key|token|secret|passw|credential|authorization|cookie`)
 	})
@@ -46,7 +46,7 @@ func Resolve(values map[string]string, secret func(string) (string, error)) (map
 	return resolved, secrets, nil
 }
 
-// expand returns a value with its references replaced, and what they stood for.
+// expand returns a value with its references replaced, and their values.
 func expand(value string, secret func(string) (string, error)) (text string, found []string, err error) {
 	if rest, ok := strings.CutPrefix(value, "literal:"); ok {
 		return rest, nil, nil
@@ -76,9 +76,9 @@ func expand(value string, secret func(string) (string, error)) (text string, fou
 // Scrubber masks secrets in texts that are logged or recorded. A nil one masks nothing.
 type Scrubber []string
 
-// NewScrubber knows each secret as it is, as JSON texts spell it, and by its lines if it has several, such as a private
-// key. It leaves out what is too short to be distinguished from ordinary text. Longer secrets come first, so that one that
-// contains another is masked as a whole.
+// NewScrubber knows each secret as it is, in the spellings of JSON texts, and by its lines if it has several, such as
+// a private key. It leaves out secrets too short to be distinguished from ordinary text. Longer secrets come first,
+// so that a secret that contains another is masked as a whole.
 func NewScrubber(secrets []string) Scrubber {
 	var forms Scrubber
 	for _, secret := range secrets {
@@ -101,8 +101,8 @@ func NewScrubber(secrets []string) Scrubber {
 	return slices.Compact(forms)
 }
 
-// whole returns the length of a beginning of text in which no secret is cut short, as far as the text shows. Only what
-// is longer than all of its secrets is sure to have one.
+// whole returns the length of a beginning of text that cuts no secret short, as far as the text shows. Only a text
+// longer than all secrets is sure to have one.
 func (s Scrubber) whole(text string) int {
 	if len(s) == 0 {
 		return len(text)
@@ -128,12 +128,12 @@ func (s Scrubber) Scrub(text string) string {
 	return text
 }
 
-// minOutputSecret is the length from which a secret is taken out of an output too. A shorter one may be a word that an
-// output rightly has.
+// minOutputSecret is the length from which a secret is masked in an output too. A shorter one may be an ordinary word
+// of the output.
 const minOutputSecret = 16
 
-// ScrubOutput is Scrub for the texts and member names in an output, of secrets that cannot stand there by chance. The
-// value is plain JSON; what holds no secret is returned unchanged.
+// ScrubOutput is Scrub for the strings and field names in an output, for secrets too long to occur by chance. The
+// value is plain JSON; a value without secrets is returned unchanged.
 func (s Scrubber) ScrubOutput(v any) any {
 	long := slices.DeleteFunc(slices.Clone(s), func(secret string) bool { return len(secret) < minOutputSecret })
 	if len(long) == 0 {

@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// maxRounds bounds how often killSession looks again: what it has found may have started something else, and what was just being
-// started shows its environment only then.
+// maxRounds bounds the rounds of killSession: a process that it finds may have started another one, and the
+// environment of a starting process is visible only in the next round.
 const maxRounds = 10
 
 // killSession kills the processes with an entry in the environment that they were started with. It finds those that have left the

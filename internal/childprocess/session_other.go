@@ -2,5 +2,6 @@
 
 package childprocess
 
-// killSession does nothing: other systems do not show the environment of processes. What has left the process group lives on.
+// killSession does nothing: other systems do not show the environment of processes. A process that has left the group
+// continues.
 func killSession(string) {}

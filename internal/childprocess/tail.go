@@ -16,20 +16,20 @@ const (
 	MaxLine = 4 << 10
 )
 
-// Tail takes in what a child prints on standard error: it hands it on line by line, and keeps its end.
+// Tail receives the standard error of a child: it passes it on line by line, and keeps its end.
 type Tail struct {
-	// Secret masks what must not be logged.
+	// Secret masks the secrets of the child.
 	Secret Scrubber
 	// Line gets each line that is not blank, cut to MaxLine; nil drops them.
 	Line func(string)
-	// Allowance bounds what is handed to Line. The end is kept in any case.
+	// Allowance bounds the lines passed to Line. The end is kept in any case.
 	Allowance Allowance
 
 	mu   sync.Mutex
 	text []byte
 }
 
-// Allowance bounds what is logged of what a child prints.
+// Allowance bounds the logged output of a child.
 type Allowance struct {
 	// Bytes is how much is logged; 0 means no bound.
 	Bytes int
@@ -99,7 +99,7 @@ func (t *Tail) keep(text string) {
 	}
 }
 
-// String is the end of what was printed, at most MaxTail bytes.
+// String is the end of the output, at most MaxTail bytes.
 func (t *Tail) String() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()

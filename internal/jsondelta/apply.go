@@ -10,8 +10,8 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 )
 
-// Apply returns an object changed by a delta. The given object is not changed; both share what the delta does not touch.
-// The error, with code HISTORY_CORRUPT, says that the delta does not fit.
+// Apply returns an object changed by a delta. It does not change the given object, and shares its unchanged parts.
+// The error, with code HISTORY_CORRUPT, is that of a delta that does not fit.
 func Apply(from map[string]any, delta any) (map[string]any, error) {
 	return applyObject(from, delta, false)
 }

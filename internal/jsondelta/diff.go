@@ -6,8 +6,8 @@ import (
 	"strconv"
 )
 
-// Diff returns the delta from one object to another, {} if they are equal. The delta shares values with the new object.
-// Both must be plain JSON; what is not counts as changed.
+// Diff returns the delta from one object to another, {} if they are equal. The delta shares values with the new
+// object. Both must be plain JSON; other values count as changed.
 func Diff(from, to map[string]any) map[string]any {
 	return object(from, to)
 }

@@ -1,14 +1,14 @@
-// Package jsonobject reads the members of JSON objects: settings, manifests, tool arguments, test vectors.
+// Package jsonobject reads the fields of JSON objects: settings, manifests, tool arguments, test vectors.
 //
 //	report := jsonobject.Report{Code: problem.UsageError}
 //	o := report.Object(values)
 //	name, limit := o.Require("name").Text(), o.Get("limit")
 //	if n, ok := limit.Whole(1, 100); ok { … }
-//	o.Close() // a member that nobody asked for is unknown
+//	o.Close() // a field that was not read is unknown
 //	if len(report.Findings) > 0 { … }
 //
-// Reading does not stop at what is wrong: the value is then the zero value, and the report has a finding with the place,
-// what was expected and what was found. The report is worth looking at once, at the end.
+// Reading continues after a mistake: the value is then the zero value, and the report has a finding with the place,
+// the expected and the found value. Check the report once, at the end.
 package jsonobject
 
 import (
@@ -20,7 +20,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/suggest"
 )
 
-// Report collects what is wrong with one document.
+// Report collects the mistakes of one document.
 type Report struct {
 	// Code is the code of the findings.
 	Code problem.Code
@@ -111,7 +111,7 @@ func (o *Object) Known(names ...string) {
 	}
 }
 
-// Close reports the members that nobody asked for, each of them once. The caller may change these findings.
+// Close reports the fields that were not read, each of them once. The caller may change these findings.
 func (o *Object) Close() problem.Findings {
 	if o == nil {
 		return nil
@@ -150,7 +150,7 @@ func Describe(root string, f problem.Finding) string {
 	return strings.Join(path, ".") + ": " + Message(f)
 }
 
-// Message is what a finding says about its place, the hint included.
+// Message is the message of a finding, with its hint.
 func Message(f problem.Finding) string {
 	if f.Hint == "" {
 		return f.Message
@@ -158,7 +158,8 @@ func Message(f problem.Finding) string {
 	return f.Message + "; " + f.Hint
 }
 
-// Path lists the member names and indexes that lead to what a finding is about. A missing member is the last of its path.
+// Path lists the field names and indexes that lead to the place of a finding. A missing field is the last of its
+// path.
 func Path(f problem.Finding) []string {
 	path := jsonvalue.PointerTokens(f.At.Pointer)
 	if name, ok := f.Params["missingProperty"].(string); ok {

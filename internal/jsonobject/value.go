@@ -123,7 +123,7 @@ func (v Value) number(what string, low, high float64, whole bool) (n float64, ok
 // decimal is a number as JSON has it.
 func decimal(n float64) []byte { return jsonvalue.Canonical(n) }
 
-// Elements lists the elements of an array, nil if there is none.
+// Elements lists the elements of an array, nil for other values.
 func (v Value) Elements() []Value {
 	if !v.is(jsonvalue.Array) {
 		return nil
@@ -138,7 +138,7 @@ func (v Value) Elements() []Value {
 	return elements
 }
 
-// Texts reads an array of strings, nil if there is none.
+// Texts reads an array of strings, nil for other values.
 func (v Value) Texts() []string {
 	elements := v.Elements()
 	if elements == nil {
@@ -151,7 +151,7 @@ func (v Value) Texts() []string {
 	return texts
 }
 
-// Map reads an object as it is; nil if there is none.
+// Map returns an object as it is, nil for other values.
 func (v Value) Map() map[string]any {
 	if !v.is(jsonvalue.Object) {
 		return nil
@@ -171,7 +171,7 @@ func (v Value) TextMap() map[string]string {
 	return texts
 }
 
-// Object reads an object whose members are read one by one; nil if there is none.
+// Object returns an object to read field by field, nil for other values.
 func (v Value) Object() *Object {
 	if v.Map() == nil {
 		return nil

@@ -23,16 +23,16 @@ const (
 
 // Bounds of a schema, or of several that are compiled together.
 const (
-	// MaxPatterns is how large the patterns may be: in instructions of Go's engine, of which x{1000} has a thousand.
+	// MaxPatterns bounds the size of the patterns, in instructions of Go's engine; x{1000} has a thousand.
 	MaxPatterns = 50_000
 	// MaxSubschemasTogether is MaxSubschemas for all of them. Each subschema keeps more than a kilobyte.
 	MaxSubschemasTogether = 15_000
 )
 
-// Together is what schemas that are compiled together have taken of their bounds.
+// Together is the use of these bounds by schemas that are compiled together.
 type Together struct{ patterns, subschemas int }
 
-// Dialect is the dialect of a schema that names none.
+// Dialect is the default dialect, used without $schema.
 const Dialect = "https://json-schema.org/draft/2020-12/schema"
 
 // drafts are the dialects that a schema may name, without scheme and fragment.
@@ -59,7 +59,8 @@ func draftOf(uri string) *lib.Draft {
 type Options struct {
 	// Together, if it is set, bounds this schema together with the others that were compiled with it.
 	Together *Together
-	// AssertFormat makes a value invalid that has not the format that the schema names. The protocol's engine asserts none.
+	// AssertFormat makes a value invalid if it does not have the format that the schema names. The protocol's engine
+	// asserts no format.
 	AssertFormat bool
 }
 
@@ -72,7 +73,7 @@ type Problem struct {
 	Pointer string
 	// Message is one sentence, without the pointer.
 	Message string
-	// Hint says what to write instead; may be empty.
+	// Hint is a suggested fix; may be empty.
 	Hint string
 }
 
@@ -102,7 +103,7 @@ func refuse(pointer, message, hint string) *CompileError {
 	return &CompileError{Problems: []Problem{{Pointer: pointer, Message: message, Hint: hint}}}
 }
 
-// errNothingLoaded is what a reference to another document gets.
+// errNothingLoaded is the error of a reference to another document.
 var errNothingLoaded = errors.New("references to other documents are not followed")
 
 // Compile compiles a decoded schema (a map or a bool). The error is a *CompileError; its text is one sentence for the

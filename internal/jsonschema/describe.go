@@ -12,9 +12,9 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
-// describe returns the message of one failed keyword of a schema, with its parameters in the protocol's form (spec: definition,
-// 6.1). below is the keyword and what its place adds to it; value is the instance there. Keywords about
-// several members return one violation for each member at fault.
+// describe returns the message of one failed keyword of a schema, with its parameters in the protocol's form (spec:
+// definition, 6.1). below is the keyword with the rest of its place; value is the instance there. Keywords about
+// several properties return one violation for each of them.
 func describe(s *lib.Schema, below []string, value any) []Violation {
 	keyword := below[0]
 	one := func(message string, params map[string]any) []Violation {
@@ -246,8 +246,8 @@ func short(v any) string {
 	return problem.ClipRunes(string(jsonvalue.Canonical(v)), shownCharacters)
 }
 
-// What a violation copies of an enum, a const and a list of names: a model reads it, and each of thousands of values may break the same
-// enum.
+// Limits on the parts of an enum, a const and a list of names that a violation copies: a model reads it, and
+// thousands of values may break the same enum.
 const (
 	listedValues = 100
 	shownBytes   = 4 << 10

@@ -10,8 +10,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/backtrack"
 )
 
-// MaxSteps bounds what the patterns of a schema that Go's engine cannot run may take in one validation (package backtrack): some
-// tenths of a second.
+// MaxSteps bounds the steps of package backtrack in one validation: some tenths of a second.
 const MaxSteps = 1 << 26
 
 // The library compiles patterns with Go's engine and has no place for another. So a pattern is compiled as one that never matches and
@@ -45,10 +44,10 @@ type expression struct {
 	other  *backtrack.Pattern
 }
 
-// budget is what is left of MaxSteps.
+// budget is the rest of MaxSteps.
 type budget struct {
 	steps int
-	// spent is the pattern that needed more than was left, nil if none.
+	// spent is the pattern that needed more than the rest, nil before that.
 	spent *expression
 }
 

@@ -31,7 +31,7 @@ type Schema struct {
 	budget *budget
 }
 
-// Notes lists what the schema says in a way that other engines read differently.
+// Notes lists the parts of the schema that other engines read differently.
 func (s *Schema) Notes() []Problem { return s.notes }
 
 // Unchecked lists the formats that the schema names and that are not asserted.
@@ -40,9 +40,10 @@ func (s *Schema) Unchecked() []Problem { return s.unchecked }
 // Older reports whether the schema names a dialect before draft 2020-12, which the protocol's engine refuses.
 func (s *Schema) Older() bool { return s.older }
 
-// Validate returns the violations of v, nil if there is none: at most MaxViolations, and of a list or an object with many the first ones.
-// v is plain decoded JSON. The order is fixed: by place in the instance, then by place in the schema, what failed inside an alternative
-// before the alternative. A check that would take more than MaxCheck or MaxCheckBytes is not begun: that is a violation as well.
+// Validate returns the violations of v, nil if it is valid: at most MaxViolations, and the first ones of a large
+// array or object. v is plain decoded JSON. The order is fixed: by place in the instance, then by place in the
+// schema, failures inside an alternative before the alternative. A check that could exceed MaxCheck or MaxCheckBytes
+// is not started: that is a violation too.
 func (s *Schema) Validate(v any) (violations []Violation) {
 	defer func() {
 		// The library answers impossible values (NaN, Go types that are no JSON) with panics of several kinds.

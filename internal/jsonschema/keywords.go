@@ -66,7 +66,7 @@ func keywordsOf(s *lib.Schema) *keywords {
 	return &keywords{required: s.Required, enum: enum, constant: constant}
 }
 
-// Validate reports what fails, as the library does; flatten says it in words.
+// Validate reports failed keywords as the library does; flatten describes them.
 func (k *keywords) Validate(ctx lib.ValidationContext, v any) error {
 	var c collected
 	fail := func(keyword string) { c.add(ctx.Error(keyword, "failed")) }
@@ -131,14 +131,14 @@ func (k *keywords) count(ctx lib.ValidationContext, list []any, fail func(string
 	}
 }
 
-// maxCollected bounds what the errors of the elements of one list, or the members of one object, take in memory. Beyond it the rest
-// is not looked at: the value is refused anyway.
+// maxCollected bounds the memory of the errors of one array or object. Beyond it, the rest is not checked: the value
+// is invalid anyway.
 const maxCollected = 256 << 10
 
-// errorBytes is what an error of the library takes besides its texts.
+// errorBytes is the size of an error of the library without its texts.
 const errorBytes = 300
 
-// collected is a list of errors and what they take in memory.
+// collected is a list of errors and its size in memory.
 type collected struct {
 	errs  []error
 	bytes int

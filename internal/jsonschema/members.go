@@ -12,8 +12,8 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
-// membersKeyword takes the place of the library's patternProperties, of its additionalProperties, which needs to know what these match,
-// and of its propertyNames. It stops where the errors of an object are many.
+// membersKeyword replaces the library's patternProperties, its additionalProperties, which depends on them, and its
+// propertyNames. It stops at an object with many errors.
 type membersKeyword struct {
 	schema     *lib.Schema
 	names      *lib.Schema

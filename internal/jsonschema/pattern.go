@@ -40,7 +40,7 @@ func isPattern(v any) bool {
 // maxPatternFormat bounds the text that is compiled because it has to have the format regex.
 const maxPatternFormat = 4 << 10
 
-// The white space of ECMAScript, and what is none, as members of a class of Go's; what a dot stands for.
+// ECMAScript's white space, its complement, both as members of a Go class, and its dot.
 const (
 	spaces   = `\t-\r \x{A0}\x{1680}\x{2000}-\x{200A}\x{2028}\x{2029}\x{202F}\x{205F}\x{3000}\x{FEFF}`
 	noSpaces = `\x00-\x08\x0E-\x1F!-\x{9F}\x{A1}-\x{167F}\x{1681}-\x{1FFF}\x{200B}-\x{2027}\x{202A}-\x{202E}\x{2030}-\x{205E}` +
@@ -48,8 +48,8 @@ const (
 	anyButLineEnd = `[^\n\r\x{2028}\x{2029}]`
 )
 
-// toGo turns a regular expression as JSON Schema has them (ECMAScript, Unicode mode) into Go's notation: \uXXXX, \u{XXXX} and \cX become
-// \x{XXXX}, \p{Script=X} becomes \p{X}, \s and the dot mean what they do in ECMAScript.
+// toGo translates a regular expression of JSON Schema (ECMAScript, Unicode mode) into Go's notation: \uXXXX, \u{XXXX}
+// and \cX become \x{XXXX}, \p{Script=X} becomes \p{X}, \s and the dot keep their meaning of ECMAScript.
 func toGo(s string) string {
 	var b strings.Builder
 	inClass := false
@@ -119,7 +119,7 @@ func halfOfAPair(s string) bool {
 	return false
 }
 
-// unicodeEscape reads \uXXXX, a pair of them for one character, or \u{XXXX}; size is 0 if s begins with none of them.
+// unicodeEscape reads \uXXXX, a surrogate pair, or \u{XXXX}; size is 0 if s begins with anything else.
 func unicodeEscape(s string) (r rune, size int) {
 	if strings.HasPrefix(s, `\u{`) {
 		end := strings.IndexByte(s, '}')
@@ -154,7 +154,8 @@ func fourDigits(s string) (rune, bool) {
 	return rune(n), err == nil
 }
 
-// scriptClass writes \p{Script=X} and \p{General_Category=X} as RE2 spells them and returns the bytes read, 0 for none.
+// scriptClass writes \p{Script=X} and \p{General_Category=X} in the spelling of RE2 and returns the bytes read, 0 for
+// other text.
 func scriptClass(b *strings.Builder, s string) int {
 	end := strings.IndexByte(s, '}')
 	if end < 0 || s[2] != '{' {

@@ -128,8 +128,8 @@ func (p *preparer) dialect(m map[string]any) {
 	p.problem("/$schema", "unknown dialect: JSON Schema drafts 4, 6, 7, 2019-09 and 2020-12 are understood", "leave $schema out, or write "+Dialect)
 }
 
-// schemas rewrites a value that holds one schema or a list of them. strict is false below unknown keywords: what
-// stands there is a schema only if a $ref leads to it, so it is rewritten but never complained about.
+// schemas rewrites a value that holds one schema or a list of them. strict is false below unknown keywords: a value
+// there is a schema only if a $ref leads to it, so it is rewritten but never reported.
 func (p *preparer) schemas(v any, pointer string, strict bool) any {
 	switch v := v.(type) {
 	case map[string]any:

@@ -12,23 +12,25 @@ import (
 	lib "github.com/santhosh-tekuri/jsonschema/v5"
 )
 
-// The library cannot be stopped and keeps all errors until it ends. So what a check takes is counted before it begins: the walk
-// (walk.go) follows schema and value as the library does and adds up the steps of each visit of a value by a schema, and the memory that
-// the library may hold at one time. It takes a small part of the time that it stands for. What the walk cannot know without checking
-// (whether a pattern matches, which alternative applies) it takes as the dearer case.
+// The library cannot be stopped and keeps all errors until it ends. So the cost of a check is counted before it
+// begins: the walk (walk.go) follows schema and value as the library does and adds up the steps of each visit of a
+// value by a schema, and the memory that the library may hold at one time. It takes a small part of the time of the
+// check. Where the outcome depends on the check (whether a pattern matches, which alternative applies), the walk
+// assumes the dearer case.
 //
-// Multiplying the effort of a place by the size of the value cannot replace the walk: the product is larger for 500,000 integers, which
-// pass in a second, than for 20,000 multiples of a tiny number, which take five, and it leaves out long paths, which take gigabytes.
+// Multiplying the effort of a place by the size of the value cannot replace the walk: the product is larger for
+// 500,000 integers, which pass in a second, than for 20,000 multiples of a tiny number, which take five, and it
+// leaves out long paths, which take gigabytes.
 const (
 	// MaxCheck bounds the steps of one check. A step is 10 to 20 ns.
 	MaxCheck = 60_000_000
-	// MaxCheckBytes bounds what one check may hold in memory at one time, errors included.
+	// MaxCheckBytes bounds the memory of one check at one time, errors included.
 	MaxCheckBytes = 96 << 20
 	// small is the number of steps below which nothing is counted: the effort of a place, times the size of the value.
 	small = 8 << 20
 )
 
-// Steps of what the library does, as measured (BenchmarkPrice).
+// Measured steps of the library (BenchmarkPrice).
 const (
 	visitSteps   = 25 // one schema at one value
 	elementSteps = 5  // noting that an element is not evaluated yet
@@ -39,7 +41,7 @@ const (
 	matchSteps   = 10 // one match of an empty text, or one value of a set
 )
 
-// What the library holds in memory while it visits a value.
+// Memory of the library while it visits a value.
 const (
 	elementBytes = 24
 	memberBytes  = 48
@@ -48,12 +50,12 @@ const (
 
 // ownPrice is the price of one visit of a schema that does not depend on the value.
 type ownPrice struct {
-	// names is the price of the names of the schema, in the visit of an object; bound what a visit takes at the most for each byte of
-	// a value.
+	// names is the price of the names of the schema, in the visit of an object; bound is the largest price of a
+	// visit for each byte of a value.
 	names, bound int
 	// width of the pattern (patternWidth); 0 without one.
 	width int
-	// numbers is the price of keywords about numbers, and what they ask.
+	// numbers is the price of keywords about numbers; the others are their bounds.
 	numbers                   int
 	least, most, above, under float64
 	// patterns are those of members.
@@ -167,12 +169,12 @@ func formatPrice(text string) int { return matchSteps + len(text) }
 // matchPrice is the price of matching a text with a pattern of some width.
 func matchPrice(text string, width int) int { return matchSteps + len(text)*(width+1)/2 }
 
-// MaxEffort bounds how many subschemas one place of an instance may have to pass. References let a short schema
-// multiply: thirty definitions, each of which names the next one twice, make a billion.
+// MaxEffort bounds the subschemas that apply to one place of an instance. References let a short schema multiply:
+// thirty definitions, each of which names the next one twice, make a billion.
 const MaxEffort = 100_000
 
-// effort is what one place of an instance may have to pass: subschemas, up to just above MaxEffort, and the steps that they take there,
-// up to just above MaxSteps.
+// effort is the cost of one place of an instance: subschemas, up to just above MaxEffort, and their steps, up to just
+// above MaxSteps.
 type effort struct{ subschemas, steps int }
 
 // effortOf adds up the schemas that apply to the same place as s, each as often as it is reached.
@@ -256,8 +258,8 @@ func patternWidth(pattern string) int {
 	return instructions(re)
 }
 
-// width is patternWidth for a part of an anchored pattern; fixed is set if the text that it matches has one length: then what follows
-// begins at one place.
+// width is patternWidth for a part of an anchored pattern; fixed is set if its matches have one length, so that the
+// next part begins at one place.
 func width(re *syntax.Regexp) (n int, fixed bool) {
 	switch re.Op {
 	case syntax.OpLiteral, syntax.OpCharClass, syntax.OpAnyChar, syntax.OpAnyCharNotNL:

@@ -47,7 +47,7 @@ func Text(vs []Violation) string {
 	return problem.Excerpt(b.String(), problem.MaxText)
 }
 
-// flatten turns the library's tree of causes into a list: one violation for each failed keyword, what failed inside an
+// flatten turns the library's tree of causes into a list: one violation for each failed keyword, failures inside an
 // anyOf, oneOf or then before the keyword itself (spec: definition, 6.1 and 14.2).
 func flatten(root *lib.ValidationError, instance any, places locations) []Violation {
 	f := flattener{instance: instance, places: places, seen: map[string]bool{}}
@@ -76,7 +76,7 @@ func (f *flattener) walk(e *lib.ValidationError) {
 		keyword = below[0]
 	}
 	if keyword == "minContains" {
-		// What each element lacks says little; the keyword says it.
+		// The keyword describes the failure better than its elements do.
 		f.leaf(e)
 		return
 	}
@@ -146,8 +146,8 @@ func (f *flattener) leaf(e *lib.ValidationError) {
 	}
 }
 
-// falseSchema describes what the schema false refuses, from the keyword that holds it: the last one on the dynamic
-// path.
+// falseSchema describes a value that the schema false rejects, from the keyword that holds it: the last one on the
+// dynamic path.
 func (f *flattener) falseSchema(e *lib.ValidationError) {
 	steps := strings.Split(e.KeywordLocation, "/")
 	v := Violation{Keyword: "false schema", Params: map[string]any{}, Message: "must NOT be there"}

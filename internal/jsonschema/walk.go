@@ -42,7 +42,7 @@ type at struct {
 	same int
 	// location and path are the lengths of the pointers to the value and to the schema.
 	location, path int
-	// held is what the visits of the scope hold in memory.
+	// held is the memory of the visits of the scope.
 	held int
 }
 
@@ -73,7 +73,7 @@ func (w *walk) hold(s *lib.Schema, bytes int) {
 // keywordLength is the length of a step of the path to a schema that has no name: about that of a keyword.
 const keywordLength = 12
 
-// visit counts what checking v against s takes, and returns what the errors may take in memory: 0 if there is certainly none.
+// visit counts the check of v against s, and returns the memory that the errors may take: 0 if v is certainly valid.
 func (w *walk) visit(s *lib.Schema, v any, a at) (errs int) {
 	if s == nil || w.over != nil || slices.Contains(w.scope[len(w.scope)-a.same:], s) {
 		return 0 // the library answers the last with an error at once
@@ -140,7 +140,7 @@ func (w *walk) visit(s *lib.Schema, v any, a at) (errs int) {
 	return errs
 }
 
-// mayDiffer counts const and enum, and reports whether v may be none of their values.
+// mayDiffer counts const and enum, and reports whether v may differ from all of their values.
 func (w *walk) mayDiffer(s *lib.Schema, k *keywords, v any) (differs bool) {
 	for _, set := range []*values{k.isConst, k.inEnum} {
 		if set == nil {
@@ -388,7 +388,7 @@ func (w *walk) dynamic(target *lib.Schema) []*lib.Schema {
 	return []*lib.Schema{target}
 }
 
-// hasType reports whether a value has one of these types. What is no JSON counts as a number.
+// hasType reports whether a value has one of these types. A value that is not JSON counts as a number.
 func hasType(types []string, v any) bool {
 	name := jsonvalue.KindOf(v).String()
 	f, _ := v.(float64)
@@ -400,7 +400,7 @@ func hasType(types []string, v any) bool {
 	return false
 }
 
-// violation says what is too large, and what to do.
+// violation names the part of the schema that is too expensive, and a fix.
 func (o *over) violation() []Violation {
 	what, limit := "steps", MaxCheck
 	if o.memory {

@@ -7,10 +7,10 @@ import (
 )
 
 // Append appends the canonical text of a plain value (spec: execution, 9.4): compact, members in the protocol's
-// order, doubles in ECMAScript form. It is also the text that records are stored as.
+// order, doubles in ECMAScript form. Records are stored as this text.
 //
-// A nil map is {} and a nil slice []. What is not of the model is written as Normalize makes it, and as null where
-// Normalize refuses it, which is what the protocol has for NaN and infinities.
+// A nil map is {} and a nil slice []. Other Go values are written as Normalize makes them, and as null where
+// Normalize returns an error, as in the protocol for NaN and infinities.
 func Append(dst []byte, v any) []byte {
 	switch v := v.(type) {
 	case nil:

@@ -14,9 +14,10 @@ import (
 const maxDecodeDepth = 10_000
 
 // Decode reads JSON text into a plain value; numbers become float64. It is the lenient, fast reader for text that
-// this engine or the reference wrote; use Parse for text from people, DecodeExact for text from other programs. Lone surrogates become U+FFFD, and so do bytes
-// that are not valid UTF-8; of duplicate members the last counts; a number that overflows a double becomes nil, and
-// negative zero becomes zero, as the reference writes them. Everything else is as strict as the grammar.
+// this engine or the reference wrote; use Parse for text from people, DecodeExact for text from other programs. Lone
+// surrogates become U+FFFD, and so do bytes that are not valid UTF-8; of duplicate members the last counts; a number
+// that overflows a double becomes nil, and negative zero becomes zero, as the reference writes them. Everything else
+// is as strict as the grammar.
 //
 // The error is a *problem.Error with code VALIDATION_ERROR and the line and column.
 func Decode(src []byte) (any, error) {
@@ -31,14 +32,14 @@ func Decode(src []byte) (any, error) {
 		WithPlace(problem.Place{Line: line, Column: column})
 }
 
-// DecodeExact is Decode for text from outside, where no value may change silently: losses are the places of the text whose
-// values the model cannot keep. These are numbers too large for a double, integers that a double does not hold, and strings
-// that are not valid UTF-8.
+// DecodeExact is Decode for text from outside, where a value must not change silently: losses are the places of
+// values that the model cannot keep. These are numbers too large for a double, integers that a double does not hold,
+// and strings that are not valid UTF-8.
 func DecodeExact(src []byte) (v any, losses []SyntaxError, err error) {
 	return decodeExact(src, true)
 }
 
-// DecodeUnique is DecodeExact, to which a member that stands twice in an object is a loss, too.
+// DecodeUnique is DecodeExact; a duplicate member is a loss too.
 func DecodeUnique(src []byte) (v any, losses []SyntaxError, err error) {
 	return decodeExact(src, false)
 }
@@ -59,8 +60,9 @@ func decodeExact(src []byte, twice bool) (v any, losses []SyntaxError, err error
 	return v, losses, nil
 }
 
-// lossesOf returns the losses of a text that decode accepts. Of marshalled text, which encoding/json wrote, the escape
-// \ufffd is one too: that is what it makes of bytes that are not valid UTF-8; the character itself it writes as it is.
+// lossesOf returns the losses of a text that decode accepts. In marshalled text, which encoding/json wrote, the
+// escape \ufffd is a loss too: encoding/json writes it for bytes that are not valid UTF-8, and the character itself
+// as it is.
 func lossesOf(src []byte, marshalled bool, ignored ...string) []SyntaxError {
 	p := &parser{cursor: cursor{src: src}, maxDepth: maxDecodeDepth, line: 1, column: 1, ignored: ignored}
 	p.strings.marshalled = marshalled
@@ -70,7 +72,7 @@ func lossesOf(src []byte, marshalled bool, ignored ...string) []SyntaxError {
 
 // flaws says how a value differs from its text.
 type flaws struct {
-	// lossy: a value is not what the text says; twice: a member stands twice in an object.
+	// lossy: a value differs from its text; twice: an object has a duplicate member.
 	lossy, twice bool
 }
 

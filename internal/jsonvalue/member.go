@@ -1,7 +1,8 @@
 package jsonvalue
 
-// MemberText returns the text of a member of the object that src is, a part of src, nil if it has none. If the name is given twice, the
-// last one counts, as in Decode. Whether src is JSON is not looked at; of other text the result means nothing. It reads src once.
+// MemberText returns the text of a member of the object src, as a part of src; nil if src has no such member. Of
+// duplicate members the last counts, as in Decode. It reads src once and does not validate it; the result for text
+// that is not JSON is undefined.
 func MemberText(src []byte, name string) (text []byte) {
 	start, end := MemberSpan(src, name)
 	if end == 0 {
@@ -10,7 +11,8 @@ func MemberText(src []byte, name string) (text []byte) {
 	return src[start:end]
 }
 
-// MemberSpan is MemberText, but returns the half-open range of the text in src; both offsets are 0 if there is none.
+// MemberSpan is MemberText, but returns the half-open range of the text in src; both offsets are 0 if src has no such
+// member.
 func MemberSpan(src []byte, name string) (from, to int) {
 	var names stringScanner
 	i := skipSpace(src, 0)
@@ -35,7 +37,8 @@ func MemberSpan(src []byte, name string) (from, to int) {
 	return from, to
 }
 
-// StringText returns what the string that src begins with says, nil if it begins with none. Only a string with escapes is copied.
+// StringText returns the value of the string at the start of src, nil for other text. It copies only a string with
+// escapes.
 func StringText(src []byte) []byte {
 	if len(src) == 0 || src[0] != '"' {
 		return nil

@@ -14,9 +14,8 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 )
 
-// MaxDepth is how deeply lists and objects may be nested in a document, in a value from outside and in the result of a
-// program. What wraps such values, as records and messages do, adds levels; Decode, which reads them again, follows many
-// times as many.
+// MaxDepth is the nesting limit of arrays and objects in a document, in a value from outside and in the result of a
+// program. Records and messages around such values add levels; Decode, which reads them, accepts many more.
 const MaxDepth = 512
 
 // ErrTooDeep is the cause of Normalize's error for a value that is nested too deeply, or contains itself.
@@ -65,7 +64,7 @@ func (n *normalizer) pointerText() string {
 	return strconv.Quote(n.pointer)
 }
 
-// value returns the normalised value, or the reason why there is none.
+// value returns the normalised value, or the reason of its rejection.
 func (n *normalizer) value(v any) (plain any, reason string) {
 	boxed := v // handed back where nothing changes, which saves an allocation
 	switch v := v.(type) {

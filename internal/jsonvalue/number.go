@@ -48,7 +48,7 @@ func keepsInteger(text []byte, f float64) bool {
 	return bytes.Equal(text, strconv.AppendFloat(digits[:0], f, 'f', -1, 64))
 }
 
-// unkept says that an integer cannot be kept, with what to do about it.
+// unkept is the message about an integer that a double cannot hold.
 func unkept(text []byte) string {
 	return "the integer " + problem.Excerpt(string(text), problem.MaxQuoted) + " cannot be kept exactly; send it as a text"
 }

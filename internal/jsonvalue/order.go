@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// The protocol's order of member names is what JavaScript makes of names sorted by UTF-16 code units: those that are
-// array indexes move to the front, in numeric order (spec: execution, 0.2 and 9.4).
+// The protocol's order of member names is JavaScript's for names sorted by UTF-16 code units: array indexes come
+// first, in numeric order (spec: execution, 0.2 and 9.4).
 
 // maxIndex is the largest array index of JavaScript, 2^32 - 2.
 const maxIndex = "4294967294"

@@ -20,7 +20,7 @@ func (o *Ordered) Put(name string, value any) {
 	}{name, value})
 }
 
-// Text adds a string unless it is empty: the protocol leaves out what has no value.
+// Text adds a string unless it is empty: the protocol leaves out fields without a value.
 func (o *Ordered) Text(name, value string) {
 	if value != "" {
 		o.Put(name, value)

@@ -24,7 +24,7 @@ type SyntaxError struct {
 	Kind string
 	// Pointer is the JSON pointer of the value or member that the problem is in.
 	Pointer string
-	// Message says what is wrong, in one sentence without the place.
+	// Message describes the mistake in one sentence, without its place.
 	Message string
 }
 
@@ -91,7 +91,7 @@ func (p *parser) reportAt(line, column, offset int, kind, message string) {
 	}
 }
 
-// fail reports what ends parsing; this one has a place in the list even where it is full.
+// fail reports a mistake that ends parsing; it is kept even if the list is full.
 func (p *parser) fail(kind string, f *fault) *Node {
 	if len(p.problems) == maxProblems {
 		p.problems = p.problems[:maxProblems-1]
@@ -181,7 +181,7 @@ func (p *parser) number(n *Node) *Node {
 	return n
 }
 
-// string reads the string at the offset and reports what is wrong inside it.
+// string reads the string at the offset and reports its mistakes.
 func (p *parser) string() (string, bool) {
 	text, end, f := p.strings.scan(p.src, p.offset+1)
 	if f != nil {

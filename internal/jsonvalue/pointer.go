@@ -18,7 +18,7 @@ func EscapePointer(token string) string {
 // UnescapePointer undoes EscapePointer.
 func UnescapePointer(token string) string { return pointerUnescaper.Replace(token) }
 
-// PointerTokens splits a JSON pointer into its reference tokens; none for "".
+// PointerTokens splits a JSON pointer into its reference tokens; "" has no tokens.
 func PointerTokens(pointer string) []string {
 	tokens := strings.Split(pointer, "/")[1:]
 	for i, token := range tokens {
@@ -27,7 +27,7 @@ func PointerTokens(pointer string) []string {
 	return tokens
 }
 
-// Lookup returns the node at a JSON pointer (RFC 6901), nil if there is none. The pointer "" is n itself.
+// Lookup returns the node at a JSON pointer (RFC 6901), nil if it leads to nothing. The pointer "" is n itself.
 func (n *Node) Lookup(pointer string) *Node {
 	if pointer == "" {
 		return n

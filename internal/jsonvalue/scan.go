@@ -9,7 +9,7 @@ import (
 
 // The scanners of strings and numbers, shared by Parse and Decode.
 
-// fault is what is wrong with a JSON text, and where.
+// fault is a mistake in a JSON text, with its place.
 type fault struct {
 	offset  int
 	message string
@@ -19,7 +19,7 @@ func faultAt(offset int, format string, args ...any) *fault {
 	return &fault{offset, fmt.Sprintf(format, args...)}
 }
 
-// stringScanner reads strings. What it hands out is valid until the next call.
+// stringScanner reads strings. A result is valid until the next call.
 type stringScanner struct {
 	scratch []byte
 	// flaws are the string's first escape that is half of a surrogate pair, and its first byte that is not valid UTF-8,
@@ -61,7 +61,7 @@ func (s *stringScanner) scan(src []byte, start int) (text []byte, end int, f *fa
 	return s.rebuild(src, start)
 }
 
-// rebuild is scan for a string that is not what stands in the source.
+// rebuild is scan for a string that differs from its source.
 func (s *stringScanner) rebuild(src []byte, start int) (text []byte, end int, f *fault) {
 	out := slices.Grow(s.scratch[:0], skipString(src, start)-start)
 	defer func() { s.scratch = out[:0] }()
@@ -96,7 +96,7 @@ func (s *stringScanner) rebuild(src []byte, start int) (text []byte, end int, f 
 	return nil, 0, faultAt(len(src), "the text ends inside a string")
 }
 
-// shortEscapes are what the escapes of one letter stand for.
+// shortEscapes are the characters of escapes of one letter.
 var shortEscapes = [256]byte{'"': '"', '\\': '\\', '/': '/', 'b': '\b', 'f': '\f', 'n': '\n', 'r': '\r', 't': '\t'}
 
 // unit reads the escape \uXXXX at src[i], one or, for a surrogate pair, two of them.
@@ -193,10 +193,10 @@ func number(text []byte) float64 {
 	return f + 0                                 // -0 + 0 is 0
 }
 
-// notUTF8 says what is wrong with a string.
+// notUTF8 is the message about an invalid string.
 const notUTF8 = "the string is not valid UTF-8"
 
-// describe names what stands at src[i], for messages.
+// describe names the character at src[i], for messages.
 func describe(src []byte, i int) string {
 	if i >= len(src) {
 		return "the end of the text"
@@ -211,10 +211,10 @@ func describe(src []byte, i int) string {
 	return strconv.QuoteRune(r)
 }
 
-// byteOrderMark is what some editors put before UTF-8 text.
+// byteOrderMark is written by some editors before UTF-8 text.
 const byteOrderMark = "\uFEFF"
 
-// unexpected explains why no value begins at src[i], with a hint for what people often write.
+// unexpected explains why no value begins at src[i], with a hint about common mistakes.
 func unexpected(src []byte, i int) *fault {
 	if i >= len(src) {
 		return faultAt(i, "expected a value, found the end of the text")
@@ -247,7 +247,7 @@ func literal(src []byte, i int, word string) bool {
 	return len(src)-i >= len(word) && string(src[i:i+len(word)]) == word
 }
 
-// cursor is a place in a JSON text, with the depth of the brackets around it: what both readers of texts share.
+// cursor is a place in a JSON text, with the depth of the brackets around it; both readers use it.
 type cursor struct {
 	src    []byte
 	offset int
@@ -315,7 +315,7 @@ func (c *cursor) quote() *fault {
 	return faultAt(c.offset, "expected a member name in double quotes, found %s", describe(c.src, c.offset))
 }
 
-// end reports what follows the value of the text; nil if nothing does.
+// end reports text after the value; nil at the end of the text.
 func (c *cursor) end() *fault {
 	if c.space(); c.offset < len(c.src) {
 		return faultAt(c.offset, "unexpected %s after the value", describe(c.src, c.offset))

@@ -94,14 +94,15 @@ func weigh(n int, v any, limit int) int {
 	}
 }
 
-// What decoded values take in memory, on an average that is on the safe side.
+// Sizes of decoded values in memory: averages on the safe side.
 const (
 	elementBytes = 24 // its place in a list, and a number
 	objectBytes  = 320
 	emptyBytes   = 48
 )
 
-// DecodedBytes returns about what Decode would make of a text, in bytes, from a look at its brackets and commas. It stops above a limit.
+// DecodedBytes estimates the size of the value that Decode would return, in bytes, from the brackets and commas of
+// the text. It stops above a limit.
 func DecodedBytes(text []byte, limit int) int {
 	n := len(text)
 	for i := 0; i < len(text) && n <= limit; i++ {

@@ -41,7 +41,7 @@ func InvalidUTF8(text []byte) int {
 	}
 }
 
-// AppendString appends a JSON string: quotes, and escapes for nothing but the quote, the backslash and what is below
+// AppendString appends a JSON string: quotes, with escapes only for the quote, the backslash and characters below
 // U+0020. A byte that is not valid UTF-8 becomes U+FFFD.
 func AppendString(dst []byte, s string) []byte {
 	dst = append(dst, '"')

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// Equal compares two plain values deeply; member order does not matter, -0 equals 0. What is not of the model is
-// compared as Normalize makes it, and equals nothing where Normalize refuses it.
+// Equal compares two plain values deeply; member order does not matter, -0 equals 0. Other Go values are compared as
+// Normalize makes them, and equal nothing where Normalize returns an error.
 func Equal(a, b any) bool {
 	if !isPlain(a) {
 		plain, err := Normalize(a)
@@ -27,7 +27,7 @@ func Equal(a, b any) bool {
 	return a == b
 }
 
-// isPlain reports whether v is of one of the model's Go types; what is inside is not looked at.
+// isPlain reports whether v is of one of the model's Go types; it does not look at parts.
 func isPlain(v any) bool {
 	switch v.(type) {
 	case nil, bool, float64, string, []any, map[string]any:

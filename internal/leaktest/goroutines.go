@@ -1,4 +1,4 @@
-// Package leaktest finds what tests leave behind: goroutines and processes.
+// Package leaktest finds goroutines and processes that tests leave running.
 package leaktest
 
 import (

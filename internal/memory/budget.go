@@ -1,12 +1,12 @@
-// Package memory holds the memory budget of the process: the runtime's limit, and whether there is room for new work. The limit alone
-// does not keep a flood of starts out: a runtime above it collects all the time and grows on.
+// Package memory holds the memory budget of the process: the runtime's limit, and the admission of new work. The
+// limit alone does not hold off a flood of starts: a runtime above it collects all the time and still grows.
 //
 //	b := memory.Set(512 << 20, env)
 //	err := b.Admit() // MEMORY_BUDGET_EXCEEDED while live objects leave no room
 //	leave, err := b.Enter(ctx) // waits for room
 //
-// The budget is that of Go's memory. What SQLite's cache, mapped files and child processes take comes on top, and one computation that is
-// within its own bounds is never ended: the budget keeps new work out, it does not stop what has begun.
+// The budget covers Go's memory. SQLite's cache, mapped files and child processes come on top, and a computation
+// within its own bounds is never ended: the budget keeps new work out and does not stop running work.
 package memory
 
 import (
@@ -40,7 +40,8 @@ type Budget struct {
 	underWay atomic.Int64
 }
 
-// Set makes most bytes the limit of the runtime, unless the user has set GOMEMLIMIT, and returns the budget; nil for 0, which is none.
+// Set sets the limit of the runtime, unless the user has set GOMEMLIMIT, and returns the budget; 0 means no budget
+// and returns nil.
 func Set(most int64, goMemLimit string) *Budget {
 	if most == 0 {
 		return nil
@@ -56,8 +57,8 @@ func Set(most int64, goMemLimit string) *Budget {
 // collectEvery is how long new work is admitted or refused by the figure of the last collection.
 const collectEvery = time.Second
 
-// Admit refuses new work while live objects take more than three quarters of the budget; the rest is room for what is in flight. It
-// costs less than a microsecond while there is room.
+// Admit rejects new work while live objects take more than three quarters of the budget; the rest is for running
+// work. It costs less than a microsecond while there is room.
 func (b *Budget) Admit() error {
 	if b == nil || b.allocated() <= b.room() {
 		return nil
@@ -90,8 +91,8 @@ func counter(name string) func() int64 {
 // How a piece of work waits for room.
 const (
 	lookInterval = 100 * time.Millisecond
-	// longestWait bounds how long a piece of work waits: what it belongs to may be what the others wait for. Of its own time it
-	// waits for a quarter at most.
+	// longestWait bounds the wait of a piece of work, because others may wait for its run. A quarter of its own time
+	// is the other bound.
 	longestWait = 10 * time.Second
 )
 

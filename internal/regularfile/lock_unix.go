@@ -8,7 +8,7 @@ import (
 	"syscall"
 )
 
-// lockFile locks an open file, unless another process has locked it. A file system that knows no locks keeps nobody away.
+// lockFile locks an open file, unless another process has locked it. On a file system without locks it locks nothing.
 func lockFile(f *os.File) (locked bool, err error) {
 	for {
 		err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)

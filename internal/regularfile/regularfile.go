@@ -16,7 +16,7 @@ import (
 	"syscall"
 )
 
-// ErrNotRegular is the cause of an error for what is not a regular file.
+// ErrNotRegular is the cause of an error about a directory, device, pipe or socket.
 var ErrNotRegular = errors.New("not a regular file")
 
 // Open opens a regular file for reading. Its errors are of type *fs.PathError.
@@ -29,7 +29,7 @@ func OpenIn(root *os.Root, name string) (*os.File, fs.FileInfo, error) {
 	return opened(root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0))
 }
 
-// opened returns a file that was opened, with what it is, or closes it.
+// opened returns an opened file with its FileInfo, or closes it.
 func opened(f *os.File, err error) (*os.File, fs.FileInfo, error) {
 	if err != nil {
 		if errors.Is(err, syscall.ENXIO) { // a socket, or a device that is not there
@@ -88,7 +88,7 @@ var ErrChanged = errors.New("it was changed by another program meanwhile")
 type Replacement struct {
 	// Name is the file's, which is no symbolic link.
 	Name string
-	// Was is the content from which Text was made; nil means that there was no file.
+	// Was is the content from which Text was made; nil if there was no file.
 	Was []byte
 	// Text is the new content; nil removes the file.
 	Text []byte

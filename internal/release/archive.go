@@ -24,7 +24,7 @@ const (
 	program fs.FileMode = 0o755
 )
 
-// sorted puts entries into the order in which archives hold them.
+// sorted sorts entries into the order of archives.
 func sorted(entries []entry) []entry {
 	return slices.SortedFunc(slices.Values(entries), func(a, b entry) int { return cmp.Compare(a.name, b.name) })
 }

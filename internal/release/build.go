@@ -116,8 +116,8 @@ func completionsOf(ctx context.Context, command string) (entries []entry, err er
 	return entries, nil
 }
 
-// goTool runs the Go tool with more variables and returns what it prints. Its temporary files are in folder, where they go with the rest if it
-// is interrupted before it can remove them.
+// goTool runs the Go tool with more variables and returns its output. Its temporary files are in folder, which is
+// removed if the tool is interrupted.
 func goTool(ctx context.Context, folder string, env []string, args ...string) ([]byte, error) {
 	cmd := exec.CommandContext(ctx, "go", args...)
 	cmd.Env = append(append(os.Environ(), "GOTMPDIR="+folder), env...)
@@ -126,7 +126,7 @@ func goTool(ctx context.Context, folder string, env []string, args ...string) ([
 	return output(cmd)
 }
 
-// output runs a command. Its error has what the command says about it.
+// output runs a command. Its error has the command's message.
 func output(cmd *exec.Cmd) ([]byte, error) {
 	var said strings.Builder
 	cmd.Stderr = &said

@@ -7,7 +7,7 @@ import (
 	"fmt"
 )
 
-// universal joins programs for macOS on different processors into one file, of which macOS starts the part for its processor.
+// universal joins programs for macOS on different processors into one file; macOS starts the part for its processor.
 func universal(programs [][]byte) ([]byte, error) {
 	const align = 14 // parts begin at multiples of 1<<14, the largest page
 	header := binary.BigEndian.AppendUint32(nil, macho.MagicFat)

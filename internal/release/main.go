@@ -1,10 +1,10 @@
-// Command release makes everything that is installed: archives of both programs for each platform, their bills of materials, npm packages,
-// an MCPB bundle and the entry for the MCP registry. The same commit makes the same bytes.
+// Command release makes all release files: archives of both programs for each platform, their bills of materials, npm
+// packages, an MCPB bundle and the entry for the MCP registry. The same commit makes the same bytes.
 //
 //	go run ./internal/release [-out dist] [-platforms linux/amd64,darwin/arm64]
 //	go run ./internal/release -completions completions
 //
-// docs/releasing.md says what is made and how it is published.
+// docs/releasing.md lists the files and how they are published.
 package main
 
 import (
@@ -116,7 +116,7 @@ func (s source) make(ctx context.Context, targets []target) ([]entry, error) {
 	return append(files, entry{"workflows-engine_" + s.version + "_checksums.txt", plain, []byte(sums)}), nil
 }
 
-// archive packs what a user of a platform downloads.
+// archive packs the download of a platform.
 func (s source) archive(t target, entries []entry) (entry, error) {
 	name := s.name("workflows-engine", t)
 	pack, extension := tarball, ".tar.gz"
@@ -155,7 +155,7 @@ func examples() (entries []entry, err error) {
 	return entries, err
 }
 
-// empty removes what an earlier release has left in a folder, and refuses one that holds anything else.
+// empty removes the files of an earlier release from a folder, and returns an error if it holds anything else.
 func empty(folder string) error {
 	entries, err := os.ReadDir(folder)
 	if err != nil && !errors.Is(err, os.ErrNotExist) {

@@ -66,8 +66,8 @@ fi
 exec "$program" "$@"
 `
 
-// serverFiles are the server's files for a platform, the first of which is the one that hosts start: on macOS one file for all processors,
-// on Windows that for amd64, which all processors run, on Linux a script that chooses.
+// serverFiles are the server's files for a platform. Hosts start the first: on macOS one file for all processors, on
+// Windows that for amd64, which all processors run, on Linux a script that chooses.
 func serverFiles(system string, binaries map[string][]byte) ([]entry, error) {
 	folder := "server/" + npmNames[system] + "/"
 	switch system {

@@ -11,7 +11,7 @@ import (
 //go:embed npm/launch.js
 var launch []byte
 
-// What all packages say about themselves.
+// Metadata of all packages.
 const (
 	address     = "https://github.com/workflows-engine/workflows-engine"
 	registered  = "io.github.workflows-engine/workflows-engine" // the name in the MCP registry
@@ -22,7 +22,7 @@ const (
 // npmNames are the platforms in the words of Node.js.
 var npmNames = map[string]string{"darwin": "darwin", "linux": "linux", "windows": "win32", "amd64": "x64", "arm64": "arm64"}
 
-// packageFile is a package.json. Its members are in the order in which npm writes them.
+// packageFile is a package.json. Its fields are in npm's order.
 type packageFile struct {
 	Name                 string            `json:"name"`
 	Version              string            `json:"version"`

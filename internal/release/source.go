@@ -11,14 +11,14 @@ import (
 	"time"
 )
 
-// source is what a release is made from.
+// source is the input of a release.
 type source struct {
 	version string
 	commit  string
 	date    time.Time
 }
 
-// semantic is the form of versions that npm and hosts read: major.minor.patch, and what comes before a release.
+// semantic is the form of versions that npm and hosts read: major.minor.patch, and a pre-release.
 var semantic = regexp.MustCompile(`^(0|[1-9]\d*)\.(0|[1-9]\d*)\.(0|[1-9]\d*)(-[0-9A-Za-z-]+(\.[0-9A-Za-z-]+)*)?$`)
 
 // readSource asks git for commit, date and version. The variables VERSION, COMMIT and SOURCE_DATE_EPOCH win; a folder without git
@@ -61,7 +61,7 @@ func readSource(variable func(string) string) (source, error) {
 	return s, nil
 }
 
-// git returns what a git command prints.
+// git returns the output of a git command.
 func git(args ...string) (string, error) {
 	out, err := exec.Command("git", args...).Output()
 	if err != nil {

@@ -1,5 +1,5 @@
-// Package soak says how much a test tries: a short form by default, less under the race detector, and the long form that
-// `make soak` asks for.
+// Package soak sets the sizes of tests: a short form by default, less under the race detector, and the long form of
+// `make soak`.
 package soak
 
 import (
@@ -21,7 +21,7 @@ func Size(short, race, long int) int {
 	return short
 }
 
-// Setting returns the whole number in the environment variable, such as SOAK_KILLS, or otherwise if there is none.
+// Setting returns the integer in an environment variable such as SOAK_KILLS, or the default.
 func Setting(variable string, otherwise int) int {
 	if n, err := strconv.Atoi(os.Getenv(variable)); err == nil {
 		return n

@@ -43,7 +43,7 @@ const (
 	goLicence  = "BSD-3-Clause"
 )
 
-// describe writes the bill of a binary from what the linker recorded in it. Licences are by module and version.
+// describe writes the bill of a binary from the build information in it. Licences are by module and version.
 func describe(binary string, info *debug.BuildInfo, licences map[string]string) (*bill, error) {
 	self := part("application", info.Main.Path, info.Main.Version, ownLicence)
 	self.Name = binary

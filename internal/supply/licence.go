@@ -16,10 +16,10 @@ import (
 	"unicode"
 )
 
-// module is a dependency. For says what needs it.
+// module is a dependency. For is its purpose.
 type module struct{ Path, Version, For string }
 
-// moduleFiles are the modules of this repository, by what their dependencies are for.
+// moduleFiles are the modules of this repository, by the purpose of their dependencies.
 var moduleFiles = []struct{ file, purpose string }{
 	{"go.mod", "the engine and its tests"}, {"internal/a2atest/go.mod", "tests against the A2A SDK"}, {"tools.mod", "development tools"},
 }
@@ -61,7 +61,7 @@ func (m module) directory() (string, error) {
 	return filepath.Join(strings.TrimSpace(string(cache)), filepath.FromSlash(escaped.String())), err
 }
 
-// forms are the licences that are known, by a sentence of their texts without punctuation. All of them permit what this engine does.
+// forms are the known licences, by a sentence of their texts without punctuation. All of them permit this use.
 var forms = []struct {
 	name string
 	text *regexp.Regexp

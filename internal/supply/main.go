@@ -1,4 +1,5 @@
-// Command supply writes what the engine is made of: the licences of its dependencies, and a software bill of materials of a binary.
+// Command supply lists the parts of the engine: the licences of its dependencies, and a software bill of materials of
+// a binary.
 //
 //	go run ./internal/supply licences >THIRD_PARTY_LICENSES.md
 //	go run ./internal/supply sbom [-o FILE] [-licences PAGE] [-version VERSION] [-commit COMMIT] bin/workflows-engine
@@ -44,7 +45,8 @@ func run(args []string) error {
 	return fmt.Errorf("expected licences, or sbom and a binary")
 }
 
-// writeBill writes the bill of a binary. Version and commit are for builds in which the Go tool has recorded none.
+// writeBill writes the bill of a binary. Version and commit are for builds in which the Go tool has not recorded
+// them.
 func writeBill(args []string) error {
 	set := flag.NewFlagSet("sbom", flag.ContinueOnError)
 	out := set.String("o", "", "`file` to write instead of standard output")
