@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 
+	"github.com/workflows-engine/workflows-engine/graph/definition"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/graph/view"
 	"github.com/workflows-engine/workflows-engine/history"
@@ -12,6 +13,8 @@ import (
 // Engine has the calls that start, continue and read runs. Runner is one. Calls that not every engine supports have their own interfaces:
 // Recoverer, Forker, Handler, Exporter, Verifier, Pruner, Deliverer. Use Need to get one.
 type Engine interface {
+	ReadDefinition(text []byte) (*definition.Document, error)
+	Program(*definition.Document) (*definition.Program, error)
 	Start(context.Context, StartRequest) (*view.Run, error)
 	Status(context.Context, StatusRequest) (*view.Run, error)
 	Resume(context.Context, ResumeRequest) (*view.Run, error)

@@ -95,10 +95,15 @@ func (r *Runner) RegisterWorkflow(ref string, d *definition.Document) error {
 	return r.p.Library.Register(ref, d)
 }
 
-// Validate checks a definition as Start does.
-func (r *Runner) Validate(d *definition.Document) error {
-	_, err := r.p.Library.Admit(d)
-	return err
+// ReadDefinition reads the text of a definition: JSON if it begins with an object, else YAML. A text that was read lately is not read again,
+// nor is the same definition as stored. The error is that of definition.Parse or definition.ParseYAML.
+func (r *Runner) ReadDefinition(text []byte) (*definition.Document, error) {
+	return r.p.Library.Read(text)
+}
+
+// Program checks a definition as Start does and returns its program. A definition that was compiled lately is not compiled again.
+func (r *Runner) Program(d *definition.Document) (*definition.Program, error) {
+	return r.p.Library.Admit(d)
 }
 
 // Lacking lists, in one line, the executors and subworkflows that this Runner lacks to perform definitions in process; "" if

@@ -30,18 +30,20 @@ func TestNewRefusesWrongOptions(t *testing.T) {
 	wantCode(t, err, problem.UsageError)
 }
 
-func TestValidate(t *testing.T) {
+func TestProgram(t *testing.T) {
 	t.Parallel()
 	r, store := host(t, graph.Options{})
-	if err := r.Validate(linear(t, "ok", "a")); err != nil {
+	if _, err := r.Program(linear(t, "ok", "a")); err != nil {
 		t.Error(err)
 	}
 	bad := workflow(t, "bad", []string{startNode(), `{"id":"x","type":"teleport"}`, `{"id":"y","type":"step"}`, endNode()}, "s x", "x y", "y e")
-	p := wantCode(t, r.Validate(bad), problem.ValidationError)
+	_, err := r.Program(bad)
+	p := wantCode(t, err, problem.ValidationError)
 	if len(p.Findings) < 2 || !strings.Contains(p.Message, "more error") || !p.Findings.HasErrors() {
 		t.Errorf("%q with %d findings", p.Message, len(p.Findings))
 	}
-	wantCode(t, r.Validate(nil), problem.ValidationError)
+	_, err = r.Program(nil)
+	wantCode(t, err, problem.ValidationError)
 	wantCode(t, r.RegisterWorkflow(" ", linear(t, "ok", "a")), problem.ValidationError)
 	wantCode(t, r.RegisterWorkflow("urn:bad", bad), problem.ValidationError)
 	if n := len(heads(t, store)); n != 0 {

@@ -28,7 +28,7 @@ func TestDefinitionsAreVerified(t *testing.T) {
 	if _, err := r.Start(ctx, graph.StartRequest{ExecutionID: "r", Definition: linear(t, "other", "a")}); !errors.Is(err, refused) {
 		t.Errorf("start: %v", err)
 	}
-	if err := r.Validate(linear(t, "other", "a")); !errors.Is(err, refused) {
+	if _, err := r.Program(linear(t, "other", "a")); !errors.Is(err, refused) {
 		t.Errorf("validate: %v", err)
 	}
 	if err := r.RegisterWorkflow("urn:other", linear(t, "other", "a")); !errors.Is(err, refused) {

@@ -42,11 +42,10 @@ const MaxFindings = 1000
 // the program is nil if one of them is an error. A Document is compiled once for each Options; later calls return the same program.
 func Compile(d *Document, o Options) (*Program, problem.Findings) {
 	prog, findings := d.programs.of(o, func() (*Program, problem.Findings) { return compile(d, o) })
-	if prog != nil && prog.Document != d { // see Signed
-		signed := *prog
-		signed.Document, prog = d, &signed
+	if prog == nil {
+		return nil, slices.Clone(findings)
 	}
-	return prog, slices.Clone(findings)
+	return prog.For(d), slices.Clone(findings) // d may have another signature; see Document.Signed
 }
 
 // programs holds the results of Compile for one document.

@@ -1,6 +1,7 @@
 package definition
 
 import (
+	"slices"
 	"time"
 
 	"github.com/workflows-engine/workflows-engine/graph/problem"
@@ -34,6 +35,21 @@ type Program struct {
 	byID map[string]*Node
 	// keeps are the names of signals that are kept until a wait takes them.
 	keeps map[string]bool
+}
+
+// For returns the program of another document with the same hash: it was read from another text, or has another signature.
+func (p *Program) For(d *Document) *Program {
+	if p.Document == d {
+		return p
+	}
+	other := *p
+	other.Document, other.Warnings = d, slices.Clone(p.Warnings)
+	for i := range other.Warnings {
+		at := &other.Warnings[i].At
+		place := d.Place(at.Pointer)
+		at.Line, at.Column = place.Line, place.Column
+	}
+	return &other
 }
 
 // Node returns a node by id, nil if there is none.

@@ -136,64 +136,6 @@ func TestADocumentIsCompiledOnce(t *testing.T) {
 	}
 }
 
-// TestW47_ProgramsAreKept shows the cache that spares an engine compiling schemas and programs in every call.
-func TestW47_ProgramsAreKept(t *testing.T) {
-	t.Parallel()
-	program := func(name string) *definition.Program {
-		_, p, _ := compileValue(t, patch(t, base(t, "linear"), `set /document/name "`+name+`"`))
-		return p
-	}
-	a, b, c := program("a"), program("b"), program("c")
-	cache := definition.NewCache(2)
-	if cache.Get(a.Hash) != nil {
-		t.Error("an empty cache holds a program")
-	}
-	cache.Add(nil)
-	cache.Add(a)
-	cache.Add(b)
-	if cache.Get(a.Hash) != a { // now b is the one unused for longest
-		t.Error("a is gone")
-	}
-	cache.Add(c)
-	if cache.Get(b.Hash) != nil || cache.Get(a.Hash) != a || cache.Get(c.Hash) != c || cache.Len() != 2 {
-		t.Error("the wrong program was dropped")
-	}
-	again := program("a")
-	cache.Add(again)
-	if cache.Get(a.Hash) != again || cache.Len() != 2 {
-		t.Error("a program of the same hash does not take the place of the old one")
-	}
-	if definition.NewCache(0).Len() != 0 {
-		t.Error("a cache without room")
-	}
-}
-
-func TestCacheConcurrently(t *testing.T) {
-	t.Parallel()
-	programs := make([]*definition.Program, 8)
-	for i := range programs {
-		_, programs[i], _ = compileValue(t, patch(t, base(t, "linear"), fmt.Sprintf(`set /document/name "w%d"`, i)))
-	}
-	cache := definition.NewCache(4)
-	var wg sync.WaitGroup
-	for worker := range 4 {
-		wg.Go(func() {
-			for i := range 500 {
-				p := programs[(i*7+worker)%len(programs)]
-				if got := cache.Get(p.Hash); got == nil {
-					cache.Add(p)
-				} else if got != p {
-					t.Errorf("got the program %s for %s", got.Name, p.Name)
-				}
-			}
-		})
-	}
-	wg.Wait()
-	if cache.Len() > 4 {
-		t.Errorf("%d programs are kept", cache.Len())
-	}
-}
-
 // TestFindingsAreBounded shows that a document that is wrong throughout is answered quickly, with errors first.
 func TestFindingsAreBounded(t *testing.T) {
 	t.Parallel()

@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/workflows-engine/workflows-engine/graph"
-	"github.com/workflows-engine/workflows-engine/graph/definition"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/internal/jsonobject"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
@@ -22,18 +21,15 @@ import (
 type arguments struct {
 	*jsonobject.Object
 	report *jsonobject.Report
-	// source is the JSON text of the arguments.
-	source []byte
 	// broken is why the arguments are not JSON, which the connection does not look at if they are large.
 	broken error
 	// unread is why none of the arguments was read: nothing can be said about single ones.
 	unread error
-	// noLines says that the definition was an object: its author has seen no lines.
+	// definitionText is the JSON text of a definition that is an object: a decoded value does not show members given twice, for instance.
+	definitionText []byte
+	// noLines is set for a definition that is an object: its author has seen no lines.
 	noLines bool
-	// definitions are those of earlier calls, known the one of this call if it is among them.
-	definitions *knownDefinitions
-	known       *definition.Document
-	// refused is what made a definition unusable.
+	// refused is the error of a definition that cannot be read.
 	refused *problem.Error
 	// progress gets what happens while the call waits; nil if the client gave no token.
 	progress func(graph.Progress)
@@ -62,10 +58,10 @@ func (a *arguments) applied() {
 	}
 }
 
-// readArguments takes the raw arguments of a call, which may be absent. A definition that is known is not read again.
-func readArguments(raw []byte, t *tool, known *knownDefinitions) *arguments {
+// readArguments takes the raw arguments of a call, which may be absent. A definition is left to arguments.definition.
+func readArguments(raw []byte, t *tool) *arguments {
 	report := &jsonobject.Report{Code: problem.ValidationError, NullIsAbsent: true, Limit: maxFindings}
-	a := &arguments{Object: report.Object(nil), report: report, source: raw, definitions: known}
+	a := &arguments{Object: report.Object(nil), report: report}
 	if len(raw) == 0 {
 		return a
 	}
@@ -73,13 +69,11 @@ func readArguments(raw []byte, t *tool, known *knownDefinitions) *arguments {
 		a.broken = fmt.Errorf("they are not valid UTF-8 (byte %d)", at+1)
 		return a
 	}
-	text := raw
+	rest := raw
 	if from, to := jsonvalue.MemberSpan(raw, definitionArgument); to > 0 && raw[from] == '{' {
-		if a.known = known.find(raw[from:to]); a.known != nil {
-			text = slices.Concat(raw[:from], []byte("{}"), raw[to:])
-		}
+		a.definitionText, rest = raw[from:to], slices.Concat(raw[:from], []byte("{}"), raw[to:])
 	}
-	plain, losses, err := decodeExact(text)
+	plain, losses, err := decodeExact(rest)
 	if err == errTooMuch {
 		a.Fail("type", "%v", err)
 		a.unread = a.problem()
@@ -90,7 +84,7 @@ func readArguments(raw []byte, t *tool, known *knownDefinitions) *arguments {
 		return a
 	}
 	if text, encodedTwice := plain.(string); encodedTwice {
-		a.source = []byte(text)
+		a.definitionText = jsonvalue.MemberText([]byte(text), definitionArgument)
 	}
 	if plain != nil {
 		refuseLosses(report.Value(plain), losses, definitionArgument)
@@ -124,10 +118,6 @@ func decodeExact(text []byte) (v any, losses []jsonvalue.SyntaxError, err error)
 	}
 	return jsonvalue.DecodeUnique(text)
 }
-
-// sourceOf returns the JSON text of an argument as the caller wrote it, which shows what a decoded value does not: members
-// that were given twice, for instance.
-func (a *arguments) sourceOf(name string) []byte { return jsonvalue.MemberText(a.source, name) }
 
 // within reads an object argument of known members. Members may be spelt as in aliases too.
 func (a *arguments) within(name string, values map[string]any, names []string, aliases map[string]string) *jsonobject.Object {

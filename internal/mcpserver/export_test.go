@@ -8,6 +8,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/workflows-engine/workflows-engine/graph"
+	"github.com/workflows-engine/workflows-engine/graph/definition"
 	"github.com/workflows-engine/workflows-engine/internal/mcpserver/streamable"
 )
 
@@ -20,8 +21,8 @@ func ReadArguments(tool string, raw []byte) error {
 		if t.name != tool {
 			continue
 		}
-		a := readArguments(raw, t, nil)
-		a.definition("definition", t.invalid)
+		a := readArguments(raw, t)
+		(&server{Engine: parser{}}).definition(a, t.invalid)
 		readObject(a.Get("input"))
 		a.Get("wait_ms").Whole(0, MaxWait.Milliseconds())
 		a.mode()
@@ -29,6 +30,13 @@ func ReadArguments(tool string, raw []byte) error {
 		return a.problem()
 	}
 	return nil
+}
+
+// parser is an engine that parses each definition.
+type parser struct{ graph.Engine }
+
+func (parser) ReadDefinition(text []byte) (*definition.Document, error) {
+	return definition.Parse(text)
 }
 
 // Reporter makes a reporter that sends to send.

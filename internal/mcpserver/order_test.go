@@ -233,7 +233,7 @@ func TestACrowdOfStartsLeavesRoom(t *testing.T) {
 		engine := crowded{at: make(chan struct{}, starts), let: make(chan struct{})}
 		l := newLine(t, engine)
 		for range starts {
-			l.call("workflow_start", object{"definition": definitionFile(t, "step")})
+			l.call("workflow_start", object{"definition_ref": "step"})
 		}
 		last := l.call("workflow_cancel", object{"execution_id": "r"})
 		if id, _ := l.answer(); id != last {

@@ -216,7 +216,7 @@ func (s *server) runRegistered(ctx context.Context, a *arguments, ref string) (*
 		return nil, err
 	}
 	req.Definition, req.DefinitionRef = w.Document(), ref
-	return s.started(ctx, a, req, nil)
+	return s.started(ctx, a, req)
 }
 
 // brokenFile is a warning that a registered workflow was started whose file is broken now.

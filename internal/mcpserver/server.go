@@ -89,8 +89,6 @@ type server struct {
 	opts Options
 	log  *slog.Logger
 	seen seenStates
-	// definitions are those that clients have sent.
-	definitions knownDefinitions
 	// tools are those that it offers always, registered those of registered workflows.
 	tools      toolset
 	registered registered
@@ -243,7 +241,7 @@ func (s *server) handler(t *tool) mcp.ToolHandler {
 			}
 			defer enough()
 		}
-		a := readArguments(t.callArguments(req.Params), t, &s.definitions)
+		a := readArguments(t.callArguments(req.Params), t)
 		if a.broken != nil {
 			return nil, &jsonrpc.Error{Code: jsonrpc.CodeParseError, Message: "the arguments are not JSON: " + a.broken.Error()}
 		}

@@ -117,8 +117,8 @@ func (a *arguments) mode() machine.Mode {
 }
 
 // caller reads what a call after start may repeat.
-func (a *arguments) caller(invalid problem.Code) graph.Caller {
-	c := graph.Caller{Definition: a.definition("definition", invalid), Input: readObject(a.Get("input")), Mode: a.mode(), Wait: a.wait()}
+func (s *server) caller(a *arguments, invalid problem.Code) graph.Caller {
+	c := graph.Caller{Definition: s.definition(a, invalid), Input: readObject(a.Get("input")), Mode: a.mode(), Wait: a.wait()}
 	c.InputSet = c.Input != nil
 	return c
 }

@@ -39,7 +39,7 @@ func forkTool() *tool {
 		call: func(ctx context.Context, s *server, a *arguments) (*answer, error) {
 			req := graph.ForkRequest{
 				ExecutionID: a.Require("execution_id").NonEmpty(), BeforeNode: a.Get("node_id").NonEmpty(),
-				NewExecutionID: a.Get("new_execution_id").NonEmpty(), Definition: a.definition("definition", problem.ValidationError), Wait: a.wait(),
+				NewExecutionID: a.Get("new_execution_id").NonEmpty(), Definition: s.definition(a, problem.ValidationError), Wait: a.wait(),
 			}
 			req.Correction = readObject(a.Get("state"))
 			req.Seq, _ = a.Get("seq").Whole(1, math.MaxInt32)

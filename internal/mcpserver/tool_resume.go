@@ -34,7 +34,7 @@ func resumeTool(who elicit.Mode) *tool {
 				ExecutionID: a.Require("execution_id").NonEmpty(),
 				InterruptID: a.Get("interrupt_id").NonEmpty(),
 				Payload:     readObject(a.Get("resume_payload")),
-				Caller:      a.caller(problem.InvalidResumePayload),
+				Caller:      s.caller(a, problem.InvalidResumePayload),
 			}
 			given := a.Get("resume_payload").Present()
 			if asks := who == elicit.Required || who != elicit.Never && a.asking.able; !given && !asks {

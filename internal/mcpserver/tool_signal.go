@@ -32,7 +32,7 @@ func signalTool() *tool {
 				Payload:     readObject(a.Get("payload")),
 
 				IdempotencyKey: a.Get("idempotency_key").NonEmpty(),
-				Caller:         a.caller(problem.SignalValidationError),
+				Caller:         s.caller(a, problem.SignalValidationError),
 			}
 			if err := a.problem(); err != nil {
 				return nil, err

@@ -46,14 +46,14 @@ func startTool(defaultMode machine.Mode) *tool {
 		begins:  true,
 		call: func(ctx context.Context, s *server, a *arguments) (*answer, error) {
 			req := s.startRequest(a)
-			req.Definition, req.DefinitionRef = a.definition("definition", problem.ValidationError), a.Get("definition_ref").NonEmpty()
+			req.Definition, req.DefinitionRef = s.definition(a, problem.ValidationError), a.Get("definition_ref").NonEmpty()
 			switch sent, named := a.Get("definition").Present(), req.DefinitionRef != ""; {
 			case sent && named:
 				a.Get("definition_ref").Fail("oneOf", "expected one of definition and definition_ref, found both")
 			case !sent && !named && !a.Get("definition_ref").Present():
 				a.Missing("definition").Hint = "or name a stored one in definition_ref"
 			}
-			return s.started(ctx, a, req, s.warningsOf(ctx, req.Definition))
+			return s.started(ctx, a, req)
 		},
 	}
 }
@@ -73,8 +73,8 @@ func (s *server) startRequest(a *arguments) graph.StartRequest {
 	}
 }
 
-// started starts a run, provided that the arguments are right. about are warnings about its definition.
-func (s *server) started(ctx context.Context, a *arguments, req graph.StartRequest, about warnings) (*answer, error) {
+// started starts a run, provided that the arguments are right.
+func (s *server) started(ctx context.Context, a *arguments, req graph.StartRequest) (*answer, error) {
 	if err := a.problem(); err != nil {
 		return nil, err
 	}
@@ -85,5 +85,8 @@ func (s *server) started(ctx context.Context, a *arguments, req graph.StartReque
 	if run != nil && req.DefinitionRef != "" {
 		run.Warnings = append(run.Warnings, s.brokenFile(req.DefinitionRef, run.DefinitionHash)...)
 	}
-	return s.ran(ctx, a, run, err, "", about)
+	if err != nil {
+		return nil, err
+	}
+	return s.ran(ctx, a, run, nil, "", s.warningsOf(ctx, req.Definition))
 }

@@ -35,7 +35,7 @@ func submitActivityTool() *tool {
 				NodeID:         a.Require("node_id").NonEmpty(),
 				Span:           a.span("parallel_span"),
 				IdempotencyKey: a.Get("idempotency_key").NonEmpty(),
-				Caller:         a.caller(problem.SubmitValidationError),
+				Caller:         s.caller(a, problem.SubmitValidationError),
 			}
 			a.outcome("outcome", &req)
 			if err := a.problem(); err != nil {

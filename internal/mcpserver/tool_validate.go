@@ -28,7 +28,7 @@ func validateTool() *tool {
 		invalid: problem.ValidationError,
 		call: func(ctx context.Context, s *server, a *arguments) (*answer, error) {
 			a.Require("definition")
-			doc := a.definition("definition", problem.ValidationError)
+			doc := s.definition(a, problem.ValidationError)
 			if len(a.report.Findings) > 0 {
 				return nil, a.problem()
 			}

@@ -28,22 +28,16 @@ func (s *server) subworkflows(ctx context.Context) func(ref, pin string) *defini
 	}
 }
 
-// warningsOf compiles a definition for its warnings; nil has none.
+// warningsOf returns the warnings about a definition that the caller of a start has sent; nil has none.
 func (s *server) warningsOf(ctx context.Context, doc *definition.Document) warnings {
 	if doc == nil {
 		return nil
 	}
-	// Errors are the engine's to find: it knows which rules it has lifted.
-	_, findings := lint.Compile(doc, lint.Options{
-		Options: definition.Options{AllowInterruptInBranch: true}, Subworkflow: s.subworkflows(ctx),
-	})
-	var list warnings
-	for _, f := range findings {
-		if f.Severity == problem.SeverityWarning {
-			list = append(list, f)
-		}
+	prog, err := s.Program(doc)
+	if err != nil {
+		return nil
 	}
-	return list
+	return warnings(lint.Check(prog, lint.Options{Subworkflow: s.subworkflows(ctx)}))
 }
 
 // encode returns the first of them.

@@ -1,8 +1,14 @@
+// Package library finds definitions: those registered with the engine, those that a Resolver knows, those stored beside the
+// histories. It reads and compiles each once, and remembers which workflows have turned out to be unknown, so that no run is claimed for
+// one in vain.
 package library
 
 import (
+	"bytes"
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"log/slog"
 	"slices"
@@ -11,6 +17,7 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/graph/definition"
 	"github.com/workflows-engine/workflows-engine/graph/internal/admit"
+	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/internal/guard"
@@ -18,8 +25,11 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/suggest"
 )
 
-// maxPrograms is how many compiled definitions are kept.
-const maxPrograms = 256
+// Bounds of the definitions kept: how many, and the bytes of their texts. A document takes several times its text, a program more.
+const (
+	maxDocuments, maxDocumentBytes = 256, 4 << 20
+	maxPrograms, maxProgramBytes   = 256, 64 << 20
+)
 
 // Resolver finds the definition behind a workflow_ref.
 type Resolver interface {
@@ -50,19 +60,62 @@ type Options struct {
 	Log      *slog.Logger
 }
 
-// Library finds and compiles definitions.
+// Library finds and compiles definitions. It is safe for concurrent use.
 type Library struct {
-	o        Options
-	programs *definition.Cache
+	o         Options
+	documents *recent[key, *definition.Document]
+	programs  *recent[key, *definition.Program]
 
 	mu         sync.RWMutex
 	registered map[string]*definition.Document
 	unknown    unknownWorkflows
 }
 
+// key is a SHA-256 in hex: of documents that of their text, of programs the definition hash, which is that of the canonical text.
+type key struct {
+	hash string
+	// stored is set for texts read from the store, because a document has the places of the text that it was read from, and for programs
+	// accepted only as those of existing runs.
+	stored bool
+}
+
 // New returns a library.
 func New(o Options) *Library {
-	return &Library{o: o, programs: definition.NewCache(maxPrograms), registered: map[string]*definition.Document{}}
+	return &Library{
+		o: o, registered: map[string]*definition.Document{},
+		documents: newRecent[key, *definition.Document](maxDocuments, maxDocumentBytes),
+		programs:  newRecent[key, *definition.Program](maxPrograms, maxProgramBytes),
+	}
+}
+
+// WorkflowName is the name by which a node calls the workflow of its subworkflow. Version is the definition hash to which its run has
+// bound the name, or "" if it has not.
+type WorkflowName struct{ Ref, Pin, Version string }
+
+// NameOf returns the name of the workflow that an effect starts.
+func NameOf(e *machine.ChildEffect) WorkflowName {
+	return WorkflowName{e.WorkflowRef, e.VersionPin, e.Version}
+}
+
+// Read reads the text of a definition: JSON if it begins with an object, else YAML. A text that was read lately is not read again. The
+// error is that of definition.Parse or definition.ParseYAML.
+func (l *Library) Read(text []byte) (*definition.Document, error) {
+	return l.documents.get(key{sum(text), false}, len(text), func() (*definition.Document, error) {
+		parse := definition.ParseYAML
+		if bytes.HasPrefix(bytes.TrimSpace(text), []byte("{")) {
+			parse = definition.Parse
+		}
+		doc, err := parse(text)
+		if err == nil { // it need not be read from the store either
+			_, _ = l.documents.get(key{doc.Hash(), true}, len(doc.Canonical()), func() (*definition.Document, error) { return doc, nil })
+		}
+		return doc, err
+	})
+}
+
+func sum(text []byte) string {
+	sum := sha256.Sum256(text)
+	return hex.EncodeToString(sum[:])
 }
 
 // Register makes a definition known under a workflow_ref, exactly as written. Registering a ref again replaces what it stood for.
@@ -99,32 +152,46 @@ func (l *Library) trust(d *definition.Document) (err error) {
 	return cmp.Or(failed, err)
 }
 
-// compile compiles a definition that is trusted. Where the signature differs, the document is the newer one's.
+// compile compiles a definition that is trusted.
 func (l *Library) compile(d *definition.Document) (*definition.Program, error) {
-	if d != nil {
-		prog := l.programs.Get(d.Hash())
-		if prog != nil && (d.Signature() == nil || jsonvalue.Equal(d.Signature(), prog.Document.Signature())) {
-			return prog, nil
-		}
+	return l.compileAs(d, false)
+}
+
+func (l *Library) compileAs(d *definition.Document, stored bool) (*definition.Program, error) {
+	o := l.o.Compile
+	o.Stored = stored
+	if d == nil {
+		return admit.Definition(nil, l.o.MaxBytes, o)
 	}
-	prog, err := admit.Definition(d, l.o.MaxBytes, l.o.Compile)
-	if err == nil {
-		l.programs.Add(prog)
+	prog, err := l.programs.get(key{d.Hash(), stored}, len(d.Canonical()), func() (*definition.Program, error) {
+		return admit.Definition(d, l.o.MaxBytes, o)
+	})
+	if err != nil {
+		return nil, err
 	}
-	return prog, err
+	return prog.For(d), nil
+}
+
+// kept returns the program of a stored definition if it is kept, else nil.
+func (l *Library) kept(hash string) *definition.Program {
+	prog, found := l.programs.find(key{hash, false})
+	if !found {
+		prog, _ = l.programs.find(key{hash, true})
+	}
+	return prog
 }
 
 // Stored returns the program of a stored definition. The error is DEFINITION_REQUIRED if there is none that this process trusts:
 // the cause then says why.
 func (l *Library) Stored(ctx context.Context, hash string) (*definition.Program, error) {
-	if prog := l.programs.Get(hash); prog != nil {
+	if prog := l.kept(hash); prog != nil {
 		return prog, nil
 	}
 	d, err := l.o.Store.Definition(ctx, hash)
 	if err != nil {
 		return nil, err
 	}
-	doc, err := ReadStored(d)
+	doc, err := l.readStored(d)
 	if err != nil {
 		return nil, err
 	}
@@ -133,11 +200,8 @@ func (l *Library) Stored(ctx context.Context, hash string) (*definition.Program,
 		return nil, untrusted(&d, err)
 	}
 	prog, err := l.compile(signed)
-	if err != nil {
-		// A run goes on under a definition that is no longer accepted for new ones. It is not kept among the programs, which are.
-		o := l.o.Compile
-		o.Stored = true
-		if stored, refused := admit.Definition(signed, l.o.MaxBytes, o); refused == nil {
+	if err != nil { // a run continues under a definition that is no longer accepted for new runs
+		if stored, refused := l.compileAs(signed, true); refused == nil {
 			return stored, nil
 		}
 	}
@@ -172,10 +236,10 @@ func untrusted(d *history.StoredDefinition, cause error) error {
 }
 
 func (l *Library) admitStored(d history.StoredDefinition) (*definition.Program, error) {
-	if prog := l.programs.Get(d.Hash); prog != nil {
+	if prog, found := l.programs.find(key{d.Hash, false}); found {
 		return prog, nil
 	}
-	doc, err := ReadStored(d)
+	doc, err := l.readStored(d)
 	if err != nil {
 		return nil, err
 	}
@@ -186,10 +250,20 @@ func (l *Library) admitStored(d history.StoredDefinition) (*definition.Program, 
 	return l.compile(signed)
 }
 
-// ReadStored parses a stored definition, without its signatures. One that is not what its hash names is HISTORY_CORRUPT.
+// ReadStored parses a stored definition, without its signatures. If the text does not match the hash, the error is HISTORY_CORRUPT.
 func ReadStored(d history.StoredDefinition) (*definition.Document, error) {
-	const hint = "Nothing was done. Restore the database from a backup; Runner.Verify shows what else differs from what was stored."
 	doc, err := definition.Parse(d.Text)
+	return checkStored(d, doc, err)
+}
+
+// readStored is ReadStored, except that a text that was read lately is not read again.
+func (l *Library) readStored(d history.StoredDefinition) (*definition.Document, error) {
+	doc, err := l.documents.get(key{sum(d.Text), true}, len(d.Text), func() (*definition.Document, error) { return definition.Parse(d.Text) })
+	return checkStored(d, doc, err)
+}
+
+func checkStored(d history.StoredDefinition, doc *definition.Document, err error) (*definition.Document, error) {
+	const hint = "Nothing was done. Restore the database from a backup; Runner.Verify shows what else differs from what was stored."
 	if err != nil {
 		return nil, problem.New(problem.HistoryCorrupt, "the stored definition %s cannot be read", d.Hash).WithCause(err).WithHint("%s", hint)
 	}
@@ -202,6 +276,29 @@ func ReadStored(d history.StoredDefinition) (*definition.Document, error) {
 			WithHint("%s", hint)
 	}
 	return doc, nil
+}
+
+// storedPrograms holds the results of CompileStored.
+var storedPrograms = newRecent[key, *definition.Program](64, maxProgramBytes)
+
+// CompileStored returns the program of a stored definition for the checks of its runs, which any process may have started: it accepts more
+// than a Library does. It returns nil for a definition that is not valid, and HISTORY_CORRUPT if the text does not match the hash.
+func CompileStored(d history.StoredDefinition) (*definition.Program, error) {
+	prog, err := storedPrograms.get(key{sum(d.Text), true}, len(d.Text), func() (*definition.Program, error) {
+		doc, err := ReadStored(d)
+		if err != nil {
+			return nil, err
+		}
+		prog, _ := definition.Compile(doc, definition.Options{AllowInterruptInBranch: true, Stored: true})
+		return prog, nil
+	})
+	if err == nil && prog != nil && prog.Hash != d.Hash {
+		_, err = ReadStored(d)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return prog, nil
 }
 
 // signaturesOf returns the signature blocks of a stored definition, the newest first.

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/workflows-engine/workflows-engine/graph/definition"
 	"github.com/workflows-engine/workflows-engine/graph/internal/admit"
 	"github.com/workflows-engine/workflows-engine/graph/internal/library"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
@@ -124,17 +123,13 @@ func (x *exporter) define(ctx context.Context, hash string, ahead bool) error {
 	if err != nil {
 		return err
 	}
-	document, err := library.ReadStored(d)
+	prog, err := library.CompileStored(d)
 	if err != nil {
 		return err // nobody could import it
 	}
 	x.seen[hash] = true
 	x.definitions = append(x.definitions, d)
-	if !ahead {
-		return nil
-	}
-	prog, _ := definition.Compile(document, definition.Options{AllowInterruptInBranch: true, Stored: true})
-	if prog == nil {
+	if !ahead || prog == nil {
 		return nil
 	}
 	for _, n := range prog.Nodes {

@@ -2,8 +2,6 @@ package transfer
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"time"
@@ -73,7 +71,7 @@ func (i *inspection) look(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	prog, err := inspectedProgram(stored)
+	prog, err := library.CompileStored(stored)
 	if err != nil {
 		i.note(0, problem.DefinitionHashMismatch, "Restore the database from a backup. Until then the run cannot continue.", "%v", err)
 		return nil
@@ -113,7 +111,7 @@ func (i *inspection) lookBack(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	prog, err := inspectedProgram(stored)
+	prog, err := library.CompileStored(stored)
 	if err != nil || prog == nil {
 		return nil // the store checks definitions, and the run no longer needs this one
 	}
@@ -131,24 +129,6 @@ func (i *inspection) lookBack(ctx context.Context) error {
 }
 
 const hintAltered = "Records are never repaired, and the run has ended. Restore the database from a backup if you need its records."
-
-// inspected caches programs: many runs share a definition.
-var inspected = definition.NewCache(64)
-
-// inspectedProgram compiles a stored definition, whose text must match its hash. It returns nil for one that is not valid.
-func inspectedProgram(d history.StoredDefinition) (*definition.Program, error) {
-	sum := sha256.Sum256(d.Text)
-	if prog := inspected.Get(d.Hash); prog != nil && hex.EncodeToString(sum[:]) == d.Hash {
-		return prog, nil
-	}
-	document, err := library.ReadStored(d)
-	if err != nil {
-		return nil, err
-	}
-	prog, _ := definition.Compile(document, definition.Options{AllowInterruptInBranch: true, Stored: true})
-	inspected.Add(prog)
-	return prog, nil
-}
 
 // compared notes the first difference. The others may follow from it.
 func (i *inspection) compared(differences []machine.Difference, hint string) {
