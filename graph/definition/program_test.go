@@ -100,8 +100,8 @@ func TestProgramDefaults(t *testing.T) {
 	}
 }
 
-// TestADocumentIsCompiledOnce: for each Options, whoever asks and however many do so at once. The findings are the caller's own.
-func TestADocumentIsCompiledOnce(t *testing.T) {
+// TestW47_ADocumentIsCompiledOnce: for each Options, whoever asks and however many do so at once. The findings are the caller's own.
+func TestW47_ADocumentIsCompiledOnce(t *testing.T) {
 	t.Parallel()
 	d, err := definition.FromValue(patch(t, base(t, "linear"), `set /nodes/1/config/handler "${x}"`))
 	if err != nil {
