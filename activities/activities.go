@@ -1,6 +1,6 @@
-// Package activities holds the port through which the engine performs step, llm_call and tool_call nodes in process,
-// and its implementations. Executors know nothing of histories; the engine commits the intent before it calls one,
-// and the outcome before it continues.
+// Package activities holds the port through which the engine performs nodes in process: step, llm_call, tool_call and
+// agent_delegate. Executors know nothing of histories; the engine commits the intent before it calls one, and the outcome
+// before it continues.
 package activities
 
 import (
@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Executor performs one attempt of an activity.
+// Executor performs one attempt of an activity. It may implement Capable too.
 //
 // The context ends at Request.Deadline and when the run is cancelled; an executor must stop then. A panic or
 // runtime.Goexit (t.FailNow calls it) becomes a failed attempt. After a crash the same attempt may be executed again, with the same
@@ -23,56 +23,21 @@ type ExecutorFunc func(ctx context.Context, req Request) (Result, error)
 // Execute calls f.
 func (f ExecutorFunc) Execute(ctx context.Context, req Request) (Result, error) { return f(ctx, req) }
 
-// Immediate is implemented by executors that answer at once, without waiting for anything, such as the stub. The engine
-// calls them in its own goroutine and, in parallel branches, in branch order.
-type Immediate interface {
-	Executor
-	// Immediate reports whether requests for this node are answered at once.
-	Immediate(req Request) bool
-}
-
-// Selective is implemented by executors that perform some node types only, such as Composite. A process claims a run,
-// fires its timers, or continues it after an answer or a signal only if it performs every node that the run may reach.
-type Selective interface {
-	Executor
-	// Performs reports whether nodes of this type are performed: "step", "llm_call" or "tool_call".
-	Performs(nodeType string) bool
-}
-
-// NodeSelective is implemented by executors that perform some nodes of a type only, such as a registry of handlers. Where
-// processes of different configuration share a store, it keeps a run from a process that lacks the handler or server of
-// its node, where the run would fail for good.
-type NodeSelective interface {
-	Executor
-	// PerformsNode reports whether a node of this type with this config is performed.
-	PerformsNode(nodeType string, config map[string]any) bool
-}
-
-// Classified is implemented by executors that know more about what an attempt takes than its node says, such as the endpoint of
-// a model. Limits apply to classes (graph.Options.Limits).
-type Classified interface {
-	Executor
-	// Classes returns the classes of a node besides its type, step handler and MCP server, such as "llm:<address>".
-	Classes(nodeType string, config map[string]any) []string
-}
-
-// Describer is implemented by executors that can say what they send for a request, so that it is recorded before it is sent.
-type Describer interface {
-	Executor
-	// Describe returns what Execute sends for the same request: a model's messages and settings, a tool's arguments, the address
-	// without what authorizes. It is nil if there is nothing to say, as where Execute is going to fail. It only computes: the run is
-	// locked meanwhile, and nothing is committed yet. What depends on the time takes Request.RequestedAt for it.
-	Describe(req Request) map[string]any
-}
-
 // Request describes one attempt.
 type Request struct {
 	ExecutionID string
 	NodeID      string
-	// NodeType is "step", "llm_call" or "tool_call".
+	// NodeType is "step", "llm_call", "tool_call" or "agent_delegate".
 	NodeType string
-	// Config is a copy of the node's config as written in the definition.
+	// Config is a copy of the node's config as written in the definition; nil for an agent_delegate node.
 	Config map[string]any
+	// Protocol is "a2a", "mcp" or "sdk" for an agent_delegate node. AgentID, Input and CorrelationID are set for such nodes too.
+	Protocol, AgentID string
+	// Input is the evaluated input_mapping, a copy.
+	Input map[string]any
+	// CorrelationID is "<execution id>:delegate:<node id>" (spec: activities, 8). Visits and attempts share it:
+	// IdempotencyKey distinguishes them.
+	CorrelationID string
 	// Metadata is a copy of the node's metadata; may be nil.
 	Metadata map[string]any
 	// Visit counts the visits of the node in this run, Attempt the attempts within the visit, both from 1.
@@ -91,7 +56,13 @@ type Request struct {
 	// State returns a deep copy of the workflow state as the node sees it.
 	State func() map[string]any
 	// Heartbeat tells the engine that the attempt is alive; details may be nil. Never nil itself. Nothing of it is recorded.
+	// The id of a remote task goes into details as "externalTaskId".
 	Heartbeat func(details map[string]any)
+}
+
+// Node returns the node of the request.
+func (r *Request) Node() Node {
+	return Node{ID: r.NodeID, Type: r.NodeType, Config: r.Config, Protocol: r.Protocol, AgentID: r.AgentID}
 }
 
 // HeartbeatText is the member of a heartbeat's details for text as it arrives, such as a model's: what has come since the last heartbeat. It
@@ -121,6 +92,8 @@ type Result struct {
 	// Partial says that the output is less than was asked for, such as what an agent had when its budget ended. It is recorded with the usage,
 	// as its members partial and partial_reason, and the run's answers warn of it (AGENT_PARTIAL_ANSWER).
 	Partial bool
+	// ExternalTaskID is the id of a delegation's task at its agent.
+	ExternalTaskID string
 }
 
 // Retryable says whether trying again makes sense.

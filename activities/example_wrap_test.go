@@ -25,8 +25,11 @@ func ExampleWrap() {
 
 	greet := map[string]any{"handler": "urn:example:greet"}
 	_, err := executor.Execute(context.Background(), activities.Request{NodeID: "a", NodeType: "step", Config: greet})
-	fmt.Println(err, executor.PerformsNode("step", greet), executor.PerformsNode("step", map[string]any{"handler": "urn:other"}))
+	for _, config := range []map[string]any{greet, {"handler": "urn:other"}} {
+		fmt.Println(err, executor.Capabilities(activities.Node{Type: "step", Config: config}).Missing)
+	}
 	// Output:
 	// node a put out map[greeting:hello]
-	// <nil> true false
+	// <nil> 0
+	// <nil> 1
 }

@@ -44,7 +44,7 @@ func TestStub(t *testing.T) {
 		if err != nil || !reflect.DeepEqual(got.Output, c.want) {
 			t.Errorf("%s: %v, %v, want %v", c.name, got.Output, err, c.want)
 		}
-		if !c.stub.Immediate(c.req) {
+		if !c.stub.Capabilities(c.req.Node()).Immediate {
 			t.Errorf("%s: not immediate", c.name)
 		}
 	}
@@ -104,7 +104,7 @@ func TestComposite(t *testing.T) {
 		{"nothing configured", activities.Composite{Step: named("step")}, "llm_call", "", true},
 	} {
 		req := activities.Request{NodeID: "n", NodeType: c.nodeType}
-		if got := c.composite.Immediate(req); got != c.immediate {
+		if got := c.composite.Capabilities(req.Node()).Immediate; got != c.immediate {
 			t.Errorf("%s: immediate %v, want %v", c.name, got, c.immediate)
 		}
 		got, err := c.composite.Execute(t.Context(), req)
@@ -122,7 +122,7 @@ func TestComposite(t *testing.T) {
 			t.Errorf("%s: %q does not say what to do", c.name, failure.Message)
 		}
 	}
-	if !(activities.Composite{Fallback: activities.Stub{}}).Immediate(activities.Request{NodeType: "step"}) {
+	if !(activities.Composite{Fallback: activities.Stub{}}).Capabilities(activities.Node{Type: "step"}).Immediate {
 		t.Error("a stub behind a composite is not immediate")
 	}
 }

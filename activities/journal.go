@@ -5,10 +5,15 @@ import (
 	"time"
 )
 
-// Journaled is implemented by executors of long activities that go on after a crash where they stood: the engine records their steps,
-// and hands them to whichever process performs the attempt next.
+// Work performs an attempt of a long activity from where its journal ends, so that the attempt continues after a crash: the
+// engine records its steps, and hands them to the process that performs the attempt next. Errors, contexts and panics are those of
+// Executor.Execute.
 //
-//	func (c *Crawler) Work(ctx context.Context, req activities.Request, j activities.Journal) (activities.End, error) {
+//	func (c *Crawler) Capabilities(activities.Node) activities.Capabilities {
+//		return activities.Capabilities{Work: c.work}
+//	}
+//
+//	func (c *Crawler) work(ctx context.Context, req activities.Request, j activities.Journal) (activities.End, error) {
 //		done, err := j.Steps(ctx)
 //		…
 //		for _, page := range pages[len(done):] {
@@ -24,13 +29,7 @@ import (
 // (Journal.Begun) and is made again, so give it a key by which the other side tells a repetition: Request.IdempotencyKey with the
 // step's key. A new attempt (retry) begins with an empty journal. The node's timeout counts from its request, rests and waits for answers
 // included, also after a take-over.
-type Journaled interface {
-	Executor
-	// Journals reports whether Work serves a request; Execute serves the others. It must not block.
-	Journals(req Request) bool
-	// Work performs an attempt from where its journal ends. Its errors, contexts and panics are those of Execute.
-	Work(ctx context.Context, req Request, j Journal) (End, error)
-}
+type Work func(ctx context.Context, req Request, j Journal) (End, error)
 
 // RecordedAttempt is an attempt of which steps are recorded, for a check of what an executor has recorded (graph.Options.CheckSteps).
 type RecordedAttempt struct {

@@ -115,21 +115,16 @@ func (h StepHandler) execute(ctx context.Context, req Request) (Result, error) {
 	return Result{Output: output}, nil
 }
 
-// PerformsNode reports whether the node's handler is registered. A node without one fails wherever it runs.
-func (r *StepRegistry) PerformsNode(nodeType string, config map[string]any) bool {
-	name, err := handlerName(Request{NodeType: nodeType, Config: config})
-	_, known := r.lookup(name)
-	return nodeType == "step" && (known || err != nil)
-}
-
-// Immediate is true for fixed outputs and for requests that are refused.
-func (r *StepRegistry) Immediate(req Request) bool {
-	name, err := handlerName(req)
-	if err != nil {
-		return true
+// Capabilities reports whether the node's handler is registered. A node without one fails wherever it runs. Fixed outputs and
+// failures are immediate.
+func (r *StepRegistry) Capabilities(n Node) Capabilities {
+	name, err := handlerName(Request{NodeID: n.ID, NodeType: n.Type, Config: n.Config})
+	e, known := r.lookup(name)
+	can := Capabilities{Immediate: !known || e.immediate}
+	if n.Type != "step" || !known && err == nil {
+		can.Missing = MissingTarget
 	}
-	e, ok := r.lookup(name)
-	return !ok || e.immediate
+	return can
 }
 
 func handlerName(req Request) (string, error) {
@@ -155,5 +150,3 @@ func (r *StepRegistry) nameList() string {
 	}
 	return strings.Join(names, ", ")
 }
-
-var _ Immediate = (*StepRegistry)(nil)

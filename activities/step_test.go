@@ -154,7 +154,7 @@ func TestRegisterStatic(t *testing.T) {
 				object["changed"] = true
 			}
 		}
-		if !r.Immediate(step(handler)) {
+		if req := step(handler); !r.Capabilities(req.Node()).Immediate {
 			t.Errorf("%s: not immediate", handler)
 		}
 	}
@@ -207,7 +207,7 @@ func TestRegisterStepTyped(t *testing.T) {
 	if got, err := r.Execute(t.Context(), step("urn:double")); err != nil || got.Output != (out{4}) {
 		t.Errorf("%v, %v", got.Output, err)
 	}
-	if r.Immediate(step("urn:double")) {
+	if req := step("urn:double"); r.Capabilities(req.Node()).Immediate {
 		t.Error("a handler of unknown duration counts as immediate")
 	}
 
@@ -233,7 +233,7 @@ func TestPerformsNode(t *testing.T) {
 	}{
 		{"step", " urn:x ", true}, {"step", "urn:y", false}, {"step", "", true}, {"llm_call", "", true}, {"tool_call", "", false},
 	} {
-		if got := c.PerformsNode(q.nodeType, map[string]any{"handler": q.handler}); got != q.want {
+		if got := c.Capabilities(activities.Node{Type: q.nodeType, Config: map[string]any{"handler": q.handler}}).Missing == activities.MissingNothing; got != q.want {
 			t.Errorf("%s %q: %v", q.nodeType, q.handler, got)
 		}
 	}

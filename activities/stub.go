@@ -30,7 +30,5 @@ func (s Stub) Execute(_ context.Context, req Request) (Result, error) {
 	return Result{Output: map[string]any{}}, nil
 }
 
-// Immediate is always true.
-func (s Stub) Immediate(Request) bool { return true }
-
-var _ Immediate = Stub{}
+// Capabilities reports that every node is answered at once.
+func (s Stub) Capabilities(Node) Capabilities { return Capabilities{Immediate: true} }

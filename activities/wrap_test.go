@@ -23,29 +23,28 @@ func TestWrapKeepsWhatAnExecutorPerforms(t *testing.T) {
 		}
 	}
 	for _, tt := range []struct {
-		name                  string
-		executor              activities.Executor
-		nodeType, handler     string
-		immediate, kind, node bool
+		name              string
+		executor          activities.Executor
+		nodeType, handler string
+		immediate         bool
+		missing           activities.Missing
 	}{
-		{name: "a handler that is registered", executor: steps, nodeType: "step", handler: "known", immediate: true, kind: true, node: true},
-		{name: "one that is not", executor: steps, nodeType: "step", handler: "other", immediate: true, kind: true, node: false},
-		{name: "a function performs everything", executor: plain, nodeType: "tool_call", kind: true, node: true},
-		{name: "a composite", executor: activities.Composite{Step: steps}, nodeType: "step", handler: "known", immediate: true, kind: true, node: true},
-		{name: "a type that a composite lacks", executor: activities.Composite{Step: steps}, nodeType: "llm_call", immediate: true},
-		{name: "a wrapped composite in a composite", executor: activities.Composite{Step: activities.Wrap(activities.Composite{}, counting)}, nodeType: "step", immediate: true},
+		{name: "a handler that is registered", executor: steps, nodeType: "step", handler: "known", immediate: true},
+		{name: "one that is not", executor: steps, nodeType: "step", handler: "other", immediate: true, missing: activities.MissingTarget},
+		{name: "a function performs everything", executor: plain, nodeType: "tool_call"},
+		{name: "a composite", executor: activities.Composite{Step: steps}, nodeType: "step", handler: "known", immediate: true},
+		{name: "a type that a composite lacks", executor: activities.Composite{Step: steps}, nodeType: "llm_call", immediate: true, missing: activities.MissingType},
+		{name: "a wrapped composite in a composite", executor: activities.Composite{Step: activities.Wrap(activities.Composite{}, counting)}, nodeType: "step", immediate: true, missing: activities.MissingType},
 	} {
 		wrapped := activities.Wrap(tt.executor, counting)
 		config := map[string]any{"handler": tt.handler}
 		req := activities.Request{NodeID: "n", NodeType: tt.nodeType, Config: config, State: func() map[string]any { return nil }}
-		if got := wrapped.(activities.Immediate).Immediate(req); got != tt.immediate {
-			t.Errorf("%s: immediate %v", tt.name, got)
+		can := activities.CapabilitiesOf(wrapped, req.Node())
+		if can.Immediate != tt.immediate {
+			t.Errorf("%s: immediate %v", tt.name, can.Immediate)
 		}
-		if got := wrapped.(activities.Selective).Performs(tt.nodeType); got != tt.kind {
-			t.Errorf("%s: performs the type %v", tt.name, got)
-		}
-		if got := wrapped.(activities.NodeSelective).PerformsNode(tt.nodeType, config); got != tt.node {
-			t.Errorf("%s: performs the node %v", tt.name, got)
+		if can.Missing != tt.missing {
+			t.Errorf("%s: missing %v", tt.name, can.Missing)
 		}
 		before := calls
 		_, err := wrapped.Execute(t.Context(), req)

@@ -132,7 +132,7 @@ func (x *trial) submit(ctx context.Context, r *graph.Runner, p *view.Pending) (*
 		ExecutionID: p.ExecutionID, NodeID: p.NodeID, Span: p.Span, OK: true, IdempotencyKey: p.IdempotencyKey, CorrelationID: p.CorrelationID,
 	}
 	if p.Kind == machine.WaitDelegate {
-		res, err := delegate.Mock{}.Delegate(ctx, delegate.Request{Protocol: p.Protocol, Input: p.DelegateInput, CorrelationID: p.CorrelationID})
+		res, err := delegate.Mock{}.Execute(ctx, activities.Request{NodeType: "agent_delegate", Protocol: p.Protocol, Input: p.DelegateInput, CorrelationID: p.CorrelationID})
 		if err != nil {
 			return nil, err
 		}

@@ -123,10 +123,10 @@ func (x *trial) begin(ctx context.Context, r *graph.Runner) (*view.Run, error) {
 func (x *trial) runner(store history.Store) *graph.Runner {
 	x.t.Helper()
 	var performs activities.Executor = activities.ExecutorFunc(x.execute)
-	var delegates delegate.Executor = delegate.ExecutorFunc(x.delegate)
+	var delegates activities.Executor = activities.ExecutorFunc(x.delegate)
 	if x.c.team != nil {
 		agents := x.team()
-		performs, delegates = llmagent.New(agents, nil, nil), delegate.Composite{SDK: agents}
+		performs, delegates = llmagent.New(agents, nil, nil), activities.Composite{SDK: agents}
 	}
 	r, err := graph.New(store, graph.Options{
 		Activities: performs, Delegates: delegates, Workflows: x.c.resolve,
@@ -161,12 +161,12 @@ func (x *trial) execute(ctx context.Context, req activities.Request) (activities
 	return x.c.performed(req)
 }
 
-func (x *trial) delegate(ctx context.Context, req delegate.Request) (delegate.Result, error) {
+func (x *trial) delegate(ctx context.Context, req activities.Request) (activities.Result, error) {
 	x.called(req.ExecutionID, req.NodeID, req.Visit, req.Attempt, req.IdempotencyKey)
 	if err := x.take(ctx, req.NodeID); err != nil {
-		return delegate.Result{}, err
+		return activities.Result{}, err
 	}
-	return delegate.Mock{}.Delegate(ctx, req)
+	return delegate.Mock{}.Execute(ctx, req)
 }
 
 // take waits as long as an activity of the node takes.

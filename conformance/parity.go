@@ -199,7 +199,7 @@ func (c *parityCheck) replay(ctx context.Context, r *graph.Runner) error {
 	return errors.Join(append(differs, err)...)
 }
 
-func (c *parityCheck) delegates() (delegate.Executor, error) {
+func (c *parityCheck) delegates() (activities.Executor, error) {
 	if !c.overA2A {
 		return delegate.Mock{}, nil
 	}

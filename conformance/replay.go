@@ -198,7 +198,7 @@ func (r *replayRun) assertingEngine() (graph.Options, *noWorkflows, error) {
 		o.Activities = steps
 	}
 	if r.noDelegate {
-		o.Delegates = delegate.Rejecting{}
+		o.Delegates = activities.Rejecting{}
 	}
 	if r.noSubworkflow {
 		o.Workflows = forbidden

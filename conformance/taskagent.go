@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 
+	"github.com/workflows-engine/workflows-engine/activities"
 	"github.com/workflows-engine/workflows-engine/delegate"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
@@ -76,7 +77,7 @@ func (a *taskAgent) submit(r *http.Request, body []byte) (int, map[string]any) {
 	}
 	input, _ := order["input"].(map[string]any)
 	correlation, _ := order["correlation_id"].(string)
-	result, err := delegate.Mock{}.Delegate(r.Context(), delegate.Request{Protocol: "a2a", Input: input, CorrelationID: correlation})
+	result, err := delegate.Mock{}.Execute(r.Context(), activities.Request{Protocol: "a2a", Input: input, CorrelationID: correlation})
 	if err != nil {
 		return http.StatusInternalServerError, map[string]any{"error": err.Error()}
 	}

@@ -8,7 +8,6 @@ import (
 	"github.com/workflows-engine/workflows-engine/activities"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
-	"github.com/workflows-engine/workflows-engine/internal/port"
 )
 
 // A2A delegates to one agent that speaks the A2A protocol, version 0.3, as JSON-RPC 2.0 over HTTP (spec: activities,
@@ -44,28 +43,30 @@ func NewA2A(c A2AConfig) (*A2A, error) {
 	return &A2A{base: base, config: c}, nil
 }
 
-// Describe names the agent's address.
-func (a *A2A) Describe(Request) map[string]any {
-	return map[string]any{"endpoint": port.Endpoint(a.base)}
+// Capabilities returns the tasks of the agent, and names its address.
+func (a *A2A) Capabilities(activities.Node) activities.Capabilities {
+	return activities.Capabilities{
+		Tasks: a,
+		Describe: func(activities.Request) map[string]any {
+			return map[string]any{"endpoint": activities.Endpoint(a.base)}
+		},
+	}
 }
 
-// HasTask is always true.
-func (a *A2A) HasTask(Request) bool { return true }
-
 // Send hands the task over.
-func (a *A2A) Send(ctx context.Context, req Request) (Task, error) {
-	return a.message(ctx, req, TaskRef{}, req.Input)
+func (a *A2A) Send(ctx context.Context, req activities.Request) (activities.Task, error) {
+	return a.message(ctx, req, activities.TaskRef{}, req.Input)
 }
 
 // Answer sends a further message on the task. Where the agent refuses it, because it has gone on by itself or takes no
 // message now, the task's state counts: an agent that still asks may be answered again.
-func (a *A2A) Answer(ctx context.Context, req Request, ref TaskRef, answer map[string]any) (Task, error) {
+func (a *A2A) Answer(ctx context.Context, req activities.Request, ref activities.TaskRef, answer map[string]any) (activities.Task, error) {
 	task, err := a.message(ctx, req, ref, answer)
 	if rpc := rpcErrorOf(err); rpc != nil && rpc.code != rpcTaskNotFound {
 		if req.Heartbeat != nil {
 			req.Heartbeat(map[string]any{"externalTaskId": ref.ID, "answerRefused": rpc.text})
 		}
-		task, err = a.Poll(ctx, req, TaskRef{ID: ref.ID, ContextID: ref.ContextID})
+		task, err = a.Poll(ctx, req, activities.TaskRef{ID: ref.ID, ContextID: ref.ContextID})
 	}
 	task.ID = ref.ID
 	if task.ContextID == "" {
@@ -74,7 +75,7 @@ func (a *A2A) Answer(ctx context.Context, req Request, ref TaskRef, answer map[s
 	return task, err
 }
 
-func (a *A2A) message(ctx context.Context, req Request, ref TaskRef, content map[string]any) (Task, error) {
+func (a *A2A) message(ctx context.Context, req activities.Request, ref activities.TaskRef, content map[string]any) (activities.Task, error) {
 	message := map[string]any{
 		"kind": "message", "role": "user", "messageId": req.IdempotencyKey, "parts": partsOf(content),
 		"metadata": map[string]any{"correlationId": req.CorrelationID, "agentId": req.AgentID},
@@ -92,30 +93,30 @@ func (a *A2A) message(ctx context.Context, req Request, ref TaskRef, content map
 		},
 	})
 	if err != nil {
-		return Task{}, err
+		return activities.Task{}, err
 	}
 	return a.readTask(result, req, ref)
 }
 
 // Poll asks for the task.
-func (a *A2A) Poll(ctx context.Context, req Request, ref TaskRef) (Task, error) {
+func (a *A2A) Poll(ctx context.Context, req activities.Request, ref activities.TaskRef) (activities.Task, error) {
 	result, err := a.call(ctx, req, "tasks/get", map[string]any{"id": ref.ID, "historyLength": 1.0})
 	if err != nil {
-		return Task{}, err
+		return activities.Task{}, err
 	}
 	if id, ok := result["id"].(string); ok && result["kind"] != "message" && id != ref.ID {
-		return Task{}, activities.Fail(problem.A2AProviderError, "the agent was asked for task %q and answered with task %q", ref.ID, problem.ClipRunes(id, 80))
+		return activities.Task{}, activities.Fail(problem.A2AProviderError, "the agent was asked for task %q and answered with task %q", ref.ID, problem.ClipRunes(id, 80))
 	}
 	task, err := a.readTask(result, req, ref)
 	task.ID = ref.ID
-	if limit := a.config.PollTimeout; err == nil && task.State == TaskWorking && limit > 0 && ref.Waited > limit {
-		return Task{}, tooLate(ref, limit, task.status)
+	if limit := a.config.PollTimeout; err == nil && task.State == activities.TaskWorking && limit > 0 && ref.Waited > limit {
+		return activities.Task{}, tooLate(ref, limit, task.Status)
 	}
 	return task, err
 }
 
 // Cancel asks the agent to end the task. It is not an error if the task has ended.
-func (a *A2A) Cancel(ctx context.Context, req Request, ref TaskRef) error {
+func (a *A2A) Cancel(ctx context.Context, req activities.Request, ref activities.TaskRef) error {
 	_, err := a.call(ctx, req, "tasks/cancel", map[string]any{"id": ref.ID})
 	if rpc := rpcErrorOf(err); rpc != nil && (rpc.code == rpcTaskNotFound || rpc.code == rpcTaskNotCancelable) {
 		return nil
@@ -123,13 +124,13 @@ func (a *A2A) Cancel(ctx context.Context, req Request, ref TaskRef) error {
 	return err
 }
 
-// Delegate hands the task over and waits for its end; an agent that asks something fails the attempt.
-func (a *A2A) Delegate(ctx context.Context, req Request) (Result, error) {
+// Execute hands the task over and waits for its end; an agent that asks something fails the attempt.
+func (a *A2A) Execute(ctx context.Context, req activities.Request) (activities.Result, error) {
 	return a.config.delegate(ctx, a, req)
 }
 
 // call performs a JSON-RPC request. A failure quotes the agent.
-func (a *A2A) call(ctx context.Context, req Request, method string, params map[string]any) (map[string]any, error) {
+func (a *A2A) call(ctx context.Context, req activities.Request, method string, params map[string]any) (map[string]any, error) {
 	key, err := a.config.key(ctx, req)
 	if err != nil {
 		return nil, err
@@ -187,4 +188,4 @@ func (a *A2A) learn(address string, err error) {
 	}
 }
 
-var _ Tasks = (*A2A)(nil)
+var _ activities.Tasks = (*A2A)(nil)

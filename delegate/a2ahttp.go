@@ -13,7 +13,6 @@ import (
 	"github.com/workflows-engine/workflows-engine/activities"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
-	"github.com/workflows-engine/workflows-engine/internal/port"
 	"github.com/workflows-engine/workflows-engine/internal/wait"
 )
 
@@ -110,7 +109,7 @@ func (c *A2AConfig) check() (base string, err error) {
 }
 
 // key returns the key for one exchange, "" with NoAuth.
-func (c *A2AConfig) key(ctx context.Context, req Request) (string, error) {
+func (c *A2AConfig) key(ctx context.Context, req activities.Request) (string, error) {
 	if req.Protocol != "a2a" {
 		return "", activities.Fail(problem.DelegateProtocolUnsupported, "unsupported delegate protocol %q: this executor supports a2a", req.Protocol)
 	}
@@ -144,7 +143,7 @@ func (c *A2AConfig) pollAfter(polls int) time.Duration {
 
 // explain turns an error into a failure with a code: a timeout or a cancellation if the caller's context has ended,
 // whatever the transport says. An agent that cannot be reached is worth another attempt.
-func explain(ctx context.Context, req Request, err error) error {
+func explain(ctx context.Context, req activities.Request, err error) error {
 	if ctx.Err() != nil {
 		return activities.Interrupted(ctx, problem.Timeout, fmt.Sprintf("the delegation to %q", req.AgentID))
 	}
@@ -156,21 +155,23 @@ func explain(ctx context.Context, req Request, err error) error {
 	return failure
 }
 
-// Describe names the agent's address.
-func (a *A2AHTTP) Describe(Request) map[string]any {
-	return map[string]any{"endpoint": port.Endpoint(a.base)}
+// Capabilities returns the tasks of the agent, and names its address.
+func (a *A2AHTTP) Capabilities(activities.Node) activities.Capabilities {
+	return activities.Capabilities{
+		Tasks: a,
+		Describe: func(activities.Request) map[string]any {
+			return map[string]any{"endpoint": activities.Endpoint(a.base)}
+		},
+	}
 }
 
-// HasTask is always true.
-func (a *A2AHTTP) HasTask(Request) bool { return true }
-
-// Delegate submits the task and waits for its end.
-func (a *A2AHTTP) Delegate(ctx context.Context, req Request) (Result, error) {
+// Execute submits the task and waits for its end.
+func (a *A2AHTTP) Execute(ctx context.Context, req activities.Request) (activities.Result, error) {
 	return a.config.delegate(ctx, a, req)
 }
 
 // Send submits the task (spec: activities, 10.2).
-func (a *A2AHTTP) Send(ctx context.Context, req Request) (Task, error) {
+func (a *A2AHTTP) Send(ctx context.Context, req activities.Request) (activities.Task, error) {
 	input := req.Input
 	if input == nil {
 		input = map[string]any{}
@@ -179,26 +180,26 @@ func (a *A2AHTTP) Send(ctx context.Context, req Request) (Task, error) {
 		"agent_id": strings.TrimSpace(req.AgentID), "correlation_id": req.CorrelationID, "input": input,
 	}))
 	if err != nil {
-		return Task{}, err
+		return activities.Task{}, err
 	}
 	return answer.task(false, pollAtOnce)
 }
 
 // Poll asks for the task.
-func (a *A2AHTTP) Poll(ctx context.Context, req Request, ref TaskRef) (Task, error) {
+func (a *A2AHTTP) Poll(ctx context.Context, req activities.Request, ref activities.TaskRef) (activities.Task, error) {
 	answer, err := a.exchange(ctx, req, http.MethodGet, "/tasks/"+escapeComponent(ref.ID), nil)
 	if err != nil {
-		return Task{}, err
+		return activities.Task{}, err
 	}
 	task, err := answer.task(true, a.config.pollAfter(ref.Polls))
 	task.ID = ref.ID // a poll may name another
-	if err == nil && task.State == TaskWorking && ref.Waited > a.config.PollTimeout {
-		return Task{}, tooLate(ref, a.config.PollTimeout, answer.status)
+	if err == nil && task.State == activities.TaskWorking && ref.Waited > a.config.PollTimeout {
+		return activities.Task{}, tooLate(ref, a.config.PollTimeout, answer.status)
 	}
 	return task, err
 }
 
-func (a *A2AHTTP) exchange(ctx context.Context, req Request, method, path string, body []byte) (httpTask, error) {
+func (a *A2AHTTP) exchange(ctx context.Context, req activities.Request, method, path string, body []byte) (httpTask, error) {
 	key, err := a.config.key(ctx, req)
 	if err != nil {
 		return httpTask{}, err
@@ -214,13 +215,13 @@ func (a *A2AHTTP) exchange(ctx context.Context, req Request, method, path string
 }
 
 // Answer always fails: the form has no request for it, and Poll never returns TaskAsks.
-func (a *A2AHTTP) Answer(_ context.Context, _ Request, ref TaskRef, _ map[string]any) (Task, error) {
-	return Task{}, activities.Fail(problem.A2AProviderError, "task %q cannot be answered in the HTTP task form", ref.ID)
+func (a *A2AHTTP) Answer(_ context.Context, _ activities.Request, ref activities.TaskRef, _ map[string]any) (activities.Task, error) {
+	return activities.Task{}, activities.Fail(problem.A2AProviderError, "task %q cannot be answered in the HTTP task form", ref.ID)
 }
 
 // Cancel always fails: the form has no request for it.
-func (a *A2AHTTP) Cancel(context.Context, Request, TaskRef) error {
+func (a *A2AHTTP) Cancel(context.Context, activities.Request, activities.TaskRef) error {
 	return permanent(problem.A2AProviderError, "the HTTP task form has no request to cancel a task")
 }
 
-var _ Tasks = (*A2AHTTP)(nil)
+var _ activities.Tasks = (*A2AHTTP)(nil)

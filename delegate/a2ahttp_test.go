@@ -94,8 +94,8 @@ func newExecutor(t *testing.T, c delegate.A2AConfig) *delegate.A2AHTTP {
 	return e
 }
 
-func request() delegate.Request {
-	return delegate.Request{
+func request() activities.Request {
+	return activities.Request{
 		ExecutionID: "ex:1", NodeID: "n 1", AgentID: " coder ", Protocol: "a2a",
 		Input:         map[string]any{"task": "t"},
 		CorrelationID: "ex:1:delegate:n 1", IdempotencyKey: "ex:1:n 1#1.1", Visit: 1, Attempt: 1,
@@ -125,7 +125,7 @@ func TestA2AHTTPWire(t *testing.T) {
 	req := request()
 	req.Heartbeat = func(details map[string]any) { beats = append(beats, details) }
 
-	got, err := newExecutor(t, delegate.A2AConfig{BaseURL: " " + a.URL + "/ ", Wait: noWait(&waits)}).Delegate(t.Context(), req)
+	got, err := newExecutor(t, delegate.A2AConfig{BaseURL: " " + a.URL + "/ ", Wait: noWait(&waits)}).Execute(t.Context(), req)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -206,7 +206,7 @@ func TestA2AHTTPAnswers(t *testing.T) {
 			if c.name != "redirect" { // which is the default client's; its connections end with the server of any other test
 				config.Client = a.Client()
 			}
-			got, err := newExecutor(t, config).Delegate(t.Context(), request())
+			got, err := newExecutor(t, config).Execute(t.Context(), request())
 			if n := len(a.seen()); n != c.requests {
 				t.Errorf("%d requests, want %d", n, c.requests)
 			}
@@ -247,7 +247,7 @@ func TestA2AHTTPRetryAdvice(t *testing.T) {
 		a := newAgent(t, answer{status: c.status, header: http.Header{"Retry-After": {c.after}}})
 		// Servers of other tests that end close the idle connections of the shared transport.
 		own := &http.Client{Transport: &http.Transport{}}
-		_, err := newExecutor(t, delegate.A2AConfig{BaseURL: a.URL, Client: own}).Delegate(t.Context(), request())
+		_, err := newExecutor(t, delegate.A2AConfig{BaseURL: a.URL, Client: own}).Execute(t.Context(), request())
 		own.CloseIdleConnections()
 		failure := wantFailure(t, err, "A2A_PROVIDER_ERROR")
 		if c.after == "99999999999" {
@@ -266,18 +266,18 @@ func TestA2AHTTPChecksInOrder(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		key  func(context.Context) (string, error)
-		edit func(*delegate.Request)
+		edit func(*activities.Request)
 		code string
 	}{
-		{"protocol before key", noKey, func(r *delegate.Request) { r.Protocol = "mcp" }, "DELEGATE_PROTOCOL_UNSUPPORTED"},
-		{"key before agent", noKey, func(r *delegate.Request) { r.AgentID = " " }, "A2A_CREDENTIALS_MISSING"},
-		{"blank key", key(" \n"), func(*delegate.Request) {}, "A2A_CREDENTIALS_MISSING"},
-		{"a key with a line end inside", key("a\nb"), func(*delegate.Request) {}, "A2A_CREDENTIALS_MISSING"},
-		{"agent", key("k"), func(r *delegate.Request) { r.AgentID = " " }, "A2A_CONFIG_INVALID"},
+		{"protocol before key", noKey, func(r *activities.Request) { r.Protocol = "mcp" }, "DELEGATE_PROTOCOL_UNSUPPORTED"},
+		{"key before agent", noKey, func(r *activities.Request) { r.AgentID = " " }, "A2A_CREDENTIALS_MISSING"},
+		{"blank key", key(" \n"), func(*activities.Request) {}, "A2A_CREDENTIALS_MISSING"},
+		{"a key with a line end inside", key("a\nb"), func(*activities.Request) {}, "A2A_CREDENTIALS_MISSING"},
+		{"agent", key("k"), func(r *activities.Request) { r.AgentID = " " }, "A2A_CONFIG_INVALID"},
 	} {
 		req := request()
 		c.edit(&req)
-		_, err := newExecutor(t, delegate.A2AConfig{BaseURL: a.URL, APIKey: c.key}).Delegate(t.Context(), req)
+		_, err := newExecutor(t, delegate.A2AConfig{BaseURL: a.URL, APIKey: c.key}).Execute(t.Context(), req)
 		wantFailure(t, err, c.code)
 	}
 	if n := len(a.seen()); n != 0 {
@@ -300,7 +300,7 @@ func TestA2AHTTPConfigRefused(t *testing.T) {
 func TestA2AHTTPKeyIsNotQuoted(t *testing.T) {
 	t.Parallel()
 	a := newAgent(t, answer{status: 401, body: "unknown key sk-secret-1 in header"})
-	_, err := newExecutor(t, delegate.A2AConfig{BaseURL: a.URL, APIKey: key("sk-secret-1")}).Delegate(t.Context(), request())
+	_, err := newExecutor(t, delegate.A2AConfig{BaseURL: a.URL, APIKey: key("sk-secret-1")}).Execute(t.Context(), request())
 	if failure := wantFailure(t, err, "A2A_PROVIDER_ERROR"); strings.Contains(failure.Error(), "sk-secret-1") {
 		t.Errorf("the key is in the text: %v", failure)
 	}
@@ -310,7 +310,7 @@ func TestA2AHTTPAnswerSizeIsBounded(t *testing.T) {
 	t.Parallel()
 	for _, status := range []int{200, 500} {
 		a := newAgent(t, answer{status: status, body: `{"id":"t1","status":"completed","output":{"x":"` + strings.Repeat("a", 4096) + `"}}`})
-		_, err := newExecutor(t, delegate.A2AConfig{BaseURL: a.URL, MaxAnswerBytes: 1024}).Delegate(t.Context(), request())
+		_, err := newExecutor(t, delegate.A2AConfig{BaseURL: a.URL, MaxAnswerBytes: 1024}).Execute(t.Context(), request())
 		if failure := wantFailure(t, err, "A2A_PROVIDER_ERROR"); len(failure.Error()) > 700 {
 			t.Errorf("a failure's text has %d bytes", len(failure.Error()))
 		}
@@ -323,7 +323,7 @@ func TestA2AHTTPPollTimeout(t *testing.T) {
 		a := enginetest.Serve(t, &agent{answers: []answer{{body: `{"id":"t1","status":"submitted"}`}, {body: `{"id":"t1","status":"working"}`}}})
 		c := delegate.A2AConfig{BaseURL: a.URL, Client: a.Client(), PollInterval: time.Hour, PollTimeout: 50 * time.Millisecond}
 		begun := time.Now()
-		_, err := newExecutor(t, c).Delegate(t.Context(), request())
+		_, err := newExecutor(t, c).Execute(t.Context(), request())
 		if failure := wantFailure(t, err, "A2A_PROVIDER_ERROR"); !strings.Contains(failure.Error(), "working") {
 			t.Errorf("message %q does not name the last status", failure)
 		}
@@ -381,7 +381,7 @@ func TestA2AHTTPHangingPoll(t *testing.T) {
 					defer stop()
 				}
 				begun := time.Now()
-				_, err := newExecutor(t, c).Delegate(ctx, request())
+				_, err := newExecutor(t, c).Execute(ctx, request())
 				wantFailure(t, err, test.code)
 				if test.is != nil && !errors.Is(err, test.is) {
 					t.Errorf("%v does not wrap the context's error", err)
@@ -398,7 +398,7 @@ func TestA2AHTTPUnreachable(t *testing.T) {
 	t.Parallel()
 	a := newAgent(t, answer{})
 	a.Close()
-	_, err := newExecutor(t, delegate.A2AConfig{BaseURL: a.URL}).Delegate(t.Context(), request())
+	_, err := newExecutor(t, delegate.A2AConfig{BaseURL: a.URL}).Execute(t.Context(), request())
 	failure := wantFailure(t, err, "A2A_PROVIDER_ERROR")
 	if failure.Err == nil || !strings.Contains(failure.Error(), "connect") {
 		t.Errorf("message %q hides the cause", failure)

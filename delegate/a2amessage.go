@@ -101,31 +101,31 @@ func partsOf(content map[string]any) []any {
 }
 
 // readTask reads a task, or the message with which an agent may answer at once.
-func (a *A2A) readTask(result map[string]any, req Request, ref TaskRef) (Task, error) {
+func (a *A2A) readTask(result map[string]any, req activities.Request, ref activities.TaskRef) (activities.Task, error) {
 	if _, isTask := result["status"].(map[string]any); !isTask {
 		if result["kind"] == "message" || result["parts"] != nil {
 			output := newOutput()
 			output.add(result["parts"])
-			return Task{State: TaskCompleted, ID: TaskID("a2a", req.CorrelationID), Output: output.object()}, nil
+			return activities.Task{State: activities.TaskCompleted, ID: TaskID("a2a", req.CorrelationID), Output: output.object()}, nil
 		}
-		return Task{}, activities.Fail(problem.A2AProviderError, "the agent answered with neither a task nor a message")
+		return activities.Task{}, activities.Fail(problem.A2AProviderError, "the agent answered with neither a task nor a message")
 	}
-	task := Task{PollAfter: a.config.pollAfter(ref.Polls)}
+	task := activities.Task{PollAfter: a.config.pollAfter(ref.Polls)}
 	task.ID, _ = result["id"].(string)
 	task.ContextID, _ = result["contextId"].(string)
 	if strings.TrimSpace(task.ID) == "" && ref.ID == "" {
-		return Task{}, activities.Fail(problem.A2AProviderError, "the agent's task has no id")
+		return activities.Task{}, activities.Fail(problem.A2AProviderError, "the agent's task has no id")
 	}
 	said := newOutput()
 	parts, _ := member[any](result, "status", "message", "parts")
 	said.add(parts)
 	words := said.text()
 	state, _ := member[string](result, "status", "state")
-	task.status = state
+	task.Status = state
 	switch state {
 	case "submitted", "working", "unknown":
 	case "input-required", "auth-required":
-		task.State, task.Prompt, task.PollAfter = TaskAsks, words, 0
+		task.State, task.Prompt, task.PollAfter = activities.TaskAsks, words, 0
 		if words == "" && len(said.data) > 0 {
 			task.Prompt = string(jsonvalue.Canonical(said.data))
 		}
@@ -133,7 +133,7 @@ func (a *A2A) readTask(result map[string]any, req Request, ref TaskRef) (Task, e
 			task.Prompt = strings.TrimSpace("The agent needs somebody to log in or to give access. " + task.Prompt)
 		}
 	case "completed":
-		task.State, task.Output = TaskCompleted, outputOf(result, said)
+		task.State, task.Output = activities.TaskCompleted, outputOf(result, said)
 	case "failed", "canceled", "rejected":
 		text := fmt.Sprintf("task %q was %s by the agent", task.ID, state)
 		if state == "failed" {
@@ -142,9 +142,9 @@ func (a *A2A) readTask(result map[string]any, req Request, ref TaskRef) (Task, e
 		if words != "" {
 			text += ": " + problem.ClipRunes(words, maxQuotedBody)
 		}
-		return Task{}, activities.Fail(problem.A2ATaskFailed, "%s", text)
+		return activities.Task{}, activities.Fail(problem.A2ATaskFailed, "%s", text)
 	default:
-		return Task{}, activities.Fail(problem.A2AProviderError, "task %q has the unknown state %q", task.ID, problem.ClipRunes(state, 80))
+		return activities.Task{}, activities.Fail(problem.A2AProviderError, "task %q has the unknown state %q", task.ID, problem.ClipRunes(state, 80))
 	}
 	return task, nil
 }

@@ -73,20 +73,20 @@ func parseTask(body []byte) (httpTask, error) {
 
 // task is how the task stands, with the time until the next poll. Asking for input is final only in a poll: the answer
 // to a submit is always followed by one.
-func (t httpTask) task(polled bool, next time.Duration) (Task, error) {
+func (t httpTask) task(polled bool, next time.Duration) (activities.Task, error) {
 	switch {
 	case t.status == taskCompleted && t.output == nil:
 		t.output = map[string]any{"delegate_status": "completed"}
 		fallthrough
 	case t.status == taskCompleted:
-		return Task{State: TaskCompleted, ID: t.id, Output: t.output}, nil
+		return activities.Task{State: activities.TaskCompleted, ID: t.id, Output: t.output}, nil
 	case t.status == taskFailed && t.failure == "":
-		return Task{}, activities.Fail(problem.A2ATaskFailed, "task %q failed without saying why", t.id)
+		return activities.Task{}, activities.Fail(problem.A2ATaskFailed, "task %q failed without saying why", t.id)
 	case t.status == taskFailed:
-		return Task{}, activities.Fail(problem.A2ATaskFailed, "%s", t.failure)
+		return activities.Task{}, activities.Fail(problem.A2ATaskFailed, "%s", t.failure)
 	case t.status == taskInputRequired && polled:
-		return Task{}, activities.Fail(problem.A2AProviderError,
+		return activities.Task{}, activities.Fail(problem.A2AProviderError,
 			"task %q asks for input, which an in-process delegation cannot give; start the run in mode \"host_mediated\" and let the host talk to the agent", t.id)
 	}
-	return Task{ID: t.id, PollAfter: next, status: t.status}, nil
+	return activities.Task{ID: t.id, PollAfter: next, Status: t.status}, nil
 }

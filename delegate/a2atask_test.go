@@ -3,6 +3,8 @@ package delegate
 import (
 	"strings"
 	"testing"
+
+	"github.com/workflows-engine/workflows-engine/activities"
 )
 
 // Whatever an agent answers, it is a task with an id and a known status, or a failure.
@@ -24,7 +26,7 @@ func FuzzParseTask(f *testing.F) {
 		if task.id == "" || task.status == "" {
 			t.Errorf("accepted %q as %+v", body, task)
 		}
-		if stands, err := task.task(true, 0); err == nil && stands.State == TaskCompleted && stands.Output == nil {
+		if stands, err := task.task(true, 0); err == nil && stands.State == activities.TaskCompleted && stands.Output == nil {
 			t.Errorf("a completed task without output: %+v", task)
 		}
 	})

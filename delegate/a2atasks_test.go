@@ -17,8 +17,8 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 )
 
-func taskFor(agent string) delegate.Request {
-	return delegate.Request{
+func taskFor(agent string) activities.Request {
+	return activities.Request{NodeType: "agent_delegate",
 		NodeID: "d", AgentID: agent, Protocol: "a2a", Input: map[string]any{"task": "T"}, CorrelationID: "x:delegate:d", IdempotencyKey: "x:d#1.1",
 	}
 }
@@ -42,20 +42,20 @@ func TestHTTPTasksOneRequestAtATime(t *testing.T) {
 	}
 	ctx, req := t.Context(), taskFor("coder")
 	task, err := a.Send(ctx, req)
-	if err != nil || task.ID != "t 1" || task.State != delegate.TaskWorking || task.PollAfter != time.Millisecond {
+	if err != nil || task.ID != "t 1" || task.State != activities.TaskWorking || task.PollAfter != time.Millisecond {
 		t.Fatalf("sent: %+v, %v", task, err)
 	}
-	ref := delegate.TaskRef{ID: task.ID, Polls: 2}
+	ref := activities.TaskRef{ID: task.ID, Polls: 2}
 	if task, err = a.Poll(ctx, req, ref); err != nil || task.ID != "t 1" || task.PollAfter != 2250*time.Millisecond {
 		t.Errorf("polled: %+v, %v", task, err)
 	}
-	if task, err = a.Poll(ctx, req, ref); err != nil || task.State != delegate.TaskCompleted {
+	if task, err = a.Poll(ctx, req, ref); err != nil || task.State != activities.TaskCompleted {
 		t.Errorf("completed: %+v, %v", task, err)
 	}
 	late := ref
 	late.Waited = time.Hour
 	for _, want := range []struct {
-		ref  delegate.TaskRef
+		ref  activities.TaskRef
 		code problem.Code
 		text string
 	}{
@@ -113,12 +113,13 @@ func TestAgentsByID(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	agents := &delegate.A2AAgents{Agents: map[string]delegate.Tasks{"rpc": rpc, "form": form}}
-	tasks := delegate.Composite{A2A: agents}
+	agents := &delegate.A2AAgents{Agents: map[string]activities.Executor{"rpc": rpc, "form": form}}
+	composite := activities.Composite{A2A: agents}
+	tasksOf := func(id string) activities.Tasks { return capabilities(composite, "a2a", id).Tasks }
 	for range 2 {
 		for _, id := range []string{"rpc", " form "} {
-			task, err := tasks.Send(t.Context(), taskFor(id))
-			if err != nil || task.ID != strings.TrimSpace(id) || task.State != delegate.TaskCompleted {
+			task, err := tasksOf(id).Send(t.Context(), taskFor(id))
+			if err != nil || task.ID != strings.TrimSpace(id) || task.State != activities.TaskCompleted {
 				t.Errorf("%s: %+v, %v", id, task, err)
 			}
 		}
@@ -126,21 +127,14 @@ func TestAgentsByID(t *testing.T) {
 	if n := cards.Load(); n != 1 {
 		t.Errorf("%d requests for cards", n)
 	}
-	_, err = tasks.Send(t.Context(), taskFor("nobody"))
-	if failure, ok := errors.AsType[*activities.Failure](err); !ok || failure.Code != string(problem.DelegateAgentNotFound) {
+	_, err = composite.Execute(t.Context(), taskFor("nobody"))
+	if failure, ok := errors.AsType[*activities.Failure](err); !ok || failure.Code != string(problem.DelegateAgentNotFound) || tasksOf("nobody") != nil {
 		t.Errorf("nobody: %v", err)
 	}
-	none := delegate.Composite{SDK: &delegate.SDK{}}
-	if none.HasTask(taskFor("x")) || !tasks.HasTask(taskFor("x")) {
-		t.Error("HasTask")
-	}
-	for _, err := range []error{
-		second(none.Send(t.Context(), taskFor("x"))), second(none.Poll(t.Context(), taskFor("x"), delegate.TaskRef{})),
-		second(none.Answer(t.Context(), taskFor("x"), delegate.TaskRef{}, nil)), none.Cancel(t.Context(), taskFor("x"), delegate.TaskRef{}),
-	} {
-		if failure, ok := errors.AsType[*activities.Failure](err); !ok || failure.Code != string(problem.DelegateProtocolUnsupported) {
-			t.Errorf("without executor: %v", err)
-		}
+	none := activities.Composite{SDK: &delegate.SDK{}}
+	_, err = none.Execute(t.Context(), taskFor("x"))
+	if failure, ok := errors.AsType[*activities.Failure](err); !ok || failure.Code != string(problem.DelegateProtocolUnsupported) || capabilities(none, "a2a", "x").Tasks != nil {
+		t.Errorf("without executor: %v", err)
 	}
 }
 
@@ -168,14 +162,14 @@ func TestAnotherTransport(t *testing.T) {
 		t.Cleanup(server.Close)
 		return delegate.A2AConfig{BaseURL: server.URL, NoAuth: true}
 	}
-	rpcOf := func(c delegate.A2AConfig) delegate.Tasks {
+	rpcOf := func(c delegate.A2AConfig) activities.Tasks {
 		a, err := delegate.NewA2A(c)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return a
 	}
-	formOf := func(c delegate.A2AConfig) delegate.Tasks {
+	formOf := func(c delegate.A2AConfig) activities.Tasks {
 		a, err := delegate.NewA2AHTTP(c)
 		if err != nil {
 			t.Fatal(err)
@@ -184,7 +178,7 @@ func TestAnotherTransport(t *testing.T) {
 	}
 	const rpcAnswer = `{"jsonrpc":"2.0","id":"ID","result":{"kind":"task","id":"t","status":{"state":"working"}}}`
 	for name, tt := range map[string]struct {
-		agent     delegate.Tasks
+		agent     activities.Tasks
 		want      string
 		retryable activities.Retryable
 	}{
@@ -272,15 +266,15 @@ func TestAnotherTasksAnswer(t *testing.T) {
 		t.Fatal(err)
 	}
 	ids <- "t1"
-	if task, err := a.Poll(t.Context(), taskFor("coder"), delegate.TaskRef{ID: "t1"}); err != nil || task.State != delegate.TaskCompleted {
+	if task, err := a.Poll(t.Context(), taskFor("coder"), activities.TaskRef{ID: "t1"}); err != nil || task.State != activities.TaskCompleted {
 		t.Errorf("%+v, %v", task, err)
 	}
 	ids <- " t1 "
-	if _, err := a.Poll(t.Context(), taskFor("coder"), delegate.TaskRef{ID: " t1 "}); err != nil {
+	if _, err := a.Poll(t.Context(), taskFor("coder"), activities.TaskRef{ID: " t1 "}); err != nil {
 		t.Errorf("an id with spaces: %v", err)
 	}
 	ids <- "t2"
-	_, err = a.Poll(t.Context(), taskFor("coder"), delegate.TaskRef{ID: "t1"})
+	_, err = a.Poll(t.Context(), taskFor("coder"), activities.TaskRef{ID: "t1"})
 	if failure, ok := errors.AsType[*activities.Failure](err); !ok || failure.Code != string(problem.A2AProviderError) || !strings.Contains(err.Error(), `"t2"`) {
 		t.Errorf("got %v", err)
 	}
@@ -392,7 +386,7 @@ func TestDelegateInOneCall(t *testing.T) {
 			t.Fatal(err)
 		}
 		ctx, stop := context.WithTimeout(t.Context(), 10*time.Second)
-		got, err := a.Delegate(ctx, taskFor("coder"))
+		got, err := a.Execute(ctx, taskFor("coder"))
 		stop()
 		if c.want == "" && (err != nil || got.ExternalTaskID != "t") || c.want != "" && !strings.Contains(fmt.Sprint(err), c.want) {
 			t.Errorf("%s: %+v, %v", c.name, got, err)

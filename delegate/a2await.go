@@ -18,7 +18,7 @@ const (
 
 // delegate hands a task over and waits for its end. A poll that fails with a transient error is repeated; the third such
 // failure in a row ends the attempt.
-func (c *A2AConfig) delegate(ctx context.Context, x Tasks, req Request) (Result, error) {
+func (c *A2AConfig) delegate(ctx context.Context, x activities.Tasks, req activities.Request) (activities.Result, error) {
 	waiting := ctx
 	if c.PollTimeout > 0 {
 		var stop context.CancelFunc
@@ -26,22 +26,22 @@ func (c *A2AConfig) delegate(ctx context.Context, x Tasks, req Request) (Result,
 		defer stop()
 	}
 	task, err := x.Send(ctx, req)
-	for ref, failures := (TaskRef{}), 0; err == nil; ref.Polls++ {
+	for ref, failures := (activities.TaskRef{}), 0; err == nil; ref.Polls++ {
 		switch task.State {
-		case TaskCompleted:
-			return Result{Output: task.Output, ExternalTaskID: task.ID, Usage: task.Usage}, nil
-		case TaskAsks:
-			return Result{}, activities.Fail(problem.A2AProviderError, "agent %q asks for input, which cannot be given here: %s", req.AgentID, task.Prompt)
+		case activities.TaskCompleted:
+			return activities.Result{Output: task.Output, ExternalTaskID: task.ID, Usage: task.Usage}, nil
+		case activities.TaskAsks:
+			return activities.Result{}, activities.Fail(problem.A2AProviderError, "agent %q asks for input, which cannot be given here: %s", req.AgentID, task.Prompt)
 		}
 		ref.ID, ref.ContextID = task.ID, task.ContextID
 		if req.Heartbeat != nil {
-			req.Heartbeat(map[string]any{"externalTaskId": task.ID, "status": task.status})
+			req.Heartbeat(map[string]any{"externalTaskId": task.ID, "status": task.Status})
 		}
 		if task.PollAfter > pollAtOnce {
 			err = c.Wait(waiting, task.PollAfter)
 			ref.Waited += task.PollAfter
 		}
-		var next Task
+		var next activities.Task
 		if err == nil {
 			next, err = x.Poll(waiting, req, ref)
 		}
@@ -49,15 +49,15 @@ func (c *A2AConfig) delegate(ctx context.Context, x Tasks, req Request) (Result,
 		case err == nil:
 			task, failures = next, 0
 		case ctx.Err() == nil && waiting.Err() != nil:
-			err = tooLate(ref, c.PollTimeout, task.status)
+			err = tooLate(ref, c.PollTimeout, task.Status)
 		case ctx.Err() == nil && transient(err) && failures+1 < maxPollFailures:
 			task.PollAfter, err = max(task.PollAfter, c.PollInterval), nil
 			failures++
 		}
 	}
-	return Result{}, explain(ctx, req, err)
+	return activities.Result{}, explain(ctx, req, err)
 }
 
-func tooLate(ref TaskRef, limit time.Duration, status string) error {
+func tooLate(ref activities.TaskRef, limit time.Duration, status string) error {
 	return activities.Fail(problem.A2AProviderError, "task %q did not end within %v; its last status was %q", ref.ID, limit, status)
 }

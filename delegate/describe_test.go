@@ -4,6 +4,7 @@ import (
 	"context"
 	"testing"
 
+	"github.com/workflows-engine/workflows-engine/activities"
 	"github.com/workflows-engine/workflows-engine/delegate"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
@@ -22,12 +23,12 @@ func TestDescribe(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	call := func(context.Context, delegate.Tool, delegate.Request) (any, error) { return nil, nil }
-	var executor delegate.Executor = delegate.Composite{
-		A2A: &delegate.A2AAgents{Default: tasks, Agents: map[string]delegate.Tasks{"coder": rpc}},
+	call := func(context.Context, delegate.Tool, activities.Request) (any, error) { return nil, nil }
+	var executor activities.Executor = activities.Composite{
+		A2A: &delegate.A2AAgents{Default: tasks, Agents: map[string]activities.Executor{"coder": rpc}},
 		MCP: delegate.NewMCP(map[string]delegate.Tool{"helper": {Server: " desk ", Name: "help"}}, call),
 	}
-	executor = delegate.Wrap(executor, func(next delegate.ExecutorFunc) delegate.ExecutorFunc { return next })
+	executor = activities.Wrap(executor, func(next activities.ExecutorFunc) activities.ExecutorFunc { return next })
 	for _, tt := range []struct {
 		protocol, agent string
 		want            map[string]any
@@ -38,7 +39,10 @@ func TestDescribe(t *testing.T) {
 		{"mcp", "nobody", nil},
 		{"sdk", "coder", nil},
 	} {
-		got := executor.(delegate.Describer).Describe(delegate.Request{Protocol: tt.protocol, AgentID: tt.agent})
+		var got map[string]any
+		if describe := capabilities(executor, tt.protocol, tt.agent).Describe; describe != nil {
+			got = describe(activities.Request{NodeType: "agent_delegate", Protocol: tt.protocol, AgentID: tt.agent})
+		}
 		if (got == nil) != (tt.want == nil) || got != nil && !jsonvalue.Equal(got, tt.want) {
 			t.Errorf("%s %s: %v, want %v", tt.protocol, tt.agent, got, tt.want)
 		}

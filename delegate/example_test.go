@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"log"
 
+	"github.com/workflows-engine/workflows-engine/activities"
 	"github.com/workflows-engine/workflows-engine/delegate"
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/definition"
@@ -42,7 +43,7 @@ func ExampleRegisterAgent() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	runner, err := graph.New(historymem.New(), graph.Options{Delegates: delegate.Composite{SDK: &agents}})
+	runner, err := graph.New(historymem.New(), graph.Options{Delegates: activities.Composite{SDK: &agents}})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -62,37 +63,39 @@ func ExampleRegisterAgent() {
 // queue is an executor of one's own: it puts tasks on a queue, and the engine looks from time to time what became of them.
 type queue struct{ done map[string]any }
 
-func (q queue) HasTask(delegate.Request) bool { return true }
+func (q queue) Capabilities(activities.Node) activities.Capabilities {
+	return activities.Capabilities{Tasks: q}
+}
 
-func (q queue) Send(_ context.Context, req delegate.Request) (delegate.Task, error) {
+func (q queue) Send(_ context.Context, req activities.Request) (activities.Task, error) {
 	// The key is the same if the engine crashes and sends the task again.
 	q.done[req.IdempotencyKey] = map[string]any{"verdict": fmt.Sprint(req.Input["file"], " was reviewed")}
-	return delegate.Task{ID: req.IdempotencyKey}, nil
+	return activities.Task{ID: req.IdempotencyKey}, nil
 }
 
-func (q queue) Poll(_ context.Context, _ delegate.Request, task delegate.TaskRef) (delegate.Task, error) {
+func (q queue) Poll(_ context.Context, _ activities.Request, task activities.TaskRef) (activities.Task, error) {
 	if output, ok := q.done[task.ID]; ok {
-		return delegate.Task{State: delegate.TaskCompleted, Output: output}, nil
+		return activities.Task{State: activities.TaskCompleted, Output: output}, nil
 	}
-	return delegate.Task{}, nil // still at it
+	return activities.Task{}, nil // still at it
 }
 
-func (q queue) Answer(context.Context, delegate.Request, delegate.TaskRef, map[string]any) (delegate.Task, error) {
-	return delegate.Task{}, fmt.Errorf("nobody asks")
+func (q queue) Answer(context.Context, activities.Request, activities.TaskRef, map[string]any) (activities.Task, error) {
+	return activities.Task{}, fmt.Errorf("nobody asks")
 }
 
-func (q queue) Cancel(_ context.Context, _ delegate.Request, task delegate.TaskRef) error {
+func (q queue) Cancel(_ context.Context, _ activities.Request, task activities.TaskRef) error {
 	delete(q.done, task.ID)
 	return nil
 }
 
-func (q queue) Delegate(context.Context, delegate.Request) (delegate.Result, error) {
-	return delegate.Result{}, fmt.Errorf("only called where HasTask is false")
+func (q queue) Execute(context.Context, activities.Request) (activities.Result, error) {
+	return activities.Result{}, fmt.Errorf("only called without Capabilities.Tasks")
 }
 
-// An executor whose agents work on tasks of their own implements Tasks.
-func ExampleTasks() {
-	agents := delegate.Composite{SDK: queue{done: map[string]any{}}}
+// An executor whose agents work on tasks of their own has Tasks among its capabilities.
+func Example_tasks() {
+	agents := activities.Composite{SDK: queue{done: map[string]any{}}}
 	runner, err := graph.New(historymem.New(), graph.Options{Delegates: agents})
 	if err != nil {
 		log.Fatal(err)

@@ -15,7 +15,7 @@ type Tool struct{ Server, Name string }
 
 // CallTool calls a tool with the delegate input and returns its result as a plain value. Failures are
 // *activities.Failure with the codes of tool_call.
-type CallTool func(ctx context.Context, tool Tool, req Request) (any, error)
+type CallTool func(ctx context.Context, tool Tool, req activities.Request) (any, error)
 
 // MCP delegates to tools of MCP servers (spec: activities, 11): one call for each delegation, whose result is the
 // output. Every failure has code DELEGATE_PROTOCOL_ERROR, with the finer code at the beginning of its text.
@@ -27,48 +27,40 @@ type MCP struct {
 // NewMCP makes an executor for the agents, keyed by id.
 func NewMCP(agents map[string]Tool, call CallTool) MCP { return MCP{agents: agents, call: call} }
 
-// PerformsAgent reports whether the agent is bound to a tool.
-func (m MCP) PerformsAgent(protocol, agentID string) bool {
-	tool, ok := m.agents[strings.TrimSpace(agentID)]
-	return protocol == "mcp" && ok && strings.TrimSpace(tool.Server) != "" && strings.TrimSpace(tool.Name) != ""
-}
-
-// Classes names the MCP server of the agent's tool, for limits.
-func (m MCP) Classes(_, agentID string) []string {
-	if tool, ok := m.agents[strings.TrimSpace(agentID)]; ok {
-		return []string{"mcp:" + strings.TrimSpace(tool.Server)}
+// Capabilities reports whether the agent is bound to a tool, names the tool, and names its MCP server for limits.
+func (m MCP) Capabilities(n activities.Node) activities.Capabilities {
+	tool, ok := m.agents[strings.TrimSpace(n.AgentID)]
+	server, name := strings.TrimSpace(tool.Server), strings.TrimSpace(tool.Name)
+	can := activities.Capabilities{}
+	if n.Protocol != "mcp" || server == "" || name == "" {
+		can.Missing = activities.MissingTarget
 	}
-	return nil
-}
-
-// Describe names the agent's tool.
-func (m MCP) Describe(req Request) map[string]any {
-	tool, ok := m.agents[strings.TrimSpace(req.AgentID)]
-	if !ok {
-		return nil
+	if ok {
+		can.Classes = []string{"mcp:" + server}
+		can.Describe = func(activities.Request) map[string]any { return map[string]any{"server": server, "tool": name} }
 	}
-	return map[string]any{"server": strings.TrimSpace(tool.Server), "tool": strings.TrimSpace(tool.Name)}
+	return can
 }
 
-// Delegate calls the agent's tool.
-func (m MCP) Delegate(ctx context.Context, req Request) (Result, error) {
+// Execute calls the agent's tool.
+func (m MCP) Execute(ctx context.Context, req activities.Request) (activities.Result, error) {
 	if req.Protocol != "mcp" {
-		return Result{}, activities.Fail(problem.DelegateProtocolUnsupported, "unsupported delegate protocol %q: this executor supports mcp", req.Protocol)
+		return activities.Result{}, activities.Fail(problem.DelegateProtocolUnsupported, "unsupported delegate protocol %q: this executor supports mcp", req.Protocol)
 	}
 	id := strings.TrimSpace(req.AgentID)
 	tool, ok := m.agents[id]
 	if !ok || id == "" {
-		return Result{}, activities.Fail(problem.DelegateAgentNotFound, "agent %q is not one of delegateAgents in the manifest", req.AgentID)
+		return activities.Result{}, activities.Fail(problem.DelegateAgentNotFound, "agent %q is not one of delegateAgents in the manifest", req.AgentID)
 	}
 	tool.Server, tool.Name = strings.TrimSpace(tool.Server), strings.TrimSpace(tool.Name)
 	if tool.Server == "" || tool.Name == "" {
-		return Result{}, activities.Fail(problem.DelegateAgentNotFound, "agent %q has no server and tool in the manifest", id)
+		return activities.Result{}, activities.Fail(problem.DelegateAgentNotFound, "agent %q has no server and tool in the manifest", id)
 	}
 	output, err := m.call(ctx, tool, req)
 	if err != nil {
-		return Result{}, toolFailure(id, err)
+		return activities.Result{}, toolFailure(id, err)
 	}
-	return Result{Output: output, ExternalTaskID: TaskID("mcp", req.CorrelationID)}, nil
+	return activities.Result{Output: output, ExternalTaskID: TaskID("mcp", req.CorrelationID)}, nil
 }
 
 // toolFailure is a delegation's failure for that of its tool. Whether trying again makes sense stays as it is.
@@ -86,5 +78,3 @@ func toolFailure(id string, err error) *activities.Failure {
 	failure.Retryable, failure.RetryAfter = cause.Retryable, cause.RetryAfter
 	return failure
 }
-
-var _ Executor = MCP{}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 
+	"github.com/workflows-engine/workflows-engine/activities"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
@@ -14,9 +15,9 @@ const maxMockTask = 120
 // is used only where somebody asked for it.
 type Mock struct{}
 
-// Delegate invents a result: for protocol a2a a "patch" that repeats the beginning of the input's task, for mcp and sdk
+// Execute invents a result: for protocol a2a a "patch" that repeats the beginning of the input's task, for mcp and sdk
 // the protocol's name.
-func (Mock) Delegate(_ context.Context, req Request) (Result, error) {
+func (Mock) Execute(_ context.Context, req activities.Request) (activities.Result, error) {
 	output := map[string]any{"delegate_status": "completed"}
 	switch req.Protocol {
 	case "a2a":
@@ -24,15 +25,15 @@ func (Mock) Delegate(_ context.Context, req Request) (Result, error) {
 	case "mcp", "sdk":
 		output["protocol"] = req.Protocol
 	default:
-		return Result{}, unknownProtocol(req.Protocol)
+		return activities.Result{}, activities.UnknownProtocol(req.Protocol)
 	}
-	return Result{Output: output, ExternalTaskID: TaskID("a2a", req.CorrelationID)}, nil
+	return activities.Result{Output: output, ExternalTaskID: TaskID("a2a", req.CorrelationID)}, nil
 }
 
-// Immediate is always true.
-func (Mock) Immediate(Request) bool { return true }
-
-var _ Immediate = Mock{}
+// Capabilities reports that every delegation is answered at once.
+func (Mock) Capabilities(activities.Node) activities.Capabilities {
+	return activities.Capabilities{Immediate: true}
+}
 
 // TaskID is the external task id of a delegation whose agent has none to offer: "<prefix>-task-" and the correlation
 // id with "-" for every ":" (spec: activities, 8). The prefixes are "a2a" (the mock, for all protocols), "mcp" and

@@ -5,13 +5,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/workflows-engine/workflows-engine/activities"
 	"github.com/workflows-engine/workflows-engine/delegate"
 )
 
 func TestMock(t *testing.T) {
 	t.Parallel()
 	ask := func(protocol string, input map[string]any) (map[string]any, string, error) {
-		got, err := delegate.Mock{}.Delegate(t.Context(), delegate.Request{Protocol: protocol, Input: input, CorrelationID: "e:1:delegate:n"})
+		got, err := delegate.Mock{}.Execute(t.Context(), activities.Request{NodeType: "agent_delegate", Protocol: protocol, Input: input, CorrelationID: "e:1:delegate:n"})
 		out, _ := got.Output.(map[string]any)
 		return out, got.ExternalTaskID, err
 	}
@@ -41,21 +42,21 @@ func TestMock(t *testing.T) {
 
 func TestRejecting(t *testing.T) {
 	t.Parallel()
-	_, err := delegate.Rejecting{}.Delegate(t.Context(), request())
+	_, err := activities.Rejecting{}.Execute(t.Context(), activities.Request{NodeType: "agent_delegate", NodeID: "n 1"})
 	wantFailure(t, err, "CONFORMANCE_DELEGATE_PORT_INVOKED")
 }
 
 func TestComposite(t *testing.T) {
 	t.Parallel()
-	named := func(name string) delegate.Executor {
-		return delegate.ExecutorFunc(func(context.Context, delegate.Request) (delegate.Result, error) {
-			return delegate.Result{Output: name}, nil
+	named := func(name string) activities.Executor {
+		return activities.ExecutorFunc(func(context.Context, activities.Request) (activities.Result, error) {
+			return activities.Result{Output: name}, nil
 		})
 	}
-	full := delegate.Composite{A2A: named("a2a"), MCP: named("mcp"), SDK: named("sdk"), Fallback: named("fallback")}
+	full := activities.Composite{A2A: named("a2a"), MCP: named("mcp"), SDK: named("sdk"), Fallback: named("fallback")}
 	for _, c := range []struct {
 		name      string
-		composite delegate.Composite
+		composite activities.Composite
 		protocol  string
 		want      string // "" for a refusal
 		immediate bool
@@ -64,22 +65,22 @@ func TestComposite(t *testing.T) {
 		{"mcp", full, "mcp", "mcp", false},
 		{"sdk", full, "sdk", "sdk", false},
 		{"unknown, though there is a fallback", full, "http", "", true},
-		{"fallback", delegate.Composite{A2A: named("a2a"), Fallback: named("fallback")}, "mcp", "fallback", false},
-		{"fallback that answers at once", delegate.Composite{Fallback: delegate.Rejecting{}}, "mcp", "", true},
-		{"nothing configured", delegate.Composite{A2A: named("a2a")}, "sdk", "", true},
+		{"fallback", activities.Composite{A2A: named("a2a"), Fallback: named("fallback")}, "mcp", "fallback", false},
+		{"fallback that answers at once", activities.Composite{Fallback: activities.Rejecting{}}, "mcp", "", true},
+		{"nothing configured", activities.Composite{A2A: named("a2a")}, "sdk", "", true},
 	} {
-		req := delegate.Request{NodeID: "n", Protocol: c.protocol}
-		if got := c.composite.Immediate(req); got != c.immediate {
+		req := activities.Request{NodeID: "n", NodeType: "agent_delegate", Protocol: c.protocol}
+		if got := c.composite.Capabilities(req.Node()).Immediate; got != c.immediate {
 			t.Errorf("%s: immediate %v, want %v", c.name, got, c.immediate)
 		}
-		got, err := c.composite.Delegate(t.Context(), req)
+		got, err := c.composite.Execute(t.Context(), req)
 		if c.want != "" {
 			if err != nil || got.Output != c.want {
 				t.Errorf("%s: %v, %v, want %s", c.name, got.Output, err, c.want)
 			}
 			continue
 		}
-		if _, rejects := c.composite.Fallback.(delegate.Rejecting); rejects {
+		if _, rejects := c.composite.Fallback.(activities.Rejecting); rejects {
 			wantFailure(t, err, "CONFORMANCE_DELEGATE_PORT_INVOKED")
 			continue
 		}

@@ -15,11 +15,11 @@ import (
 // Handler plays an agent of protocol sdk. What it returns is the agent's result: an object becomes the node's delta, any
 // other value is wrapped as {"value": …}. It fails by returning an error: a *activities.Failure keeps its code and advice
 // about retrying, any other error becomes DELEGATE_PROTOCOL_ERROR.
-type Handler func(ctx context.Context, req Request) (any, error)
+type Handler func(ctx context.Context, req activities.Request) (any, error)
 
 // Call is what a typed handler gets: the request, and the delegate input decoded into In.
 type Call[In any] struct {
-	Request
+	activities.Request
 	Input In
 }
 
@@ -56,7 +56,7 @@ func RegisterAgent[In, Out any](s *SDK, agentID string, h func(ctx context.Conte
 	if h == nil {
 		return s.Register(agentID, nil)
 	}
-	return s.Register(agentID, func(ctx context.Context, req Request) (any, error) {
+	return s.Register(agentID, func(ctx context.Context, req activities.Request) (any, error) {
 		call := Call[In]{Request: req}
 		if err := jsonvalue.Into(req.Input, &call.Input); err != nil {
 			failure := permanent(problem.DelegateProtocolError, "the input does not fit what agent %q takes", req.AgentID)
@@ -79,34 +79,35 @@ func (s *SDK) Agents() []string {
 	return ids
 }
 
-// PerformsAgent reports whether a handler is registered for the agent.
-func (s *SDK) PerformsAgent(protocol, agentID string) bool {
+// Capabilities reports whether a handler is registered for the agent.
+func (s *SDK) Capabilities(n activities.Node) (can activities.Capabilities) {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
-	return protocol == "sdk" && s.agents[strings.TrimSpace(agentID)] != nil
+	if n.Protocol != "sdk" || s.agents[strings.TrimSpace(n.AgentID)] == nil {
+		can.Missing = activities.MissingTarget
+	}
+	return can
 }
 
-// Delegate calls the agent's handler.
-func (s *SDK) Delegate(ctx context.Context, req Request) (Result, error) {
+// Execute calls the agent's handler.
+func (s *SDK) Execute(ctx context.Context, req activities.Request) (activities.Result, error) {
 	if req.Protocol != "sdk" {
-		return Result{}, activities.Fail(problem.DelegateProtocolUnsupported, "unsupported delegate protocol %q: this executor supports sdk", req.Protocol)
+		return activities.Result{}, activities.Fail(problem.DelegateProtocolUnsupported, "unsupported delegate protocol %q: this executor supports sdk", req.Protocol)
 	}
 	s.mu.RLock()
 	h := s.agents[strings.TrimSpace(req.AgentID)]
 	s.mu.RUnlock()
 	if h == nil {
-		return Result{}, activities.Fail(problem.DelegateAgentNotFound, "no handler is registered for agent %q", req.AgentID)
+		return activities.Result{}, activities.Fail(problem.DelegateAgentNotFound, "no handler is registered for agent %q", req.AgentID)
 	}
 	output, err := h(ctx, req)
 	if err != nil {
 		if _, coded := errors.AsType[*activities.Failure](err); coded || ctx.Err() != nil {
-			return Result{}, err
+			return activities.Result{}, err
 		}
 		failure := activities.Fail(problem.DelegateProtocolError, "agent %q", req.AgentID)
 		failure.Err = err
-		return Result{}, failure
+		return activities.Result{}, failure
 	}
-	return Result{Output: output, ExternalTaskID: TaskID("sdk", req.CorrelationID)}, nil
+	return activities.Result{Output: output, ExternalTaskID: TaskID("sdk", req.CorrelationID)}, nil
 }
-
-var _ Executor = (*SDK)(nil)

@@ -21,11 +21,11 @@ func TestSDK(t *testing.T) {
 	}
 	cause := errors.New("the disk is full")
 	for id, h := range map[string]delegate.Handler{
-		" coder ": func(_ context.Context, req delegate.Request) (any, error) {
+		" coder ": func(_ context.Context, req activities.Request) (any, error) {
 			return map[string]any{"for": req.CorrelationID}, nil
 		},
-		"broken": func(context.Context, delegate.Request) (any, error) { return nil, cause },
-		"coded": func(context.Context, delegate.Request) (any, error) {
+		"broken": func(context.Context, activities.Request) (any, error) { return nil, cause },
+		"coded": func(context.Context, activities.Request) (any, error) {
 			return nil, fmt.Errorf("w: %w", &activities.Failure{Code: "QUOTA", Message: "no more"})
 		},
 	} {
@@ -41,13 +41,13 @@ func TestSDK(t *testing.T) {
 	if got := s.Agents(); !reflect.DeepEqual(got, []string{"broken", "coded", "coder", "counter"}) {
 		t.Errorf("agents %v", got)
 	}
-	ask := func(agent, protocol string, input map[string]any) (delegate.Result, error) {
-		return s.Delegate(t.Context(), delegate.Request{
+	ask := func(agent, protocol string, input map[string]any) (activities.Result, error) {
+		return s.Execute(t.Context(), activities.Request{
 			ExecutionID: "x", NodeID: "d", AgentID: agent, Protocol: protocol, Input: input, CorrelationID: "x:delegate:d",
 		})
 	}
 	got, err := ask("coder ", "sdk", nil)
-	if want := (delegate.Result{Output: map[string]any{"for": "x:delegate:d"}, ExternalTaskID: "sdk-task-x-delegate-d"}); err != nil || !reflect.DeepEqual(got, want) {
+	if want := (activities.Result{Output: map[string]any{"for": "x:delegate:d"}, ExternalTaskID: "sdk-task-x-delegate-d"}); err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("got %+v, %v", got, err)
 	}
 	if got, err := ask("counter", "sdk", map[string]any{"lines": 2.0, "more": true}); err != nil || got.Output != (task{3}) {
@@ -76,7 +76,7 @@ func TestSDK(t *testing.T) {
 		t.Errorf("the cause is lost: %v", err)
 	}
 	for name, err := range map[string]error{
-		"blank": s.Register(" ", func(context.Context, delegate.Request) (any, error) { return nil, nil }),
+		"blank": s.Register(" ", func(context.Context, activities.Request) (any, error) { return nil, nil }),
 		"nil":   s.Register("x", nil),
 		"typed": delegate.RegisterAgent[any, any](&s, "x", nil),
 	} {

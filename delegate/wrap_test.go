@@ -5,12 +5,13 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/workflows-engine/workflows-engine/activities"
 	"github.com/workflows-engine/workflows-engine/delegate"
 )
 
-func counting(calls *int) func(delegate.ExecutorFunc) delegate.ExecutorFunc {
-	return func(next delegate.ExecutorFunc) delegate.ExecutorFunc {
-		return func(ctx context.Context, req delegate.Request) (delegate.Result, error) {
+func counting(calls *int) func(activities.ExecutorFunc) activities.ExecutorFunc {
+	return func(next activities.ExecutorFunc) activities.ExecutorFunc {
+		return func(ctx context.Context, req activities.Request) (activities.Result, error) {
 			*calls++
 			return next(ctx, req)
 		}
@@ -21,7 +22,7 @@ func counting(calls *int) func(delegate.ExecutorFunc) delegate.ExecutorFunc {
 func TestWrapKeepsWhatAnExecutorPerforms(t *testing.T) {
 	t.Parallel()
 	var sdk delegate.SDK
-	if err := sdk.Register("go", func(context.Context, delegate.Request) (any, error) { return "done", nil }); err != nil {
+	if err := sdk.Register("go", func(context.Context, activities.Request) (any, error) { return "done", nil }); err != nil {
 		t.Fatal(err)
 	}
 	remote, err := delegate.NewA2A(delegate.A2AConfig{BaseURL: "http://localhost", NoAuth: true})
@@ -29,54 +30,46 @@ func TestWrapKeepsWhatAnExecutorPerforms(t *testing.T) {
 		t.Fatal(err)
 	}
 	calls := 0
-	wrapped := delegate.Wrap(delegate.Composite{SDK: &sdk, A2A: remote}, counting(&calls))
+	wrapped := activities.Wrap(activities.Composite{SDK: &sdk, A2A: remote}, counting(&calls))
 	for _, tt := range []struct {
-		protocol, agent                      string
-		immediate, performs, serves, hasTask bool
+		protocol, agent    string
+		immediate, hasTask bool
+		missing            activities.Missing
 	}{
-		{"sdk", "go", false, true, true, false},
-		{"sdk", "other", false, true, false, false},
-		{"a2a", "far", false, true, true, true},
-		{"mcp", "tool", true, false, false, false},
+		{protocol: "sdk", agent: "go"},
+		{protocol: "sdk", agent: "other", missing: activities.MissingTarget},
+		{protocol: "a2a", agent: "far", hasTask: true},
+		{protocol: "mcp", agent: "tool", immediate: true, missing: activities.MissingType},
 	} {
-		req := delegate.Request{Protocol: tt.protocol, AgentID: tt.agent}
-		got := [...]bool{
-			wrapped.(delegate.Immediate).Immediate(req), wrapped.(delegate.Selective).Performs(tt.protocol),
-			wrapped.(delegate.AgentSelective).PerformsAgent(tt.protocol, tt.agent), wrapped.(delegate.Tasks).HasTask(req),
-		}
-		if want := [...]bool{tt.immediate, tt.performs, tt.serves, tt.hasTask}; got != want {
-			t.Errorf("%s %s: %v, want %v", tt.protocol, tt.agent, got, want)
+		can := capabilities(wrapped, tt.protocol, tt.agent)
+		if can.Immediate != tt.immediate || can.Missing != tt.missing || (can.Tasks != nil) != tt.hasTask {
+			t.Errorf("%s %s: %+v", tt.protocol, tt.agent, can)
 		}
 	}
-	result, err := wrapped.Delegate(t.Context(), delegate.Request{Protocol: "sdk", AgentID: "go"})
+	result, err := wrapped.Execute(t.Context(), activities.Request{NodeType: "agent_delegate", Protocol: "sdk", AgentID: "go"})
 	if err != nil || result.Output != "done" || calls != 1 {
 		t.Errorf("%v, %v after %d calls", result.Output, err, calls)
 	}
-	tasks, mcp := wrapped.(delegate.Tasks), delegate.Request{Protocol: "mcp", AgentID: "tool"}
-	_, sent := tasks.Send(t.Context(), mcp)
-	_, polled := tasks.Poll(t.Context(), mcp, delegate.TaskRef{})
-	_, answered := tasks.Answer(t.Context(), mcp, delegate.TaskRef{}, nil)
-	for _, err := range []error{sent, polled, answered, tasks.Cancel(t.Context(), mcp, delegate.TaskRef{})} {
-		wantFailure(t, err, "DELEGATE_PROTOCOL_UNSUPPORTED")
-	}
+	_, err = wrapped.Execute(t.Context(), activities.Request{NodeType: "agent_delegate", Protocol: "mcp", AgentID: "tool"})
+	wantFailure(t, err, "DELEGATE_PROTOCOL_UNSUPPORTED")
 }
 
 // A middleware that prints each delegation.
 func ExampleWrap() {
 	var agents delegate.SDK
-	err := agents.Register("reviewer", func(context.Context, delegate.Request) (any, error) { return "looks good", nil })
+	err := agents.Register("reviewer", func(context.Context, activities.Request) (any, error) { return "looks good", nil })
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	printed := delegate.Wrap(&agents, func(next delegate.ExecutorFunc) delegate.ExecutorFunc {
-		return func(ctx context.Context, req delegate.Request) (delegate.Result, error) {
+	printed := activities.Wrap(&agents, func(next activities.ExecutorFunc) activities.ExecutorFunc {
+		return func(ctx context.Context, req activities.Request) (activities.Result, error) {
 			result, err := next(ctx, req)
 			fmt.Println("agent", req.AgentID, "answered", result.Output)
 			return result, err
 		}
 	})
-	_, err = delegate.Composite{SDK: printed}.Delegate(context.Background(), delegate.Request{Protocol: "sdk", AgentID: "reviewer"})
+	_, err = activities.Composite{SDK: printed}.Execute(context.Background(), activities.Request{NodeType: "agent_delegate", Protocol: "sdk", AgentID: "reviewer"})
 	fmt.Println(err)
 	// Output:
 	// agent reviewer answered looks good

@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/workflows-engine/workflows-engine/activities"
 	"github.com/workflows-engine/workflows-engine/activities/chat"
-	"github.com/workflows-engine/workflows-engine/delegate"
 	agents "github.com/workflows-engine/workflows-engine/delegate/agent"
 	"github.com/workflows-engine/workflows-engine/delegate/agentloop"
 	"github.com/workflows-engine/workflows-engine/graph"
@@ -55,7 +55,7 @@ func BenchmarkAgentTurns(b *testing.B) {
 	for _, runs := range []int{1, 50} {
 		b.Run(fmt.Sprintf("agents=%d", runs), func(b *testing.B) {
 			raw, store := openRaw(b), &counting{Store: disk(b)}
-			r := newRunner(b, store, graph.Options{Delegates: delegate.Composite{SDK: team}})
+			r := newRunner(b, store, graph.Options{Delegates: activities.Composite{SDK: team}})
 			var rawTook, took time.Duration
 			var commits, done int
 			for b.Loop() {

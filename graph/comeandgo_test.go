@@ -70,13 +70,13 @@ type player struct {
 	faults   *historytest.FaultStore
 }
 
-func (m *player) PerformsNode(_ string, config map[string]any) bool {
-	name, _ := config["handler"].(string)
-	return slices.Contains(m.handlers, name)
+func (m *player) Capabilities(n activities.Node) activities.Capabilities {
+	name, _ := n.Config["handler"].(string)
+	return performs(slices.Contains(m.handlers, name))
 }
 
 func (m *player) Execute(ctx context.Context, req activities.Request) (activities.Result, error) {
-	if !m.PerformsNode(req.NodeType, req.Config) {
+	if m.Capabilities(req.Node()).Missing != activities.MissingNothing {
 		m.t.Errorf("%s was handed to %s", req.IdempotencyKey, m.name)
 		return activities.Result{}, activities.Fail(problem.ExecutorNotConfigured, "no handler here")
 	}

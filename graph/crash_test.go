@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/workflows-engine/workflows-engine/activities"
-	"github.com/workflows-engine/workflows-engine/delegate"
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/definition"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
@@ -146,8 +145,8 @@ func (s scenario) runner(t testing.TB, store history.Store) *graph.Runner {
 	t.Helper()
 	r, err := graph.New(store, graph.Options{
 		Activities: activities.ExecutorFunc(scripted), DefaultMode: s.mode, Branches: s.branches,
-		Delegates: delegate.ExecutorFunc(func(context.Context, delegate.Request) (delegate.Result, error) {
-			return delegate.Result{Output: object{"done": true}}, nil
+		Delegates: activities.ExecutorFunc(func(context.Context, activities.Request) (activities.Result, error) {
+			return activities.Result{Output: object{"done": true}}, nil
 		}),
 	})
 	if err != nil {

@@ -44,11 +44,14 @@ func (c crawler) Execute(context.Context, activities.Request) (activities.Result
 	return activities.Result{}, activities.Fail("HANDLER_NOT_FOUND", "there is only the crawler")
 }
 
-func (c crawler) Journals(req activities.Request) bool {
-	return req.Config["handler"] == "urn:example:crawl"
+func (c crawler) Capabilities(n activities.Node) activities.Capabilities {
+	if n.Config["handler"] != "urn:example:crawl" {
+		return activities.Capabilities{}
+	}
+	return activities.Capabilities{Work: c.work}
 }
 
-func (c crawler) Work(ctx context.Context, req activities.Request, j activities.Journal) (activities.End, error) {
+func (c crawler) work(ctx context.Context, req activities.Request, j activities.Journal) (activities.End, error) {
 	state := req.State()
 	pages, _ := state["pages"].(float64)
 	steps, err := j.Steps(ctx) // what is recorded, also by a process that has died since

@@ -59,28 +59,28 @@ func (f trip) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 // delegateKinds makes an executor of each kind that is built in, around the same work.
-var delegateKinds = map[string]func(t *testing.T, w *agentWork) delegate.Composite{
-	"sdk": func(t *testing.T, w *agentWork) delegate.Composite {
+var delegateKinds = map[string]func(t *testing.T, w *agentWork) activities.Composite{
+	"sdk": func(t *testing.T, w *agentWork) activities.Composite {
 		var agents delegate.SDK
-		if err := agents.Register("coder", func(ctx context.Context, _ delegate.Request) (any, error) { return w.perform(ctx) }); err != nil {
+		if err := agents.Register("coder", func(ctx context.Context, _ activities.Request) (any, error) { return w.perform(ctx) }); err != nil {
 			t.Fatal(err)
 		}
-		return delegate.Composite{SDK: &agents}
+		return activities.Composite{SDK: &agents}
 	},
-	"mcp": func(_ *testing.T, w *agentWork) delegate.Composite {
-		return delegate.Composite{MCP: delegate.NewMCP(map[string]delegate.Tool{"coder": {Server: "s", Name: "t"}},
-			func(ctx context.Context, _ delegate.Tool, _ delegate.Request) (any, error) { return w.perform(ctx) })}
+	"mcp": func(_ *testing.T, w *agentWork) activities.Composite {
+		return activities.Composite{MCP: delegate.NewMCP(map[string]delegate.Tool{"coder": {Server: "s", Name: "t"}},
+			func(ctx context.Context, _ delegate.Tool, _ activities.Request) (any, error) { return w.perform(ctx) })}
 	},
-	"a2a http-tasks": func(t *testing.T, w *agentWork) delegate.Composite {
+	"a2a http-tasks": func(t *testing.T, w *agentWork) activities.Composite {
 		a, err := delegate.NewA2AHTTP(overHTTP(w, func(_ string, out object) object {
 			return object{"id": "t", "status": "completed", "output": out}
 		}))
 		if err != nil {
 			t.Fatal(err)
 		}
-		return delegate.Composite{A2A: a}
+		return activities.Composite{A2A: a}
 	},
-	"a2a jsonrpc": func(t *testing.T, w *agentWork) delegate.Composite {
+	"a2a jsonrpc": func(t *testing.T, w *agentWork) activities.Composite {
 		a, err := delegate.NewA2A(overHTTP(w, func(id string, out object) object {
 			return object{"jsonrpc": "2.0", "id": id, "result": object{
 				"kind": "task", "id": "t", "contextId": "c", "status": object{"state": "completed"},
@@ -90,7 +90,7 @@ var delegateKinds = map[string]func(t *testing.T, w *agentWork) delegate.Composi
 		if err != nil {
 			t.Fatal(err)
 		}
-		return delegate.Composite{A2A: a}
+		return activities.Composite{A2A: a}
 	},
 }
 

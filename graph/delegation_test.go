@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/workflows-engine/workflows-engine/activities"
-	"github.com/workflows-engine/workflows-engine/delegate"
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/definition"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
@@ -34,23 +33,25 @@ type agent struct {
 	// pause is what Task.PollAfter says.
 	pause time.Duration
 	// onSend, if set, is called while a task is handed over, with the lock.
-	onSend func(req delegate.Request)
+	onSend func(req activities.Request)
 }
 
 type agentTask struct {
-	task    delegate.Task
+	task    activities.Task
 	err     error
 	answers []map[string]any
 }
 
-func (a *agent) HasTask(delegate.Request) bool { return true }
+func (a *agent) Capabilities(activities.Node) activities.Capabilities {
+	return activities.Capabilities{Tasks: a}
+}
 
-func (a *agent) Delegate(context.Context, delegate.Request) (delegate.Result, error) {
-	return delegate.Result{}, errors.New("Delegate called on an executor with tasks")
+func (a *agent) Execute(context.Context, activities.Request) (activities.Result, error) {
+	return activities.Result{}, errors.New("Execute called on an executor with tasks")
 }
 
 // Send gives a repeated task its first id, as agents do that know idempotency keys.
-func (a *agent) Send(_ context.Context, req delegate.Request) (delegate.Task, error) {
+func (a *agent) Send(_ context.Context, req activities.Request) (activities.Task, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.calls = append(a.calls, "send "+req.IdempotencyKey)
@@ -58,52 +59,52 @@ func (a *agent) Send(_ context.Context, req delegate.Request) (delegate.Task, er
 		a.onSend(req)
 	}
 	if a.down != nil {
-		return delegate.Task{}, a.down
+		return activities.Task{}, a.down
 	}
 	id := "t-" + req.IdempotencyKey
 	if a.tasks == nil {
 		a.tasks = map[string]*agentTask{}
 	}
 	if a.tasks[id] == nil {
-		a.tasks[id] = &agentTask{task: delegate.Task{ID: id, ContextID: "c"}}
+		a.tasks[id] = &agentTask{task: activities.Task{ID: id, ContextID: "c"}}
 	}
 	return a.stands(id)
 }
 
-func (a *agent) Poll(_ context.Context, _ delegate.Request, ref delegate.TaskRef) (delegate.Task, error) {
+func (a *agent) Poll(_ context.Context, _ activities.Request, ref activities.TaskRef) (activities.Task, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.polls++
 	if a.down != nil {
-		return delegate.Task{}, a.down
+		return activities.Task{}, a.down
 	}
 	return a.stands(ref.ID)
 }
 
-func (a *agent) Answer(_ context.Context, req delegate.Request, ref delegate.TaskRef, answer map[string]any) (delegate.Task, error) {
+func (a *agent) Answer(_ context.Context, req activities.Request, ref activities.TaskRef, answer map[string]any) (activities.Task, error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.calls = append(a.calls, "answer "+req.IdempotencyKey)
 	if a.down != nil {
-		return delegate.Task{}, a.down
+		return activities.Task{}, a.down
 	}
 	k := a.tasks[ref.ID]
 	k.answers = append(k.answers, answer)
-	k.task.State = delegate.TaskWorking
+	k.task.State = activities.TaskWorking
 	return a.stands(ref.ID)
 }
 
-func (a *agent) Cancel(_ context.Context, _ delegate.Request, ref delegate.TaskRef) error {
+func (a *agent) Cancel(_ context.Context, _ activities.Request, ref activities.TaskRef) error {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.calls = append(a.calls, "cancel "+ref.ID)
 	return a.down
 }
 
-func (a *agent) stands(id string) (delegate.Task, error) {
+func (a *agent) stands(id string) (activities.Task, error) {
 	k := a.tasks[id]
 	if k.err != nil {
-		return delegate.Task{}, k.err
+		return activities.Task{}, k.err
 	}
 	task := k.task
 	task.PollAfter = a.pause
@@ -111,7 +112,7 @@ func (a *agent) stands(id string) (delegate.Task, error) {
 }
 
 // becomes says how a task stands from now on.
-func (a *agent) becomes(key string, task delegate.Task) {
+func (a *agent) becomes(key string, task activities.Task) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	task.ID = "t-" + key
@@ -181,7 +182,7 @@ func TestADelegateTaskIsPolledByTimer(t *testing.T) {
 		if n, seq := a.polled(), run.Seq; n < 240 || n > 250 || status(t, r, "r").Seq != seq {
 			t.Errorf("%d polls in an hour, seq %d then %d", n, seq, status(t, r, "r").Seq)
 		}
-		a.becomes("r:d#1.1", delegate.Task{State: delegate.TaskCompleted, Output: object{"patch": "p"}})
+		a.becomes("r:d#1.1", activities.Task{State: activities.TaskCompleted, Output: object{"patch": "p"}})
 		run = settled(t, r, "r")
 		wantStatus(t, run, machine.Completed)
 		rs := records(t, store, "r")
@@ -218,7 +219,7 @@ func TestADelegateTaskIsAttachedAfterACrash(t *testing.T) {
 		if a.polled() == 0 || a.said() != "send r:d#1.1" {
 			t.Fatalf("%d polls, %s", a.polled(), a.said())
 		}
-		a.becomes("r:d#1.1", delegate.Task{State: delegate.TaskAsks, Prompt: "Which?"})
+		a.becomes("r:d#1.1", activities.Task{State: activities.TaskAsks, Prompt: "Which?"})
 		restart()
 		time.Sleep(time.Minute)
 		synctest.Wait()
@@ -234,7 +235,7 @@ func TestADelegateTaskIsAttachedAfterACrash(t *testing.T) {
 		}
 		synctest.Wait()
 		restart()
-		a.becomes("r:d#1.1", delegate.Task{State: delegate.TaskCompleted, Output: object{"x": 1}})
+		a.becomes("r:d#1.1", activities.Task{State: activities.TaskCompleted, Output: object{"x": 1}})
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		wantStatus(t, status(t, r, "r"), machine.Completed)
@@ -262,7 +263,7 @@ func TestADelegateTaskIsSentAgainUnderItsKey(t *testing.T) {
 		if got := a.said(); got != "send r:d#1.1, send r:d#1.1" || len(a.tasks) != 1 {
 			t.Errorf("%s, %d tasks", got, len(a.tasks))
 		}
-		a.becomes("r:d#1.1", delegate.Task{State: delegate.TaskCompleted})
+		a.becomes("r:d#1.1", activities.Task{State: activities.TaskCompleted})
 		wantStatus(t, settled(t, r, "r"), machine.Completed)
 	})
 }
@@ -273,7 +274,7 @@ func TestAnAgentThatAsksPausesTheRun(t *testing.T) {
 		a, store := &agent{}, historymem.New()
 		r := newRunner(t, store, graph.Options{Delegates: a})
 		atOnce(t, r, "r", delegation(t))
-		a.becomes("r:d#1.1", delegate.Task{State: delegate.TaskAsks, Prompt: "Which file?"})
+		a.becomes("r:d#1.1", activities.Task{State: activities.TaskAsks, Prompt: "Which file?"})
 		run := settled(t, r, "r")
 		wantStatus(t, run, machine.Interrupted)
 		for what, try := range map[string]func() error{
@@ -298,7 +299,7 @@ func TestAnAgentThatAsksPausesTheRun(t *testing.T) {
 		}
 		synctest.Wait()
 		wantStatus(t, status(t, r, "r"), machine.Running)
-		a.becomes("r:d#1.1", delegate.Task{State: delegate.TaskAsks, Prompt: "Which line?"})
+		a.becomes("r:d#1.1", activities.Task{State: activities.TaskAsks, Prompt: "Which line?"})
 		run = settled(t, r, "r")
 		unchanged(t, store, func() {
 			if _, err := answer(t, r, "r", "r:d#1.1/1", object{"text": "late"}); !errors.Is(err, problem.InvalidResumePayload) {
@@ -312,7 +313,7 @@ func TestAnAgentThatAsksPausesTheRun(t *testing.T) {
 			t.Fatal(err)
 		}
 		synctest.Wait()
-		a.becomes("r:d#1.1", delegate.Task{State: delegate.TaskCompleted, Output: object{"done": true}})
+		a.becomes("r:d#1.1", activities.Task{State: activities.TaskCompleted, Output: object{"done": true}})
 		wantStatus(t, settled(t, r, "r"), machine.Completed)
 		if k := a.tasks["t-r:d#1.1"]; !sameJSON(k.answers, []any{object{"text": "go.mod"}, object{"line": 3}}) {
 			t.Errorf("answers %v", k.answers)
@@ -327,10 +328,10 @@ func TestAnAgentMayGoOnWithoutAnAnswer(t *testing.T) {
 		a := &agent{}
 		r := newRunner(t, historymem.New(), graph.Options{Delegates: a})
 		atOnce(t, r, "r", delegation(t))
-		a.becomes("r:d#1.1", delegate.Task{State: delegate.TaskAsks, Prompt: "Log in."})
+		a.becomes("r:d#1.1", activities.Task{State: activities.TaskAsks, Prompt: "Log in."})
 		wantStatus(t, settled(t, r, "r"), machine.Interrupted)
 		time.Sleep(time.Hour)
-		a.becomes("r:d#1.1", delegate.Task{State: delegate.TaskCompleted})
+		a.becomes("r:d#1.1", activities.Task{State: activities.TaskCompleted})
 		time.Sleep(5 * time.Minute)
 		synctest.Wait()
 		wantStatus(t, status(t, r, "r"), machine.Completed)
@@ -350,7 +351,7 @@ func TestAgentsAskInBranchesAndBelow(t *testing.T) {
 			"s p", "p e", "a e", "v e")
 		atOnce(t, r, "r", d)
 		for _, key := range []string{"r:a#1.1", "r:sub:v:d#1.1"} {
-			a.becomes(key, delegate.Task{State: delegate.TaskAsks, Prompt: key})
+			a.becomes(key, activities.Task{State: activities.TaskAsks, Prompt: key})
 		}
 		time.Sleep(time.Minute)
 		synctest.Wait()
@@ -365,8 +366,8 @@ func TestAgentsAskInBranchesAndBelow(t *testing.T) {
 			}
 		}
 		synctest.Wait()
-		a.becomes("r:a#1.1", delegate.Task{State: delegate.TaskCompleted, Output: object{"a": 1}})
-		a.becomes("r:sub:v:d#1.1", delegate.Task{State: delegate.TaskCompleted, Output: object{"v": 1}})
+		a.becomes("r:a#1.1", activities.Task{State: activities.TaskCompleted, Output: object{"a": 1}})
+		a.becomes("r:sub:v:d#1.1", activities.Task{State: activities.TaskCompleted, Output: object{"v": 1}})
 		run = settled(t, r, "r")
 		wantStatus(t, run, machine.Completed)
 		if run.FinalState["a"] != 1.0 || run.FinalState["v"] != 1.0 {
@@ -407,7 +408,7 @@ func TestWhoeverIsNotWantedIsTold(t *testing.T) {
 		},
 		"branch not needed": {
 			stop: func(t *testing.T, r *graph.Runner, a *agent) {
-				a.becomes("r:b#1.1", delegate.Task{State: delegate.TaskCompleted})
+				a.becomes("r:b#1.1", activities.Task{State: activities.TaskCompleted})
 				time.Sleep(time.Minute)
 			},
 			def: func(t testing.TB) *definition.Document {
@@ -427,7 +428,7 @@ func TestWhoeverIsNotWantedIsTold(t *testing.T) {
 				}
 				atOnce(t, r, "r", def)
 				if c.ask {
-					a.becomes("r:d#1.1", delegate.Task{State: delegate.TaskAsks, Prompt: "?"})
+					a.becomes("r:d#1.1", activities.Task{State: activities.TaskAsks, Prompt: "?"})
 					wantStatus(t, settled(t, r, "r"), machine.Interrupted)
 				}
 				c.stop(t, r, a)
@@ -475,7 +476,7 @@ func TestATaskThatIsSentWhileTheRunIsCancelled(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		begun, goOn := make(chan struct{}), make(chan struct{})
-		a := &agent{onSend: func(delegate.Request) { close(begun); <-goOn }}
+		a := &agent{onSend: func(activities.Request) { close(begun); <-goOn }}
 		r := newRunner(t, historymem.New(), graph.Options{Delegates: a})
 		if _, err := r.Start(t.Context(), graph.StartRequest{ExecutionID: "r", Definition: delegation(t), Wait: graph.Wait{Limit: graph.NoWait}}); err != nil {
 			t.Fatal(err)
@@ -517,7 +518,7 @@ func TestDelegateTasksAreRetriedLikeActivities(t *testing.T) {
 					a.setDown(errors.New("connection refused"))
 					time.Sleep(time.Minute)
 					a.setDown(nil)
-					a.becomes("r:d#1.1", delegate.Task{State: delegate.TaskCompleted})
+					a.becomes("r:d#1.1", activities.Task{State: activities.TaskCompleted})
 					wantStatus(t, settled(t, r, "r"), machine.Completed)
 					return
 				}
@@ -545,7 +546,7 @@ func TestTwoProcessesMayPollOneTask(t *testing.T) {
 		two := newRunner(t, store, graph.Options{Delegates: a, Background: true})
 		atOnce(t, one, "r", delegation(t))
 		time.Sleep(10 * time.Minute)
-		a.becomes("r:d#1.1", delegate.Task{State: delegate.TaskAsks, Prompt: "?"})
+		a.becomes("r:d#1.1", activities.Task{State: activities.TaskAsks, Prompt: "?"})
 		time.Sleep(10 * time.Minute)
 		synctest.Wait()
 		run := status(t, two, "r")
@@ -555,7 +556,7 @@ func TestTwoProcessesMayPollOneTask(t *testing.T) {
 		}
 		time.Sleep(10 * time.Minute)
 		synctest.Wait()
-		a.becomes("r:d#1.1", delegate.Task{State: delegate.TaskCompleted})
+		a.becomes("r:d#1.1", activities.Task{State: activities.TaskCompleted})
 		wantStatus(t, settled(t, one, "r"), machine.Completed)
 		if n := count(records(t, store, "r"), history.InterruptRaised); n != 1 || a.said() != "send r:d#1.1, answer r:d#1.1/1" {
 			t.Errorf("%d questions, %s", n, a.said())

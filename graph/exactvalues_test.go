@@ -103,7 +103,7 @@ func TestValuesOfCallersDoNotChange(t *testing.T) {
 func TestIntegersOfDelegatesDoNotChange(t *testing.T) {
 	t.Parallel()
 	var sdk delegate.SDK
-	if err := sdk.Register("coder", func(context.Context, delegate.Request) (any, error) {
+	if err := sdk.Register("coder", func(context.Context, activities.Request) (any, error) {
 		return map[string]any{"ids": []int64{1, math.MaxInt64}}, nil
 	}); err != nil {
 		t.Fatal(err)

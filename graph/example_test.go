@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/workflows-engine/workflows-engine/activities"
-	"github.com/workflows-engine/workflows-engine/delegate"
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/definition"
 	"github.com/workflows-engine/workflows-engine/history/historymem"
@@ -120,14 +119,14 @@ edges:
 
 // An agent that is a part of the program: agent_delegate nodes of protocol sdk hand their input to it.
 func ExampleNew_delegate() {
-	reviewer := delegate.ExecutorFunc(func(_ context.Context, req delegate.Request) (delegate.Result, error) {
+	reviewer := activities.ExecutorFunc(func(_ context.Context, req activities.Request) (activities.Result, error) {
 		if req.AgentID != "reviewer" {
-			return delegate.Result{}, &activities.Failure{Code: "DELEGATE_AGENT_NOT_FOUND", Message: "only the reviewer is here"}
+			return activities.Result{}, &activities.Failure{Code: "DELEGATE_AGENT_NOT_FOUND", Message: "only the reviewer is here"}
 		}
 		verdict := fmt.Sprintf("%q looks good", req.Input["patch"])
-		return delegate.Result{Output: map[string]any{"verdict": verdict}, ExternalTaskID: "review-1"}, nil
+		return activities.Result{Output: map[string]any{"verdict": verdict}, ExternalTaskID: "review-1"}, nil
 	})
-	runner, err := graph.New(historymem.New(), graph.Options{Delegates: delegate.Composite{SDK: reviewer}})
+	runner, err := graph.New(historymem.New(), graph.Options{Delegates: activities.Composite{SDK: reviewer}})
 	check(err)
 	defer runner.Close()
 	doc, err := definition.ParseYAML([]byte(reviewWorkflow))

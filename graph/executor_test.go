@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/workflows-engine/workflows-engine/activities"
-	"github.com/workflows-engine/workflows-engine/delegate"
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
@@ -166,13 +165,13 @@ func TestRequestSaysEverything(t *testing.T) {
 
 func TestDelegates(t *testing.T) {
 	t.Parallel()
-	var got delegate.Request
-	r := newRunner(t, historymem.New(), graph.Options{Delegates: delegate.ExecutorFunc(func(_ context.Context, req delegate.Request) (delegate.Result, error) {
+	var got activities.Request
+	r := newRunner(t, historymem.New(), graph.Options{Delegates: activities.ExecutorFunc(func(_ context.Context, req activities.Request) (activities.Result, error) {
 		got = req
 		if req.Attempt == 1 {
-			return delegate.Result{}, &activities.Failure{Code: "A2A_PROVIDER_ERROR"}
+			return activities.Result{}, &activities.Failure{Code: "A2A_PROVIDER_ERROR"}
 		}
-		return delegate.Result{Output: object{"patch": "p"}, ExternalTaskID: "t9"}, nil
+		return activities.Result{Output: object{"patch": "p"}, ExternalTaskID: "t9"}, nil
 	})})
 	d := workflow(t, "del", []string{startNode(), delegateNode("d", `"retry":{"max_attempts":2}`), endNode()}, "s d", "d e")
 	run := start(t, r, "r", d, nil)
@@ -286,7 +285,9 @@ func TestLateOutcomesAreDropped(t *testing.T) {
 // immediate answers at once and says so.
 type immediate struct{ script }
 
-func (*immediate) Immediate(activities.Request) bool { return true }
+func (*immediate) Capabilities(activities.Node) activities.Capabilities {
+	return activities.Capabilities{Immediate: true}
+}
 
 func TestImmediateExecutorsAreCalledInBranchOrder(t *testing.T) {
 	t.Parallel()

@@ -6,7 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/workflows-engine/workflows-engine/delegate"
+	"github.com/workflows-engine/workflows-engine/activities"
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
@@ -35,7 +35,7 @@ func TestATaskOfAnAgentThatIsMissing(t *testing.T) {
 			t.Errorf("%+v, lacks %+v, %d polls", run, run.Lacks, a.polled())
 		}
 		second := newRunner(t, store, reaches)
-		a.becomes("r:d#1.1", delegate.Task{State: delegate.TaskAsks, Prompt: "Which file?"})
+		a.becomes("r:d#1.1", activities.Task{State: activities.TaskAsks, Prompt: "Which file?"})
 		run = settled(t, second, "r")
 		wantStatus(t, run, machine.Interrupted)
 		closeRunner(t, second)

@@ -31,13 +31,13 @@ type able struct {
 	handlers []string
 }
 
-func (a able) PerformsNode(_ string, config map[string]any) bool {
-	name, _ := config["handler"].(string)
-	return slices.Contains(a.handlers, name)
+func (a able) Capabilities(n activities.Node) activities.Capabilities {
+	name, _ := n.Config["handler"].(string)
+	return performs(slices.Contains(a.handlers, name))
 }
 
 func (a able) Execute(ctx context.Context, req activities.Request) (activities.Result, error) {
-	if !a.PerformsNode(req.NodeType, req.Config) {
+	if a.Capabilities(req.Node()).Missing != activities.MissingNothing {
 		a.t.Errorf("%s was handed to a process that has %v", req.IdempotencyKey, a.handlers)
 	}
 	return a.script.Execute(ctx, req)
@@ -46,10 +46,10 @@ func (a able) Execute(ctx context.Context, req activities.Request) (activities.R
 // agentOf is an executor of delegates that notes them where activities are noted.
 type agentOf struct{ *script }
 
-func (a agentOf) Delegate(ctx context.Context, req delegate.Request) (delegate.Result, error) {
+func (a agentOf) Execute(ctx context.Context, req activities.Request) (activities.Result, error) {
 	res, err := a.script.Execute(ctx, activities.Request{NodeID: req.NodeID, Visit: req.Visit, Attempt: req.Attempt, IdempotencyKey: req.IdempotencyKey})
 	out, _ := res.Output.(map[string]any)
-	return delegate.Result{Output: out}, err
+	return activities.Result{Output: out}, err
 }
 
 // equip gives the options of a process that has some step handlers, and an agent for delegates if "agent" is among them.

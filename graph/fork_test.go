@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/workflows-engine/workflows-engine/activities"
-	"github.com/workflows-engine/workflows-engine/delegate"
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/definition"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
@@ -209,7 +208,7 @@ func TestAForkHasTasksOfItsOwn(t *testing.T) {
 				time.Sleep(10 * time.Minute)
 				synctest.Wait()
 				if c.asks {
-					a.becomes("r:d#1.2", delegate.Task{State: delegate.TaskAsks, Prompt: "Which file?"})
+					a.becomes("r:d#1.2", activities.Task{State: activities.TaskAsks, Prompt: "Which file?"})
 					wantStatus(t, settled(t, r, "r"), machine.Interrupted)
 				}
 				if c.answered {

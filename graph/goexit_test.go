@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/workflows-engine/workflows-engine/activities"
-	"github.com/workflows-engine/workflows-engine/delegate"
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/definition"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
@@ -39,27 +38,32 @@ type unreturning struct {
 	tasks bool
 }
 
-func (f unreturning) Delegate(context.Context, delegate.Request) (delegate.Result, error) {
+func (f unreturning) Execute(context.Context, activities.Request) (activities.Result, error) {
 	f.fault()
-	return delegate.Result{}, nil
+	return activities.Result{}, nil
 }
 
-func (f unreturning) HasTask(delegate.Request) bool { return f.tasks }
-
-func (f unreturning) Send(context.Context, delegate.Request) (delegate.Task, error) {
-	return delegate.Task{ID: "t", PollAfter: time.Second}, nil
+func (f unreturning) Capabilities(activities.Node) activities.Capabilities {
+	if !f.tasks {
+		return activities.Capabilities{}
+	}
+	return activities.Capabilities{Tasks: f}
 }
 
-func (f unreturning) Poll(context.Context, delegate.Request, delegate.TaskRef) (delegate.Task, error) {
+func (f unreturning) Send(context.Context, activities.Request) (activities.Task, error) {
+	return activities.Task{ID: "t", PollAfter: time.Second}, nil
+}
+
+func (f unreturning) Poll(context.Context, activities.Request, activities.TaskRef) (activities.Task, error) {
 	f.fault()
-	return delegate.Task{}, nil
+	return activities.Task{}, nil
 }
 
-func (f unreturning) Answer(context.Context, delegate.Request, delegate.TaskRef, map[string]any) (delegate.Task, error) {
-	return delegate.Task{}, nil
+func (f unreturning) Answer(context.Context, activities.Request, activities.TaskRef, map[string]any) (activities.Task, error) {
+	return activities.Task{}, nil
 }
 
-func (f unreturning) Cancel(context.Context, delegate.Request, delegate.TaskRef) error {
+func (f unreturning) Cancel(context.Context, activities.Request, activities.TaskRef) error {
 	f.fault()
 	return nil
 }
@@ -70,7 +74,10 @@ type hasty struct {
 	fault func()
 }
 
-func (h *hasty) Immediate(activities.Request) bool { h.fault(); return true }
+func (h *hasty) Capabilities(activities.Node) activities.Capabilities {
+	h.fault()
+	return activities.Capabilities{Immediate: true}
+}
 
 // TestAnExecutorThatEndsItsGoroutineFailsItsAttempt has executors that call runtime.Goexit, as t.FailNow does, or panic: first, as a
 // second node, in one of two branches, after a while, at an agent. What the run goes on with is performed, and Close returns.
@@ -82,7 +89,7 @@ func TestAnExecutorThatEndsItsGoroutineFailsItsAttempt(t *testing.T) {
 	eachFault(t, func(t *testing.T, fault func()) {
 		for name, tt := range map[string]struct {
 			definition *definition.Document
-			delegates  delegate.Executor
+			delegates  activities.Executor
 			failing    string
 			slow       time.Duration
 			status     machine.Status
@@ -142,7 +149,10 @@ type unsure struct {
 	fault func()
 }
 
-func (u *unsure) PerformsNode(string, map[string]any) bool { u.fault(); return true }
+func (u *unsure) Capabilities(activities.Node) activities.Capabilities {
+	u.fault()
+	return activities.Capabilities{}
+}
 
 // TestAnExecutorThatDoesNotSayWhatItPerforms takes nothing over, and another process does.
 func TestAnExecutorThatDoesNotSayWhatItPerforms(t *testing.T) {

@@ -59,10 +59,18 @@ func (c *clerk) Execute(ctx context.Context, req activities.Request) (activities
 	return scripted(ctx, req)
 }
 
-func (c *clerk) Journals(req activities.Request) bool { return req.NodeID == "work" }
+func (c *clerk) Capabilities(n activities.Node) activities.Capabilities { return worksAt(n, c.work) }
 
-// Work makes the effects a, b and, once a person has agreed, c; then it rests and makes d.
-func (c *clerk) Work(ctx context.Context, req activities.Request, j activities.Journal) (activities.End, error) {
+// worksAt returns the capabilities of an executor that records the steps of the node "work".
+func worksAt(n activities.Node, work activities.Work) activities.Capabilities {
+	if n.ID != "work" {
+		return activities.Capabilities{}
+	}
+	return activities.Capabilities{Work: work}
+}
+
+// work makes the effects a, b and, once a person has agreed, c; then it rests and makes d.
+func (c *clerk) work(ctx context.Context, req activities.Request, j activities.Journal) (activities.End, error) {
 	steps, err := j.Steps(ctx)
 	if err != nil {
 		return activities.End{}, err
@@ -367,7 +375,8 @@ type journaled func(ctx context.Context, j activities.Journal) (activities.End, 
 func (f journaled) Execute(ctx context.Context, req activities.Request) (activities.Result, error) {
 	return scripted(ctx, req)
 }
-func (f journaled) Journals(req activities.Request) bool { return req.NodeID == "work" }
-func (f journaled) Work(ctx context.Context, _ activities.Request, j activities.Journal) (activities.End, error) {
-	return f(ctx, j)
+func (f journaled) Capabilities(n activities.Node) activities.Capabilities {
+	return worksAt(n, func(ctx context.Context, _ activities.Request, j activities.Journal) (activities.End, error) {
+		return f(ctx, j)
+	})
 }

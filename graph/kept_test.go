@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/workflows-engine/workflows-engine/activities"
-	"github.com/workflows-engine/workflows-engine/delegate"
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/definition"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
@@ -53,7 +52,7 @@ func TestAMovedRunKeepsItsTasks(t *testing.T) {
 			}
 		}
 		there := newRunner(t, to, graph.Options{Delegates: a, Background: true})
-		a.becomes("r:sub:v:d#1.1", delegate.Task{State: delegate.TaskCompleted, Output: object{"patch": "p"}})
+		a.becomes("r:sub:v:d#1.1", activities.Task{State: activities.TaskCompleted, Output: object{"patch": "p"}})
 		time.Sleep(time.Minute)
 		wantStatus(t, settled(t, there, "r"), machine.Completed)
 		if got := a.said(); got != "send r:sub:v:d#1.1" {
@@ -112,7 +111,7 @@ func TestNobodyEndsAKeptTaskLater(t *testing.T) {
 		},
 		"whoever sends it": func(t *testing.T, store *historymem.Store, a *agent) {
 			begun, goOn := make(chan struct{}), make(chan struct{})
-			a.onSend = func(delegate.Request) { close(begun); <-goOn }
+			a.onSend = func(activities.Request) { close(begun); <-goOn }
 			r := newRunner(t, store, graph.Options{Delegates: a})
 			if _, err := r.Start(t.Context(), graph.StartRequest{ExecutionID: "r", Definition: delegation(t), Wait: graph.Wait{Limit: graph.NoWait}}); err != nil {
 				t.Fatal(err)

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/workflows-engine/workflows-engine/activities"
-	"github.com/workflows-engine/workflows-engine/delegate"
 	"github.com/workflows-engine/workflows-engine/graph/definition"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
@@ -20,7 +19,7 @@ type Options struct {
 	Activities activities.Executor
 	// Delegates performs agent_delegate nodes in process. Without it, runs started here fail at such a node with
 	// DELEGATE_PROTOCOL_UNSUPPORTED, and other runs are left to other processes.
-	Delegates delegate.Executor
+	Delegates activities.Executor
 	// Workflows resolves the workflow_ref of subworkflow nodes and StartRequest.DefinitionRef: after the workflows of RegisterWorkflow, and
 	// before stored definitions of that name. It may be nil.
 	Workflows Resolver

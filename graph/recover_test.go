@@ -336,9 +336,15 @@ type some struct {
 	has bool
 }
 
-func (s some) PerformsNode(string, map[string]any) bool { return s.has }
+func (s some) Capabilities(activities.Node) activities.Capabilities { return performs(s.has) }
 
-func (s some) PerformsAgent(string, string) bool { return s.has }
+// performs returns the capabilities of an executor that performs a node, or lacks its handler.
+func performs(has bool) (can activities.Capabilities) {
+	if !has {
+		can.Missing = activities.MissingTarget
+	}
+	return can
+}
 
 // TestAProcessWithoutTheHandlerDoesNotTakeOver has two processes that both perform tool calls, of different servers. In
 // that which lacks the server the run would fail for good.

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/workflows-engine/workflows-engine/activities"
-	"github.com/workflows-engine/workflows-engine/delegate"
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/history"
@@ -24,7 +23,9 @@ type describing struct {
 	says func(activities.Request) map[string]any
 }
 
-func (d describing) Describe(req activities.Request) map[string]any { return d.says(req) }
+func (d describing) Capabilities(activities.Node) activities.Capabilities {
+	return activities.Capabilities{Describe: d.says}
+}
 
 // requests gives the requests that a run has recorded, in order.
 func requests(t testing.TB, store history.Store, id string) []map[string]any {
@@ -163,9 +164,13 @@ func TestRequestsOfOneBatchLeaveRoom(t *testing.T) {
 }
 
 // addressed is a delegate executor that says where it sends.
-type addressed struct{ delegate.ExecutorFunc }
+type addressed struct{ activities.ExecutorFunc }
 
-func (addressed) Describe(req delegate.Request) map[string]any {
+func (x addressed) Capabilities(activities.Node) activities.Capabilities {
+	return activities.Capabilities{Describe: x.describe}
+}
+
+func (addressed) describe(req activities.Request) map[string]any {
 	return object{"endpoint": "https://" + req.AgentID + ".example"}
 }
 
@@ -174,7 +179,7 @@ func TestBranchesAndDelegatesAreToldApart(t *testing.T) {
 	t.Parallel()
 	store := historymem.New()
 	exec := describing{&script{}, func(req activities.Request) map[string]any { return object{"node": req.NodeID} }}
-	agent := addressed{func(context.Context, delegate.Request) (delegate.Result, error) { return delegate.Result{}, nil }}
+	agent := addressed{func(context.Context, activities.Request) (activities.Result, error) { return activities.Result{}, nil }}
 	d := workflow(t, "w", []string{startNode(), fork("p", "all", "a", "d", "b"), tool("a"), delegateNode("d"), tool("b"), endNode()},
 		"s p", "a e", "d e", "b e", "p e")
 	wantStatus(t, start(t, newRunner(t, store, graph.Options{Activities: exec, Delegates: agent}), "r", d, nil), machine.Completed)

@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/workflows-engine/workflows-engine/activities"
-	"github.com/workflows-engine/workflows-engine/delegate"
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
@@ -20,12 +19,12 @@ import (
 // asked to perform what it lacks.
 type deficient struct{ *script }
 
-func (deficient) PerformsNode(_ string, config map[string]any) bool {
-	return config["handler"] == "one"
+func (deficient) Capabilities(n activities.Node) activities.Capabilities {
+	return performs(n.Config["handler"] == "one")
 }
 
 func (d deficient) Execute(ctx context.Context, req activities.Request) (activities.Result, error) {
-	if !d.PerformsNode(req.NodeType, req.Config) {
+	if d.Capabilities(req.Node()).Missing != activities.MissingNothing {
 		return activities.Result{}, activities.Fail(problem.ExecutorNotConfigured, "no handler here")
 	}
 	return d.script.Execute(ctx, req)
@@ -67,7 +66,7 @@ func TestARunThatOthersDroveOnIsNotFailedWhereItBegan(t *testing.T) {
 						synctest.Wait()
 					}
 					if name == "task" {
-						remote.becomes("r:b#1.1", delegate.Task{State: delegate.TaskCompleted})
+						remote.becomes("r:b#1.1", activities.Task{State: activities.TaskCompleted})
 					}
 					o = equip(t, &script{}, "one", "two")
 					o.Delegates = remote

@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/workflows-engine/workflows-engine/activities"
-	"github.com/workflows-engine/workflows-engine/delegate"
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/definition"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
@@ -126,9 +125,9 @@ type member struct {
 	lacks map[string]bool
 }
 
-func (m member) PerformsNode(_ string, config map[string]any) bool {
-	name, _ := config["tool"].(string)
-	return !m.lacks[name]
+func (m member) Capabilities(n activities.Node) activities.Capabilities {
+	name, _ := n.Config["tool"].(string)
+	return performs(!m.lacks[name])
 }
 
 func (p *pair) open(i int) {
@@ -153,9 +152,9 @@ func (p *pair) runner(store history.Store, owner string, lacks map[string]bool) 
 		DefaultMode: p.mode, LeaseTTL: 3 * time.Second, Background: true, Owner: owner,
 	}
 	if !lacks["d"] {
-		o.Delegates = delegate.ExecutorFunc(func(ctx context.Context, _ delegate.Request) (delegate.Result, error) {
+		o.Delegates = activities.ExecutorFunc(func(ctx context.Context, _ activities.Request) (activities.Result, error) {
 			_, err := after(time.Second, nil)(ctx, activities.Request{})
-			return delegate.Result{Output: object{"d": 1}}, err
+			return activities.Result{Output: object{"d": 1}}, err
 		})
 	}
 	if p.seed%3 == 0 {

@@ -26,22 +26,22 @@ func TestAMiddlewareWithoutSelectiveFailsNoRunOfAnother(t *testing.T) {
 	for name, tt := range map[string]struct {
 		node       string
 		activities activities.Executor
-		delegates  delegate.Executor
+		delegates  activities.Executor
 	}{
 		"registry":                 {node: stepNode, activities: activities.NewStepRegistry()},
 		"composite":                {node: `{"id":"a","type":"llm_call","config":{"model":"m","prompt":"hello?"}}`, activities: activities.Composite{Step: activities.NewStepRegistry()}},
 		"registry for other nodes": {node: tool("a"), activities: activities.NewStepRegistry()},
-		"no delegates": {node: delegateNode("a"), delegates: delegate.ExecutorFunc(func(_ context.Context, req delegate.Request) (delegate.Result, error) {
-			return delegate.Result{}, delegate.NotConfigured(req.Protocol, req.NodeID, "")
+		"no delegates": {node: delegateNode("a"), delegates: activities.ExecutorFunc(func(_ context.Context, req activities.Request) (activities.Result, error) {
+			return activities.Result{}, activities.NotConfigured(req.Node(), "")
 		})},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				store := historymem.New()
-				first := newRunner(t, store, graph.Options{Activities: &script{answers: answers{"a": hang}}, Delegates: delegate.ExecutorFunc(func(ctx context.Context, _ delegate.Request) (delegate.Result, error) {
+				first := newRunner(t, store, graph.Options{Activities: &script{answers: answers{"a": hang}}, Delegates: activities.ExecutorFunc(func(ctx context.Context, _ activities.Request) (activities.Result, error) {
 					_, err := hang(ctx, activities.Request{})
-					return delegate.Result{}, err
+					return activities.Result{}, err
 				})})
 				d := workflow(t, "w", []string{startNode(), tt.node, endNode()}, "s a", "a e")
 				if _, err := first.Start(t.Context(), graph.StartRequest{ExecutionID: "r", Definition: d, Wait: waitFor(0)}); err != nil {
@@ -62,9 +62,9 @@ func TestAMiddlewareWithoutSelectiveFailsNoRunOfAnother(t *testing.T) {
 					})
 				}
 				if x := tt.delegates; x != nil {
-					o.Delegates = delegate.ExecutorFunc(func(ctx context.Context, req delegate.Request) (delegate.Result, error) {
+					o.Delegates = activities.ExecutorFunc(func(ctx context.Context, req activities.Request) (activities.Result, error) {
 						calls.Add(1)
-						return x.Delegate(ctx, req)
+						return x.Execute(ctx, req)
 					})
 				}
 				r := newRunner(t, store, o)

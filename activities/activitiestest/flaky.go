@@ -40,10 +40,10 @@ func (f *Flaky) Execute(_ context.Context, req activities.Request) (activities.R
 	return activities.Result{Output: output}, nil
 }
 
-// Immediate is always true.
-func (f *Flaky) Immediate(activities.Request) bool { return true }
+// Capabilities reports that every node is answered at once.
+func (f *Flaky) Capabilities(activities.Node) activities.Capabilities {
+	return activities.Capabilities{Immediate: true}
+}
 
 // Calls is the number of calls so far.
 func (f *Flaky) Calls() int { return int(f.calls.Load()) }
-
-var _ activities.Immediate = (*Flaky)(nil)

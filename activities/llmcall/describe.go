@@ -5,13 +5,12 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/activities"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
-	"github.com/workflows-engine/workflows-engine/internal/port"
 )
 
-// Describe returns the first request of an attempt: the address, the conversation and the settings, without the key. Of response_format
+// describe returns the first request of an attempt: the address, the conversation and the settings, without the key. Of response_format
 // there is the name alone, since the definition has the schema. A user message that is the whole state is not repeated either: in
 // place of its content stands content_from.
-func (e *Executor) Describe(req activities.Request) map[string]any {
+func (e *Executor) describe(req activities.Request) map[string]any {
 	if req.NodeType != "llm_call" {
 		return nil
 	}
@@ -32,7 +31,7 @@ func (e *Executor) Describe(req activities.Request) map[string]any {
 	if err != nil || !ok {
 		return nil
 	}
-	d["endpoint"] = port.Endpoint(e.config.BaseURL)
+	d["endpoint"] = activities.Endpoint(e.config.BaseURL)
 	if len(c.node.models) > 1 {
 		d["models"] = c.node.models
 	}

@@ -55,7 +55,7 @@ func TestWhatIsDescribedIsWhatArrives(t *testing.T) {
 			p := newProvider(t, says(`{"n":1}`))
 			x := newExecutor(t, llmcall.Config{BaseURL: p.URL, Now: time.Now})
 			tt.req.NodeType, tt.req.NodeID, tt.req.RequestedAt = "llm_call", "ask", asked
-			described := x.Describe(tt.req)
+			described := x.Capabilities(tt.req.Node()).Describe(tt.req)
 			if _, err := x.Execute(t.Context(), tt.req); err != nil {
 				t.Fatal(err)
 			}
@@ -96,7 +96,7 @@ func TestNothingIsSaidOfWhatFails(t *testing.T) {
 		},
 		"settings that the model does not take": {NodeType: "llm_call", Config: object{"model": "o1", "user_prompt": "x", "temperature": 0.2}},
 	} {
-		if d := x.Describe(req); d != nil {
+		if d := x.Capabilities(req.Node()).Describe(req); d != nil {
 			t.Errorf("%s: %v", name, d)
 		}
 	}

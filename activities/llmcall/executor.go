@@ -12,9 +12,14 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 )
 
-// Classes names the endpoint, for limits.
-func (e *Executor) Classes(string, map[string]any) []string {
-	return []string{"llm:" + e.config.BaseURL}
+// Capabilities names the endpoint, for limits, and describes requests. A node that names an agent is not performed: package
+// llmagent performs it.
+func (e *Executor) Capabilities(n activities.Node) activities.Capabilities {
+	can := activities.Capabilities{Classes: []string{"llm:" + e.config.BaseURL}, Describe: e.describe}
+	if _, named := NamesAgent(n.Config); named {
+		can.Missing = activities.MissingTarget
+	}
+	return can
 }
 
 // Execute asks the model. What is wrong is found in this order: the node's type, its config and prompts, the key, the
@@ -194,14 +199,3 @@ func (c *attempt) heartbeats() func(string, int) {
 		}
 	}
 }
-
-// PerformsNode reports whether a node asks a model itself: one that names an agent is that agent's (package llmagent).
-func (e *Executor) PerformsNode(_ string, config map[string]any) bool {
-	_, named := NamesAgent(config)
-	return !named
-}
-
-var (
-	_ activities.Describer     = (*Executor)(nil)
-	_ activities.NodeSelective = (*Executor)(nil)
-)

@@ -117,7 +117,7 @@ func TestAListOfModelsIsChecked(t *testing.T) {
 		_, err := x.Execute(t.Context(), request(object{"model": models}))
 		wantFailure(t, err, problem.LLMConfigInvalid, "model")
 	}
-	if d := x.Describe(request(object{"model": []any{"a", "b"}})); d["model"] != "a" || !slices.Equal(d["models"].([]string), []string{"a", "b"}) {
+	if d := x.Capabilities(activities.Node{Type: "llm_call"}).Describe(request(object{"model": []any{"a", "b"}})); d["model"] != "a" || !slices.Equal(d["models"].([]string), []string{"a", "b"}) {
 		t.Errorf("described %v", d)
 	}
 	if len(p.seen()) > 0 {

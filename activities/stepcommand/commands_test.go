@@ -407,7 +407,7 @@ func TestRegister(t *testing.T) {
 	if err != nil || result.Output != 1.0 || result.Usage["rows"] != 3.0 {
 		t.Errorf("%+v, %v", result, err)
 	}
-	if steps.Immediate(step()) {
+	if req := step(); steps.Capabilities(req.Node()).Immediate {
 		t.Error("a program counts as immediate")
 	}
 	if err := h.Register(steps.Frozen()); !errors.Is(err, problem.StepConfigInvalid) {

@@ -19,11 +19,11 @@ func TestDelegate(t *testing.T) {
 	h := open(t, "plain", func(c *toolcall.Config) { c.Timeout = 10 * time.Second })
 	agents := delegate.NewMCP(map[string]delegate.Tool{
 		"coder": {Server: " s ", Name: " echo "}, "broken": {Server: "s", Name: "failing"}, "lost": {Server: "x", Name: "echo"}, "blank": {Server: "s", Name: " "},
-	}, func(ctx context.Context, tool delegate.Tool, req delegate.Request) (any, error) {
+	}, func(ctx context.Context, tool delegate.Tool, req activities.Request) (any, error) {
 		return h.Call(ctx, toolcall.Call{Server: tool.Server, Tool: tool.Name, Arguments: req.Input, IdempotencyKey: req.IdempotencyKey})
 	})
-	request := delegate.Request{AgentID: " coder ", Protocol: "mcp", Input: object{"task": "T"}, CorrelationID: "r:delegate:n"}
-	result, err := agents.Delegate(t.Context(), request)
+	request := activities.Request{AgentID: " coder ", Protocol: "mcp", Input: object{"task": "T"}, CorrelationID: "r:delegate:n"}
+	result, err := agents.Execute(t.Context(), request)
 	if err != nil || string(enginetest.Must(json.Marshal(result.Output))) != `{"task":"T"}` || result.ExternalTaskID != "mcp-task-r-delegate-n" {
 		t.Errorf("%+v, %v", result, err)
 	}
@@ -36,7 +36,7 @@ func TestDelegate(t *testing.T) {
 		{"broken", "mcp", "DELEGATE_PROTOCOL_ERROR", "MCP_TOOL_EXECUTION_ERROR: agent \"broken\": disk full"},
 	} {
 		request.AgentID, request.Protocol = c.agent, c.protocol
-		_, err := agents.Delegate(t.Context(), request)
+		_, err := agents.Execute(t.Context(), request)
 		failure, ok := errors.AsType[*activities.Failure](err)
 		if !ok || failure.Code != c.code {
 			t.Errorf("%+v: %v", c, err)

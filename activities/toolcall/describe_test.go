@@ -47,7 +47,7 @@ func TestDescribe(t *testing.T) {
 	} {
 		tt.req.NodeType, tt.req.RequestedAt = "tool_call", time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
 		tt.req.State = func() map[string]any { return map[string]any{"p": "b"} }
-		got := x.Describe(tt.req)
+		got := x.Capabilities(tt.req.Node()).Describe(tt.req)
 		if tt.want == nil && got != nil || tt.want != nil && !jsonvalue.Equal(got, tt.want) {
 			t.Errorf("%s: %v, want %v", tt.name, got, tt.want)
 		}

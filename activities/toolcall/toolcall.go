@@ -13,7 +13,6 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/internal/childprocess"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
-	"github.com/workflows-engine/workflows-engine/internal/port"
 	"github.com/workflows-engine/workflows-engine/internal/suggest"
 )
 
@@ -52,11 +51,15 @@ func (e *Executor) Close() error {
 	return nil
 }
 
-// PerformsNode reports whether the manifest has the node's server. A node without one fails wherever it runs.
-func (e *Executor) PerformsNode(nodeType string, config map[string]any) bool {
-	server, _ := config["server"].(string)
-	_, err := e.find(server)
-	return nodeType == "tool_call" && (err == nil || server == "")
+// Capabilities reports whether the manifest has the node's server, and describes calls. A node without a server fails
+// wherever it runs.
+func (e *Executor) Capabilities(n activities.Node) activities.Capabilities {
+	can := activities.Capabilities{Describe: e.describe}
+	server, _ := n.Config["server"].(string)
+	if _, err := e.find(server); n.Type != "tool_call" || err != nil && server != "" {
+		can.Missing = activities.MissingTarget
+	}
+	return can
 }
 
 // Execute calls the tool that config.server and config.tool name (spec: activities, 6.2).
@@ -80,15 +83,15 @@ func (e *Executor) Execute(ctx context.Context, req activities.Request) (activit
 // maxNodeOutput is how large the output of a node may be whatever its run allows. An agent keeps larger ones.
 const maxNodeOutput = 10 << 20
 
-// Describe names the server and the tool, with the arguments of the call.
-func (e *Executor) Describe(req activities.Request) map[string]any {
+// describe names the server and the tool, with the arguments of the call.
+func (e *Executor) describe(req activities.Request) map[string]any {
 	call, s, err := e.prepare(req)
 	if err != nil {
 		return nil
 	}
 	d := map[string]any{"server": call.Server, "tool": call.Tool, "arguments": call.Arguments}
 	if s.URL != "" {
-		d["endpoint"] = port.Endpoint(s.URL)
+		d["endpoint"] = activities.Endpoint(s.URL)
 	}
 	return d
 }
@@ -238,5 +241,3 @@ func (s *server) named(failure *activities.Failure) error {
 	copied.Message = strings.TrimSuffix(fmt.Sprintf("MCP server %q: %s", s.name, failure.Message), ": ")
 	return &copied
 }
-
-var _ activities.Describer = (*Executor)(nil)

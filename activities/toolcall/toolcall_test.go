@@ -107,7 +107,8 @@ func TestRefusedBeforeAnythingStarts(t *testing.T) {
 	}
 	// What another process may have is left to it.
 	for server, want := range map[string]bool{"s": true, "": true, "nodes": false, "off": false, "node": false} {
-		if got := h.PerformsNode("tool_call", map[string]any{"server": server, "tool": "x"}); got != want {
+		can := h.Capabilities(activities.Node{Type: "tool_call", Config: map[string]any{"server": server, "tool": "x"}})
+		if got := can.Missing == activities.MissingNothing; got != want {
 			t.Errorf("server %q: performed %v", server, got)
 		}
 	}

@@ -10,10 +10,10 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/workflows-engine/workflows-engine/activities"
 	"github.com/workflows-engine/workflows-engine/activities/chat"
 	"github.com/workflows-engine/workflows-engine/activities/chat/chattest"
 	"github.com/workflows-engine/workflows-engine/activities/llmcall"
-	"github.com/workflows-engine/workflows-engine/delegate"
 	"github.com/workflows-engine/workflows-engine/delegate/agent"
 	"github.com/workflows-engine/workflows-engine/delegate/agentloop"
 	"github.com/workflows-engine/workflows-engine/graph"
@@ -107,7 +107,7 @@ func officeWith(t testing.TB, store history.Store, endpoint *chattest.Server, sh
 	if err != nil {
 		t.Fatal(err)
 	}
-	o.Delegates, o.Background = delegate.Composite{SDK: agents}, true
+	o.Delegates, o.Background = activities.Composite{SDK: agents}, true
 	return enginetest.Must(graph.New(store, o))
 }
 

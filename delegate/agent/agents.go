@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/workflows-engine/workflows-engine/activities"
-	"github.com/workflows-engine/workflows-engine/delegate"
 	"github.com/workflows-engine/workflows-engine/delegate/agentloop"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
@@ -48,27 +47,30 @@ func New(c Config) (*Agents, error) {
 	return a, nil
 }
 
-// Performs implements delegate.Selective.
-func (a *Agents) Performs(protocol string) bool { return protocol == "sdk" }
-
-// PerformsAgent implements delegate.AgentSelective.
-func (a *Agents) PerformsAgent(protocol, agentID string) bool {
+// Has reports whether an agent is configured.
+func (a *Agents) Has(agentID string) bool {
 	_, ok := a.resolved[agentID]
-	return ok && protocol == "sdk"
+	return ok
 }
 
-// Journals implements delegate.Journaled.
-func (a *Agents) Journals(req delegate.Request) bool {
-	return a.PerformsAgent(req.Protocol, req.AgentID)
+// Capabilities returns Work for the configured agents.
+func (a *Agents) Capabilities(n activities.Node) activities.Capabilities {
+	switch {
+	case n.Protocol != "sdk":
+		return activities.Capabilities{Missing: activities.MissingType}
+	case !a.Has(n.AgentID):
+		return activities.Capabilities{Missing: activities.MissingTarget}
+	}
+	return activities.Capabilities{Work: a.Work}
 }
 
-// Delegate refuses an agent that is not configured: Work serves the others.
-func (a *Agents) Delegate(_ context.Context, req delegate.Request) (delegate.Result, error) {
-	return delegate.Result{}, a.notFound(req.AgentID)
+// Execute fails with DELEGATE_AGENT_NOT_FOUND: Work performs the agents that are configured.
+func (a *Agents) Execute(_ context.Context, req activities.Request) (activities.Result, error) {
+	return activities.Result{}, a.notFound(req.AgentID)
 }
 
-// Work implements delegate.Journaled.
-func (a *Agents) Work(ctx context.Context, req delegate.Request, j activities.Journal) (activities.End, error) {
+// Work performs an attempt of an agent from where its journal ends.
+func (a *Agents) Work(ctx context.Context, req activities.Request, j activities.Journal) (activities.End, error) {
 	return a.WorkWith(ctx, req, Override{}, j)
 }
 
@@ -95,9 +97,3 @@ func recorded(steps []activities.Step) []agentloop.Step {
 	}
 	return out
 }
-
-var (
-	_ delegate.Journaled      = (*Agents)(nil)
-	_ delegate.AgentSelective = (*Agents)(nil)
-	_ delegate.Selective      = (*Agents)(nil)
-)

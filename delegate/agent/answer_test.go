@@ -7,8 +7,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/workflows-engine/workflows-engine/activities"
 	"github.com/workflows-engine/workflows-engine/activities/chat"
-	"github.com/workflows-engine/workflows-engine/delegate"
 	"github.com/workflows-engine/workflows-engine/delegate/agent"
 	"github.com/workflows-engine/workflows-engine/delegate/agentloop"
 	"github.com/workflows-engine/workflows-engine/graph"
@@ -35,7 +35,7 @@ func TestAnAnswerOfNoUseIsRefused(t *testing.T) {
 			Models: map[string]agent.Model{"main": {Chat: m, Model: agentloop.Model{Model: "m"}}},
 			Agents: map[string]agent.Agent{"clerk": {Tools: []agent.Toolset{p}}},
 		}))
-		r := enginetest.Must(graph.New(store, graph.Options{Delegates: delegate.Composite{SDK: agents}, Background: true, CheckAnswer: agent.CheckAnswer}))
+		r := enginetest.Must(graph.New(store, graph.Options{Delegates: activities.Composite{SDK: agents}, Background: true, CheckAnswer: agent.CheckAnswer}))
 		begin(t, r, "r")
 		run := enginetest.Must(r.Status(t.Context(), graph.StatusRequest{ExecutionID: "r", Wait: &graph.Wait{Limit: time.Hour}}))
 		shut(t, r)
@@ -83,7 +83,7 @@ func TestAnAnswerOfNoUseIsRefused(t *testing.T) {
 			}
 		}
 		shut(t, bare)
-		r = enginetest.Must(graph.New(store, graph.Options{Delegates: delegate.Composite{SDK: agents}, Background: true}))
+		r = enginetest.Must(graph.New(store, graph.Options{Delegates: activities.Composite{SDK: agents}, Background: true}))
 		defer shut(t, r)
 		if run = end(t, r, "r"); run.Status != machine.Completed {
 			t.Errorf("%s %s", run.Status, run.Error)

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/workflows-engine/workflows-engine/activities"
-	"github.com/workflows-engine/workflows-engine/delegate"
 	"github.com/workflows-engine/workflows-engine/delegate/agentloop"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
@@ -17,7 +16,7 @@ const shortRest = 5 * time.Second
 // attempt is one call of Work: it performs the effects of a loop and records their outcomes.
 type attempt struct {
 	agents  *Agents
-	req     delegate.Request
+	req     activities.Request
 	journal activities.Journal
 	machine *agentloop.Machine
 	// base begins the keys of calls where another attempt has begun the agent.

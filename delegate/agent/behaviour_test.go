@@ -12,9 +12,9 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/workflows-engine/workflows-engine/activities"
 	"github.com/workflows-engine/workflows-engine/activities/chat"
 	"github.com/workflows-engine/workflows-engine/activities/chat/chattest"
-	"github.com/workflows-engine/workflows-engine/delegate"
 	"github.com/workflows-engine/workflows-engine/delegate/agent"
 	"github.com/workflows-engine/workflows-engine/delegate/agentloop"
 	"github.com/workflows-engine/workflows-engine/graph"
@@ -133,7 +133,7 @@ func TestGatesTwoLevelsDown(t *testing.T) {
 			},
 		}))
 		able := func() *graph.Runner {
-			return enginetest.Must(graph.New(store, graph.Options{Delegates: delegate.Composite{SDK: agents}, Background: true}))
+			return enginetest.Must(graph.New(store, graph.Options{Delegates: activities.Composite{SDK: agents}, Background: true}))
 		}
 		r := able()
 		if _, err := r.Start(t.Context(), graph.StartRequest{ExecutionID: "r", Definition: enginetest.Define(t, team), Input: object{}, Wait: graph.Wait{Limit: graph.NoWait}}); err != nil {
@@ -245,7 +245,7 @@ func TestABudgetOfASubAgentIsTheTrees(t *testing.T) {
 					})}},
 				},
 			}))
-			r := enginetest.Must(graph.New(historymem.New(), graph.Options{Delegates: delegate.Composite{SDK: agents}, Background: true}))
+			r := enginetest.Must(graph.New(historymem.New(), graph.Options{Delegates: activities.Composite{SDK: agents}, Background: true}))
 			defer shut(t, r)
 			run := work(t, r)
 			if run.ErrorCode != c.code || !strings.Contains(fmt.Sprint(run.FinalState["text"]), c.says) || looks.Load() < 2 || looks.Load() > 5 {

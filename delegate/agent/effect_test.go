@@ -14,7 +14,6 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/activities"
 	"github.com/workflows-engine/workflows-engine/activities/chat"
-	"github.com/workflows-engine/workflows-engine/delegate"
 	"github.com/workflows-engine/workflows-engine/delegate/agent"
 	"github.com/workflows-engine/workflows-engine/delegate/agentloop"
 	"github.com/workflows-engine/workflows-engine/graph"
@@ -50,7 +49,7 @@ func shopOf(t testing.TB, store history.Store, c agent.Config) *graph.Runner {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return enginetest.Must(graph.New(store, graph.Options{Delegates: delegate.Composite{SDK: agents}, Background: true}))
+	return enginetest.Must(graph.New(store, graph.Options{Delegates: activities.Composite{SDK: agents}, Background: true}))
 }
 
 // onceThen calls a tool first, and answers with the result that it reads.

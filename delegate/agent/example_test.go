@@ -6,9 +6,9 @@ import (
 	"log"
 	"testing"
 
+	"github.com/workflows-engine/workflows-engine/activities"
 	"github.com/workflows-engine/workflows-engine/activities/chat/chattest"
 	"github.com/workflows-engine/workflows-engine/activities/llmcall"
-	"github.com/workflows-engine/workflows-engine/delegate"
 	"github.com/workflows-engine/workflows-engine/delegate/agent"
 	"github.com/workflows-engine/workflows-engine/delegate/agentloop"
 	"github.com/workflows-engine/workflows-engine/graph"
@@ -84,7 +84,7 @@ func Example() {
 		},
 	})
 	check(err)
-	runner, err := graph.New(historymem.New(), graph.Options{Delegates: delegate.Composite{SDK: agents}})
+	runner, err := graph.New(historymem.New(), graph.Options{Delegates: activities.Composite{SDK: agents}})
 	check(err)
 	defer func() { _ = runner.Close() }()
 	doc, err := definition.ParseYAML([]byte(complaint))

@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/workflows-engine/workflows-engine/activities"
-	"github.com/workflows-engine/workflows-engine/delegate"
 	"github.com/workflows-engine/workflows-engine/delegate/agentloop"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
@@ -19,7 +18,7 @@ func (a *Agents) Config(name string) (agentloop.Config, bool) {
 
 // Tools lists the tools of an agent, as a run of it would: servers are connected to. Those of the engine itself are not among them.
 func (a *Agents) Tools(ctx context.Context, name string) ([]Tool, error) {
-	l, err := a.list(ctx, name, &delegate.Request{})
+	l, err := a.list(ctx, name, &activities.Request{})
 	return l.tools, err
 }
 
@@ -30,7 +29,7 @@ type listing struct {
 }
 
 // list lists the tools of an agent as a node narrows them, and notes whose they are.
-func (a *Agents) list(ctx context.Context, agent string, req *delegate.Request) (l listing, err error) {
+func (a *Agents) list(ctx context.Context, agent string, req *activities.Request) (l listing, err error) {
 	for _, set := range a.config.Agents[agent].Tools {
 		less, err := narrowed(set, agent, req)
 		if err != nil {

@@ -2,7 +2,6 @@ package agent
 
 import (
 	"github.com/workflows-engine/workflows-engine/activities"
-	"github.com/workflows-engine/workflows-engine/delegate"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/internal/suggest"
 )
@@ -26,7 +25,7 @@ type Narrower interface {
 
 // narrowed returns what a node leaves of a toolset. Names that the toolset of the node's own agent does not have are refused: they are
 // probably typing errors. For the agents that this one calls they mean nothing.
-func narrowed(set Toolset, agent string, req *delegate.Request) (Toolset, error) {
+func narrowed(set Toolset, agent string, req *activities.Request) (Toolset, error) {
 	n, ok := set.(Narrower)
 	if !ok {
 		return set, nil

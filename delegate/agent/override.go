@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/workflows-engine/workflows-engine/activities"
-	"github.com/workflows-engine/workflows-engine/delegate"
 	"github.com/workflows-engine/workflows-engine/delegate/agentloop"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/internal/agentsteps"
@@ -33,7 +32,7 @@ type Override struct {
 
 // WorkWith is Work with what a node says in place of the configuration. It is recorded with the configuration when the agent begins; later
 // calls for the same attempt go on with what is recorded, a retry that asks for it with today's models and budgets.
-func (a *Agents) WorkWith(ctx context.Context, req delegate.Request, o Override, j activities.Journal) (activities.End, error) {
+func (a *Agents) WorkWith(ctx context.Context, req activities.Request, o Override, j activities.Journal) (activities.End, error) {
 	steps, err := j.Steps(ctx)
 	if err != nil {
 		return activities.End{}, err
@@ -75,7 +74,7 @@ func (a *Agents) WorkWith(ctx context.Context, req delegate.Request, o Override,
 }
 
 // takenOver records what an attempt takes over of the one before it, which has failed, and returns the journal; nil where it begins anew.
-func (a *Agents) takenOver(ctx context.Context, req *delegate.Request, j activities.Journal) ([]activities.Step, error) {
+func (a *Agents) takenOver(ctx context.Context, req *activities.Request, j activities.Journal) ([]activities.Step, error) {
 	earlier, ok := j.(activities.Earlier)
 	if !ok || a.resolved[req.AgentID].Retries == agentloop.RetriesAnew {
 		return nil, nil

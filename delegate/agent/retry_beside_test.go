@@ -10,7 +10,6 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/activities"
 	"github.com/workflows-engine/workflows-engine/activities/chat"
-	"github.com/workflows-engine/workflows-engine/delegate"
 	"github.com/workflows-engine/workflows-engine/delegate/agent"
 	"github.com/workflows-engine/workflows-engine/delegate/agentloop"
 	"github.com/workflows-engine/workflows-engine/graph"
@@ -84,7 +83,7 @@ func TestARetryGoesOnBesideAFailure(t *testing.T) {
 					}
 					return activities.Result{Output: object{}}, nil
 				})
-				r := enginetest.Must(graph.New(store, graph.Options{Activities: step, Delegates: delegate.Composite{SDK: agents}, Background: true}))
+				r := enginetest.Must(graph.New(store, graph.Options{Activities: step, Delegates: activities.Composite{SDK: agents}, Background: true}))
 				defer shut(t, r)
 				doc := enginetest.Define(t, strings.Replace(besideAStep, "TIMEOUT", c.timeout, 1))
 				if _, err := r.Start(t.Context(), graph.StartRequest{ExecutionID: "r", Definition: doc}); err != nil {

@@ -1,5 +1,5 @@
 // Package agent runs agents inside the engine: they ask models, call tools and ask people, and survive the process that runs them. New makes
-// agents of a configuration; graph.Options.Delegates takes them as delegate.Composite{SDK: agents}, and a node of type agent_delegate with
+// agents of a configuration; graph.Options.Delegates takes them as activities.Composite{SDK: agents}, and a node of type agent_delegate with
 // protocol sdk names one. What each reply, result and answer was is recorded before anything follows from it. docs/agents.md says what
 // survives a crash, and what gates protect from.
 package agent
@@ -10,7 +10,7 @@ import (
 	"encoding/hex"
 	"strings"
 
-	"github.com/workflows-engine/workflows-engine/delegate"
+	"github.com/workflows-engine/workflows-engine/activities"
 	"github.com/workflows-engine/workflows-engine/delegate/agentloop"
 )
 
@@ -54,7 +54,7 @@ type Call struct {
 	// Heartbeat reports progress; never nil.
 	Heartbeat func(details map[string]any)
 	// Request is the delegation that the agent works on.
-	Request delegate.Request
+	Request activities.Request
 }
 
 // Option changes how the tools of a toolset are used.

@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"github.com/workflows-engine/workflows-engine/activities"
-	"github.com/workflows-engine/workflows-engine/delegate"
 	"github.com/workflows-engine/workflows-engine/delegate/agent"
 	"github.com/workflows-engine/workflows-engine/delegate/agentloop"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
@@ -150,7 +149,7 @@ func TestAFunctionKnowsItsCall(t *testing.T) {
 		return c.Key + " of " + c.Request.ExecutionID, nil
 	})
 	got, err := set.Call(t.Context(), agent.Call{
-		Key: "k", Request: delegate.Request{ExecutionID: "r"}, Heartbeat: func(details map[string]any) { beats = append(beats, details) },
+		Key: "k", Request: activities.Request{ExecutionID: "r"}, Heartbeat: func(details map[string]any) { beats = append(beats, details) },
 	})
 	if err != nil || got != "k of r" || len(beats) != 1 {
 		t.Errorf("%v, %v, %v", got, err, beats)

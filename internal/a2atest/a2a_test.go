@@ -14,6 +14,7 @@ import (
 
 	"github.com/a2aproject/a2a-go/a2a"
 
+	"github.com/workflows-engine/workflows-engine/activities"
 	"github.com/workflows-engine/workflows-engine/delegate"
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/definition"
@@ -443,7 +444,7 @@ func TestCards(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		res, err := remote.Delegate(t.Context(), delegate.Request{
+		res, err := remote.Execute(t.Context(), activities.Request{
 			Protocol: "a2a", AgentID: "coder", NodeID: "d", Input: map[string]any{"do": "complete"}, IdempotencyKey: "k", CorrelationID: "c",
 		})
 		if err != nil || res.ExternalTaskID == "" {

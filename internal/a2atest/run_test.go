@@ -11,6 +11,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/workflows-engine/workflows-engine/activities"
 	"github.com/workflows-engine/workflows-engine/delegate"
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/definition"
@@ -83,7 +84,7 @@ func (b *bench) restart(tune ...func(*delegate.A2AConfig)) {
 		b.t.Fatal(err)
 	}
 	b.Runner, err = graph.New(b.store, graph.Options{
-		Delegates: delegate.Composite{A2A: remote}, Background: true,
+		Delegates: activities.Composite{A2A: remote}, Background: true,
 		Logger: slog.New(slog.NewTextHandler(b.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	})
 	if err != nil {

@@ -56,10 +56,10 @@ var engine = []string{
 	"graph", "graph/graphtest",
 }
 
-// beside lists what the engine may import besides its own packages: the executor ports, and packages that know nothing of runs.
+// beside lists what the engine may import besides its own packages: the executor port, and packages that know nothing of runs.
 var beside = []string{
-	"activities", "delegate", "internal/agentsteps", "internal/arrival", "internal/backtrack", "internal/guard", "internal/jsondelta", "internal/jsonschema", "internal/jsonvalue",
-	"internal/port", "internal/suggest", "internal/wait",
+	"activities", "internal/agentsteps", "internal/arrival", "internal/backtrack", "internal/guard", "internal/jsondelta", "internal/jsonschema", "internal/jsonvalue",
+	"internal/suggest", "internal/wait",
 	"internal/runjson", // the body of a webhook
 }
 

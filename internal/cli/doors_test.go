@@ -15,7 +15,6 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/activities"
 	"github.com/workflows-engine/workflows-engine/activities/chat"
-	"github.com/workflows-engine/workflows-engine/delegate"
 	"github.com/workflows-engine/workflows-engine/delegate/agent"
 	"github.com/workflows-engine/workflows-engine/delegate/agentloop"
 	"github.com/workflows-engine/workflows-engine/graph"
@@ -79,7 +78,7 @@ func TestARefundThroughThreeDoors(t *testing.T) {
 		Models: map[string]agent.Model{"main": {Chat: d, Model: agentloop.Model{Model: "m"}}},
 		Agents: map[string]agent.Agent{"clerk": {Config: agentloop.Config{Instructions: "You work.", Retry: agentloop.Retry{MaxAttempts: 1}}, Tools: []agent.Toolset{d}}},
 	}))
-	delegates := delegate.Composite{SDK: agents}
+	delegates := activities.Composite{SDK: agents}
 	command := func(mortal bool, args ...string) (status int, output string) {
 		a, stdout, stderr := newTestApp(t, strings.NewReader(""), time.Now())
 		a.newEngine = func(s history.Store, o graph.Options) (graph.Engine, error) {

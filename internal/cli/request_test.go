@@ -74,7 +74,11 @@ func (x asking) Execute(ctx context.Context, _ activities.Request) (activities.R
 	return activities.Result{}, nil
 }
 
-func (asking) Describe(req activities.Request) map[string]any {
+func (x asking) Capabilities(activities.Node) activities.Capabilities {
+	return activities.Capabilities{Describe: x.describe}
+}
+
+func (asking) describe(req activities.Request) map[string]any {
 	return map[string]any{"model": "m", "messages": []any{map[string]any{"content": "for " + req.NodeID}}}
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 
+	"github.com/workflows-engine/workflows-engine/activities"
 	"github.com/workflows-engine/workflows-engine/delegate"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/internal/config/envname"
@@ -87,7 +88,7 @@ func readA2A(o *jsonobject.Object, env Environment) A2ASettings {
 }
 
 // tasks builds the executor of one endpoint.
-func (s A2ASettings) tasks() (delegate.Tasks, error) {
+func (s A2ASettings) tasks() (activities.Executor, error) {
 	if s.Transport == transportHTTPTasks {
 		return delegate.NewA2AHTTP(s.A2AConfig)
 	}
@@ -95,8 +96,8 @@ func (s A2ASettings) tasks() (delegate.Tasks, error) {
 }
 
 // executor builds the executor of all endpoints.
-func (s A2ASettings) executor() (delegate.Tasks, error) {
-	agents := &delegate.A2AAgents{Agents: map[string]delegate.Tasks{}}
+func (s A2ASettings) executor() (activities.Executor, error) {
+	agents := &delegate.A2AAgents{Agents: map[string]activities.Executor{}}
 	for id, own := range s.Agents {
 		tasks, err := own.tasks()
 		if err != nil {

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/workflows-engine/workflows-engine/delegate"
+	"github.com/workflows-engine/workflows-engine/activities"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 )
 
@@ -35,9 +35,9 @@ func TestAgents(t *testing.T) {
 	if got := e.Routing()[1]; got != "delegate routing: a2a=missing, mcp=missing, sdk=production" {
 		t.Error(got)
 	}
-	_, err = e.Delegates.Delegate(t.Context(), delegate.Request{Protocol: "sdk", AgentID: "aa"})
+	_, err = e.Delegates.Execute(t.Context(), activities.Request{NodeType: "agent_delegate", Protocol: "sdk", AgentID: "aa"})
 	requireCode(t, err, problem.DelegateAgentNotFound)
-	_, err = executors(t, models).Delegates.Delegate(t.Context(), delegate.Request{Protocol: "sdk", AgentID: "aa"})
+	_, err = executors(t, models).Delegates.Execute(t.Context(), activities.Request{NodeType: "agent_delegate", Protocol: "sdk", AgentID: "aa"})
 	if requireCode(t, err, problem.DelegateProtocolUnsupported); !strings.Contains(err.Error(), "set WORKFLOW_ENGINE_AGENTS") {
 		t.Error(err)
 	}

@@ -22,7 +22,7 @@ import (
 // Executors perform activities and delegates in process. What is not configured is refused with the name of its setting.
 type Executors struct {
 	Activities activities.Executor
-	Delegates  delegate.Executor
+	Delegates  activities.Executor
 	// Agents are those of Config.Agents; nil without.
 	Agents   *agent.Agents
 	routes   []route
@@ -32,39 +32,34 @@ type Executors struct {
 
 // Within returns the executors as those that wait, before each attempt, for room in the memory of the process.
 func (e Executors) Within(b *memory.Budget) Executors {
+	within := func(next activities.ExecutorFunc) activities.ExecutorFunc {
+		return func(ctx context.Context, req activities.Request) (activities.Result, error) {
+			leave, err := b.Enter(ctx)
+			if err != nil {
+				return activities.Result{}, err
+			}
+			defer leave()
+			return next(ctx, req)
+		}
+	}
 	if e.Activities != nil && b != nil {
-		e.Activities = activities.Wrap(e.Activities, func(next activities.ExecutorFunc) activities.ExecutorFunc { return within(b, next) })
+		e.Activities = activities.Wrap(e.Activities, within)
 	}
 	if e.Delegates != nil && b != nil {
-		e.Delegates = delegate.Wrap(e.Delegates, func(next delegate.ExecutorFunc) delegate.ExecutorFunc { return within(b, next) })
+		e.Delegates = activities.Wrap(e.Delegates, within)
 	}
 	return e
 }
 
-func within[Request, Result any](b *memory.Budget, perform func(context.Context, Request) (Result, error)) func(context.Context, Request) (Result, error) {
-	return func(ctx context.Context, req Request) (res Result, err error) {
-		leave, err := b.Enter(ctx)
-		if err != nil {
-			return res, err
-		}
-		defer leave()
-		return perform(ctx, req)
-	}
+// TaskEnds returns an executor that performs no delegation and cancels unwanted tasks at agents.
+func (e Executors) TaskEnds() activities.Executor { return taskEnds{e.Delegates} }
+
+type taskEnds struct{ activities.Executor }
+
+// Capabilities leaves every delegation to other processes.
+func (t taskEnds) Capabilities(n activities.Node) activities.Capabilities {
+	return activities.Capabilities{Missing: activities.MissingType, Tasks: activities.CapabilitiesOf(t.Executor, n).Tasks}
 }
-
-// TaskEnds returns an executor that performs no delegation and ends tasks at agents that nobody waits for any more; nil if there is
-// none for agents.
-func (e Executors) TaskEnds() delegate.Executor {
-	if tasks, ok := e.Delegates.(delegate.Tasks); ok {
-		return taskEnds{tasks}
-	}
-	return nil
-}
-
-type taskEnds struct{ delegate.Tasks }
-
-// Performs leaves every delegation to other processes.
-func (taskEnds) Performs(string) bool { return false }
 
 // Close ends what the executors have started. It comes after the end of the runner that uses them.
 func (e Executors) Close() error {
@@ -171,13 +166,7 @@ func (c *Config) Executors() (Executors, error) {
 		if err != nil {
 			return Executors{}, err
 		}
-		models := composite.LLMCall
-		if models == nil {
-			models = composite.Fallback
-		}
-		nodes := llmagent.New(agents, models, nil)
-		nodes.Setting = envname.OfExecutor
-		e.Agents, composite.LLMCall = agents, nodes
+		e.Agents, composite.LLMCall = agents, llmagent.New(agents, composite, nil)
 	}
 	e.Activities = composite
 	e.routes = []route{{"llm_call", llm}, {"tool_call", tool}, {"step", step}}
@@ -194,7 +183,7 @@ func (c *Config) Executors() (Executors, error) {
 
 // addDelegates builds the delegate executors.
 func (c *Config) addDelegates(e *Executors) error {
-	composite := delegate.Composite{Setting: envname.OfExecutor}
+	composite := activities.Composite{Setting: envname.OfExecutor}
 	missing := byMissing
 	if c.Profile == Demo {
 		composite.Fallback, missing = delegate.Mock{}, byMock

@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"github.com/workflows-engine/workflows-engine/activities"
-	"github.com/workflows-engine/workflows-engine/delegate"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/internal/config"
 )
@@ -106,7 +105,7 @@ func TestExecutors(t *testing.T) {
 	if result, err = e.Activities.Execute(t.Context(), request); err != nil || result.Output.(map[string]any)["x"] != "y" {
 		t.Errorf("demo: %v, %v", result, err)
 	}
-	if _, err := e.Delegates.Delegate(t.Context(), delegate.Request{Protocol: "sdk"}); err != nil {
+	if _, err := e.Delegates.Execute(t.Context(), activities.Request{NodeType: "agent_delegate", Protocol: "sdk"}); err != nil {
 		t.Errorf("demo delegate: %v", err)
 	}
 
@@ -114,7 +113,7 @@ func TestExecutors(t *testing.T) {
 	if e.Performs("step") || e.Performs("tool_call") {
 		t.Error("agents only: activities are performed")
 	}
-	_, err = e.Delegates.Delegate(t.Context(), delegate.Request{Protocol: "mcp"})
+	_, err = e.Delegates.Execute(t.Context(), activities.Request{NodeType: "agent_delegate", Protocol: "mcp"})
 	requireCode(t, err, problem.DelegateProtocolUnsupported)
 }
 

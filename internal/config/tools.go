@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 
+	"github.com/workflows-engine/workflows-engine/activities"
 	"github.com/workflows-engine/workflows-engine/activities/toolcall"
 	"github.com/workflows-engine/workflows-engine/delegate"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
@@ -60,7 +61,7 @@ func toolDelegates(tools *toolcall.Executor, agents map[string]manifest.Agent) d
 	for id, agent := range agents {
 		bound[id] = delegate.Tool{Server: agent.Server, Name: agent.Tool}
 	}
-	return delegate.NewMCP(bound, func(ctx context.Context, tool delegate.Tool, req delegate.Request) (any, error) {
+	return delegate.NewMCP(bound, func(ctx context.Context, tool delegate.Tool, req activities.Request) (any, error) {
 		return tools.Call(ctx, toolcall.Call{
 			Server: tool.Server, Tool: tool.Name, Arguments: req.Input,
 			IdempotencyKey: req.IdempotencyKey, Heartbeat: req.Heartbeat,

@@ -5,7 +5,6 @@ import (
 	"testing"
 
 	"github.com/workflows-engine/workflows-engine/activities"
-	"github.com/workflows-engine/workflows-engine/delegate"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 )
 
@@ -24,9 +23,9 @@ func TestManifest(t *testing.T) {
 	request := activities.Request{NodeID: "n", NodeType: "tool_call", Config: map[string]any{"server": "s", "tool": "t"}}
 	_, err = e.Activities.Execute(t.Context(), request)
 	requireCode(t, err, problem.MCPCommandNotAllowed)
-	_, err = e.Delegates.Delegate(t.Context(), delegate.Request{Protocol: "mcp", AgentID: "b"})
+	_, err = e.Delegates.Execute(t.Context(), activities.Request{NodeType: "agent_delegate", Protocol: "mcp", AgentID: "b"})
 	requireCode(t, err, problem.DelegateAgentNotFound)
-	_, err = e.Delegates.Delegate(t.Context(), delegate.Request{Protocol: "mcp", AgentID: "a"})
+	_, err = e.Delegates.Execute(t.Context(), activities.Request{NodeType: "agent_delegate", Protocol: "mcp", AgentID: "a"})
 	requireCode(t, err, problem.DelegateProtocolError)
 }
 

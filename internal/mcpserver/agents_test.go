@@ -11,8 +11,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/workflows-engine/workflows-engine/activities"
 	"github.com/workflows-engine/workflows-engine/activities/chat"
-	"github.com/workflows-engine/workflows-engine/delegate"
 	"github.com/workflows-engine/workflows-engine/delegate/agent"
 	"github.com/workflows-engine/workflows-engine/delegate/agentloop"
 	"github.com/workflows-engine/workflows-engine/graph"
@@ -68,7 +68,7 @@ func clerkWith(t *testing.T, size int, budgets agentloop.Budgets, replies ...cha
 			"payer": {Config: agentloop.Config{Instructions: "Pay."}, Tools: []agent.Toolset{refund}},
 		},
 	}))
-	return graph.Options{Delegates: delegate.Composite{SDK: agents}}
+	return graph.Options{Delegates: activities.Composite{SDK: agents}}
 }
 
 var delegation = object{"id": "answer", "type": "agent_delegate", "config": object{"agent_id": "clerk", "protocol": "sdk", "input_mapping": object{"task": "Letter A7"}}}

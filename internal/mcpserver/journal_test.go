@@ -22,8 +22,10 @@ type clerk struct{ expires time.Duration }
 func (c clerk) Execute(context.Context, activities.Request) (activities.Result, error) {
 	return activities.Result{}, activities.Fail("NOT_JOURNALED", "there are journals only")
 }
-func (c clerk) Journals(activities.Request) bool { return true }
-func (c clerk) Work(ctx context.Context, _ activities.Request, j activities.Journal) (activities.End, error) {
+func (c clerk) Capabilities(activities.Node) activities.Capabilities {
+	return activities.Capabilities{Work: c.work}
+}
+func (c clerk) work(ctx context.Context, _ activities.Request, j activities.Journal) (activities.End, error) {
 	steps, err := j.Steps(ctx)
 	if err != nil || len(steps) > 0 {
 		return activities.End{Result: &activities.Result{Output: object{}}}, err

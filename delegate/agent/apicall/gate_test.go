@@ -3,9 +3,9 @@ package apicall_test
 import (
 	"testing"
 
+	"github.com/workflows-engine/workflows-engine/activities"
 	"github.com/workflows-engine/workflows-engine/activities/chat/chattest"
 	"github.com/workflows-engine/workflows-engine/activities/llmcall"
-	"github.com/workflows-engine/workflows-engine/delegate"
 	"github.com/workflows-engine/workflows-engine/delegate/agent"
 	"github.com/workflows-engine/workflows-engine/delegate/agent/apicall"
 	"github.com/workflows-engine/workflows-engine/delegate/agentloop"
@@ -40,7 +40,7 @@ func TestRulesSeeThePathAlone(t *testing.T) {
 			Tools: []agent.Toolset{tools(t, apicall.Service{BaseURL: s.URL}, nil)},
 		}},
 	}))
-	r := enginetest.Closing(t, enginetest.Must(graph.New(historymem.New(), graph.Options{Delegates: delegate.Composite{SDK: agents}})))
+	r := enginetest.Closing(t, enginetest.Must(graph.New(historymem.New(), graph.Options{Delegates: activities.Composite{SDK: agents}})))
 	run, err := r.Start(t.Context(), graph.StartRequest{Definition: enginetest.Define(t, `
 document: {schema: "https://agent-workflow.dev/schemas/workflow-definition.json", name: work, version: 1.0.0}
 state_schema: {type: object}

@@ -38,7 +38,7 @@ func (t *Toolset) config() map[string]any { return map[string]any{"handler": t.h
 
 // Tools implements agent.Toolset. A handler that the executor does not have is HANDLER_NOT_FOUND.
 func (t *Toolset) Tools(context.Context) ([]agent.Tool, error) {
-	if s, ok := t.steps.(activities.NodeSelective); ok && !s.PerformsNode("step", t.config()) {
+	if activities.CapabilitiesOf(t.steps, activities.Node{Type: "step", Config: t.config()}).Missing != activities.MissingNothing {
 		return nil, activities.Fail(problem.HandlerNotFound, "tool %q: no step handler %q is configured", t.tool.Name, t.handler)
 	}
 	return []agent.Tool{t.tool}, nil

@@ -10,7 +10,6 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/activities"
 	"github.com/workflows-engine/workflows-engine/activities/stepcommand"
-	"github.com/workflows-engine/workflows-engine/delegate"
 	"github.com/workflows-engine/workflows-engine/delegate/agent"
 	"github.com/workflows-engine/workflows-engine/delegate/agent/steptools"
 	"github.com/workflows-engine/workflows-engine/internal/enginetest"
@@ -74,7 +73,7 @@ func TestStepProgram(t *testing.T) {
 	}
 	call := func(items ...any) (any, error) {
 		return set.Call(t.Context(), agent.Call{
-			Name: "total", Arguments: object{"items": items}, Key: "r:n#1.1/t1.c1", Heartbeat: func(object) {}, Request: delegate.Request{ExecutionID: "r", NodeID: "n"},
+			Name: "total", Arguments: object{"items": items}, Key: "r:n#1.1/t1.c1", Heartbeat: func(object) {}, Request: activities.Request{ExecutionID: "r", NodeID: "n"},
 		})
 	}
 	got, err := call(1.5, 2.5)

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/workflows-engine/workflows-engine/activities"
-	"github.com/workflows-engine/workflows-engine/delegate"
 	"github.com/workflows-engine/workflows-engine/graph/internal/library"
 	"github.com/workflows-engine/workflows-engine/graph/internal/outbox"
 	"github.com/workflows-engine/workflows-engine/graph/internal/run"
@@ -27,7 +26,7 @@ type Config struct {
 	// Library lacks its Store and Log.
 	Library    library.Options
 	Activities activities.Executor
-	Delegates  delegate.Executor
+	Delegates  activities.Executor
 	Requests   work.Requests
 	// Turns limits the attempts in flight, Limits each run; Queued is set by New.
 	Turns  []work.Limit

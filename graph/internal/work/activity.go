@@ -1,32 +1,68 @@
 package work
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
 	"github.com/workflows-engine/workflows-engine/activities"
+	"github.com/workflows-engine/workflows-engine/graph/definition"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/view"
+	"github.com/workflows-engine/workflows-engine/internal/guard"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
-// activity performs an attempt of a step, llm_call or tool_call.
-func (p *Performer) activity(ctx context.Context, executionID string, a *Attempt, e *machine.ActivityEffect) (in machine.Input) {
-	if p.Activities == nil {
-		return keyed(e, failedOutcome(ctx, activities.NotConfigured(e.NodeType, e.NodeID, settingActivities)))
+// delegateType is the type of nodes that Performer.Delegates performs.
+const delegateType = string(definition.AgentDelegate)
+
+// executor returns the executor of a node type, nil if none is configured, and the option that configures it.
+func (p *Performer) executor(nodeType string) (x activities.Executor, setting string) {
+	if nodeType == delegateType {
+		return p.Delegates, "Options.Delegates"
 	}
-	defer p.recoverExecutor(executionID, e, &in)
-	req := p.activityRequest(executionID, e)
-	if x, ok := p.Activities.(activities.Journaled); ok && x.Journals(req) {
-		return p.journaled(ctx, executionID, a, e.Journal, func(ctx context.Context, j activities.Journal) (activities.End, error) { return x.Work(ctx, req, j) })
+	return p.Activities, "Options.Activities"
+}
+
+// capabilities returns what the executor of a node can do for it. The error says that the executor panicked, or ended its
+// goroutine, when it was asked: it is then called as one that has no capabilities.
+func (p *Performer) capabilities(n activities.Node) (can activities.Capabilities, err error) {
+	x, setting := p.executor(n.Type)
+	if _, capable := x.(activities.Capable); capable {
+		err = guard.Call(p.Log, "an executor that was asked what it performs", func() { can = activities.CapabilitiesOf(x, n) })
+	} else {
+		can = activities.CapabilitiesOf(x, n)
 	}
-	res, err := p.Activities.Execute(ctx, req)
+	can.Setting = cmp.Or(can.Setting, setting)
+	return can, err
+}
+
+// call has the executor of a node perform an attempt, in recorded steps if it can.
+func (p *Performer) call(ctx context.Context, executionID string, a *Attempt, recorded *machine.Journal, req activities.Request, can activities.Capabilities) machine.Input {
+	x, _ := p.executor(req.NodeType)
+	switch {
+	case x == nil:
+		return keyed(a.Effect, failedOutcome(ctx, activities.NotConfigured(req.Node(), can.Setting)))
+	case can.Work != nil:
+		return p.journaled(ctx, executionID, a, recorded, func(ctx context.Context, j activities.Journal) (activities.End, error) { return can.Work(ctx, req, j) })
+	}
+	res, err := x.Execute(ctx, req)
 	if err != nil {
 		out := failedOutcome(ctx, err)
-		out.Repair = p.plainRepair(executionID, e, out.Repair)
-		return keyed(e, out)
+		out.Repair = p.plainRepair(executionID, a.Key, out.Repair)
+		return keyed(a.Effect, out)
 	}
-	return keyed(e, p.outcome(res.Output, usageOf(&res)))
+	out := p.outcome(res.Output, usageOf(&res))
+	out.ExternalTaskID = res.ExternalTaskID
+	return keyed(a.Effect, out)
+}
+
+// activity performs an attempt of a step, llm_call or tool_call.
+func (p *Performer) activity(ctx context.Context, executionID string, a *Attempt, e *machine.ActivityEffect) (in machine.Input) {
+	defer p.recoverExecutor(executionID, e, &in)
+	req := p.activityRequest(executionID, e)
+	can, _ := p.capabilities(req.Node())
+	return p.call(ctx, executionID, a, e.Journal, req, can)
 }
 
 func (p *Performer) activityRequest(executionID string, e *machine.ActivityEffect) activities.Request {
@@ -47,7 +83,7 @@ func (p *Performer) activityRequest(executionID string, e *machine.ActivityEffec
 }
 
 // plainRepair returns what an executor gave for a repair, nil if that cannot be recorded: then there is none.
-func (p *Performer) plainRepair(executionID string, e *machine.ActivityEffect, repair map[string]any) map[string]any {
+func (p *Performer) plainRepair(executionID, key string, repair map[string]any) map[string]any {
 	if repair == nil {
 		return nil
 	}
@@ -56,7 +92,7 @@ func (p *Performer) plainRepair(executionID string, e *machine.ActivityEffect, r
 		err = fmt.Errorf("it exceeds the limit of %d bytes", p.MaxBytes)
 	}
 	if err != nil {
-		p.Log.Warn("no repair: what the executor gave for it cannot be recorded", logRun, executionID, logKey, e.EffectKey, logError, err)
+		p.Log.Warn("no repair: what the executor gave for it cannot be recorded", logRun, executionID, logKey, key, logError, err)
 		return nil
 	}
 	object, _ := plain.(map[string]any)

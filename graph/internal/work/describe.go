@@ -3,11 +3,11 @@ package work
 import (
 	"maps"
 
+	"github.com/workflows-engine/workflows-engine/activities"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/internal/guard"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
-	"github.com/workflows-engine/workflows-engine/internal/port"
 )
 
 // Requests says what is recorded of requests.
@@ -67,15 +67,19 @@ func requests(r *history.Record, e machine.Effect) bool {
 // request returns what the executor says that it sends for an effect, without secrets; nil if it does not say. Of what is longer than an
 // output may be only the size is returned.
 func (p *Performer) request(executionID string, e machine.Effect) map[string]any {
+	var req activities.Request
+	switch e := e.(type) {
+	case *machine.ActivityEffect:
+		req = p.activityRequest(executionID, e)
+	case *machine.DelegateEffect:
+		req = p.delegateRequest(executionID, e)
+	}
+	can, _ := p.capabilities(req.Node())
+	if can.Describe == nil {
+		return nil
+	}
 	var said map[string]any
-	failed := guard.Call(p.Log, "an executor that was asked what it sends", func() {
-		switch e := e.(type) {
-		case *machine.ActivityEffect:
-			said = port.Describe(p.Activities, p.activityRequest(executionID, e))
-		case *machine.DelegateEffect:
-			said = port.Describe(p.Delegates, p.delegateRequest(executionID, e))
-		}
-	})
+	failed := guard.Call(p.Log, "an executor that was asked what it sends", func() { said = can.Describe(req) })
 	if failed != nil || len(said) == 0 {
 		return nil
 	}

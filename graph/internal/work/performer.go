@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/workflows-engine/workflows-engine/activities"
-	"github.com/workflows-engine/workflows-engine/delegate"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 )
 
@@ -16,7 +15,7 @@ type Performer struct {
 	Env
 	// Activities performs step, llm_call and tool_call nodes, Delegates agent_delegate nodes; nil is none.
 	Activities activities.Executor
-	Delegates  delegate.Executor
+	Delegates  activities.Executor
 	// Turns holds the attempts that wait for their turn.
 	Turns *Queue
 	// MaxBytes bounds each output, as canonical JSON.
@@ -111,32 +110,16 @@ func failed(in machine.Input) bool {
 }
 
 // Immediate reports whether an attempt is answered at once: by an executor that says so, or because there is none.
-func (p *Performer) Immediate(executionID string, a *Attempt) (yes bool) {
-	defer func() {
-		if recover() != nil {
-			yes = false // the call itself will tell
-		}
-	}()
+func (p *Performer) Immediate(a *Attempt) bool {
 	switch e := a.Effect.(type) {
 	case *machine.WalkEffect:
 		return true
 	case *machine.ActivityEffect:
-		if p.Activities == nil {
-			return true
-		}
-		if i, ok := p.Activities.(activities.Immediate); ok {
-			return i.Immediate(p.activityRequest(executionID, e))
-		}
+		can, _ := p.capabilities(activities.Node{ID: e.NodeID, Type: e.NodeType, Config: e.Config})
+		return can.Immediate
 	case *machine.DelegateEffect:
-		if p.Delegates == nil {
-			return true
-		}
-		if e.Task != nil {
-			return false
-		}
-		if i, ok := p.Delegates.(delegate.Immediate); ok {
-			return i.Immediate(p.delegateRequest(executionID, e))
-		}
+		can, _ := p.capabilities(activities.Node{ID: e.NodeID, Type: delegateType, Protocol: e.Protocol, AgentID: e.AgentID})
+		return can.Immediate && (e.Task == nil || p.Delegates == nil)
 	}
 	return false
 }

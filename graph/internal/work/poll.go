@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/workflows-engine/workflows-engine/activities"
-	"github.com/workflows-engine/workflows-engine/delegate"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 )
@@ -19,8 +18,8 @@ const maxPollFailures = 10
 func (p *Performer) poll(ctx context.Context, executionID string, a *Attempt, poll *machine.PollEffect) (in machine.Input) {
 	e := &poll.DelegateEffect
 	defer p.recoverExecutor(executionID, e, &in)
-	tasks, ok := p.Delegates.(delegate.Tasks)
-	if !ok {
+	tasks := p.tasks(e)
+	if tasks == nil {
 		return keyed(e, noTasks(e))
 	}
 	task, err := tasks.Poll(ctx, p.delegateRequest(executionID, e), p.taskRef(e.Task))
@@ -31,7 +30,7 @@ func (p *Performer) poll(ctx context.Context, executionID string, a *Attempt, po
 		task.ID, task.ContextID = e.Task.ID, e.Task.Context
 	}
 	polls := e.Task.Polls + 1
-	if (task.State == delegate.TaskAsks) != e.Task.Asks {
+	if (task.State == activities.TaskAsks) != e.Task.Asks {
 		polls = 0
 	}
 	in = p.taskInput(e, task, polls)

@@ -84,7 +84,7 @@ func (w *worker) done() {
 // split adds the attempts that follow to the queue, and hands those that would hold it up to others.
 func (w *worker) split() {
 	for ; len(w.next) > 0; w.next = w.next[1:] {
-		if a := w.next[0]; w.Performer.Immediate(w.ExecutionID, a) {
+		if a := w.next[0]; w.Performer.Immediate(a) {
 			w.queue = append(w.queue, a)
 		} else {
 			w.slow = append(w.slow, a)

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/workflows-engine/workflows-engine/activities"
-	"github.com/workflows-engine/workflows-engine/delegate"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/internal/guard"
@@ -35,13 +34,14 @@ func (p *Performer) cancelTask(executionID string, e *machine.DelegateEffect) {
 		if keeps, err := p.Runs.KeepsTasks(ctx, executionID); err != nil || keeps {
 			return err
 		}
-		tasks, ok := p.Delegates.(delegate.Tasks)
-		if !ok {
-			return activities.Fail(problem.ExecutorNotConfigured, "no executor configured for it")
-		}
-		cancelled = true
 		var err error
 		failed := guard.Call(log, "an executor that cancels a task", func() {
+			tasks := p.tasks(e)
+			if tasks == nil {
+				err = activities.Fail(problem.ExecutorNotConfigured, "no executor configured for it")
+				return
+			}
+			cancelled = true
 			err = tasks.Cancel(ctx, p.delegateRequest(executionID, e), p.taskRef(e.Task))
 		})
 		return cmp.Or(failed, err)

@@ -9,7 +9,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 )
 
-// An executor says beforehand what it performs (activities.NodeSelective and the like), or else only when it is called, as a function
+// An executor says beforehand what it performs (activities.Capabilities.Missing), or else only when it is called, as a function
 // does that stands around a registry. What it turns out to lack then is remembered for a while: a run that was not started here is
 // not failed for good because of that, but left to other processes.
 

@@ -1,24 +1,21 @@
-package delegate
+package activities
 
 import (
 	"context"
 	"time"
 )
 
-// Tasks is implemented by executors whose agents have long-running tasks. The engine sends the task, records its id and
+// Tasks serves delegations to agents that have long-running tasks. The engine sends the task, records its id and
 // polls it; nothing waits in memory meanwhile. After a crash the engine continues with the recorded task instead of sending
 // a second one. An agent that asks for input makes the run wait for an answer.
 //
-// Failures are *activities.Failure. An agent's refusal and a task that has failed are failures like those of Delegate.
+// Failures are *Failure. An agent's refusal and a task that has failed are failures like those of Execute.
 type Tasks interface {
-	Executor
-	// HasTask reports whether the request is served in this way; Delegate serves the others. It must not block.
-	HasTask(req Request) bool
 	// Send hands the task over. Should the engine crash before it has recorded the answer, it sends the task again with
 	// the same idempotency key.
 	Send(ctx context.Context, req Request) (Task, error)
 	// Poll asks for the state of a task. Several processes may poll one task at once. A transient error (a failure marked
-	// activities.RetrySensible, or any error that is not a *activities.Failure) does not end the attempt: the engine polls
+	// RetrySensible, or any error that is not a *Failure) does not end the attempt: the engine polls
 	// again, with growing pauses, until some 10 polls in a row have failed. Every other failure ends the attempt.
 	Poll(ctx context.Context, req Request, task TaskRef) (Task, error)
 	// Answer sends the answer to an agent that asked for input. The request's IdempotencyKey names the answer.
@@ -63,6 +60,6 @@ type Task struct {
 	Usage  map[string]any
 	// PollAfter is the time until the next poll; 0 leaves it to the engine.
 	PollAfter time.Duration
-
-	status string // in the agent's words
+	// Status is the state in the agent's words, for errors and heartbeats.
+	Status string
 }
