@@ -7,16 +7,16 @@ const (
 	scalarCost  = 16
 	elementCost = 16
 	memberCost  = 48
-	// orderCost is the cost of sorting the names of an object, without that of the names.
+	// orderCost is the fixed cost of sorting the names of an object.
 	orderCost = 256
-	// objectCost is that of a new object without its members: Go makes room for eight.
+	// objectCost is the cost of a new object without members: Go makes room for eight.
 	objectCost = 320
 )
 
 // objectSize is about the memory of a new object of so many members.
 func objectSize(members int) int { return objectCost + (memberCost+16)*members }
 
-// shallowCost is that of a copy that shares the parts.
+// shallowCost is the cost of a copy that shares the parts.
 func shallowCost(v any) int {
 	switch v := v.(type) {
 	case string:

@@ -103,7 +103,8 @@ func (m *meter) collect(outputs gojq.Iter) (any, error) {
 	return first, nil
 }
 
-// failure returns the error of an evaluation that err ended; shared says that others drew on its budget before it.
+// failure returns the error of an evaluation that err ended; shared is set if other evaluations used its budget
+// before.
 func (p *Program) failure(err error, state map[string]any, shared bool) error {
 	code := problem.ExpressionFailed
 	hint := ""

@@ -23,7 +23,7 @@ const (
 	maxKeys  = 20  // members of the state
 )
 
-// reason says why an evaluation failed.
+// reason describes the failure of an evaluation.
 func (p *Program) reason(err error) string {
 	if err == errPanic {
 		return err.Error()
@@ -138,7 +138,7 @@ func isName(text string) bool {
 	return text != ""
 }
 
-// types are those of values as the interpreter writes them.
+// types are the interpreter's names of the types of values.
 var types = []string{"null", "boolean", "number", "string", "array", "object"}
 
 // typeAtStart returns the type name at the start of a text, "" if there is no type name.

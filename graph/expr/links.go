@@ -127,7 +127,7 @@ func (o *outline) rename() {
 
 func carrying(name string) string { return "far " + name }
 
-// way is a native that returns its input and charges for passing so many scopes, and those of its argument.
+// way is a native that returns its input and charges for passing links scopes, plus the number in its argument.
 func way(links int) native {
 	return func(m *meter, in any, args []any) any {
 		passed := links

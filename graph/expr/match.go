@@ -9,7 +9,7 @@ import (
 // Regular expressions. The interpreter's own count characters from the start of the text for every match, which takes
 // minutes over a few hundred kilobytes; these count on from the match before.
 
-// regexpArguments are those of all functions here: the text is the input.
+// regexpArguments reads the arguments that all functions here share; the text is the input.
 func regexpArguments(m *meter, in any, args []any) (text string, s *search, f regexpFlags, err error) {
 	text, ok := in.(string)
 	if !ok {
@@ -41,8 +41,8 @@ func testRegexp(m *meter, in any, args []any) any {
 	return found
 }
 
-// found are the matches of an expression in a text. It travels through the interpreter as a value of its own, which takes
-// less room than the objects that describe matches.
+// found are the matches of an expression in a text. It passes through the interpreter as one value, which takes less
+// memory than the objects that describe matches.
 type found struct {
 	text    string
 	names   []string
@@ -61,7 +61,7 @@ func finding(m *meter, in any, args []any) (*found, error) {
 	return &found{text, s.names, matches, len(matches) * (matchBytes + groupBytes*len(s.names))}, err
 }
 
-// objectBytes are those of an object with a few members, with its values.
+// objectBytes is the size of an object with a few members and their values.
 const objectBytes = objectCost + 3*memberCost
 
 // matches returns the array of match objects.

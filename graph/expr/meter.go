@@ -58,7 +58,7 @@ const (
 	bytesPerUnit = 16
 	// callCost is the cost of a call of one of the interpreter's own functions, in bytes of work.
 	callCost = 40 * bytesPerUnit
-	// errorCost is that of the text of an error, which begins with a part of the value that it is about.
+	// errorCost is the cost of the text of an error, which quotes a part of a value.
 	errorCost = 80 * bytesPerUnit
 )
 
@@ -211,7 +211,7 @@ const (
 	// loopBytes bounds the growth of the interpreter's stacks in a round of a loop of the prelude; the update is
 	// charged separately (frames.go).
 	loopBytes = 128
-	// listBytes are those of a list without its elements.
+	// listBytes is the size of a list without its elements.
 	listBytes = 24
 	// elementBytes is the size of an element in a growing list: a boxed number, its place in the list and in the
 	// shorter one that is being copied, and garbage of earlier copies.

@@ -109,7 +109,7 @@ var natives = map[string]native{
 	"frexp/0":      charged("frexp", constant(8*elementCost)),
 	"modf/0":       charged("modf", constant(8*elementCost)),
 
-	// The engine has no time zone but UTC, and no time but that of the input that it works on.
+	// The only time zone is UTC, and the only time is that of the handled input.
 	"now/0":           now,
 	"gmtime/0":        charged("gmtime", brokenDown),
 	"localtime/0":     charged("gmtime", brokenDown),
@@ -118,7 +118,7 @@ var natives = map[string]native{
 	"strptime/1":      parseTime,
 }
 
-// iteratedBytes are those of an element, with its boxed position, in the list that an iteration goes through.
+// iteratedBytes is the size of an element, with its boxed position, in the list that an iteration walks.
 const iteratedBytes = 40
 
 // touch returns its input and charges for the iteration or slice that follows: the interpreter lists all parts before

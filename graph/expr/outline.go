@@ -19,7 +19,7 @@ type body struct {
 	// def is nil for an argument and for the program.
 	def   *gojq.FuncDef
 	outer *body
-	// running says that the function has not been read to its end: a call of it is one of itself.
+	// running is set while the function is being read: a call of it is then recursive.
 	running bool
 	// recursive functions call themselves. loops says that they, or functions in or called by them, may run a parameter
 	// in each round of a loop.
@@ -45,8 +45,8 @@ type variableUse struct {
 	behind   func(*gojq.Query)
 }
 
-// binding is a chain of names, the innermost first. Functions have a body of their own, variables and parameters that of
-// the function, argument or program which they belong to.
+// binding is a chain of names, the innermost first. function is the body of a function; home is the body that a
+// variable or parameter belongs to.
 type binding struct {
 	name     string
 	function *body

@@ -18,7 +18,7 @@ type pattern struct {
 	prefix  string
 	atBegin bool
 	longest bool
-	// names are those of the groups, the first that of the whole.
+	// names are the names of the groups; the first group is the whole match.
 	names []string
 }
 

@@ -34,7 +34,7 @@ func (m *meter) output(v any, size int) (normal any, total int, err error) {
 // measurement is the cost of writing out a value. It stops once size is above the limit, since a small value can
 // share parts without end; below it, the order of fields does not matter.
 type measurement struct {
-	// size and limit are those of the text, values counts visited values, copies the bytes of copies.
+	// size and limit are bytes of text, values counts visited values, copies the bytes of copies.
 	size, limit, values, copies int
 	// deep is set where a value is nested more than jsonvalue.MaxDepth levels deep.
 	deep bool
@@ -42,7 +42,7 @@ type measurement struct {
 	foreign bool
 }
 
-// visitCost is that of looking at a part, in bytes of work.
+// visitCost is the cost of looking at a part, in bytes of work.
 const visitCost = bytesPerUnit / 2
 
 // value measures v and reports whether normalized makes another value of it.

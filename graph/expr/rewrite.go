@@ -160,7 +160,7 @@ func (r *rewriter) edit(paths, changed *gojq.Query) *gojq.Query {
 	}}}, r.native("_done"), "")
 }
 
-// paths are those of a query, which are charged for: the interpreter makes a list of any length in one step.
+// paths are the paths of a query, with a charge: the interpreter makes a list of any length in one step.
 func (r *rewriter) paths(q *gojq.Query) *gojq.Query {
 	return pipe(call("path", q), r.native("_made"), "")
 }

@@ -18,7 +18,8 @@ import (
 type search struct {
 	*pattern
 	now, next threads
-	// slots is how many bounds of groups the threads keep, bounds those of the thread that is being added.
+	// slots is the number of group bounds that each thread keeps; bounds are those of the thread that is being
+	// added.
 	slots  int
 	bounds []int
 	// around describes the position at which threads are added; work is not charged for yet, in bytes.
@@ -47,7 +48,7 @@ const (
 	// visitBytes and threadBytes are the cost of coming to an instruction and of a thread reading a character.
 	visitBytes  = 4
 	threadBytes = 8
-	// slotBytes is that of each bound that a thread keeps.
+	// slotBytes is the cost of each bound that a thread keeps.
 	slotBytes = 1
 	// workAtOnce is how much work is done before it is charged for.
 	workAtOnce = 4 << 10

@@ -92,7 +92,8 @@ func Compile(text string, d Dialect) (*Pattern, error) {
 // Compiling is a bound on the steps that Compile took; see Steps.
 func (p *Pattern) Compiling() int { return p.compiling }
 
-// Groups are the names of the groups as package regexp has them: the first is that of the whole, "" stands for no name.
+// Groups are the names of the groups, as in package regexp: the first is the whole match, "" is a group without a
+// name.
 func (p *Pattern) Groups() []string { return p.groups }
 
 // Match reports whether the expression matches somewhere in a text.
@@ -104,8 +105,8 @@ func (p *Pattern) Match(text []rune) (bool, error) {
 	return found, nil
 }
 
-// Find returns the matches, all or the first: for each, and for each of its groups, where in the text it begins and ends; -1 stands for
-// a group that took no part.
+// Find returns all matches, or the first: for each match and each of its groups, the bounds in the text; -1 for a
+// group that took no part.
 func (p *Pattern) Find(text []rune, all bool) (found [][]int, err error) {
 	numbers := p.re.GetGroupNumbers()
 	err = p.re.FindRunesMatches(text, 0, func(m regexp2.MatchView) bool {

@@ -132,7 +132,7 @@ func (p *Process) supervise(stderr *os.File) {
 // Exited is closed when the process has ended, its group is killed and its standard error has been read.
 func (p *Process) Exited() <-chan struct{} { return p.exited }
 
-// State says how the process has ended, as in "exit status 1" or "signal: killed". It waits for the end.
+// State is the exit status of the process, such as "exit status 1" or "signal: killed". It waits for the end.
 func (p *Process) State() string {
 	<-p.exited
 	return p.state

@@ -12,7 +12,7 @@ func Diff(from, to map[string]any) map[string]any {
 	return object(from, to)
 }
 
-// verdict says how a value compares with the one before.
+// verdict is the result of comparing a value with its predecessor.
 type verdict uint8
 
 const (

@@ -62,8 +62,8 @@ func (r *Report) add(f problem.Finding) *problem.Finding {
 	return &r.Findings[len(r.Findings)-1]
 }
 
-// Object is an object whose members are read one by one. It remembers which members were asked for. A nil Object has no
-// members and reports nothing.
+// Object is an object whose fields are read one by one. It remembers the fields that were read. A nil Object has no
+// fields and reports nothing.
 type Object struct {
 	Value
 	known []string

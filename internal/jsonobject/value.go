@@ -39,8 +39,8 @@ func (v Value) AtName() Value {
 	return v
 }
 
-// Fail reports that something is wrong with the value. The keyword is that of JSON Schema, as in problem.Finding. The
-// finding may be changed until the next one is reported.
+// Fail reports a mistake of the value. The keyword is a keyword of JSON Schema, as in problem.Finding. The finding
+// may be changed until the next one is reported.
 func (v Value) Fail(keyword, format string, args ...any) *problem.Finding {
 	return v.report.add(problem.Finding{Keyword: keyword, Message: problem.Format(format, args...), At: v.at})
 }
@@ -97,7 +97,7 @@ func (v Value) Choice(allowed ...string) string {
 // Bool reads true or false.
 func (v Value) Bool() bool { return v.is(jsonvalue.Bool) && v.Plain.(bool) }
 
-// Number reads a number within the bounds; ok says that there is one.
+// Number reads a number within the bounds; ok is false without one.
 func (v Value) Number(low, high float64) (n float64, ok bool) {
 	return v.number("a number", low, high, false)
 }

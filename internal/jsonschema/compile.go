@@ -17,7 +17,7 @@ import (
 const (
 	// MaxDepth is the number of nested objects and arrays in a schema.
 	MaxDepth = 512
-	// MaxSubschemas is the number of objects and booleans at places where a schema may stand.
+	// MaxSubschemas is the number of objects and booleans at places of schemas.
 	MaxSubschemas = 5000
 )
 
@@ -77,7 +77,7 @@ type Problem struct {
 	Hint string
 }
 
-// CompileError says why a schema cannot be used.
+// CompileError lists the problems of a schema that cannot be used.
 type CompileError struct {
 	// Problems holds at least one problem, in the order of the schema's members.
 	Problems []Problem

@@ -13,15 +13,15 @@ import (
 // MaxSteps bounds the steps of package backtrack in one validation: some tenths of a second.
 const MaxSteps = 1 << 26
 
-// The library compiles patterns with Go's engine and has no place for another. So a pattern is compiled as one that never matches and
-// carries the text of the pattern (placeholder), and when all is compiled, an extension takes its place (install).
+// The library compiles patterns with Go's engine and cannot use another. So a pattern is compiled as one that never
+// matches and carries the text of the pattern (placeholder); after compiling, an extension replaces it (install).
 
 // never is the beginning of a placeholder: no character is outside of all characters.
 const never = `[^\x00-\x{10FFFF}]`
 
 func placeholder(pattern string) string { return never + regexp.QuoteMeta(pattern) }
 
-// sourceOf returns the pattern that a placeholder stands for, and others as they are.
+// sourceOf returns the pattern behind a placeholder, and other patterns as they are.
 func sourceOf(pattern string) string {
 	quoted, found := strings.CutPrefix(pattern, never)
 	if !found {

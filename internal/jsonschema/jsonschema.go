@@ -1,15 +1,16 @@
-// Package jsonschema compiles and applies the JSON Schemas that workflow documents hold, with the protocol's verdicts
-// (spec: definition, 7.3 and 14.2): nothing is fetched from files or network, unknown keywords are ignored, values are compared as
-// doubles, and a format is asserted only if Options say so. A schema without $schema is one of draft 2020-12.
+// Package jsonschema compiles and applies the JSON Schemas in workflow documents, with the protocol's verdicts (spec:
+// definition, 7.3 and 14.2): nothing is fetched from files or network, unknown keywords are ignored, values are
+// compared as doubles, and a format is asserted only if Options say so. A schema without $schema is one of draft
+// 2020-12.
 //
 //	s, err := jsonschema.Compile(raw)   // raw is decoded JSON; err is a *CompileError
 //	for _, v := range s.Validate(state) {
 //		fmt.Println(v.InstancePath, v.Message)
 //	}
 //
-// Patterns are those of ECMAScript in Unicode mode. Go's engine runs those that it can, package backtrack those with look-around,
-// back-references or long repeats, as long as they take at most MaxSteps. Everything else that the library beneath would do differently from the protocol is put right before
-// it sees the schema.
+// Patterns are ECMAScript's in Unicode mode. Go's engine runs most of them, package backtrack those with look-around,
+// back-references or long repeats, within MaxSteps. Other differences between the library and the protocol are
+// removed by rewriting the schema first (prepare.go).
 package jsonschema
 
 import (
@@ -46,7 +47,7 @@ func (s *Schema) Older() bool { return s.older }
 // is not started: that is a violation too.
 func (s *Schema) Validate(v any) (violations []Violation) {
 	defer func() {
-		// The library answers impossible values (NaN, Go types that are no JSON) with panics of several kinds.
+		// The library panics in several ways on values that are not JSON (NaN, other Go types).
 		if r := recover(); r != nil {
 			violations = wholeValue("type", "holds a value that is not plain JSON")
 		}

@@ -96,7 +96,7 @@ func newPrices(all locations) *prices {
 	return p
 }
 
-// document is the address of the document that a schema stands in.
+// document is the address of the document of a schema.
 func document(s *lib.Schema) string {
 	doc, _, _ := strings.Cut(s.Location, "#")
 	return doc

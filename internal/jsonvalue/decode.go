@@ -70,7 +70,7 @@ func lossesOf(src []byte, marshalled bool, ignored ...string) []SyntaxError {
 	return p.problems
 }
 
-// flaws says how a value differs from its text.
+// flaws are the differences between a value and its text.
 type flaws struct {
 	// lossy: a value differs from its text; twice: an object has a duplicate member.
 	lossy, twice bool

@@ -66,8 +66,8 @@ func CloneMap(m map[string]any) map[string]any {
 	return object
 }
 
-// MergePatch returns target with a JSON merge patch (RFC 7396) applied: members of patch replace those of target, objects are
-// merged, null removes. Neither argument changes; the result shares values with both.
+// MergePatch returns target with a JSON merge patch (RFC 7396) applied: members of patch replace members of target,
+// objects are merged, null removes. Neither argument changes; the result shares values with both.
 func MergePatch(target, patch map[string]any) map[string]any {
 	merged := maps.Clone(target)
 	if merged == nil {

@@ -96,8 +96,8 @@ const (
 	longestWait = 10 * time.Second
 )
 
-// Enter waits, while there is no room, for other work to end, and counts a piece of work in; leave counts it out. Work that is alone
-// does not wait, since nothing would make room for it. The error is that of the context.
+// Enter counts a piece of work in, after waiting for other work to end while there is no room; leave counts it out. A
+// single piece of work does not wait, since nothing would make room for it. It returns the error of the context.
 func (b *Budget) Enter(ctx context.Context) (leave func(), err error) {
 	if b == nil {
 		return func() {}, nil
@@ -114,7 +114,7 @@ func (b *Budget) Enter(ctx context.Context) (leave func(), err error) {
 	return func() { b.underWay.Add(-1) }, nil
 }
 
-// count counts a piece of work in, unless there is no room and other work is under way.
+// count counts a piece of work in, unless there is no room and other work is running.
 func (b *Budget) count(room bool) bool {
 	if room {
 		b.underWay.Add(1)
