@@ -16,11 +16,11 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/soak"
 )
 
-// olderFiles are databases of every older version and of the reference engine, as SQL.
+// olderFiles are databases of every older version, as SQL.
 func olderFiles(t *testing.T) []string {
 	t.Helper()
 	var files []string
-	for _, pattern := range []string{"version*.sql", "reference*.sql"} {
+	for _, pattern := range []string{"version*.sql"} {
 		found, err := filepath.Glob(filepath.Join("..", "history", "historysql", "testdata", pattern))
 		if err != nil || len(found) == 0 {
 			t.Fatalf("%v, %v", found, err)

@@ -91,7 +91,7 @@ func (r *Runner) deliverOnce(ctx context.Context, x *run.Run, d delivery, c *pro
 
 // deliverHere applies the input to the run itself, unless it may be for a subworkflow.
 func (d *delivery) deliverHere(ctx context.Context, x *run.Run, w *run.Work) (done bool, err error) {
-	if err := x.Admit(ctx, d.caller.verified(), d.invalid, false); err != nil {
+	if err := x.Admit(ctx, d.caller.verified(), d.invalid); err != nil {
 		return false, err
 	}
 	if !x.Ended() {

@@ -92,7 +92,7 @@ type driving struct {
 // admit compares the arguments of the caller with the run. A host-mediated run can be shown without its definition, but not continued.
 func (d *driving) admit(ctx context.Context) (known bool, err error) {
 	d.x.Lock()
-	err = d.x.Admit(ctx, d.req.verified(), problem.SubmitValidationError, true)
+	err = d.x.Admit(ctx, d.req.verified(), problem.SubmitValidationError)
 	d.x.Unlock()
 	if errors.Is(err, problem.DefinitionNotFound) && cmp.Or(d.req.Mode, machine.Mode(d.x.Execution().Mode)) == machine.HostMediated {
 		return false, nil

@@ -112,29 +112,3 @@ func TestASubworkflowUnderWayThatThisProcessCannotRead(t *testing.T) {
 		once(t, store, "r", "r:sub:v")
 	})
 }
-
-// TestASubworkflowOfAnotherEngineWithoutItsDefinition finds one under way when it is to be begun. What else the run has in flight
-// is performed all the same, and once somebody who has the definition has ended it, the run goes on.
-func TestASubworkflowOfAnotherEngineWithoutItsDefinition(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		child := workflow(t, "child", []string{startNode(), signalWait("g", "go"), endNode()}, "s g", "g e")
-		d := workflow(t, "w", []string{startNode(), step("z", "one"), fork("f", "all", "a", "v"), step("a", "one"), subworkflow("v", "urn:child"), endNode()},
-			"s z", "z f", "f e", "a e", "v e")
-		store := historymem.New()
-		bereft(t, store, d)
-		other := foreign(t, "c", child, nil, machine.InProcess)
-		copyForeign(t, store, "r:sub:v", records(t, other, "c"))
-		work := &script{answers: answers{"a": after(5*time.Minute, nil)}}
-		r := newRunner(t, store, equip(t, work, "one"))
-		time.Sleep(7 * time.Minute)
-		if n := count(records(t, store, "r"), history.ActivityCompleted); n != 2 || work.count() != 2 {
-			t.Errorf("performed %v, %d ended", work.keys(), n)
-		}
-		if _, err := r.Signal(t.Context(), graph.SignalRequest{ExecutionID: "r:sub:v", Name: "go", Caller: graph.Caller{Definition: child}}); err != nil {
-			t.Fatal(err)
-		}
-		time.Sleep(time.Minute)
-		wantStatus(t, status(t, r, "r"), machine.Completed)
-	})
-}

@@ -67,7 +67,7 @@ const noInterrupt = "none"
 // meant returns the interrupt of an answer without an id: its id, or noInterrupt if no question is open, whether the answer repeats a
 // recorded one, and the last recorded answer. The call then answers that interrupt alone, whatever else is answered at the same time.
 func (r *Runner) meant(ctx context.Context, x *run.Run, c Caller, payload map[string]any, came arrival.Mark) (interruptID string, recorded bool, last admit.Found, err error) {
-	err = r.p.With(ctx, x, func(*run.Work) error { return x.Admit(ctx, c.verified(), problem.InvalidResumePayload, false) })
+	err = r.p.With(ctx, x, func(*run.Work) error { return x.Admit(ctx, c.verified(), problem.InvalidResumePayload) })
 	if err != nil {
 		return "", false, last, err
 	}

@@ -133,7 +133,7 @@ func (r *Runner) startExisting(ctx context.Context, x *run.Run, req StartRequest
 		call.Definition = nil // a repeated start, after a deployment of a new version
 	}
 	err = r.p.With(ctx, x, func(w *run.Work) error {
-		err := x.Admit(ctx, call.verified(), problem.SubmitValidationError, true)
+		err := x.Admit(ctx, call.verified(), problem.SubmitValidationError)
 		switch {
 		case err == nil && !x.Ended():
 			return x.TakeOver(ctx, true, w)

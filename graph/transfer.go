@@ -6,7 +6,9 @@ import (
 	"io"
 	"time"
 
+	"github.com/workflows-engine/workflows-engine/graph/definition"
 	"github.com/workflows-engine/workflows-engine/graph/internal/transfer"
+	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/history"
 )
 
@@ -81,6 +83,45 @@ func importResult(res *transfer.ImportResult, err error) (*ImportResult, error) 
 		r.NotReplayed = append(r.NotReplayed, NotReplayed(n))
 	}
 	return r, err
+}
+
+// Database is a database of the npm engine as of one moment, such as a *historysql.EngineFile.
+type Database interface {
+	// Runs returns the ids of all runs, subworkflows included, in order.
+	Runs() ([]string, error)
+	// Records returns all records of a run, with their texts in Raw and marked as Foreign.
+	Records(executionID string) ([]history.Record, error)
+}
+
+// DatabaseOptions configure ImportDatabase.
+type DatabaseOptions struct {
+	// Definitions are those of the runs: the npm engine stores none. A run that has not ended needs its definition. One that has ended is
+	// kept without, and is then neither checked nor forked.
+	Definitions []*definition.Document
+	// Mode is who performs activities from now on; "" is HostMediated.
+	Mode machine.Mode
+}
+
+// DatabaseRun is the result for one run of a database with its subworkflows. Err is why the run was rejected; Result is nil then.
+type DatabaseRun struct {
+	ExecutionID string
+	Result      *ImportResult
+	Err         error
+}
+
+// ImportDatabase imports the runs of a database of the npm engine, each with its subworkflows in one transaction. The database stays as it
+// is. Runs are checked as Import checks them, except that recorded values are taken as they are. A run that an earlier import
+// brought is reported as Existed. A rejected run keeps no other run out: see DatabaseRun.Err, which is HISTORY_CORRUPT for damaged records,
+// DEFINITION_REQUIRED for a run whose definition is missing, NONDETERMINISM_DETECTED, IMPORT_INVALID or DUPLICATE_EXECUTION_ID. The error is that
+// of the database or the store; runs imported before it stay.
+func ImportDatabase(ctx context.Context, store history.Store, from Database, o DatabaseOptions) ([]DatabaseRun, error) {
+	runs, err := transfer.ImportDatabase(ctx, store, from, transfer.DatabaseOptions(o))
+	out := make([]DatabaseRun, len(runs))
+	for i, r := range runs {
+		out[i] = DatabaseRun{ExecutionID: r.ExecutionID, Err: r.Err}
+		out[i].Result, _ = importResult(r.Result, nil)
+	}
+	return out, err
 }
 
 // Import is the function Import for the Runner's store. It also checks the journals of agents (Options.CheckSteps, AGENT_STEPS_DIFFER).

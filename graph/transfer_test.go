@@ -3,7 +3,6 @@ package graph_test
 import (
 	"bytes"
 	"context"
-	"database/sql"
 	"errors"
 	"path/filepath"
 	"strings"
@@ -86,65 +85,48 @@ func TestARunGoesOnWhereItWasImported(t *testing.T) {
 	})
 }
 
-// TestARunThatAnotherEngineContinuedIsImported: its values need not be those that this engine derives, and the file says
-// which records they are.
-func TestARunThatAnotherEngineContinuedIsImported(t *testing.T) {
+// TestAnImportedRunIsMovedOn: its values need not be those that this engine derives, and a file with it says which records they are.
+func TestAnImportedRunIsMovedOn(t *testing.T) {
 	t.Parallel()
-	path := filepath.Join(t.TempDir(), "runs.db")
-	open := func(path string) *historysql.Store {
-		s, err := historysql.Open(t.Context(), path, historysql.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = s.Close() })
-		return s
-	}
-	store := open(path)
-	r := newRunner(t, store, graph.Options{DefaultMode: machine.HostMediated})
-	start(t, r, "r", workflow(t, "w", []string{startNode(), tool("a"), tool("b"), endNode()}, "s a", "a b", "b e"), nil)
-	head := len(records(t, store, "r"))
-	closeRunner(t, r)
-	db, err := sql.Open("sqlite", path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i, row := range [][3]string{
-		{"event", "ActivityCompleted", `"nodeId":"a","result":{"a":1}`},
-		{"command", "CompleteNode", `"nodeId":"a","output":{"a":1}`},
-		{"event", "StateUpdated", `"nodeId":"a","state":{"a":"one"}`},
-		{"command", "ScheduleNode", `"nodeId":"b"`},
-		{"event", "NodeScheduled", `"nodeId":"b"`},
-	} {
-		_, err := db.ExecContext(t.Context(), `INSERT INTO history (execution_id, seq, kind, name, payload_json, created_at, record_schema_version)
-			VALUES ('r', ?, ?, ?, ?, '2026-11-21T01:00:00.000Z', 1)`, head+i+1, row[0], row[1], `{"executionId":"r",`+row[2]+`}`)
-		if err != nil {
-			t.Fatal(err)
+	d := workflow(t, "w", []string{startNode(), tool("a"), tool("b"), endNode()}, "s a", "a b", "b e")
+	source := historymem.New()
+	r := newRunner(t, source, graph.Options{DefaultMode: machine.HostMediated, Branches: machine.Sequential})
+	start(t, r, "r", d, nil)
+	submit(t, r, "r", "a", object{"a": 1})
+	rs := records(t, source, "r")
+	for i := range rs {
+		if p := &rs[i].Payload; rs[i].Name == history.StateUpdated && p.NodeID == "a" {
+			p.State = object{"a": "one"}
 		}
 	}
-	if err := db.Close(); err != nil {
-		t.Fatal(err)
-	}
+	store := imported(t, engineDatabase{"r": asEngine("r", rs)}, machine.HostMediated, d)
 	var file bytes.Buffer
 	if err := graph.Export(t.Context(), store, "r", graph.ExportOptions{Now: time.Now()}, &file); err != nil {
 		t.Fatal(err)
 	}
-	if n := bytes.Count(file.Bytes(), []byte(`"foreign":true`)); n != 5 {
-		t.Errorf("%d records say that another engine wrote them: %s", n, &file)
+	if n := bytes.Count(file.Bytes(), []byte(`"foreign":true`)); n != len(rs) {
+		t.Errorf("%d of %d records are marked as another engine's: %s", n, len(rs), &file)
 	}
-	to := open(filepath.Join(t.TempDir(), "other.db"))
-	imported, err := graph.Import(t.Context(), to, &file)
+	to, err := historysql.Open(t.Context(), filepath.Join(t.TempDir(), "other.db"), historysql.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n := imported.NotReplayed; len(n) != 1 || n[0].ExecutionID != "r" || n[0].Records != 5 {
+	t.Cleanup(func() { _ = to.Close() })
+	moved, err := graph.Import(t.Context(), to, &file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := moved.NotReplayed; len(n) != 1 || n[0].ExecutionID != "r" || n[0].Records != len(rs) {
 		t.Errorf("not replayed: %+v", n)
 	}
 	if findings, err := graph.Inspect(t.Context(), to, "r"); err != nil || len(findings) > 0 {
 		t.Errorf("%v, %v", findings, err)
 	}
 	r = newRunner(t, to, graph.Options{})
-	submit(t, r, "r", "b", object{"b": 2})
-	wantStatus(t, status(t, r, "r"), machine.Completed)
+	run := submit(t, r, "r", "b", object{"b": 2})
+	if wantStatus(t, run, machine.Completed); !sameJSON(run.FinalState, object{"a": "one", "b": 2}) {
+		t.Errorf("ended with %v", run.FinalState)
+	}
 }
 
 // TestRefusedImports leave nothing.

@@ -12,7 +12,7 @@ import (
 // first one counts.
 func (r *recorded) noteState(rec *history.Record) {
 	n := len(r.script)
-	if rec.Name != history.StateUpdated || !r.theirs(rec) || n == 0 || r.states[n] != nil {
+	if rec.Name != history.StateUpdated || !rec.Foreign || n == 0 || r.states[n] != nil {
 		return
 	}
 	if last := &r.script[n-1]; last.Name == history.CompleteNode && last.Payload.NodeID == rec.Payload.NodeID {
@@ -25,7 +25,7 @@ func (m *Machine) recordedNext(t *token) *history.Record {
 	if !m.repeating() || !t.flows() {
 		return nil
 	}
-	if rec := &m.recorded.script[m.recorded.next]; m.recorded.theirs(rec) {
+	if rec := &m.recorded.script[m.recorded.next]; rec.Foreign {
 		return rec
 	}
 	return nil
@@ -75,7 +75,7 @@ func (m *Machine) recordedInput(t *token) map[string]any {
 	if m.recorded == nil {
 		return nil
 	}
-	if q := m.recorded.of(t).request(1); q != nil && m.recorded.theirs(q) {
+	if q := m.recorded.of(t).request(1); q != nil && q.Foreign {
 		return q.Payload.DelegateInput
 	}
 	return nil
@@ -87,5 +87,5 @@ func (m *Machine) childRecorded(t *token) bool {
 		return false
 	}
 	child := m.recorded.of(t).child
-	return child != nil && m.recorded.theirs(child)
+	return child != nil && child.Foreign
 }

@@ -15,7 +15,8 @@ import (
 
 var rowForm = regexp.MustCompile(`^([CE]) (\w+)(?:\((\S+)\))?(?: (\{.*\}))?$`)
 
-// rows reads a history written one record a line: "C ScheduleNode(t)", "E StateUpdated(t) {"state":{}}".
+// rows reads a history of the npm engine as an import stores it, written one record a line: "C ScheduleNode(t)",
+// "E StateUpdated(t) {"state":{}}".
 func rows(t *testing.T, text string) []history.Record {
 	t.Helper()
 	var out []history.Record
@@ -45,8 +46,11 @@ func rows(t *testing.T, text string) []history.Record {
 		if m[1] == "C" {
 			kind = history.Command
 		}
+		if history.Name(m[2]) == history.ExecutionStarted {
+			p.Branches = string(machine.Sequential)
+		}
 		seq := int64(len(out) + 1)
-		out = append(out, history.Record{Seq: seq, Kind: kind, Name: history.Name(m[2]), Payload: p, CreatedAt: epoch.Truncate(time.Millisecond).Add(time.Duration(seq) * time.Second)})
+		out = append(out, history.Record{Seq: seq, Foreign: true, Kind: kind, Name: history.Name(m[2]), Payload: p, CreatedAt: epoch.Truncate(time.Millisecond).Add(time.Duration(seq) * time.Second)})
 	}
 	return out
 }

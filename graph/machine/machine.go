@@ -81,8 +81,6 @@ type Machine struct {
 
 	// recorded is the history that a replay still has to repeat; nil on a live walk.
 	recorded *recorded
-	// foreign is true for a run that another engine began, whose records say less.
-	foreign bool
 }
 
 // failure is why a node, branch or run failed. It is stored in positions.

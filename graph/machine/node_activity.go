@@ -118,7 +118,7 @@ func (m *Machine) timeout(t *token, w *wait) time.Duration {
 		return d
 	}
 	if m.recorded != nil {
-		if q := m.recorded.of(t).request(w.Attempt); q != nil && !m.recorded.theirs(q) && q.Payload.TimeoutMS > 0 {
+		if q := m.recorded.of(t).request(w.Attempt); q != nil && !q.Foreign && q.Payload.TimeoutMS > 0 {
 			return time.Duration(q.Payload.TimeoutMS) * time.Millisecond
 		}
 	}

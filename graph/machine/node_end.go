@@ -15,13 +15,14 @@ func (m *Machine) endNode(t *token) {
 		m.failErr(t, reasonOrchestration, fmt.Errorf("branch %q ran into end node %q instead of its join target", t.span().BranchName, n.ID))
 		return
 	}
+	recorded := m.recordedEnd(t) != nil // the npm engine checks no output_schema
 	m.command(t, history.CompleteNode, history.Payload{NodeID: n.ID, Output: map[string]any{}})
 	result, err := n.End.OutputMapping.EvalAt(t.view, m.env())
 	if err != nil {
 		m.failErr(t, reasonOutputMapping, err)
 		return
 	}
-	if s := n.End.OutputSchema; s != nil && !m.foreign {
+	if s := n.End.OutputSchema; s != nil && !recorded {
 		if vs := s.Validate(result); len(vs) > 0 {
 			m.failNode(t, reasonOutputSchema, "the result breaks output_schema: "+jsonschema.Text(vs), string(problem.OutputSchemaViolation))
 			return

@@ -53,10 +53,13 @@ func (m *Machine) question(t *token) (prompt, shown string, show any, err error)
 
 // limitWait gives the wait of an interrupt or for a signal a deadline, and notes it in the record with which the wait begins.
 func (m *Machine) limitWait(t *token, w *wait, p *history.Payload, timeout time.Duration) {
-	if timeout <= 0 || m.foreign {
+	if timeout <= 0 {
 		return
 	}
 	if m.recorded != nil {
+		if began := m.recorded.of(t).waiting; began != nil && began.Foreign {
+			return // the npm engine knows no such deadline
+		}
 		m.setNow(m.recorded.waitingSince(t, m.present))
 	}
 	w.Timeout, w.Deadline = timeout, m.now.Add(timeout)

@@ -25,7 +25,7 @@ func (m *Machine) beginParallel(t *token) *definition.Node {
 	if c.Join == definition.JoinNofM {
 		p.N = c.N
 	}
-	if c.Timeout > 0 && !m.foreign {
+	if c.Timeout > 0 && m.recordedNext(t) == nil {
 		b.deadline = m.clock.Add(c.Timeout)
 		forked.TimeoutMS = c.Timeout.Milliseconds()
 		m.timersDirty = true

@@ -30,7 +30,6 @@ type position struct {
 	Version     int       `json:"v"`
 	Config      Config    `json:"config"`
 	Hash        string    `json:"hash"`
-	Foreign     bool      `json:"foreign,omitempty"`
 	Now         time.Time `json:"now"`
 	Seq         int64     `json:"seq"`
 	Commands    int       `json:"commands"`
@@ -128,7 +127,7 @@ func (m *Machine) Position() []byte {
 		return nil
 	}
 	p := position{
-		Version: positionVersion, Config: m.cfg, Hash: m.prog.Hash, Foreign: m.foreign, Now: m.now, Seq: m.seq,
+		Version: positionVersion, Config: m.cfg, Hash: m.prog.Hash, Now: m.now, Seq: m.seq,
 		Commands: m.commands, Steps: m.steps, Checkpoints: m.checkpoints, Resumed: m.resumed, SignalKeys: m.signalKeys,
 		Bytes: m.bytes, Kept: m.kept, Partial: m.partials,
 	}
@@ -248,7 +247,7 @@ func Restore(prog *definition.Program, data []byte, state map[string]any) (*Mach
 		return nil, problem.New(problem.HistoryCorrupt, "the stored position is of version %d for definition %s", p.Version, p.Hash)
 	}
 	m := newMachine(prog, p.Config)
-	m.foreign, m.now, m.seq, m.commands, m.steps = p.Foreign, p.Now, p.Seq, p.Commands, p.Steps
+	m.now, m.seq, m.commands, m.steps = p.Now, p.Seq, p.Commands, p.Steps
 	m.checkpoints, m.resumed, m.stateSeq, m.signalKeys, m.kept, m.partials = p.Checkpoints, p.Resumed, p.StateSeq, p.SignalKeys, p.Kept, p.Partial
 	m.bytes, m.positioned = p.Bytes, positioned{size: len(data), at: p.Bytes}
 	unpackVisits(m.visits, p.Visited, p.Visits)

@@ -14,7 +14,6 @@ import (
 // recorded is a history for a replay: the script that the machine has to repeat, and the facts that are its inputs. It
 // relies only on what every engine of the protocol writes (spec: execution, 10.9).
 type recorded struct {
-	foreign bool
 	// script is the commands in order; next is the index of the first that has not been repeated. base counts the commands
 	// before the script, for the message of a mismatch.
 	script []history.Record
@@ -72,12 +71,12 @@ type visitFacts struct {
 }
 
 // readRecorded indexes records. before returns the number of visits of a node before them.
-func readRecorded(records []history.Record, foreign bool, before func(nodeID string) int, base int) *recorded {
-	if foreign || slices.ContainsFunc(records, func(rec history.Record) bool { return rec.Foreign }) {
+func readRecorded(records []history.Record, before func(nodeID string) int, base int) *recorded {
+	if slices.ContainsFunc(records, func(rec history.Record) bool { return rec.Foreign }) {
 		records = superseded(records)
 	}
 	r := &recorded{
-		foreign: foreign, base: base, tail: map[eventID]int{}, facts: map[visitID]*visitFacts{}, states: map[int]map[string]any{},
+		base: base, tail: map[eventID]int{}, facts: map[visitID]*visitFacts{}, states: map[int]map[string]any{},
 		corrections: map[int]map[string]any{},
 	}
 	seen := map[string]int{}
@@ -113,13 +112,10 @@ func readRecorded(records []history.Record, foreign bool, before func(nodeID str
 	return r
 }
 
-// theirs reports whether another engine wrote a record.
-func (r *recorded) theirs(rec *history.Record) bool { return r.foreign || rec.Foreign }
-
 // visitOf returns the visit that a record belongs to. Facts of this engine name it from the second visit on; for those of
 // another engine the ScheduleNode commands count the visits.
 func (r *recorded) visitOf(rec *history.Record, visits func(string) int) int {
-	if rec.Kind == history.Command || rec.Payload.Visit == 0 && r.theirs(rec) {
+	if rec.Kind == history.Command || rec.Payload.Visit == 0 && rec.Foreign {
 		return max(visits(rec.Payload.NodeID), 1)
 	}
 	return max(rec.Payload.Visit, 1)
@@ -160,13 +156,13 @@ func (r *recorded) note(rec *history.Record, visits func(string) int) {
 	case history.ActivityFailed:
 		f.failed = append(f.failed, *rec)
 	case history.ActivityCompleted:
-		if f.closed == nil || !r.theirs(rec) {
+		if f.closed == nil || !rec.Foreign {
 			f.completed = rec
 		}
 	case history.CompleteNode:
 		// Only records of another engine need it. For a command of this engine that was held back the visit may differ from the
 		// number of ScheduleNode commands before it.
-		if f.closed == nil && r.theirs(rec) {
+		if f.closed == nil && rec.Foreign {
 			f.closed = rec
 		}
 	case history.TimerStarted, history.InterruptRaised, history.SignalWaitStarted:
@@ -176,11 +172,11 @@ func (r *recorded) note(rec *history.Record, visits func(string) int) {
 	case history.TimerFired:
 		f.timer = rec
 	case history.DeliverSignal, history.SignalReceived:
-		if f.signal == nil && (rec.Kind == history.Event || r.theirs(rec)) {
+		if f.signal == nil && (rec.Kind == history.Event || rec.Foreign) {
 			f.signal = rec
 		}
 	case history.ResumeInterrupt, history.InterruptResumed:
-		if (rec.Kind == history.Event || r.theirs(rec)) && (f.answer == nil || f.answer.Payload.SignalPayload == nil) {
+		if (rec.Kind == history.Event || rec.Foreign) && (f.answer == nil || f.answer.Payload.SignalPayload == nil) {
 			f.answer = rec
 		}
 	case history.SubworkflowStarted:
@@ -204,7 +200,7 @@ func (r *recorded) requestMode(t *token, attempt int, host bool) (isHost, known 
 	if q == nil {
 		return host, false
 	}
-	if r.theirs(q) && q.Payload.Mode == "" {
+	if q.Foreign && q.Payload.Mode == "" {
 		return host, true
 	}
 	return q.Payload.Mode == string(HostMediated), true
@@ -290,7 +286,7 @@ func (r *recorded) resolve(t *token) (resolution, bool) {
 			})
 		}
 	case WaitInterrupt:
-		if f.timer != nil && f.answer == nil && !r.foreign {
+		if f.timer != nil && f.answer == nil {
 			return by(f.timer, func(m *Machine) { m.fire(t) })
 		}
 		if f.answer != nil {
@@ -334,7 +330,7 @@ func (r *recorded) resolveAttempt(t *token, f *visitFacts) (resolution, bool) {
 		o.Output = map[string]any{}
 	}
 	apply := func(m *Machine) { m.takeOutcome(t, o) }
-	if delta, ok := o.Output.(map[string]any); ok && r.theirs(rec) {
+	if delta, ok := o.Output.(map[string]any); ok && rec.Foreign {
 		apply = func(m *Machine) { m.takeOutput(t, o, delta) } // it was checked before it was recorded
 	}
 	return resolution{seq: rec.Seq, at: rec.CreatedAt, apply: apply}, true

@@ -23,13 +23,11 @@ func replay(prog *definition.Program, cfg Config, records []history.Record, inpu
 	if len(records) == 0 {
 		return nil, problem.New(problem.HistoryCorrupt, "the history of %q is empty", cfg.ExecutionID)
 	}
-	foreign := true
 	begun := now
 	if i := slices.IndexFunc(records, func(r history.Record) bool { return r.Name == history.ExecutionStarted }); i >= 0 {
 		p := &records[i].Payload
 		begun = records[i].CreatedAt
 		if p.Branches != "" {
-			foreign = false
 			cfg.Branches = BranchOrder(p.Branches)
 			cfg.Parent, cfg.Depth, cfg.TraceParent, cfg.Priority = p.ParentExecutionID, p.Depth, p.TraceParent, p.Priority
 			cfg.Subworkflows, cfg.Attempts = p.Subworkflows, p.Attempts
@@ -43,18 +41,11 @@ func replay(prog *definition.Program, cfg Config, records []history.Record, inpu
 			input = state
 		}
 	}
-	if foreign {
-		cfg.Branches = Sequential
-	}
 	m := newMachine(prog, cfg)
-	m.foreign = foreign
 	m.main.view = object(input)
 	m.seq = records[len(records)-1].Seq
 	if m.takeEnd(records) {
 		return m, nil
-	}
-	if foreign {
-		c = nil
 	}
 	if c != nil {
 		c.read(records)
@@ -96,7 +87,7 @@ func (m *Machine) Catchup(tail []history.Record, now time.Time) error {
 // to, so the records before it are fed first.
 func (m *Machine) repeat(records []history.Record, c *comparison, now time.Time, begin func()) error {
 	limits := m.cfg.Limits
-	part, rest := untilCancel(records, 0, m.foreign)
+	part, rest := untilCancel(records, 0)
 	for {
 		m.present = now
 		if len(rest) > 0 {
@@ -106,7 +97,7 @@ func (m *Machine) repeat(records []history.Record, c *comparison, now time.Time,
 			m.cfg.Limits = limits
 		}
 		if len(part) > 0 || len(rest) == 0 {
-			m.recorded = readRecorded(part, m.foreign, m.visitsOf, m.commands)
+			m.recorded = readRecorded(part, m.visitsOf, m.commands)
 			m.recorded.comparison = c
 			m.feeding = true
 			begin()
@@ -121,13 +112,13 @@ func (m *Machine) repeat(records []history.Record, c *comparison, now time.Time,
 		}
 		cancelled := rest[0]
 		begin = func() { m.repeatCancel(&cancelled) }
-		part, rest = untilCancel(rest, 1, m.foreign)
+		part, rest = untilCancel(rest, 1)
 	}
 }
 
 // untilCancel divides records before the first cancel from an index on.
-func untilCancel(records []history.Record, from int, foreign bool) (part, rest []history.Record) {
-	for i := from; i < len(records) && !foreign; i++ {
+func untilCancel(records []history.Record, from int) (part, rest []history.Record) {
+	for i := from; i < len(records); i++ {
 		if records[i].Name == history.CancelExecution && !records[i].Foreign {
 			return records[:i], records[i:]
 		}
@@ -147,7 +138,7 @@ func (m *Machine) departsBefore(rest []history.Record) bool {
 		return false
 	}
 	m.seq -= int64(len(made))
-	m.recorded = readRecorded(rest, false, m.visitsOf, m.commands)
+	m.recorded = readRecorded(rest, m.visitsOf, m.commands)
 	m.mismatch(rest[0], made[0].Name, &made[0].Payload)
 	return true
 }

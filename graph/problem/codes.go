@@ -451,4 +451,6 @@ const (
 	WebhookConfigInvalid Code = "WEBHOOK_CONFIG_INVALID"
 	// ImportInvalid: a file is not a valid export.
 	ImportInvalid Code = "IMPORT_INVALID"
+	// ImportRequired: a database is the npm engine's and must be imported.
+	ImportRequired Code = "IMPORT_REQUIRED"
 )

@@ -94,7 +94,7 @@ func additionOf(b *history.Batch, payload func(dst []byte, r *history.Record) []
 	for i := range b.Records {
 		r := &b.Records[i]
 		buf = payload(buf[:0], r)
-		a.rows[i] = row{kind: r.Kind, name: r.Name, payload: bytes.Clone(buf), at: milli(r.CreatedAt)}
+		a.rows[i] = row{kind: r.Kind, name: r.Name, payload: bytes.Clone(buf), at: milli(r.CreatedAt), foreign: r.Foreign}
 	}
 	return a
 }

@@ -34,7 +34,7 @@ func (s *Store) Read(ctx context.Context, executionID string, fromSeq int64, lim
 			return nil, err
 		}
 		out[i] = history.Record{
-			Seq: first + int64(i), Kind: r.kind, Name: r.name, Payload: p, CreatedAt: r.at, Raw: bytes.Clone(r.payload),
+			Seq: first + int64(i), Kind: r.kind, Name: r.name, Payload: p, CreatedAt: r.at, Raw: bytes.Clone(r.payload), Foreign: r.foreign,
 		}
 	}
 	return out, nil

@@ -73,6 +73,8 @@ type row struct {
 	name    history.Name
 	payload []byte
 	at      time.Time
+	// foreign marks a record that another engine wrote.
+	foreign bool
 }
 
 // New makes an empty store.

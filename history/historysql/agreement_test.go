@@ -205,10 +205,6 @@ func (a *agreement) act() {
 		b := stale.Batch(lines...)
 		b.Bytes = nil
 		a.both(a.store(), b)
-	case 1:
-		if x.Execution.Seq > 0 && !x.Execution.Phase.Terminal() {
-			a.foreign(x)
-		}
 	case 2:
 		i := a.rand.IntN(len(a.stores))
 		a.stores[i] = a.open(i) // the one before stays open: a process that does nothing any more
@@ -292,26 +288,6 @@ func (a *agreement) drive(s *historysql.Store, x *agreed) bool {
 		x.before = saved.Trace
 	}
 	return true
-}
-
-// foreign lets the reference engine write to a run.
-func (a *agreement) foreign(x *agreed) {
-	b := x.Batch("C ScheduleNode elsewhere", "E NodeScheduled elsewhere")
-	x.Now = x.Now.Add(-time.Millisecond)
-	b.Bytes = nil
-	for i := range b.Records {
-		r := &b.Records[i]
-		payload := string(r.AppendPayload(nil, b.ExecutionID))
-		a.raw.exec("INSERT INTO history (execution_id, seq, kind, name, payload_json, created_at) VALUES (?, ?, ?, ?, ?, ?)",
-			b.ExecutionID, b.ExpectedSeq+int64(i)+1, string(r.Kind), string(r.Name), payload, history.FormatTimestamp(r.CreatedAt))
-		x.Execution.Bytes += int64(len(payload))
-	}
-	if err := a.memory.Append(a.t.Context(), b); err != nil {
-		a.t.Fatal(err)
-	}
-	if a.rand.IntN(2) == 0 { // somebody looks
-		a.check(b.ExecutionID)
-	}
 }
 
 // group appends to several runs in one transaction, with one append among them that fails.

@@ -126,8 +126,6 @@ func (t *batchText) payload(i int) string {
 	return t.all[start:t.ends[i]]
 }
 
-const markSeen = `UPDATE history SET writer = 0 WHERE execution_id = ?1 AND writer IS NULL`
-
 // storeProjection stores the projection if the run's last record was the expected one. fenced reports that the batch's
 // owner owns the run before and after the batch.
 func storeProjection(c *conn, b *history.Batch, t *batchText, added int64) (fenced bool, err error) {
@@ -148,12 +146,8 @@ func storeProjection(c *conn, b *history.Batch, t *batchText, added int64) (fenc
 	if moved, err := moveRow(c, t, &e, b.ExpectedSeq, owner, added, positionSeq, position); err != nil || moved {
 		return owner != nil, err
 	}
-	// The row is behind because another engine wrote to the run, or the run is not at the expected seq, or it has
-	// another owner.
+	// The row is missing or behind, or the run is not at the expected seq, or it has another owner.
 	if err := expectHead(c, b); err != nil {
-		return false, err
-	}
-	if _, err := c.exec(markSeen, b.ExecutionID); err != nil {
 		return false, err
 	}
 	return false, storeExecution(c, &e, "", positionSeq, position)

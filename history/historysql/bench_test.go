@@ -2,7 +2,6 @@ package historysql_test
 
 import (
 	"fmt"
-	"os"
 	"path/filepath"
 	"testing"
 	"time"
@@ -83,44 +82,6 @@ func BenchmarkSession(b *testing.B) {
 			b.ReportMetric(ms(opened+committed+closed), "session-ms")
 			b.ReportMetric(0, "ns/op")
 		})
-	}
-}
-
-// BenchmarkTakeOver measures the first opening of a file of the reference engine: 500 runs of 30 rows.
-func BenchmarkTakeOver(b *testing.B) {
-	path := filepath.Join(b.TempDir(), "ref.db")
-	r := openReference(b, path)
-	r.exec("PRAGMA synchronous = OFF")
-	for i := range 500 {
-		id := fmt.Sprintf("run-%d", i)
-		r.append(id, historytest.Start("w", "host_mediated")...)
-		for range 4 {
-			r.append(id, historytest.Node("a", "b")...)
-		}
-		r.append(id, `E ExecutionCompleted {"result":null}`)
-	}
-	r.exec("PRAGMA wal_checkpoint(TRUNCATE)")
-	content, err := os.ReadFile(path)
-	if err != nil {
-		b.Fatal(err)
-	}
-	for b.Loop() {
-		b.StopTimer()
-		copied := filepath.Join(b.TempDir(), "copy.db")
-		_ = os.Remove(copied)
-		if err := os.WriteFile(copied, content, 0o600); err != nil {
-			b.Fatal(err)
-		}
-		b.StartTimer()
-		s, err := historysql.Open(b.Context(), copied, historysql.Options{})
-		if err != nil {
-			b.Fatal(err)
-		}
-		b.StopTimer()
-		if err := s.Close(); err != nil {
-			b.Fatal(err)
-		}
-		b.StartTimer()
 	}
 }
 

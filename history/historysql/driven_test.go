@@ -154,28 +154,6 @@ func TestAnotherProcessGoesOnWithARun(t *testing.T) {
 	}
 }
 
-// Records of the reference engine are folded into the projection, and stored.
-func TestAnotherEngineWritesToADrivenRun(t *testing.T) {
-	t.Parallel()
-	h := hurry(t, 5)
-	b := h.Batch("C CancelExecution", `E ExecutionCancelled {"reason":"enough"}`)
-	for i, line := range []string{"C CancelExecution", `E ExecutionCancelled {"reason":"enough"}`} {
-		r, err := historytest.ParseRecord(line)
-		if err != nil {
-			t.Fatal(err)
-		}
-		h.raw.exec("INSERT INTO history (execution_id, seq, kind, name, payload_json, created_at) VALUES ('r', ?, ?, ?, ?, ?)",
-			b.ExpectedSeq+int64(i)+1, string(r.Kind), string(r.Name), string(r.AppendPayload(nil, "r")), history.FormatTimestamp(b.Records[i].CreatedAt))
-	}
-	got, err := h.store.Execution(t.Context(), "r")
-	if err != nil || got.Phase != history.PhaseCancelled || h.row() != b.Execution.Seq {
-		t.Errorf("the run is %+v, %v, its row stands at %d", got, err, h.row())
-	}
-	if found := verified(t, h.store, "", false); len(found) > 0 {
-		t.Error(found)
-	}
-}
-
 // A transaction that is rolled back leaves no trace.
 func TestAnAppendThatFailsLeavesTheRunAsItIs(t *testing.T) {
 	t.Parallel()

@@ -87,7 +87,7 @@ func BelowStatements() []string {
 // Lookups gives the queries that must not walk a table.
 func Lookups() map[string]string {
 	return map[string]string{
-		"rows": readRows, "execution": readExecution, "phase": readPhase, "position": readPosition, "unseen": nextUnseen,
+		"rows": readRows, "execution": readExecution, "phase": readPhase, "position": readPosition,
 		"owner": readOwner, "owned elsewhere": ownedElsewhere, "owned": ownedExecutions,
 		"departed": departedProcesses, "unowned": unownedExecutions, "newest row": newestRow, "changed runs": changedRuns,
 		"definition": readDefinition, "definition by name": readDefinitionByName, "due timers": dueTimers, "next timer": nextTimer,

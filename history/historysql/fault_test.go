@@ -177,7 +177,7 @@ func TestOneReader(t *testing.T) {
 	s := openFile(t, path, historysql.Options{Readers: 1})
 	historytest.NewTrace(t, "parent").Append(s, append(historytest.Start("w", "in_process"),
 		`E SubworkflowStarted v {"workflowRef":"w","parentExecutionId":"parent","childExecutionId":"child"}`)...)
-	openReference(t, path).append("child", "E ExecutionStarted", `E ExecutionCompleted {"result":null}`)
+	historytest.NewTrace(t, "child").Append(s, "E ExecutionStarted", `E ExecutionCompleted {"result":null}`)
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	if page, err := s.List(ctx, history.ListQuery{}); err != nil || len(page.Executions) != 2 {

@@ -55,6 +55,7 @@ func TestFilesAreRefused(t *testing.T) {
 		{"another version", script("PRAGMA user_version = 3; " + referenceTable), problem.HistoryCorrupt},
 		{"other tables", script("CREATE TABLE t (x)"), problem.HistoryCorrupt},
 		{"another form", script("CREATE TABLE history (execution_id TEXT, seq INTEGER, payload_json TEXT)"), problem.HistoryCorrupt},
+		{"the npm engine's", script(referenceTable), problem.ImportRequired},
 		{"no key", script("CREATE TABLE history (execution_id TEXT, seq INTEGER, kind TEXT, name TEXT, payload_json TEXT, created_at TEXT)"), problem.HistoryCorrupt},
 		{"a view", script("CREATE TABLE t (execution_id, seq, kind, name, payload_json, created_at); CREATE VIEW history AS SELECT * FROM t"), problem.HistoryCorrupt},
 	} {
@@ -182,12 +183,12 @@ func TestNewFile(t *testing.T) {
 	}
 }
 
-// TestManyOpenAtOnce: processes that start together make or take over one file together.
+// TestManyOpenAtOnce: processes that start together make or migrate one file together.
 func TestManyOpenAtOnce(t *testing.T) {
 	t.Parallel()
 	for name, path := range map[string]string{
-		"new":       filepath.Join(t.TempDir(), "runs.db"),
-		"reference": load(t, "reference.sql"),
+		"new":   filepath.Join(t.TempDir(), "runs.db"),
+		"older": load(t, "version1.sql"),
 	} {
 		t.Run(name, func(t *testing.T) {
 			var wg sync.WaitGroup
@@ -208,8 +209,8 @@ func TestManyOpenAtOnce(t *testing.T) {
 			s := openFile(t, path, historysql.Options{})
 			page, err := s.List(t.Context(), history.ListQuery{})
 			want := 6
-			if name == "reference" {
-				want += len(referencePhases)
+			if name == "older" {
+				want += 4
 			}
 			if err != nil || len(page.Executions) != want {
 				t.Errorf("listed %d runs, %v, want %d", len(page.Executions), err, want)
@@ -222,11 +223,16 @@ func TestManyOpenAtOnce(t *testing.T) {
 // newest version is made with -update, before the migration to the next one is written.
 func TestKeptFiles(t *testing.T) {
 	t.Parallel()
-	for _, name := range []string{"version1.sql", "version2.sql", "version3.sql", "version4.sql", "version5.sql", "version6.sql", "version7.sql", "version8.sql", "version9.sql", "version10.sql", "version11.sql"} {
+	for _, name := range []string{"version1.sql", "version2.sql", "version3.sql", "version4.sql", "version5.sql", "version6.sql", "version7.sql", "version8.sql", "version9.sql", "version10.sql", "version11.sql", "version12.sql"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			keep(t, name, aFile)
-			testKeptFile(t, openFile(t, load(t, name), historysql.Options{}))
+			path := load(t, name)
+			testKeptFile(t, openFile(t, path, historysql.Options{}))
+			var unmarked int
+			if (&reference{t, plain(t, path)}).scan("SELECT count(*) FROM history WHERE writer IS NULL", &unmarked); unmarked > 0 {
+				t.Errorf("%d rows have no writer", unmarked)
+			}
 		})
 	}
 }
@@ -288,8 +294,8 @@ func aFile(t *testing.T) string {
 	if err := s.Append(t.Context(), b); err != nil {
 		t.Fatal(err)
 	}
-	openReference(t, path).append("v1-other", "E ExecutionStarted")
-	openReference(t, path).exec(fmt.Sprintf("INSERT INTO leases VALUES ('v1-host', 'old', %d)", historytest.Begin.AddDate(10, 0, 0).UnixMilli()))
+	historytest.NewTrace(t, "v1-other").Append(s, "E ExecutionStarted")
+	(&reference{t, plain(t, path)}).exec(fmt.Sprintf("INSERT INTO leases VALUES ('v1-host', 'old', %d)", historytest.Begin.AddDate(10, 0, 0).UnixMilli()))
 	if err := s.Close(); err != nil {
 		t.Fatal(err)
 	}

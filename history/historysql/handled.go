@@ -105,16 +105,3 @@ func (s *Store) Handled(ctx context.Context, executionIDs ...string) (map[string
 	}
 	return marks, nil
 }
-
-// unhandled leaves out the runs that are handled.
-func (s *Store) unhandled(ctx context.Context, runs []history.Execution) ([]history.Execution, error) {
-	ids := make([]string, len(runs))
-	for i := range runs {
-		ids[i] = runs[i].ID
-	}
-	marks, err := s.Handled(ctx, ids...)
-	return slices.DeleteFunc(runs, func(e history.Execution) bool {
-		_, ok := marks[e.ID]
-		return ok
-	}), err
-}

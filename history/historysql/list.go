@@ -5,7 +5,6 @@ import (
 	"database/sql"
 	"fmt"
 	"math"
-	"slices"
 	"strings"
 	"time"
 
@@ -28,18 +27,10 @@ func (s *Store) list(ctx context.Context, q history.ListQuery) (history.ListPage
 	if err != nil {
 		return history.ListPage{}, err
 	}
-	overlay, err := s.refreshAll(ctx)
-	if err == nil && q.Unhandled {
-		overlay, err = s.unhandled(ctx, overlay)
-	}
+	runs, err := s.page(ctx, &q, from, size+1)
 	if err != nil {
 		return history.ListPage{}, err
 	}
-	runs, err := s.page(ctx, &q, from, size+1+len(overlay))
-	if err != nil {
-		return history.ListPage{}, err
-	}
-	runs = withOverlay(overlay, runs, &q, from)
 	page := history.ListPage{Executions: runs}
 	if len(runs) > size {
 		page.Executions = runs[:size:size]
@@ -106,25 +97,6 @@ func wantedLabels(q *history.ListQuery) (labels, one string) {
 		}
 	}
 	return string(jsonvalue.Canonical(wanted)), one
-}
-
-// withOverlay replaces stored projections by up-to-date ones.
-func withOverlay(overlay, runs []history.Execution, q *history.ListQuery, from history.Cursor) []history.Execution {
-	if len(overlay) == 0 {
-		return runs
-	}
-	runs = slices.DeleteFunc(runs, func(e history.Execution) bool {
-		return slices.ContainsFunc(overlay, func(o history.Execution) bool { return o.ID == e.ID })
-	})
-	for _, e := range overlay {
-		if q.Matches(&e) && from.Compare(history.CursorOf(&e)) < 0 {
-			runs = append(runs, e)
-		}
-	}
-	slices.SortFunc(runs, func(a, b history.Execution) int {
-		return history.CursorOf(&a).Compare(history.CursorOf(&b))
-	})
-	return runs
 }
 
 const (

@@ -12,7 +12,7 @@ import (
 // engine opens the copy, but not the migrated file. The copy is made within the transaction that migrates, so that nothing
 // is missing in it, whoever else writes.
 type Migration struct {
-	// From is the version of the file, 0 for a file of the reference engine, To the newest one. They are equal if there is
+	// From is the version of the file, To the newest one. They are equal if there is
 	// nothing to migrate, as in a new file.
 	From, To int
 	// Backup is the path of the copy that Open made, "" if it made none.
@@ -92,17 +92,14 @@ func (s *Store) migrateOnce(ctx context.Context) error {
 		if err := id.check(s.path); err != nil || id.current() {
 			return err
 		}
-		if len(id.columns) > 0 && !s.options.NoBackup {
+		if !id.blank() && !s.options.NoBackup {
 			if b, err = s.backUp(ctx, id.version); err != nil {
 				return err
 			}
 		}
 		var script strings.Builder
-		switch {
-		case len(id.columns) == 0:
+		if id.blank() {
 			script.WriteString(createHistory)
-		case id.application != applicationID:
-			script.WriteString(id.adopt())
 		}
 		for _, text := range migrations()[id.version:] {
 			script.WriteString(text)
@@ -124,13 +121,13 @@ func (s *Store) migrateOnce(ctx context.Context) error {
 	return nil
 }
 
-const drivenBehind = `SELECT execution_id FROM executions AS e
-WHERE driven = 1 AND seq < (SELECT max(seq) FROM history WHERE execution_id = e.execution_id)`
+const runsBehind = `SELECT execution_id FROM history GROUP BY execution_id
+HAVING max(seq) > COALESCE((SELECT seq FROM executions AS e WHERE e.execution_id = history.execution_id), 0)`
 
 // refreshBehind folds the projections that are behind the records of their runs anew. Up to version 4 of the file, the
-// row of a run at full speed could be.
+// row of a run at full speed could be, and up to version 12 that of a run to which another engine had written.
 func refreshBehind(c *conn) error {
-	ids, err := column(c, drivenBehind)
+	ids, err := column(c, runsBehind)
 	for _, id := range ids {
 		if err == nil {
 			err = foldAnew(c, id)

@@ -23,9 +23,9 @@ import (
 	"github.com/workflows-engine/workflows-engine/history/historytest"
 )
 
-// olderFiles are files of every version that is migrated, and of the reference engine.
+// olderFiles are files of every version that is migrated.
 var olderFiles = map[string]int{
-	"version1.sql": 1, "version2.sql": 2, "version3.sql": 3, "version4.sql": 4, "version5.sql": 5, "version6.sql": 6, "version7.sql": 7, "version8.sql": 8, "version9.sql": 9, "version10.sql": 10, "version11.sql": 11, "reference.sql": 0, "reference_old.sql": 0,
+	"version1.sql": 1, "version2.sql": 2, "version3.sql": 3, "version4.sql": 4, "version5.sql": 5, "version6.sql": 6, "version7.sql": 7, "version8.sql": 8, "version9.sql": 9, "version10.sql": 10, "version11.sql": 11, "version12.sql": 12,
 }
 
 // atRestOf makes one of them that nobody has open.
@@ -92,7 +92,7 @@ func readAll(t *testing.T, s *historysql.Store) int {
 	return len(page.Executions)
 }
 
-// TestReadingLeavesAnOlderFileAlone: a file of an older version or of the reference engine is read as it is, and neither it
+// TestReadingLeavesAnOlderFileAlone: a file of an older version is read as it is, and neither it
 // nor its folder is changed.
 func TestReadingLeavesAnOlderFileAlone(t *testing.T) {
 	for name, version := range olderFiles {

@@ -35,8 +35,7 @@ type Options struct {
 	// Existing refuses a missing or empty file instead of creating or filling it. It is for callers that need existing
 	// runs, and keeps a file that lost its content from being taken for a new one.
 	Existing bool
-	// ReadOnly opens an existing file without changing it, and refuses an empty one. Calls that write fail; the records
-	// of other engines are folded anew by each call. A file of an older version is copied to the temporary folder and read
+	// ReadOnly opens an existing file without changing it, and refuses an empty one. Calls that write fail. A file of an older version is copied to the temporary folder and read
 	// there, as it was when it was opened.
 	ReadOnly bool
 	// NoBackup migrates an older file without a copy of it; see Migration.
@@ -48,7 +47,7 @@ type Options struct {
 	Uptime func() (boot string, up time.Duration)
 	// Readers is the number of reading connections; 0 means 4.
 	Readers int
-	// WholeBytes is the size up to which a payload is written whole, for every engine to read; 0 means 64 KiB. In a
+	// WholeBytes is the size up to which a payload is written whole; 0 means 64 KiB. In a
 	// larger payload the state is written as what has changed, and large values become blobs.
 	WholeBytes int
 	// ValueBytes is the size from which on a value in such a payload becomes a blob, kept once for all records that hold

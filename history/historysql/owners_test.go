@@ -12,7 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/history/historysql"
 	"github.com/workflows-engine/workflows-engine/history/historytest"
@@ -39,38 +38,6 @@ func renew(t *testing.T, s history.Store, process string, ttl time.Duration) {
 	t.Helper()
 	if err := s.Renew(t.Context(), process, ttl); err != nil {
 		t.Fatal(err)
-	}
-}
-
-// TestAnotherEngineEndsAnOwnedRun: then nobody owns it any more, and until then the owner does.
-func TestAnotherEngineEndsAnOwnedRun(t *testing.T) {
-	t.Parallel()
-	ctx := t.Context()
-	path := filepath.Join(t.TempDir(), "runs.db")
-	s := openFile(t, path, historysql.Options{})
-	renew(t, s, "p", time.Hour)
-	x := historytest.NewTrace(t, "x")
-	b := x.Batch("E ExecutionStarted", "C ScheduleNode a")
-	b.Owner = "p"
-	if err := s.Append(ctx, b); err != nil {
-		t.Fatal(err)
-	}
-	other := openReference(t, path)
-	other.append("x", "E NodeScheduled a")
-	x.Batch("E NodeScheduled a")
-	// What the projection has not seen yet makes no difference to who may end the run.
-	aside := *x
-	end := aside.Batch("E ExecutionCancelled")
-	end.Owner = "q"
-	if err := s.Append(ctx, end); !errors.Is(err, problem.LeaseHeld) {
-		t.Errorf("q ends a run of p: %v", err)
-	}
-	other.append("x", "E ExecutionCompleted")
-	if _, err := s.Execution(ctx, "x"); err != nil {
-		t.Fatal(err)
-	}
-	if owned, err := s.Owned(ctx, "p"); len(owned) > 0 || err != nil {
-		t.Errorf("a process owns the run that has ended: %v, %v", owned, err)
 	}
 }
 

@@ -56,11 +56,6 @@ func (s *Store) Prune(ctx context.Context, q history.PruneQuery) (history.PruneP
 			return page, err
 		}
 	}
-	if q.Cursor == "" && !s.options.ReadOnly {
-		if _, err := s.refreshAll(ctx); err != nil {
-			return page, failure(doingPrune, err)
-		}
-	}
 	ids, err := s.pruneCandidates(ctx, &q, &at)
 	if err != nil {
 		return page, failure("the runs could not be read", err)
@@ -345,9 +340,6 @@ func (s *Store) PruneDefinitions(ctx context.Context, dryRun bool) (out []histor
 	}
 	if dryRun {
 		return out, failure(doing, unneeded(reader{ctx, &s.readers}))
-	}
-	if _, err := s.refreshAll(ctx); err != nil {
-		return nil, failure(doing, err)
 	}
 	err = s.write(ctx, doing, func(c *conn) error {
 		if err := unneeded(c); err != nil {

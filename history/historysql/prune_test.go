@@ -3,7 +3,6 @@ package historysql_test
 import (
 	"errors"
 	"path/filepath"
-	"slices"
 	"testing"
 
 	"github.com/workflows-engine/workflows-engine/graph/problem"
@@ -78,24 +77,6 @@ func TestAPruneThatWasKilledGoesOn(t *testing.T) {
 		t.Errorf("%d rows are left", len(rs))
 	}
 	longRun(t, s, "big", 10)
-}
-
-// TestPruneSeesWhatOthersWrote has another engine write to a run that has ended, and begin one that cannot be read.
-func TestPruneSeesWhatOthersWrote(t *testing.T) {
-	t.Parallel()
-	path := filepath.Join(t.TempDir(), "runs.db")
-	s := openFile(t, path, historysql.Options{})
-	longRun(t, s, "x", 10)
-	other := &reference{t, plain(t, path)}
-	other.exec(`INSERT INTO history (execution_id, seq, kind, name, payload_json, created_at) VALUES ('x', 11, 'command', 'ScheduleNode', '{"executionId":"x"}', '2026-11-21T01:03:46.919Z')`)
-	other.exec(`INSERT INTO history (execution_id, seq, kind, name, payload_json, created_at) VALUES ('bad', 1, 'event', 'ExecutionCompleted', 'no json', '2026-11-21T01:03:46.919Z')`)
-	page, err := s.Prune(t.Context(), history.PruneQuery{})
-	if err != nil || !slices.EqualFunc(page.Trees, []string{"x"}, func(p history.PrunedTree, id string) bool { return p.ExecutionID == id && p.Records == 11 }) {
-		t.Errorf("%+v, %v", page, err)
-	}
-	if e, err := s.Execution(t.Context(), "bad"); !errors.Is(err, problem.HistoryCorrupt) {
-		t.Errorf("what cannot be read stays: %+v, %v", e, err)
-	}
 }
 
 // TestShrink deletes nearly everything and gives the space back.

@@ -77,15 +77,20 @@ WHERE execution_id = ?1 AND seq >= ?2 ORDER BY seq LIMIT ?3`
 // rowsOf returns at most limit rows of a run (-1: all) from seq first on. A column of an unexpected type counts as empty.
 func rowsOf(q querier, executionID string, first, limit int64) (rows []storedRow, err error) {
 	err = q.query(readRows, func(row []driver.Value) error {
-		r := storedRow{
-			kind: textOf(row[1]), name: textOf(row[2]), payload: []byte(textOf(row[3])), createdAt: textOf(row[4]), version: row[5],
-		}
-		r.seq, _ = row[0].(int64)
-		r.writer, _ = row[6].(int64)
-		rows = append(rows, r)
+		rows = append(rows, storedRowOf(row))
 		return nil
 	}, executionID, first, limit)
 	return rows, err
+}
+
+// storedRowOf returns the columns of readRows as a row.
+func storedRowOf(row []driver.Value) storedRow {
+	r := storedRow{
+		kind: textOf(row[1]), name: textOf(row[2]), payload: []byte(textOf(row[3])), createdAt: textOf(row[4]), version: row[5],
+	}
+	r.seq, _ = row[0].(int64)
+	r.writer, _ = row[6].(int64)
+	return r
 }
 
 // ownRow is the value of the column writer in rows of this engine.

@@ -31,6 +31,18 @@ func (s *Store) openReadOnly(ctx context.Context) error {
 // shared-memory file that readers of a WAL need cannot be created; if there is no WAL, the file is opened as immutable. A
 // file that another process has locked exclusively is being changed, and is not opened so.
 func (s *Store) readable(ctx context.Context) (source string, id identity, err error) {
+	source, id, err = s.readableAny(ctx)
+	if err == nil {
+		err = id.check(s.path)
+	}
+	if err == nil && id.blank() {
+		err = rejectBlank(s.path)
+	}
+	return source, id, err
+}
+
+// readableAny is readable for a database of any application.
+func (s *Store) readableAny(ctx context.Context) (source string, id identity, err error) {
 	if err := rejectOrphanedWAL(s.path); err != nil {
 		return "", id, err
 	}
@@ -50,12 +62,6 @@ func (s *Store) readable(ctx context.Context) (source string, id identity, err e
 		if again, failed := s.identifyReadOnly(immutable); failed == nil {
 			source, id, err = immutable, again, nil
 		}
-	}
-	if err == nil {
-		err = id.check(s.path)
-	}
-	if err == nil && id.blank() {
-		err = rejectBlank(s.path)
 	}
 	return source, id, err
 }

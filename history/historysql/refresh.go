@@ -2,10 +2,8 @@ package historysql
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
-	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/history"
 )
 
@@ -74,58 +72,5 @@ func (f *folding) finish(c *conn, seq int64) error {
 			return err
 		}
 	}
-	_, err = c.exec(markSeen, e.ID)
-	return err
-}
-
-const nextUnseen = `SELECT execution_id FROM history INDEXED BY history_foreign WHERE writer IS NULL AND execution_id > ?1 ORDER BY execution_id LIMIT 1`
-
-// unseen returns the runs with rows of other engines that no projection has seen.
-func (s *Store) unseen(ctx context.Context) ([]string, error) {
-	var ids []string
-	last := ""
-	for {
-		found, err := s.readers.row(ctx, nextUnseen, []any{last}, &last)
-		if err != nil || !found {
-			return ids, err
-		}
-		ids = append(ids, last)
-	}
-}
-
-// refreshAll refreshes the projection of every run that another engine has written to. A read-only store returns them
-// instead of storing them. A run that cannot be read keeps a projection of what can be, and the others are listed all the
-// same.
-func (s *Store) refreshAll(ctx context.Context) (unstored []history.Execution, err error) {
-	ids, err := s.unseen(ctx)
-	if err != nil {
-		return nil, err
-	}
-	for _, id := range ids {
-		e, head, err := s.storedExecution(ctx, id)
-		if err == nil {
-			e, err = s.refreshProjection(ctx, e, head)
-		}
-		switch {
-		case errors.Is(err, problem.ExecutionNotFound): // it was deleted meanwhile, or is being deleted
-		case err != nil && !isUnreadable(err):
-			return nil, err
-		case s.options.ReadOnly:
-			unstored = append(unstored, e)
-		}
-	}
-	return unstored, nil
-}
-
-// refreshOnOpen is refreshAll for a store that is being opened, when there may be very many runs. It does not flush run
-// by run: a projection that is lost can be folded again, and the next batch flushes all of them.
-func (s *Store) refreshOnOpen(ctx context.Context) error {
-	if err := s.writer.script("PRAGMA synchronous = " + Normal); err != nil {
-		return err
-	}
-	_, err := s.refreshAll(ctx)
-	if s.writer != nil { // otherwise it was given up, and the next one is made as it should be
-		err = errors.Join(err, s.writer.script("PRAGMA synchronous = "+s.options.Synchronous))
-	}
-	return err
+	return nil
 }

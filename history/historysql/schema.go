@@ -13,7 +13,7 @@ import (
 )
 
 // applicationID marks the file as this engine's ("AWPh"). The file's user_version is the number of the newest migration
-// applied to it. Files of the reference engine have neither.
+// applied to it.
 const applicationID = 0x41575068
 
 //go:embed migrations/history.sql
@@ -79,13 +79,12 @@ func (id identity) check(path string) error {
 			WithHint("A newer version of this engine migrated it. Update this engine.")
 	case id.application == applicationID || id.blank():
 		return nil
-	case id.application != 0 || id.version != 0 || len(id.columns) == 0:
+	case !id.ofEngine():
 		return problem.New(problem.HistoryCorrupt, "%s is the database of another application", path).
 			WithHint("Name another file; this one was not changed.")
-	case !id.holdsHistory():
-		return problem.New(problem.HistoryCorrupt, "the table history of %s does not have the columns and key of the protocol", path)
 	}
-	return nil
+	return problem.New(problem.ImportRequired, "%s is a database of the npm engine", path).
+		WithHint("graph.ImportDatabase imports its runs into a database of this engine.")
 }
 
 // holdsHistory reports whether the table history has the protocol's columns and key (spec: cli-and-config, 5.2).
@@ -98,6 +97,11 @@ func (id identity) holdsHistory() bool {
 	return id.columns["execution_id"] == 1 && id.columns["seq"] == 2
 }
 
+// ofEngine reports whether the file is a database of the npm engine, which marks it with no number.
+func (id identity) ofEngine() bool {
+	return id.application == 0 && id.version == 0 && id.holdsHistory()
+}
+
 // current reports whether the file needs no migration.
 func (id identity) current() bool {
 	return id.application == applicationID && id.version == int64(len(migrations()))
@@ -106,16 +110,4 @@ func (id identity) current() bool {
 // blank reports whether the file is empty, without even an application id.
 func (id identity) blank() bool {
 	return id.objects == 0 && id.application == 0 && id.version == 0
-}
-
-// adopt returns the statements that add the columns that a table of the reference engine, perhaps an old one, lacks.
-func (id identity) adopt() string {
-	var script strings.Builder
-	if _, ok := id.columns["record_schema_version"]; !ok {
-		script.WriteString("ALTER TABLE history ADD COLUMN record_schema_version INTEGER NOT NULL DEFAULT 1;\n")
-	}
-	if _, ok := id.columns["writer"]; !ok {
-		script.WriteString("ALTER TABLE history ADD COLUMN writer INTEGER;\n")
-	}
-	return script.String()
 }

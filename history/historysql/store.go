@@ -46,10 +46,9 @@ type Store struct {
 
 var _ history.Store = (*Store)(nil)
 
-// Open opens the file at path, creates it if it is missing, and migrates it to the newest version. It refreshes the
-// projections of runs that another engine wrote to. It refuses with HISTORY_CORRUPT a file that is not a database or not
-// of the protocol, and an empty file beside a WAL with content; with HISTORY_VERSION_UNSUPPORTED a file of a newer
-// version. A refused file is not changed.
+// Open opens the file at path, creates it if it is missing, and migrates it to the newest version. It rejects
+// with IMPORT_REQUIRED a database of the npm engine; with HISTORY_CORRUPT a file that is not a database of this engine, and an
+// empty file beside a WAL with content; with HISTORY_VERSION_UNSUPPORTED a file of a newer version. A rejected file is not changed.
 //
 // Before a file with runs is migrated, a copy of it is made beside it; see Migration. With Options.ReadOnly nothing is
 // migrated: a file of an older version is read from a temporary copy.
@@ -134,9 +133,6 @@ func (s *Store) open(ctx context.Context) error {
 		return err
 	}
 	if err := s.openReaders(dataSource(s.path, "ro", &s.options)); err != nil {
-		return err
-	}
-	if err := s.refreshOnOpen(ctx); err != nil {
 		return err
 	}
 	if _, err := s.Now(ctx); err != nil {

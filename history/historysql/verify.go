@@ -136,7 +136,7 @@ type stored struct {
 	found                               bool
 	seq, created, updated, driven       int64
 	phase, name, projection, unreadable sql.NullString
-	timers, blobs, unseen               int64
+	timers, blobs                       int64
 	// notices are the rows about deliveries, lost the deliveries without a body.
 	notices, lost int64
 	// links are the rows that tie it to other runs, handled the mark that somebody has seen to it.
@@ -146,7 +146,6 @@ type stored struct {
 const (
 	verifyExecution  = `SELECT seq, phase, definition_name, created_at, updated_at, driven, projection, problem FROM executions WHERE execution_id = ?1`
 	verifySideTables = `SELECT (SELECT count(*) FROM timers WHERE execution_id = ?1), (SELECT count(*) FROM blob_refs WHERE execution_id = ?1),
-    (SELECT count(*) FROM history WHERE execution_id = ?1 AND writer IS NULL),
     (SELECT count(*) FROM deliveries WHERE execution_id = ?1) + (SELECT count(*) FROM delivery_events WHERE execution_id = ?1),
     (SELECT count(*) FROM run_links WHERE to_id = ?1 OR from_id = ?1),
     (SELECT count(*) FROM handled WHERE execution_id = ?1),
@@ -168,7 +167,7 @@ func (v *verifier) run(id string) error {
 	case !errors.Is(err, sql.ErrNoRows):
 		return err
 	}
-	if err := tx.QueryRowContext(v.ctx, verifySideTables, id).Scan(&row.timers, &row.blobs, &row.unseen, &row.notices, &row.links, &row.handled, &row.lost); err != nil {
+	if err := tx.QueryRowContext(v.ctx, verifySideTables, id).Scan(&row.timers, &row.blobs, &row.notices, &row.links, &row.handled, &row.lost); err != nil {
 		return err
 	}
 	if row.phase.String == markDeleted {
@@ -360,7 +359,7 @@ func (v *verifier) sideTables(id string, row *stored, audit *history.Audit, seen
 	switch {
 	case row.unreadable.Valid && len(audit.Findings) > 0, slices.ContainsFunc(audit.Findings, unreadableRecord):
 		return nil // the records cannot be compared
-	case !row.found && row.unseen == 0:
+	case !row.found:
 		differs = "there is no projection"
 	case !row.found:
 		return nil // another engine began the run, and no projection was stored yet
@@ -368,7 +367,7 @@ func (v *verifier) sideTables(id string, row *stored, audit *history.Audit, seen
 		differs = "the run is marked as unreadable, but can be read"
 	case seen.Seq != row.seq || !seen.WrittenAs(row.projection.String):
 		differs = fmt.Sprintf("the projection at record %d does not match the records", row.seq)
-	case row.seq < e.Seq && row.unseen == 0:
+	case row.seq < e.Seq:
 		differs = fmt.Sprintf("the projection ends at record %d, the run at record %d", row.seq, e.Seq)
 	case row.phase.String != string(seen.Phase) || row.name.String != seen.DefinitionName ||
 		row.created != seen.CreatedAt.UnixMilli() || row.updated != seen.UpdatedAt.UnixMilli() || row.driven != flag(seen.NeedsDriver()):

@@ -32,6 +32,9 @@ func importing(t *testing.T, s history.Store) {
 	own := imported(t, "own", append(Start("w", "host_mediated"), large, `E TimerStarted t {"kind":"duration","dueAt":"2030-01-01T00:00:00.000Z"}`)...)
 	own.Timers = []history.Timer{{ExecutionID: "ignored", Key: "t#1", Due: Begin}}
 	other := imported(t, "other", "E ExecutionStarted", "C ScheduleNode a")
+	for i := range other.Records {
+		other.Records[i].Foreign = true
+	}
 	other.Records[0].Raw = []byte(`{ "executionId": "other", "foreign": [1, 2] }`)
 	in := history.Import{
 		Definitions: []history.StoredDefinition{{Hash: "h", Name: "w", Version: "1", Text: []byte("{}")}},
@@ -52,7 +55,7 @@ func importing(t *testing.T, s history.Store) {
 		for i := range rs {
 			w := &want.Records[i]
 			size += int64(len(w.Raw))
-			if !bytes.Equal(rs[i].Text(id), w.Raw) || rs[i].Name != w.Name || !rs[i].CreatedAt.Equal(w.CreatedAt) {
+			if !bytes.Equal(rs[i].Text(id), w.Raw) || rs[i].Name != w.Name || rs[i].Foreign != w.Foreign || !rs[i].CreatedAt.Equal(w.CreatedAt) {
 				t.Errorf("%s: record %d is %.200s", id, i+1, rs[i].Text(id))
 			}
 		}

@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/workflows-engine/workflows-engine/graph/definition"
-	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/graph/view"
 	"github.com/workflows-engine/workflows-engine/internal/config"
@@ -22,7 +21,7 @@ func explainDefinition(err error) error {
 		return err
 	}
 	named := *e
-	return named.WithHint("Name its file with --definition FILE; add --mode host_mediated if another engine performed its activities.")
+	return named.WithHint("Name its file with --definition FILE.")
 }
 
 // explainMissing says how a run begins that was refused because something is missing here. or is another way, first says what to look at
@@ -125,9 +124,7 @@ func (s *session) addRequiredFlags(ctx context.Context, run *view.Run) error {
 	}
 	document, err := storedDefinition(ctx, s.store, run.DefinitionHash)
 	if errors.Is(err, problem.DefinitionNotFound) {
-		// Another engine began it: it kept the definition to itself, and performed activities in its own way.
 		add(flagDefinition, "FILE")
-		add(flagMode, string(machine.HostMediated))
 		return nil
 	}
 	if err != nil {

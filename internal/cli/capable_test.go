@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestUnstoredDefinition: a run of another engine, whose definition is not stored, is continued with its file.
+// TestUnstoredDefinition: a run whose definition is not stored is continued with its file.
 func TestUnstoredDefinition(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "runs.db")
@@ -28,7 +28,7 @@ func TestUnstoredDefinition(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, stdout, _ := call(t, 0, "status", "r", "--db", path); !strings.Contains(stdout, "--definition FILE --mode host_mediated\n") {
+	if _, stdout, _ := call(t, 0, "status", "r", "--db", path); !strings.Contains(stdout, "--definition FILE\n") {
 		t.Errorf("status:\n%s", stdout)
 	}
 	status, _, stderr := call(t, 0, "recover", "r", "--db", path)

@@ -17,7 +17,7 @@ import (
 // registerContinue adds the flags of all commands that drive a stored run.
 func registerContinue(set *pflag.FlagSet, o *driveOptions, folder *string) {
 	config.RegisterWorkflowDir(set, folder, "none")
-	set.StringVar(&o.definition, flagDefinition, "", "`file` of the run's definition, for runs that another engine began")
+	set.StringVar(&o.definition, flagDefinition, "", "`file` of the run's definition, if it is not stored or must be signed")
 	registerDrive(set, o)
 }
 

@@ -16,10 +16,10 @@ import (
 )
 
 func newImport(a *app) *cobra.Command {
-	var asJSON bool
+	var o importOptions
 	cmd := &cobra.Command{
 		Use:   "import FILE",
-		Short: "Read a run that export has written",
+		Short: "Import a run, or the runs of the npm engine",
 		Long: `Read a run with its subworkflows and definitions from a file, or from standard input with -. All of it is checked
 before anything is written, and it is written in one transaction: a file that is truncated or changed, or whose history
 does not follow its definition, leaves nothing behind.
@@ -28,18 +28,46 @@ The run continues where it stood: it waits for the same answer, its timers are s
 flight are performed again, with the same idempotency key, once a process takes the run over (recover, a worker, a
 server). Its tasks at agents belong to it from now on: cancel the run that it was exported from with cancel --keep-tasks.
 
-A run whose id exists is refused, unless it is the same, record for record; then nothing is changed, and import says so.`,
+A run whose id exists is refused, unless it is the same, record for record; then nothing is changed, and import says so.
+
+FILE may also be a database of the npm engine. It is read as of one moment and stays as it is, also while it is in use. Each
+run is imported with its subworkflows in one transaction. A run that is rejected, because its records are damaged for
+instance, keeps no other run out. That engine stores no definitions: name those of the open runs with --definition or
+--workflow-dir. An ended run is kept without, and is then not checked. Import again to add what was missing.`,
 		Example: `  workflows-engine import run.jsonl
   workflows-engine import run.jsonl --json | jq -r .execution_id
-  ssh there workflows-engine export order-17 | workflows-engine import -`,
+  ssh there workflows-engine export order-17 | workflows-engine import -
+  workflows-engine import history.sqlite --definition order.workflow.json`,
 		Args: exactly("FILE"),
-		RunE: func(cmd *cobra.Command, args []string) error { return a.importRun(cmd.Context(), args[0], asJSON) },
+		RunE: func(cmd *cobra.Command, args []string) error { return a.importFile(cmd.Context(), args[0], o) },
 	}
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print as JSON")
+	set := cmd.Flags()
+	set.BoolVar(&o.json, "json", false, "print as JSON")
+	set.StringArrayVar(&o.definitions, flagDefinition, nil, "`file` of a definition that runs of the npm engine follow; repeatable")
+	config.RegisterWorkflowDir(set, &o.folder, "none")
+	set.StringVar(&o.mode, flagMode, "", "who performs activities of runs of the npm engine: host_mediated (default) or in_process")
 	return cmd
 }
 
-// importRun takes in a file.
+type importOptions struct {
+	json         bool
+	definitions  []string
+	folder, mode string
+}
+
+// importFile imports a run file or a database.
+func (a *app) importFile(ctx context.Context, file string, o importOptions) error {
+	if file != standardInput && isDatabase(a.path(file)) {
+		return a.importDatabase(ctx, a.path(file), o)
+	}
+	if len(o.definitions) > 0 || o.folder != "" || o.mode != "" {
+		return usage("--%s, --%s and --%s are for a database of the npm engine", flagDefinition, config.FlagWorkflowDir, flagMode).
+			WithHint("Leave them out: a run file has its definitions.")
+	}
+	return a.importRun(ctx, file, o.json)
+}
+
+// importRun imports a run file.
 func (a *app) importRun(ctx context.Context, file string, asJSON bool) error {
 	_, text, err := a.readRun(file)
 	if err != nil {
@@ -58,24 +86,28 @@ func (a *app) importRun(ctx context.Context, file string, asJSON bool) error {
 			return err
 		}
 		if asJSON {
-			out := jsonvalue.Ordered{
-				{"execution_id", res.ExecutionID}, {"phase", string(res.Phase)}, {"subworkflows", res.Subworkflows}, {"records", res.Records},
-				{"definitions", res.Definitions},
-				{"tasks", res.Tasks},       // on which agents work for the run
-				{"unchanged", res.Existed}, // the run was here already, record for record
-			}
-			if len(res.NotReplayed) > 0 { // records of another engine
-				runs := map[string]any{}
-				for _, r := range res.NotReplayed {
-					runs[r.ExecutionID] = float64(r.Records)
-				}
-				out.Object("not_replayed", runs)
-			}
-			return writeEncoded(a.stdout, out)
+			return writeEncoded(a.stdout, importedJSON(res))
 		}
 		a.writeImported(a.human, res)
 		return nil
 	})
+}
+
+func importedJSON(res *graph.ImportResult) jsonvalue.Ordered {
+	out := jsonvalue.Ordered{
+		{"execution_id", res.ExecutionID}, {"phase", string(res.Phase)}, {"subworkflows", res.Subworkflows}, {"records", res.Records},
+		{"definitions", res.Definitions},
+		{"tasks", res.Tasks},       // on which agents work for the run
+		{"unchanged", res.Existed}, // the run was here already, record for record
+	}
+	if len(res.NotReplayed) > 0 { // records of another engine
+		runs := map[string]any{}
+		for _, r := range res.NotReplayed {
+			runs[r.ExecutionID] = float64(r.Records)
+		}
+		out.Object("not_replayed", runs)
+	}
+	return out
 }
 
 // readRun reads and checks an exported run, and returns its text too. What is no such file is refused at its first wrong line.

@@ -94,11 +94,12 @@ func commandWords(id string, store ...string) problem.Glossary {
 	}
 	g := problem.Glossary{
 		"Runner.Status": about("status"), "Runner.List": program + " list" + database,
-		"Runner.Drive":               about("recover", "--definition", "FILE"),
-		"Runner.Prune":               program + " gc --older-than 30d" + database,
-		"Runner.Verify":              program + " verify --repair" + database,
-		"StartRequest.AllowExisting": about("recover"),
-		"ForkRequest.Again":          "--again", "ForkRequest.RepeatEffects": "--anew with --repeat-effects",
+		"Runner.Drive":                about("recover", "--definition", "FILE"),
+		"Runner.Prune":                program + " gc --older-than 30d" + database,
+		"DatabaseOptions.Definitions": "--definition FILE",
+		"Runner.Verify":               program + " verify --repair" + database,
+		"StartRequest.AllowExisting":  about("recover"),
+		"ForkRequest.Again":           "--again", "ForkRequest.RepeatEffects": "--anew with --repeat-effects",
 		"ForkRequest.Anew": about("retry", "--anew"), "ForkRequest.CurrentAgentConfig": about("retry", currentConfig...),
 		"StatusRequest.Wait": "--wait", "ExportOptions.Redact": "--redact",
 	}

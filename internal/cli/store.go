@@ -17,7 +17,7 @@ func newStore(a *app) *cobra.Command {
 	migrate := &cobra.Command{
 		Use:   "migrate",
 		Short: "Bring a database of an older version to the newest one",
-		Long: `Bring a database of an older version of this engine, or of another engine of the protocol, to the newest version.
+		Long: `Bring a database of an older version of this engine to the newest version.
 Servers, workers and commands that write do the same when they open it; commands that only read never do.
 
 A copy of the database is made beside it first, with its version and the time (UTC) in its name, such as

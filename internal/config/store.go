@@ -7,12 +7,14 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/history/historymem"
 	"github.com/workflows-engine/workflows-engine/history/historysql"
 	"github.com/workflows-engine/workflows-engine/internal/config/envname"
+	"github.com/workflows-engine/workflows-engine/internal/shellword"
 )
 
 // OpenStore opens the store, and makes the database on first use. The default folder is made too; a missing folder that
@@ -37,19 +39,29 @@ func (c *Config) OpenStore(ctx context.Context) (history.Store, error) {
 	return store, err
 }
 
-// openFile opens the database. The hint of a refusal names the command in the place of the option.
+// openFile opens the database.
 func (c *Config) openFile(ctx context.Context, o historysql.Options) (history.Store, error) {
 	o.Synchronous, o.Now = string(c.Synchronous), c.Now
 	store, err := historysql.Open(ctx, c.StorePath, o)
 	if err == nil {
 		return store, nil
 	}
-	if e, ok := problem.As(err); ok {
-		named := *e
-		named.Hint = problem.Glossary{"Options.NoBackup": "workflows-engine store migrate --no-backup --db " + c.StorePath}.Translate(e.Hint)
-		err = &named
+	return nil, c.withCommands(err)
+}
+
+// withCommands names commands in the hint of a refusal, in the place of options and functions.
+func (c *Config) withCommands(err error) error {
+	e, ok := problem.As(err)
+	if !ok {
+		return err
 	}
-	return nil, err
+	named := *e
+	named.Hint = problem.Glossary{
+		"Options.NoBackup": "workflows-engine store migrate --no-backup --db " + c.StorePath,
+		"graph.ImportDatabase": shellword.Command([]string{"workflows-engine", "import"}, []string{c.StorePath},
+			"--db", strings.TrimSuffix(c.StorePath, filepath.Ext(c.StorePath))+".imported.db"),
+	}.Translate(e.Hint)
+	return &named
 }
 
 func (c *Config) inMemory() history.Store { return historymem.NewWith(historymem.Options{Now: c.Now}) }
@@ -115,7 +127,8 @@ func (c *Config) MigrateStore(ctx context.Context, dryRun, backup bool) (history
 		return historysql.Migration{}, err
 	}
 	if dryRun {
-		return historysql.Inspect(ctx, c.StorePath, historysql.Options{})
+		m, err := historysql.Inspect(ctx, c.StorePath, historysql.Options{})
+		return m, c.withCommands(err)
 	}
 	store, err := c.openFile(ctx, historysql.Options{Existing: true, NoBackup: !backup})
 	if err != nil {
@@ -143,9 +156,6 @@ func MigrationNote(store history.Store) string {
 
 // VersionName names the version of a database.
 func VersionName(version int) string {
-	if version == 0 {
-		return "the form of another engine"
-	}
 	return fmt.Sprintf("version %d", version)
 }
 

@@ -16,7 +16,6 @@ const blankStart = "<object"
 // Blanks that do not depend on what the run waits for.
 const (
 	blankDefinition = "<object: the definition of this run>"
-	blankInput      = "<object: the input that this run began with>"
 	blankPayload    = "<object: what the signal brings, {} if nothing; it is merged into the state>"
 )
 

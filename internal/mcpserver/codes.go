@@ -32,7 +32,7 @@ func wireCode(code, invalid problem.Code) problem.Code {
 		return invalid // a call that was refused; a run that has failed at its limit is no refusal
 	case problem.HistoryNewer, problem.HistoryConflict, problem.HistoryCorrupt, problem.RunnerClosed, problem.UsageError, problem.MemoryBudgetExceeded,
 		problem.StoreLocked, problem.StoreFull, problem.StoreReadOnly, problem.StoreUnavailable, problem.StoreOutcomeUnknown, problem.StoreReplaced,
-		problem.CallCancelled:
+		problem.CallCancelled, problem.ImportRequired:
 		return problem.Internal
 	default:
 		return problem.EngineFailure

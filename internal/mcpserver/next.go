@@ -97,15 +97,11 @@ func leftToOthers(l *view.Lack) string {
 		missing, example)
 }
 
-// sendDefinition is the call that makes the definition of a run known which another engine began.
+// sendDefinition is the call that makes the definition of a run known.
 func sendDefinition(run runView) toolCall {
 	args := members{{"execution_id", run.ExecutionID}, {"allow_existing_execution_id", true}, {"definition", blankDefinition}}
 	what := "its definition"
-	if len(run.State) == 0 { // it may have stopped before it recorded its input
-		args.Put("input", blankInput)
-		what = "its definition and the input that it began with ({} if none)"
-	}
-	why := "Another engine began this run and its definition is not stored here"
+	why := "The definition of this run is not stored here"
 	if run.Lacks != nil && run.Lacks.NodeID == "" {
 		why, what = "This server lacks "+run.Lacks.Missing, "the same definition with a valid signature"
 	}
@@ -130,7 +126,7 @@ func answerTo(run runView, p *view.Pending) toolCall {
 		}
 		args.Put("execution_id", id)
 		args.Put("definition", blankDefinition)
-		more += " Another engine began the run: send its definition, which is not stored here; it says what node_id does."
+		more += " Send the definition of the run, which is not stored here; it says what node_id does."
 	} else {
 		args.Put("execution_id", run.ExecutionID)
 	}

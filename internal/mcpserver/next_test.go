@@ -1,18 +1,14 @@
 package mcpserver_test
 
 import (
-	"context"
 	"os"
 	"path/filepath"
-	"slices"
 	"testing"
-	"time"
 
 	"github.com/workflows-engine/workflows-engine/activities"
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/view"
-	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/internal/enginetest"
 	"github.com/workflows-engine/workflows-engine/internal/mcpserver"
 )
@@ -53,98 +49,6 @@ func TestALiteralCopyOfNextChangesNothing(t *testing.T) {
 
 	for _, name := range []string{"step", "delegate", "approval"} {
 		h.copied(h.ok("workflow_start", object{"definition": definitionFile(t, name), "input": object{"task": "t"}}))
-	}
-}
-
-// alien returns a store with the first records of a run of another engine, without its definition.
-func alien(t *testing.T, h *host, id string, definition object, input object, cut int) {
-	t.Helper()
-	source := newHost(t, graph.Options{DefaultMode: machine.HostMediated, Branches: machine.Sequential})
-	source.ok("workflow_start", object{"definition": definition, "input": input, "execution_id": id, "wait_ms": 0})
-	rs := slices.Clone(records(t, source, id))
-	if cut > 0 {
-		rs = rs[:cut]
-	}
-	for i := range rs {
-		p := &rs[i].Payload
-		rs[i].Raw = nil
-		p.Mode, p.Branches, p.InputHash, p.Input, p.Visit, p.Depth = "", "", "", nil, 0, 0
-		p.DueAt, p.RetryAt = time.Time{}, time.Time{}
-		if rs[i].Name == history.ExecutionStarted {
-			p.DefinitionHash, p.ParentExecutionID = "", ""
-		}
-	}
-	if err := h.store.Append(context.Background(), history.Batch{ExecutionID: id, Records: rs, Execution: history.Project(id, rs)}); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// The definition of a run that another engine began is missing: next asks for it, and with it the call succeeds.
-func TestNextOfRunsWithoutADefinition(t *testing.T) {
-	t.Parallel()
-	branch := definitionFile(t, "fork")
-	for name, tt := range map[string]struct {
-		definition object
-		tool       string
-		fill       func(args object)
-		status     string
-	}{
-		"activity": {definitionFile(t, "step"), "workflow_submit_activity", func(a object) { a["outcome"].(object)["result"] = object{} }, "completed"},
-		"delegate": {definitionFile(t, "delegate"), "workflow_submit_activity", func(a object) { a["outcome"].(object)["result"] = object{} }, "completed"},
-		"branch":   {branch, "workflow_submit_activity", func(a object) { a["outcome"].(object)["result"] = object{} }, "awaiting_activity"},
-		"signal":   {definitionFile(t, "approval"), "workflow_signal", func(a object) { a["payload"] = object{} }, "completed"},
-		"timer":    {definitionFile(t, "nap"), "workflow_start", func(a object) { a["wait_ms"] = 0 }, "awaiting_timer"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			h := newHost(t, hostMediated)
-			alien(t, h, "r", tt.definition, object{"task": "t"}, 0)
-			answer := h.ok("workflow_status", object{"execution_id": "r"})
-			want(t, at(t, answer, "next").(map[string]any), object{"tool": tt.tool})
-			note := at(t, answer, "next", "note").(string)
-			if contains(note, "by itself") || !contains(note, "its definition") || !contains(note, "not stored here") {
-				t.Errorf("note %q", note)
-			}
-			h.copied(answer)
-			args := at(t, answer, "next", "arguments").(map[string]any)
-			want(t, args, object{"definition": "<object: the definition of this run>"})
-			tt.fill(args)
-			h.refused("VALIDATION_ERROR", tt.tool, args) // the definition is still missing
-			args["definition"] = tt.definition
-			want(t, h.ok(tt.tool, args), object{"status": tt.status})
-		})
-	}
-}
-
-// A run that another engine left in the middle of its work waits for nothing and continues only with its definition.
-func TestNextOfACrashedRunWithoutADefinition(t *testing.T) {
-	t.Parallel()
-	asked := map[bool]bool{}
-	for cut := 1; ; cut++ {
-		h := newHost(t, hostMediated)
-		alien(t, h, "r", definitionFile(t, "step"), object{"k": "v"}, cut)
-		answer := h.ok("workflow_status", object{"execution_id": "r"})
-		if answer["phase"] != "running" {
-			break
-		}
-		want(t, answer, object{"pending": nil})
-		want(t, at(t, answer, "next").(map[string]any), object{"tool": "workflow_start"})
-		h.copied(answer)
-		args := at(t, answer, "next", "arguments").(map[string]any)
-		// next asks for the input until the first state is recorded, which is the input.
-		_, asks := args["input"]
-		if asks != (len(answer["state"].(map[string]any)) == 0) {
-			t.Errorf("after %d records: state %v, arguments %v", cut, answer["state"], args)
-		}
-		asked[asks] = true
-		args["definition"] = definitionFile(t, "step")
-		if asks {
-			args["input"] = object{"k": "v"}
-		}
-		want(t, h.ok("workflow_start", args), object{"status": "awaiting_activity", "node_id": "work", "state": object{"k": "v"}})
-	}
-	if !asked[true] || !asked[false] {
-		t.Errorf("asked for the input: %v", asked)
 	}
 }
 

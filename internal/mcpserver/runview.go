@@ -11,8 +11,7 @@ import (
 // runView is a run as an answer shows it.
 type runView struct {
 	*view.Run
-	// lost says that another engine began the run and that its definition is not stored here: until a caller sends it,
-	// nothing drives the run.
+	// lost reports that the definition of the run is not stored here: until a caller sends it, nothing drives the run.
 	lost bool
 	// node limits pending to the entries of one node; "" for all.
 	node string

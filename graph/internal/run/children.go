@@ -8,7 +8,6 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/internal/library"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
-	"github.com/workflows-engine/workflows-engine/history"
 )
 
 // A subworkflow is a run of its own. Its parent asks for it with an effect, which is over as soon as the child's first records are
@@ -69,7 +68,7 @@ func (x *Run) childNeedsParent(ctx context.Context, e *machine.ChildEffect, retr
 	case err != nil:
 		return false, err
 	default:
-		return exec.Phase.Terminal() || exec.Parent != x.id && !Adoptable(exec), nil
+		return exec.Phase.Terminal() || exec.Parent != x.id, nil
 	}
 }
 
@@ -103,7 +102,7 @@ func (x *Run) ContinueAsChild(ctx context.Context, parent string, e *machine.Chi
 	if err != nil {
 		return nil, err
 	}
-	if exec.Parent != parent && !Adoptable(exec) {
+	if exec.Parent != parent {
 		return machine.ChildRefused{
 			Key: e.EffectKey, Code: string(problem.DuplicateExecutionID),
 			Error: "a run " + x.id + " exists already that does not belong to this one",
@@ -185,6 +184,3 @@ func (x *Run) endWithParent(ctx context.Context, w *Work) (gone bool, err error)
 	x.parentUnchecked = false
 	return false, nil
 }
-
-// Adoptable reports whether a run was begun by another engine, which does not mark subworkflows with their parent.
-func Adoptable(exec history.Execution) bool { return exec.Parent == "" && exec.InputHash == "" }

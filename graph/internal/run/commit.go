@@ -128,7 +128,7 @@ func (x *Run) append(ctx context.Context, b machine.Batch, i intent, w *Work) (d
 	exec.Bytes = bytes
 	x.env.Tree.Spent(ctx, &x.exec, &exec)
 	x.setExecution(exec)
-	x.unstored, x.unstoredChildren, x.foreignInput = nil, nil, nil
+	x.unstored, x.unstoredChildren = nil, nil
 	x.m.SetBytes(bytes)
 	x.notePrior(hb.ExpectedSeq+1, b.Records)
 	if hb.Position != nil {

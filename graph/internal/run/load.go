@@ -120,6 +120,11 @@ func (x *Run) see(exec history.Execution) {
 // program returns the compiled definition of the run: the stored one, or else the caller's, which is then stored with the next
 // commit.
 func (x *Run) program(ctx context.Context, doc *definition.Document) (*definition.Program, error) {
+	if x.exec.Mode == "" {
+		return nil, problem.New(problem.DefinitionNotFound, "run %q was begun by the npm engine, and its definition is not stored", x.id).
+			WithPlace(problem.Place{ExecutionID: x.id}).
+			WithHint("It cannot be continued here. Import the database of that engine into another one.")
+	}
 	hash := x.exec.DefinitionHash
 	if hash != "" {
 		prog, err := x.env.Programs.Stored(ctx, hash)
@@ -135,7 +140,7 @@ func (x *Run) program(ctx context.Context, doc *definition.Document) (*definitio
 	if doc == nil {
 		return nil, problem.New(problem.DefinitionNotFound, "the definition of run %q is not stored", x.id).
 			WithPlace(problem.Place{ExecutionID: x.id}).
-			WithHint("Another engine began this run. Send its definition once; it is stored from then on.")
+			WithHint("Send the definition with the call; it is stored then.")
 	}
 	prog, err := x.env.Programs.Admit(doc)
 	if err != nil {
@@ -158,36 +163,12 @@ func (x *Run) rebuild(ctx context.Context, prog *definition.Program) (*machine.M
 	}
 	x.foldTail(records)
 	x.notePrior(1, records)
-	if err := x.requireInput(records); err != nil {
-		return nil, err
-	}
-	// Only a run that another engine began does not say these things itself. Whether a host or an executor was to
-	// perform what it waits for is not recorded there; a host is harmless.
 	config := machine.Config{
 		ExecutionID: x.id,
-		Mode:        cmp.Or(x.foreignMode, machine.HostMediated),
-		Branches:    machine.Sequential,
 		MaxVisits:   x.env.MaxVisits,
-		Parent:      x.exec.Parent,
-		Depth:       x.exec.Depth,
 		Limits:      machine.Limits{Queued: x.env.Limits.Queued, MinHostTimeout: x.env.Limits.MinHostTimeout, Stop: x.stop},
 	}
-	return machine.Replay(prog, config, records, x.foreignInput, x.env.Now())
-}
-
-// requireInput refuses a run that another engine left before it had recorded its input in a first state.
-func (x *Run) requireInput(records []history.Record) error {
-	if x.exec.InputHash != "" || x.exec.StateSeq > 0 || x.foreignInput != nil {
-		return nil
-	}
-	for i := range records {
-		if len(records[i].Payload.InputKeys) > 0 {
-			return problem.New(problem.DefinitionNotFound, "the input of run %q is not stored", x.id).
-				WithPlace(problem.Place{ExecutionID: x.id}).
-				WithHint("Another engine began this run and stopped at once. Send its definition and input once.")
-		}
-	}
-	return nil
+	return machine.Replay(prog, config, records, nil, x.env.Now())
 }
 
 // restore makes the machine from a stored position. It returns nil if there is none that can be used: the history holds everything

@@ -37,9 +37,6 @@ type Run struct {
 	prior history.Prior
 	// unrecorded is what loading brought to light: records that the history lacks, to be appended before anything else.
 	unrecorded machine.Batch
-	// foreignMode and foreignInput are what a caller said about a run of another engine, which does not record them.
-	foreignMode  machine.Mode
-	foreignInput map[string]any
 	// unstored is a definition that a caller brought and the store does not have.
 	unstored *history.StoredDefinition
 	// unstoredChildren are those of the subworkflows of a run that begins.

@@ -42,11 +42,6 @@ type NotReplayed struct {
 // where they stood: with the next answer, or as soon as a process takes them over. See to it that they do not also go
 // on where they came from.
 func Import(ctx context.Context, store history.Store, in io.Reader, check CheckSteps) (*ImportResult, error) {
-	importer, ok := history.As[history.Importer](store)
-	if !ok {
-		return nil, problem.New(problem.Unsupported, "this store does not support import").
-			WithHint("Nothing was done. Import into a store that is a history.Importer.")
-	}
 	file, err := runfile.Read(in)
 	if err != nil {
 		return nil, err
@@ -54,6 +49,16 @@ func Import(ctx context.Context, store history.Store, in io.Reader, check CheckS
 	if file.Redacted {
 		return nil, problem.New(problem.ImportInvalid, "the file is redacted: what was masked cannot be replayed").
 			WithPlace(problem.Place{Line: 1, Column: 1}).WithHint("Export the run without ExportOptions.Redact.")
+	}
+	return importFile(ctx, store, file, check)
+}
+
+// importFile checks runs and stores them in one transaction.
+func importFile(ctx context.Context, store history.Store, file *runfile.File, check CheckSteps) (*ImportResult, error) {
+	importer, ok := history.As[history.Importer](store)
+	if !ok {
+		return nil, problem.New(problem.Unsupported, "this store does not support import").
+			WithHint("Nothing was done. Import into a store that is a history.Importer.")
 	}
 	res := &ImportResult{ExecutionID: file.ExecutionID, Subworkflows: len(file.Runs) - 1, Definitions: len(file.Definitions)}
 	i := history.Import{Definitions: file.Definitions}
@@ -85,7 +90,8 @@ func Import(ctx context.Context, store history.Store, in io.Reader, check CheckS
 		}
 	}
 	res.Phase = i.Runs[0].Execution.Phase
-	if res.Existed, err = existing(ctx, store, file); err != nil || res.Existed {
+	existed, err := existing(ctx, store, file)
+	if res.Existed = existed; err != nil || existed {
 		return res, err
 	}
 	if err := sign(ctx, store, &i.Runs[0].Records[0]); err != nil {
@@ -158,8 +164,11 @@ func sameRecord(id string, a, b *history.Record) bool {
 func importedRun(ctx context.Context, store history.Store, file *runfile.File, r *runfile.Run) (out history.ImportedRun, tasks int, err error) {
 	out = history.ImportedRun{ExecutionID: r.ExecutionID, Records: r.Records, Execution: history.Project(r.ExecutionID, r.Records), Handled: r.Handled}
 	e := &out.Execution
-	if e.Mode == "" {
-		return out, 0, nil // another engine began it: it goes on only with what its caller brings
+	if e.Mode == "" { // another engine recorded it, and its definition was not given
+		if e.Phase.Terminal() {
+			return out, 0, nil
+		}
+		return out, 0, rejected(r.ExecutionID, problem.ImportInvalid, "Nothing was imported. Import the database that the run comes from.", "is open, and records no mode and no definition")
 	}
 	document, err := importedDefinition(ctx, store, file, e.DefinitionHash)
 	if err != nil {

@@ -1,5 +1,4 @@
--- The table that this engine shares with others (spec: cli-and-config, 5.2). The column writer is this engine's: 1 in
--- rows that it wrote, 0 in rows of others that its projection has seen, NULL in rows of others that it has not.
+-- The table of the protocol (spec: cli-and-config, 5.2) with one more column: see FORMAT.md.
 CREATE TABLE history (
     execution_id          TEXT    NOT NULL,
     seq                   INTEGER NOT NULL,

@@ -1,7 +1,9 @@
 package graph_test
 
 import (
+	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -16,41 +18,59 @@ import (
 	"github.com/workflows-engine/workflows-engine/history/historymem"
 )
 
-// foreign gives a store with the history of a run as the reference engine leaves it: without the members that this
-// engine adds, and without its definition.
-func foreign(t *testing.T, id string, d *definition.Document, input map[string]any, mode machine.Mode) history.Store {
+// engineDatabase is a database of the npm engine: the records of runs, by id.
+type engineDatabase map[string][]history.Record
+
+func (d engineDatabase) Runs() ([]string, error) { return slices.Sorted(maps.Keys(d)), nil }
+
+func (d engineDatabase) Records(id string) ([]history.Record, error) { return slices.Clone(d[id]), nil }
+
+// asEngine returns records as the npm engine writes them: without the fields that this engine adds.
+func asEngine(id string, rs []history.Record) []history.Record {
+	rs = slices.Clone(rs)
+	for i := range rs {
+		p := &rs[i].Payload
+		p.Mode, p.Branches, p.InputHash, p.Input, p.Visit, p.Depth = "", "", "", nil, 0, 0
+		p.DueAt, p.RetryAt = time.Time{}, time.Time{}
+		if rs[i].Name == history.ExecutionStarted {
+			p.DefinitionHash, p.ParentExecutionID = "", ""
+		}
+		rs[i].Foreign = true
+		rs[i].Raw = rs[i].AppendPayload(nil, id)
+	}
+	return rs
+}
+
+// engineRun returns a database of the npm engine with a run that stands where it first waits.
+func engineRun(t *testing.T, id string, d *definition.Document, input map[string]any, mode machine.Mode) engineDatabase {
 	t.Helper()
 	source := historymem.New()
 	r := newRunner(t, source, graph.Options{Branches: machine.Sequential, Activities: &script{answers: answers{"a": hang}}})
 	if _, err := r.Start(t.Context(), graph.StartRequest{ExecutionID: id, Definition: d, Input: input, Mode: mode, Wait: graph.Wait{Limit: graph.NoWait}}); err != nil {
 		t.Fatal(err)
 	}
+	return engineDatabase{id: asEngine(id, records(t, source, id))}
+}
+
+// imported returns a store with the runs of a database of the npm engine.
+func imported(t *testing.T, from engineDatabase, mode machine.Mode, definitions ...*definition.Document) history.Store {
+	t.Helper()
 	store := historymem.New()
-	copyForeign(t, store, id, records(t, source, id))
+	runs, err := graph.ImportDatabase(t.Context(), store, from, graph.DatabaseOptions{Definitions: definitions, Mode: mode})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range runs {
+		if r.Err != nil {
+			t.Fatal(r.Err)
+		}
+	}
 	return store
 }
 
-// copyForeign stores records as the reference engine would have written them.
-func copyForeign(t *testing.T, store history.Store, id string, rs []history.Record) {
-	t.Helper()
-	rs = slices.Clone(rs)
-	for i := range rs {
-		p := &rs[i].Payload
-		rs[i].Raw = nil
-		p.Mode, p.Branches, p.InputHash, p.Input, p.Visit, p.Depth = "", "", "", nil, 0, 0
-		p.DueAt, p.RetryAt = time.Time{}, time.Time{}
-		if rs[i].Name == history.ExecutionStarted {
-			p.DefinitionHash, p.ParentExecutionID = "", ""
-		}
-	}
-	if err := store.Append(t.Context(), history.Batch{ExecutionID: id, Records: rs, Execution: history.Project(id, rs)}); err != nil {
-		t.Fatal(err)
-	}
-}
-
-// TestAForeignHistoryCutAnywhere continues what the reference engine left when it stopped after any of its rows, which
+// TestAnImportedHistoryCutAnywhere continues what the npm engine left when it stopped after any of its rows, which
 // it writes one by one (spec: execution, 10.8).
-func TestAForeignHistoryCutAnywhere(t *testing.T) {
+func TestAnImportedHistoryCutAnywhere(t *testing.T) {
 	t.Parallel()
 	for _, s := range scenarios() {
 		if len(s.root(t).Uses()) > 0 {
@@ -82,14 +102,22 @@ func (s scenario) cut(t *testing.T, source history.Store, whole []history.Record
 	if last.Name == history.ResumeInterrupt || last.Name == history.DeliverSignal || last.Name == history.InterruptResumed {
 		return // the payload is lost with the rows that were to hold it
 	}
-	store := historymem.New()
-	copyForeign(t, store, "r", whole[:cut])
+	from := engineDatabase{"r": asEngine("r", whole[:cut])}
+	definitions := []*definition.Document{s.root(t)}
 	if count(whole[:cut], history.SubworkflowStarted) > 0 {
-		copyForeign(t, store, "r:sub:v", records(t, source, "r:sub:v"))
+		from["r:sub:v"] = asEngine("r:sub:v", records(t, source, "r:sub:v"))
 	}
+	at := fmt.Sprintf("cut after %d %s(%s)", cut, last.Name, last.Payload.NodeID)
+	if count(whole[:cut], history.StateUpdated) == 0 && len(whole[0].Payload.InputKeys) > 0 {
+		runs, err := graph.ImportDatabase(t.Context(), historymem.New(), from, graph.DatabaseOptions{Definitions: definitions})
+		if err != nil || !errors.Is(runs[0].Err, problem.DefinitionNotFound) {
+			t.Errorf("%s: the input is not recorded, and the import brings %+v, %v", at, runs, err)
+		}
+		return
+	}
+	store := imported(t, from, machine.InProcess, definitions...)
 	r := s.runner(t, store)
 	defer closeRunner(t, r)
-	at := fmt.Sprintf("cut after %d %s(%s)", cut, last.Name, last.Payload.NodeID)
 	run, err := s.drive(t, r)
 	if err != nil {
 		t.Errorf("%s: %v", at, err)
@@ -105,11 +133,11 @@ func (s scenario) cut(t *testing.T, source history.Store, whole []history.Record
 	}
 }
 
-func TestARunThatAnotherEngineBegan(t *testing.T) {
+func TestAnImportedRunContinues(t *testing.T) {
 	t.Parallel()
 	d := workflow(t, "lin", []string{startNode(), `{"id":"x","type":"set_state","config":{"assignments":{"y":{"literal":1}}}}`, tool("a"), tool("b"), endNode()},
 		"s x", "x a", "a b", "b e")
-	store := foreign(t, "r", d, object{"in": object{"k": 1, "l": 2}}, machine.HostMediated)
+	store := imported(t, engineRun(t, "r", d, object{"in": object{"k": 1, "l": 2}}, machine.HostMediated), machine.HostMediated, d)
 	r := newRunner(t, store, graph.Options{})
 
 	run := status(t, r, "r")
@@ -117,24 +145,17 @@ func TestARunThatAnotherEngineBegan(t *testing.T) {
 	if p := run.Pending; len(p) != 1 || p[0].NodeID != "a" || !p[0].Host || !sameJSON(run.State, object{"in": object{"k": 1, "l": 2}, "y": 1}) {
 		t.Errorf("run %+v", run)
 	}
-	refused := func(c graph.Caller, code problem.Code) {
-		t.Helper()
+	for _, c := range []graph.Caller{{Definition: linear(t, "lin", "a")}, {InputSet: true, Input: object{"in": object{"k": 1}}}, {InputSet: true, Input: object{}}} {
 		unchanged(t, store, func() {
 			_, err := r.SubmitActivity(t.Context(), graph.SubmitRequest{ExecutionID: "r", NodeID: "a", OK: true, Caller: c})
-			wantCode(t, err, code)
+			wantCode(t, err, problem.SubmitValidationError)
 		})
 	}
-	refused(graph.Caller{}, problem.DefinitionNotFound)
-	refused(graph.Caller{Definition: linear(t, "lin", "a")}, problem.SubmitValidationError)
-	refused(graph.Caller{Definition: d, InputSet: true, Input: object{"in": object{"k": 1}}}, problem.SubmitValidationError)
-	refused(graph.Caller{Definition: d, InputSet: true, Input: object{}}, problem.SubmitValidationError)
-
 	run, err := r.SubmitActivity(t.Context(), graph.SubmitRequest{ExecutionID: "r", NodeID: "a", OK: true, Result: object{"a": 1},
 		Caller: graph.Caller{Definition: d, InputSet: true, Input: object{"in": object{"l": 2, "k": 1}}}})
 	if err != nil || run.Pending[0].NodeID != "b" {
 		t.Fatalf("%+v, %v", run, err)
 	}
-	// From now on the definition is known, also elsewhere.
 	run = submit(t, newRunner(t, store, graph.Options{}), "r", "b", nil)
 	if run.Status != machine.Completed || !sameJSON(run.FinalState, object{"in": object{"k": 1, "l": 2}, "y": 1, "a": 1}) {
 		t.Errorf("%+v", run)
@@ -144,25 +165,11 @@ func TestARunThatAnotherEngineBegan(t *testing.T) {
 	}
 }
 
-// TestAnUnboundForeignRunIsBoundByItsFirstCaller has no checkpoint that names a definition.
-func TestAnUnboundForeignRunIsBoundByItsFirstCaller(t *testing.T) {
-	t.Parallel()
-	d := linear(t, "lin", "a", "b", "c")
-	store := foreign(t, "r", d, nil, machine.HostMediated)
-	r := newRunner(t, store, graph.Options{})
-	if _, err := r.SubmitActivity(t.Context(), graph.SubmitRequest{ExecutionID: "r", NodeID: "a", OK: true, Caller: graph.Caller{Definition: d}}); err != nil {
-		t.Fatal(err)
-	}
-	r = newRunner(t, store, graph.Options{})
-	_, err := r.SubmitActivity(t.Context(), graph.SubmitRequest{ExecutionID: "r", NodeID: "b", OK: true, Caller: graph.Caller{Definition: linear(t, "lin", "b")}})
-	wantCode(t, err, problem.SubmitValidationError)
-	submit(t, r, "r", "b", nil)
-}
-
-func TestAForeignRunInProcessIsTakenOverOnRequest(t *testing.T) {
+// TestAnImportedRunInProcessContinuesByItself: what its process was performing when it died is performed again.
+func TestAnImportedRunInProcessContinuesByItself(t *testing.T) {
 	t.Parallel()
 	d := linear(t, "lin", "a", "b")
-	store := foreign(t, "r", d, nil, machine.InProcess)
+	store := imported(t, engineRun(t, "r", d, nil, machine.InProcess), machine.InProcess, d)
 	r := newRunner(t, store, graph.Options{Activities: &script{}})
 	run, err := r.Start(t.Context(), graph.StartRequest{ExecutionID: "r", Definition: d, AllowExisting: true})
 	if err != nil || run.Status != machine.Completed {
@@ -170,9 +177,20 @@ func TestAForeignRunInProcessIsTakenOverOnRequest(t *testing.T) {
 	}
 }
 
-func TestAForeignRunIsCancelledWithoutItsDefinition(t *testing.T) {
+// withoutDefinition returns a store with a run whose definition is not stored, as databases of earlier builds have them.
+func withoutDefinition(t *testing.T, id string, d *definition.Document, input map[string]any) history.Store {
+	t.Helper()
+	store := historymem.New()
+	rs := engineRun(t, id, d, input, machine.HostMediated)[id]
+	if err := store.Append(t.Context(), history.Batch{ExecutionID: id, Records: rs, Execution: history.Project(id, rs)}); err != nil {
+		t.Fatal(err)
+	}
+	return store
+}
+
+func TestARunIsCancelledWithoutItsDefinition(t *testing.T) {
 	t.Parallel()
-	store := foreign(t, "r", linear(t, "lin", "a"), object{"in": 1}, machine.HostMediated)
+	store := withoutDefinition(t, "r", linear(t, "lin", "a"), object{"in": 1})
 	r := newRunner(t, store, graph.Options{})
 	run := cancel(t, r, "r", "stop")
 	wantStatus(t, run, machine.Cancelled)
@@ -188,8 +206,8 @@ func TestAForeignRunIsCancelledWithoutItsDefinition(t *testing.T) {
 	}
 }
 
-// TestTheOutlineOfAForeignRun tells what can be told without the definition.
-func TestTheOutlineOfAForeignRun(t *testing.T) {
+// TestTheOutlineOfARun tells what can be told without the definition.
+func TestTheOutlineOfARun(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		node  string
@@ -203,7 +221,7 @@ func TestTheOutlineOfAForeignRun(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			store := foreign(t, "r", workflow(t, "one", []string{startNode(), c.node, endNode()}, "s x", "x e"), object{"in": 1}, machine.HostMediated)
+			store := withoutDefinition(t, "r", workflow(t, "one", []string{startNode(), c.node, endNode()}, "s x", "x e"), object{"in": 1})
 			run := status(t, newRunner(t, store, graph.Options{}), "r")
 			if len(run.Pending) != 1 || run.Pending[0].NodeID != "x" || !c.check(run.Pending[0]) || !sameJSON(run.State, object{"in": 1}) {
 				t.Errorf("%+v", run)
