@@ -89,6 +89,36 @@ func TestArrowsRunDown(t *testing.T) {
 	}
 }
 
+// TestTheEngineLeadsToNoSettings: nothing that the engine imports, however far below, is settings or presentation.
+func TestTheEngineLeadsToNoSettings(t *testing.T) {
+	t.Parallel()
+	imports := map[string][]string{}
+	for _, p := range list(t) {
+		imports[p.ImportPath] = p.Imports
+	}
+	above := []string{"internal/config", "internal/cli", "internal/mcpserver", "internal/timeline", "internal/picture", "internal/guide", "internal/explain"}
+	seen := map[string]bool{}
+	var visit func(path string, by []string)
+	visit = func(path string, by []string) {
+		name, ours := strings.CutPrefix(path, module+"/")
+		if !ours || seen[path] {
+			return
+		}
+		seen[path] = true
+		by = append(slices.Clip(by), name)
+		if slices.ContainsFunc(above, func(p string) bool { return name == p || strings.HasPrefix(name, p+"/") }) {
+			t.Errorf("the engine comes to %s", strings.Join(by, " → "))
+		}
+		for _, next := range imports[path] {
+			visit(next, by)
+		}
+	}
+	visit(module+"/graph", nil)
+	if len(seen) < 20 {
+		t.Errorf("%d packages were looked at", len(seen))
+	}
+}
+
 // apart lists packages and the beginnings of the paths that they must not import.
 var apart = map[string][]string{
 	"activities":         {"graph/machine", "graph/internal", "history", "internal/config", "internal/cli", "internal/mcpserver"},
@@ -116,7 +146,7 @@ func TestEdgesStayApart(t *testing.T) {
 }
 
 // pure lists the packages that do no I/O and read no clock.
-var pure = []string{"activities/chat", "delegate/agentloop", "graph/view", "graph/internal/admit", "graph/problem", "graph/expr", "graph/definition", "graph/lint", "graph/machine", "internal/jsonvalue", "internal/agentsteps", "internal/agentview", "internal/runjson", "internal/timeline", "internal/jsonobject", "internal/document", "internal/jsondelta", "internal/jsonschema"}
+var pure = []string{"activities/chat", "delegate/agentloop", "graph/view", "graph/internal/admit", "graph/problem", "graph/expr", "graph/definition", "graph/lint", "graph/machine", "internal/jsonvalue", "internal/agentsteps", "internal/runjson", "internal/timeline", "internal/jsonobject", "internal/document", "internal/jsondelta", "internal/jsonschema"}
 
 func TestPurePackagesDoNoIO(t *testing.T) {
 	t.Parallel()

@@ -10,7 +10,7 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/graph/view"
-	"github.com/workflows-engine/workflows-engine/internal/agentview"
+	"github.com/workflows-engine/workflows-engine/internal/agentsteps"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 	"github.com/workflows-engine/workflows-engine/internal/suggest"
 )
@@ -19,7 +19,7 @@ import (
 const lineArguments = 80
 
 // writeCalls prints the calls that an agent wants approved.
-func writeCalls(w io.Writer, calls []agentview.Call, indent string) {
+func writeCalls(w io.Writer, calls []agentsteps.Ask, indent string) {
 	for _, c := range calls {
 		text := string(jsonvalue.Canonical(c.Arguments))
 		if len(text) > lineArguments {
@@ -42,7 +42,7 @@ const decisionsText = "approve, approve always, deny [REASON], edit NAME=VALUE â
 
 // decisions are the answers to a question about calls, as a person types them, one line after the other until all are decided.
 type decisions struct {
-	calls   []agentview.Call
+	calls   []agentsteps.Ask
 	decided map[string]any
 }
 
@@ -53,8 +53,8 @@ func (d *decisions) take(line string) (map[string]any, error) {
 		return parsePayload(line, nil)
 	}
 	first, rest := word(line)
-	var about []agentview.Call
-	if i := slices.IndexFunc(d.calls, func(c agentview.Call) bool { return c.Key == first }); i >= 0 {
+	var about []agentsteps.Ask
+	if i := slices.IndexFunc(d.calls, func(c agentsteps.Ask) bool { return c.Key == first }); i >= 0 {
 		about = d.calls[i : i+1]
 		first, rest = word(rest)
 	} else {
@@ -100,7 +100,7 @@ func word(line string) (first, rest string) {
 }
 
 // decision reads what a person has typed about a call. The digest binds it to the arguments that they have seen.
-func decision(verb, rest string, c agentview.Call, several bool) (map[string]any, error) {
+func decision(verb, rest string, c agentsteps.Ask, several bool) (map[string]any, error) {
 	d := map[string]any{"decision": verb}
 	if c.Digest != "" {
 		d["digest"] = c.Digest
@@ -163,5 +163,5 @@ func edited(text string, arguments map[string]any) (map[string]any, error) {
 // takesWords reports whether the answer to a question is a line as it is typed: that of an agent that asks a person and wants no form.
 func takesWords(p *view.Pending) bool {
 	required := requiredNames(p.ResumeSchema)
-	return agentview.AsksPerson(p.Show) && len(required) == 0 && propertySchema(p.ResumeSchema, "text")["type"] == "string"
+	return agentsteps.AsksPerson(p.Show) && len(required) == 0 && propertySchema(p.ResumeSchema, "text")["type"] == "string"
 }

@@ -10,7 +10,7 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/view"
-	"github.com/workflows-engine/workflows-engine/internal/agentview"
+	"github.com/workflows-engine/workflows-engine/internal/agentsteps"
 )
 
 // ask shows what the run waits for and reads the answer from the terminal, until it can be read or the person ends
@@ -25,7 +25,7 @@ func (a *app) ask(ctx context.Context, p *view.Pending) (filled, bool, error) {
 		fmt.Fprintf(a.stderr, "\n%s an answer is needed\n", a.paint.wait("?"))
 		a.describeInterrupt(p)
 	}
-	asked := decisions{calls: agentview.Approval(p.Show)}
+	asked := decisions{calls: agentsteps.Approval(p.Show)}
 	how := "JSON or key=value …"
 	switch {
 	case asked.calls != nil:

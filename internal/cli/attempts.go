@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/workflows-engine/workflows-engine/history"
-	"github.com/workflows-engine/workflows-engine/internal/agentview"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 	"github.com/workflows-engine/workflows-engine/internal/timeline"
 )
@@ -119,7 +118,7 @@ func (a *attempts) write(w io.Writer, list []*timeline.Attempt, steps bool, colu
 			in, out = fmt.Sprint(i), fmt.Sprint(o)
 		}
 		if n := t.Used().CostMicros(); n > 0 {
-			cost, priced = agentview.USD(n), true
+			cost, priced = timeline.USD(n), true
 		}
 		outcome := outcomes[t.Outcome] + stoppedText(t.Usage)
 		if t.Repairs {
@@ -225,7 +224,7 @@ func total(list []*timeline.Attempt) string {
 		text += fmt.Sprintf(", %d tokens in, %d out", in, out)
 	}
 	if micros > 0 {
-		text += ", " + agentview.USD(micros)
+		text += ", " + timeline.USD(micros)
 	}
 	return text
 }

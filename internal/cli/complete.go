@@ -125,10 +125,11 @@ func (a *app) completeNodes(cmd *cobra.Command, flag string) {
 			}
 			facts := nodesOf(cmd.Context(), s.store, run.DefinitionHash)
 			var nodes []string
-			err = s.eachRecord(cmd.Context(), run.ExecutionID, func(r *history.Record) {
+			err = s.eachRecord(cmd.Context(), run.ExecutionID, func(r *history.Record) error {
 				if r.Name == history.ScheduleNode {
 					nodes = append(nodes, cobra.CompletionWithDesc(r.Payload.NodeID, facts[r.Payload.NodeID].nodeType))
 				}
+				return nil
 			})
 			return unique(nodes), err
 		})

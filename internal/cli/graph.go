@@ -131,18 +131,20 @@ func (s *session) drawn(ctx context.Context, id string) (*definition.Program, *t
 	}
 	line := timeline.New(id, s.oneLine)
 	line.Define(id, program)
-	return program, line.Root(), s.eachRecord(ctx, id, func(r *history.Record) { line.Record(id, r) })
+	return program, line.Root(), s.eachRecord(ctx, id, func(r *history.Record) error { line.Record(id, r); return nil })
 }
 
-// eachRecord goes through the records of a run.
-func (s *session) eachRecord(ctx context.Context, id string, each func(*history.Record)) error {
+// eachRecord calls a function with the records of a run, until it returns an error.
+func (s *session) eachRecord(ctx context.Context, id string, each func(*history.Record) error) error {
 	for next := int64(1); ; {
 		records, err := s.engine.History(ctx, graph.HistoryRequest{ExecutionID: id, FromSeq: next, Limit: recordPage})
 		if err != nil || len(records) == 0 {
 			return err
 		}
 		for i := range records {
-			each(&records[i])
+			if err := each(&records[i]); err != nil {
+				return err
+			}
 		}
 		next = records[len(records)-1].Seq + 1
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/graph/view"
 	"github.com/workflows-engine/workflows-engine/history"
-	"github.com/workflows-engine/workflows-engine/internal/agentview"
+	"github.com/workflows-engine/workflows-engine/internal/agentsteps"
 	"github.com/workflows-engine/workflows-engine/internal/config"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 	"github.com/workflows-engine/workflows-engine/internal/runjson"
@@ -166,7 +166,7 @@ func shownText(p *view.Pending) string {
 }
 
 // shows reports whether something is shown beside a question that is no question of an agent.
-func shows(p *view.Pending) bool { return !agentview.AsksPerson(p.Show) && p.Shown(1) != "" }
+func shows(p *view.Pending) bool { return !agentsteps.AsksPerson(p.Show) && p.Shown(1) != "" }
 
 func indented(text, by string) string { return by + strings.ReplaceAll(text, "\n", "\n"+by) }
 
@@ -176,7 +176,7 @@ func (a *app) describeInterrupt(p *view.Pending) {
 		prompt = p.PromptRef
 	}
 	fmt.Fprintf(a.stderr, "  %s asks: %s\n", plainCell(p.NodeID), promptText(prompt))
-	if calls := agentview.Approval(p.Show); calls != nil {
+	if calls := agentsteps.Approval(p.Show); calls != nil {
 		writeCalls(a.stderr, calls, "    ")
 		return
 	}

@@ -18,7 +18,6 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/view"
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/internal/agentsteps"
-	"github.com/workflows-engine/workflows-engine/internal/agentview"
 	"github.com/workflows-engine/workflows-engine/internal/config"
 	"github.com/workflows-engine/workflows-engine/internal/config/envname"
 	"github.com/workflows-engine/workflows-engine/internal/runjson"
@@ -293,9 +292,9 @@ func writePending(w io.Writer, run *view.Run, p *view.Pending, s *session, now t
 	fmt.Fprintf(w, "\n%s waits for %s\n", waiterText(p), waitText(p))
 	if p.Kind == machine.WaitInterrupt {
 		fmt.Fprintf(w, "  %s\n", strings.Join(strings.Fields(p.Prompt+" "+p.PromptRef), " "))
-		if calls := agentview.Approval(p.Show); calls != nil {
+		if calls := agentsteps.Approval(p.Show); calls != nil {
 			writeCalls(w, calls, "    ")
-			fmt.Fprintf(w, "  decisions: %s\n", problem.OrList(agentview.Decisions))
+			fmt.Fprintf(w, "  decisions: %s\n", problem.OrList(agentsteps.Decisions))
 		} else {
 			if shows(p) {
 				fmt.Fprintf(w, "%s\n", indented(shownText(p), "    "))
@@ -331,7 +330,7 @@ func writePending(w io.Writer, run *view.Run, p *view.Pending, s *session, now t
 
 // stepsText is how many steps the executor of an attempt has recorded, and what they come to.
 func stepsText(p *view.Pending) string {
-	if agent, ok := agentview.StatusOf(p.FirstStep, p.Reconfigured, p.NewestStep, p.Totals); ok {
+	if agent, ok := agentsteps.StatusOf(p.FirstStep, p.Reconfigured, p.NewestStep, p.Totals); ok {
 		return agentText(p, agent)
 	}
 	text := count(p.Steps, "step") + " recorded"
@@ -346,7 +345,7 @@ func stepsText(p *view.Pending) string {
 }
 
 // agentText says where an agent stands, and what it has taken of its budgets.
-func agentText(p *view.Pending, agent agentview.Status) string {
+func agentText(p *view.Pending, agent agentsteps.Status) string {
 	text := fmt.Sprintf("agent %s in turn %d", plainCell(agent.Name), agent.Turn)
 	if agent.Path != "" {
 		text += " (sub-agent of " + plainCell(agent.Path) + ")"
@@ -359,7 +358,7 @@ func agentText(p *view.Pending, agent agentview.Status) string {
 	if calls, _ := agent.Totals["tool_calls"].(float64); calls > 0 {
 		taken = append(taken, count(int(calls), "tool call"))
 	}
-	if spent := agentview.SpentText(agent.Totals, agent.Budgets); spent != "" {
+	if spent := timeline.SpentText(agent.Totals, agent.Budgets); spent != "" {
 		taken = append(taken, spent)
 	}
 	return text + ": " + strings.Join(append(taken, count(p.Steps, "step")+" recorded"), ", ")

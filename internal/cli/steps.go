@@ -8,7 +8,6 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/history"
-	"github.com/workflows-engine/workflows-engine/internal/agentview"
 	"github.com/workflows-engine/workflows-engine/internal/timeline"
 )
 
@@ -32,7 +31,7 @@ func stepDetail(r *history.Record, e *timeline.Entry, width int) string {
 		}
 		return strings.Join(strings.Fields(strings.Join(parts, " ")), " ")
 	}
-	if line := e.Line; line != nil {
+	if line := e.Words; line != nil {
 		var facts []string
 		if line.Took > 0 {
 			facts = append(facts, timeline.Elapsed(line.Took))
@@ -57,7 +56,7 @@ const keyWidth = 40
 func stepRows(t *timeline.Attempt) [][]string {
 	var rows [][]string
 	for _, e := range t.Journal.Entries {
-		l := e.Line
+		l := e.Words
 		if l == nil {
 			rows = append(rows, []string{
 				"  " + cut(e.Key, keyWidth), cut(e.Kind, keyWidth), "", "", "+" + timeline.Elapsed(e.At.Sub(t.Requested)), "", "", "", "  " + cut(e.Text, errorWidth),
@@ -72,7 +71,7 @@ func stepRows(t *timeline.Attempt) [][]string {
 			took = timeline.Elapsed(l.Took)
 		}
 		if e.CostMicros > 0 && l.Counted {
-			cost = agentview.USD(e.CostMicros)
+			cost = timeline.USD(e.CostMicros)
 		}
 		switch {
 		case e.Answer != "":

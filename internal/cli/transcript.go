@@ -4,18 +4,15 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/workflows-engine/workflows-engine/activities"
-	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/internal/agentsteps"
-	"github.com/workflows-engine/workflows-engine/internal/agentview"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 	"github.com/workflows-engine/workflows-engine/internal/timeline"
 )
@@ -49,83 +46,50 @@ those of history: turn 3, call 2; those of a sub-agent stand behind its call, an
 // transcript prints the steps of a run's agents.
 func (a *app) transcript(ctx context.Context, id string, o transcriptOptions) error {
 	return a.with(ctx, sessionOptions{lenient: true, read: true}, func(s *session) error {
-		w := &transcriptWriter{out: s.config.Masked(a.stdout), id: id, transcriptOptions: o}
+		w := &transcriptWriter{out: s.config.Masked(a.stdout), line: timeline.New(id, oneLine), transcriptOptions: o}
 		if !o.json {
 			w.out = s.config.Masked(a.human)
 		}
 		found := false
-		for next := int64(1); ; {
-			records, err := s.engine.History(ctx, graph.HistoryRequest{ExecutionID: id, FromSeq: next, Limit: recordPage})
-			if err != nil {
-				return err
+		err := s.eachRecord(ctx, id, func(r *history.Record) error {
+			at := w.line.Record(id, r)
+			switch {
+			case o.node != "" && r.Payload.NodeID != o.node:
+			case at.Entry != nil:
+				found = true
+				return w.step(r, at)
+			case at.Attempt != nil && at.Attempt.EndedSeq == r.Seq && at.Attempt.Journal.Count > 0:
+				return w.ended(r, at)
 			}
-			if len(records) == 0 {
-				break
-			}
-			for i := range records {
-				r := &records[i]
-				switch {
-				case o.node != "" && r.Payload.NodeID != o.node:
-				case r.Payload.AgentStep != nil:
-					found = true
-					err = w.step(r)
-				case r.Name == history.ActivityCompleted || r.Name == history.ActivityFailed:
-					err = w.ended(r)
-				}
-				if err != nil {
-					return err
-				}
-			}
-			next = records[len(records)-1].Seq + 1
+			return nil
+		})
+		if err != nil {
+			return err
 		}
 		if !found {
-			what := "run " + id + " has"
+			subject := "run " + id + " has"
 			if o.node != "" {
-				what = fmt.Sprintf("node %q of run %s has", o.node, id)
+				subject = fmt.Sprintf("node %q of run %s has", o.node, id)
 			}
-			fmt.Fprintf(a.stderr, "%s no steps of agents\n", what)
+			fmt.Fprintf(a.stderr, "%s no steps of agents\n", subject)
 		}
 		return w.open()
 	})
 }
 
-// transcriptWriter prints steps. Agents are told apart by headings.
+// transcriptWriter prints journal entries. Agents are told apart by headings.
 type transcriptWriter struct {
 	transcriptOptions
 	out  io.Writer
-	id   string
+	line *timeline.Timeline
 	last string
-	// going are the attempts that have not ended, in the order of their first steps.
-	going []*transcribed
 }
 
-// transcribed is an attempt whose steps are printed.
-type transcribed struct {
-	node           string
-	visit, attempt int
-	totals         map[string]any
-}
-
-// of is the attempt of a record; nil if none of its steps has been printed.
-func (w *transcriptWriter) of(r *history.Record) *transcribed {
-	for _, t := range w.going {
-		if t.node == r.Payload.NodeID && t.visit == max(r.Payload.Visit, 1) && t.attempt == max(r.Payload.Attempt, 1) {
-			return t
-		}
-	}
-	return nil
-}
-
-// ended prints how an attempt with steps has ended, and what it came to.
-func (w *transcriptWriter) ended(r *history.Record) error {
-	t := w.of(r)
-	if t == nil {
-		return nil
-	}
-	w.going = slices.DeleteFunc(w.going, func(other *transcribed) bool { return other == t })
+// ended prints the outcome and the totals of an attempt.
+func (w *transcriptWriter) ended(r *history.Record, at timeline.Place) error {
 	p := &r.Payload
 	if w.json {
-		line := w.head(r)
+		line := w.head(r, at)
 		line.Put("kind", "ended")
 		if r.Name == history.ActivityCompleted {
 			line.Put("result", p.Result.Value)
@@ -135,7 +99,7 @@ func (w *transcriptWriter) ended(r *history.Record) error {
 		line.Object("usage", p.Usage)
 		return writeLine(w.out, line)
 	}
-	text := w.under(r, "") + w.heading(2, "ended")
+	text := w.under(at.Attempt, "") + w.heading(2, "ended")
 	if r.Name == history.ActivityCompleted {
 		text += w.value("answer", p.Result.Value)
 	} else {
@@ -145,55 +109,54 @@ func (w *transcriptWriter) ended(r *history.Record) error {
 	return err
 }
 
-// open prints what attempts that have not ended come to so far.
+// open prints the totals so far of attempts without an outcome.
 func (w *transcriptWriter) open() error {
 	if w.json {
 		return nil
 	}
-	for _, t := range w.going {
-		heading := attemptHeading(t.node, t.visit, t.attempt)
-		text := ""
-		if heading != w.last {
-			w.last, text = heading, w.heading(1, heading)
+	for _, v := range w.line.Root().Visits {
+		a := v.Attempt()
+		if a == nil || a.Journal.Count == 0 || !a.Ended.IsZero() || w.node != "" && v.Node != w.node {
+			continue
 		}
-		if _, err := io.WriteString(w.out, text+w.heading(2, "has not ended")+w.part("totals so far", totalsText(t.totals))); err != nil {
+		text := w.under(a, "")
+		if _, err := io.WriteString(w.out, text+w.heading(2, "has not ended")+w.part("totals so far", totalsText(a.Journal.Totals))); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// totalsText is what an agent has taken.
+// totalsText describes the totals of an agent.
 func totalsText(totals map[string]any) string {
-	number := func(name string) int { n, _ := totals[name].(float64); return int(n) }
-	parts := []string{count(number("turns"), "turn"), count(number("tool_calls"), "tool call")}
-	if spent := agentview.SpentText(totals, nil); spent != "" {
+	t := agentsteps.ReadTotals(totals)
+	parts := []string{count(int(t.Turns), "turn"), count(int(t.ToolCalls), "tool call")}
+	if spent := timeline.SpentText(totals, nil); spent != "" {
 		parts = append(parts, spent)
 	}
-	if ms := number("work_ms"); ms > 0 {
-		parts = append(parts, timeline.Elapsed(time.Duration(ms)*time.Millisecond)+" of work")
+	if t.WorkMS > 0 {
+		parts = append(parts, timeline.Elapsed(time.Duration(t.WorkMS)*time.Millisecond)+" of work")
 	}
 	text := strings.Join(parts, ", ")
-	if why, _ := totals["stop_reason"].(string); why != "" {
-		text += "; ended by " + strings.ReplaceAll(why, "_", " ")
+	if t.StopReason != "" {
+		text += "; ended by " + strings.ReplaceAll(t.StopReason, "_", " ")
 	}
-	if totals["partial"] == true {
+	if t.Partial {
 		text += ", partial"
 	}
 	return text
 }
 
-// head is what a line of JSON begins with.
-func (w *transcriptWriter) head(r *history.Record) jsonvalue.Ordered {
-	p := &r.Payload
+// head has the first fields of a line of JSON.
+func (w *transcriptWriter) head(r *history.Record, at timeline.Place) jsonvalue.Ordered {
 	return jsonvalue.Ordered{
-		{"execution_id", w.id}, {"seq", r.Seq}, {"at", r.CreatedAt.UTC()}, {"node", p.NodeID}, {"visit", max(p.Visit, 1)}, {"attempt", max(p.Attempt, 1)},
+		{"execution_id", at.Run.ID}, {"seq", r.Seq}, {"at", r.CreatedAt.UTC()}, {"node", at.Visit.Node}, {"visit", at.Visit.Number}, {"attempt", at.Attempt.Number},
 	}
 }
 
-// under is the heading of an agent, "" if what is printed last is of the same.
-func (w *transcriptWriter) under(r *history.Record, key string) string {
-	heading := agentHeading(r, key)
+// under is the heading of an agent, "" if the text before has the same one.
+func (w *transcriptWriter) under(a *timeline.Attempt, key string) string {
+	heading := agentHeading(a, key)
 	if heading == w.last {
 		return ""
 	}
@@ -201,26 +164,16 @@ func (w *transcriptWriter) under(r *history.Record, key string) string {
 	return w.heading(1, heading)
 }
 
-func (w *transcriptWriter) step(r *history.Record) error {
-	p := &r.Payload
-	key, kind, n, _ := p.Step()
-	body := p.AgentStep
-	t := w.of(r)
-	if t == nil {
-		t = &transcribed{node: p.NodeID, visit: max(p.Visit, 1), attempt: max(p.Attempt, 1)}
-		w.going = append(w.going, t)
-	}
-	if totals, ok := body["totals"].(map[string]any); ok {
-		t.totals = totals
-	}
+func (w *transcriptWriter) step(r *history.Record, at timeline.Place) error {
+	p, e := &r.Payload, at.Entry
 	if w.json {
-		line := w.head(r)
-		line.Put("n", n)
-		line.Put("key", key)
-		line.Put("kind", kind)
-		for _, name := range jsonvalue.Keys(body) {
+		line := w.head(r, at)
+		line.Put("n", e.N)
+		line.Put("key", e.Key)
+		line.Put("kind", e.Kind)
+		for _, name := range jsonvalue.Keys(p.AgentStep) {
 			if name != "key" && name != "kind" && name != "n" {
-				line.Put(name, body[name])
+				line.Put(name, p.AgentStep[name])
 			}
 		}
 		if p.Prompt != "" {
@@ -231,11 +184,11 @@ func (w *transcriptWriter) step(r *history.Record) error {
 		}
 		return writeLine(w.out, line)
 	}
-	if kind == machine.StepWoken || kind == activities.StepPiece {
-		return nil // which says no more than that the agent goes on; the result has a preview of its pieces
+	if e.Kind == machine.StepWoken || e.Kind == activities.StepPiece {
+		return nil // the result has a preview of its pieces
 	}
-	text := w.under(r, key) + w.heading(2, strings.TrimSpace(key+" "+stepTitle(kind))) + w.about(r, kind, body)
-	if depth := strings.Count(key, "/"); depth > 0 && !w.markdown { // the headings of Markdown say it
+	text := w.under(at.Attempt, e.Key) + w.heading(2, strings.TrimSpace(e.Key+" "+stepTitle(e.Kind))) + w.about(r)
+	if depth := strings.Count(e.Key, "/"); depth > 0 && !w.markdown { // Markdown has headings instead
 		text = deeper(text, strings.Repeat("    ", depth))
 	}
 	_, err := io.WriteString(w.out, text)
@@ -254,22 +207,17 @@ func deeper(text, by string) string {
 	return b.String()
 }
 
-// agentHeading names the agent of a step: its node, and behind it the call by which it is a sub-agent.
-func agentHeading(r *history.Record, key string) string {
-	heading := attemptHeading(r.Payload.NodeID, r.Payload.Visit, r.Payload.Attempt)
+// agentHeading names the agent of an entry: its node, and behind it the call of a sub-agent.
+func agentHeading(a *timeline.Attempt, key string) string {
+	heading := a.Visit.Node
+	if n := a.Visit.Number; n > 1 {
+		heading += fmt.Sprintf(", visit %d", n)
+	}
+	if a.Number > 1 {
+		heading += fmt.Sprintf(", attempt %d", a.Number)
+	}
 	if i := strings.LastIndex(key, "/"); i >= 0 {
 		heading += ", sub-agent of " + key[:i]
-	}
-	return heading
-}
-
-func attemptHeading(node string, visit, attempt int) string {
-	heading := node
-	if visit > 1 {
-		heading += fmt.Sprintf(", visit %d", visit)
-	}
-	if attempt > 1 {
-		heading += fmt.Sprintf(", attempt %d", attempt)
 	}
 	return heading
 }
@@ -294,70 +242,67 @@ func (w *transcriptWriter) heading(level int, text string) string {
 	return "--- " + text + "\n"
 }
 
-// about is what a step says, in full.
-func (w *transcriptWriter) about(r *history.Record, kind string, body map[string]any) string {
-	word := func(name string) string { text, _ := body[name].(string); return text }
+// about is an entry in full.
+func (w *transcriptWriter) about(r *history.Record) string {
+	p := &r.Payload
+	_, kind, _, _ := p.Step()
 	switch kind {
-	case "begun":
-		var tools []string
-		list, _ := body["tools"].([]any)
-		for _, v := range list {
-			tool, _ := v.(map[string]any)
-			name, _ := tool["name"].(string)
-			tools = append(tools, name)
-		}
-		return w.part("agent", word("agent")) + w.part("system", word("system")) + w.part("tools", strings.Join(tools, ", ")) + w.part("task", word("task"))
-	case "reply":
-		text := w.part("", word("text"))
-		calls, _ := body["calls"].([]any)
-		for i, c := range calls {
-			call, _ := c.(map[string]any)
-			arguments, given := call["arguments"]
-			if !given {
-				arguments = call["raw"]
-			}
-			name, _ := call["name"].(string)
-			text += w.value(fmt.Sprintf("call %d: %s", i+1, name), arguments)
+	case machine.StepQuestion:
+		text := w.part("asked", p.Prompt)
+		for _, c := range agentsteps.Approval(p.AgentStep) {
+			text += w.value(c.Key+" "+c.Tool, c.Arguments)
 		}
 		return text
-	case "result":
-		by := ""
-		if word("by") == "person" {
+	case machine.StepAnswer:
+		return w.value("answered", p.SignalPayload)
+	case machine.StepRest:
+		return w.part("until", timeText(p.DueAt))
+	}
+	switch b := agentsteps.Body(p.AgentStep, p.SignalPayload).(type) {
+	case *agentsteps.Begun:
+		tools := make([]string, len(b.Tools))
+		for i, t := range b.Tools {
+			tools[i] = t.Name
+		}
+		return w.part("agent", b.Agent) + w.part("system", b.System) + w.part("tools", strings.Join(tools, ", ")) + w.part("task", b.Task)
+	case *agentsteps.Reply:
+		text := w.part("", b.Text)
+		for i, c := range b.Calls {
+			arguments := c.Raw
+			if c.Arguments != nil {
+				arguments = c.Arguments
+			}
+			text += w.value(fmt.Sprintf("call %d: %s", i+1, c.Name), arguments)
+		}
+		return text
+	case *agentsteps.Result:
+		by, text := "", ""
+		if b.By == "person" {
 			by = ", by a person"
 		}
-		edited := w.value("called with, as a person has edited it", body["arguments"])
-		if failed, ok := body["error"]; ok {
-			return edited + w.value(word("tool")+" failed"+by, failed)
+		if b.Arguments != nil {
+			text = w.value("called with, as a person has edited it", b.Arguments)
 		}
-		if ref, ok := body["outputRef"].(map[string]any); ok { // of a large result
-			preview, _ := ref["preview"].(string)
-			return edited + w.part(word("tool")+" returned"+by, preview)
+		switch {
+		case b.Error != nil:
+			return text + w.value(b.Tool+" failed"+by, b.Error)
+		case b.Large:
+			return text + w.part(b.Tool+" returned"+by, b.Preview)
 		}
-		return edited + w.value(word("tool")+" returned"+by, body["output"])
-	case "tried":
-		return w.part(word("code"), word("message"))
-	case "question":
-		text := w.part("asked", r.Payload.Prompt)
-		if calls := agentview.Approval(body); calls != nil {
-			for _, c := range calls {
-				text += w.value(c.Key+" "+c.Tool, c.Arguments)
-			}
+		return text + w.value(b.Tool+" returned"+by, b.Output)
+	case *agentsteps.Tried:
+		return w.part(b.Code, b.Message)
+	case *agentsteps.Compacted:
+		if b.Summary != "" {
+			return w.part("up to", b.UpTo) + w.part("summary", b.Summary)
 		}
-		return text
-	case "compacted":
-		if line, ok := agentview.LineOf(r); ok && word("summary") == "" {
-			return w.part("", line.Text)
-		}
-		return w.part("up to", word("upto")) + w.part("summary", word("summary"))
-	case agentsteps.Continued, agentsteps.Reconfigured:
-		line, _ := agentview.LineOf(r)
-		return w.part("", line.Text)
-	case "answer":
-		return w.value("answered", r.Payload.SignalPayload)
-	case "rest":
-		return w.part("until", timeText(r.Payload.DueAt))
-	case "decided":
-		return w.part("decision", strings.TrimSpace(word("decision")+" "+word("reason")))
+		words, _ := timeline.WordsOf(r)
+		return w.part("", words.Text)
+	case *agentsteps.Resumed, *agentsteps.Changed:
+		words, _ := timeline.WordsOf(r)
+		return w.part("", words.Text)
+	case *agentsteps.Decided:
+		return w.part("decision", strings.TrimSpace(b.Decision+" "+b.Reason))
 	}
 	return "\n"
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/view"
 	"github.com/workflows-engine/workflows-engine/history"
-	"github.com/workflows-engine/workflows-engine/internal/agentview"
+	"github.com/workflows-engine/workflows-engine/internal/agentsteps"
 	"github.com/workflows-engine/workflows-engine/internal/mcpserver/elicit"
 )
 
@@ -97,7 +97,7 @@ func (k *asking) form(p *view.Pending) *elicit.Form {
 
 // formSchema is the schema of the form of an interrupt: of calls that an agent wants approved the decisions that a form can show.
 func formSchema(p *view.Pending) map[string]any {
-	if agentview.Approval(p.Show) == nil {
+	if agentsteps.Approval(p.Show) == nil {
 		return p.ResumeSchema
 	}
 	return map[string]any{

@@ -9,7 +9,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/graph/view"
 	"github.com/workflows-engine/workflows-engine/history"
-	"github.com/workflows-engine/workflows-engine/internal/agentview"
+	"github.com/workflows-engine/workflows-engine/internal/agentsteps"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 	"github.com/workflows-engine/workflows-engine/internal/mcpserver/elicit"
 	"github.com/workflows-engine/workflows-engine/internal/shellword"
@@ -124,7 +124,7 @@ func (k *asking) answerCall(args members, run *view.Run, p *view.Pending, more s
 			k.atTerminal(run.ExecutionID, p)+". Then make this call."+more)
 	}
 	args.Put("resume_payload", blankAnswer(p))
-	if calls := agentview.Approval(p.Show); calls != nil {
+	if calls := agentsteps.Approval(p.Show); calls != nil {
 		return call("workflow_resume", args, before+"Show the person tool_calls with their arguments and put their decision into resume_payload"+decisionsNote(calls)+more)
 	}
 	return call("workflow_resume", args, before+"Ask the person what prompt says"+besides(p)+" and put their answer into resume_payload."+more)
@@ -167,9 +167,9 @@ func (k *asking) cannotAsk(a *arguments, run *view.Run, p *view.Pending) error {
 
 // questionText is what a person is asked in a form, with all that is shown beside it.
 func questionText(p *view.Pending) string {
-	calls := agentview.Approval(p.Show)
+	calls := agentsteps.Approval(p.Show)
 	switch {
-	case agentview.AsksPerson(p.Show):
+	case agentsteps.AsksPerson(p.Show):
 		return p.Prompt
 	case calls == nil:
 		return withoutSecrets(p).Question()
@@ -207,7 +207,7 @@ func shownText(p *view.Pending, most int) string {
 }
 
 // decisionsNote says how calls of an agent are decided.
-func decisionsNote(calls []agentview.Call) string {
+func decisionsNote(calls []agentsteps.Ask) string {
 	note := `: {"decision":"approve"}, or "deny" or "stop" with reason, "edit" with arguments, "respond" with result; digest of the call binds it.`
 	if len(calls) > 1 {
 		note += ` One decision is for all calls; {"calls":{"KEY":{"decision":…}}} decides each.`
@@ -218,7 +218,7 @@ func decisionsNote(calls []agentview.Call) string {
 // besides is what a person has to see beside the prompt.
 func besides(p *view.Pending) string {
 	switch {
-	case agentview.AsksPerson(p.Show) || p.Shown(1) == "":
+	case agentsteps.AsksPerson(p.Show) || p.Shown(1) == "":
 		return ""
 	case p.Show == nil:
 		return ", with the text of shown beside it,"

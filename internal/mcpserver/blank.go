@@ -6,7 +6,7 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/view"
-	"github.com/workflows-engine/workflows-engine/internal/agentview"
+	"github.com/workflows-engine/workflows-engine/internal/agentsteps"
 )
 
 // blankStart begins every blank: what stands in next where the caller has to put an object. It is text, so that a copy
@@ -47,7 +47,7 @@ func blankResult(p *view.Pending) string {
 
 func blankAnswer(p *view.Pending) string {
 	switch {
-	case agentview.Approval(p.Show) != nil:
+	case agentsteps.Approval(p.Show) != nil:
 		return "<object: the person's decision>"
 	case p.ResumeSchema == nil:
 		return "<object: the person's answer>"

@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"github.com/workflows-engine/workflows-engine/graph/view"
-	"github.com/workflows-engine/workflows-engine/internal/agentview"
+	"github.com/workflows-engine/workflows-engine/internal/agentsteps"
 	"github.com/workflows-engine/workflows-engine/internal/outline"
 )
 
@@ -14,7 +14,7 @@ const maxCalls = 16
 // shownCalls are the calls that an agent wants approved, in about so many bytes: of each its tool and digest, and of its arguments as much as
 // there is room for. whole says that nothing is left out.
 func (s *server) shownCalls(p *view.Pending, room int) (list []members, whole bool) {
-	calls := agentview.Approval(p.Show)
+	calls := agentsteps.Approval(p.Show)
 	whole = len(calls) <= maxCalls
 	calls = calls[:min(len(calls), maxCalls)]
 	in, left := s.waitDocument(p), room
@@ -40,7 +40,7 @@ func (s *server) putCalls(entry *members, p *view.Pending, room int) (whole bool
 	}
 	list, whole := s.shownCalls(p, room)
 	(*entry)[i].Value = list
-	if n := len(agentview.Approval(p.Show)); n > len(list) {
+	if n := len(agentsteps.Approval(p.Show)); n > len(list) {
 		entry.Put("tool_calls_total", float64(n))
 	}
 	return whole

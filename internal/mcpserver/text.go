@@ -7,8 +7,9 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/graph/view"
-	"github.com/workflows-engine/workflows-engine/internal/agentview"
+	"github.com/workflows-engine/workflows-engine/internal/agentsteps"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
+	"github.com/workflows-engine/workflows-engine/internal/timeline"
 )
 
 const (
@@ -104,12 +105,12 @@ func (s *server) inShort(run runView) (lines []string) {
 
 // stepsText says how far an executor that records steps is.
 func stepsText(p *view.Pending) string {
-	agent, ok := agentview.StatusOf(p.FirstStep, p.Reconfigured, p.NewestStep, p.Totals)
+	agent, ok := agentsteps.StatusOf(p.FirstStep, p.Reconfigured, p.NewestStep, p.Totals)
 	if !ok {
 		return fmt.Sprintf(", %s of attempt %d recorded", count(p.Steps, "step"), max(p.Attempt, 1))
 	}
 	text := fmt.Sprintf(", agent %s in turn %d", problem.Clip(agent.Name, maxStepName), agent.Turn)
-	if spent := agentview.SpentText(agent.Totals, agent.Budgets); spent != "" {
+	if spent := timeline.SpentText(agent.Totals, agent.Budgets); spent != "" {
 		text += ", " + spent
 	}
 	return text
@@ -170,7 +171,7 @@ func (s *server) task(p *view.Pending) string {
 			return text + " tool_calls: " + string(list[len(`{"tool_calls":`):len(list)-1])
 		}
 		name, shown := "shown", shownText(p, maxTaskText)
-		if p.Show != nil && !agentview.AsksPerson(p.Show) {
+		if p.Show != nil && !agentsteps.AsksPerson(p.Show) {
 			name, shown = "show", p.Shown(maxTaskText)
 		}
 		if shown != "" {

@@ -14,7 +14,6 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/graph/view"
 	"github.com/workflows-engine/workflows-engine/history"
-	"github.com/workflows-engine/workflows-engine/internal/agentview"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 	"github.com/workflows-engine/workflows-engine/internal/outline"
 	"github.com/workflows-engine/workflows-engine/internal/runjson"
@@ -181,7 +180,7 @@ const maxStepName = 60
 
 // agentLine is what a step of an agent is about: its number and key, the model or tool, how long that took, for how many tokens, and what came
 // of it. All of it stands in the payload.
-func agentLine(l *agentview.Line, n int) string {
+func agentLine(l *timeline.Words, n int) string {
 	text := fmt.Sprintf(" step %d %s %s", n, problem.Clip(l.Key, maxStepName), problem.Clip(l.By, maxStepName))
 	if l.Took > 0 {
 		text += " " + timeline.Elapsed(l.Took)
@@ -204,7 +203,7 @@ func lineOf(r, before *history.Record, shown jsonvalue.Raw) (line string, whole 
 		line += fmt.Sprintf(" %q", r.Payload.NodeID)
 	}
 	if key, kind, n, ok := r.Payload.Step(); ok {
-		if l, isAgent := agentview.LineOf(r); isAgent {
+		if l, isAgent := timeline.WordsOf(r); isAgent {
 			return line + agentLine(&l, n), false
 		}
 		line += fmt.Sprintf(" step %d %q %q", n, problem.Clip(kind, maxStepName), problem.Clip(key, maxStepName))

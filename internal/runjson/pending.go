@@ -9,7 +9,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/view"
 	"github.com/workflows-engine/workflows-engine/history"
-	"github.com/workflows-engine/workflows-engine/internal/agentview"
+	"github.com/workflows-engine/workflows-engine/internal/agentsteps"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
@@ -35,7 +35,7 @@ func Pending(run *view.Run, p, first *view.Pending) jsonvalue.Ordered {
 	putDeadlines(&m, run, p)
 	if p.Steps > 0 {
 		m.Put("steps", float64(p.Steps))
-		if agent, ok := agentview.StatusOf(p.FirstStep, p.Reconfigured, p.NewestStep, p.Totals); ok {
+		if agent, ok := agentsteps.StatusOf(p.FirstStep, p.Reconfigured, p.NewestStep, p.Totals); ok {
 			m.Put("agent", agent.JSON())
 		} else {
 			m.Object("totals", p.Totals)
@@ -145,9 +145,9 @@ func putTask(m *jsonvalue.Ordered, p *view.Pending, first bool) {
 		m.Text("external_task_id", p.ExternalTaskID)
 		m.Text("prompt", p.Prompt)
 		m.Text("prompt_ref", p.PromptRef)
-		if calls := agentview.Approval(p.Show); calls != nil {
-			m.Put("tool_calls", agentview.CallsJSON(calls))
-		} else if p.Show != nil && !agentview.AsksPerson(p.Show) { // which has the question once more
+		if calls := agentsteps.Approval(p.Show); calls != nil {
+			m.Put("tool_calls", agentsteps.CallsJSON(calls))
+		} else if p.Show != nil && !agentsteps.AsksPerson(p.Show) { // which has the question once more
 			m.Put("show", p.Show)
 		}
 		m.Object("resume_schema", p.ResumeSchema)

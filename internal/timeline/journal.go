@@ -7,7 +7,7 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/history"
-	"github.com/workflows-engine/workflows-engine/internal/agentview"
+	"github.com/workflows-engine/workflows-engine/internal/agentsteps"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
@@ -19,7 +19,7 @@ type Journal struct {
 	// Totals are the newest sums, nil if the executor records none.
 	Totals Usage
 	// Work is what the agent does, nil for another executor.
-	Work *agentview.Work
+	Work *Work
 	// newest names the newest entry that is not a wake-up.
 	newest string
 	micros int64
@@ -33,11 +33,11 @@ type Entry struct {
 	At        time.Time
 	// Text is the entry in words.
 	Text string
-	// Line is what the entry says if it is an agent's. CostMicros is the cost of the entry, in millionths of a dollar.
-	Line       *agentview.Line
+	// Words describe the entry of an agent. CostMicros is the cost of the entry, in millionths of a dollar.
+	Words      *Words
 	CostMicros int64
 	// Calls are those that a question asks to approve, without their arguments. Answer is the answer to a question, which came after Waited.
-	Calls  []agentview.Call
+	Calls  []agentsteps.Ask
 	Answer string
 	Waited time.Duration
 }
@@ -83,33 +83,33 @@ func (t *Timeline) journal(j *Journal, rec *history.Record) *Entry {
 		j.Totals = totals
 	}
 	if j.Work == nil {
-		j.Work = &agentview.Work{}
+		j.Work = &Work{}
 	}
-	j.Work.Step(rec)
+	j.Work.take(rec)
 	j.Count = e.N
-	line, ok := agentview.LineOf(rec)
-	if !ok || len(j.Entries) > 0 && j.Entries[0].Line == nil { // an executor of another kind may name its entries as agents do
+	words, ok := WordsOf(rec)
+	if !ok || len(j.Entries) > 0 && j.Entries[0].Words == nil { // an executor of another kind may name its entries as agents do
 		e.Text = t.about(rec)
 		j.Entries = append(j.Entries, e)
 		return e
 	}
-	cost := line.CostMicros
-	line.Text = t.short(line.Text)
-	e.Text, e.Line = line.Text, &line
+	cost := words.CostMicros
+	words.Text = t.short(words.Text)
+	e.Text, e.Words = words.Text, &words
 	switch e.Kind {
 	case machine.StepWoken:
 		return e
 	case machine.StepQuestion:
-		for _, c := range agentview.Approval(p.AgentStep) {
-			e.Calls = append(e.Calls, agentview.Call{Key: c.Key, Tool: c.Tool})
+		for _, c := range agentsteps.Approval(p.AgentStep) {
+			e.Calls = append(e.Calls, agentsteps.Ask{Key: c.Key, Tool: c.Tool})
 		}
 	case machine.StepAnswer:
 		if q := j.question(e.Key); q != nil {
-			q.Answer, q.Waited = t.short(agentview.AnswerText(q.Calls, p.SignalPayload, p.AnswerExpired())), rec.CreatedAt.Sub(q.At)
+			q.Answer, q.Waited = t.short(AnswerText(q.Calls, p.SignalPayload, p.AnswerExpired())), rec.CreatedAt.Sub(q.At)
 			return e
 		}
 	}
-	if line.Priced {
+	if words.Priced {
 		e.CostMicros, j.micros = max(0, cost-j.micros), cost
 	}
 	j.Entries = append(j.Entries, e)

@@ -6,8 +6,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/workflows-engine/workflows-engine/internal/agentview"
 )
 
 // row is a line before its columns have their widths.
@@ -383,7 +381,7 @@ func (s *sums) add(v *Visit) {
 func (s *sums) text() string {
 	text := fmt.Sprintf("%d+%d tokens", s.in, s.out)
 	if s.micros > 0 {
-		text += ", " + agentview.USD(s.micros)
+		text += ", " + USD(s.micros)
 	}
 	return text
 }

@@ -1,6 +1,7 @@
-package agentview
+package agentsteps
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
@@ -17,27 +18,36 @@ type Status struct {
 	Totals, Budgets map[string]any
 }
 
-// StatusOf returns where an agent stands; ok is false for another executor. begun and newest are the members of the steps (agentStep), and
-// reconfigured those of the one that says with which configuration it goes on, if there is one.
+// StatusOf returns the status of an agent; ok is false for another executor. begun, reconfigured and newest are the recorded fields of the
+// first entry, of the newest one with another configuration, which may be nil, and of the newest one.
 func StatusOf(begun, reconfigured, newest, totals map[string]any) (s Status, ok bool) {
-	b := body(begun)
-	if b.text("kind") != "begun" || !isAgents("begun", b) {
+	first, ok := Body(begun, nil).(*Begun)
+	if !ok {
 		return Status{}, false
 	}
-	s = Status{Name: b.text("agent"), Totals: totals, Budgets: b.object("config").object("budgets")}
+	s = Status{Name: first.Agent, Totals: totals, Budgets: first.Config.Budgets}
 	if config := body(reconfigured).object("config"); config != nil {
 		s.Budgets = config.object("budgets")
 	}
 	key := body(newest).text("key")
-	if calls := Calls(newest); body(newest).text("kind") == "question" && len(calls) > 0 {
-		key = calls[0].Key
+	if q, ok := Body(newest, nil).(*Question); ok && len(q.Calls) > 0 {
+		key = q.Calls[0].Key
 	}
 	if i := strings.LastIndex(key, "/"); i >= 0 {
 		s.Path = key[:i]
 	}
 	root, _, _ := strings.Cut(key, "/")
-	s.Turn = turnOf(root)
+	s.Turn = TurnOf(root)
 	return s, true
+}
+
+// TurnOf returns the number of the turn in a key such as t3, t1.c2/t4 or t3.c1; 0 for another.
+func TurnOf(key string) (turn int) {
+	own, _, _ := strings.Cut(key[strings.LastIndex(key, "/")+1:], ".")
+	if _, err := fmt.Sscanf(own, "t%d", &turn); err != nil {
+		return 0
+	}
+	return turn
 }
 
 // JSON is the status as answers have it.
@@ -45,16 +55,16 @@ func (s *Status) JSON() jsonvalue.Ordered {
 	m := jsonvalue.Ordered{{"name", s.Name}}
 	m.Text("path", s.Path)
 	m.Put("turn", float64(s.Turn))
-	t := body(s.Totals)
-	totals := jsonvalue.Ordered{}
-	for _, name := range []string{"turns", "tool_calls", "prompt_tokens", "cached_tokens", "completion_tokens", "work_ms"} {
-		totals.Put(name, float64(t.number(name)))
+	t := ReadTotals(s.Totals)
+	totals := jsonvalue.Ordered{
+		{"turns", float64(t.Turns)}, {"tool_calls", float64(t.ToolCalls)}, {"prompt_tokens", float64(t.Prompt)}, {"cached_tokens", float64(t.Cached)},
+		{"completion_tokens", float64(t.Completion)}, {"work_ms", float64(t.WorkMS)},
 	}
-	if t.flag("estimated") {
+	if t.Estimated {
 		totals.Put("estimated", true)
 	}
 	m.Put("totals", totals)
-	m.Put("cost_usd", float64(t.number("cost_micros"))/1e6)
+	m.Put("cost_usd", float64(t.CostMicros)/1e6)
 	b := body(s.Budgets)
 	budgets := jsonvalue.Ordered{}
 	for _, name := range [][2]string{{"turns", "turns"}, {"toolCalls", "tool_calls"}, {"tokens", "tokens"}, {"workMs", "work_ms"}} {
@@ -70,7 +80,7 @@ func (s *Status) JSON() jsonvalue.Ordered {
 }
 
 // CallsJSON are the calls of a question as answers have them: a plain value.
-func CallsJSON(calls []Call) []any {
+func CallsJSON(calls []Ask) []any {
 	list := make([]any, len(calls))
 	for i, c := range calls {
 		m := map[string]any{"key": c.Key, "tool": c.Tool, "arguments": c.Arguments, "digest": c.Digest}

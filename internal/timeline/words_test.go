@@ -1,4 +1,4 @@
-package agentview_test
+package timeline_test
 
 import (
 	"fmt"
@@ -6,11 +6,10 @@ import (
 	"time"
 
 	"github.com/workflows-engine/workflows-engine/history"
-	"github.com/workflows-engine/workflows-engine/internal/agentview"
+	"github.com/workflows-engine/workflows-engine/internal/timeline"
+	"github.com/workflows-engine/workflows-engine/internal/agentsteps"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
-
-type object = map[string]any
 
 func stepOf(text string) history.Record {
 	v, err := jsonvalue.Decode([]byte(text))
@@ -45,7 +44,7 @@ func TestLines(t *testing.T) {
 		`{"key":"/1","kind":"question","n":2,"pages":3}`: ``,
 	} {
 		r := stepOf(step)
-		l, ok := agentview.LineOf(&r)
+		l, ok := timeline.WordsOf(&r)
 		got := ""
 		if ok {
 			got = fmt.Sprintf("%d %q %v %q", l.Depth, l.By, l.Took, l.Text)
@@ -56,20 +55,20 @@ func TestLines(t *testing.T) {
 	}
 	answer := stepOf(`{"key":"q1","kind":"answer","n":3}`)
 	answer.Payload.SignalPayload = object{"ok": true}
-	if l, ok := agentview.LineOf(&answer); !ok || l.Text != `{"ok":true}` {
+	if l, ok := timeline.WordsOf(&answer); !ok || l.Text != `{"ok":true}` {
 		t.Errorf("%+v", l)
 	}
 	answer.Payload.AgentID, answer.Payload.NodeType = "", "step"
-	if _, ok := agentview.LineOf(&answer); ok {
+	if _, ok := timeline.WordsOf(&answer); ok {
 		t.Error("an answer to another executor is an agent's")
 	}
 }
 
 func TestAnswerText(t *testing.T) {
 	t.Parallel()
-	two := []agentview.Call{{Key: "t1.c1", Tool: "refund"}, {Key: "t1.c2", Tool: "mail"}}
+	two := []agentsteps.Ask{{Key: "t1.c1", Tool: "refund"}, {Key: "t1.c2", Tool: "mail"}}
 	for _, c := range []struct {
-		calls   []agentview.Call
+		calls   []agentsteps.Ask
 		payload object
 		expired bool
 		want    string
@@ -82,7 +81,7 @@ func TestAnswerText(t *testing.T) {
 		{nil, object{"year": 2024.0}, false, `{"year":2024}`},
 		{nil, nil, false, "{}"},
 	} {
-		if got := agentview.AnswerText(c.calls, c.payload, c.expired); got != c.want {
+		if got := timeline.AnswerText(c.calls, c.payload, c.expired); got != c.want {
 			t.Errorf("%v: %q, want %q", c.payload, got, c.want)
 		}
 	}
@@ -91,12 +90,12 @@ func TestAnswerText(t *testing.T) {
 func TestAmounts(t *testing.T) {
 	t.Parallel()
 	for micros, want := range map[int64]string{0: "$0", 99: "<$0.0001", 280: "$0.0003", 12_448: "$0.0124", 500_000: "$0.50", 1_234_567: "$1.23"} {
-		if got := agentview.USD(micros); got != want {
+		if got := timeline.USD(micros); got != want {
 			t.Errorf("%d: %s, want %s", micros, got, want)
 		}
 	}
 	for n, want := range map[int64]string{999: "999 B", 14_249: "14.2 kB", 999_950: "1.0 MB"} {
-		if got := agentview.Bytes(n); got != want {
+		if got := timeline.Bytes(n); got != want {
 			t.Errorf("%d: %s, want %s", n, got, want)
 		}
 	}
@@ -105,10 +104,10 @@ func TestAmounts(t *testing.T) {
 // TestWorkDoesNotGrow: what is kept of an agent at work is what is outstanding, however many turns it has had.
 func TestWorkDoesNotGrow(t *testing.T) {
 	t.Parallel()
-	var w agentview.Work
+	var w timeline.Work
 	take := func(text string) {
 		r := stepOf(text)
-		w.Step(&r)
+		w.Take(&r)
 	}
 	take(`{"key":"0","kind":"begun","n":1,"agent":"clerk","task":"x","config":{"models":[{"model":"m"}],"agents":[{"config":{"name":"sub","models":[{"model":"n"}]}}]}}`)
 	for i := 1; i <= 1000; i++ {
@@ -131,18 +130,18 @@ func TestWorkDoesNotGrow(t *testing.T) {
 // TestWorkWithAnotherConfiguration: an agent, its sub-agents and its budgets are those of the newest configuration.
 func TestWorkWithAnotherConfiguration(t *testing.T) {
 	t.Parallel()
-	var w agentview.Work
+	var w timeline.Work
 	begun := `{"key":"0","kind":"begun","n":1,"agent":"clerk","task":"x","config":{"models":[{"model":"m"}],"budgets":{"tokens":10},"agents":[{"config":{"name":"sub","models":[{"model":"n"}]}}]}}`
 	reconfigured := `{"key":"0","kind":"reconfigured","n":4,"configHash":"h","config":{"models":[{"model":"M"}],"budgets":{"tokens":90},"agents":[{"config":{"name":"sub","models":[{"model":"N"}]}}]}}`
 	reply := `{"key":"t1","kind":"reply","n":2,"model":"m","calls":[{"name":"agent__sub"}],"totals":{"prompt_tokens":9,"completion_tokens":1}}`
 	for _, text := range []string{begun, reply, `{"key":"t1.c1/0","kind":"begun","n":3,"agent":"sub","task":"x"}`, reconfigured} {
 		r := stepOf(text)
-		w.Step(&r)
+		w.Take(&r)
 	}
 	if got := w.Text() + ", " + w.Spent(); got != "turn 1, sub: turn 1, asks N, 9+1 tokens of 90" {
 		t.Error(got)
 	}
-	s, ok := agentview.StatusOf(stepOf(begun).Payload.AgentStep, stepOf(reconfigured).Payload.AgentStep, stepOf(reply).Payload.AgentStep, nil)
+	s, ok := agentsteps.StatusOf(stepOf(begun).Payload.AgentStep, stepOf(reconfigured).Payload.AgentStep, stepOf(reply).Payload.AgentStep, nil)
 	if !ok || s.Name != "clerk" || s.Budgets["tokens"] != 90.0 {
 		t.Errorf("%+v", s)
 	}
@@ -162,15 +161,15 @@ func FuzzLine(f *testing.F) {
 		answer, _ := jsonvalue.Decode([]byte(payload))
 		object, _ := answer.(object)
 		r := history.Record{CreatedAt: time.Unix(0, 0), Payload: history.Payload{AgentID: "a", AgentStep: body, SignalPayload: object}}
-		agentview.LineOf(&r)
-		var w agentview.Work
+		timeline.WordsOf(&r)
+		var w timeline.Work
 		for range 2 {
-			w.Step(&r)
+			w.Take(&r)
 			_, _ = w.Text(), w.Spent()
 		}
-		if s, ok := agentview.StatusOf(body, body, body, body); ok {
+		if s, ok := agentsteps.StatusOf(body, body, body, body); ok {
 			s.JSON().Append(nil)
 		}
-		agentview.CallsJSON(agentview.Approval(body))
+		agentsteps.CallsJSON(agentsteps.Approval(body))
 	})
 }
