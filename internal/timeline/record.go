@@ -186,6 +186,7 @@ func (t *Timeline) visit(r *Run, v *Visit, rec *history.Record, place *Place) {
 		place.Wait = v.Wait()
 		if p.TimerKind == "deadline" { // the deadline of another wait, or of a block
 			r.close(v, rec)
+			v.Text = "" // the prompt; the failure follows
 			r.finish(v, Failed, rec)
 		} else {
 			r.finish(v, Succeeded, rec)

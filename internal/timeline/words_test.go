@@ -6,9 +6,9 @@ import (
 	"time"
 
 	"github.com/workflows-engine/workflows-engine/history"
-	"github.com/workflows-engine/workflows-engine/internal/timeline"
 	"github.com/workflows-engine/workflows-engine/internal/agentsteps"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
+	"github.com/workflows-engine/workflows-engine/internal/timeline"
 )
 
 func stepOf(text string) history.Record {
