@@ -1,5 +1,5 @@
-// Package agentsteps reads the recorded steps of an agent (package agentloop) as far as a retry has to know them: where the agent can go on,
-// under whose keys its calls are made, and which of them have done something that a new beginning would do again.
+// Package agentsteps reads the journal of an agent, which package agentloop writes: the bodies of entries as types, the status of the agent,
+// and for a retry where the agent can continue, the keys of its calls, and the calls with effects that a new start would repeat.
 package agentsteps
 
 import (
@@ -18,22 +18,22 @@ type Step struct {
 
 // Kinds of steps that only a retry writes.
 const (
-	// Continued stands where an agent goes on after a failure.
+	// Continued marks the place where an agent continues after a failure.
 	Continued = "continued"
-	// Reconfigured stands behind one that asks for today's configuration (SeamConfig), and says what the agent has of it.
+	// Reconfigured follows an entry that asks for the current configuration (SeamConfig), and has the configuration.
 	Reconfigured = "reconfigured"
 	// Answered is the answer of a person, in an attempt that has taken it over from another one.
 	Answered = "answered"
 )
 
-// Piece is the kind of steps that hold pieces of a large result, right before it, and PieceMember the member with their text
+// Piece is the kind of the entries right before a large result that hold its pieces, and PieceMember the field with their text
 // (activities.StepPiece, activities.PieceMember).
 const (
 	Piece       = "piece"
 	PieceMember = "pieceText"
 )
 
-// Continues is the member of the first step that says which attempt began the agent, if it was another one. Its members are Execution,
+// Continues is the field of the first entry that names the attempt that started the agent, if it was another one. Its fields are Execution,
 // Attempt and, in a retry, Seq: the run, the attempt in it, as in "node#1.1", and the seq of the last record that was taken over.
 const (
 	Continues = "continues"
@@ -42,12 +42,12 @@ const (
 	Seq       = "seq"
 )
 
-// Of reports whether an agent has recorded the steps: it has begun.
+// Of reports whether the journal is that of an agent that has started.
 func Of(steps []Step) bool {
 	return len(steps) > 0 && IsBegun(&steps[0]) && steps[0].Key == "0"
 }
 
-// IsBegun reports whether a step is the first one of an agent. Other executors may use the same kind.
+// IsBegun reports whether an entry is the first one of an agent. Other executors may use the same kind.
 func IsBegun(s *Step) bool {
 	_, config := s.Body["configHash"]
 	_, tools := s.Body["tools"]
@@ -55,7 +55,7 @@ func IsBegun(s *Step) bool {
 	return s.Kind == "begun" && tools && task && (config || strings.HasSuffix(s.Key, "/0"))
 }
 
-// KeyBase returns what the keys of an agent's calls begin with where the first step names another attempt; "" if it names none.
+// KeyBase returns the prefix of the keys of an agent's calls if the first entry names another attempt, else "".
 func KeyBase(first *Step) string {
 	from, _ := first.Body[Continues].(map[string]any)
 	execution, _ := from[Execution].(string)
@@ -66,7 +66,7 @@ func KeyBase(first *Step) string {
 	return execution + ":" + attempt
 }
 
-// From returns the first step with the attempt that began the agent; one that names an attempt already stays as it is.
+// From returns the first entry with the attempt that started the agent. An entry that names one already stays as it is.
 func From(first map[string]any, execution, attempt string, seq int64) map[string]any {
 	if _, named := first[Continues].(map[string]any); named {
 		return first
@@ -83,12 +83,11 @@ func From(first map[string]any, execution, attempt string, seq int64) map[string
 	return out
 }
 
-// NobodyAnswered is the member of an answer that was taken over which says that nobody has given it: its time was over.
+// NobodyAnswered is the field of a copied answer that is set if the deadline passed without an answer.
 const NobodyAnswered = "nobody"
 
-// Copies returns what an attempt takes over of the steps of one that has failed: those that it goes on after, and the step that says so. It is
-// nil where the agent begins anew: it has called no tool that does more than read, or it cannot go on. execution and attempt are where the
-// steps were recorded.
+// Copies returns the entries of a failed attempt that the next one keeps, followed by an entry that marks the failure. It is nil if the agent
+// starts again: it has called no tool with effects, or it cannot continue. execution and attempt name the place of the entries.
 func Copies(steps []Step, code, message, execution, attempt string) []Step {
 	if !Of(steps) || Ended(code) || Spent(code) || len(Effects(steps)) == 0 {
 		return nil
@@ -114,14 +113,14 @@ func Copies(steps []Step, code, message, execution, attempt string) []Step {
 	return append(copies, Step{Key: "0", Kind: Continued, Body: SeamBody(code, message, false)})
 }
 
-// Kept returns how many of the steps of an attempt that has failed an agent goes on after: those up to the last result, answer, decision or
-// compaction, with the calls of the last reply if it has any that count. What follows is dropped: failed tries, an answer that could not be used.
+// Kept returns the number of entries of a failed attempt after which an agent continues: those up to the last result, answer, decision or
+// compaction, with the calls of the last reply if it has any that count. Failed tries and an unusable answer behind them are dropped.
 func Kept(steps []Step, code string) int {
 	n := solid(steps, code)
 	if code != string(problem.AgentLoopDetected) {
 		return n
 	}
-	// The reply that repeated a call once too often would do so again. None of its calls was made.
+	// The reply that repeated a call once too often would do so again. Its calls were not made.
 	for i := n - 1; i > 0; i-- {
 		s := &steps[i]
 		by, _ := s.Body["by"].(string)
@@ -149,11 +148,11 @@ func counts(steps []Step, code string) bool {
 	switch s.Kind {
 	case "begun", "result", "answer", Answered, "compacted", Reconfigured:
 		return true
-	case Continued: // what was asked for and has not been taken yet is still asked for
+	case Continued: // the configuration that it asks for still has to be recorded
 		return s.Body[SeamConfig] == SeamCurrent
 	case "decided":
 		return s.Body["decision"] != "expired"
-	case "woken": // what an answer has led to may have begun since
+	case "woken": // calls that an answer allowed may have started
 		return len(steps) > 1 && steps[len(steps)-2].Kind == "answer"
 	case "reply":
 		calls, _ := s.Body["calls"].([]any)
@@ -162,7 +161,7 @@ func counts(steps []Step, code string) bool {
 	return false
 }
 
-// ofAnswer reports whether a code says that the last reply could not be used.
+// ofAnswer reports whether a code means that the last reply could not be used.
 func ofAnswer(code string) bool {
 	switch problem.Code(code) {
 	case problem.AgentOutputParse, problem.AgentOutputSchema, problem.AgentOutputCut, problem.LLMOutputInvalid:
@@ -171,7 +170,7 @@ func ofAnswer(code string) bool {
 	return false
 }
 
-// Told reports whether an agent that goes on after a failure is told why its last answer did not count.
+// Told reports whether an agent that continues after a failure is told why its last answer did not count.
 func Told(code string) bool {
 	switch problem.Code(code) {
 	case problem.AgentOutputParse, problem.AgentOutputSchema, problem.AgentOutputCut, problem.AgentLoopDetected, problem.AgentContextExceeded:
@@ -180,7 +179,7 @@ func Told(code string) bool {
 	return false
 }
 
-// Spent reports whether a code says that a budget of an agent is used up.
+// Spent reports whether a code means that a budget of an agent is used up.
 func Spent(code string) bool {
 	switch problem.Code(code) {
 	case problem.AgentTurnsExceeded, problem.AgentToolCallsExceeded, problem.AgentTokensExceeded, problem.AgentCostExceeded, problem.AgentTimeExceeded:
@@ -189,7 +188,7 @@ func Spent(code string) bool {
 	return false
 }
 
-// Ended reports whether an agent with this failure can only begin anew: somebody has stopped it, or its steps cannot be followed.
+// Ended reports whether an agent with this failure can only start again: a person stopped it, or its journal cannot be replayed.
 func Ended(code string) bool {
 	return code == string(problem.AgentStopped) || code == string(problem.AgentJournalInvalid)
 }
@@ -198,12 +197,11 @@ func Ended(code string) bool {
 type Call struct {
 	Key, Tool string
 	Arguments map[string]any
-	// Open says that its result is not known.
+	// Open is set if the result is not known.
 	Open bool
 }
 
-// Effects returns the calls of tools that do more than read which have been made, or may have been: a beginning from the start would make
-// them again, under other keys.
+// Effects returns the calls of tools with effects that were made, or may have been. A new start would repeat them under other keys.
 func Effects(steps []Step) []Call { return made(steps, true) }
 
 // Made returns how many calls of tools have a result.
@@ -255,7 +253,7 @@ func made(steps []Step, effects bool) []Call {
 			}
 			failure, _ := s.Body["error"].(map[string]any)
 			if by, _ := s.Body["by"].(string); by != "" && failure["code"] != "TOOL_OUTCOME_UNKNOWN" {
-				calls = slices.Delete(calls, at, at+1) // nobody has called the tool
+				calls = slices.Delete(calls, at, at+1) // the tool was not called
 				continue
 			}
 			calls[at].Open = failure["code"] == "TOOL_OUTCOME_UNKNOWN"
@@ -279,7 +277,7 @@ func made(steps []Step, effects bool) []Call {
 	return slices.DeleteFunc(calls, func(c Call) bool { return c.Open && asked[c.Key] })
 }
 
-// Payload is the member with what a person has answered.
+// Payload is the field with the answer of a person.
 const Payload = "payload"
 
 // stops reports whether a person has stopped the agent with an answer.
@@ -303,21 +301,21 @@ func split(key string) (prefix, own string) {
 	return key[:i], key[i:]
 }
 
-// The members of the step that stands where an agent goes on after a failure. SeamConfig is SeamCurrent where it does so with today's
+// The fields of the entry that marks a failure. SeamConfig is SeamCurrent if it continues with the current
 // configuration.
 const (
 	SeamCode, SeamMessage   = "code", "message"
 	SeamConfig, SeamCurrent = "agentConfig", "current"
 )
 
-// Seam is the recorded form of the step, the n-th of its attempt. current asks for today's configuration.
+// Seam returns the recorded form of that entry, the n-th of its attempt. current asks for the current configuration.
 func Seam(n int, code, message string, current bool) map[string]any {
 	step := SeamBody(code, message, current)
 	step["key"], step["kind"], step["n"] = "0", Continued, float64(n)
 	return step
 }
 
-// SeamBody is the body of the step.
+// SeamBody returns the body of that entry.
 func SeamBody(code, message string, current bool) map[string]any {
 	body := map[string]any{SeamCode: code, SeamMessage: problem.Excerpt(strings.ToValidUTF8(message, "\uFFFD"), problem.MaxText)}
 	if current {

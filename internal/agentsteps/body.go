@@ -55,7 +55,7 @@ type Result struct {
 	Tool, By string
 	// Error is nil for a success.
 	Error map[string]any
-	// Arguments are those with which a person let the tool be called, nil if they are those of the call.
+	// Arguments replace those of the call, as a person has edited them; nil if they are unchanged.
 	Arguments map[string]any
 	Output    any
 	// Preview is the beginning of a large output.
@@ -79,7 +79,7 @@ type Question struct {
 	Calls []Ask
 }
 
-// Answer is the answer to a question. Expired says that the deadline passed first.
+// Answer is the answer to a question. Expired is set if the deadline passed first.
 type Answer struct {
 	Payload map[string]any
 	Expired bool
@@ -94,13 +94,13 @@ type Compacted struct {
 // Woken notes that an attempt continues after an answer or a rest.
 type Woken struct{}
 
-// Resumed notes that an agent continues after a failure. Current says that it does so with the current configuration.
+// Resumed notes that an agent continues after a failure, with Current under the current configuration.
 type Resumed struct {
 	Code, Message string
 	Current       bool
 }
 
-// Changed has the configuration with which an agent continues.
+// Changed has the new configuration of an agent that continues.
 type Changed struct{ Config Config }
 
 // Body returns the body of an agent's journal entry: a pointer to one of the types above. It is nil for an entry of another executor, which
@@ -198,7 +198,7 @@ func resultOf(b body) *Result {
 // Totals are the sums that an agent records with its entries.
 type Totals struct {
 	Turns, ToolCalls, Prompt, Cached, Completion, WorkMS, CostMicros int64
-	// Priced says that the model has a price, Estimated that the tokens are estimated, Partial that the output is partial.
+	// Priced is set if the model has a price, Estimated if the tokens are estimated, Partial if the output is partial.
 	Priced, Estimated, Partial bool
 	StopReason                 string
 }
@@ -220,7 +220,7 @@ func isQuestionKey(key string) bool {
 	return ok && digits != "" && strings.Trim(digits, "0123456789") == ""
 }
 
-// body has the fields of an entry, by the names under which package agentloop records them.
+// body has the fields of an entry, by their names in the journal.
 type body map[string]any
 
 func (b body) has(names ...string) bool {

@@ -1,6 +1,6 @@
 package agentsteps
 
-// The decisions of a person about calls that need approval.
+// Decisions are those of a person about calls that need approval.
 var Decisions = []string{"approve", "deny", "edit", "respond", "stop"}
 
 // Ask is a call that a person is asked about.
@@ -9,12 +9,11 @@ type Ask struct {
 	Arguments map[string]any
 	// Digest binds an answer to these arguments.
 	Digest string
-	// MayHaveHappened says that the process died during the call.
+	// MayHaveHappened is set if the process died during the call.
 	MayHaveHappened bool
 }
 
-// Approval returns the calls that a question asks to approve, from what it shows beside its prompt (graph.Pending.Show); nil if it asks
-// for no approval.
+// Approval returns the calls that a question asks to approve, nil for another question. show is the value beside the prompt (view.Pending.Show).
 func Approval(show any) []Ask {
 	b := body(object(show))
 	if b.text("about") != "approval" {
@@ -23,7 +22,7 @@ func Approval(show any) []Ask {
 	return asksOf(b)
 }
 
-// AsksPerson reports whether a question is one that an agent asks by ask_person, with no more beside it than the call itself.
+// AsksPerson reports whether an agent asks a question by ask_person, with only the call beside the prompt.
 func AsksPerson(show any) bool {
 	b := body(object(show))
 	return b.text("about") == "person" && len(b.list("calls")) == 1

@@ -7,14 +7,14 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
-// Status is where an agent stands, from the first and the newest step of its attempt.
+// Status is the progress of an agent, from the first and the newest entry of its attempt.
 type Status struct {
 	Name string
-	// Path is the call by which the sub-agent is at work that recorded the newest step, "" for the agent itself.
+	// Path is the call of the sub-agent that recorded the newest entry, "" for the agent itself.
 	Path string
-	// Turn is the newest one of the agent, without those of sub-agents.
+	// Turn is the newest turn of the agent itself.
 	Turn int
-	// Totals and Budgets are as recorded; Budgets has no member for what has no bound.
+	// Totals and Budgets are as recorded. Budgets has a field for each limit.
 	Totals, Budgets map[string]any
 }
 
@@ -50,7 +50,7 @@ func TurnOf(key string) (turn int) {
 	return turn
 }
 
-// JSON is the status as answers have it.
+// JSON returns the status for answers.
 func (s *Status) JSON() jsonvalue.Ordered {
 	m := jsonvalue.Ordered{{"name", s.Name}}
 	m.Text("path", s.Path)
@@ -79,7 +79,7 @@ func (s *Status) JSON() jsonvalue.Ordered {
 	return m
 }
 
-// CallsJSON are the calls of a question as answers have them: a plain value.
+// CallsJSON returns the calls of a question for answers, as a plain value.
 func CallsJSON(calls []Ask) []any {
 	list := make([]any, len(calls))
 	for i, c := range calls {

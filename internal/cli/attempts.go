@@ -30,7 +30,7 @@ func (a *attempts) record(r *history.Record) {
 	a.places[r.Seq] = a.line.Record(a.line.Root().ID, r)
 }
 
-// ended returns the attempt that a record of the page ended, nil if it ended none.
+// ended returns the attempt that a record of the page ended, nil if it did not end one.
 func (a *attempts) ended(seq int64) *timeline.Attempt {
 	if t := a.places[seq].Attempt; t != nil && t.EndedSeq == seq && !t.Ended.IsZero() {
 		return t
@@ -38,7 +38,7 @@ func (a *attempts) ended(seq int64) *timeline.Attempt {
 	return nil
 }
 
-// from returns the attempts with a record from this seq on, in the order of their requests. A node of "" stands for all.
+// from returns the attempts with a record from this seq on, in the order of their requests; with node "" those of all nodes.
 func (a *attempts) from(seq int64, node string) []*timeline.Attempt {
 	var list []*timeline.Attempt
 	for _, v := range a.line.Root().Visits {
@@ -58,7 +58,7 @@ var outcomes = map[timeline.Outcome]string{
 	timeline.SentBack: "failed, sent back", timeline.Superseded: "dropped",
 }
 
-// by names what performed an attempt: the model, the tool, the handler or the agent.
+// by names the executor of an attempt: the model, the tool, the handler or the agent.
 func (a *attempts) by(t *timeline.Attempt) string {
 	return cmp.Or(t.Usage.Model(), t.AgentID, a.facts[t.Visit.Node].by)
 }
@@ -74,7 +74,7 @@ func (a *attempts) nodeType(t *timeline.Attempt) string {
 	return cmp.Or(t.NodeType, a.facts[t.Visit.Node].nodeType)
 }
 
-// outcomeText describes an outcome in the table of records: how long it took, by what, for how many tokens.
+// outcomeText describes an outcome in the table of records: time, executor and tokens.
 func (a *attempts) outcomeText(t *timeline.Attempt) string {
 	var parts []string
 	for _, part := range []string{tookText(t), a.byText(t), tokensText(t.Usage)} {
@@ -104,7 +104,7 @@ func tokensText(usage timeline.Usage) string {
 // errorWidth bounds the error at the end of a row of the table of attempts.
 const errorWidth = 80
 
-// write prints the attempts, one a row, and their sums below; nothing if there are none. steps prints their journal entries, too. The lines
+// write prints the attempts, one a row, and their sums below. steps prints their journal entries, too. The lines
 // have about at most columns characters, 0 for no bound.
 func (a *attempts) write(w io.Writer, list []*timeline.Attempt, steps bool, columns int) error {
 	if len(list) == 0 {
@@ -164,7 +164,7 @@ func without(rows [][]string, names map[string]bool) [][]string {
 	return kept
 }
 
-// stoppedText is the reason for which an agent stopped other than by its answer.
+// stoppedText is the reason why an agent stopped, unless it answered.
 func stoppedText(usage timeline.Usage) string {
 	var parts []string
 	if why := usage.StopReason(); why != "" && why != "answer" {
@@ -229,7 +229,7 @@ func total(list []*timeline.Attempt) string {
 	return text
 }
 
-// performers are the fields that name what performed an attempt, by node type.
+// performers are the fields that name the executor of an attempt, by node type.
 var performers = map[string]string{"llm_call": "model", "tool_call": "tool", "step": "handler", "agent_delegate": "agent"}
 
 // encode returns an attempt for programs, without the error and the usage, which the line of a record has in its payload.

@@ -7,14 +7,13 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/view"
 )
 
-// display shows how a run goes on, while a command drives or watches it.
+// display shows the progress of a run while a command drives or watches it.
 type display interface {
-	// record takes what was appended; it is graph.Options.OnRecord, and does not wait.
+	// record takes appended records; it is graph.Options.OnRecord, and does not wait.
 	record(graph.RecordEvent)
-	// flush returns when what is printed next does not come before what was recorded.
+	// flush returns when all records so far are shown.
 	flush()
-	// settle shows everything recorded so far, up to where a run stands unless that is nil, and nothing more until follow: what is printed
-	// next comes after it.
+	// settle shows all records so far, for a run that is not nil up to its Seq, and no others until follow. Other output then comes after them.
 	settle(*view.Run)
 	follow()
 	// close is settle for good. The store is still open.

@@ -14,11 +14,11 @@ import (
 // lookInterval is how often at most a follower looks for new records, followInterval how often at least.
 const lookInterval = 100 * time.Millisecond
 
-// follower reads what any process records of a run and its subworkflows, and has it shown.
+// follower reads the records of a run and its subworkflows, of all processes, and passes them on.
 type follower struct {
 	engine graph.Engine
 	store  history.Store
-	// clean makes texts harmless for where they are shown.
+	// clean makes texts harmless for a terminal.
 	clean func(string) string
 	// take gets records that were read, shown is called after all of them.
 	take  func(executionID string, records []history.Record)
@@ -35,7 +35,7 @@ type follower struct {
 	rests bool
 }
 
-// start begins to follow a run; of "" the first of which something is recorded.
+// start follows a run; with "" the first with a new record.
 func (f *follower) start(executionID string) {
 	f.changed, f.next = make(chan struct{}, 1), map[string]int64{}
 	f.know(executionID)
@@ -81,7 +81,7 @@ func sleep(ctx context.Context, d time.Duration, changed <-chan struct{}) bool {
 	return true
 }
 
-// look reads what is new, and has it shown. What cannot be read is not shown: the calls that drive the run report it.
+// look reads and shows new records. Errors are left to the calls that drive the run.
 func (f *follower) look(ctx context.Context) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -94,7 +94,7 @@ func (f *follower) look(ctx context.Context) {
 	f.shown()
 }
 
-// read takes in what is new of a run, and of subworkflows that turn up in it.
+// read reads the new records of a run, and of subworkflows that it starts.
 func (f *follower) read(ctx context.Context, id string) {
 	if f.tree.NeedsProgram(id) {
 		execution, err := f.store.Execution(ctx, id)
@@ -116,7 +116,7 @@ func (f *follower) read(ctx context.Context, id string) {
 			if child := records[i].Payload.ChildExecutionID; records[i].Name == history.SubworkflowStarted && f.next[child] == 0 {
 				f.take(id, records[taken:i+1])
 				taken = i + 1
-				f.read(ctx, child) // what it did comes before what follows from its end
+				f.read(ctx, child) // before the records that follow from its end
 			}
 		}
 		if taken < len(records) {
@@ -135,7 +135,7 @@ func storedProgram(ctx context.Context, store history.Store, hash string) *defin
 	return program
 }
 
-// rest reads what is new, and then nothing more until follow.
+// rest reads new records, and then no others until follow.
 func (f *follower) rest() {
 	f.look(context.Background())
 	f.mu.Lock()

@@ -30,7 +30,7 @@ func newGraph(a *app) *cobra.Command {
 	var o graphOptions
 	cmd := &cobra.Command{
 		Use:   "graph FILE|NAME|RUN-ID",
-		Short: "Draw a definition, or what became of its nodes in a run",
+		Short: "Draw a definition or a run",
 		Long: `Draw a definition: its nodes, the edges of switches with their conditions, and dashed those of caught failures with their codes.
 Of a run, each node has its state (done, failed, stopped, or now if the run is there), how often it was visited and how long that took
 together, and the edges that the run took are thick. An edge counts as taken if the next node of the run, or of the branch, was its target.
@@ -49,7 +49,7 @@ The argument is a file, else a workflow of --workflow-dir, else the id of a run 
 	return cmd
 }
 
-// graph draws what the argument names.
+// graph draws the definition or run that the argument names.
 func (a *app) graph(cmd *cobra.Command, args []string, o graphOptions) error {
 	draw, ok := pictures[o.format]
 	if !ok {
@@ -100,7 +100,7 @@ func (a *app) drawnFile(file string) (*definition.Program, error) {
 	return c.program, nil
 }
 
-// drawnRun reads a run. notFile says why the argument is no definition, for where it is no run either.
+// drawnRun reads a run. notFile is the error of reading the argument as a definition, which is reported if it is not a run either.
 func (a *app) drawnRun(cmd *cobra.Command, args []string, notFile error) (program *definition.Program, run *timeline.Run, err error) {
 	if err := a.completeShortID(cmd, args); err != nil {
 		return nil, nil, err
@@ -110,7 +110,7 @@ func (a *app) drawnRun(cmd *cobra.Command, args []string, notFile error) (progra
 		return err
 	})
 	if e, ok := problem.As(err); ok && e.Code == problem.ExecutionNotFound {
-		return nil, nil, usage("%s is no file, no workflow and no run", args[0]).WithCause(notFile).
+		return nil, nil, usage("%q is not a file, workflow or run", args[0]).WithCause(notFile).
 			WithHint("Name a file, a workflow of --workflow-dir, or a run that list shows.")
 	}
 	return program, run, err

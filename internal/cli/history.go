@@ -30,7 +30,7 @@ func newHistory(a *app) *cobra.Command {
 	var o historyOptions
 	cmd := &cobra.Command{
 		Use:   "history ID",
-		Short: "Print the records of a run, and what each activity took",
+		Short: "Print the records and attempts of a run",
 		Long: `Print what a run has recorded: commands, which are its script, and events, which are what happened. Under them
 stand the attempts of its activities and delegates: the node, what performed it, how long it took, the tokens that a
 model counted, and the error. --activities prints these alone. Values of members that look like secrets are masked;
@@ -70,9 +70,9 @@ its process died has one request, so TOOK includes the time in which nobody perf
 func (a *app) history(ctx context.Context, id string, o historyOptions) error {
 	switch {
 	case o.from < 1:
-		return usage("--from: there is no record %d", o.from).WithHint("The records of a run begin at 1.")
+		return usage("invalid value %d for --from", o.from).WithHint("Write the number of a record, from 1 on.")
 	case o.limit < 0:
-		return usage("--limit: %d is below 0", o.limit).WithHint("Write how many records, or 0 for all.")
+		return usage("invalid value %d for --limit", o.limit).WithHint("Write a number of records, or 0 for all.")
 	}
 	return a.with(ctx, sessionOptions{read: true, lenient: true}, func(s *session) error {
 		if o.follow && config.MigrationNote(s.store) != "" {
@@ -162,7 +162,7 @@ func (o historyOptions) shown(records []history.Record) (shown []history.Record)
 	return shown
 }
 
-// rows returns the rows of the records that are printed. A state says what it changes of the one before it, printed or not.
+// rows returns the rows of the records that are printed. A state has its changes to the one before it, printed or not.
 func (o historyOptions) rows(records []history.Record, a *attempts, states *stateTrail) (rows [][]string) {
 	for i := range records {
 		if o.shows(&records[i]) {
@@ -178,7 +178,7 @@ func (o historyOptions) rows(records []history.Record, a *attempts, states *stat
 const recordPage = 16
 
 // skip applies to the tally the records before the first that is printed, requests, whose outcomes may be printed, and notes the last
-// of their states. States are what is large in a history, so only that one is redacted.
+// of their states. States are large, so only that one is redacted.
 func (s *session) skip(ctx context.Context, id string, first int64, tally *attempts, states *stateTrail) error {
 	redaction := s.config.Redaction()
 	for next := int64(1); next < first; {
@@ -205,7 +205,7 @@ func (s *session) skip(ctx context.Context, id string, first int64, tally *attem
 	return nil
 }
 
-// more waits until a run has a record with this number; false means that the run has ended and there is none.
+// more waits until a run has a record with this number; false means that the run has ended without it.
 func (a *app) more(ctx context.Context, s *session, id string, seq int64) (bool, error) {
 	ticker := time.NewTicker(followInterval)
 	defer ticker.Stop()
@@ -233,7 +233,7 @@ func (o historyOptions) width() int {
 	return detailWidth
 }
 
-// writeAttempts prints what the activities took: under the records, for people, or alone.
+// writeAttempts prints the attempts: below the records, or alone.
 func (a *app) writeAttempts(tally *attempts, list []*timeline.Attempt, o historyOptions) error {
 	switch {
 	case o.activities && o.json:

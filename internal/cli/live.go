@@ -17,7 +17,7 @@ type liveView struct {
 	out   io.Writer
 	paint palette
 	store history.Store
-	// redaction is what is hidden; nil means history.DefaultRedaction.
+	// redaction masks secrets; nil means history.DefaultRedaction.
 	redaction *history.Redaction
 
 	mu      sync.Mutex
@@ -25,10 +25,10 @@ type liveView struct {
 	queue   []graph.RecordEvent
 	// taken is the seq of the newest record of each run that has come.
 	taken map[string]int64
-	// printing is true while the goroutine runs, which alone uses runs. held: what comes is kept for follow, so that nobody else's lines are cut.
+	// printing is true while the goroutine runs, which alone uses runs. held keeps new records for follow, so that other output is not cut.
 	printing, held bool
 	runs           map[string]*liveRun
-	// several: the runs that the view shows are not subworkflows of one. Then named is the root of which the last line was.
+	// several is set if the view shows several roots. named is then the root of the last line.
 	several bool
 	named   string
 	// tree knows the visits of all runs.
@@ -41,7 +41,7 @@ func newLiveView(out io.Writer, paint palette, store history.Store) *liveView {
 	return v
 }
 
-// record takes what was appended; it is graph.Options.OnRecord.
+// record takes appended records; it is graph.Options.OnRecord.
 func (v *liveView) record(e graph.RecordEvent) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
@@ -53,7 +53,7 @@ func (v *liveView) record(e graph.RecordEvent) {
 	}
 }
 
-// begin has the goroutine print what is queued. v.mu is held.
+// begin starts the goroutine that prints the queue. v.mu is held.
 func (v *liveView) begin() {
 	if len(v.queue) > 0 && !v.printing {
 		v.printing = true
@@ -61,7 +61,7 @@ func (v *liveView) begin() {
 	}
 }
 
-// settleTime is how long settle waits for records on their way. Those of other processes do not come.
+// settleTime is how long settle waits for records of this process. Those of others do not come.
 const settleTime = time.Second
 
 func (v *liveView) settle(run *view.Run) {
@@ -94,7 +94,7 @@ func (v *liveView) follow() {
 
 func (v *liveView) close() { v.settle(nil) }
 
-// flush returns when everything recorded so far is printed, so that what is printed next comes after it.
+// flush returns when all records so far are printed.
 func (v *liveView) flush() {
 	v.mu.Lock()
 	defer v.mu.Unlock()

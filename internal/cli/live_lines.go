@@ -10,7 +10,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/timeline"
 )
 
-// liveRun is what the view remembers of one run.
+// liveRun is the view's memory of one run.
 type liveRun struct {
 	depth int
 	root  string
@@ -22,12 +22,12 @@ func (r *liveRun) is(node string, kind definition.Type) bool {
 	return r.nodes[node].nodeType == string(kind)
 }
 
-// run returns what is remembered of a run. What it did before the view began is learnt from the store, up to a record.
+// run returns the memory of a run. Earlier records, up to one, are read from the store.
 func (v *liveView) run(id string, before int64) *liveRun {
 	run := v.runs[id]
 	if run == nil {
 		run = &liveRun{root: history.Root(id)}
-		// What cannot be read is not displayed.
+		// A run that cannot be read is displayed without types and times.
 		execution, _ := v.store.Execution(context.Background(), id)
 		run.depth, run.nodes = execution.Depth, nodesOf(context.Background(), v.store, execution.DefinitionHash)
 		v.tree.Define(id, storedProgram(context.Background(), v.store, execution.DefinitionHash))
@@ -88,7 +88,7 @@ func (v *liveView) show(id string, r history.Record) {
 		v.failedAttempt(run, of, r)
 	case history.CompleteNode:
 		// Activities have had their line when the outcome came, parallel blocks when they joined.
-		// Switches have theirs when it is known where they lead.
+		// Switches have theirs when their target starts.
 		kind := definition.Type(run.nodes[p.NodeID].nodeType)
 		if !kind.IsActivity() && kind != definition.AgentDelegate && kind != definition.Parallel && kind != definition.Switch {
 			v.line(run, of, v.paint.good("✓"), outputText(v.redacted(p.Output)))
@@ -127,34 +127,34 @@ func (v *liveView) show(id string, r history.Record) {
 	}
 }
 
-// The widths of what a line shows at its end.
+// The widths of the text at the end of a line.
 const (
 	outputWidth  = 60
 	messageWidth = 100
 )
 
 func (v *liveView) header(run *liveRun, id string, p history.Payload) {
-	what := "run"
+	kind := "run"
 	if run.depth > 0 {
-		what = "subworkflow"
+		kind = "subworkflow"
 	}
 	v.named = run.root
-	fmt.Fprintf(v.out, "%s%s %s %s  %s\n", indent(run), what, v.paint.bold(plainCell(p.WorkflowName)), plainCell(p.WorkflowVersion), v.paint.faint(id))
+	fmt.Fprintf(v.out, "%s%s %s %s  %s\n", indent(run), kind, v.paint.bold(plainCell(p.WorkflowName)), plainCell(p.WorkflowVersion), v.paint.faint(id))
 }
 
-// nameRun says of which run the next lines are, where the view shows several.
+// nameRun prints a header if the last line was of another root and the view shows several.
 func (v *liveView) nameRun(run *liveRun) {
 	if !v.several || v.named == run.root {
 		return
 	}
-	root, _ := v.store.Execution(context.Background(), run.root) // what cannot be read is not displayed
+	root, _ := v.store.Execution(context.Background(), run.root) // without the names if it cannot be read
 	v.header(&liveRun{root: run.root}, run.root, history.Payload{WorkflowName: root.DefinitionName, WorkflowVersion: root.DefinitionVersion})
 }
 
-// subject is what a line is about.
+// subject is the node and visit of a line.
 type subject struct {
 	node, took string
-	visit      *timeline.Visit // nil for one that is not known
+	visit      *timeline.Visit // nil if it is not known
 }
 
 func about(node string, v *timeline.Visit) subject {
@@ -211,7 +211,7 @@ const maxIndent = 16
 
 func indent(run *liveRun) string { return strings.Repeat("    ", min(max(run.depth, 0), maxIndent)) }
 
-// outputText leaves out the empty object, which most nodes that are no activities put out.
+// outputText is "" for the empty object, which most nodes other than activities put out.
 func outputText(output map[string]any) string {
 	if len(output) == 0 {
 		return ""
@@ -219,7 +219,7 @@ func outputText(output map[string]any) string {
 	return short(output, outputWidth)
 }
 
-// redacted masks what looks like a secret: what is shown live stays on screens and in logs.
+// redacted masks likely secrets, because live output stays on screens and in logs.
 func (v *liveView) redacted(output map[string]any) map[string]any {
 	masked, _ := v.redaction.Or().Value(output).(map[string]any)
 	return masked

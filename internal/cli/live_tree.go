@@ -9,7 +9,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/timeline"
 )
 
-// treeView keeps a tree of a run on the screen. It shows what any process has recorded.
+// treeView keeps a tree of a run on the screen, with the records of all processes.
 type treeView struct {
 	follower
 	screen *screen
@@ -17,7 +17,7 @@ type treeView struct {
 	now    func() time.Time
 }
 
-// newTreeView shows a run; of "" the first of which something is recorded.
+// newTreeView shows a run; with "" the first with a new record.
 func newTreeView(s *session, executionID string, on *screen, paint palette, now func() time.Time) *treeView {
 	v := &treeView{screen: on, paint: paint, now: now}
 	v.engine, v.store, v.clean = s.engine, s.store, s.oneLine
@@ -34,7 +34,7 @@ func (v *treeView) draw() {
 	for _, l := range v.tree.Lines(v.now(), columns, height) {
 		lines, widths = append(lines, v.painted(l)), append(widths, width(l.Text()))
 	}
-	_ = v.screen.draw(lines, widths) // a terminal that is gone has nobody to tell
+	_ = v.screen.draw(lines, widths) // there is no other place to report that the terminal is gone
 }
 
 // painted is a line with the colours of its parts.
@@ -62,7 +62,7 @@ func (v *treeView) styled(p timeline.Part) string {
 	return p.Text
 }
 
-func (v *treeView) flush() {} // what is printed meanwhile appears above the tree
+func (v *treeView) flush() {} // other output appears above the tree
 
 func (v *treeView) settle(*view.Run) {
 	v.rest()

@@ -45,7 +45,7 @@ func recordRows(records []history.Record, a *attempts, states *stateTrail, width
 	return rows
 }
 
-// actorWidth leaves room for what else is said of a record.
+// actorWidth leaves room for the rest of the line.
 const actorWidth = 40
 
 func actorText(a *history.Actor) string { return cut(a.String(), actorWidth) }

@@ -29,8 +29,8 @@ func newStatus(a *app) *cobra.Command {
 	var folder string
 	cmd := &cobra.Command{
 		Use:   "status ID",
-		Short: "Show where a run stands, and what it waits for",
-		Long: `Show where a run stands. For a run that waits, this includes the command that continues it, with an example of the
+		Short: "Show the state of a run and its waits",
+		Long: `Show the state of a run. For a run that waits, this includes the command that continues it, with an example of the
 expected answer. For a run without an owner it includes what is missing here to continue it (lacks in the JSON), as
 judged by the flags and variables of this call. --state shows the state, too. Subworkflows stand below the run that began them.
 The lines "answered" name who gave the newest three answers to its questions.
@@ -51,7 +51,7 @@ The lines "answered" name who gave the newest three answers to its questions.
 	return cmd
 }
 
-// status prints where a run stands.
+// status prints the state of a run.
 func (a *app) status(ctx context.Context, id, folder string, asJSON, withState bool) error {
 	return a.with(ctx, sessionOptions{read: true, lenient: true, folder: folder}, func(s *session) error {
 		run, err := s.engine.Status(ctx, graph.StatusRequest{ExecutionID: id})
@@ -145,15 +145,15 @@ func (a *app) writeBelow(ctx context.Context, w io.Writer, s *session, id string
 	return nil
 }
 
-// standing is what the store says of a run besides its view.
+// standing has the facts that status prints of a run besides its view.
 type standing struct {
-	// phase is that of the run itself, whatever its subworkflows wait for.
+	// phase is that of the run itself, without its subworkflows.
 	phase string
 	// left are the run and its subworkflows as far as no process drives them.
 	left []history.Unattended
-	// requests are those of attempts that are under way, by the ids of what the run waits for.
+	// requests are the request records of open attempts, by the ids of the waits.
 	requests map[string]*history.Record
-	// owners are those of the runs whose attempts processes perform.
+	// owners are the owners of the runs whose attempts processes perform.
 	owners map[string]history.Owner
 	// answered are the newest answers to questions of the run.
 	answered []answered
@@ -253,8 +253,7 @@ func writeStatus(w io.Writer, run *view.Run, s *session, now time.Time, at stand
 	return nil
 }
 
-// rolledBackText says of a run that has ended that it was rolled back first.
-// handledText says why a run needs nobody any more.
+// handledText describes why a run is handled.
 func handledText(h *history.Handling, now time.Time) string {
 	if h == nil {
 		return ""
@@ -269,11 +268,12 @@ func handledText(h *history.Handling, now time.Time) string {
 	return plainCell(text) + ", " + age(h.At, now) + " ago"
 }
 
+// rolledBackText describes the rollback of a run that has ended.
 func rolledBackText(run *view.Run) string {
 	return "finished, " + count(run.Compensated, "compensation") + " made"
 }
 
-// rollbackText says why something is rolled back, and how far that has come.
+// rollbackText describes the progress of a rollback and its reason.
 func rollbackText(p machine.RollbackProgress) string {
 	text := fmt.Sprintf("%d of %d undone, undoes %s", p.Undone, p.Total, p.Undoing)
 	if p.Reason == machine.RollbackCancel {
@@ -282,7 +282,7 @@ func rollbackText(p machine.RollbackProgress) string {
 	return text + ", because " + strings.TrimSpace(p.NodeID+" failed "+p.Code)
 }
 
-// blocks reports whether what is missing is what an entry waits for.
+// blocks reports whether the missing executor is the one for an entry.
 func blocks(l *view.Lack, p *view.Pending) bool {
 	return !l.Host && l.ExecutionID == p.ExecutionID && l.NodeID == p.NodeID
 }
@@ -328,7 +328,7 @@ func writePending(w io.Writer, run *view.Run, p *view.Pending, s *session, now t
 	return nil
 }
 
-// stepsText is how many steps the executor of an attempt has recorded, and what they come to.
+// stepsText is the number of journal entries of an attempt, with their totals.
 func stepsText(p *view.Pending) string {
 	if agent, ok := agentsteps.StatusOf(p.FirstStep, p.Reconfigured, p.NewestStep, p.Totals); ok {
 		return agentText(p, agent)
@@ -344,7 +344,7 @@ func stepsText(p *view.Pending) string {
 	return text
 }
 
-// agentText says where an agent stands, and what it has taken of its budgets.
+// agentText describes the progress of an agent and its use of budgets.
 func agentText(p *view.Pending, agent agentsteps.Status) string {
 	text := fmt.Sprintf("agent %s in turn %d", plainCell(agent.Name), agent.Turn)
 	if agent.Path != "" {
@@ -364,8 +364,8 @@ func agentText(p *view.Pending, agent agentsteps.Status) string {
 	return text + ": " + strings.Join(append(taken, count(p.Steps, "step")+" recorded"), ", ")
 }
 
-// deadlineText says until when something is waited for. Once that time is over it may be that there is no process to notice;
-// and the timeout of an attempt that nobody performs, and of which no step is recorded, restarts when a process claims it.
+// deadlineText describes a deadline. After it there may be no process to notice, and the timeout of an attempt without a process and without
+// journal entries restarts when a process claims it.
 func deadlineText(p *view.Pending, now time.Time) string {
 	attempt := (p.Kind == machine.WaitActivity || p.Kind == machine.WaitDelegate) && !p.Host && p.ExternalTaskID == "" && p.Steps == 0
 	switch at := timeText(p.Deadline); {
@@ -380,7 +380,7 @@ func deadlineText(p *view.Pending, now time.Time) string {
 	}
 }
 
-// byProcess reports whether a process performs what the run waits for.
+// byProcess reports whether an entry waits for an attempt that a process performs.
 func byProcess(p *view.Pending) bool {
 	return (p.Kind == machine.WaitActivity || p.Kind == machine.WaitDelegate) && !p.Host && !p.Queued && p.ExternalTaskID == ""
 }
@@ -402,7 +402,7 @@ func (s *session) ownersOf(ctx context.Context, run *view.Run) (map[string]histo
 	return owners, nil
 }
 
-// ownerText says which process performs an attempt, and what goes on if none does.
+// ownerText names the process that performs an attempt, or the command that continues it without one.
 func ownerText(owner history.Owner, recover string) string {
 	if owner.Live() {
 		return fmt.Sprintf("process %s performs it; its lease ends in %s unless it renews it", owner.Process, timeline.Seconds(owner.Left))
@@ -410,7 +410,7 @@ func ownerText(owner history.Owner, recover string) string {
 	return "no process performs it: a server or a worker goes on with it, or " + recover
 }
 
-// waitText says what kind of wait it is.
+// waitText describes a wait.
 func waitText(p *view.Pending) string {
 	if p.Queued && p.Steps > 0 { // it has been answered, or its rest is over: nobody may have it, or all turns may be taken
 		return fmt.Sprintf("a process that goes on with attempt %d, or for its turn (--limits)", p.Attempt)

@@ -11,7 +11,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/timeline"
 )
 
-// stepDetail is a step in the table of records: its number, key and kind stand before what it is about.
+// stepDetail is a journal entry in the table of records: its number, key and kind, and its text.
 func stepDetail(r *history.Record, e *timeline.Entry, width int) string {
 	n, key, kind := e.N, e.Key, e.Kind
 	if width == wholeWidth { // all of it

@@ -26,7 +26,7 @@ func newAgentTranscript(a *app) *cobra.Command {
 	var o transcriptOptions
 	cmd := &cobra.Command{
 		Use:   "transcript ID",
-		Short: "Print what an agent was told and said, and what its tools returned",
+		Short: "Print the transcript of an agent",
 		Long: `Print what the agents of a run were told and said, the tools that they called, what these returned, what people were asked and
 answered, and what it all came to, in order and in full. Members that look like secrets are masked. The keys of steps, such as t3.c2, are
 those of history: turn 3, call 2; those of a sub-agent stand behind its call, and are indented.`,
@@ -43,7 +43,7 @@ those of history: turn 3, call 2; those of a sub-agent stand behind its call, an
 	return cmd
 }
 
-// transcript prints the steps of a run's agents.
+// transcript prints the journals of a run's agents.
 func (a *app) transcript(ctx context.Context, id string, o transcriptOptions) error {
 	return a.with(ctx, sessionOptions{lenient: true, read: true}, func(s *session) error {
 		w := &transcriptWriter{out: s.config.Masked(a.stdout), line: timeline.New(id, oneLine), transcriptOptions: o}
@@ -321,7 +321,7 @@ func (w *transcriptWriter) part(name, text string) string {
 	return name + text + "\n\n"
 }
 
-// value is a value as JSON with its name; "" for none.
+// value is a value as JSON with its name; "" for nil.
 func (w *transcriptWriter) value(name string, v any) string {
 	if v == nil {
 		return ""

@@ -15,7 +15,7 @@ import (
 type watchOptions struct {
 	driveOptions
 	folder string
-	// untilRest ends the command where a run waits for somebody, too.
+	// untilRest ends the command also when the run needs input.
 	untilRest bool
 }
 
@@ -38,9 +38,9 @@ signal or a host, or for what no process performs, with status 3.`,
 	}
 	set := cmd.Flags()
 	config.RegisterWorkflowDir(set, &o.folder, "none")
-	set.BoolVar(&o.untilRest, "until-rest", false, "end where the run waits for somebody, too")
+	set.BoolVar(&o.untilRest, "until-rest", false, "end also when the run needs input")
 	registerWait(set, &o.wait)
-	set.BoolVar(&o.json, "json", false, "print where the run stands as JSON, instead of its result alone")
+	set.BoolVar(&o.json, "json", false, "print the state of the run as JSON, instead of its result alone")
 	return cmd
 }
 
@@ -58,7 +58,7 @@ func (a *app) watch(ctx context.Context, id string, o watchOptions) error {
 		s.view.settle(run)
 		switch {
 		case ctx.Err() != nil:
-			fmt.Fprintf(a.stderr, "\nstopped watching; run %s goes on as before\n", id)
+			fmt.Fprintf(a.stderr, "\nstopped watching; run %s continues\n", id)
 			d.ways(ctx, id)
 			return silent{exitInterrupted}
 		case err != nil:
@@ -70,7 +70,7 @@ func (a *app) watch(ctx context.Context, id string, o watchOptions) error {
 	})
 }
 
-// rests reports whether a run waits for somebody, or for what no process performs.
+// rests reports whether a run needs input, or an executor that is missing.
 func rests(run *view.Run) bool {
 	return awaited(run) != nil || run.Lacks != nil && !run.Lacks.Host
 }

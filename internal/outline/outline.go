@@ -1,5 +1,5 @@
-// Package outline shows a JSON value in a given number of bytes. What does not fit is replaced by a reference that says
-// where the value is, of what kind and how large it is, and how it begins:
+// Package outline shows a JSON value in a given number of bytes. A part that does not fit is replaced by a reference with its place, kind,
+// size and beginning:
 //
 //	{"$ref":"awp://runs/r/state","pointer":"/documents","kind":"array","bytes":48213,"items":112,"head":[…]}
 //
@@ -19,10 +19,10 @@ const MinBytes = 256
 // maxHead is how many bytes of a list, an object or a text a reference shows at most.
 const maxHead = 240
 
-// Document is the value at an address, of which parts are shown.
+// Document is the value at an address.
 type Document struct {
 	URI string
-	// Hide masks secrets in a text of which a part is shown, since a part of a secret is not recognised. May be nil.
+	// Hide masks secrets in a string before it is cut, since a part of a secret is not recognised. May be nil.
 	Hide func(string) string
 }
 
@@ -41,8 +41,8 @@ func (d Document) Show(v any, limit int, pointer string) (text jsonvalue.Raw, wh
 	return d.reference(v, size, limit, pointer), false
 }
 
-// members shows an object with a reference for each member that is too large, the small members whole. It returns nil where
-// there is no room for that.
+// members shows an object with a reference for each field that is too large, and small fields whole. It returns nil if there is no
+// room for that.
 func (d Document) members(object map[string]any, limit int, pointer string) jsonvalue.Raw {
 	type member struct {
 		name       string
@@ -81,7 +81,7 @@ func (d Document) members(object map[string]any, limit int, pointer string) json
 	return append(text, '}')
 }
 
-// reference stands for a value that is not shown.
+// reference replaces a value that is not shown.
 func (d Document) reference(v any, size, limit int, pointer string) jsonvalue.Raw {
 	ref := jsonvalue.Ordered{{"$ref", d.URI}, {"pointer", pointer}, {"kind", jsonvalue.KindOf(v).String()}, {"bytes", float64(size)}}
 	room := func() int { return min(maxHead, limit-len(ref.Append(nil))-len(`,"head":`)) }
@@ -107,7 +107,7 @@ func (d Document) reference(v any, size, limit int, pointer string) jsonvalue.Ra
 	return ref.Append(nil)
 }
 
-// firstItems are the first elements of a list that fit, each whole; nil for none.
+// firstItems are the first elements of an array that fit, each whole; nil if the first does not fit.
 func firstItems(list []any, room int) jsonvalue.Raw {
 	text := jsonvalue.Raw{'['}
 	for i, e := range list {
@@ -126,7 +126,7 @@ func firstItems(list []any, room int) jsonvalue.Raw {
 	return append(text, ']')
 }
 
-// firstNames are the first members' names that fit, in the order of the text.
+// firstNames are the first names of fields that fit, in the order of the text.
 func firstNames(object map[string]any, room int) []any {
 	var names []any
 	room -= len(`[]`)

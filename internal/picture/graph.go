@@ -15,7 +15,7 @@ const (
 	maxLabel = 36
 )
 
-// graph is what the formats draw: the nodes in document order, and their edges.
+// graph has the nodes to draw, in document order, and their edges.
 type graph struct {
 	nodes []box
 	edges []edge
@@ -24,7 +24,7 @@ type graph struct {
 
 type box struct {
 	*definition.Node
-	// lines are the name, what the node does, and in the picture of a run what became of it.
+	// lines are the name, the type with its main setting, and in the picture of a run the outcome.
 	lines []string
 	state State
 }
@@ -105,7 +105,7 @@ func draw(p *definition.Program, run *timeline.Run) *graph {
 	return g
 }
 
-// clean replaces what no format shows: control characters, among them those that turn the direction of text, and broken UTF-8.
+// clean replaces control characters, among them those that change the direction of text, and invalid UTF-8.
 func clean(text string) string {
 	return strings.Map(func(r rune) rune {
 		switch {

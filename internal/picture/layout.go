@@ -9,7 +9,7 @@ const (
 	sweeps     = 12
 )
 
-// item is what has a place in a layer: a node, or where an edge passes the layer. An item may be above or below others.
+// item has a place in a layer: it is a node, or a point of an edge that passes the layer.
 type item struct {
 	node         int // -1 for a bend of an edge
 	label        string
@@ -204,7 +204,7 @@ func (l *layout) place() {
 }
 
 // align moves the items of a layer as near to where they want to be as their order and widths allow: neighbours that would overlap
-// become a block, which stands at the mean of what its items want.
+// become a block, which is placed at the mean of the places that its items want.
 func align(layer []*item, wish func(*item) float64) {
 	type block struct {
 		sum   float64

@@ -36,7 +36,7 @@ func SVG(p *definition.Program, run *timeline.Run) string {
 		}
 		return w
 	}
-	// What a node's loop to itself takes on its right is left free on both sides.
+	// Both sides leave the room that a loop to itself takes on the right of a node.
 	width := func(i int) float64 {
 		if e, ok := loops[i]; ok {
 			return boxWidth(i) + 2*(loopWidth+textWidth(e.label())*labelCharWidth)

@@ -15,7 +15,7 @@ const (
 	maxLine  = 160
 )
 
-// Text draws a definition as lines, one a node, in the order in which a run can come to them:
+// Text draws a definition as lines, one a node, in the order of a run:
 //
 //	begin (start) → classify
 //	route (switch): .intent == "refund" → approve; else → finish
@@ -23,7 +23,7 @@ const (
 //
 // Nodes that no path reaches come last.
 //
-// Of a run, each line ends with what became of its node. run is nil for a definition alone.
+// Of a run, each line ends with the outcome of its node. run is nil for a definition alone.
 func Text(p *definition.Program, run *timeline.Run) string {
 	passed := passagesOf(run)
 	order := []*definition.Node{p.Entry}
@@ -99,7 +99,7 @@ func line(n *definition.Node) string {
 	return text
 }
 
-// about says what a node does, in a few words.
+// about describes a node in a few words: its type and its main setting.
 func about(n *definition.Node) string {
 	detail := ""
 	switch {
@@ -136,7 +136,7 @@ func about(n *definition.Node) string {
 	return cut(string(n.Type)+" "+detail, maxLine)
 }
 
-// limitOf says when a loop leads on at its limit.
+// limitOf describes the limit of a loop.
 func limitOf(l *definition.Loop) string { return fmt.Sprintf("after %d rounds", l.Max) }
 
 func cut(text string, width int) string {

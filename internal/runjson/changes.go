@@ -9,17 +9,17 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
-// Change is a place at which one state differs from the one before.
+// Change is one difference between a state and the state before it.
 type Change struct {
 	// Pointer is the place (RFC 6901).
 	Pointer string
-	// Value is what is there now. Gone says that nothing is there any more; of a list that has become shorter, Pointer is then the first
+	// Value is the new value. Gone is set if there is no value any more; of an array that has become shorter, Pointer is then the first
 	// place that is gone.
 	Value any
 	Gone  bool
 }
 
-// Changes returns the places at which a state differs from the one before, in the order of the names.
+// Changes returns the differences between a state and the state before it, in the order of the names.
 func Changes(before, after map[string]any) []Change {
 	return objectChanges(nil, "", before, jsondelta.Diff(before, after))
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
-// smallInput is up to how many bytes a delegate's input stands in its entry as well as at the top of the answer.
+// smallInput is the largest input of a delegate, in bytes, that is repeated in its entry.
 const smallInput = 4096
 
 // Pending is one thing that a run waits for; first is First(run). The state and a large delegate_input are left out where they
@@ -64,7 +64,7 @@ func isTimed(p view.Pending) bool {
 	return !p.Deadline.IsZero() || !p.BlockDeadline.IsZero() || !p.Due.IsZero()
 }
 
-// Brief is Pending without what is to be done, which workflow_status has for one node.
+// Brief is Pending without the task, which workflow_status shows for one node.
 func Brief(run *view.Run, p *view.Pending) jsonvalue.Ordered {
 	m := head(run, p)
 	m.Number("attempt", int64(p.Attempt))
@@ -74,7 +74,7 @@ func Brief(run *view.Run, p *view.Pending) jsonvalue.Ordered {
 	return m
 }
 
-// Key is what names a wait of Brief alone, with its branch or item.
+// Key has the fields of Brief that identify a wait, with its branch or item.
 func Key(run *view.Run, p *view.Pending) jsonvalue.Ordered {
 	m := jsonvalue.Ordered{{"node_id", p.NodeID}}
 	if p.ExecutionID != run.ExecutionID {
@@ -90,7 +90,7 @@ func Key(run *view.Run, p *view.Pending) jsonvalue.Ordered {
 	return m
 }
 
-// head is what names a wait, among all runs too, under the member by which it is handed in.
+// head has the fields that identify a wait among all runs, under the names that calls take.
 func head(run *view.Run, p *view.Pending) jsonvalue.Ordered {
 	m := jsonvalue.Ordered{{"kind", string(p.Kind)}}
 	if p.ExecutionID != run.ExecutionID {
@@ -119,7 +119,7 @@ func head(run *view.Run, p *view.Pending) jsonvalue.Ordered {
 	return m
 }
 
-// putTask puts what is to be done.
+// putTask puts the task.
 func putTask(m *jsonvalue.Ordered, p *view.Pending, first bool) {
 	switch p.Kind {
 	case machine.WaitActivity:

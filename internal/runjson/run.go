@@ -12,7 +12,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
-// Driven is the answer of a call that drove a run (spec: mcp-tools, 4), without what the run waits for.
+// Driven is the answer of a call that drove a run (spec: mcp-tools, 4), without its waits.
 func Driven(run *view.Run) jsonvalue.Ordered {
 	m := jsonvalue.Ordered{{"execution_id", run.ExecutionID}, {"status", string(run.Status)}}
 	putEnd(&m, run)
@@ -42,8 +42,8 @@ func Driven(run *view.Run) jsonvalue.Ordered {
 	return m
 }
 
-// Status is where a run stands (spec: mcp-tools, 6), with all that Driven has of it: a caller that has lost that answer
-// continues from here. What the run waits for is left out. parent_execution_id is the run's own parent; see ProtocolStatus.
+// Status is the state of a run (spec: mcp-tools, 6) without its waits. It has all that Driven has, so that a caller that has lost that answer
+// can continue. parent_execution_id is the run's own parent; see ProtocolStatus.
 func Status(run *view.Run, names problem.Glossary) jsonvalue.Ordered {
 	m := jsonvalue.Ordered{{"execution_id", run.ExecutionID}, {"phase", string(Phase(run.Status))}}
 	first := First(run)
@@ -99,7 +99,7 @@ func Status(run *view.Run, names problem.Glossary) jsonvalue.Ordered {
 	return m
 }
 
-// maxErrorData is up to how many bytes what a failure carries is part of a run's form. The run's history has it whole.
+// maxErrorData is the largest data of a failure, in bytes, in the form of a run. The history has all of it.
 const maxErrorData = 4 << 10
 
 // putMaps puts how far the maps of a run have come.
@@ -144,8 +144,7 @@ func putRollbacks(m *jsonvalue.Ordered, run *view.Run) {
 	m.Put("rollbacks", list)
 }
 
-// Full is Status with the exact status, everything that the run waits for, and what the process lacks to continue it: what
-// commands print.
+// Full is Status with the exact status, all waits, and the executor that this process lacks. Commands and webhooks have this form.
 func Full(run *view.Run, names problem.Glossary) jsonvalue.Ordered {
 	status := Status(run, names)
 	m := append(jsonvalue.Ordered{status[0], {"status", string(run.Status)}}, status[1:]...)
@@ -163,8 +162,7 @@ func Full(run *view.Run, names problem.Glossary) jsonvalue.Ordered {
 	return m
 }
 
-// Lack is what a process lacks to continue a run: for what the run waits for now (awaited), or for what may follow once it
-// is answered.
+// Lack is the executor that a process lacks to continue a run: for the current wait (awaited), or for a node that may follow it.
 func Lack(l *view.Lack, names problem.Glossary) jsonvalue.Ordered {
 	m := jsonvalue.Ordered{{"execution_id", l.ExecutionID}, {"node_id", l.NodeID}, {"missing", l.Missing}}
 	m.Text("setting", names.Translate(l.Setting))
@@ -194,7 +192,7 @@ func Row(x *history.Execution) jsonvalue.Ordered {
 	return m
 }
 
-// putLineage puts which runs a run is a retry of and was retried as, and why it needs nobody any more.
+// putLineage puts the run that this one is a retry of, its own retries, and why it is handled.
 func putLineage(m *jsonvalue.Ordered, l *history.Lineage) {
 	m.Text("retry_of", l.RetryOf)
 	if len(l.Retries) > 0 {
@@ -214,7 +212,7 @@ func putLineage(m *jsonvalue.Ordered, l *history.Lineage) {
 	}
 }
 
-// FullRow is Row with what commands print besides.
+// FullRow is Row with the other fields that commands print.
 func FullRow(x *history.Execution) jsonvalue.Ordered {
 	m := Row(x)
 	m.Text("definition_version", x.DefinitionVersion)
@@ -264,7 +262,7 @@ func Warning(w view.Warning, names problem.Glossary) jsonvalue.Ordered {
 	return m
 }
 
-// putEnd puts what a run left behind when it ended.
+// putEnd puts the final state and the result of a run that has ended.
 func putEnd(m *jsonvalue.Ordered, run *view.Run) {
 	switch run.Status {
 	case machine.Completed:
@@ -279,7 +277,7 @@ func putEnd(m *jsonvalue.Ordered, run *view.Run) {
 	}
 }
 
-// Phase is the protocol's phase of a status; it has none for timers and subworkflows.
+// Phase returns the protocol's phase of a status. The phase of a run that waits for a timer or a subworkflow is running.
 func Phase(s machine.Status) history.Phase {
 	switch s {
 	case machine.AwaitingTimer, machine.AwaitingChild:
@@ -289,8 +287,7 @@ func Phase(s machine.Status) history.Phase {
 	}
 }
 
-// First is the entry that the protocol's single members speak of: the first, in branch order, of the kind that the status
-// names. nil if the run waits for nothing.
+// First returns the entry for the protocol's single fields: the first, in branch order, of the kind of the status; nil without waits.
 func First(run *view.Run) *view.Pending {
 	for i := range run.Pending {
 		if statusOf(run.Pending[i].Kind) == run.Status {

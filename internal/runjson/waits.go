@@ -8,7 +8,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/history"
 )
 
-// WaitsFor says in a few words what a run waits for, as "asks: Refund this customer?"; "" if it waits for nothing.
+// WaitsFor describes the wait of a run in a few words, as "asks: Refund this customer?"; "" if it waits for nothing.
 func WaitsFor(x *history.Execution) string {
 	if len(x.Waits) == 0 {
 		return ""

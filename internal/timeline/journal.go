@@ -16,9 +16,9 @@ type Journal struct {
 	// Entries leave out the wake-ups of an agent and the answers to its questions, which stand with the questions. Count has them all.
 	Entries []*Entry
 	Count   int
-	// Totals are the newest sums, nil if the executor records none.
+	// Totals are the newest sums, nil without any.
 	Totals Usage
-	// Work is what the agent does, nil for another executor.
+	// Work follows the agent, nil for another executor.
 	Work *Work
 	// newest names the newest entry that is not a wake-up.
 	newest string
@@ -116,7 +116,7 @@ func (t *Timeline) journal(j *Journal, rec *history.Record) *Entry {
 	return e
 }
 
-// question returns the newest question with a key, nil if there is none.
+// question returns the newest question with a key, or nil.
 func (j *Journal) question(key string) *Entry {
 	for _, e := range slices.Backward(j.Entries) {
 		if e.Key == key && e.Kind == machine.StepQuestion {

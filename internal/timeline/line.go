@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// Style is how a part of a line looks.
+// Style is the look of a part of a line.
 type Style int
 
 // The styles.
@@ -29,10 +29,10 @@ type Part struct {
 // Line is one line of a tree.
 type Line struct {
 	Parts []Part
-	// passed: it tells of what has ended, and may give way where the height is too small.
+	// passed lines describe visits that have ended. They are left out first if the height is too small.
 	passed bool
 	depth  int
-	// further: it goes on with what the line before it tells of.
+	// further lines continue the line before.
 	further bool
 }
 
@@ -45,12 +45,12 @@ func (l Line) Text() string {
 	return b.String()
 }
 
-// cut shortens a text to a number of characters, the last of which then is an ellipsis.
+// cut shortens a text to a number of characters, with an ellipsis as the last one.
 func cut(text string, width int) string {
 	return Line{Parts: []Part{{Text: text}}}.cut(width).Text()
 }
 
-// cut shortens the line to a width, whose last character then is an ellipsis.
+// cut shortens the line to a width, with an ellipsis as the last character.
 func (l Line) cut(width int) Line {
 	if utf8.RuneCountInString(l.Text()) <= width {
 		return l
@@ -69,7 +69,7 @@ func (l Line) cut(width int) Line {
 	return l
 }
 
-// trim takes blanks off the end of the line.
+// trim removes blanks from the end of the line.
 func (l Line) trim() Line {
 	for len(l.Parts) > 0 {
 		last := &l.Parts[len(l.Parts)-1]
@@ -81,8 +81,7 @@ func (l Line) trim() Line {
 	return l
 }
 
-// fit shortens lines to a height. What has ended gives way first, the oldest before others; then what comes last, but for the line
-// of totals.
+// fit shortens lines to a height. It leaves out visits that have ended, the oldest first, and then the last lines before the totals.
 func fit(lines []Line, height int) []Line {
 	for from := 0; from < len(lines) && len(lines) > height; from++ {
 		to, excess := from, len(lines)-height
@@ -99,7 +98,7 @@ func fit(lines []Line, height int) []Line {
 	return lines[:min(len(lines), max(height, 1))]
 }
 
-// told counts what lines tell of.
+// told counts the visits that lines describe.
 func told(lines []Line) (n int) {
 	for i := range lines {
 		if !lines[i].further {
@@ -127,10 +126,10 @@ func wrap(text string, width, most int) []string {
 	return append(lines, cut(string(left), width))
 }
 
-// rest stands for lines that are not shown.
-func rest(count int, what string, depth int) Line {
-	if count == 0 { // what goes on from a line that is shown
+// rest is the line in place of lines that are not shown.
+func rest(count int, word string, depth int) Line {
+	if count == 0 { // they continue a line that is shown
 		return Line{Parts: []Part{{Faint, strings.Repeat("  ", depth) + "…"}}, depth: depth}
 	}
-	return Line{Parts: []Part{{Faint, fmt.Sprintf("%s… %d %s", strings.Repeat("  ", depth), count, what)}}, depth: depth}
+	return Line{Parts: []Part{{Faint, fmt.Sprintf("%s… %d %s", strings.Repeat("  ", depth), count, word)}}, depth: depth}
 }

@@ -35,7 +35,7 @@ func (r *Run) itemsOf(v *Visit) *Items {
 	return nil
 }
 
-// spanned returns the open branch that a record names, nil if it names none.
+// spanned returns the open branch that a record names, or nil.
 func (r *Run) spanned(p *history.Payload) *Sequence {
 	if p.Span == nil {
 		return nil
@@ -139,7 +139,7 @@ func reach(p *definition.Program, from, until *definition.Node, seen map[string]
 	}
 }
 
-// openBlock returns the innermost open block at a node, nil if there is none.
+// openBlock returns the innermost open block at a node, or nil.
 func (r *Run) openBlock(node string) *Visit {
 	for _, block := range slices.Backward(r.blocks) {
 		if block.Node == node {

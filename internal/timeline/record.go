@@ -70,7 +70,7 @@ func (t *Timeline) visitOf(r *Run, rec *history.Record) *Visit {
 	return v
 }
 
-// scripted returns the oldest visit of a node that the script has not ended, nil if there is none.
+// scripted returns the oldest visit of a node that the script has not ended, or nil.
 func (r *Run) scripted(node string) *Visit {
 	list := r.unscripted[node]
 	for len(list) > 0 && list[0].scripted {
@@ -326,7 +326,7 @@ func (v *Visit) wait(w *Wait, rec *history.Record) *Wait {
 	return w
 }
 
-// endWait ends the open wait and returns it, nil if there is none.
+// endWait ends the open wait and returns it, or nil.
 func (v *Visit) endWait(at time.Time) *Wait {
 	w := v.Wait()
 	if w != nil {
@@ -435,7 +435,7 @@ func (r *Run) finish(v *Visit, how State, rec *history.Record) {
 	r.endMap(i, rec)
 }
 
-// endMap ends a map whose items have ended, or of which too many have failed. In a branch the command for it may come later.
+// endMap ends a map when its items have ended, or too many have failed. In a branch the command for it may come later.
 func (r *Run) endMap(i *Items, rec *history.Record) {
 	if i == nil || i.Total == unknownTotal || i.Owner.Definition == nil || i.Owner.Definition.Map == nil {
 		return

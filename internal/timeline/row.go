@@ -16,7 +16,7 @@ type row struct {
 	kind   string
 	took   string
 	detail []Part
-	// trouble is the number of the part of detail that is an error, from 1 on; 0 for none. It may take lines of its own.
+	// trouble is the number of the part of detail that is an error, from 1 on, or 0. It may take lines of its own.
 	trouble int
 	passed  bool
 }
@@ -33,7 +33,7 @@ type rows struct {
 	tree *Tree
 	now  time.Time
 	rich bool
-	// going counts what goes on or waits.
+	// going counts open visits.
 	going int
 }
 
@@ -51,7 +51,7 @@ func (w *rows) sequence(s *Sequence, depth int) {
 	}
 }
 
-// visit adds the row of a visit, and under it what goes on within.
+// visit adds the row of a visit, and under it those of its open branches, items and subworkflow.
 func (w *rows) visit(v *Visit, depth int) {
 	open := v.Ended.IsZero()
 	r := row{depth: depth, glyph: v.glyph(), name: v.name(), took: w.took(v), passed: !open}
@@ -155,7 +155,7 @@ func (v *Visit) host() bool {
 	return a != nil && a.Host
 }
 
-// took is how long a visit has taken: of what goes on, in whole seconds, so that lines change once a second at most.
+// took is the time of a visit. That of an open one is in whole seconds, so that lines change once a second at most.
 func (w *rows) took(v *Visit) string {
 	switch {
 	case v.Definition != nil && instant(v.Definition) && v.Took(w.now) < time.Millisecond:
@@ -175,7 +175,7 @@ func Seconds(d time.Duration) string {
 	return d.String()
 }
 
-// detail describes a visit further. trouble is the number of the part that is an error, 0 for none.
+// detail describes a visit further. trouble is the number of the part that is an error, 0 without one.
 func (w *rows) detail(v *Visit) (parts []Part, trouble int) {
 	say := func(style Style, format string, args ...any) {
 		if text := w.tree.clean(fmt.Sprintf(format, args...)); text != "" {

@@ -61,7 +61,7 @@ func (t *Timeline) NeedsProgram(executionID string) bool {
 	return r == nil || !r.defined
 }
 
-// Define sets the program of a run. Without one, which nil stands for, the branches of blocks are told apart only where records name them.
+// Define sets the program of a run. With nil, a visit is in a branch only if a record names it.
 func (t *Timeline) Define(executionID string, p *definition.Program) {
 	r := t.run(executionID)
 	r.Program, r.defined = p, true
@@ -90,7 +90,7 @@ type Run struct {
 	ID          string
 	Name, Title string // Name is the workflow with its version
 	Began       time.Time
-	// Ended is zero while the run goes on. Status and Reason then say how it ended.
+	// Ended is zero before the end. Status and Reason describe the end.
 	Ended          time.Time
 	Status, Reason string
 	Program        *definition.Program
@@ -124,7 +124,7 @@ type Visit struct {
 	Seq int64
 	// Began is zero if the record of the start is missing.
 	Began time.Time
-	// Ended is zero while the visit goes on.
+	// Ended is zero before the end.
 	Ended time.Time
 	State State
 	// Definition is the node, nil if the program is not known.
@@ -135,7 +135,7 @@ type Visit struct {
 	From     *Visit
 	// Compensates is the visit that this one undoes, "<node>#<visit>".
 	Compensates string
-	// Next is the node to which a switch led, or at which the run continues after the failure.
+	// Next is the target of a switch, or of the catch of the failure.
 	Next string
 	// Text is the failure, or describes the wait: the prompt or the name of the signal. Output is the beginning of the output.
 	Text, Output string
@@ -190,8 +190,8 @@ func (v *Visit) Undone() string {
 // IsItem reports whether the visit is the work on an item of a map.
 func (v *Visit) IsItem() bool { return v.Items != nil && v.Items.Owner != v }
 
-// Item returns the index of the item of a map that the visit works on, and the number of items, which is negative while it is not known; of
-// is 0 for other visits.
+// Item returns the index of the item of a map that the visit works on, and the number of items, which is negative before it is recorded;
+// of is 0 for other visits.
 func (v *Visit) Item() (index, of int) {
 	if v.IsItem() {
 		return v.Number - v.Items.Owner.Number - 1, v.Items.Total
@@ -199,7 +199,7 @@ func (v *Visit) Item() (index, of int) {
 	return 0, 0
 }
 
-// Block returns the parallel block around the visit, nil if there is none.
+// Block returns the parallel block around the visit, or nil.
 func (v *Visit) Block() *Visit {
 	if v.Sequence == nil {
 		if v.IsItem() {
@@ -226,7 +226,7 @@ func (v *Visit) AttemptNumber() int {
 	return 0
 }
 
-// Wait returns the open wait, nil if there is none.
+// Wait returns the open wait, or nil.
 func (v *Visit) Wait() *Wait {
 	if n := len(v.Waits); n > 0 && v.Waits[n-1].Ended.IsZero() {
 		return v.Waits[n-1]
@@ -234,7 +234,7 @@ func (v *Visit) Wait() *Wait {
 	return nil
 }
 
-// Wait is a time in which a visit waited.
+// Wait is one wait of a visit.
 type Wait struct {
 	Kind         State
 	Began, Ended time.Time
@@ -247,7 +247,7 @@ type Wait struct {
 	By     *history.Actor
 }
 
-// Items are those of a map. Total is negative while it is not known.
+// Items are the items of a map. Total is negative before it is recorded.
 type Items struct {
 	Owner               *Visit
 	Total, Done, Failed int
@@ -290,7 +290,7 @@ type Sequence struct {
 	block  *Visit // nil for the main sequence
 }
 
-// Last returns the newest visit, nil if there is none.
+// Last returns the newest visit, or nil.
 func (s *Sequence) Last() *Visit {
 	if len(s.Visits) == 0 {
 		return nil
@@ -298,7 +298,7 @@ func (s *Sequence) Last() *Visit {
 	return s.Visits[len(s.Visits)-1]
 }
 
-// Lead returns the newest visit that is not a compensation, nil if there is none.
+// Lead returns the newest visit that is not a compensation, or nil.
 func (s *Sequence) Lead() *Visit {
 	for _, v := range slices.Backward(s.Visits) {
 		if v.Compensates == "" {
@@ -358,7 +358,7 @@ const (
 	Superseded // the run or the branch ended first
 )
 
-// Took returns the time from the request to the outcome. It includes the time in which no process performed the attempt. ok is false
+// Took returns the time from the request to the outcome. It includes the time without a process that performed the attempt. ok is false
 // without an outcome.
 func (a *Attempt) Took() (d time.Duration, ok bool) {
 	return a.Ended.Sub(a.Requested), !a.Ended.IsZero()
@@ -372,10 +372,10 @@ func (a *Attempt) Used() Usage {
 	return a.Usage
 }
 
-// Usage is what an executor reports of its work.
+// Usage is the report of an executor about its work.
 type Usage map[string]any
 
-// Tokens returns the counted tokens; ok is false if none were counted.
+// Tokens returns the counted tokens; ok is false if the provider counted no tokens.
 func (u Usage) Tokens() (in, out int64, ok bool) {
 	prompt, isIn := u["prompt_tokens"].(float64)
 	completion, isOut := u["completion_tokens"].(float64)
@@ -391,7 +391,7 @@ func (u Usage) CostMicros() int64 {
 	return int64(micros)
 }
 
-// Model returns the model that answered, "" if none did.
+// Model returns the model that answered, "" without one.
 func (u Usage) Model() string {
 	model, _ := u["model"].(string)
 	return model

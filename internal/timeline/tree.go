@@ -10,7 +10,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/definition"
 )
 
-// Widths below which lines leave something out.
+// Wider terminals than these show more parts of lines.
 const (
 	kindWidth = 80  // the types of nodes
 	richWidth = 100 // the outputs of nodes
@@ -147,5 +147,5 @@ func under(l Line, p Part, width int) []Line {
 	return lines
 }
 
-// minTrouble is the width in which an error is wrapped at least; what is beyond the width of the terminal is cut.
+// minTrouble is the least width in which an error is wrapped. The line is then cut to the width of the terminal.
 const minTrouble = 16

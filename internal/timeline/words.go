@@ -214,7 +214,7 @@ func USD(micros int64) string {
 	return fmt.Sprintf("$%.2f", float64(micros)/1e6)
 }
 
-// AnswerText says how calls were decided, or what was answered. calls are those of the question, nil where it is not at hand.
+// AnswerText describes the decision about calls, or the answer. calls are those of the question, nil if it is not known.
 func AnswerText(calls []agentsteps.Ask, payload map[string]any, expired bool) string {
 	each := objectOf(payload, "calls")
 	var parts []string

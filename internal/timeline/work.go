@@ -21,7 +21,7 @@ type worker struct {
 	name, model string
 	turn        int
 	calls       []outstanding
-	// done says that its last reply had no calls.
+	// done is set by a reply without calls.
 	done bool
 }
 
@@ -102,7 +102,7 @@ func (w *Work) Name() string {
 	return ""
 }
 
-// Text says what the agent does: its turn, and the model that it asks or the tool that it calls.
+// Text describes the work: the turn, and the model that is asked or the tool that is called.
 func (w *Work) Text() string { return w.text("", 0) }
 
 // maxNamed bounds how deep sub-agents are named.
@@ -133,7 +133,7 @@ func (w *Work) text(prefix string, depth int) string {
 	return text
 }
 
-// Spent says what the agent has taken so far: tokens, and money where its model has a price. "" before its first reply.
+// Spent has the tokens so far, and their cost if the model has a price; "" before the first reply.
 func (w *Work) Spent() string { return SpentText(w.totals, w.budgets) }
 
 // SpentText describes totals, with the budgets of tokens and money if there are any; "" before the first tokens.
