@@ -12,7 +12,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/jsonschema"
 )
 
-// phase is what an agent waits for.
+// phase is the kind of effect that an agent waits for.
 type phase int
 
 const (
@@ -94,7 +94,7 @@ type agent struct {
 	part          string // what cut answers have said
 	answering     bool   // the next turn is asked without tools, and with the output schema
 	finishing     string // the budget that is used up
-	// refusedCall is the budget for want of which a call was refused, of a tool or of a model once more.
+	// refusedCall is the exhausted budget for which a call of a tool, or another call of a model, was rejected.
 	refusedCall string
 	lastText    string
 	lastTokens  int // of the last request and its reply
@@ -114,7 +114,7 @@ func (a *agent) parent() *agent { return a.over }
 
 func (a *agent) turnKey() string { return a.prefix + "t" + itoa(a.turn) }
 
-// advance makes what follows from the last step, and reports whether anything did.
+// advance adds the effects that follow from the last step, and reports whether there are any.
 func (a *agent) advance() bool {
 	if a.phase == ended {
 		return false
@@ -205,7 +205,7 @@ func (a *agent) wakeAll(now time.Time) {
 	})
 }
 
-// waitKey is the key of what a pause comes before.
+// waitKey is the key of the effect after a pause.
 func (a *agent) waitKey() string {
 	if a.room.req != nil {
 		return a.roomKey()
@@ -339,7 +339,7 @@ func (a *agent) finish(output any) {
 	a.m.emit(a.call.key, StepResult, b)
 }
 
-// overspent ends an agent whose budget is used up, or has it answer with what there is.
+// overspent ends an agent whose budget is used up, or asks it for an early answer.
 func (a *agent) overspent(budget string) {
 	code := budgetCodes[budget]
 	if a.finishing != "" && a.m.form >= formClasses {

@@ -84,7 +84,7 @@ func (a *agent) endWith(output any) {
 	a.result = &output
 }
 
-// read returns the JSON in an answer, or the code and the text of what is wrong with it.
+// read returns the JSON in an answer, or the code and the text of an error.
 func (a *agent) read(text string) (any, problem.Code, string) {
 	var value any
 	found, why := false, ""
@@ -120,7 +120,7 @@ func (a *agent) read(text string) (any, problem.Code, string) {
 	return value, "", ""
 }
 
-// readAny returns the JSON in an answer that satisfies the schema, or the code and the text of what is wrong with the likeliest part.
+// readAny returns the JSON in an answer that satisfies the schema, or the code and the text of the error in the likeliest part.
 func (a *agent) readAny(text string) (any, problem.Code, string) {
 	schema, err := jsonschema.Compile(a.cfg.Output.Schema)
 	if err != nil {
@@ -156,7 +156,7 @@ func (a *agent) readAny(text string) (any, problem.Code, string) {
 
 const brokenSchema = "it breaks the output schema: "
 
-// jsonIn returns where in an answer JSON may be: all of it, its only code block, and what is between the first and last bracket.
+// jsonIn returns the parts of an answer that may be JSON: all of it, its only code block, and the text from the first to the last bracket.
 func jsonIn(text string) []string {
 	text = strings.TrimSpace(text)
 	out := []string{text}

@@ -36,7 +36,7 @@ type Batch struct {
 	Effects []Effect
 	// Abandoned are effects of earlier batches whose outcome is not wanted any more.
 	Abandoned []Effect
-	// Question is what a person is asked. It is set in every batch until it is answered.
+	// Question is the open question to a person. It is set in every batch until it is answered.
 	Question *Question
 	// Rest is when the first pause ends if the agent does nothing but pause, else zero.
 	Rest time.Time
@@ -63,7 +63,7 @@ type AskModel struct {
 	Try     int
 	Model   Model
 	Request chat.Request
-	// Compacts says that the answer sums up the conversation, and is none of the agent's.
+	// Compacts is true for a request for a summary of the conversation, whose reply is not an answer of the agent.
 	Compacts bool
 	// Timeout is how long it may take.
 	Timeout time.Duration
@@ -121,7 +121,7 @@ func (e Decide) ID() string { return "decide " + e.Key }
 // ID implements Effect.
 func (e Rest) ID() string { return "rest " + e.Key + "@" + instant(e.Until) }
 
-// Question is what a person is asked (activities.Question).
+// Question is a question to a person (activities.Question).
 type Question struct {
 	Key, Prompt             string
 	Body, Schema, Otherwise map[string]any
@@ -130,7 +130,7 @@ type Question struct {
 
 // Done is how an agent has ended: with Output, or with Failure.
 type Done struct {
-	// Output is the answer: {"text": …}, or what the output schema describes.
+	// Output is the answer: {"text": …}, or a value of the output schema.
 	Output any
 	// Partial says that a budget ended before the agent was done.
 	Partial bool
@@ -157,7 +157,7 @@ type Failure struct {
 	Status int
 }
 
-// Input is what has happened: ToolsListed, ModelReplied, ModelFailed, ToolReturned, Decided, Answered, Woken, Expired, Reconfigured or
+// Input is an event: ToolsListed, ModelReplied, ModelFailed, ToolReturned, Decided, Answered, Woken, Expired, Reconfigured or
 // Cancelled.
 type Input interface{ input() }
 
@@ -201,9 +201,9 @@ type ToolReturned struct {
 	Key     string
 	Output  any
 	Failure *Failure
-	// Large stands in place of an Output of which the pieces (Split, PieceStep) are recorded right before the steps that follow.
+	// Large replaces an Output whose pieces (Split, PieceStep) are recorded right before the steps that follow.
 	Large *Large
-	// Changed names what the tool's list says otherwise now than when the agent began, such as "parameters". It is recorded, and changes nothing.
+	// Changed names fields of the tool, such as "parameters", that differ from those listed at the start of the agent. It is only recorded.
 	Changed []string
 	Worked  time.Duration
 }
@@ -217,7 +217,7 @@ type Decided struct {
 	Arguments map[string]any
 }
 
-// Answered is what a person has answered; Expired says that nobody has.
+// Answered is the answer of a person. Expired is true if no person answered in time.
 type Answered struct {
 	Key     string
 	Payload map[string]any

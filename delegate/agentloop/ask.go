@@ -18,7 +18,7 @@ import (
 // request that begins as the last one.
 type talk struct {
 	messages []chat.Message
-	// parts say what there is to know of each message.
+	// parts describe each message.
 	parts []part
 	// head counts the messages before those of turns: the system text and the task.
 	head     int
@@ -26,7 +26,7 @@ type talk struct {
 	past     past
 	tools    []chat.Tool
 	toolHash string
-	// sum is of all messages, so that the hash of a request costs what is new in it.
+	// sum hashes all messages so far, so that a request hashes only its new messages.
 	sum              hash.Hash
 	bytes, toolBytes int
 	scratch          []byte
@@ -65,7 +65,7 @@ func (t *talk) put(m chat.Message, p part) {
 	t.messages, t.parts = append(t.messages, m), append(t.parts, p)
 }
 
-// hash adds a message to the hash, and returns its size: about that of what a provider is sent. Each text is preceded by its length, so that
+// hash adds a message to the hash, and returns its size: about the size of the provider's request. Each text is preceded by its length, so that
 // no two messages have the same bytes.
 func (t *talk) hash(m *chat.Message) int {
 	to := t.scratch[:0]
@@ -85,7 +85,7 @@ func (t *talk) hash(m *chat.Message) int {
 	return len(to) + messageBytes + callBytes*len(m.Calls)
 }
 
-// What the names of members take in a message, and in a call.
+// The sizes of the field names of a message, and of a call.
 const (
 	messageBytes = 30
 	callBytes    = 40
@@ -217,7 +217,7 @@ func (m *Model) sample(r *chat.Request) {
 	r.Temperature, r.TopP, r.Seed, r.Stop = m.Temperature, m.TopP, m.Seed, m.Stop
 }
 
-// prompt is about how many tokens the conversation has: those of the last request and its reply, and what has come since.
+// prompt is about how many tokens the conversation has: those of the last request and its reply, and of later messages.
 func (a *agent) prompt() int { return a.lastTokens + (a.talk.bytes-a.counted)/bytesPerToken }
 
 // affordable returns how many of most tokens an answer may have within the budgets of an agent and of those above it, or the budget that
@@ -272,7 +272,7 @@ func (a *agent) triedBody(in ModelFailed, now time.Time) body {
 	return b
 }
 
-// pause is how long to wait before another try. What the provider asks for counts if it is more, up to a day.
+// pause is the wait before another try. A longer wait that the provider asks for is used instead, up to a day.
 func (r Retry) pause(attempts int, after time.Duration) time.Duration {
 	ms := min(float64(r.InitialIntervalMs)*math.Pow(r.Coefficient, float64(attempts-1)), float64(r.MaxIntervalMs))
 	return max(time.Duration(ms)*time.Millisecond, min(after, 24*time.Hour))

@@ -26,7 +26,7 @@ const (
 	finished
 )
 
-// What becomes of a call that may have been begun.
+// The outcomes of a call that may have been started before a crash.
 const (
 	crashRepeat = "repeat"
 	crashReport = "report"
@@ -42,7 +42,7 @@ const (
 // call is one call of a reply.
 type call struct {
 	key string
-	// id and given are what the next request shows.
+	// id and given are part of the next request.
 	id, name, given string
 	args            map[string]any
 	// wrong is why the arguments cannot be read.
@@ -52,7 +52,7 @@ type call struct {
 	child *agent
 	// begun says that the call may have been made by a process that has died.
 	begun bool
-	// then is the state that a hook may leave it in, why is what the hook says that puts it to a person.
+	// then is the state that a hook may leave it in, why is the reason of a hook that asks a person.
 	then      callState
 	why       string
 	edited    bool
@@ -283,7 +283,7 @@ func (a *agent) nextCall() *call {
 func (a *agent) start(c *call) {
 	for b := a.outermost(); b != nil; b = b.towards(a) {
 		if budget := b.exceeded(true); budget != "" && b.finishing == "" {
-			// What is under way goes on; the agent ends, or finishes, before its next turn.
+			// Running effects continue; the agent ends, or finishes, before its next turn.
 			b.refusedCall = budget
 			c.refuse(string(budgetCodes[budget]), byEngine, "the budget of %s is used up", strings.ReplaceAll(budget, "_", " "))
 			return
@@ -398,8 +398,8 @@ func (m *Machine) running() (calls []*call) {
 	return calls
 }
 
-// takeOver decides what becomes of calls that a process may have begun before it died. What follows from one of these decisions may begin
-// other calls, which nobody has begun.
+// takeOver decides about calls that a process may have started before it died. One of these decisions may start other calls, which no
+// process has started before.
 func (m *Machine) takeOver(begun []*call) {
 	for _, c := range begun {
 		if m.done != nil || c.tool.onCrash() == crashRepeat {

@@ -32,7 +32,7 @@ type room struct {
 	failed bool
 }
 
-// roomStage is what has been done before a turn.
+// roomStage is the progress of a compaction before a turn.
 type roomStage int
 
 const (
@@ -58,13 +58,13 @@ func (r *room) leave() {
 const (
 	worthwhile  = 8
 	enoughParts = 5
-	// leastCut is more bytes than what stands in their place without a summary.
+	// leastCut is larger than the note that replaces removed messages without a summary, in bytes.
 	leastCut = 600
 )
 
-// plan says what can be done for a conversation that is too large. Turns are counted from the oldest that is left.
+// plan is a way to shrink a conversation that is too large. Turns are counted from the oldest one left.
 type plan struct {
-	// shrink is how many turns have results that shrink, cut how many can be summed up; 0 for none.
+	// shrink is the number of turns whose results can shrink, cut the number of turns that can be summed up.
 	shrink, cut int
 	// over says that the conversation is too large, enough that it need not become smaller.
 	over, enough bool
@@ -263,7 +263,7 @@ func (a *agent) compacted(kind string, b body) error {
 	return nil
 }
 
-// bill adds what a try to sum up has taken.
+// bill adds the usage of an attempt to sum up.
 func (a *agent) bill(usage body, worked int) {
 	d := price(a.summaryModel(), usageOf(usage))
 	d.WorkMs = worked

@@ -8,7 +8,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
-// Config is a resolved agent: all that decides what it does, without secrets. It is recorded with its first step, so that a changed file
+// Config is a resolved agent, without secrets: all settings that affect its behavior. It is recorded with its first step, so that a changed file
 // does not change a running agent. Zero members have the defaults of the fields below.
 type Config struct {
 	Name         string `json:"name"`
@@ -33,7 +33,7 @@ type Config struct {
 	Output     *Output    `json:"output,omitempty"`
 	// AskPerson offers the tool ask_person.
 	AskPerson bool `json:"askPerson,omitempty"`
-	// Retries says what an attempt does that follows one which has failed: RetriesAnew begins anew; "" goes on where that one stood, if it has
+	// Retries is where an attempt starts after a failed one: RetriesAnew starts from the beginning; "" goes on where that one stood, if it has
 	// called tools that do more than read.
 	Retries string `json:"retries,omitempty"`
 	// Agents are offered as tools agent__<name>.
@@ -77,20 +77,20 @@ type Retry struct {
 	MaxIntervalMs     int     `json:"maxIntervalMs,omitempty"`     // 60,000
 }
 
-// Budgets bound what an agent may take, its sub-agents included. Zero members of Tokens and CostMicros are no bound.
+// Budgets limit an agent together with its sub-agents. Zero fields of Tokens and CostMicros mean no limit.
 type Budgets struct {
 	Turns      int `json:"turns,omitempty"`     // 50
 	ToolCalls  int `json:"toolCalls,omitempty"` // 200
 	Tokens     int `json:"tokens,omitempty"`
 	CostMicros int `json:"costMicros,omitempty"`
 	WorkMs     int `json:"workMs,omitempty"` // 1,800,000
-	// OnExceeded is "fail", or "finish": one more turn without tools, to answer with what there is. Tokens and CostMicros keep room for it.
+	// OnExceeded is "fail", or "finish": one more turn without tools, for an early answer. Tokens and CostMicros keep room for it.
 	OnExceeded string `json:"onExceeded,omitempty"`
 	// FinishTokens is how long that answer may be at least, besides its prompt.
 	FinishTokens int `json:"finishTokens,omitempty"` // 1,024
 }
 
-// Repeats says at which repetition of the same call the model is warned, and the agent ended.
+// Repeats are the numbers of repetitions of a call after which the model is warned, and the agent ends.
 type Repeats struct {
 	Warn int `json:"warn,omitempty"` // 3
 	Stop int `json:"stop,omitempty"` // 5
@@ -127,12 +127,12 @@ type Compaction struct {
 	Model *Model `json:"model,omitempty"`
 }
 
-// Output says what the answer has to be.
+// Output describes the answer.
 type Output struct {
 	Schema map[string]any `json:"schema"`
 	// Repairs is how often the model may put its answer right.
 	Repairs int `json:"repairs"`
-	// PartialAs is the member of the answer that is true where a budget ended before the agent was done; "" is none.
+	// PartialAs is the field of the answer that is set to true if a budget was used up before the agent finished; "" if there is no such field.
 	PartialAs string `json:"partialAs,omitempty"`
 }
 
@@ -159,7 +159,7 @@ type Tool struct {
 	// Parallel says that calls may run beside others.
 	Parallel bool `json:"parallel,omitempty"`
 	ReadOnly bool `json:"readOnly,omitempty"`
-	// OnCrash says what becomes of a call that may have been begun: "repeat", "report" (the default) or "ask".
+	// OnCrash is the treatment of a call that may have been started before a crash: "repeat", "report" (the default) or "ask".
 	OnCrash string `json:"onCrash,omitempty"`
 	// Gate is "allow" (the default), "ask" or "deny".
 	Gate string `json:"gate,omitempty"`
@@ -247,7 +247,7 @@ const (
 	MaxAgents = 256
 )
 
-// check returns what is wrong with a configuration with its defaults. at is where it stands.
+// check validates a configuration with its defaults. at is its place, for errors.
 func (c *Config) check(at string, depth int) *Failure {
 	bad := func(format string, args ...any) *Failure {
 		return &Failure{Code: problem.AgentConfigInvalid, Message: at + ": " + fmt.Sprintf(format, args...), Final: true}
@@ -313,7 +313,7 @@ func (c *Config) check(at string, depth int) *Failure {
 
 func isDecision(do string) bool { return do == doAllow || do == doAsk || do == doDeny }
 
-// toValue turns a configuration or a tool into plain JSON; fromValue turns it back. Both are for what this package's types hold.
+// toValue turns a configuration or a tool into plain JSON; fromValue turns it back. Both are for the types of this package only.
 func toValue(v any) (any, error) { return jsonvalue.Normalize(v) }
 
 func fromValue(v, into any) error { return jsonvalue.IntoPlain(v, into) }

@@ -79,7 +79,7 @@ func (c *Config) take(from *Config) {
 // The members of the step with the configuration, besides that.
 const previousHash = "previousHash"
 
-// reconfiguredBody records what the agent goes on with.
+// reconfiguredBody records the new configuration of the agent.
 func (m *Machine) reconfiguredBody(today Config) (body, error) {
 	today = today.withFallbacks().withDefaults()
 	config, err := m.taken(&today)
@@ -96,7 +96,7 @@ func (m *Machine) reconfiguredBody(today Config) (body, error) {
 	return body{"config": plain, "configHash": jsonvalue.Hash(plain), previousHash: m.configHash}, nil
 }
 
-// taken is the configuration of the agent with what it takes of another one. The error says why it cannot be used.
+// taken returns the agent's configuration, updated from another one. The error tells why the other one cannot be used.
 func (m *Machine) taken(from *Config) (*Config, error) {
 	plain, err := toValue(m.root.cfg)
 	config := &Config{}
@@ -145,7 +145,7 @@ func (m *Machine) reconfigured(b body) error {
 	return nil
 }
 
-// begin has an agent go on with the first of its models, and without what a budget has led to.
+// begin resets an agent to its first model, and clears the effects of an exhausted budget.
 func (a *agent) begin() {
 	a.failure, a.expired, a.refusedCall = nil, false, ""
 	a.model, a.attempts, a.fails, a.round, a.restUntil = 0, 1, nil, 0, time.Time{}

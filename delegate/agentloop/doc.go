@@ -1,5 +1,5 @@
 // Package agentloop is the loop of an agent: it asks a model, has tools called and people asked, until there is an answer, a budget
-// ends or somebody stops it. It is pure: it opens nothing, starts no goroutine, reads no clock and draws no random number. The protocol
+// ends or is stopped. It is pure: it opens nothing, starts no goroutine, reads no clock and draws no random number. The protocol
 // between a driver and a machine:
 //
 //	m, err := agentloop.New(config, task) // or Replay(steps, begun)

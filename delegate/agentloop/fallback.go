@@ -11,7 +11,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 )
 
-// The forms of a journal, which its first step has as "v". Each keeps the rules under which it was begun.
+// The forms of a journal, stored in its first entry as "v". A journal keeps the rules of its form.
 const (
 	// formFirst asks the next model after an overload or for a conversation that is too large, and does not count the turn in which an agent
 	// finishes.
@@ -30,7 +30,7 @@ func Classes() []Class { return chat.Classes() }
 
 // Fallback says when the next one of several models is asked.
 type Fallback struct {
-	// On are the classes of failures; nil is chat.Outages, an empty list none.
+	// On are the classes of failures that lead to the next model; nil means chat.Outages, an empty list no class.
 	On []chat.Class `json:"on"`
 	// AfterTries is how often a model is asked within a turn while there is a next one.
 	AfterTries int `json:"afterTries,omitempty"` // 2
@@ -141,8 +141,8 @@ func (a *agent) nextModel(class chat.Class) (int, bool) {
 	return 0, false
 }
 
-// after decides what follows a failed try: the same model again, the next one, another round of all, or the end of the attempt. attempts are
-// those of the current model. What it decides stands in the step.
+// after decides what to do about a failed try: the same model again, the next one, another round of all, or the end of the attempt. attempts are
+// those of the current model. The decision is recorded.
 func (a *agent) after(b body, in *ModelFailed, attempts int, rounds bool, now time.Time) {
 	class := classOf(in)
 	b["class"] = string(class)
@@ -197,7 +197,7 @@ func (a *agent) anotherRound(class chat.Class) bool {
 	return heals(class) || slices.ContainsFunc(a.fails, func(f modelFailure) bool { return heals(f.class) })
 }
 
-// destination reads to which model a step goes on, -1 for none.
+// destination reads the index of the model that a step continues with, -1 if it continues with the same one.
 func (a *agent) destination(b body) (int, error) {
 	if b.text("next") == "" {
 		return -1, nil
@@ -223,7 +223,7 @@ func (a *agent) failed(b body, message string) {
 	})
 }
 
-// moveTo has the rest of a turn asked of another model; what it takes may lead to a compaction before.
+// moveTo continues a turn with another model, whose smaller context may need a compaction first.
 func (a *agent) moveTo(model int) {
 	switch {
 	case model == 0:
@@ -236,7 +236,7 @@ func (a *agent) moveTo(model int) {
 	a.req, a.phase = nil, ready
 }
 
-// returns reports whether the agent goes back to its first model before a turn. A journal says what was decided; else the time does.
+// returns reports whether the agent goes back to its first model before a turn. In a replay the journal decides, otherwise the time.
 func (a *agent) returns() bool {
 	if a.again || a.model == 0 || a.leftAt.IsZero() || a.finishing != "" || a.cfg.Fallback == nil {
 		return false
@@ -269,7 +269,7 @@ func (a *agent) returned() error {
 	return nil
 }
 
-// failAll ends an agent with what its first model has said, and what the others have.
+// failAll ends an agent with the failures of its first model and of the others.
 func (a *agent) failAll() {
 	if a.finishing != "" {
 		last := &a.fails[len(a.fails)-1]

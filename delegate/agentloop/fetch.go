@@ -10,7 +10,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
-// fetchTool reads results again that the model has seen as previews. It is of the engine: no gate asks for what the agent has been given.
+// fetchTool reads results whose previews the model has seen. It is built in and has no gate: the agent already owns these results.
 func fetchTool() Tool {
 	whole := func(least float64, what string) map[string]any {
 		return map[string]any{"type": "integer", "minimum": least, "description": what}
@@ -36,11 +36,11 @@ func (e FetchResult) Tool() string { return fetchResult }
 
 // View is the part of a result that a model reads.
 type View struct {
-	// Offset and Limit count items of a list, and characters of anything else. A Limit of 0 is none.
+	// Offset and Limit count items of an array, and characters of other values. A Limit of 0 means no limit.
 	Offset, Limit int
 	// Path is a part of the result, such as .items[100:120]; "" is all of it.
 	Path string
-	// JQ is a program over the result, or that part of it; "" is none.
+	// JQ is a program over the result, or the part above; it may be "".
 	JQ string
 	// MaxChars bounds the part.
 	MaxChars int
@@ -70,7 +70,7 @@ func refUnknown(ref string) string {
 // NoResult is the failure of a ref that names no result.
 func NoResult(ref string) *Failure { return &Failure{Code: RefUnknown, Message: refUnknown(ref)} }
 
-// Of returns a part of a recorded result, which is the body of its step. The failure is what the model is told.
+// Of returns a part of a recorded result, the body of its journal entry. The failure is written for the model.
 func (v View) Of(ref string, step map[string]any) (any, *Failure) {
 	value, ok := step["output"]
 	if !ok {

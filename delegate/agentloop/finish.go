@@ -10,7 +10,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/jsonschema"
 )
 
-// finished takes the reply of an agent that answers with what it has. Its text counts, calls in it do not; one that is cut is continued once.
+// finished handles an early answer. Its text counts, calls in it do not; one that is cut is continued once.
 func (a *agent) finished(text string, cut, filtered bool) {
 	if filtered {
 		text = ""
@@ -84,7 +84,7 @@ func (a *agent) marked(output any) any {
 	return answer
 }
 
-// CheckPartial returns what is wrong with the member that marks a partial answer, "" if nothing is.
+// CheckPartial validates the field that marks a partial answer; "" means valid.
 func (o *Output) CheckPartial() string {
 	if o == nil || o.PartialAs == "" {
 		return ""

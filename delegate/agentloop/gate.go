@@ -9,7 +9,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
-// What gates and hooks say.
+// The decisions of gates and hooks.
 const (
 	doAllow   = "allow"
 	doAsk     = "ask"
@@ -18,7 +18,7 @@ const (
 	doStop    = "stop"
 )
 
-// gate returns what the rules say of a call: the first that matches, else the tool's own gate, else allow.
+// gate returns the decision for a call: of the first rule that matches, else of the tool's own gate, else allow.
 func (a *agent) gate(c *call) (do, reason string, timeoutMs int) {
 	for i := range a.cfg.Gates {
 		g := &a.cfg.Gates[i]
@@ -44,7 +44,7 @@ func (a *agent) gate(c *call) (do, reason string, timeoutMs int) {
 	return orElse(c.tool.Gate, doAllow), "", 0
 }
 
-// matches reports whether a name has one of the patterns. The error is that of a pattern which is none.
+// matches reports whether a name matches one of the patterns. The error is for an invalid pattern.
 func matches(patterns []string, name string) (bool, error) {
 	for _, p := range patterns {
 		if ok, err := path.Match(p, name); ok || err != nil {
@@ -54,7 +54,7 @@ func matches(patterns []string, name string) (bool, error) {
 	return false, nil
 }
 
-// approval names what a person may approve for good: a tool of an agent, as the agents above it call it.
+// approval names a tool that a person may approve permanently, by the path of agents that leads to it.
 func (a *agent) approval(tool string) string {
 	for ; a != nil; a = a.over {
 		tool = a.cfg.Name + "/" + tool
@@ -77,7 +77,7 @@ func (c *call) digest() string {
 	return jsonvalue.Hash(map[string]any{"key": c.key, "tool": c.name, "arguments": c.args})
 }
 
-// decided takes what a hook says of a call, or that a call which may have been begun is put to a person.
+// decided applies a hook's decision about a call, or asks a person about a call that may have been started.
 func (a *agent) decided(c *call, b body) error {
 	reason := b.text("reason")
 	if c.state == running && c.child == nil && b.text("decision") == doAsk && reason == "crash" {
@@ -131,7 +131,7 @@ func (c *call) deny(reason string) {
 	c.refuse(ToolDenied, byEngine, "%s", orElse(reason, "a rule of the operator denies this call"))
 }
 
-// turnDecided takes what a hook says after a turn.
+// turnDecided applies a hook's decision after a turn.
 func (a *agent) turnDecided(b body) error {
 	switch b.text("decision") {
 	case doAllow:

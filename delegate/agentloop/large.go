@@ -36,11 +36,11 @@ const (
 	typeObject = "object"
 )
 
-// Large is a result that is kept in pieces: what its step says of it in place of the output.
+// Large describes, in a journal entry, an output that is stored in pieces.
 type Large struct {
 	Hash string `json:"hash"`
 	Type string `json:"type"`
-	// Bytes and Chars are the size of what is kept: of a text itself, of anything else as canonical JSON.
+	// Bytes and Chars are the size of the output: of a string itself, of another value as canonical JSON.
 	Bytes int `json:"bytes"`
 	Chars int `json:"chars"`
 	// Items counts those of a list, and the members of an object.
@@ -54,11 +54,11 @@ type Large struct {
 	begins string
 }
 
-// Piece says what there is to know of a piece without reading it.
+// Piece describes a piece without its text.
 type Piece struct {
 	Hash  string `json:"hash"`
 	Chars int    `json:"chars"`
-	// Item is the first item of a list that begins in the piece, At where; At is -1 if none does.
+	// Item is the first array item that starts in the piece, At its offset; At is -1 if no item starts there.
 	Item int `json:"item"`
 	At   int `json:"at"`
 }
@@ -152,7 +152,7 @@ func PieceStep(key string, i int, text string) Step {
 	return Step{Key: key, Kind: StepPiece, Body: map[string]any{"piece": float64(i + 1), agentsteps.PieceMember: text}}
 }
 
-// LargeOf returns what the body of a step says of a large result, nil if it has none.
+// LargeOf returns the large result that a journal entry describes, nil if there is none.
 func LargeOf(step map[string]any) *Large {
 	ref, ok := step["outputRef"].(map[string]any)
 	if !ok {

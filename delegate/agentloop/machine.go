@@ -27,7 +27,7 @@ type Machine struct {
 	now        time.Time
 	// wording is that of the journal.
 	wording int
-	// form is the version of the rules under which the journal was begun.
+	// form is the version of the rules of the journal.
 	form int
 	// ahead are the recorded steps that a replay has not come to.
 	ahead []Step
@@ -156,7 +156,7 @@ func sameTotals(made, recorded *Step) bool {
 	return recorded.Totals == nil || jsonvalue.Equal(made.Totals, recorded.Totals)
 }
 
-// Ready returns the outcome of the last input. A second call returns what is open, and nothing to record.
+// Ready returns the outcome of the last input. A second call returns the open effects, and no steps to record.
 func (m *Machine) Ready() Batch {
 	b := Batch{Steps: m.steps, Done: m.done}
 	m.steps = nil
@@ -210,7 +210,7 @@ func indexOf(effects []Effect, id string) int {
 	return -1
 }
 
-// Totals returns what the agent has taken so far.
+// Totals returns the usage of the agent so far.
 func (m *Machine) Totals() Totals { return m.root.spent }
 
 // WorkLeft returns how much of the work budget is left: what is under way longer than that is Expired. The turn in which an agent answers
@@ -294,7 +294,7 @@ func effectID(in Input) string {
 	return ""
 }
 
-// wake ends pauses. A pause in memory is not recorded: what follows it is.
+// wake ends pauses. A pause in memory is not recorded; the next step is.
 func (m *Machine) wake(in Woken, now time.Time) error {
 	a, _, err := m.find(in.Key)
 	if err != nil || a.phase != pausing || in.Key != a.waitKey() {
@@ -322,7 +322,7 @@ func (m *Machine) emit(key, kind string, b body) {
 	m.steps = append(m.steps, s)
 }
 
-// settle computes what follows from a step, until nothing does.
+// settle advances all agents until none of them can.
 func (m *Machine) settle() {
 	if m.reconfigures {
 		return

@@ -36,7 +36,7 @@ func (a *agent) shown(c *call) (text, brief string) {
 		o.Put("data_preview", preview)
 		return c.with(o), ""
 	}
-	// The text of a result is written once, as most of what an agent does at a turn is that.
+	// The text of a result is built once: it is most of the work of a turn.
 	t := &a.talk
 	begin := append(t.scratch[:0], dataBegins...)
 	all := jsonvalue.Append(begin, c.out.output)
@@ -79,12 +79,12 @@ const dataBegins = `{"data":`
 // leastPreview is the size below which a result is never shorter as a preview.
 const leastPreview = 100
 
-// firstUnits is jsonvalue.FirstUnits of a text that may be long: what it returns holds nothing of the rest.
+// firstUnits is jsonvalue.FirstUnits for long texts: the result does not keep the rest in memory.
 func firstUnits(text []byte, n int) string {
 	return jsonvalue.FirstUnits(string(text[:min(len(text), 4*n+4)]), n)
 }
 
-// beginning is what is shown of a result that is too long.
+// beginning is the part of a long result that the model sees.
 func (a *agent) beginning(c *call, begin string, bytes int) (o jsonvalue.Ordered) {
 	o.Put("data_beginning", begin)
 	o.Number("data_bytes", int64(bytes))
@@ -94,7 +94,7 @@ func (a *agent) beginning(c *call, begin string, bytes int) (o jsonvalue.Ordered
 	return o
 }
 
-// with is an object with what there is to say of a result besides.
+// with adds further fields about a result to an object.
 func (c *call) with(o jsonvalue.Ordered) string {
 	text := o.Append(nil)
 	return string(append(c.appendWith(text[:len(text)-1]), '}'))
@@ -117,7 +117,7 @@ func (c *call) appendWith(to []byte) []byte {
 	return append(append(to, ','), text[1:len(text)-1]...)
 }
 
-// preview says what a result is, how large it is, how it begins, and how the rest is read.
+// preview describes a result: its type, its size, its beginning, and how to read the rest.
 func (a *agent) preview(c *call, data []byte) string {
 	most := a.cfg.Results.PreviewChars
 	clip := func(text []byte) string {

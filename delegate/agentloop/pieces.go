@@ -39,7 +39,7 @@ func (v View) OfLarge(ref string, l *Large, read func(i int) (string, *Failure))
 	return v.of(value), nil
 }
 
-// whole returns a part of the result itself. The index says in which piece it begins.
+// whole returns a part of the result itself. The index finds its first piece.
 func (v View) whole(p *pieces) (any, *Failure) {
 	l := p.l
 	if l.Type == typeList {
@@ -99,7 +99,7 @@ func next(out map[string]any, to, of int) map[string]any {
 	return out
 }
 
-// at returns a part of the value at which the pieces stand, or of a slice of it.
+// at returns a part of the current value, or of a slice of it.
 func (v View) at(p *pieces, s slice) (any, *Failure) {
 	c, ok := p.peek()
 	if !ok {
@@ -265,7 +265,7 @@ func (p *pieces) ended() *Failure {
 	return failureFrom(damaged(p.ref, max(p.next-1, 0)))
 }
 
-// capture keeps the characters of a window. The zero value of to keeps none, and all are counted.
+// capture keeps the characters of a window, and counts all. With a zero to it only counts.
 type capture struct {
 	from, to, seen int
 	buf            []byte
@@ -281,7 +281,7 @@ func (w *capture) take(c byte) {
 	}
 }
 
-// string goes behind the end of a string, of which the first quote is passed. An escape is one character.
+// string advances behind the end of a string whose first quote has been read. An escape is one character.
 func (p *pieces) string(w *capture) {
 	escape := 0 // bytes left of it
 	for p.more() {
@@ -348,7 +348,7 @@ func (p *pieces) value(w *capture) (bytes int) {
 	return bytes
 }
 
-// decode returns the value at which the pieces stand, or a slice of it, for jq.
+// decode returns the current value, or a slice of it, for jq.
 func (p *pieces) decode(l *Large, s slice) (any, *Failure) {
 	tooLarge := &Failure{
 		Code:    ResultTooLargeForJQ,
@@ -513,7 +513,7 @@ func (p *pieces) follow(steps []pathStep) (slice, *Failure) {
 	return slice{to: maxCount}, nil
 }
 
-// enter goes to a member or an item of the value at which the pieces stand.
+// enter moves to a field or an item of the current value.
 func (p *pieces) enter(s *pathStep) bool {
 	open, ok := p.peek()
 	if !ok || s.member && open != '{' || !s.member && open != '[' {

@@ -148,7 +148,7 @@ func (m *Machine) Check(answer map[string]any) error {
 	return nil
 }
 
-// saysNothing reports whether none of its members is more than white space.
+// saysNothing reports whether all its fields are blank.
 func saysNothing(answer map[string]any) bool {
 	for _, v := range answer {
 		if text, ok := v.(string); v != nil && (!ok || !isBlank(text)) {
@@ -158,7 +158,7 @@ func saysNothing(answer map[string]any) bool {
 	return true
 }
 
-// decisions says what answers to a question about calls look like.
+// decisions returns the schema of answers to a question about calls.
 func (q *question) decisions() string {
 	const forms = `approve; deny or stop, with "reason"; edit, with "arguments"; respond, with "result"`
 	if len(q.calls) == 1 {
@@ -202,7 +202,7 @@ func (q *question) check(answer map[string]any) string {
 	return ""
 }
 
-// decision returns what an answer says of a call: of it, or of all.
+// decision returns an answer's decision about a call: its own, or the one for all calls.
 func (q *question) decision(answer map[string]any, c *call) body {
 	if d := body(answer).object("calls").object(c.key); d != nil {
 		return d

@@ -8,7 +8,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
-// What is kept of a reply, so that its step stays below 2 MiB whatever the model gives. Sizes are those of canonical text.
+// The limits that keep the journal entry of a reply below 2 MiB, whatever the model returns. Sizes are those of canonical JSON.
 const (
 	maxTextBytes      = 1 << 20
 	maxReasoningBytes = 128 << 10

@@ -21,7 +21,7 @@ func (b body) text(name string) string { s, _ := b[name].(string); return s }
 
 func (b body) flag(name string) bool { v, _ := b[name].(bool); return v }
 
-// number returns a count, 0 for what is none.
+// number returns a count, 0 for another value.
 func (b body) number(name string) int {
 	n, _ := b[name].(float64)
 	if !(n >= 0 && n <= maxCount) {
@@ -220,7 +220,7 @@ func checkTools(tools []Tool) *Failure {
 	return nil
 }
 
-// resultBody records what a tool has returned.
+// resultBody records the result of a tool.
 func (a *agent) resultBody(c *call, in ToolReturned) body {
 	b := body{"tool": c.name, "workMs": millis(in.Worked)}
 	if len(in.Changed) > 0 {

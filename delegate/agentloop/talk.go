@@ -10,7 +10,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
-// part is what there is to know of a message of a conversation.
+// part describes a message of a conversation.
 type part struct {
 	bytes int
 	// ref is by what fetch_result reads a result, tool what has returned it; brief is the result as a preview, "" if that is not shorter.
@@ -20,7 +20,7 @@ type part struct {
 // turnStart is where the messages of a turn begin.
 type turnStart struct{ turn, at int }
 
-// past is what stands in place of the messages that a conversation has no more.
+// past replaces the removed messages of a conversation.
 type past struct {
 	// summary is of the turns up to summed.
 	summary string
@@ -41,7 +41,7 @@ func (t *talk) from(turns int) int {
 	return len(t.messages)
 }
 
-// before is the size of the oldest turns, with what stands in place of older ones.
+// before is the size of the oldest turns, with the text that replaces older ones.
 func (t *talk) before(turns int) (bytes int) {
 	for i := t.head; i < t.from(turns); i++ {
 		bytes += t.parts[i].bytes

@@ -6,7 +6,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/activities/chat"
 )
 
-// Totals are what an agent has taken, its sub-agents included.
+// Totals are the usage of an agent together with its sub-agents.
 type Totals struct {
 	Turns, ToolCalls                             int
 	PromptTokens, CachedTokens, CompletionTokens int
@@ -42,7 +42,7 @@ func (t *Totals) add(d Totals) {
 	t.Estimated = t.Estimated || d.Estimated
 }
 
-// price returns what a request has taken.
+// price returns the cost of a request.
 func price(m *Model, u chat.Usage) Totals {
 	t := Totals{PromptTokens: u.Prompt, CachedTokens: u.Cached, CompletionTokens: u.Completion, Estimated: u.Estimated}
 	if p := m.Price; p != nil {
