@@ -46,7 +46,7 @@ type Request struct {
 	RequestedAt time.Time
 	// Deadline is zero if the node has no timeout.
 	Deadline time.Time
-	// IdempotencyKey is the same whenever this attempt is executed again. Hand it on to what the executor calls.
+	// IdempotencyKey is the same whenever this attempt is executed again. Pass it on to the services that the executor calls.
 	IdempotencyKey string
 	// Branch is set inside a parallel branch.
 	Branch *Branch
@@ -65,8 +65,8 @@ func (r *Request) Node() Node {
 	return Node{ID: r.NodeID, Type: r.NodeType, Config: r.Config, Protocol: r.Protocol, AgentID: r.AgentID}
 }
 
-// HeartbeatText is the member of a heartbeat's details for text as it arrives, such as a model's: what has come since the last heartbeat. It
-// reaches who waits for the run, and no log.
+// HeartbeatText is the field of a heartbeat's details for streamed text, such as a model's: the text since the last heartbeat. Clients that
+// wait for the run receive it; it is not logged.
 const HeartbeatText = "text"
 
 // Time is the time that the expressions of a request see: when it was requested, else now.
@@ -89,24 +89,24 @@ type Result struct {
 	Output any
 	// Usage is recorded beside the output: model, tokens, sizes. May be nil.
 	Usage map[string]any
-	// Partial says that the output is less than was asked for, such as what an agent had when its budget ended. It is recorded with the usage,
+	// Partial is true if the output is incomplete, such as an agent's answer at the end of its budget. It is recorded with the usage,
 	// as its members partial and partial_reason, and the run's answers warn of it (AGENT_PARTIAL_ANSWER).
 	Partial bool
 	// ExternalTaskID is the id of a delegation's task at its agent.
 	ExternalTaskID string
 }
 
-// Retryable says whether trying again makes sense.
+// Retryable is whether another attempt can help.
 type Retryable int
 
-// The three answers. RetryUnknown leaves the decision to the node's retry policy, as RetrySensible does.
+// RetryUnknown leaves the decision to the node's retry policy, as RetrySensible does.
 const (
 	RetryUnknown Retryable = iota
 	RetrySensible
 	RetryPointless
 )
 
-// Failure is the error by which an executor reports a failed attempt with a stable code. Any other error counts as a
+// Failure is an executor's error for a failed attempt, with a stable code. Any other error counts as a
 // failed attempt with code ACTIVITY_FAILED.
 type Failure struct {
 	// Code is a stable identifier such as LLM_PROVIDER_ERROR; retry policies match on it.
@@ -115,19 +115,19 @@ type Failure struct {
 	Retryable Retryable
 	// RetryAfter is the least time to wait before the next attempt; 0 leaves it to the policy.
 	RetryAfter time.Duration
-	// Usage is what the attempt has used up all the same (model, tokens), recorded beside the error. May be nil.
+	// Usage is the usage of the failed attempt (model, tokens), recorded with the error. May be nil.
 	Usage map[string]any
-	// Data is what programs may read of the failure, such as the class and the HTTP status of one of a model (chat.ClassIn). JSON-like; may
+	// Data describes the failure for programs, such as the class and the HTTP status of a model's failure (chat.ClassIn). JSON-like; may
 	// be nil. It is recorded with the failure if it takes at most 16 KiB, and reaches a catch with "as", as raised data does.
 	Data map[string]any
-	// Repair, unless nil, asks for one more attempt, which gets it as Request.Repair: what is needed to correct this attempt,
-	// such as a model's answer and what is wrong with it. It is JSON-like, and recorded with the failure, so that a process
+	// Repair, unless nil, asks for one more attempt, which gets it as Request.Repair: the data needed to correct this attempt,
+	// such as a model's answer and the errors in it. It is JSON-like, and recorded with the failure, so that a process
 	// that claims the run has it too; it may be as large as an output (graph.Options.MaxDocumentBytes).
 	//
 	// The engine grants one repair per visit of a node, at once unless RetryAfter says otherwise. It counts as one of the
 	// node's max_attempts, but is granted even if none is left, and if Retryable is RetryPointless. It is not granted if the
 	// node's non_retryable_errors name the code, nor if Repair is not JSON or too large: the failure then counts as one
-	// without it. An attempt after a failed repair starts without Repair. Delegates get none.
+	// without it. An attempt after a failed repair starts without Repair. Delegations get no repair.
 	Repair map[string]any
 	Err    error
 }

@@ -19,16 +19,16 @@ type Node struct {
 // Capable is implemented by executors that perform some nodes only, or that can do more than Execute.
 type Capable interface {
 	Executor
-	// Capabilities returns what the executor can do for a node. It only computes: a run may be locked meanwhile.
+	// Capabilities returns the executor's capabilities for a node. It only computes: a run may be locked meanwhile.
 	Capabilities(Node) Capabilities
 }
 
-// Capabilities are what an executor can do for a node. The zero value is an executor of which the engine knows Execute alone.
+// Capabilities are the abilities of an executor for a node. The zero value is that of an executor with Execute alone.
 type Capabilities struct {
 	// Missing reports whether the executor can perform the node at all. A process claims a run, fires its timers, or
 	// continues it after an answer or a signal only if it performs every node that the run may reach.
 	Missing Missing
-	// Setting names the option by which an operator changes Missing, for errors; "" if the executor knows none.
+	// Setting names the option that configures the missing executor, for errors; "" if it is unknown.
 	Setting string
 	// Immediate reports that Execute returns at once, without waiting for anything. The engine then calls it in its own
 	// goroutine and, in parallel branches, in branch order.
@@ -36,7 +36,7 @@ type Capabilities struct {
 	// Classes are classes of attempts besides those of the node itself, such as "llm:<address>". Limits apply to classes
 	// (graph.Options.Limits).
 	Classes []string
-	// Describe returns what Execute sends for a request, which is recorded before it is sent: a model's messages and settings, a
+	// Describe returns the content that Execute sends for a request, to be recorded first: a model's messages and settings, a
 	// tool's arguments, the address without credentials. It returns nil if Execute is going to fail. It only computes: the run is
 	// locked meanwhile, and nothing is committed yet. Values that depend on the time use Request.RequestedAt.
 	Describe func(Request) map[string]any
@@ -46,7 +46,7 @@ type Capabilities struct {
 	Tasks Tasks
 }
 
-// Missing is what an executor lacks to perform a node.
+// Missing is the reason why an executor cannot perform a node.
 type Missing int
 
 const (
@@ -58,7 +58,7 @@ const (
 	MissingType
 )
 
-// CapabilitiesOf returns what an executor can do for a node. A nil executor performs nothing.
+// CapabilitiesOf returns an executor's capabilities for a node. A nil executor performs nothing.
 func CapabilitiesOf(x Executor, n Node) Capabilities {
 	switch x := x.(type) {
 	case nil:

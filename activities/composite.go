@@ -6,8 +6,8 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 )
 
-// Composite sends each node to the executor of its type or, for agent_delegate nodes, of its protocol, and to Fallback if there
-// is none. Without a fallback the attempt fails with COMPOSITE_EXECUTOR_NOT_CONFIGURED or DELEGATE_PROTOCOL_UNSUPPORTED, and
+// Composite sends each node to the executor of its type or, for agent_delegate nodes, of its protocol, and otherwise to
+// Fallback. Without a fallback the attempt fails with COMPOSITE_EXECUTOR_NOT_CONFIGURED or DELEGATE_PROTOCOL_UNSUPPORTED, and
 // so do unknown types and protocols in any case. The zero value rejects everything.
 type Composite struct {
 	// Step, LLMCall and ToolCall perform nodes of these types.
@@ -16,7 +16,7 @@ type Composite struct {
 	A2A, MCP, SDK Executor
 	// Fallback performs the nodes that have no executor of their own; usually nil, or a Stub for demonstrations.
 	Fallback Executor
-	// Setting names, in errors, the option by which an operator configures an executor for a node type or protocol; nil names the
+	// Setting names, in errors, the option that configures an executor for a node type or protocol; nil names the
 	// field above.
 	Setting func(kind string) string
 }
@@ -33,7 +33,7 @@ func (c Composite) Capabilities(n Node) Capabilities {
 	return can
 }
 
-// executor returns the executor of a node; one that fails if none is configured.
+// executor returns the executor of a node; without one, an executor that fails.
 func (c Composite) executor(n Node) Executor {
 	executor, field := c.route(n)
 	switch {
@@ -86,8 +86,8 @@ func UnknownProtocol(protocol string) *Failure {
 	return Fail(problem.DelegateProtocolUnsupported, "unknown delegate protocol %q; use a2a, mcp or sdk", protocol)
 }
 
-// NotConfigured is the failure of a node for which no executor is configured. It names the setting that changes this, and the
-// other way out, the host.
+// NotConfigured is the failure of a node without an executor. It names the setting that provides one, and the alternative, the
+// host.
 func NotConfigured(n Node, setting string) *Failure {
 	if n.Type != agentDelegate {
 		return Fail(problem.ExecutorNotConfigured,

@@ -25,13 +25,13 @@ import (
 //		return activities.End{Result: &activities.Result{Output: total}}, nil
 //	}
 //
-// The rules: record what an effect has brought before the next effect begins. An effect whose step is not recorded may have happened
-// (Journal.Begun) and is made again, so give it a key by which the other side tells a repetition: Request.IdempotencyKey with the
+// The rules: record the result of each effect before the next effect starts. An effect whose step is not recorded may have happened
+// (Journal.Begun) and is made again, so give it a key that lets the other side detect a repetition: Request.IdempotencyKey with the
 // step's key. A new attempt (retry) begins with an empty journal. The node's timeout counts from its request, rests and waits for answers
 // included, also after a take-over.
 type Work func(ctx context.Context, req Request, j Journal) (End, error)
 
-// RecordedAttempt is an attempt of which steps are recorded, for a check of what an executor has recorded (graph.Options.CheckSteps).
+// RecordedAttempt is an attempt with recorded steps, for a check of its journal (graph.Options.CheckSteps).
 type RecordedAttempt struct {
 	// Steps are those so far, oldest first; the body of an answer has it as "payload".
 	Steps []Step
@@ -40,11 +40,11 @@ type RecordedAttempt struct {
 	Output    any
 }
 
-// Journal is what is recorded of one attempt. Its methods may be called at the same time.
+// Journal holds the recorded steps of one attempt. Its methods are safe for concurrent use.
 type Journal interface {
 	// Steps returns the recorded steps, the oldest first, answers of persons among them. Large journals take time to read.
 	Steps(ctx context.Context) ([]Step, error)
-	// Step returns the step of a number, counted from 1, without reading the others. The error is JOURNAL_INVALID if there is none.
+	// Step returns step n, counted from 1, without reading the others. The error is JOURNAL_INVALID if it does not exist.
 	Step(ctx context.Context, n int) (Step, error)
 	// Record records steps, in order and in one durable commit: once it has returned their effects may begin. Calls that come while a
 	// commit is under way share the next one. After an error nothing more can be recorded, and Work must return: the cause of the
@@ -56,11 +56,11 @@ type Journal interface {
 	Begun() bool
 }
 
-// Earlier is implemented by the engine's journals. An executor that goes on after a failed attempt, instead of beginning anew, takes over what it
-// needs of the attempt's steps by recording them as its own.
+// Earlier is implemented by the engine's journals. An executor that continues after a failed attempt, instead of starting from the beginning,
+// records the steps of that attempt that it needs as its own.
 type Earlier interface {
-	// Before returns the newest attempt of the same visit that has recorded steps and has failed before this one began; ok is false if there is
-	// none.
+	// Before returns the newest attempt of the same visit that has recorded steps and has failed before this one started; ok is false if
+	// there is no such attempt.
 	Before(ctx context.Context) (e EarlierAttempt, ok bool, err error)
 }
 
@@ -79,23 +79,23 @@ type EarlierAttempt struct {
 	Code, Message string
 }
 
-// Step is one thing that has happened in an attempt.
+// Step is one journal entry of an attempt.
 type Step struct {
-	// Key says which step it is. The engine does not look at it.
+	// Key identifies the step for the executor. The engine does not use it.
 	Key string
-	// Kind says what has happened. "question", "answer", "rest" and "woken" are the engine's.
+	// Kind is the kind of event. "question", "answer", "rest" and "woken" are the engine's.
 	Kind string
-	// Body is what there is to say: plain JSON, of at most MaxStepBytes. An answer is in "payload"; with "expired" nobody gave it. The
+	// Body describes the event: plain JSON, of at most MaxStepBytes. An answer is in "payload"; with "expired" it is the default. The
 	// names "key", "kind", "n", "totals", "schema", "otherwise" and "expires" are the engine's.
 	Body map[string]any
-	// Totals are sums as of this step, such as tokens. What the run waits for shows the newest ones.
+	// Totals are sums as of this step, such as tokens. The run's answer shows the newest ones while it waits.
 	Totals map[string]any
 	// At is when the step was recorded. Record ignores it.
 	At time.Time
 }
 
 // StepPiece is the kind of steps that hold pieces of something large. Journal.Steps gives them without their bodies, Journal.Step with it: a
-// journal is read without what nobody looks at. Their text is in PieceMember.
+// journal is read without texts that may not be needed. Their text is in PieceMember.
 const StepPiece = "piece"
 
 // PieceMember is the member of a piece with its text. Where members are hidden by name (history.Redaction) it is hidden as a whole: it cannot be
@@ -105,7 +105,7 @@ const PieceMember = "pieceText"
 // MaxStepBytes bounds a step, as canonical JSON.
 const MaxStepBytes = 2 << 20
 
-// End is how a call of Work ends. Its steps are recorded in the commit of what follows. With a Result the attempt has succeeded. With a
+// End is the end of a call of Work. Its steps are recorded in one commit with the outcome, question or rest. With a Result the attempt has succeeded. With a
 // Question it rests until a person has answered, with Until until a time: then nothing waits in memory, no process owns the run, and Work
 // is called again, here or in another process, with the step "woken" at the end of the journal, behind the "answer" to a question.
 // Exactly one of the three is set.
@@ -113,11 +113,11 @@ type End struct {
 	Steps    []Step
 	Result   *Result
 	Question *Question
-	// Until is when to go on. A rest takes two commits; a pause of seconds is better spent in Work.
+	// Until is the time to continue. A rest takes two commits; a pause of seconds is better spent in Work.
 	Until time.Time
 }
 
-// Question is what an executor asks a person.
+// Question is an executor's question to a person.
 type Question struct {
 	// Key is that of the steps "question" and "answer". Within an attempt each question has its own.
 	Key string

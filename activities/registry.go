@@ -38,8 +38,7 @@ func (r *StepRegistry) Register(name string, h StepHandler) error {
 	return r.add(name, entry{execute: h.execute})
 }
 
-// RegisterExecutor is Register for what performs a step with a result of the port: an output, and what is recorded
-// beside it. Its errors are handed on as they are.
+// RegisterExecutor is Register for an executor, whose results may have usage. Its errors are returned unchanged.
 func (r *StepRegistry) RegisterExecutor(name string, x Executor) error {
 	if x == nil {
 		return problem.New(problem.StepConfigInvalid, "the executor of step handler %q is nil", name)
@@ -65,7 +64,7 @@ func (r *StepRegistry) add(name string, e entry) error {
 	return nil
 }
 
-// Frozen returns a copy that refuses further registration. What is registered in r afterwards does not reach the copy.
+// Frozen returns a copy that rejects further registration. Later registrations in r do not change it.
 func (r *StepRegistry) Frozen() *StepRegistry {
 	r.mu.RLock()
 	defer r.mu.RUnlock()

@@ -51,7 +51,7 @@ var retrySense = map[problem.Code]Retryable{
 func RetrySense(code string) Retryable { return retrySense[problem.Code(code)] }
 
 // Interrupted returns the failure of an attempt whose context has ended: because the engine shuts down, because the time
-// is over, which has a code of the executor's choice, or because the run was cancelled. what is the subject of its text.
+// is over, which has a code of the executor's choice, or because the run was cancelled. what is the subject of the message.
 func Interrupted(ctx context.Context, timeout problem.Code, what string) *Failure {
 	var failure *Failure
 	switch cause := context.Cause(ctx); {

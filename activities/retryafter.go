@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// maxRetryAfter bounds what a server may ask for: a wrong clock must not delay a run for years.
+// maxRetryAfter is the longest wait that a server may ask for: a wrong clock must not delay a run for years.
 const maxRetryAfter = time.Hour
 
 // RetryAfter reads how long a server asks to wait, for Failure.RetryAfter: Retry-After-Ms, or Retry-After in

@@ -16,7 +16,7 @@ import (
 // *Failure keeps its code and advice about retrying, any other error becomes HANDLER_ERROR.
 type StepHandler func(ctx context.Context, req Request) (any, error)
 
-// Call is what a typed step handler gets: the request, and the workflow state decoded into In.
+// Call is the argument of a typed step handler: the request, and the workflow state decoded into In.
 type Call[In any] struct {
 	Request
 	Input In
@@ -70,7 +70,7 @@ func (r *StepRegistry) RegisterStatic(outputs map[string]any) error {
 }
 
 // fixedResult reads a fixed result: an output, or the port's result with a member "ok" (spec: activities, 4). An object with
-// ok: true and other members than that form has is an output, of which nothing is lost.
+// ok: true and other members than that form has is an output as a whole.
 func fixedResult(name string, value any) (output any, failure *Failure) {
 	object, _ := value.(map[string]any)
 	wrapped, given := object["output"]

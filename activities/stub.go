@@ -10,7 +10,7 @@ import (
 const DemoOutputKey = "demo_output"
 
 // Stub pretends to perform every activity and succeeds at once. It is for demonstrations and tests, and is used only
-// where somebody asked for it: an engine with nothing configured refuses activities instead.
+// only on request: an engine without executors rejects activities instead.
 //
 // The output is the entry of Outputs for the node's id; without one, the object "demo_output" in the node's metadata;
 // without that, {}. The zero value works.

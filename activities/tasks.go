@@ -26,7 +26,7 @@ type Tasks interface {
 
 // TaskRef is a task that an agent has taken.
 type TaskRef struct {
-	// ID is the task's id at the agent, ContextID the conversation it belongs to, "" if there is none.
+	// ID is the task's id at the agent, ContextID the id of its conversation; "" if it has no conversation.
 	ID, ContextID string
 	// Polls counts the polls since the task last changed. Waited is the time since the agent took the task, or the answer
 	// to its last question.
@@ -53,7 +53,7 @@ type Task struct {
 	State TaskState
 	// ID and ContextID name the task; see TaskRef. Polls need not repeat them.
 	ID, ContextID string
-	// Prompt is what the agent asks, in words for a person (TaskAsks).
+	// Prompt is the agent's question, for a person (TaskAsks).
 	Prompt string
 	// Output and Usage are those of Result (TaskCompleted).
 	Output any

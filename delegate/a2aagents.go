@@ -30,7 +30,7 @@ func (a *A2AAgents) Capabilities(n activities.Node) activities.Capabilities {
 	return can
 }
 
-// of returns the endpoint of an agent; one that fails if there is none.
+// of returns the endpoint of an agent; without one, an executor that fails.
 func (a *A2AAgents) of(agentID string) activities.Executor {
 	if x := a.Agents[strings.TrimSpace(agentID)]; x != nil {
 		return x

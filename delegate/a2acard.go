@@ -16,10 +16,10 @@ import (
 // cardPaths are where agents keep their cards, the current place first.
 var cardPaths = []string{"/.well-known/agent-card.json", "/.well-known/agent.json"}
 
-// agentCard is what an agent says of itself, as far as it matters here.
+// agentCard has the used fields of an agent's card.
 type agentCard struct{ members map[string]any }
 
-// card fetches the card of the agent at an address; nil if it has none.
+// card fetches the card of the agent at an address; nil without a card.
 func (c *A2AConfig) card(ctx context.Context, base, key string) (*agentCard, error) {
 	for _, path := range cardPaths {
 		answer, err := c.exchange(ctx, exchange{method: http.MethodGet, url: base + path, key: key})

@@ -100,7 +100,7 @@ func partsOf(content map[string]any) []any {
 	return append(parts, map[string]any{"kind": "data", "data": content})
 }
 
-// readTask reads a task, or the message with which an agent may answer at once.
+// readTask reads a task, or a message if the agent has answered at once.
 func (a *A2A) readTask(result map[string]any, req activities.Request, ref activities.TaskRef) (activities.Task, error) {
 	if _, isTask := result["status"].(map[string]any); !isTask {
 		if result["kind"] == "message" || result["parts"] != nil {
@@ -149,7 +149,7 @@ func (a *A2A) readTask(result map[string]any, req activities.Request, ref activi
 	return task, nil
 }
 
-// outputOf is a completed task's output: that of its artifacts, or else what the agent said at the end.
+// outputOf is a completed task's output: that of its artifacts, or else the agent's last message.
 func outputOf(task map[string]any, said *output) map[string]any {
 	out := newOutput()
 	artifacts, _ := task["artifacts"].([]any)

@@ -80,7 +80,7 @@ func spellings(key string) []string {
 }
 
 // refused makes the failure of an answer that is not 2xx. An agent may repeat the request in its error page, so the key
-// is taken out of what is quoted.
+// is removed from quoted texts.
 func refused(response *http.Response, body []byte, key string) error {
 	quoted := strings.ToValidUTF8(string(body), "\uFFFD")
 	if key != "" {

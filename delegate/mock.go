@@ -12,7 +12,7 @@ import (
 const maxMockTask = 120
 
 // Mock pretends to be every agent and succeeds at once (spec: activities, 9). It is for demonstrations and tests, and
-// is used only where somebody asked for it.
+// is used only on request.
 type Mock struct{}
 
 // Execute invents a result: for protocol a2a a "patch" that repeats the beginning of the input's task, for mcp and sdk
@@ -35,7 +35,7 @@ func (Mock) Capabilities(activities.Node) activities.Capabilities {
 	return activities.Capabilities{Immediate: true}
 }
 
-// TaskID is the external task id of a delegation whose agent has none to offer: "<prefix>-task-" and the correlation
+// TaskID is the external task id of a delegation whose agent has no task ids: "<prefix>-task-" and the correlation
 // id with "-" for every ":" (spec: activities, 8). The prefixes are "a2a" (the mock, for all protocols), "mcp" and
 // "sdk".
 func TaskID(prefix, correlationID string) string {

@@ -12,12 +12,12 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
-// Handler plays an agent of protocol sdk. What it returns is the agent's result: an object becomes the node's delta, any
+// Handler is an agent of protocol sdk. Its first result is the agent's result: an object becomes the node's delta, any
 // other value is wrapped as {"value": …}. It fails by returning an error: a *activities.Failure keeps its code and advice
 // about retrying, any other error becomes DELEGATE_PROTOCOL_ERROR.
 type Handler func(ctx context.Context, req activities.Request) (any, error)
 
-// Call is what a typed handler gets: the request, and the delegate input decoded into In.
+// Call is the argument of a typed handler: the request, and the delegate input decoded into In.
 type Call[In any] struct {
 	activities.Request
 	Input In

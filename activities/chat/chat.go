@@ -9,7 +9,7 @@ type Model interface {
 	// Chat asks for the next message of the assistant. A failure is an *activities.Failure with one of the codes of llm_call (LLM_*,
 	// TIMEOUT, ACTIVITY_CANCELLED), with the waiting time that the provider asks for, and with the usage if any was billed, which UsageIn reads.
 	// CodeContextExceeded says that the conversation is larger than the model takes; the cause ErrOverloaded that the provider is busy. Its
-	// data may have a class (ClassIn), by which agents choose between another try and the next model.
+	// data may have a class (ClassIn); agents use it to choose between another try and the next model.
 	Chat(ctx context.Context, req Request) (Reply, error)
 }
 
@@ -63,7 +63,7 @@ type Tool struct {
 	Parameters map[string]any `json:"parameters"`
 }
 
-// Request is what a model is asked.
+// Request is a request for the next message of a conversation.
 type Request struct {
 	// Model is the provider's name of the model.
 	Model    string    `json:"model"`
@@ -80,7 +80,7 @@ type Request struct {
 	// Schema is the JSON Schema that the answer has to satisfy, nil for free text.
 	Schema map[string]any `json:"schema,omitempty"`
 
-	// Key identifies the request: a repetition after a crash has the same. It is not part of what is asked.
+	// Key identifies the request: a repetition after a crash has the same key. It is not sent to the model.
 	Key string `json:"-"`
 	// Stream asks for the answer as it is made; OnText, if not nil, is called with each piece of its text.
 	Stream bool              `json:"-"`
@@ -105,14 +105,14 @@ type Reply struct {
 	// Model is the name of the model that answered, as the provider gives it.
 	Model string
 	Text  string
-	// Reasoning is what the model thought, if the provider shows it. It is not sent back.
+	// Reasoning is the model's reasoning, if the provider returns it. It is not sent back.
 	Reasoning string
 	Calls     []Call
 	Finish    Finish
 	Usage     Usage
 }
 
-// Usage is what a request cost, in tokens. Prompt includes Cached.
+// Usage is the cost of a request, in tokens. Prompt includes Cached.
 type Usage struct {
 	Prompt, Cached, Completion int
 	// Estimated says that the provider does not count tokens.

@@ -21,7 +21,7 @@ const (
 	ClassContext Class = "context"
 	// ClassRefused: the model, or a filter of the provider, refuses to answer.
 	ClassRefused Class = "refused"
-	// ClassAnswer: the answer is of no use: empty, cut, or not what the schema demands.
+	// ClassAnswer: the answer is unusable: empty, cut off, or in breach of the schema.
 	ClassAnswer Class = "answer"
 	// ClassRequest: the provider does not take the request.
 	ClassRequest Class = "request"
@@ -34,7 +34,7 @@ func Classes() []Class {
 	}
 }
 
-// Outages returns the classes for which the next model is asked by default: those that say nothing about the request.
+// Outages returns the classes that lead to the next model by default: failures that are independent of the request.
 func Outages() []Class {
 	return []Class{ClassBusy, ClassDown, ClassSlow, ClassQuota, ClassCredentials, ClassUnknown, ClassContext}
 }
@@ -60,7 +60,7 @@ func ClassIn(data map[string]any) (Class, int) {
 	return Class(class), 0
 }
 
-// Code returns the code with which a failure of a class ends a call or an agent; code is the one that the model gave.
+// Code returns the code of a call or an agent that ends with a failure of a class; code is the one that the model gave.
 func (c Class) Code(code string) string {
 	switch {
 	case code != "LLM_PROVIDER_ERROR":

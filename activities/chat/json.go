@@ -2,18 +2,18 @@ package chat
 
 import "strings"
 
-// invisible are characters that models put around an answer and nobody sees: byte order marks, and spaces without a width.
+// invisible are invisible characters that models put around an answer: byte order marks and zero-width spaces.
 const invisible = "\ufeff\u200b\u200c\u200d\u2060"
 
-// blanks are what stands around JSON.
+// blanks are the white space and invisible characters around JSON.
 const blanks = invisible + " \t\r\n\u00a0"
 
 // maxCandidates bounds how many parts of an answer are read as JSON.
 const maxCandidates = 20
 
-// ReadJSON reads the JSON in an answer of a model: all of it, else a code block of JSON, else another code block, else what stands in brackets
-// between words. What the model has thought aloud at the beginning (<think>…</think>) is left out. read returns the value of a part, or what is
-// wrong with it, and whether it is JSON at all. Of several parts alike that can be used none is taken unless they are the same.
+// ReadJSON reads the JSON in an answer of a model: all of it, else a code block of JSON, else another code block, else text in brackets
+// between words. Reasoning at the beginning (<think>…</think>) is left out. read returns the value of a part, or the error in it, and
+// whether it is JSON at all. Several usable parts of the same rank are ambiguous, unless they are equal.
 func ReadJSON[T any](text string, read func(part string) (v T, wrong string, isJSON bool), same func(a, b T) bool) (v T, wrong string) {
 	text = strings.Trim(text, blanks)
 	if _, said, ok := Thought(text); ok {
@@ -48,7 +48,7 @@ func ReadJSON[T any](text string, read func(part string) (v T, wrong string, isJ
 	return v, wrong
 }
 
-// partsOf returns where in a text JSON may be: the code blocks of JSON, those without a language, the others, and what stands in brackets.
+// partsOf returns the parts of a text that may be JSON: code blocks of JSON, those without a language, the others, and text in brackets.
 func partsOf(text string) [4][]string {
 	var parts [4][]string
 	n := 0
@@ -113,13 +113,13 @@ func closing(text string) int {
 	return 0
 }
 
-// The tags around what a model thinks aloud.
+// The tags around a model's reasoning.
 const (
 	ThinkBegin = "<think>"
 	ThinkEnd   = "</think>"
 )
 
-// Thought splits an answer that begins with what the model thought aloud; ok is false for others.
+// Thought splits an answer that starts with the model's reasoning; ok is false for other answers.
 func Thought(text string) (thought, said string, ok bool) {
 	inner, begins := strings.CutPrefix(strings.TrimLeft(text, blanks), ThinkBegin)
 	if !begins {

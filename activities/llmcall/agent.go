@@ -29,7 +29,7 @@ func noAgents(req activities.Request) *activities.Failure {
 	return failure
 }
 
-// AgentCall is what an llm_call that names an agent says in place of the agent's configuration. Zero members leave the agent's.
+// AgentCall holds the settings of an llm_call node that replace those of its agent. Zero fields keep the agent's.
 type AgentCall struct {
 	Agent string
 	// System is the system_prompt. Task is the user_prompt or prompt, else the state as JSON.

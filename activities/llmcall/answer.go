@@ -11,7 +11,7 @@ import (
 
 // output reads a model's answer (spec: activities, 5.5). Without an output_schema a JSON object is the output, and
 // anything else is {"text": content}. With one the content has to hold a JSON value that satisfies it (chat.ReadJSON);
-// otherwise, and where the value cannot be kept, violation says in a sentence what is wrong, and output is the value
+// otherwise, and where the value cannot be kept, violation describes the error in a sentence, and output is the value
 // if there is one.
 func (n *node) output(r *reply) (output any, violation string) {
 	if n.schema == nil {

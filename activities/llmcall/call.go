@@ -29,7 +29,7 @@ type call struct {
 	// heard is called with each piece of the text of a streamed answer, which is empty where something else arrived, and with the
 	// size of the text so far; may be nil.
 	heard func(piece string, received int)
-	// reply is the model's answer, also one that is of no use; nil if there is none.
+	// reply is the model's answer, usable or not; nil without an answer.
 	reply *reply
 }
 
@@ -109,8 +109,8 @@ func (c *call) sendOnce(ctx context.Context, request openai.ChatCompletionReques
 	return r, err
 }
 
-// sendWith makes one request; a plain one has no stream_options. What the model answered is returned even if it is of no
-// use, or breaks off. Its error is a *statusError, an *answerError, or what the transport says.
+// sendWith makes one request; a plain one has no stream_options. An answer is returned even if it is unusable or
+// breaks off. The error is a *statusError, an *answerError, or the transport's.
 func (c *call) sendWith(ctx context.Context, request openai.ChatCompletionRequest, plain bool) (*reply, error) {
 	if c.stream && !plain {
 		request.StreamOptions = &openai.StreamOptions{IncludeUsage: true}
@@ -132,7 +132,7 @@ func (c *call) sendWith(ctx context.Context, request openai.ChatCompletionReques
 	return r, err
 }
 
-// exchange has the library send a request, and reads the answer here: what servers send has more forms than it takes. A server
+// exchange has the library send a request, and reads the answer here: answers of servers have more forms than the library accepts. A server
 // that cannot stream answers in one piece.
 func (c *call) exchange(ctx context.Context, client *openai.Client, request openai.ChatCompletionRequest, x *exchange) (*reply, error) {
 	var err error
@@ -172,7 +172,7 @@ func limited(r openai.ChatCompletionRequest, maxTokens int, who string) (openai.
 	if validator.Validate(common) == nil {
 		return common, nil
 	}
-	// Reasoning models know it by its new name. Where the name was not what is wrong the error comes again.
+	// Reasoning models know it by its new name. If the name was not the cause, the error occurs again.
 	r.MaxCompletionTokens = maxTokens
 	if err := validator.Validate(r); err != nil {
 		return r, activities.Fail(problem.LLMConfigInvalid, "%s: model %q does not take these settings: %v", who, r.Model, err)

@@ -83,7 +83,7 @@ func (c *partialCall) endedBefore(d toolCall) bool {
 	return name != c.name || c.closed && strings.HasPrefix(strings.TrimSpace(string(d.Function.Arguments)), "{")
 }
 
-// list returns the calls in the order in which they began, with ids as the provider gave them.
+// list returns the calls in order of their start, with the ids of the provider.
 func (l *callList) list() []chat.Call {
 	var calls []chat.Call
 	for _, c := range l.calls {

@@ -9,7 +9,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/activities/chat"
 )
 
-// Chat asks a model for the next message of a conversation. It shares address, key, limits and what has been learnt about the provider
+// Chat asks a model for the next message of a conversation. It shares address, key, limits and knowledge about the provider
 // with llm_call, but neither Config.Stream nor MaxPromptBytes: how large a conversation may be is the model's to say. Like Execute, it
 // repeats no request that failed.
 //

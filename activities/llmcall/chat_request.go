@@ -15,10 +15,10 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
-// nothing is the content of messages that have none, which providers refuse.
+// nothing replaces an empty content, which providers reject.
 const nothing = "(nothing)"
 
-// chatRequest makes the request of a conversation. What it makes of a message depends on the messages before it alone, so that a
+// chatRequest makes the request of a conversation. The form of a message depends only on the messages before it, so that a
 // longer conversation begins with the same bytes: providers' caches need that. The error is a Failure with code LLM_CONFIG_INVALID.
 func chatRequest(req chat.Request) (openai.ChatCompletionRequest, error) {
 	var none openai.ChatCompletionRequest
@@ -75,7 +75,7 @@ func invalidChat(format string, args ...any) error {
 	return activities.Fail(problem.LLMConfigInvalid, format, args...)
 }
 
-// chatSchema is what the answer has to satisfy, nil for free text.
+// chatSchema is the schema of the answer, nil for free text.
 func chatSchema(req chat.Request) *schema {
 	if req.Schema == nil {
 		return nil

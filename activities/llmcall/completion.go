@@ -23,7 +23,7 @@ type reply struct {
 	formatted bool
 }
 
-// completion is a whole answer, or a piece of a streamed one. It has no more than is used: what else servers send has many forms,
+// completion is a whole answer, or a piece of a streamed one. It has the used fields alone: other fields of servers have many forms,
 // such as times with fractions and numbers as ids.
 type completion struct {
 	Model   loose           `json:"model"`
@@ -43,7 +43,7 @@ type choice struct {
 type message struct {
 	Content content `json:"content"`
 	Refusal loose   `json:"refusal"`
-	// Servers have two names for what a model thought.
+	// Servers have two names for a model's reasoning.
 	Reasoning        loose      `json:"reasoning"`
 	ReasoningContent loose      `json:"reasoning_content"`
 	ToolCalls        []toolCall `json:"tool_calls"`
@@ -97,7 +97,7 @@ type content struct {
 	isText          bool
 }
 
-// UnmarshalJSON refuses what is none of these.
+// UnmarshalJSON rejects other values.
 func (c *content) UnmarshalJSON(b []byte) error {
 	switch {
 	case b[0] == '"':
@@ -140,7 +140,7 @@ type builder struct {
 	reply                       reply
 	content, refusal, reasoning strings.Builder
 	calls                       callList
-	// thinking says how much of the content is what the model thinks aloud, said where its answer begins in it.
+	// thinking is the length of the reasoning in the content, said the offset of the answer.
 	thinking thinking
 	said     int
 	// told is up to where of the content has been heard.
@@ -202,7 +202,7 @@ func (b *builder) addMessage(m *message, whole bool) {
 	}
 }
 
-// answer is what has been put together.
+// answer is the assembled answer.
 func (b *builder) answer() *reply {
 	r := b.reply
 	content := joinHalves(b.content.String())

@@ -21,7 +21,7 @@ const (
 	DefaultMaxPromptBytes = 2 << 20
 )
 
-// completions is what the client puts behind the base address.
+// completions is the path that the client appends to the base address.
 const completions = "/chat/completions"
 
 // Config configures an Executor. It needs either APIKey or NoAuth; everything else has a default.
@@ -35,12 +35,12 @@ type Config struct {
 	// KeyFrom says where the key comes from, such as "env:OPENAI_API_KEY", in the failure of a request whose key is refused; it may be
 	// empty.
 	KeyFrom string
-	// NoAuth sends no key, for local servers that need none. It excludes APIKey.
+	// NoAuth sends no key, for local servers without authentication. It excludes APIKey.
 	NoAuth bool
 	// Stream requests streamed answers, with a heartbeat while they arrive. A node's config.stream overrides it.
 	Stream bool
-	// NoRepair disables the one more attempt in which the model is sent its answer that broke the node's output_schema, and
-	// what is wrong with it.
+	// NoRepair disables the additional attempt that sends the model its own answer, if it broke the node's output_schema, and
+	// the errors in it.
 	NoRepair bool
 	// RequestTimeout bounds each HTTP request, the reading of the answer included, for nodes that have no timeout or a
 	// longer one. 0 means DefaultRequestTimeout.

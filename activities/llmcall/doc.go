@@ -11,7 +11,7 @@
 //
 // Prompts are sent as written unless the node's metadata has "prompt_templates": true. An answer to a node with an
 // output_schema is checked here; one that breaks it fails the attempt, and asks the engine for a repair: one more attempt,
-// in which the model is told what it said and what is wrong with that. The key is asked for at every attempt, goes to the
+// that sends the model its answer and the errors in it. The key is asked for at every attempt, goes to the
 // configured host and nowhere else, and is taken out of every text that the executor returns.
 //
 // Agents ask the same models through Chat: conversations with tools, streamed or not. At makes an executor of another endpoint.

@@ -11,7 +11,7 @@ type Endpoint struct {
 }
 
 // At returns an executor of another endpoint, with the connections, limits and clock of e; for models that have an endpoint of their
-// own. It is checked as by New. What e has learnt about its provider is not carried over, nor does e learn from it.
+// own. It is checked as by New. Knowledge about the provider is not shared with e.
 func (e *Executor) At(endpoint Endpoint) (*Executor, error) {
 	c := e.config
 	c.BaseURL, c.APIKey, c.KeyFrom, c.NoAuth = endpoint.BaseURL, endpoint.APIKey, endpoint.KeyFrom, endpoint.NoAuth

@@ -17,7 +17,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/httpbody"
 )
 
-// maxRefusalBytes bounds what is read of an error answer's body.
+// maxRefusalBytes limits the part of an error's body that is read.
 const maxRefusalBytes = 64 << 10
 
 // errRequestTimeout is why a request ended that took longer than Config.RequestTimeout.
@@ -102,7 +102,7 @@ func (e *statusError) Error() string { return fmt.Sprintf("status %d: %s", e.sta
 // answerError is a 2xx answer that is not a chat completion. retry says whether another attempt may help.
 type answerError struct {
 	text string
-	// quote is what the provider said, not yet scrubbed or cut; may be empty.
+	// quote is the provider's text, not yet scrubbed or cut; may be empty.
 	quote string
 	retry bool
 	// provider says that the quote is an error that the provider reports.
@@ -150,7 +150,7 @@ func (b *boundedBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// valid reports whether what was read is UTF-8, the beginning of a character at its end aside.
+// valid reports whether the text is UTF-8, except for an incomplete character at its end.
 func (b *boundedBody) valid(read []byte) bool {
 	text := append(b.cut, read...)
 	whole := len(text)

@@ -22,7 +22,7 @@ func (e *Executor) Capabilities(n activities.Node) activities.Capabilities {
 	return can
 }
 
-// Execute asks the model. What is wrong is found in this order: the node's type, its config and prompts, the key, the
+// Execute asks the model. Errors are found in this order: the node's type, its config and prompts, the key, the
 // call. Errors are *activities.Failure.
 func (e *Executor) Execute(ctx context.Context, req activities.Request) (activities.Result, error) {
 	if req.NodeType != "llm_call" {
@@ -60,7 +60,7 @@ type attempt struct {
 	call
 	req  activities.Request
 	node *node
-	// stateMessage is the number of the message that is the whole state, 0 if none is.
+	// stateMessage is the number of the message that is the whole state, 0 without such a message.
 	stateMessage int
 	// repairs says that the attempt is to put an answer right.
 	repairs bool
@@ -186,7 +186,7 @@ func (c *attempt) unusable(violation string, cut bool) *activities.Failure {
 	return activities.Fail(problem.LLMOutputInvalid, "model %q: %s", c.node.model, violation)
 }
 
-// heartbeats returns what reports the pieces of a streamed answer, nil where nobody listens.
+// heartbeats returns a function that reports the pieces of a streamed answer, nil without a listener.
 func (c *attempt) heartbeats() func(string, int) {
 	if !c.stream || c.req.Heartbeat == nil {
 		return nil

@@ -60,7 +60,7 @@ func (c *call) explain(ctx context.Context, err error) *activities.Failure {
 	return failure
 }
 
-// statusText says what a status means to the operator, and quotes the body.
+// statusText explains a status to the operator, and quotes the body.
 func (c *call) statusText(e *statusError) string {
 	meaning := ""
 	switch {

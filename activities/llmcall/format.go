@@ -14,7 +14,7 @@ import (
 // format is how a provider is asked for an answer that fits an output_schema.
 type format int
 
-// The formats, from the best to what every model understands. The last two describe the schema in the system message.
+// The formats, from the best to the one that every model understands. The last two describe the schema in the system message.
 const (
 	schemaFormat format = iota
 	objectFormat
@@ -24,7 +24,7 @@ const (
 // String names the format as it stands in the usage.
 func (f format) String() string { return [...]string{"json_schema", "json_object", "text"}[f] }
 
-// schema is what an answer has to satisfy: a name, and the canonical text of a JSON Schema.
+// schema is the schema of an answer: a name, and the canonical text of a JSON Schema.
 type schema struct {
 	name string
 	text []byte
@@ -93,7 +93,7 @@ func (e *statusError) speaksOf(words ...string) bool {
 // maxRememberedModels bounds modelMemory; the models of further nodes are asked anew each time.
 const maxRememberedModels = 1000
 
-// learnt is what a model has turned out to take.
+// learnt holds the features that a model has turned out to support.
 type learnt struct {
 	// format is the best one that it supports.
 	format format
@@ -101,7 +101,7 @@ type learnt struct {
 	newLimit bool
 }
 
-// modelMemory remembers what models do not support, so that it is tried once per process.
+// modelMemory remembers unsupported features of models, so that each is tried once per process.
 type modelMemory struct {
 	mu     sync.Mutex
 	models map[string]learnt

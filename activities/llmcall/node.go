@@ -14,13 +14,13 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
-// node is what an llm_call asks for (spec: activities, 5.1). The sampling settings are additions.
+// node is the config of an llm_call node (spec: activities, 5.1). The sampling settings are additions.
 type node struct {
 	id string
-	// agent is what config.agent names, "" for none. Without it there is a model.
+	// agent is the value of config.agent; if it is "", model is set.
 	agent string
 	model string
-	// models are those of a list, in the order in which they are asked; model is the first.
+	// models are those of a list, in the order of use; model is the first.
 	models []string
 	stream bool
 	// schema is nil without an output_schema; schemaText is its canonical text.
@@ -121,7 +121,7 @@ func (n *node) request(messages []openai.ChatCompletionMessage) (openai.ChatComp
 	}, n.maxTokens, fmt.Sprintf("llm_call %q", n.id))
 }
 
-// wanted is what the answer has to satisfy, nil without an output_schema.
+// wanted is the schema of the answer, nil without an output_schema.
 func (n *node) wanted() *schema {
 	if n.schema == nil {
 		return nil

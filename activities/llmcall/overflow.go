@@ -29,7 +29,7 @@ func exceedsContext(err error) bool {
 	return false
 }
 
-// statusOverloaded is what some providers answer where others say 503.
+// statusOverloaded is the status that some providers use instead of 503.
 const statusOverloaded = 529
 
 // overloaded reports whether an error says that the provider has too much to do, whoever asks.

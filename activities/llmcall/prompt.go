@@ -64,7 +64,7 @@ func (e *Executor) messages(req activities.Request) (ms []openai.ChatCompletionM
 	return append(ms, openai.ChatCompletionMessage{Role: openai.ChatMessageRoleUser, Content: user}), isState, nil
 }
 
-// text returns a prompt; given is false if the config has none of that name.
+// text returns a prompt; given is false if the config has no prompt of that name.
 func text(config map[string]any, name, nodeID string) (prompt string, given bool, err error) {
 	v, given := config[name]
 	if !given {

@@ -14,15 +14,15 @@ const (
 	repairViolation = "violation"
 )
 
-// refused is an answer that breaks the output_schema, and what is wrong with it; both scrubbed.
+// refused is an answer that breaks the output_schema, and the error in it; both scrubbed.
 type refused struct {
 	content string
-	// value is the JSON value that was read from the content, nil if there is none.
+	// value is the JSON value in the content, nil without one.
 	value     any
 	violation string
 }
 
-// repair returns what the history keeps for the attempt that is to correct the answer. An object or array is kept as such
+// repair returns the recorded data for the attempt that is to correct the answer. An object or array is kept as such
 // and not as the text around it, so that members which are redacted by name are redacted in it too.
 func (r refused) repair() map[string]any {
 	repair := map[string]any{repairAnswer: r.content, repairViolation: r.violation}
@@ -33,7 +33,7 @@ func (r refused) repair() map[string]any {
 	return repair
 }
 
-// refusedIn reads what repair returned; ok is false for anything else, such as the repair of another executor.
+// refusedIn reads the result of repair; ok is false for anything else, such as the repair of another executor.
 func refusedIn(repair map[string]any) (r refused, ok bool) {
 	r.violation, ok = repair[repairViolation].(string)
 	switch v := repair[repairAnswer].(type) {
@@ -47,7 +47,7 @@ func refusedIn(repair map[string]any) (r refused, ok bool) {
 	return r, ok
 }
 
-// conversation continues the prompt with the answer and what is wrong with it. It names the schema, which a provider that
+// conversation continues the prompt with the answer and the error in it. It names the schema, which a provider that
 // does not care for response_format has kept from the model until now.
 func (n *node) conversation(prompt []openai.ChatCompletionMessage, r refused) []openai.ChatCompletionMessage {
 	said := r.content

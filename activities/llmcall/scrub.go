@@ -8,11 +8,11 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
-// minOutputSecret is the length from which a key is taken out of a model's answer too. A shorter one, like the "ollama"
+// minOutputSecret is the shortest key that is removed from a model's answer too. A shorter one, like the "ollama"
 // that is given to servers that want no key, is also a word that an answer may rightly have.
 const minOutputSecret = 16
 
-// scrubber takes a key out of what a provider says.
+// scrubber removes a key from a provider's texts.
 type scrubber struct {
 	replacer *strings.Replacer // nil without a key
 	forms    []string
@@ -69,7 +69,7 @@ func (s scrubber) spelt(text string) string {
 	return text
 }
 
-// answer scrubs what a model says, where the key cannot stand there by chance.
+// answer scrubs a model's text if the key is too long to occur in it by chance.
 func (s scrubber) answer(text string) string {
 	if !s.long {
 		return text
@@ -98,7 +98,7 @@ func (s scrubber) begun(text string) int {
 	return longest
 }
 
-// scrubbedPieces is answer for a text that comes in pieces. It holds back what may be the beginning of the key.
+// scrubbedPieces is answer for a text that comes in pieces. It holds back a possible beginning of the key.
 type scrubbedPieces struct {
 	scrub *scrubber
 	held  string
@@ -114,7 +114,7 @@ func (p *scrubbedPieces) add(piece string) {
 	}
 }
 
-// end puts out what turned out not to be the key.
+// end returns the text that was held back.
 func (p *scrubbedPieces) end() {
 	if p.held != "" {
 		p.out(p.held)

@@ -62,7 +62,7 @@ func (b *builder) receive(events *bufio.Reader) error {
 	return nil
 }
 
-// complete reports whether what has arrived is an answer: a text, or calls whose arguments are whole. Some servers say that a stream is done,
+// complete reports whether the received text is a whole answer: a text, or calls whose arguments are whole. Some servers say that a stream is done,
 // and not why.
 func (b *builder) complete() bool {
 	for _, c := range b.calls.calls {
@@ -73,7 +73,7 @@ func (b *builder) complete() bool {
 	return len(b.calls.calls) > 0 || b.thinking == speaks && strings.TrimSpace(b.content.String()[b.said:]) != ""
 }
 
-// eventData returns the data of a line of server-sent events, nil if it has none. Servers write a document on one line, and some,
+// eventData returns the data of a line of server-sent events, nil for a line without data. Servers write a document on one line, and some,
 // when they fail or cannot stream, on a line without a field's name.
 func eventData(line []byte) []byte {
 	line = bytes.TrimSpace(line)

@@ -6,7 +6,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/activities/chat"
 )
 
-// thinking says whether an answer that arrives is what the model thinks aloud, between tags at its beginning.
+// thinking separates the reasoning at the beginning of an answer, between tags, from the answer as it arrives.
 type thinking int
 
 const (
@@ -15,7 +15,7 @@ const (
 	speaks
 )
 
-// think looks at what has arrived. Nothing of a thought is heard, and nothing of a tag that has arrived in part.
+// think handles received text. It does not report reasoning, nor parts of a tag.
 func (b *builder) think() {
 	content := b.content.String()
 	if b.thinking == undecided {
@@ -38,7 +38,7 @@ func (b *builder) think() {
 	}
 }
 
-// spoken returns what has arrived of the answer and was not heard yet.
+// spoken returns the received text of the answer that was not reported yet.
 func (b *builder) spoken() string {
 	if b.thinking != speaks {
 		return ""

@@ -7,7 +7,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/activities/chat"
 )
 
-// tokens are what a provider counts, 0 where it does not.
+// tokens are the counts of a provider, 0 where it returns none.
 type tokens struct {
 	prompt, completion, total, cached, reasoning int
 }
@@ -33,7 +33,7 @@ func (t *tokens) read(raw json.RawMessage) {
 	t.cached, t.reasoning = count(max(u.PromptDetails.Cached, u.CacheHit)), count(u.CompletionDetails.Reasoning)
 }
 
-// maxCount bounds what a provider can claim, so that sums of it stay numbers.
+// maxCount limits a provider's count, so that sums stay exact.
 const maxCount = 1 << 40
 
 func count(n float64) int { return int(max(0, min(n, maxCount))) }

@@ -26,14 +26,14 @@ const maxCode = 64
 // a copy for each.
 var codePattern = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_.:-]*$`) })
 
-// answer is what a program wrote: an output, or a failure.
+// answer is the answer of a program: an output, or a failure.
 type answer struct {
 	output  any
 	usage   map[string]any
 	failure *activities.Failure
 }
 
-// parse reads a program's answer. The fault says what is wrong with it, "" if nothing is. Members that are not known
+// parse reads a program's answer. The fault describes an invalid answer, "" if it is valid. Members that are not known
 // are left alone, so that later versions can have more.
 func parse(text []byte) (a answer, fault string) {
 	if len(bytes.TrimSpace(text)) == 0 {

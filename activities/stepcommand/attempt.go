@@ -19,7 +19,7 @@ type attempt struct {
 	secret  childprocess.Scrubber
 }
 
-// printed is what a program wrote to standard output. The text has at most one byte more than the limit.
+// printed is the standard output of a program. The text has at most one byte more than the limit.
 type printed struct {
 	text []byte
 	err  error
@@ -101,7 +101,7 @@ func (a *attempt) attend(ctx context.Context, process *childprocess.Process, inp
 	return a.result(process, out)
 }
 
-// result makes a result of what a program printed until it ended.
+// result returns the result of a program that has ended.
 func (a *attempt) result(process *childprocess.Process, out printed) (activities.Result, error) {
 	answer, fault := parse(out.text)
 	switch {
@@ -143,7 +143,7 @@ func (a *attempt) notStarted(err error) error {
 	return activities.Fail(problem.StepCommandNotStarted, "step command %q cannot be started: %v", a.handler, err)
 }
 
-// onStderr is what the process has printed on standard error, as the end of a sentence.
+// onStderr quotes standard error, as the end of a sentence.
 func (a *attempt) onStderr(process *childprocess.Process) string {
 	if text := process.Stderr.String(); text != "" {
 		return "; on standard error it printed: " + text

@@ -22,10 +22,10 @@ const (
 
 // Command is the program that performs the steps of one handler. Nothing in it comes from a workflow document.
 type Command struct {
-	// Command is a path, or a name that is looked for in PATH. It is started with Args, in which nothing is expanded.
+	// Command is a path, or a name that is looked up in PATH. Args are passed unchanged.
 	Command string
 	Args    []string
-	// Env is what the process gets beside the variables that Config.Environ lets through. A value that begins with
+	// Env are variables of the process besides those that Config.Environ passes. A value that begins with
 	// "env:" or "file:" is a reference to a secret, and "${env:NAME}" within a value is replaced; "literal:" before a
 	// value keeps the rest as it is. References are resolved whenever the program is started.
 	Env map[string]string
@@ -49,9 +49,9 @@ type Config struct {
 	// StopGrace is how long a program may take to end after SIGTERM before its group is killed. 0 means
 	// DefaultStopGrace.
 	StopGrace time.Duration
-	// MaxLogBytes bounds what is logged of one attempt's standard error. 0 means DefaultMaxLogBytes.
+	// MaxLogBytes limits the standard error of one attempt that is logged. 0 means DefaultMaxLogBytes.
 	MaxLogBytes int
-	// Logger gets what programs print on standard error. nil discards it.
+	// Logger gets the standard error of programs. nil discards it.
 	Logger *slog.Logger
 }
 

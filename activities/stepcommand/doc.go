@@ -22,5 +22,5 @@
 // Nothing at all is the output {}. A program that ends with another status than 0 has failed whatever it printed, with
 // STEP_COMMAND_FAILED if it gave no error. It leads a process group of its own, gets little of the engine's environment,
 // and is ended with everything it has started when the attempt's time is over, when the run is cancelled and at Close.
-// What it prints on standard error is logged, and its end is part of a failure's text; secrets are masked in both.
+// Its standard error is logged, and its end is part of a failure's text; secrets are masked in both.
 package stepcommand

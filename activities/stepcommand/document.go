@@ -11,7 +11,7 @@ import (
 // protocol is the version of the two documents. Members may be added under the same number.
 const protocol = "step-command/1"
 
-// document is what a program reads from standard input.
+// document is the standard input of a program.
 func document(ctx context.Context, handler string, req activities.Request) []byte {
 	d := map[string]any{
 		"protocol":        protocol,

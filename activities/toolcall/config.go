@@ -31,7 +31,7 @@ const maxRestartDelay = 30 * time.Second
 type Server struct {
 	Command string
 	Args    []string
-	// Env is what the process gets beside the variables that Config.Environ lets through.
+	// Env are variables of the process besides those that Config.Environ passes.
 	Env map[string]string
 	// Directory is where the process runs; "" means the engine's working directory.
 	Directory string
@@ -47,7 +47,7 @@ type Config struct {
 	Servers map[string]Server
 	// AllowCommands is the operator's list of commands that may be started, separated by commas; see Allowed.
 	AllowCommands string
-	// AllowSetting is what errors call AllowCommands; "" means "Config.AllowCommands".
+	// AllowSetting is the name of AllowCommands in errors; "" means "Config.AllowCommands".
 	AllowSetting string
 	// Environ is the engine's environment in the form of os.Environ. A server's process gets only HOME, LOGNAME, PATH,
 	// SHELL, TERM and USER of it, or their counterparts on Windows.
@@ -72,7 +72,7 @@ type Config struct {
 	MaxOutputBytes int
 	// Version is the client version that servers get; "" means "0.0.0".
 	Version string
-	// Logger gets what servers print on standard error, and when they start and end. nil discards it.
+	// Logger gets the standard error of servers, and their starts and ends. nil discards it.
 	Logger *slog.Logger
 }
 

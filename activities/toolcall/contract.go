@@ -12,10 +12,10 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
-// maxViolations bounds the text about what breaks a schema, in bytes.
+// maxViolations limits the text about schema violations, in bytes.
 const maxViolations = 2 << 10
 
-// contract is what a tool says of its arguments and its structured result. Each schema is compiled when it is first
+// contract holds a tool's schemas of its arguments and its structured result. Each schema is compiled when it is first
 // needed, and kept with the session.
 type contract struct {
 	tool *mcp.Tool
@@ -25,7 +25,7 @@ type contract struct {
 	in, out               *schema
 }
 
-// schema is a compiled schema, nil if there is none that can be used.
+// schema is a compiled schema, nil without a usable one.
 type schema jsonschema.Schema
 
 func (c *contract) input() *schema {
@@ -38,7 +38,7 @@ func (c *contract) output() *schema {
 	return c.out
 }
 
-// compile makes a schema of what a tool has published. One that cannot be used, because it refers to another document
+// compile compiles a schema that a tool has published. One that cannot be used, because it refers to another document
 // for instance, which is never fetched, leaves the matter to the server: it knows its tools.
 func (c *contract) compile(member string, raw any) *schema {
 	if raw == nil {

@@ -119,7 +119,7 @@ func (x *session) end(ctx context.Context) string {
 	return "has closed its output"
 }
 
-// said is what the process has printed other than messages, as the end of a sentence.
+// said quotes output of the process other than messages, as the end of a sentence.
 func (x *session) said() string {
 	text := ""
 	if x.out != nil {

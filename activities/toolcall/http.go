@@ -134,7 +134,7 @@ func (e *statusError) Error() string {
 	return text
 }
 
-// failure says what the status means to the operator, and whether another attempt can help.
+// failure explains the status to the operator, and sets whether another attempt can help.
 func (e *statusError) failure() *activities.Failure {
 	failure := activities.Fail(problem.MCPClientError, "the server answered with %v", e)
 	if e.status == http.StatusUnauthorized || e.status == http.StatusForbidden {

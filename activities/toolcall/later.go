@@ -10,7 +10,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/activities"
 )
 
-// waits are the members by which servers say how long to wait, and their units. There is no standard for it; the names of HTTP's header in the
+// waits are the fields that servers use for the time to wait, and their units. There is no standard for it; the names of HTTP's header in the
 // ways that programs write them are what is found.
 var waits = map[string]time.Duration{
 	"retry-after": time.Second, "retry_after": time.Second, "retryAfter": time.Second, "Retry-After": time.Second,
@@ -21,7 +21,7 @@ var waits = map[string]time.Duration{
 // waitText finds a wait in a sentence: "retry after 30 seconds", "try again in 1.5s".
 var waitText = regexp.MustCompile(`(?i)\b(?:retry|try again|wait)(?:[ -]?(?:after|in|for))?:? (?:about |at least )?(\d{1,7}(?:\.\d{1,6})?) ?(ms|milliseconds?|s|secs?|seconds?|m|mins?|minutes?)\b`)
 
-// laterText finds that what went wrong is over soon.
+// laterText matches texts about a temporary problem.
 var laterText = regexp.MustCompile(`(?i)\b(?:rate.?limit(?:ed)?|too many requests|try again (?:later|in)|retry (?:later|after|in)|temporarily|temporary|overloaded)\b`)
 
 // saysLater reports whether a text says that another attempt may go well.

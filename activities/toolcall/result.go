@@ -16,7 +16,7 @@ const contentMember = "content"
 
 // output turns a tool's result into an activity's output (spec: activities, 6.5): structured content if there is any, else the text blocks,
 // else the blocks as they came. Structured content that is not an object becomes {"value": …}, as every output does. Blocks that say more
-// than that stand beside it. It is held against what the tool has agreed to, which may be nil.
+// than that stand beside it. It is checked against the tool's contract, which may be nil.
 func output(tool string, result *mcp.CallToolResult, agreed *contract) (any, error) {
 	blocks, err := blocksOf(result)
 	if err != nil {
@@ -45,11 +45,11 @@ func output(tool string, result *mcp.CallToolResult, agreed *contract) (any, err
 	return map[string]any{contentMember: append([]any{}, blocks...)}, nil
 }
 
-// reported is the failure that a tool reports, with what it says of another attempt.
+// reported is the failure that a tool reports, with its advice about another attempt.
 func reported(tool, text string, result *mcp.CallToolResult, others []any) error {
 	plain, _ := jsonvalue.Normalize(result.StructuredContent) // nil if there is none
 	if text == "" && (plain != nil || len(others) > 0) {
-		// It has told what is wrong, in another way.
+		// It has described the error in another way.
 		said := beside(map[string]any{}, others)
 		if plain != nil {
 			said["structuredContent"] = plain

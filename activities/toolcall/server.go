@@ -37,7 +37,7 @@ type server struct {
 // dialling is an attempt to connect that others wait for.
 type dialling struct {
 	done chan struct{}
-	// err is what all that wait get; nil if they are to see for themselves.
+	// err is the error for all waiting calls; nil if they are to try again.
 	err error
 }
 
@@ -127,7 +127,7 @@ func (s *server) discard(x *session) {
 }
 
 // release returns a session to the server. A session that is broken, or whose call got no answer, is not used again: it is
-// stopped when its last call has ended. err is what broke it, nil if nothing did.
+// stopped when its last call has ended. err is the cause of its failure, nil if it did not fail.
 func (s *server) release(x *session, reuse bool, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

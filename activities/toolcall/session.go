@@ -19,7 +19,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
-// protocolVersion is what servers are asked for. Without it the SDK would begin with server/discover, on which servers
+// protocolVersion is the version that servers are asked for. Without it the SDK would begin with server/discover, on which servers
 // that ignore unknown requests hang.
 const protocolVersion = "2025-11-25"
 
@@ -33,7 +33,7 @@ type session struct {
 	process *childprocess.Process
 	out     *messages
 	link    *httpLink
-	// secrets are what is masked. Those that a reference stands for may become more while the session lives.
+	// secrets are the values to mask. Secrets behind a reference may be added during the session.
 	secrets atomic.Pointer[childprocess.Scrubber]
 	log     *slog.Logger
 	// ended is closed when the connection has ended, stopped when its process has too.
@@ -44,7 +44,7 @@ type session struct {
 	tokens   atomic.Int64
 	mu       sync.Mutex
 	progress map[string]func(map[string]any)
-	// allowance bounds what is logged of the server's log messages.
+	// allowance limits the server's log messages that are logged.
 	allowance childprocess.Allowance
 
 	// calls, retired and idle belong to the server.
@@ -123,7 +123,7 @@ func (s *server) dial(ctx context.Context) (*session, error) {
 	return x, nil
 }
 
-// connectLimit is how long a server may take to answer initialize. A call with little time leaves a part of it for saying what went wrong.
+// connectLimit is how long a server may take to answer initialize. A call with little time reserves a part of it for the error.
 func (s *server) connectLimit(ctx context.Context) time.Duration {
 	limit := s.config.ConnectTimeout
 	const short = 4 * time.Second // less is for starting the server
@@ -150,7 +150,7 @@ func (s *server) silent(ctx context.Context, x *session, after time.Duration, er
 	return failure
 }
 
-// logMessage logs what a server says in notifications/message.
+// logMessage logs a server's notifications/message.
 func (x *session) logMessage(ctx context.Context, req *mcp.LoggingMessageRequest) {
 	level := slog.LevelInfo
 	switch req.Params.Level {
@@ -182,7 +182,7 @@ func (x *session) mask(secrets []string) {
 	x.secrets.Store(&scrubber)
 }
 
-// secret masks what the session knows.
+// secret masks the secrets of the session.
 func (x *session) secret() childprocess.Scrubber { return *x.secrets.Load() }
 
 func (s *server) transport(x *session, env, headers map[string]string, renew func() (map[string]string, error)) (mcp.Transport, error) {

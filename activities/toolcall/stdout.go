@@ -20,7 +20,7 @@ import (
 // errTooLarge ends a connection whose server sent a message beyond the limit.
 var errTooLarge = errors.New("the server sent a message beyond the size limit")
 
-// envelope is more than the size of what surrounds a result in its message.
+// envelope is larger than the rest of a message around its result.
 const envelope = 64 << 10
 
 // messages reads a server's standard output and passes on the lines that are JSON-RPC messages. Other lines, which
@@ -33,7 +33,7 @@ type messages struct {
 	secret childprocess.Scrubber
 	line   []byte // what is left of the current message
 	err    error
-	// allowance bounds what is logged of lines that are no messages.
+	// allowance limits the lines that are logged because they are not messages.
 	allowance childprocess.Allowance
 
 	// large is set when reading has ended because of a message beyond the limit.
@@ -43,7 +43,7 @@ type messages struct {
 	stray string
 }
 
-// logged is how much of what a server prints on one of its outputs is logged.
+// logged is the largest size of a server's output that is logged, for each of its two outputs.
 var logged = childprocess.Allowance{Bytes: 64 << 10, Window: time.Minute}
 
 func newMessages(out *os.File, limit int, log *slog.Logger, secret childprocess.Scrubber) *messages {
@@ -116,7 +116,7 @@ func (m *messages) skip(line string) {
 	m.stray = line[:min(len(line), 200)]
 }
 
-// strayLine is the last line that was not a message, "" if there was none.
+// strayLine is the last line that was not a message, or "".
 func (m *messages) strayLine() string {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -20,7 +20,7 @@ const (
 	listLimit = 5 * time.Second
 )
 
-// Tool is a tool that a server offers, as the server says. Nothing vouches for what it says.
+// Tool describes a tool as its server declared it; it is untrusted.
 type Tool struct {
 	Name, Title, Description string
 	// InputSchema is the JSON Schema of the arguments; nil if it is no object.
@@ -29,7 +29,7 @@ type Tool struct {
 	ReadOnly, Idempotent bool
 }
 
-// toolList is what a session knows of its server's tools.
+// toolList caches the tools of a session's server.
 type toolList struct {
 	mu sync.Mutex
 	// asked counts how often the server was asked; names is nil if it had no answer.

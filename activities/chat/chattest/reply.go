@@ -39,7 +39,7 @@ type Reply struct {
 	Break bool
 }
 
-// DefaultUsage is what a reply costs that does not say.
+// DefaultUsage is the usage of a reply that sets none of its own.
 var DefaultUsage = chat.Usage{Prompt: 100, Completion: 10}
 
 // Text answers with a text.

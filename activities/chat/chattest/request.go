@@ -9,7 +9,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/activities/chat"
 )
 
-// Request is what a server was asked.
+// Request is a request that a server received.
 type Request struct {
 	chat.Request
 	// Number counts the requests of a server from 1.
@@ -81,7 +81,7 @@ func read(r *http.Request, body []byte) (request Request, fault string) {
 
 var toolName = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
 
-// fault finds what strict providers refuse.
+// fault returns the first error that a strict provider would report.
 func (w wire) fault() string {
 	if w.Model == "" || len(w.Messages) == 0 {
 		return "it has no model, or no messages"

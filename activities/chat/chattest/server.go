@@ -53,7 +53,7 @@ func (s *Server) Then(replies ...Reply) {
 	s.script = append(s.script, replies...)
 }
 
-// Play begins another script: what was left of the one before is gone, and Asked begins anew.
+// Play replaces the script, and clears Asked.
 func (s *Server) Play(script ...Reply) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -170,7 +170,7 @@ func flush(w http.ResponseWriter) {
 	}
 }
 
-// abort closes the connection, with what has been written on its way.
+// abort closes the connection after it has flushed the written data.
 func abort(w http.ResponseWriter) {
 	flush(w)
 	panic(http.ErrAbortHandler)
