@@ -8,7 +8,7 @@ import (
 )
 
 // callList puts the tool calls of an answer together. Where a stream says which call a piece is of, by index or id, that counts; but
-// there are servers that give every call the index 0, none at all, one id to two calls, or none.
+// there are servers that give every call the index 0 or no index, and servers that give two calls one id or no id.
 type callList struct {
 	calls   []*partialCall
 	byIndex map[string]*partialCall

@@ -58,7 +58,7 @@ type Config struct {
 	// DefaultTimeout.
 	Timeout time.Duration
 	// ConnectTimeout bounds the answer of a server to initialize, its start included. Where a call has less time, a quarter of that is left
-	// so that the failure can say what did not answer. 0 means DefaultConnectTimeout.
+	// so that the failure can name the server. 0 means DefaultConnectTimeout.
 	ConnectTimeout time.Duration
 	// IdleTimeout is how long a session without calls is kept. 0 means DefaultIdleTimeout.
 	IdleTimeout time.Duration

@@ -47,7 +47,7 @@ func (c *contract) compile(member string, raw any) *schema {
 	plain, err := jsonvalue.Normalize(raw)
 	if err == nil {
 		if object, ok := plain.(map[string]any); ok {
-			// Servers name older drafts, out of habit; what they then use of them means the same in this one.
+			// Servers name older drafts, out of habit; the keywords that they use mean the same in this one.
 			object = maps.Clone(object)
 			delete(object, "$schema")
 			plain = object

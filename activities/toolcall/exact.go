@@ -12,17 +12,16 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
-// Messages are looked at on their way to the SDK. It decodes numbers as doubles, so what a message said is gone before a result is seen; of
-// blocks it keeps the members that it knows, and of a kind that it does not know it keeps nothing; and it does not find the call of an id
-// that is sent back as a text.
+// Messages are changed on their way to the SDK. The SDK decodes numbers as doubles, so that exact values are lost; it drops unknown
+// fields of content blocks, and blocks of unknown kinds; and it does not match an id that is sent back as a string.
 
-// unkept is the code of the error that takes the place of a result with values that would change. No server sends it.
+// unkept is the code of the error that replaces a result with inexact values. No server sends it.
 const unkept = -32_000_001
 
-// blocksMeta is the member of a result's _meta that has the blocks of its content as they came. No server sends it.
+// blocksMeta is the field of a result's _meta with the original content blocks. No server sends it.
 const blocksMeta = "workflows-engine/blocks"
 
-// byteOrderMark is what some programs begin their output with.
+// byteOrderMark is at the start of the output of some programs.
 var byteOrderMark = []byte("\ufeff")
 
 // exact returns a message as the SDK understands it, or in place of a result with values that cannot be kept an error that names the first
@@ -59,7 +58,7 @@ func numbered(message []byte) []byte {
 	return slices.Concat(message[:at], text, message[at+len(id):])
 }
 
-// withBlocks moves the blocks of a result's content to where the SDK leaves them as they are. v is what the message says.
+// withBlocks moves the content blocks of a result to a field that the SDK keeps unchanged. v is the decoded message.
 func withBlocks(message []byte, v any) []byte {
 	whole, _ := v.(map[string]any)
 	result, _ := whole["result"].(map[string]any)

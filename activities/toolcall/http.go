@@ -85,7 +85,7 @@ func with(req *http.Request, headers map[string]string) *http.Request {
 }
 
 // again repeats a request that the server did not accept (401) with headers whose references are read anew: a key may have been replaced
-// since the session began. A request that was refused has not been performed, so that its repetition is none. Without new headers the
+// since the session began. A rejected request has not been performed, so that it can be sent again. Without new headers the
 // refusal stands.
 func (l *httpLink) again(req *http.Request, refusal *http.Response, version int) (*http.Response, error) {
 	l.mu.Lock()

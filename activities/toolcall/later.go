@@ -10,8 +10,8 @@ import (
 	"github.com/workflows-engine/workflows-engine/activities"
 )
 
-// waits are the fields that servers use for the time to wait, and their units. There is no standard for it; the names of HTTP's header in the
-// ways that programs write them are what is found.
+// waits are the fields that servers use for the time to wait, and their units. There is no standard for it; servers use
+// spellings of the HTTP header.
 var waits = map[string]time.Duration{
 	"retry-after": time.Second, "retry_after": time.Second, "retryAfter": time.Second, "Retry-After": time.Second,
 	"retry_after_seconds": time.Second, "retryAfterSeconds": time.Second,

@@ -102,7 +102,7 @@ func beside(output map[string]any, blocks []any) map[string]any {
 	return output
 }
 
-// repeats reports whether a text says only what structured content has: servers send both, for clients that know one of them. The text is the
+// repeats reports whether a text only repeats the structured content: servers send both, for clients that know one of them. The text is the
 // JSON of the whole, of one of its members or of an item of such a member, or says the same as one of these that is a text.
 func repeats(text string, value any) bool {
 	text = strings.TrimSpace(text)

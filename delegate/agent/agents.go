@@ -74,7 +74,7 @@ func (a *Agents) Work(ctx context.Context, req activities.Request, j activities.
 	return a.WorkWith(ctx, req, Override{}, j)
 }
 
-// task is the first message of an agent: the member of the input that says what to do, and the others as JSON.
+// task is the first message of an agent: the field of the input with the task, and the other fields as JSON.
 func task(input map[string]any) string {
 	rest := maps.Clone(input)
 	text := ""

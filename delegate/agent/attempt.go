@@ -32,7 +32,7 @@ type attempt struct {
 	all     sync.WaitGroup
 }
 
-// outcome is what an effect has brought.
+// outcome is the outcome of an effect.
 type outcome struct {
 	effect string
 	input  agentloop.Input
@@ -84,7 +84,7 @@ func (w *attempt) run(ctx context.Context) (activities.End, error) {
 	}
 }
 
-// next waits for what happens next: an outcome, or the end of the time that the agent may work.
+// next waits for an outcome, or for the end of the agent's work time.
 func (w *attempt) next(ctx context.Context) (agentloop.Input, error) {
 	began := w.agents.now()
 	timer := time.NewTimer(w.machine.WorkLeft())
@@ -123,7 +123,7 @@ func (w *attempt) waitForEffects(ctx context.Context) {
 }
 
 // handle hands an input to the machine. One that no longer fits, such as the result of an abandoned call, changes nothing. A decision of a
-// hook that cannot be used counts as none.
+// hook that cannot be used is ignored.
 func (w *attempt) handle(in agentloop.Input) {
 	err := w.machine.Handle(in, w.agents.now())
 	if err != nil {

@@ -14,14 +14,14 @@ import (
 // manyTools is how many tools an agent may have without a warning: more than providers of models like to be sent.
 const manyTools = 128
 
-// Warner is a toolset that can say what is probably wrong with its settings, such as a pattern that matches no tool.
+// Warner is a toolset that can report probable errors in its settings, such as a pattern that matches no tool.
 type Warner interface {
 	Toolset
 	Warnings(ctx context.Context) ([]string, error)
 }
 
-// Check lists the tools that an agent begins with, those of the engine included, and what is probably wrong with them: patterns that match
-// none, and more than 128 tools. The error is that of a toolset, or AGENT_CONFIG_INVALID where an agent cannot begin with them: two of one
+// Check lists the tools at the start of an agent, built-in tools included, and probable errors: patterns that match
+// no tool, and more than 128 tools. The error is that of a toolset, or AGENT_CONFIG_INVALID where an agent cannot begin with them: two of one
 // name, or more than 512.
 func (a *Agents) Check(ctx context.Context, name string) (tools []Tool, warnings []string, err error) {
 	listed, err := a.Tools(ctx, name)
@@ -55,7 +55,7 @@ func (a *Agents) Check(ctx context.Context, name string) (tools []Tool, warnings
 	return tools, warnings, nil
 }
 
-// meantTool says which tool a pattern that matches none probably means: one of a similar name, or of this name at a server.
+// meantTool suggests a tool for a pattern that matches no tool: one of a similar name, or of this name at a server.
 func meantTool(pattern string, tools []Tool) string {
 	var names []string
 	for _, t := range tools {

@@ -15,16 +15,16 @@ import (
 
 // Config says which agents there are.
 type Config struct {
-	// Models are what agents ask, by the names that agents use.
+	// Models are the models, by the names that agents use.
 	Models map[string]Model
 	// Agents are served under their names (agent_id).
 	Agents map[string]Agent
 	// Hooks decide about calls and turns of all agents.
 	Hooks Hooks
-	// Mask returns a text without secrets, nil if there are none. It is applied to all that tools and models return before it is recorded and
-	// before a model reads it: texts, arguments, member names, errors, and text as it arrives. What masks must be too long to be a word.
+	// Mask returns a text without secrets; nil if there are no secrets. It is applied to all output of tools and models before it is recorded and
+	// before a model reads it: texts, arguments, member names, errors, and text as it arrives. Masked values must be too long to be a word.
 	Mask func(text string) string
-	// Log gets an error each time that a model cannot be asked until somebody has mended it: a key that is refused, no credit, a model that
+	// Log gets an error each time that a model cannot be used until an operator fixes it: a key that is refused, no credit, a model that
 	// the provider does not have. nil logs nothing.
 	Log *slog.Logger
 	// Now is the clock; nil is time.Now.
@@ -35,15 +35,15 @@ type Config struct {
 type Model struct {
 	// Chat asks it.
 	Chat chat.Model
-	// Model says what to ask for and what it costs; see agentloop.Model. Name is set by New.
+	// Model has the name and the price of the model; see agentloop.Model. Name is set by New.
 	agentloop.Model
 }
 
 // Agent is one agent.
 type Agent struct {
-	// Config says what the agent does; see agentloop.Config, whose Name, Models, Agents, AskPerson, Hooks and Compaction.Model are set by New.
+	// Config configures the agent; see agentloop.Config, whose Name, Models, Agents, AskPerson, Hooks and Compaction.Model are set by New.
 	agentloop.Config
-	// Models are asked in order; see agentloop.Config. None is all of one.
+	// Models are asked in order; see agentloop.Config. It may be empty if only one model is configured.
 	Models []string
 	// SummaryModel sums up long conversations (agentloop.Compaction); "" is the model that is asked.
 	SummaryModel string

@@ -89,7 +89,7 @@ func (w *attempt) ask(ctx context.Context, e *agentloop.AskModel, worked func() 
 	return failed
 }
 
-// report logs what an operator has to mend, each time: an agent with another model goes on without a word.
+// report logs problems that an operator has to fix, each time: an agent with another model continues silently.
 func (w *attempt) report(e *agentloop.AskModel, f *agentloop.ModelFailed) {
 	message := f.Message
 	if mask := w.agents.config.Mask; mask != nil {
@@ -146,7 +146,7 @@ type brokenError struct{ text string }
 
 func (e *brokenError) Error() string { return e.text }
 
-// guarded calls what others have written in a goroutine of its own: it may panic, end its goroutine, or not obey its context. The last
+// guarded calls foreign code in a goroutine of its own: it may panic, end its goroutine, or not obey its context. The last
 // has the context's cause as its error, while it goes on.
 func guarded[T any](ctx context.Context, w *attempt, what string, do func() (T, error)) (T, error) {
 	type returned struct {
@@ -180,7 +180,7 @@ func guarded[T any](ctx context.Context, w *attempt, what string, do func() (T, 
 	}
 }
 
-// key identifies a step among those of all runs. In a retry it is that of the run in which the agent began.
+// key identifies a step among those of all runs. A retry keeps the key of the run that started the agent.
 func (w *attempt) key(step string) string { return cmp.Or(w.base, w.req.IdempotencyKey) + "/" + step }
 
 func failure(err error) *agentloop.Failure {

@@ -27,7 +27,7 @@ func (w *attempt) end(b agentloop.Batch) (activities.End, error) {
 	return end, failed
 }
 
-// usage is what an agent has taken.
+// usage is the usage of an agent.
 func usage(d *agentloop.Done) map[string]any {
 	u := d.Totals.Map()
 	u["cost_usd"] = float64(d.Totals.CostMicros) / 1e6

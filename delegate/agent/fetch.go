@@ -30,7 +30,7 @@ func (r *results) note(steps []agentloop.Step) {
 	}
 }
 
-// number is that of a result, 0 for none.
+// number is the number of a result, 0 for no result.
 func (r *results) number(key string) int {
 	r.mu.Lock()
 	defer r.mu.Unlock()

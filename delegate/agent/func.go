@@ -14,7 +14,7 @@ import (
 )
 
 // Func makes a Go function a tool. The schema of its arguments follows from In, a struct whose fields have json tags; a tag jsonschema
-// describes a field. What it returns is the result. It fails by returning an error: an *activities.Failure keeps its code, any other
+// describes a field. It returns the result. It fails by returning an error: an *activities.Failure keeps its code, any other
 // has the code HANDLER_ERROR. CallOf gives f the key of the call, its run and its heartbeat. For a tool that only reads set WithOnCrash(Repeat) and WithParallel(true). A type that has no schema is
 // an error of Tools.
 func Func[In, Out any](name, description string, f func(ctx context.Context, in In) (Out, error), options ...Option) Toolset {

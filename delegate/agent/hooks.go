@@ -10,7 +10,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
-// Hooks are decisions of the program that runs the agents. What a hook decides is recorded as a step before anything follows from it, and is
+// Hooks are decisions of the program that runs the agents. A decision is recorded as a step before it takes effect, and is
 // not asked again after a restart. A hook is asked twice only where the process died before its decision was recorded. Hooks hold for all
 // agents and may be called at the same time.
 //
@@ -25,7 +25,7 @@ type Hooks struct {
 	AfterTurn func(ctx context.Context, t Turn) (Decision, error)
 }
 
-// What a hook may say besides Allow, Ask and Deny.
+// The decisions of a hook besides Allow, Ask and Deny.
 const (
 	// Replace makes a call with the arguments of the decision. The model reads that they were changed.
 	Replace = "replace"
@@ -33,7 +33,7 @@ const (
 	Stop = "stop"
 )
 
-// Decision is what a hook says. Do is Allow, Ask, Deny, Replace or Stop; "" is Allow.
+// Decision is the decision of a hook. Do is Allow, Ask, Deny, Replace or Stop; "" is Allow.
 type Decision struct {
 	Do string
 	// Reason is shown to who is asked, to the model whose call is denied, and in the failure of an agent that is stopped.
@@ -44,7 +44,7 @@ type Decision struct {
 
 // PlannedCall is a call that is about to be made.
 type PlannedCall struct {
-	// ExecutionID and NodeID say in which run.
+	// ExecutionID and NodeID identify the run and the node.
 	ExecutionID, NodeID string
 	Agent, Tool         string
 	// Key is that of Call. Turn is the agent's, from 1.

@@ -17,7 +17,7 @@ const maxInWork = 256 << 20
 // leastInWork is the size above which a result counts.
 const leastInWork = 1 << 20
 
-// inWork shares room among large results, in the order in which they come. The zero value is ready to use.
+// inWork shares room among large results, in order of arrival. The zero value is ready to use.
 type inWork struct {
 	mu      sync.Mutex
 	taken   int

@@ -10,7 +10,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
-// Config returns an agent as resolved, with its models, sub-agents and defaults; false if there is none of the name.
+// Config returns an agent as resolved, with its models, sub-agents and defaults; false if it does not exist.
 func (a *Agents) Config(name string) (agentloop.Config, bool) {
 	c, ok := a.resolved[name]
 	return c, ok
@@ -22,7 +22,7 @@ func (a *Agents) Tools(ctx context.Context, name string) ([]Tool, error) {
 	return l.tools, err
 }
 
-// listing is what the toolsets of an agent have, and say in the system text.
+// listing holds the tools of an agent's toolsets, and their parts of the system text.
 type listing struct {
 	tools []Tool
 	said  []string
@@ -75,7 +75,7 @@ func changesOf(set Toolset) int64 {
 }
 
 // owner returns the toolset of a tool, and the tool as it is now. The lists are read once in a process, again for a tool that is not on them,
-// and where a toolset may have changed. What one toolset cannot list does not keep the others from being used.
+// and where a toolset may have changed. A toolset that cannot list does not prevent the use of others.
 func (a *Agents) owner(ctx context.Context, agent, tool string) (Toolset, Tool, error) {
 	a.mu.Lock()
 	o := a.owners[agent][tool]
@@ -110,7 +110,7 @@ func (a *Agents) own(agent string, set Toolset, changes int64, listed []Tool) {
 	}
 }
 
-// changed names what the list says of a tool otherwise now than when the agent began.
+// changed names the fields of a tool that differ from those listed at the start of the agent.
 func (w *attempt) changed(began, now *Tool) (what []string) {
 	description := now.Description
 	if mask := w.agents.config.Mask; mask != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
-// masked is an input without secrets: what tools and models return is recorded, and read by models.
+// masked is an input without secrets: output of tools and models is recorded, and read by models.
 func (w *attempt) masked(in agentloop.Input) agentloop.Input {
 	mask := w.agents.config.Mask
 	if mask == nil {

@@ -9,21 +9,21 @@ import (
 // Prompter is a toolset with something to say to the model before it is asked.
 type Prompter interface {
 	Toolset
-	// Prompt returns a text for the system text, "" for none. The texts of an agent stand behind its instructions, in the order of its
-	// toolsets. Prompt is called beside Tools, and what it returns is recorded with the tools. Errors are *activities.Failure.
+	// Prompt returns an addition to the system text; it may be "". The texts of an agent stand behind its instructions, in the order of its
+	// toolsets. Prompt is called with Tools, and its text is recorded with the tools. Errors are *activities.Failure.
 	Prompt() (string, error)
 }
 
-// Narrower is a toolset of which a node of a workflow may use less: it names what is left in its metadata.
+// Narrower is a toolset that a node of a workflow may narrow, by names in its metadata.
 type Narrower interface {
 	Toolset
-	// NarrowedBy is the member of the metadata, such as "skills", and lists what there is.
+	// NarrowedBy returns the field of the metadata, such as "skills", and the available names.
 	NarrowedBy() (member string, known []string)
-	// Narrow returns the toolset with what it has of the names, and those of which it has nothing.
+	// Narrow returns the toolset with the given names alone, and the unknown names.
 	Narrow(names []string) (set Toolset, missing []string)
 }
 
-// narrowed returns what a node leaves of a toolset. Names that the toolset of the node's own agent does not have are refused: they are
+// narrowed returns the toolset as narrowed by a node. Names that the toolset of the node's own agent does not have are refused: they are
 // probably typing errors. For the agents that this one calls they mean nothing.
 func narrowed(set Toolset, agent string, req *activities.Request) (Toolset, error) {
 	n, ok := set.(Narrower)

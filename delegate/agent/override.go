@@ -11,7 +11,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/agentsteps"
 )
 
-// Override is what a node says in place of the configuration of its agent. Zero members leave the agent's. Tools, gates, hooks and budgets
+// Override holds the settings of a node that replace those of its agent. Zero fields keep the agent's. Tools, gates, hooks and budgets
 // are always the agent's.
 type Override struct {
 	// Task is the first message; "" makes it of the request's input.
@@ -26,12 +26,12 @@ type Override struct {
 	Seed      *int
 	Stop      []string
 	Stream    *bool
-	// Schema is what the answer has to satisfy, with as many repairs as the agent allows, or one.
+	// Schema is the schema of the answer. The agent's number of repairs applies, or one.
 	Schema map[string]any
 }
 
-// WorkWith is Work with what a node says in place of the configuration. It is recorded with the configuration when the agent begins; later
-// calls for the same attempt go on with what is recorded, a retry that asks for it with today's models and budgets.
+// WorkWith is Work with an override, which is recorded with the configuration when the agent starts. Later calls for the same attempt use
+// the recorded configuration; a retry may use today's models and budgets.
 func (a *Agents) WorkWith(ctx context.Context, req activities.Request, o Override, j activities.Journal) (activities.End, error) {
 	steps, err := j.Steps(ctx)
 	if err != nil {
@@ -73,7 +73,7 @@ func (a *Agents) WorkWith(ctx context.Context, req activities.Request, o Overrid
 	return w.run(ctx)
 }
 
-// takenOver records what an attempt takes over of the one before it, which has failed, and returns the journal; nil where it begins anew.
+// takenOver copies the steps that an attempt keeps of the failed one before it, and returns the journal; nil if it starts from the beginning.
 func (a *Agents) takenOver(ctx context.Context, req *activities.Request, j activities.Journal) ([]activities.Step, error) {
 	earlier, ok := j.(activities.Earlier)
 	if !ok || a.resolved[req.AgentID].Retries == agentloop.RetriesAnew {
@@ -100,7 +100,7 @@ func (a *Agents) takenOver(ctx context.Context, req *activities.Request, j activ
 	return j.Steps(ctx)
 }
 
-// overridden returns the configuration of an agent with what a node says. The error is DELEGATE_AGENT_NOT_FOUND or AGENT_CONFIG_INVALID.
+// overridden returns the configuration of an agent with the settings of a node. The error is DELEGATE_AGENT_NOT_FOUND or AGENT_CONFIG_INVALID.
 func (a *Agents) overridden(name string, o Override) (agentloop.Config, error) {
 	c, ok := a.resolved[name]
 	if !ok {

@@ -10,7 +10,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/delegate/agentloop"
 )
 
-// What an agent is at, as the member activity of its heartbeats.
+// The values of the field activity of an agent's heartbeats.
 const (
 	atModel      = "model"      // a model is asked
 	atTool       = "tool"       // a tool is called
@@ -18,7 +18,7 @@ const (
 	atWaiting    = "waiting"    // for the time to ask a model again
 )
 
-// beat reports what an agent is at: agent, key, turn, activity, the totals of the attempt, and what else is given.
+// beat reports the progress of an agent: agent, key, turn, activity, the totals of the attempt, and further details.
 func (w *attempt) beat(agent, key, activity string, totals, more map[string]any) {
 	details := map[string]any{"agent": agent, "key": key, "turn": turnOf(key), "activity": activity, "totals": totals}
 	for name, v := range more {
@@ -30,10 +30,10 @@ func (w *attempt) beat(agent, key, activity string, totals, more map[string]any)
 // textEvery is the least time between two reports of text that arrives.
 const textEvery = 100 * time.Millisecond
 
-// arriving reports the text of a reply as it arrives: the characters reported so far, and what has come since the last report.
+// arriving reports the text of a reply as it arrives: the characters reported so far, and the text since the last report.
 type arriving struct {
 	report func(received int, text string)
-	// mask returns a text without secrets; nil if there are none.
+	// mask returns a text without secrets; nil if there are no secrets.
 	mask func(string) string
 	now  func() time.Time
 
@@ -77,7 +77,7 @@ func (a *arriving) end() {
 	}
 }
 
-// flush reports the beginning of what is not reported yet. The caller holds the lock.
+// flush reports the beginning of the text that is not reported yet. The caller holds the lock.
 func (a *arriving) flush(n int) {
 	text := a.unsent[:n]
 	a.unsent = a.unsent[n:]
@@ -88,7 +88,7 @@ func (a *arriving) flush(n int) {
 	a.report(a.received, text)
 }
 
-// arrivingText makes what reports the text of a reply to a request.
+// arrivingText returns a function that reports the text of a reply to a request.
 func (w *attempt) arrivingText(e *agentloop.AskModel, totals map[string]any) *arriving {
 	return &arriving{now: w.agents.now, mask: w.agents.config.Mask, report: func(received int, text string) {
 		w.beatModel(e, totals, map[string]any{"received_chars": received, activities.HeartbeatText: text})

@@ -1,7 +1,7 @@
 // Package agent runs agents inside the engine: they ask models, call tools and ask people, and survive the process that runs them. New makes
 // agents of a configuration; graph.Options.Delegates takes them as activities.Composite{SDK: agents}, and a node of type agent_delegate with
-// protocol sdk names one. What each reply, result and answer was is recorded before anything follows from it. docs/agents.md says what
-// survives a crash, and what gates protect from.
+// protocol sdk names one. Each reply, result and answer is recorded before it takes effect. docs/agents.md describes crashes
+// and gates.
 package agent
 
 import (
@@ -16,10 +16,10 @@ import (
 
 // Toolset is a set of tools for agents. It is safe for concurrent use.
 type Toolset interface {
-	// Tools lists the tools. It is asked once for each run of an agent: what it returns then is recorded, and stays that agent's. Errors are
+	// Tools lists the tools. It is called once for each run of an agent: the list is recorded, and stays that agent's. Errors are
 	// *activities.Failure.
 	Tools(ctx context.Context) ([]Tool, error)
-	// Call calls one of the listed tools and returns plain JSON. A failure is an *activities.Failure, of which the model reads
+	// Call calls one of the listed tools and returns plain JSON. A failure is an *activities.Failure; the model reads its
 	// the code and the message. The call may have been made before, with the same key, if the tool is one that is repeated after a crash.
 	Call(ctx context.Context, c Call) (any, error)
 }
@@ -27,7 +27,7 @@ type Toolset interface {
 // Tool is a tool as a model sees it, and how calls of it are made; see agentloop.Tool.
 type Tool = agentloop.Tool
 
-// What becomes of a call that may have been made when its process died.
+// The treatments of a call that may have been made before its process died.
 const (
 	// Repeat makes the call again, with the same key.
 	Repeat = "repeat"
@@ -60,7 +60,7 @@ type Call struct {
 // Option changes how the tools of a toolset are used.
 type Option func(*Tool)
 
-// WithOnCrash says what becomes of calls that may have been made when their process died: Repeat, Report or Ask.
+// WithOnCrash sets the treatment of calls that may have been made before their process died: Repeat, Report or Ask.
 func WithOnCrash(what string) Option { return func(t *Tool) { t.OnCrash = what } }
 
 // WithGate says whether calls are made: Allow, Ask or Deny. The rules of the agent come before it.

@@ -14,7 +14,7 @@ func CheckSteps(a activities.RecordedAttempt) (at int, err error) {
 	return agentloop.Check(recorded(a.Steps), a.Completed, a.Output)
 }
 
-// CheckAnswer says why an agent cannot use an answer to its question, beyond what the schema of the question says: a call without a decision,
+// CheckAnswer returns an error for an answer that fits the schema of the question, but cannot be used by the agent: a call without a decision,
 // another digest, arguments that the tool does not take. It is for graph.Options.CheckAnswer, and needs no configuration either.
 func CheckAnswer(a activities.RecordedAttempt, answer map[string]any) error {
 	if !isAgents(a.Steps) {

@@ -94,7 +94,7 @@ type agent struct {
 	part          string // what cut answers have said
 	answering     bool   // the next turn is asked without tools, and with the output schema
 	finishing     string // the budget that is used up
-	// refusedCall is the exhausted budget for which a call of a tool, or another call of a model, was rejected.
+	// refusedCall is the exhausted budget that rejected a call of a tool, or another call of a model.
 	refusedCall string
 	lastText    string
 	lastTokens  int // of the last request and its reply

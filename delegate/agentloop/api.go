@@ -211,7 +211,7 @@ type ToolReturned struct {
 // Decided is the outcome of Decide.
 type Decided struct {
 	Key string
-	// Decision is allow, ask, deny or replace for a call, allow or stop for a turn. Hooks only tighten what gates allow.
+	// Decision is allow, ask, deny or replace for a call, allow or stop for a turn. Hooks only restrict calls that gates allow.
 	Decision, Reason string
 	// Arguments are those of replace.
 	Arguments map[string]any
@@ -224,13 +224,13 @@ type Answered struct {
 	Expired bool
 }
 
-// Woken says that the time of a Rest has come.
+// Woken is the end of a Rest.
 type Woken struct{ Key string }
 
-// Expired says that WorkLeft has passed while something was under way. Worked is how long it was.
+// Expired is the end of WorkLeft during an effect. Worked is the time that the effect has taken.
 type Expired struct{ Worked time.Duration }
 
-// Reconfigured is today's configuration, for which Machine.Reconfigures asks. The agent takes its models, prices, budgets, retries and
+// Reconfigured is today's configuration, given if Machine.Reconfigures is true. The agent takes its models, prices, budgets, retries and
 // fallback, and those of sub-agents that both have.
 type Reconfigured struct{ Config Config }
 

@@ -14,8 +14,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 )
 
-// talk is the conversation of an agent. It grows, and nothing else changes it but a compaction: providers keep what they have read of a
-// request that begins as the last one.
+// talk is the conversation of an agent. It only grows, except in a compaction: providers cache the beginning that requests share.
 type talk struct {
 	messages []chat.Message
 	// parts describe each message.

@@ -22,7 +22,7 @@ type room struct {
 	// refusedAt is with how many tokens the current model has refused it, 0 for never.
 	refusedAt int
 
-	// The request for a summary; req is nil while there is none.
+	// The request for a summary; req is nil without one.
 	req           *chat.Request
 	hash          string
 	model         *Model
@@ -53,8 +53,8 @@ func (r *room) leave() {
 	}
 }
 
-// What may be compacted is compacted where it saves an eighth of what there may be: anything less would change at each turn what a provider
-// keeps of the last request. It is enough where four fifths of it are left.
+// A compaction must save an eighth of the allowed size: smaller ones would change the request, and break the provider's cache, at each turn.
+// It is done when four fifths of the allowed size are used.
 const (
 	worthwhile  = 8
 	enoughParts = 5
@@ -184,8 +184,8 @@ func (a *agent) makeRoom() bool {
 // upto is the key of the last of so many turns.
 func (a *agent) upto(turns int) string { return "t" + itoa(a.talk.turns[turns-1].turn) }
 
-// recordedNext says whether the next step of the agent in a journal of another wording is of a compaction, and whether that is known: such a
-// journal is followed to its end, as what it says depends on the sizes of other texts.
+// recordedNext reports whether the next step of the agent is of a compaction, if it is recorded in a journal of another wording: such a
+// journal is followed to its end, since its texts have other sizes.
 func (a *agent) recordedNext() (compacts, recorded bool) {
 	if a.m.wording == wording {
 		return false, false

@@ -98,14 +98,14 @@ type Repeats struct {
 
 // Results says how much of a result the model sees.
 type Results struct {
-	// MaxChars is how much of a result is shown at once, by fetch_result too.
+	// MaxChars is the largest part of a result that is shown at once, by fetch_result too.
 	MaxChars int `json:"maxChars,omitempty"` // 100,000
-	// OffloadBytes is from which size on a result is shown as a preview, with a ref by which fetch_result reads it: results of more bytes, as
-	// canonical JSON. 0 shows all results.
+	// OffloadBytes is the largest result that is shown in full, as canonical JSON. A larger result is shown as a preview with a ref for
+	// fetch_result. 0 shows all results in full.
 	OffloadBytes int `json:"offloadBytes,omitempty"`
-	// MaxBytes is how much of a result is kept: of a larger one its beginning, as text. 0 is DefaultMaxBytes, which is also the most.
+	// MaxBytes is the largest result that is kept whole; of a larger one the beginning is kept, as text. 0 means DefaultMaxBytes, the maximum.
 	MaxBytes int `json:"maxBytes,omitempty"`
-	// PreviewChars is how much of a result a preview shows.
+	// PreviewChars is the size of a preview.
 	PreviewChars int `json:"previewChars,omitempty"` // 500
 }
 

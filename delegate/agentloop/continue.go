@@ -65,7 +65,7 @@ func (m *Machine) continued(b body) error {
 // Reconfigures reports whether the agent goes on with today's configuration, and has to be given it (Reconfigured) before anything else.
 func (m *Machine) Reconfigures() bool { return m.reconfigures }
 
-// take takes from another configuration what is not of what the agent is or may do: models, prices, budgets, retries and fallback.
+// take copies the settings that do not change the identity or the rights of the agent: models, prices, budgets, retries and fallback.
 func (c *Config) take(from *Config) {
 	c.Models, c.Fallback, c.Retry, c.Budgets, c.Compaction.Model = from.Models, from.Fallback, from.Retry, from.Budgets, from.Compaction.Model
 	for i := range c.Agents {
@@ -113,8 +113,8 @@ func (m *Machine) taken(from *Config) (*Config, error) {
 	return config, nil
 }
 
-// reconfigured gives the agent, and those that work below it, another configuration, and undoes what the one before has led to: the end by a
-// used-up budget, or the wish for a last answer. The first model is asked first, as in a new turn.
+// reconfigured gives the agent and its sub-agents another configuration, and clears an exhausted budget or the request for an early answer.
+// The first model is asked first, as in a new turn.
 func (m *Machine) reconfigured(b body) error {
 	recorded := Config{}
 	if err := fromValue(b["config"], &recorded); err != nil {

@@ -6,18 +6,18 @@
 //	for {
 //		b := m.Ready()               // 1. the outcome of the last input
 //		record(b.Steps)              // 2. one durable commit; if it fails, discard m
-//		perform(b.Effects)           // 3. only then act; stop what b.Abandoned names
+//		perform(b.Effects)           // 3. only then act; stop the effects in b.Abandoned
 //		err = m.Handle(input, now)   // 4. each response is the next input; an error means that nothing changed
 //	}
 //
-// Rules. Call Ready before the next Handle, and record steps in the order of the batches. Where a batch has Question or Rest, nothing is
-// outstanding but that: the driver hands it to the engine, which records the steps question and answer, or rest and woken, itself. An
-// input that does not fit (a late result, a second reply) is refused and leaves the machine unchanged. After Done every input is refused.
+// Rules. Call Ready before the next Handle, and record steps in the order of the batches. If a batch has Question or Rest, no effect is
+// outstanding: the driver passes it to the engine, which records the steps question and answer, or rest and woken, itself. An
+// input that does not fit (a late result, a second reply) is rejected and leaves the machine unchanged. After Done every input is rejected.
 //
-// A machine changes by steps alone: Handle turns an input into a step and applies it, Replay applies recorded ones, and what follows from
-// a step is computed the same way in both. So the same steps make the same machine, with the same effects outstanding and byte-equal
+// Only steps change a machine: Handle turns an input into a step and applies it, Replay applies recorded ones, and both compute the
+// consequences of a step in the same way. So the same steps make the same machine, with the same effects outstanding and byte-equal
 // requests. Steps that follow from others (a refused call, the result of a sub-agent) are recorded too; if a process dies between the
 // two, Replay returns them again as steps to record.
 //
-// Sub-agents are nested: their steps stand in the same journal, behind the key of the call that made them.
+// Sub-agents are nested: their steps are in the same journal, with the key of the call as a prefix.
 package agentloop

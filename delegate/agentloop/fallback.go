@@ -13,10 +13,10 @@ import (
 
 // The forms of a journal, stored in its first entry as "v". A journal keeps the rules of its form.
 const (
-	// formFirst asks the next model after an overload or for a conversation that is too large, and does not count the turn in which an agent
-	// finishes.
+	// formFirst asks the next model after an overload or for a conversation that is too large, and does not count the turn of an early
+	// answer.
 	formFirst = 1
-	// formClasses asks it by the class of a failure (Fallback), and keeps room for that turn in the budgets.
+	// formClasses chooses the next model by the class of a failure (Fallback), and reserves that turn in the budgets.
 	formClasses = 2
 
 	formNow = formClasses

@@ -215,7 +215,7 @@ func (a *agent) offerFetch() {
 	a.talk.offer(a.tools)
 }
 
-// withoutPieces leaves out the pieces, which say nothing that the agent acts on. at are the indexes of the others, nil if there are none.
+// withoutPieces leaves out the pieces, which do not affect the agent. at are the indexes of the other steps, nil without pieces.
 func withoutPieces(steps []Step) (rest []Step, at []int) {
 	for i := range steps {
 		if steps[i].Kind == StepPiece {

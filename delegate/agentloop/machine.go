@@ -33,7 +33,7 @@ type Machine struct {
 	ahead []Step
 	// configHash is that of the configuration as it was recorded last.
 	configHash string
-	// reconfigures says that nothing goes on before the agent has today's configuration, begun that then is to be done what takeOver does.
+	// reconfigures is true while the machine waits for today's configuration, begun if takeOver must follow.
 	reconfigures, begun bool
 }
 
@@ -60,8 +60,8 @@ func New(config Config, task string) *Machine {
 	return m
 }
 
-// Replay makes the machine of recorded steps, of which the first is the root's "begun". begun says that what is outstanding may have been
-// begun by a process that has died (activities.Journal.Begun). The error is AGENT_JOURNAL_INVALID: no agent can have made the steps.
+// Replay makes the machine of recorded steps. The first step is the root's "begun". The argument begun is true if outstanding effects may
+// have been started by a process that has died (activities.Journal.Begun). The error is AGENT_JOURNAL_INVALID: no agent can have made the steps.
 func Replay(steps []Step, begun bool) (*Machine, error) {
 	m, _, err := replayed(steps)
 	switch {
@@ -213,8 +213,8 @@ func indexOf(effects []Effect, id string) int {
 // Totals returns the usage of the agent so far.
 func (m *Machine) Totals() Totals { return m.root.spent }
 
-// WorkLeft returns how much of the work budget is left: what is under way longer than that is Expired. The turn in which an agent answers
-// with what it has is bound by the time of a turn alone.
+// WorkLeft returns the rest of the work budget: an effect that takes longer is Expired. The turn of an early answer is limited by the time
+// of a turn alone.
 func (m *Machine) WorkLeft() time.Duration {
 	if m.root.finishing != "" {
 		return math.MaxInt64
@@ -334,7 +334,7 @@ func (m *Machine) settle() {
 	}
 }
 
-// follows reports whether an agent goes on with what the journal says next, which may make other effects outstanding.
+// follows reports whether an agent continues with the next entry of the journal, which may add outstanding effects.
 func (m *Machine) follows() (yes bool) {
 	m.root.each(func(a *agent) { yes = yes || a.phase == following })
 	return yes

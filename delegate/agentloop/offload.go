@@ -19,8 +19,8 @@ func (c *Config) previews() bool {
 	return false
 }
 
-// shown is what the model is shown of a result: a JSON object, which marks as data what comes from outside; a quote in it ends nothing. brief
-// is the same result as a preview, "" if that would not be shorter.
+// shown is a result as the model sees it: a JSON object, so that foreign text is marked as data and cannot end its quotes. brief is the
+// same result as a preview, "" if that would not be shorter.
 func (a *agent) shown(c *call) (text, brief string) {
 	if c.out.code != "" {
 		var o jsonvalue.Ordered

@@ -128,8 +128,8 @@ func personQuestion(a *agent, c *call) *question {
 	return q
 }
 
-// Check says why an answer to the open question cannot be used, beyond what its schema says: a call without a decision, another digest,
-// arguments that break the tool's parameters, nothing but blank text. The error is INVALID_RESUME_PAYLOAD.
+// Check rejects an answer that fits the schema of the open question but cannot be used: a call without a decision, another digest,
+// arguments that break the tool's parameters, blank text only. The error is INVALID_RESUME_PAYLOAD.
 func (m *Machine) Check(answer map[string]any) error {
 	if m.question == nil {
 		return refuse("no question is open")

@@ -22,7 +22,7 @@ const (
 	maxArgumentDepth = 100
 )
 
-// replyBody records a reply: its text without what cannot be stored, its arguments parsed, everything within bounds.
+// replyBody records a reply: its text without unstorable characters, its arguments parsed, everything within the limits.
 func (a *agent) replyBody(in ModelReplied) body {
 	r := &in.Reply
 	b := body{"try": float64(in.Try), "model": clean(r.Model, maxNameBytes), "text": clean(r.Text, maxTextBytes), "finish": clean(string(r.Finish), 40), "requestHash": a.hash, "workMs": millis(in.Worked)}

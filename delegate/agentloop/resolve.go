@@ -2,8 +2,8 @@ package agentloop
 
 import "strconv"
 
-// Resolve returns a configuration with its defaults. The failure, with AGENT_CONFIG_INVALID, says what is wrong with it and where; nil if
-// nothing is. New does the same.
+// Resolve returns a configuration with its defaults. The failure, AGENT_CONFIG_INVALID, describes the first error and its place; nil if the
+// configuration is valid. New does the same.
 func Resolve(c Config) (Config, *Failure) {
 	c = c.withFallbacks().withDefaults()
 	return c, c.check(strconv.Quote(c.Name), 0)

@@ -13,7 +13,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
-// body is that of a step. Its readers forgive what is not there: what a step must have is checked where it is applied.
+// body is the body of a step. Its readers accept missing fields: required fields are checked when the step is applied.
 
 type body map[string]any
 

@@ -61,7 +61,7 @@ func (a *agent) asksToSumUp(req *chat.Request, most int) bool {
 	return true
 }
 
-// summaryRoom is how many bytes of messages a model of so many tokens takes beside its answer, by what those of this conversation weigh.
+// summaryRoom is the size of the messages that fit into a model's limit of tokens beside its answer, estimated from this conversation.
 func (a *agent) summaryRoom(limit, answer int) int {
 	if limit == 0 {
 		return 4 << 20
@@ -70,7 +70,7 @@ func (a *agent) summaryRoom(limit, answer int) int {
 	return max((limit-answer)*perToken*3/4-len(summaryInstructions), 4000)
 }
 
-// transcript is what a model is asked to sum up: the task and the oldest turns, with as much of each message as has room.
+// transcript is the text to sum up: the task and the oldest turns, with as much of each message as has room.
 func (a *agent) transcript(turns, room int) string {
 	head := "The agent's task, as JSON: " + string(marshal(jsonvalue.FirstUnits(a.task, room/8))) + "\n\nIts messages, one JSON object a line:\n"
 	end := a.talk.from(turns)

@@ -13,11 +13,11 @@ import (
 // part describes a message of a conversation.
 type part struct {
 	bytes int
-	// ref is by what fetch_result reads a result, tool what has returned it; brief is the result as a preview, "" if that is not shorter.
+	// ref identifies a result for fetch_result, tool is the tool that returned it; brief is its preview, "" if that is not shorter.
 	ref, tool, brief string
 }
 
-// turnStart is where the messages of a turn begin.
+// turnStart is the index of the first message of a turn.
 type turnStart struct{ turn, at int }
 
 // past replaces the removed messages of a conversation.
@@ -25,7 +25,7 @@ type past struct {
 	// summary is of the turns up to summed.
 	summary string
 	summed  int
-	// from and to are turns that are left out without a summary, 0 for none; refs are their newest results.
+	// from and to are the first and last turn that are left out without a summary, or 0; refs are their newest results.
 	from, to int
 	refs     []string
 }
@@ -49,7 +49,7 @@ func (t *talk) before(turns int) (bytes int) {
 	return bytes
 }
 
-// shrink shows the results of the oldest turns as previews. Requests under way keep what they have.
+// shrink shows the results of the oldest turns as previews. Pending requests keep the full results.
 func (t *talk) shrink(turns int) {
 	messages := slices.Clone(t.messages)
 	for i := range t.from(turns) {
@@ -104,7 +104,7 @@ func (p past) without(t *talk, turns int) past {
 	return p
 }
 
-// text is the message that stands in place of others: JSON, as a summary holds what came from outside.
+// text is the message that stands in place of others: JSON, since a summary may hold foreign text.
 func (p past) text(fetches bool) string {
 	var o jsonvalue.Ordered
 	if p.summary != "" {

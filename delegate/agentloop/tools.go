@@ -68,8 +68,8 @@ func (c *Config) offered(listed []Tool) []Tool {
 	return tools
 }
 
-// systemText is the first message: instructions, what toolsets say, what results of tools are, and the schema of the answer. It is made
-// once: all requests of the agent begin with it.
+// systemText is the first message: instructions, texts of toolsets, an explanation of results, and the schema of the answer. It is built
+// once: all requests of the agent start with it.
 func (a *agent) systemText(tools bool, said []string) string {
 	parts := []string{}
 	if a.cfg.Instructions != "" {

@@ -59,8 +59,8 @@ func (a *agent) use(d Totals) {
 	}
 }
 
-// exceeded returns the first budget of an agent that is used up, as a word of Done.Stop, "" for none. calls is whether a tool is about to
-// be called, else a model.
+// exceeded returns the first exhausted budget of an agent, as a word of Done.Stop, or "". calls is true before a call of a tool, false
+// before a call of a model.
 func (a *agent) exceeded(calls bool) string {
 	b, s := &a.cfg.Budgets, &a.spent
 	switch {
@@ -79,7 +79,7 @@ func (a *agent) exceeded(calls bool) string {
 }
 
 // affords returns how many tokens of most an answer of the agent by may have within the budget of an agent, and the budget that is used up, if any.
-// The turn in which the agent finishes is within the budget: its prompt and FinishTokens are kept back before.
+// The turn of an early answer is within the budget: its prompt and FinishTokens are reserved.
 func (a *agent) affords(m *Model, prompt, most int, by *agent) (int, string) {
 	b, s := &a.cfg.Budgets, &a.spent
 	least, kept, again, own := min(leastTokens, most), 0, 0, m

@@ -20,21 +20,21 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
-// Case is a task with what comes of it.
+// Case is a task with its expected result.
 type Case struct {
 	Name string `json:"name"`
 	// Input is that of the run.
 	Input map[string]any `json:"input"`
 	// Answers are those of people, in order.
 	Answers []map[string]any `json:"answers"`
-	// Model is what the model says, in order. A real one is not told.
+	// Model are the scripted replies, in order. A real model does not get them.
 	Model []Reply `json:"model"`
-	// ScriptOnly cases are about what a model does wrong: a real one is not asked.
+	// ScriptOnly cases test errors of a model, so a real model is not asked.
 	ScriptOnly bool   `json:"script_only"`
 	Expect     Expect `json:"expect"`
 }
 
-// Expect is what comes of a case. A real model is judged by Tools, Turns and CostUSD as upper bounds, and by the run's completion, which
+// Expect is the expected result of a case. A real model is judged by Tools, Turns and CostUSD as upper bounds, and by the run's completion, which
 // holds the answer to its schema.
 type Expect struct {
 	// Tools are those that were called, in order. A real model may call others in between.
@@ -82,7 +82,7 @@ func (s *stage) cases(ctx context.Context) (int, error) {
 	return status, table.Flush()
 }
 
-// play runs a case and reads from its history what has come of it.
+// play runs a case and reads the result from its history.
 func (s *stage) play(ctx context.Context, c *Case, id string) (got Expect, err error) {
 	script := slices.Clone(c.Model)
 	for i := range script {

@@ -1,4 +1,4 @@
-// Package agentdemo is what the programs of the examples with agents share: an endpoint that plays a script, or the user's own, an MCP
+// Package agentdemo is shared by the programs of the examples with agents: an endpoint that plays a script, or the user's own, an MCP
 // server, which is the program started again, and the commands of workflows-engine, called as an operator would.
 package agentdemo
 
@@ -32,18 +32,18 @@ type Demo struct {
 	Files fs.FS
 	// Input is that of the run.
 	Input map[string]any
-	// Script is what the model says where the user has none.
+	// Script are the replies for users without a model.
 	Script []Reply
 	// Server is the name of the MCP server in agents.json, Tools adds its tools. It may keep files in the folder.
 	Server string
 	Tools  func(s *mcp.Server, folder string)
 	// Answer is a person's, as JSON, if one is asked.
 	Answer string
-	// KillAt is the request to the model at which the engine is killed, to be started again; 0 for none.
+	// KillAt is the number of the request to the model that kills the engine, which is then started again; 0 means never.
 	KillAt int
 }
 
-// What makes the program an MCP server, or a command of workflows-engine in a process of its own.
+// The arguments that make the program an MCP server, or a command of workflows-engine in a process of its own.
 const (
 	serveArgument  = "serve-tools"
 	engineArgument = "engine"
@@ -78,7 +78,7 @@ func (d *Demo) Main() {
 	os.Exit(status)
 }
 
-// stage is what the commands of one call of the program have around them.
+// stage is the environment of the commands of one call of the program.
 type stage struct {
 	demo                 *Demo
 	folder, program      string

@@ -14,12 +14,12 @@ import (
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 )
 
-// hook receives what the engine tells about the run, as a program of the user's would.
+// hook receives the webhooks of the run, as a program of the user would.
 type hook struct {
 	key string
 
 	mu sync.Mutex
-	// told are the events in the order in which they came first, seen their ids.
+	// told are the events in order of arrival, seen their ids.
 	told []string
 	seen map[string]bool
 }
@@ -85,7 +85,7 @@ func (h *hook) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// print prints what was told, once the run's end is among it or that takes too long.
+// print prints the events after the end of the run, or after a timeout.
 func (h *hook) print(w io.Writer, ends int) {
 	for range 50 {
 		h.mu.Lock()

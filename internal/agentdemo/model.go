@@ -13,9 +13,9 @@ import (
 	"sync"
 )
 
-// Reply is what the model of a script says: a text, or calls of tools.
+// Reply is a scripted reply: a text, or calls of tools.
 type Reply struct {
-	// When is for conversations in which the text stands; "" is for all. The first reply that fits is given.
+	// When selects conversations that contain the text; "" selects all. The first matching reply is used.
 	When string `json:"when,omitempty"`
 	// Once is for replies that are given once.
 	Once  bool   `json:"-"`

@@ -1,4 +1,4 @@
-// Package dialguard is what keeps requests that documents and models cause from going where the operator does not mean them to: it checks
+// Package dialguard keeps requests that documents and models cause away from addresses that the operator has not allowed: it checks
 // the very address that is dialled, after names were resolved, and refuses paths that servers can read in more than one way.
 package dialguard
 

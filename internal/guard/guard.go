@@ -8,20 +8,20 @@ import (
 	"runtime/debug"
 )
 
-// Failure is how a function ended that did not return.
+// Failure is the end of a function that did not return.
 type Failure struct {
 	// What names the function.
 	What string
-	// Value is what it panicked with, nil if it ended its goroutine.
+	// Value is the panic value, nil if the function ended its goroutine.
 	Value any
-	// Stack is where it panicked.
+	// Stack is the stack of the panic.
 	Stack string
 }
 
 // Exited is the text for a function that ended its goroutine.
 const Exited = "ended its goroutine (runtime.Goexit, which t.FailNow calls) instead of returning"
 
-// Error says what happened.
+// Error describes the failure.
 func (f *Failure) Error() string {
 	if f.Value == nil {
 		return f.What + " " + Exited

@@ -1,4 +1,4 @@
-// Package httpbody reads answers of servers that nobody vouches for.
+// Package httpbody reads answers of untrusted servers.
 package httpbody
 
 import (

@@ -7,7 +7,7 @@
 //	tools, err := apis.Tools([]string{"widgets"})
 //
 // The model chooses a service, a method, a path, headers and a body, and sees status, some headers and body of the response. It cannot reach
-// another host: redirects are not followed, and the path must be written plainly and match a pattern. What authorizes a call is read at each
+// another host: redirects are not followed, and the path must be written plainly and match a pattern. Credentials are read at each
 // call, put in after the model's own headers for that were removed, and masked in all that comes back.
 package apicall
 
@@ -45,10 +45,10 @@ type Service struct {
 	BaseURL string
 	// Auth authorizes calls; nil sends nothing.
 	Auth Auth
-	// AllowedPaths are regular expressions, one of which has to match the path from its beginning. The path is that behind BaseURL, without
+	// AllowedPaths are regular expressions. One of them must match the path from its beginning. The path is that behind BaseURL, without
 	// the query, with its escapes undone: write "^/widgets/[0-9]+$", as without "$" anything may follow.
 	AllowedPaths []string
-	// AllowedMethods are GET and HEAD if there is none.
+	// AllowedMethods are GET and HEAD by default.
 	AllowedMethods []string
 	// MaxBodyBytes and MaxResponseBytes bound the bodies; 0 means the defaults.
 	MaxBodyBytes, MaxResponseBytes int
@@ -62,11 +62,11 @@ type Service struct {
 // Config says which services there are.
 type Config struct {
 	Services map[string]Service
-	// Observe is called after each request that was sent, in the goroutine of the call; nil is nobody.
+	// Observe is called after each request that was sent, in the goroutine of the call; it may be nil.
 	Observe func(Report)
 }
 
-// Report is what an observer sees of a request.
+// Report describes a request to an observer.
 type Report struct {
 	// Path is that of the call, without the query.
 	Service, Method, Path string
@@ -116,7 +116,7 @@ func (a *APIs) Close() error {
 	return nil
 }
 
-// methods are those that may be allowed. TRACE would send back what authorizes a call, and CONNECT is no call.
+// methods are those that may be allowed. TRACE would return the credentials of a call, and CONNECT is no call.
 var methods = []string{"GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS"}
 
 func newService(name string, c Service) (*service, error) {
@@ -161,13 +161,13 @@ func newService(name string, c Service) (*service, error) {
 			Proxy: nil, DialContext: dialer.DialContext, TLSHandshakeTimeout: c.Timeout, ForceAttemptHTTP2: true,
 			MaxIdleConnsPerHost: 4, IdleConnTimeout: 30 * time.Second, MaxResponseHeaderBytes: 64 << 10,
 		},
-		// What authorizes a call goes to the service and nowhere else.
+		// Credentials are sent to the service only.
 		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 	}
 	return s, nil
 }
 
-// CompilePath compiles a pattern of Service.AllowedPaths. It has to begin with "^", so that nobody takes one that matches in the middle of a
+// CompilePath compiles a pattern of Service.AllowedPaths. It must begin with "^", so that it is not mistaken for one that matches in the middle of a
 // path for one that does not.
 func CompilePath(pattern string) (*regexp.Regexp, error) {
 	if !strings.HasPrefix(pattern, "^/") {

@@ -15,7 +15,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
-// Auth returns what authorizes a call. It is asked at each call, so that a key that was changed counts at once. An error means that the call is
+// Auth returns the credentials of a call. It is called for each call, so that a key that was changed counts at once. An error means that the call is
 // not made; its text is recorded, so it names a secret and does not hold one.
 type Auth func(ctx context.Context, t Target) (Credentials, error)
 
@@ -29,7 +29,7 @@ type Target struct {
 // Credentials are headers that authorize a call.
 type Credentials struct {
 	Header http.Header
-	// Secrets are masked in what the service returns, as are the values of Header.
+	// Secrets are masked in responses of the service, as are the values of Header.
 	Secrets []string
 }
 
@@ -106,7 +106,7 @@ func headerValue(v string) bool {
 	return !strings.ContainsFunc(v, func(r rune) bool { return r < ' ' && r != '\t' || r == 0x7f })
 }
 
-// mask knows what authorizes a call as it is, behind its scheme, and as addresses and pages spell it.
+// mask knows the forms of the credentials: plain, after a scheme, and as escaped in addresses and pages.
 func (c *Credentials) mask() masker {
 	var secrets []string
 	add := func(s string) {
@@ -131,10 +131,10 @@ func (c *Credentials) mask() masker {
 	return masker{childprocess.NewScrubber(secrets)}
 }
 
-// masker takes secrets out of what a service returns.
+// masker removes secrets from responses of a service.
 type masker struct{ childprocess.Scrubber }
 
-// Scrub masks what authorizes a call, also where a text spells some of its characters as percent escapes: which ones, and with which letters,
+// Scrub masks the credentials of a call, also where a text spells some of its characters as percent escapes: which ones, and with which letters,
 // differs from writer to writer.
 func (m masker) Scrub(text string) string {
 	text = m.Scrubber.Scrub(text)

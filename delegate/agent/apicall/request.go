@@ -92,7 +92,7 @@ func plain(given string) (clean, query string, err error) {
 // subDelims undoes the escapes of the characters that package url escapes in a path although they need it not (RFC 3986, 2.2).
 var subDelims = strings.NewReplacer("%21", "!", "%27", "'", "%28", "(", "%29", ")", "%2A", "*")
 
-// spelled returns the one way in which a path is written: what may stand in a path as it is has no escape.
+// spelled returns the canonical form of a path: only characters that need it are escaped.
 func spelled(clean string) string { return subDelims.Replace((&url.URL{Path: clean}).EscapedPath()) }
 
 // neverEscaped are the characters that a query never has escaped, besides letters and digits; mustEscape those that it never has as they are.
@@ -101,7 +101,7 @@ const (
 	mustEscape   = "\"<>\\^`{|}"
 )
 
-// written returns the one way in which a query is written.
+// written returns the canonical form of a query.
 func written(query string) (string, error) {
 	var b strings.Builder
 	for i := 0; i < len(query); i++ {
@@ -132,7 +132,7 @@ func unhex(c byte) byte {
 	return c | 0x20 - 'a' + 10
 }
 
-// unsent are headers of a model that are not sent: what authorizes a call, says whom it comes from, or how it is to be read.
+// unsent are headers of a model that are not sent: they hold credentials, the sender, or the framing of the request.
 var unsent = []string{
 	"authorization", "proxy-authorization", "cookie", "cookie2", "x-api-key", "api-key", "apikey", "x-auth-token", "x-access-token", "x-csrf-token",
 	"host", "connection", "keep-alive", "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade", "content-length", "expect", "accept-encoding",
@@ -156,7 +156,7 @@ func (c *call) setHeaders(headers map[string]any) {
 	}
 }
 
-// authorize puts in what authorizes the call, in place of any header of the model's that a server could take for it. The others have
+// authorize sets the credentials, in place of any header of the model's that a server could take for it. The others have
 // one spelling: of two that differ in their letters alone a rule could see the one and the service the other.
 func (c *call) authorize(given http.Header) error {
 	for name := range given {

@@ -177,7 +177,7 @@ func (a *APIs) send(parent context.Context, s *service, c *call, mask masker) (a
 	return result(res, read, c, mask), nil
 }
 
-// why says why there is no response, without addresses, and without what the service has sent: a part of a secret would not be masked.
+// why explains a missing response, without addresses and without data of the service: a part of a secret would not be masked.
 func (s *service) why(ctx context.Context, err error) string {
 	if refusal, ok := errors.AsType[*dialguard.Refusal](err); ok {
 		return refusal.Error() + ": name its network in privateNetworks of the service"
@@ -202,7 +202,7 @@ var shown = []string{"Content-Type", "Location", "Retry-After", "Etag", "Last-Mo
 
 const shownPrefix = "X-Ratelimit-"
 
-// result is what the model sees. Everything that the service has sent is masked first.
+// result is the result for the model. All data of the service is masked first.
 func result(res *http.Response, read []byte, c *call, mask masker) map[string]any {
 	headers := map[string]any{}
 	for name := range res.Header {

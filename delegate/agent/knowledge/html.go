@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// An HTML file is searched for its words and read by a model, never shown: what is needed are the texts between the tags, cut at the
+// An HTML file is searched for its words and read by a model, never shown: only the texts between the tags are needed, cut at the
 // headings. So tags are told from text by the simple rules of this file, which never fail, and a parser of the whole language is not needed.
 
 // unshown are elements whose content is not text of the page.
@@ -97,7 +97,7 @@ func (s *splitter) html(text string) {
 	flush()
 }
 
-// tag reads a tag or a declaration at the beginning of a text: its name in small letters and its length, 0 if there is none.
+// tag reads a tag or a declaration at the beginning of a text: its name in lower case and its length, 0 if it is not a tag.
 func tag(text string) (name string, closing bool, length int) {
 	i := 1
 	if i < len(text) && text[i] == '/' {
@@ -131,7 +131,7 @@ func tag(text string) (name string, closing bool, length int) {
 	return name, closing, len(text)
 }
 
-// after is what follows the end of an element without elements in it.
+// after is the text after the end of an element that has no child elements.
 func after(text, name string) string {
 	for at := 0; ; {
 		i := strings.Index(text[at:], "</")

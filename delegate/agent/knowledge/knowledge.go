@@ -30,7 +30,7 @@ const (
 
 	// MaxFileBytes is how large a file may be.
 	MaxFileBytes = 4 << 20
-	// MaxFiles and MaxBytes bound the index of a base. What is beyond is left out, in the order of the names, and a search says so.
+	// MaxFiles and MaxBytes limit the index of a base. Further files, in order of their names, are left out, and a search reports it.
 	MaxFiles = 10_000
 	MaxBytes = 64 << 20
 )
@@ -79,7 +79,7 @@ func (l *Library) Check(base string) error {
 	return root.Close()
 }
 
-// open opens the folder of a base, which keeps what is opened in it within it. It is opened anew each time, so that a folder that was
+// open opens the folder of a base as a root that no path leaves. It is opened anew each time, so that a folder that was
 // replaced is the new one.
 func (l *Library) open(base string) (*os.Root, error) {
 	all, err := os.OpenRoot(l.config.Path)

@@ -14,7 +14,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 )
 
-// file is what the index has of a file.
+// file is the index entry of a file.
 type file struct {
 	size     int64
 	modified time.Time
@@ -23,7 +23,7 @@ type file struct {
 	left string
 }
 
-// indexed is what the index has of a section. The texts are read again for what a search shows.
+// indexed is the index entry of a section. A search reads the texts that it shows again.
 type indexed struct {
 	slug, title string
 	// words are those of the section with its title and the name of its file; head are those of the latter two.
@@ -183,7 +183,7 @@ func index(root *os.Root, name string, info fs.FileInfo) *file {
 // maxExcerpt is how much a search shows of a section.
 const maxExcerpt = 300
 
-// excerpt is the beginning of a section, or what stands around the first line with one of the words.
+// excerpt is the beginning of a section, or the text around the first line with one of the words.
 func excerpt(sections []section, of int, wanted []uint64) string {
 	if of >= len(sections) {
 		return ""

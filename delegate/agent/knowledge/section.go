@@ -15,17 +15,17 @@ import (
 const (
 	// maxSections bounds the sections of a file; the last one has the rest.
 	maxSections = 5000
-	// partBytes is about how long the parts are into which texts without headings are cut.
+	// partBytes is the approximate size of the parts of a text without headings.
 	partBytes = 2000
 	// maxTitle bounds a title, in bytes.
 	maxTitle = 120
-	// maxDecoded bounds what a JSON file takes in memory; a larger one is read as plain text.
+	// maxDecoded limits a JSON file in memory; a larger one is read as plain text.
 	maxDecoded = 64 << 20
 )
 
 // section is a part of a file. The texts of a file's sections are together its text.
 type section struct {
-	// slug is what stands behind "#"; it is unique in its file.
+	// slug is the fragment behind "#"; it is unique in its file.
 	slug, title string
 	// level is that of the heading; sections below it have a higher one.
 	level int
@@ -33,7 +33,7 @@ type section struct {
 	lead, text string
 }
 
-// split cuts a text into sections, of which there is at least one.
+// split cuts a text into one or more sections.
 func split(form, text string) []section {
 	s := &splitter{seen: map[string]int{}}
 	switch form {
@@ -58,7 +58,7 @@ func split(form, text string) []section {
 type splitter struct {
 	sections []section
 	seen     map[string]int
-	// rest is what the last section has besides when there are too many.
+	// rest is the additional text of the last section if there are too many sections.
 	rest strings.Builder
 }
 
@@ -184,7 +184,7 @@ func (s *splitter) csv(text string) {
 	}
 }
 
-// json cuts an object at its members and an array at its elements. What is not JSON is plain text.
+// json cuts an object at its members and an array at its elements. Invalid JSON is plain text.
 func (s *splitter) json(text string) {
 	if jsonvalue.DecodedBytes([]byte(text), maxDecoded) > maxDecoded {
 		s.parts(text)

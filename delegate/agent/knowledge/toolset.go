@@ -25,7 +25,7 @@ type Toolset struct {
 	options []agent.Option
 }
 
-// Tools makes the tools over the bases, each of which is a folder of the library, or a folder within one. They only read: they run beside
+// Tools makes the tools over the bases: each base is a folder of the library, or a folder within one. They only read: they run beside
 // other calls and are repeated after a crash, unless the options say otherwise. The error has the code AGENT_CONFIG_INVALID.
 func (l *Library) Tools(bases []string, options ...agent.Option) (*Toolset, error) {
 	for _, base := range bases {

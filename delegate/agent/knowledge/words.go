@@ -8,7 +8,7 @@ import (
 	"unicode"
 )
 
-// stopWords say nothing about what a text is about.
+// stopWords are too common to identify a text.
 var stopWords = sync.OnceValue(func() map[string]bool {
 	words := map[string]bool{}
 	for word := range strings.FieldsSeq(`a about after all also am an and any are as at be because been before being between both but by can could did do does

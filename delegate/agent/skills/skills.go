@@ -1,4 +1,4 @@
-// Package skills gives agents texts that say how something is done, of which they read those that they need.
+// Package skills gives agents instructions for kinds of tasks, which they read when they need them.
 //
 //	library, err := skills.New("skills")
 //	tools, err := library.Tools([]string{"memo-style"})
@@ -63,7 +63,7 @@ func invalid(name, format string, args ...any) error {
 	return problem.New(problem.AgentConfigInvalid, "skill %q: %s", name, problem.Format(format, args...))
 }
 
-// open opens the folder of a skill, which keeps what is opened in it within it.
+// open opens the folder of a skill as a root that no path leaves.
 func (l *Library) open(name string) (*os.Root, error) {
 	if !plainName(name) || len(name) > MaxName {
 		return nil, fs.ErrNotExist

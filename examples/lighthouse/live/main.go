@@ -125,7 +125,7 @@ func writeManifest(path string) error {
 	if err != nil {
 		return err
 	}
-	// The engine starts only what the operator allows.
+	// The engine starts only commands that the operator allows.
 	if err := os.Setenv("WORKFLOW_ENGINE_MCP_ALLOW_COMMANDS", program); err != nil {
 		return err
 	}

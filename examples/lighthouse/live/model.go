@@ -64,7 +64,7 @@ func modelEndpoint() (m model, stop func(), err error) {
 	return m, stop, nil
 }
 
-// chatCompletions serves the part of OpenAI's chat completions that an llm_call uses. What it answers follows from the
+// chatCompletions serves the part of OpenAI's chat completions that an llm_call uses. Its answers depend on the
 // words of the ticket.
 func chatCompletions(key string) http.Handler {
 	mux := http.NewServeMux()
