@@ -157,7 +157,11 @@ func (s *Store) ListDeliveries(ctx context.Context, q history.DeliveryQuery) (pa
 	if err != nil {
 		return page, err
 	}
-	in := reader{ctx, &s.readers}
+	in, end, err := s.readers.snapshot(ctx)
+	if err != nil {
+		return page, failure("the deliveries could not be read", err)
+	}
+	defer end()
 	places, numbers := map[int64]int{}, []any{}
 	var last int64
 	err = in.query(deliveriesStatement(&q), func(row []driver.Value) error {

@@ -33,6 +33,18 @@ type snapshot struct {
 	tx  *sql.Tx
 }
 
+// snapshot begins a snapshot. The caller must call end.
+func (r *readers) snapshot(ctx context.Context) (in snapshot, end func(), err error) {
+	if err := r.check(); err != nil {
+		return in, nil, err
+	}
+	tx, err := r.pool.BeginTx(ctx, &sql.TxOptions{ReadOnly: true})
+	if err != nil {
+		return in, nil, err
+	}
+	return snapshot{ctx, tx}, func() { _ = tx.Rollback() }, nil
+}
+
 func (s snapshot) query(text string, each func(row []driver.Value) error, args ...any) error {
 	rows, err := s.tx.QueryContext(s.ctx, text, args...)
 	if err != nil {

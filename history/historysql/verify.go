@@ -154,11 +154,12 @@ const (
 
 // run checks one run as of one moment.
 func (v *verifier) run(id string) error {
-	tx, err := v.store.readers.pool.BeginTx(v.ctx, &sql.TxOptions{ReadOnly: true})
+	in, end, err := v.store.readers.snapshot(v.ctx)
 	if err != nil {
 		return err
 	}
-	defer tx.Rollback() //nolint:errcheck // nothing was written
+	defer end()
+	tx := in.tx
 	var row stored
 	err = tx.QueryRowContext(v.ctx, verifyExecution, id).Scan(&row.seq, &row.phase, &row.name, &row.created, &row.updated, &row.driven, &row.projection, &row.unreadable)
 	switch {
@@ -176,7 +177,7 @@ func (v *verifier) run(id string) error {
 		return nil
 	}
 	audit := history.Audit{ExecutionID: id}
-	rows, err := rowsOf(snapshot{v.ctx, tx}, id, math.MinInt64, -1)
+	rows, err := rowsOf(in, id, math.MinInt64, -1)
 	if err != nil {
 		return err
 	}
