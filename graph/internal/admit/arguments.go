@@ -10,7 +10,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
-// Mode refuses an unknown mode with the code. "" leaves it to the default.
+// Mode rejects an unknown mode with the code; "" is accepted.
 func Mode(m machine.Mode, code problem.Code) error {
 	switch m {
 	case "", machine.InProcess, machine.HostMediated:
@@ -20,7 +20,7 @@ func Mode(m machine.Mode, code problem.Code) error {
 		WithHint("Use %q or %q.", machine.InProcess, machine.HostMediated)
 }
 
-// Branches refuses an unknown branch order with the code. "" leaves it to the default.
+// Branches rejects an unknown branch order with the code; "" is accepted.
 func Branches(b machine.BranchOrder, code problem.Code) error {
 	switch b {
 	case "", machine.Concurrent, machine.Sequential:
@@ -30,10 +30,10 @@ func Branches(b machine.BranchOrder, code problem.Code) error {
 		WithHint("Use %q or %q.", machine.Concurrent, machine.Sequential)
 }
 
-// MaxExecutionID is the length in bytes up to which callers may choose the id of a run. Those of subworkflows are longer.
+// MaxExecutionID is the longest execution id, in bytes, that a caller may choose. Ids of subworkflows are longer.
 const MaxExecutionID = 256
 
-// ExecutionID refuses ids that callers may not choose (spec: execution, 14.4, W-63). A blank one asks for a new id.
+// ExecutionID rejects ids that callers must not choose (spec: execution, 14.4, W-63). A blank id requests a new one.
 func ExecutionID(id string) error {
 	if len(id) > MaxExecutionID {
 		return problem.New(problem.ValidationError, "execution id %q is longer than %d bytes", id, MaxExecutionID).
@@ -50,7 +50,7 @@ func ExecutionID(id string) error {
 	return nil
 }
 
-// NotNegative refuses an option below zero.
+// NotNegative rejects an option below zero.
 func NotNegative[N ~int | ~int64](option string, value N) error {
 	if value >= 0 {
 		return nil
@@ -58,8 +58,8 @@ func NotNegative[N ~int | ~int64](option string, value N) error {
 	return problem.New(problem.UsageError, "option %s must not be negative", option).WithHint("Leave it out for the default.")
 }
 
-// Object brings an object that a caller gave into the value model and checks its size. Nil counts as empty. label names the
-// argument, limit is in bytes of canonical JSON.
+// Object normalizes an object given by a caller and checks its size. Nil counts as empty. label names the argument; limit is in bytes of
+// canonical JSON.
 func Object(label string, m map[string]any, limit int, code problem.Code) (map[string]any, error) {
 	if m == nil {
 		return map[string]any{}, nil
@@ -78,7 +78,7 @@ func Object(label string, m map[string]any, limit int, code problem.Code) (map[s
 	return plain.(map[string]any), nil
 }
 
-// Bytes refuses what is larger than the limit, naming both.
+// Bytes rejects a value larger than the limit. The error names both sizes.
 func Bytes(label string, bytes, limit int, code problem.Code) error {
 	if bytes <= limit {
 		return nil
@@ -89,7 +89,7 @@ func Bytes(label string, bytes, limit int, code problem.Code) error {
 	return e
 }
 
-// List refuses a query whose limit or phase is unknown.
+// List rejects a query with an invalid limit or an unknown phase.
 func List(q history.ListQuery) error {
 	if _, err := q.PageSize(); err != nil {
 		return err

@@ -7,7 +7,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/history"
 )
 
-// Caller is what a call after start may repeat: it is verified against the run if given, and not needed.
+// Caller holds the optional arguments that are verified against the run of a call.
 type Caller struct {
 	// Definition must hash to the run's definition; nil skips the check.
 	Definition *definition.Document
@@ -18,7 +18,7 @@ type Caller struct {
 	Mode machine.Mode
 }
 
-// SameDefinition refuses, with the code, a definition that is not the one that a run is bound to.
+// SameDefinition rejects, with the code, a definition other than the run's.
 func SameDefinition(e *history.Execution, d *definition.Document, code problem.Code) error {
 	if d == nil || e.DefinitionHash == "" || d.Hash() == e.DefinitionHash {
 		return nil
@@ -28,7 +28,7 @@ func SameDefinition(e *history.Execution, d *definition.Document, code problem.C
 		WithHint("Leave the definition out, or send the one with hash %s.", e.DefinitionHash)
 }
 
-// OtherInput is the refusal of an input that is not the one that a run was started with.
+// OtherInput returns the error for an input other than the run's.
 func OtherInput(executionID string, code problem.Code) error {
 	return problem.New(code, "the input given is not the one that run %q was started with", executionID).
 		WithPlace(problem.Place{ExecutionID: executionID}).

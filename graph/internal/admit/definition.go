@@ -10,7 +10,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
-// Definition compiles a definition of at most limit bytes, or returns one error with everything that is wrong with it.
+// Definition compiles a definition of at most limit bytes. The error lists all of its faults.
 func Definition(d *definition.Document, limit int, o definition.Options) (*definition.Program, error) {
 	if d == nil {
 		return nil, problem.New(problem.ValidationError, "no definition was given").
@@ -26,9 +26,8 @@ func Definition(d *definition.Document, limit int, o definition.Options) (*defin
 	return prog, nil
 }
 
-// Input validates an input against the start node's input_schema and the state_schema: the input is the first state (spec:
-// execution, 3.1). The reference engine ignores the former, and finds a violation of the latter only after it has recorded
-// the run.
+// Input validates an input against the start node's input_schema and against the state_schema, since the input is the first state (spec:
+// execution, 3.1). The reference engine ignores the former, and reports a violation of the latter only after it has recorded the run.
 func Input(prog *definition.Program, input map[string]any) error {
 	for _, n := range prog.Nodes {
 		if n.Start == nil || n.Start.InputSchema == nil {
@@ -44,7 +43,7 @@ func Input(prog *definition.Program, input map[string]any) error {
 	return nil
 }
 
-// refusedInput makes one error of what is wrong with an input. It speaks of the first violation and holds all.
+// refusedInput returns one error for all violations of an input; its message describes the first.
 func refusedInput(schema string, vs []jsonschema.Violation) error {
 	e := problem.New(problem.ValidationError, "the input breaks %s", schema).WithHint("Correct the input; no run was begun.")
 	for _, v := range vs {
@@ -65,7 +64,7 @@ func refusedInput(schema string, vs []jsonschema.Violation) error {
 	return e
 }
 
-// StoredForm is how a definition is kept beside the histories.
+// StoredForm returns a definition as stored beside the histories.
 func StoredForm(prog *definition.Program) *history.StoredDefinition {
 	d := &history.StoredDefinition{Hash: prog.Hash, Name: prog.Name, Version: prog.Version, Text: prog.Document.Canonical()}
 	if signature := prog.Document.Signature(); signature != nil {

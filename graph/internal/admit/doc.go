@@ -1,4 +1,4 @@
-// Package admit decides, before anything is written, whether a call may be made, for which run it is meant and whether it
-// repeats one that was taken before. It is pure: the history that it asks for is handed in. Codes and words of refusals live
-// here, so that every host of the machine refuses alike.
+// Package admit checks calls before anything is written: whether a call is allowed, which run it is for, and whether it repeats an
+// earlier call. It is pure; callers pass in the history. It holds the codes and texts of rejections, so that every host of the machine
+// rejects a call in the same way.
 package admit

@@ -6,32 +6,32 @@ import (
 	"github.com/workflows-engine/workflows-engine/history"
 )
 
-// Fit says how well a wait of a run fits an input from outside. The best fit among the waits of a run and its subworkflows
-// decides which run gets the input.
+// Fit measures how well a wait fits an input from outside. Among the waits of a run and its subworkflows, the best fit determines the run
+// that gets the input.
 type Fit int
 
-// The fits, from none to full.
+// The fits, from no fit to full.
 const (
 	FitNone  Fit = iota // another kind of wait
-	FitKind             // the kind of wait, but not the one that is named
-	FitNode             // the one that is named, but another branch, attempt or run of it
-	FitWhole            // the wait that the input is for
+	FitKind             // the kind of wait, but another name
+	FitNode             // the name, but another branch, attempt or run
+	FitWhole            // the wait that the input names
 )
 
-// Submitted names the activity or delegate whose outcome is submitted.
+// Submitted identifies the activity or delegate of a submitted outcome.
 type Submitted struct {
 	NodeID         string
 	Span           *history.ParallelSpan
 	IdempotencyKey string
 }
 
-// Fit compares the submitted outcome with a wait of the run with the id.
+// Fit compares the outcome with a wait of a run.
 func (s Submitted) Fit(executionID string, w machine.Wait) Fit {
 	key := view.Key(executionID, w.Key)
 	switch {
 	case w.Kind != machine.WaitActivity && w.Kind != machine.WaitDelegate || !w.Host:
 		return FitNone
-	case w.NodeID != s.NodeID && s.IdempotencyKey == key: // the run that has the key can say whose it is
+	case w.NodeID != s.NodeID && s.IdempotencyKey == key: // the run of the key can name the right node
 		return FitNode
 	case w.NodeID != s.NodeID:
 		return FitKind
@@ -44,7 +44,7 @@ func (s Submitted) Fit(executionID string, w machine.Wait) Fit {
 	}
 }
 
-// ResumeFit compares the id of an interrupt, "" for the only one, with a wait of the run with the id.
+// ResumeFit compares an interrupt's id ("" for the only one) with a wait of a run.
 func ResumeFit(interruptID, executionID string, w machine.Wait) Fit {
 	switch {
 	case w.Kind != machine.WaitInterrupt:
@@ -68,7 +68,7 @@ func SignalFit(name string, w machine.Wait) Fit {
 	}
 }
 
-// KeptFit says how well a signal that no wait of a run awaits fits the run: it is kept for a later wait, if no run below awaits it.
+// KeptFit reports how well a signal fits a run that does not await it: it is kept for a later wait, unless a run below awaits it.
 func KeptFit(name string, m *machine.Machine) Fit {
 	if m.Program().Keeps(name) {
 		return FitNode

@@ -12,25 +12,25 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
-// Found is what a search for a repeated call has found.
+// Found is the result of a search for a repeated call.
 type Found struct {
 	Repeat
-	// Record is the outcome, answer or signal that the history has where the call was refused: under its key, or else the last one for the
-	// same. Of two calls that came at once it tells the later one what the earlier one said. Nil if there is none.
+	// Record is the recorded outcome, answer or signal: with the key of the rejected call, or else the last one for the same place. If
+	// two calls came at once, it tells the later caller about the earlier call. Nil if the history has no such record.
 	Record *history.Record
 
-	run string // whose record it is
-	by  string // who made that call, if known
+	run string // the run of the record
+	by  string // the actor of that call, if known
 }
 
-// in says in whose history the record was found, unless that is known.
+// in sets the run of the record, unless it is set.
 func (f *Found) in(executionID string) {
 	if f.Record != nil && f.run == "" {
 		f.run = executionID
 	}
 }
 
-// withActor adds who made the call of the record, as its first record says.
+// withActor adds the actor of the record, from the first record of its call.
 func (f Found) withActor(ctx context.Context, past Past) Found {
 	if f.Record == nil || f.Repeat == Repeated {
 		return f
@@ -49,9 +49,8 @@ func (f Found) withActor(ctx context.Context, past Past) Found {
 	return f
 }
 
-// Verdict returns the error of a refused call that was looked for in the history: nil if it was taken before. what names the
-// key of the call.
-func (f Found) Verdict(refusal error, code problem.Code, at problem.Place, what string) error {
+// Verdict returns the error of a rejected call after the search: nil for a repeated call. label names the key of the call.
+func (f Found) Verdict(refusal error, code problem.Code, at problem.Place, label string) error {
 	if f.Repeat == Repeated {
 		return nil
 	}
@@ -59,10 +58,10 @@ func (f Found) Verdict(refusal error, code problem.Code, at problem.Place, what 
 	if f.Repeat == KeyReused {
 		now := "Runner.Status shows what the run waits for now."
 		if ok && refused.Hint != "" {
-			now = strings.TrimPrefix(refused.Hint, "Nothing was changed. ") // it says what is awaited instead
+			now = strings.TrimPrefix(refused.Hint, "Nothing was changed. ") // it names the current wait
 		}
-		e := problem.New(code, "%s was used before, with another content", what).WithReason(problem.AnsweredDifferently).WithPlace(at)
-		return f.told(e).WithHint("What was recorded first stands; nothing was changed.%s %s", f.said(), now)
+		e := problem.New(code, "%s was used before, with another content", label).WithReason(problem.AnsweredDifferently).WithPlace(at)
+		return f.told(e).WithHint("The first record is valid; nothing was changed.%s %s", f.said(), now)
 	}
 	if !ok || f.Record == nil {
 		return refusal
@@ -71,7 +70,7 @@ func (f Found) Verdict(refusal error, code problem.Code, at problem.Place, what 
 	return f.told(&e).WithHint("%s", strings.TrimSpace(e.Hint+f.said()))
 }
 
-// Again returns the refusal of a call that has the content of what was recorded last, but cannot be known to be the same call.
+// Again returns the rejection of a call whose content equals the last record, but which may be a different call.
 func (f Found) Again(refused *problem.Error) error {
 	e := *refused
 	e.Details = maps.Clone(e.Details)
@@ -87,13 +86,13 @@ func (f Found) Again(refused *problem.Error) error {
 }
 
 const (
-	// maxRecorded is up to how many bytes of what was recorded are data of a refusal.
+	// maxRecorded is the largest recorded content, in bytes, included in the details of a rejection.
 	maxRecorded = 1 << 10
-	// maxSaid is how many bytes of it the hint has.
+	// maxSaid bounds the recorded content in the hint, in bytes.
 	maxSaid = 300
 )
 
-// said is what was recorded, in a sentence, "" if nothing was.
+// said describes the record in a sentence, "" without one.
 func (f Found) said() string {
 	if f.Record == nil {
 		return ""
@@ -108,7 +107,7 @@ func (f Found) said() string {
 
 func (f Found) at() string { return f.Record.CreatedAt.UTC().Format(time.RFC3339) }
 
-// told adds to the details of a refusal what was recorded.
+// told adds the record to the details of a rejection.
 func (f Found) told(e *problem.Error) *problem.Error {
 	if f.Record == nil {
 		return e
@@ -129,7 +128,7 @@ func (f Found) told(e *problem.Error) *problem.Error {
 	return e
 }
 
-// content is what was recorded, by the name that it has in a call, without what is secret by its name.
+// content returns the recorded content, with the name of the argument in a call, without secrets.
 func (f Found) content() (name string, value any) {
 	p := &f.Record.Payload
 	switch f.Record.Name {

@@ -8,10 +8,10 @@ import (
 	"github.com/workflows-engine/workflows-engine/history"
 )
 
-// hintStatus is what to do about a run that has gone on.
+// hintStatus is the hint for a run that has ended.
 const hintStatus = "Ask Runner.Status for its outcome."
 
-// Ended is the refusal of an input to a run that has ended, by the kind of the input.
+// Ended returns the rejection of an input to a run that has ended, by the kind of the input.
 func Ended(e *history.Execution, in machine.Input) error {
 	code, what := problem.HistoryConflict, "takes no input"
 	switch in.(type) {
@@ -29,8 +29,8 @@ func Ended(e *history.Execution, in machine.Input) error {
 		WithPlace(problem.Place{ExecutionID: e.ID}).WithHint(hintStatus)
 }
 
-// NotFoundAs returns an error for an unknown run with the code that a call has for it, and the finer code EXECUTION_NOT_FOUND; any
-// other error stays as it is.
+// NotFoundAs gives the error for an unknown run the code of a call, and the reason EXECUTION_NOT_FOUND; it returns other errors
+// unchanged.
 func NotFoundAs(err error, code problem.Code, executionID string) error {
 	if !errors.Is(err, problem.ExecutionNotFound) || history.IsBeingDeleted(err) {
 		return err
@@ -44,8 +44,8 @@ func NotFoundAs(err error, code problem.Code, executionID string) error {
 		WithHint("Check the id; Runner.List shows the runs.")
 }
 
-// UnreadableAs returns the error for a run whose records cannot be read with the code that a call has for it (spec: execution,
-// 10.7); any other error stays as it is.
+// UnreadableAs gives the error for a run with unreadable records the code of a call (spec: execution, 10.7); it returns other errors
+// unchanged.
 func UnreadableAs(err error, code problem.Code) error {
 	if !errors.Is(err, problem.HistoryNewer) {
 		return err
@@ -56,7 +56,7 @@ func UnreadableAs(err error, code problem.Code) error {
 	return e
 }
 
-// IsRefusal tells a refusal, which was decided on what is recorded, from trouble with the store.
+// IsRefusal reports whether an error is a rejection, based on the history, and not a failure of the store.
 func IsRefusal(err error) bool {
 	p, ok := problem.As(err)
 	if !ok {
@@ -71,7 +71,7 @@ func IsRefusal(err error) bool {
 	return true
 }
 
-// IgnoreRefusal drops the errors that say that a run is gone, or has ended in another way.
+// IgnoreRefusal drops the errors for a run that is gone or has ended in another way.
 func IgnoreRefusal(err error) error {
 	if errors.Is(err, problem.ExecutionNotFound) || err != nil && IsRefusal(err) {
 		return nil

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// attemptKey is what the key or id of an attempt, interrupt or wait says.
+// attemptKey is a parsed key or id of an attempt, interrupt or wait.
 type attemptKey struct {
 	// executionID is the run or the subworkflow below it.
 	executionID, nodeID string
@@ -14,8 +14,8 @@ type attemptKey struct {
 	visit, attempt int
 }
 
-// parseKey reads a key or id that belongs to a run or a subworkflow below it. node is the name of the node if it is known,
-// which may contain the characters that separate the parts.
+// parseKey parses a key or id of a run or a subworkflow below it. node is the node's name, if known; it may contain the characters that
+// separate the parts.
 func parseKey(executionID, key, node string) (k attemptKey, ok bool) {
 	hash := strings.LastIndexByte(key, '#')
 	if hash < 0 {

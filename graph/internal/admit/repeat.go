@@ -9,22 +9,22 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
-// A caller that has lost the answer cannot know whether its call was taken, so it calls again. A submit, resume or signal that
-// is refused is therefore looked for in the history: if it was taken before, it is answered with where the run stands now.
+// A caller that lost the response cannot know whether its call was recorded, so it calls again. A rejected submit, resume or signal is
+// therefore searched for in the history. If it was recorded before, the caller gets the current state of the run.
 
-// Repeat is what was found when a call was looked for in the history.
+// Repeat is the kind of result of a search.
 type Repeat int
 
 const (
-	// NotRepeated: it was not taken before.
+	// NotRepeated: the call was not recorded before.
 	NotRepeated Repeat = iota
-	// Repeated: it was taken before.
+	// Repeated: the call was recorded before.
 	Repeated
-	// KeyReused: its key was used for something else.
+	// KeyReused: its key was used with other content.
 	KeyReused
 )
 
-// MayRepeat tells refusals that a repeated call may meet from others.
+// MayRepeat reports whether a rejection may be that of a repeated call.
 func MayRepeat(err error) bool {
 	p, ok := problem.As(err)
 	if !ok {
@@ -46,24 +46,24 @@ func repeatIf(same bool, otherwise Repeat) Repeat {
 	return otherwise
 }
 
-// RepeatedSubmit looks for a submitted outcome in the history. Each value serves one search.
+// RepeatedSubmit searches for a submitted outcome in the history. A value serves one search.
 type RepeatedSubmit struct {
 	Submitted
-	// Outcome is what was submitted.
+	// Outcome is the submitted outcome.
 	Outcome machine.Outcome
 
 	key   attemptKey
 	found Found
 }
 
-// look compares a record, and reports whether the search is over.
+// look compares a record, and reports whether the search has ended.
 func (s *RepeatedSubmit) look(rec *history.Record) (done bool) {
 	p := &rec.Payload
 	if p.NodeID != s.NodeID || rec.Name != history.ActivityCompleted && rec.Name != history.ActivityFailed {
 		return false
 	}
 	switch {
-	case s.IdempotencyKey == "": // only what was recorded last for this node and branch
+	case s.IdempotencyKey == "": // only the last outcome of this node and branch
 		if p.Span != nil && !sameSpan(p.Span, s.Span) {
 			return false
 		}
@@ -104,13 +104,12 @@ func (s *RepeatedSubmit) same(rec *history.Record) bool {
 	return sameObject(recorded, plain)
 }
 
-// sameObject compares two objects, of which nil counts as empty.
+// sameObject compares two objects; nil counts as empty.
 func sameObject(a, b map[string]any) bool {
 	return len(a) == 0 && len(b) == 0 || jsonvalue.Equal(a, b)
 }
 
-// RepeatedResume looks for a resume by the interrupt's id; without one it cannot be distinguished from another answer. Each value
-// serves one search.
+// RepeatedResume searches for a resume by the interrupt's id; without an id, two answers look alike. A value serves one search.
 type RepeatedResume struct {
 	InterruptID string
 	Payload     map[string]any
@@ -120,9 +119,9 @@ type RepeatedResume struct {
 	found    Found
 }
 
-// runOf returns the run that the interrupt's id names; ok is false if that is another run's, or no id.
+// runOf returns the run that the interrupt's id names; ok is false for another run and for an invalid id.
 func (s *RepeatedResume) runOf(executionID string) (id string, ok bool) {
-	// The question of an agent, "<node>#<visit>.<attempt>/<number>", is recorded with its id.
+	// An agent's question, "<node>#<visit>.<attempt>/<number>", is recorded with its id.
 	hash := strings.LastIndexByte(s.InterruptID, '#') + 1
 	raised, _, question := strings.Cut(s.InterruptID[hash:], "/")
 	s.question = question
@@ -130,7 +129,7 @@ func (s *RepeatedResume) runOf(executionID string) (id string, ok bool) {
 	return s.key.executionID, ok
 }
 
-// look compares a record, and reports whether the search is over.
+// look compares a record, and reports whether the search has ended.
 func (s *RepeatedResume) look(rec *history.Record) (done bool) {
 	p := &rec.Payload
 	if rec.Name != history.InterruptResumed || p.NodeID != s.key.nodeID || max(p.Visit, 1) != s.key.visit ||
@@ -141,16 +140,16 @@ func (s *RepeatedResume) look(rec *history.Record) (done bool) {
 	return true
 }
 
-// RepeatedSignal looks for a signal by its key, in a run and in the subworkflows below it. Each value serves one search.
+// RepeatedSignal searches for a signal by its key, in a run and the subworkflows below it. A value serves one search.
 type RepeatedSignal struct {
 	Name, IdempotencyKey string
 	Payload              map[string]any
 
-	children []string // that the records looked at have started
+	children []string // started by the records so far
 	found    Found
 }
 
-// look compares a record of the run with the id, and reports whether the search is over.
+// look compares a record of a run, and reports whether the search has ended.
 func (s *RepeatedSignal) look(executionID string, rec *history.Record) (done bool) {
 	p := &rec.Payload
 	if rec.Name == history.SubworkflowStarted && history.Descends(p.ChildExecutionID, executionID) {

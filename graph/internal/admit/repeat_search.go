@@ -8,7 +8,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/history"
 )
 
-// Past is what a search for a repeated call reads. A history.Store is one.
+// Past reads the histories for a search. A history.Store is one.
 type Past interface {
 	Execution(ctx context.Context, executionID string) (history.Execution, error)
 	Read(ctx context.Context, executionID string, fromSeq int64, limit int) ([]history.Record, error)
@@ -36,7 +36,7 @@ func backwards(ctx context.Context, past Past, id string, look func(*history.Rec
 	return nil
 }
 
-// lineage returns a run and the subworkflows that it started last, one in the other, at most depth of them.
+// lineage returns a run and the subworkflow that each run started last, at most depth of them.
 func lineage(ctx context.Context, past Past, id string, depth int) []string {
 	ids := []string{id}
 	for range depth {
@@ -50,7 +50,7 @@ func lineage(ctx context.Context, past Past, id string, depth int) []string {
 	return ids
 }
 
-// Search looks for the submit: by its key, or without one by node, branch and content, in subworkflows down to depth.
+// Search searches for the submit by its key, or without a key by node, branch and content, in subworkflows down to depth.
 func (s *RepeatedSubmit) Search(ctx context.Context, past Past, executionID string, depth int) (Found, error) {
 	var ids []string
 	if s.IdempotencyKey == "" {
@@ -72,7 +72,7 @@ func (s *RepeatedSubmit) Search(ctx context.Context, past Past, executionID stri
 	return s.found.withActor(ctx, past), nil
 }
 
-// Search looks for the resume by the interrupt's id.
+// Search searches for the resume by the interrupt's id.
 func (s *RepeatedResume) Search(ctx context.Context, past Past, executionID string) (Found, error) {
 	id, ok := s.runOf(executionID)
 	if !ok {
@@ -83,10 +83,10 @@ func (s *RepeatedResume) Search(ctx context.Context, past Past, executionID stri
 	return s.found.withActor(ctx, past), err
 }
 
-// maxSignalRuns is how many runs are looked at for a signal's key, the ones started last first.
+// maxSignalRuns bounds the runs searched for a signal's key, the newest first.
 const maxSignalRuns = 64
 
-// Search looks for the signal by its key, in the run and in the subworkflows below it, and for the last one of that name.
+// Search searches for the signal by its key in the run and the subworkflows below it, and for the last signal of its name.
 func (s *RepeatedSignal) Search(ctx context.Context, past Past, executionID string) (Found, error) {
 	if s.IdempotencyKey == "" {
 		return Found{}, nil
@@ -107,8 +107,8 @@ func (s *RepeatedSignal) Search(ctx context.Context, past Past, executionID stri
 	return s.found.withActor(ctx, past), nil
 }
 
-// SearchBelow looks for the signal before it is delivered, if the run has started subworkflows. A run knows the keys that it has
-// taken itself; but where there are subworkflows another run may wait for the same name by now.
+// SearchBelow searches for the signal before it is delivered, if the run has started subworkflows. A run knows the keys that it has taken
+// itself, but another run below may now wait for the same name.
 func (s *RepeatedSignal) SearchBelow(ctx context.Context, past Past, executionID string) (Found, error) {
 	if s.IdempotencyKey == "" {
 		return Found{}, nil

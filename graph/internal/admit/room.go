@@ -10,7 +10,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
-// sent returns what a caller has sent, "" for an input that comes from within.
+// sent names the payload of a caller's input, "" for an internal input.
 func sent(in machine.Input) (what string, payload any) {
 	switch in := in.(type) {
 	case machine.Outcome:
@@ -25,10 +25,9 @@ func sent(in machine.Input) (what string, payload any) {
 	return "", nil
 }
 
-// Room refuses what a caller has sent, and the machine has just taken, if the run has no room for it: if recording the call
-// would mean the run's end, now or with what follows, or if what follows at once would not fit. Nothing has been committed, so
-// the run stays as it was; only the machine is ahead of it. What the machine refuses by itself does not come here: it may be a
-// call that is repeated.
+// Room rejects a caller's input that the machine has just taken if the run has no room for it: if recording the call would end the run,
+// now or later, or if the immediate consequences would not fit. Nothing is committed, so the run is unchanged; only the machine is ahead
+// of it. Inputs that the machine rejects do not get here: they may be repeated calls.
 func Room(e *history.Execution, m *machine.Machine, limits machine.Limits, in machine.Input, records []history.Record) error {
 	what, payload := sent(in)
 	if what == "" {
@@ -51,22 +50,21 @@ func Room(e *history.Execution, m *machine.Machine, limits machine.Limits, in ma
 }
 
 const (
-	// nearBytes is the room in a run below which its limit is always near, however small the limit is.
+	// nearBytes is the room in a run below which its limit counts as near, however small the limit is.
 	nearBytes = 16 << 20
-	// wholeBytes is the size up to which the stores write a record whole, unless they are configured otherwise.
+	// wholeBytes is the size up to which stores write a record whole by default.
 	wholeBytes = 64 << 10
 )
 
-// passesBytes reports whether records would take the run past its limit of bytes. They are weighed only where the limit
-// is near: those that are written whole as they are; of larger ones, which are written short, what is new is what came
-// with the payload, which counts once.
+// passesBytes reports whether records would take the run past its limit of bytes. It weighs them only near the limit. Small records are
+// written whole. Larger ones are written short, so they add only the payload, once.
 func passesBytes(e *history.Execution, most int64, records []history.Record, payload any) bool {
 	left := most - e.Bytes
 	if left <= 0 {
 		return true
 	}
 	if left > max(most/100*(100-view.WarnPercent), nearBytes) {
-		return false // nothing that a caller sends is as large
+		return false // no caller's payload is as large
 	}
 	short := false
 	var text []byte
@@ -100,13 +98,13 @@ func full(e *history.Execution, limits machine.Limits, code problem.Code, what s
 		WithHint("Nothing was recorded: the run stands and waits as before. "+way, option)
 }
 
-// RoomToStart refuses the first records of a run that would take it past its limit of bytes at once: it could not take
-// anything afterwards. what names the payload that came with them.
-func RoomToStart(e *history.Execution, limits machine.Limits, what string, payload map[string]any, records []history.Record) error {
+// RoomToStart rejects the first records of a run that would take it past its limit of bytes at once: it could not take any input
+// afterwards. label names their payload.
+func RoomToStart(e *history.Execution, limits machine.Limits, label string, payload map[string]any, records []history.Record) error {
 	if !passesBytes(e, limits.MaxBytes, records, payload) {
 		return nil
 	}
-	return problem.New(problem.ByteLimitExceeded, "the %s would take the run past its limit of %d bytes of history at once", what, limits.MaxBytes).
+	return problem.New(problem.ByteLimitExceeded, "the %s would take the run past its limit of %d bytes of history at once", label, limits.MaxBytes).
 		WithPlace(problem.Place{ExecutionID: e.ID}).
 		WithHint("Nothing was started. Send less, such as a reference to what is large; or raise the limit (Options.MaxBytes), restart this process and start again.")
 }

@@ -13,21 +13,21 @@ import (
 	"github.com/workflows-engine/workflows-engine/history"
 )
 
-// An answer that names no interrupt was made by somebody who had one question in mind. By the time it arrives the run may ask another
-// one: the answer was sent twice, or came too late. So it is taken only where it can mean one question.
+// An answer without an interrupt's id was made for one question. When it arrives, the run may ask another: the answer was sent twice, or
+// came too late. So it is accepted only if it can be for one question alone.
 
-// Unnamed is an answer to an interrupt that does not say which one. Each value serves one search.
+// Unnamed is an answer without an interrupt's id. A value serves one search.
 type Unnamed struct {
 	Payload map[string]any
-	// Actor is who answers, nil if that is not known.
+	// Actor is the caller, nil if unknown.
 	Actor *history.Actor
-	// Overtaken says that another answer was recorded while this one was on its way: this one was meant for what that one answered.
+	// Overtaken reports that another answer was recorded while this one was on its way: this one was for the same question.
 	Overtaken bool
-	// Came and Now are when the answer came, if other processes may have recorded another one since, and when it is looked at.
+	// Came is the arrival of the answer, if other processes may have recorded one since; Now is the time of the search.
 	Came, Now time.Time
 
 	open   []openQuestion
-	runs   []string // whose histories are searched
+	runs   []string // the histories to search
 	last   pastAnswer
 	own    pastAnswer // the actor's
 	lapses []lapse
@@ -45,36 +45,35 @@ type pastAnswer struct {
 	found Found
 }
 
-// take takes an answer that is newer. Of two that are as new the one with the same content counts.
+// take keeps the newer answer. Of two answers of the same time it keeps the one with the same content.
 func (a *pastAnswer) take(b pastAnswer) {
 	if b.at.After(a.at) || b.at.Equal(a.at) && b.same {
 		*a = b
 	}
 }
 
-// overtaken reports whether another process has recorded an answer since this one came. An answer of a time to come tells nothing: a clock
-// was set.
+// overtaken reports whether another process has recorded an answer since this one came. A future answer does not count: a clock was set.
 func (u *Unnamed) overtaken() bool {
 	return !u.Came.IsZero() && u.last.at.After(u.Came) && !u.last.at.After(u.Now)
 }
 
-// question is the id of the question that was answered.
+// question returns the id of the answered question.
 func (a *pastAnswer) question() string {
 	p := &a.found.Record.Payload
-	if strings.Contains(p.IdempotencyKey, "#") { // of an agent's question
+	if strings.Contains(p.IdempotencyKey, "#") { // an agent's question
 		return p.IdempotencyKey
 	}
 	return view.Key(a.found.run, fmt.Sprintf("%s#%d", p.NodeID, max(p.Visit, 1)))
 }
 
-// lapse is a question that ended without an answer after the newest answer of its run.
+// lapse is a question that ended unanswered after the newest answer of its run.
 type lapse struct {
 	at   time.Time
 	node string
 }
 
-// Waits takes in a wait of the run with the id, or of a subworkflow below it. The search comes after all waits: an answer that is
-// recorded between the two is then found.
+// Waits adds a wait of a run, or of a subworkflow below it. The search must follow all waits, so that it finds an answer recorded in
+// between.
 func (u *Unnamed) Waits(id string, w machine.Wait) {
 	switch w.Kind {
 	case machine.WaitInterrupt:
@@ -88,13 +87,13 @@ func (u *Unnamed) Waits(id string, w machine.Wait) {
 	}
 }
 
-// maxAnswerRuns is how many runs are searched: where there are more it is not known what an answer without an id can mean.
+// maxAnswerRuns bounds the runs searched. With more runs, the meaning of an answer without an id is unknown.
 const maxAnswerRuns = 4096
 
-// Asked reports whether the run asks anything.
+// Asked reports whether the run asks a question.
 func (u *Unnamed) Asked() bool { return len(u.open) > 0 }
 
-// Last is the answer that this one repeats, or else the one that was recorded last.
+// Last returns the answer that this one repeats, or else the last recorded one.
 func (u *Unnamed) Last(ctx context.Context, past Past) Found {
 	if !u.last.same && u.own.same {
 		return u.own.found.withActor(ctx, past)
@@ -102,8 +101,8 @@ func (u *Unnamed) Last(ctx context.Context, past Past) Found {
 	return u.last.found.withActor(ctx, past)
 }
 
-// Search returns the id of the interrupt that the answer is for, "" if none is open. Repeated says that the answer has the content of the one
-// that was recorded last, or of the last one of the same actor: others may have answered between a call and its repetition.
+// Search returns the id of the interrupt that the answer is for, "" if no question is open. Repeated reports that the content equals the
+// last answer, or the last answer of the same actor: others may have answered between a call and its repetition.
 func (u *Unnamed) Search(ctx context.Context, past Past, executionID string) (interruptID string, found Repeat, err error) {
 	u.runs = append([]string{executionID}, u.runs...)
 	seen := map[string]bool{}
@@ -140,10 +139,10 @@ func (u *Unnamed) Search(ctx context.Context, past Past, executionID string) (in
 	return u.open[0].id, NotRepeated, nil
 }
 
-// maxListed is how many open questions a refusal lists, maxListedPrompt how many characters of each.
+// maxListed bounds the open questions listed in a rejection, maxListedPrompt the characters of each.
 const maxListed, maxListedPrompt = 8, 100
 
-// refusal refuses an answer that may mean more than one question, with the list of what is open.
+// refusal rejects an ambiguous answer, with a list of the open questions.
 func (u *Unnamed) refusal(executionID, format string, args ...any) error {
 	var texts []string
 	list := []any{}
@@ -163,25 +162,25 @@ func (u *Unnamed) refusal(executionID, format string, args ...any) error {
 	return e.WithHint("Nothing was changed. Answer with the interrupt id of the question that is meant.")
 }
 
-// questionsOf is where the questions of a run are asked: a node may ask several in one visit, one after the other.
+// questionsOf identifies a node's visit. A node may ask several questions in one visit, one after the other.
 type questionsOf struct {
 	node  string
 	visit int
 }
 
-// scan reads a history backwards, to its newest answers, and on to where what has ended since the newest began: a question with a deadline, a
-// block with branches that were not needed, a node whose failure was caught.
+// scan reads a history backwards: to its newest answers, and on to the start of each wait that ended since the newest answer (a question
+// with a deadline, a branch that was not needed, a node whose failure was caught).
 func (u *Unnamed) scan(ctx context.Context, past Past, id string) error {
 	answered := map[questionsOf]int{}
 	for _, q := range u.open {
 		if q.executionID == id {
-			answered[questionsOf{q.node, max(q.visit, 1)}]++ // or may still be
+			answered[questionsOf{q.node, max(q.visit, 1)}]++ // or possibly still open
 		}
 	}
 	ended := map[string]bool{} // nodes
 	var newest time.Time
 	found, ownFound := false, false
-	var unsigned *pastAnswer // the answer of the record before, which does not say who made it
+	var unsigned *pastAnswer // the answer of the previous record, which does not name its actor
 	own := func(a pastAnswer, by *history.Actor) {
 		if !ownFound && (by == nil && u.Actor == nil || by != nil && u.Actor != nil && *by == *u.Actor) {
 			ownFound = true

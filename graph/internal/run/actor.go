@@ -12,8 +12,8 @@ import (
 
 type key struct{}
 
-// WithActor returns a context with an actor, without one for the zero value. Texts are cut to a bound, and characters that cannot be
-// printed are escaped: a stranger has written them.
+// WithActor returns a context with an actor; the zero value removes it. It cuts texts to a bound and escapes characters that cannot be
+// printed, since clients write them.
 func WithActor(ctx context.Context, a history.Actor) context.Context {
 	a = history.Actor{
 		Via: plain(a.Via, history.MaxActorShort), Name: plain(a.Name, history.MaxActorName), Title: plain(a.Title, history.MaxActorName), Version: plain(a.Version, history.MaxActorShort),
@@ -27,7 +27,7 @@ func WithActor(ctx context.Context, a history.Actor) context.Context {
 	return context.WithValue(ctx, key{}, (*history.Actor)(nil))
 }
 
-// WithoutActor returns a context for what the engine does by itself after a call.
+// WithoutActor returns a context for the engine's own actions after a call.
 func WithoutActor(ctx context.Context) context.Context { return WithActor(ctx, history.Actor{}) }
 
 // ActorOf returns the actor of a context, nil without one.
@@ -36,14 +36,14 @@ func ActorOf(ctx context.Context) *history.Actor {
 	return a
 }
 
-// Sign names the actor in the first of the records that a call makes.
+// Sign names the context's actor in the first record of a call.
 func Sign(ctx context.Context, records []history.Record) {
 	if a := ActorOf(ctx); a != nil && len(records) > 0 {
 		records[0].Payload.Actor = a
 	}
 }
 
-// SignInput is Sign for the records that follow from an input, if that is one that comes from outside.
+// SignInput is Sign for the records of an input, if the input comes from outside.
 func SignInput(ctx context.Context, in machine.Input, records []history.Record) {
 	switch in := in.(type) {
 	case machine.Resume, machine.Signal, machine.Cancel:
@@ -55,7 +55,7 @@ func SignInput(ctx context.Context, in machine.Input, records []history.Record) 
 	}
 }
 
-// plain returns at most so many bytes of a text and, if there are more, "…".
+// plain returns at most that many bytes of a text, and "…" if there are more.
 func plain(text string, most int) string {
 	var b strings.Builder
 	for _, r := range text {

@@ -21,7 +21,7 @@ func (x *Run) Admit(ctx context.Context, c admit.Caller, code problem.Code) erro
 		x.see(exec)
 	}
 	if x.exec.Phase == history.PhaseCancelled {
-		return nil // said before anything else (spec: execution, 1.3, 7.2, 7.3 and 8.6)
+		return nil // this answer comes first (spec: execution, 1.3, 7.2, 7.3 and 8.6)
 	}
 	if err := admit.SameDefinition(&x.exec, c.Definition, code); err != nil {
 		return err

@@ -16,22 +16,22 @@ import (
 // Input is one input for a run.
 type Input struct {
 	machine.Input
-	// Mode, if not "", is the run's mode from this input on, provided that it is accepted.
+	// Mode, if not "", is the run's mode from this input on, if the input is accepted.
 	Mode machine.Mode
-	// Attempt is set for the outcome of an effect that this process performed: it counts only while it is in flight.
+	// Attempt is set for the outcome of an effect that this process performed. The outcome counts only while the attempt is in flight.
 	Attempt *work.Attempt
-	// fenced refuses the input if another process owns the run by the time it is recorded.
+	// fenced rejects the input if another process owns the run when it is recorded.
 	fenced bool
-	// short records the input before any of the walk that follows is made: that takes long.
+	// short records the input before the walk that follows it, which takes long.
 	short bool
 }
 
-// ErrConflict says that another process wrote first: what was decided has to be decided again.
+// ErrConflict reports that another process wrote first, so that the caller has to decide again.
 var ErrConflict = errors.New("another process wrote first")
 
-// Apply hands an input to the machine and commits what comes of it, adding to w what is to be done then. It decides again
-// whenever another process turns out to have written first. An error that is not the store's is the machine's refusal, decided
-// on the newest history: then nothing has changed.
+// Apply passes an input to the machine, commits the resulting records and adds the consequences to w. It decides again whenever another
+// process wrote first. An error other than the store's is the machine's rejection, decided on the newest history; then nothing has
+// changed.
 func (x *Run) Apply(ctx context.Context, in Input, w *Work) error {
 	for {
 		if err := x.Open(ctx); err != nil {
@@ -113,7 +113,7 @@ func (x *Run) applyOnce(ctx context.Context, in Input, w *Work) error {
 	err = x.commit(ctx, b, intent{mayOwn: mayOwn, fenced: in.fenced}, w)
 	switch {
 	case err == nil || answered == nil:
-	case owned && !x.Owned(): // the outcome is the new owner's to record
+	case owned && !x.Owned(): // the new owner records the outcome
 		answered.Cancel(work.ErrLeaseLost)
 	default:
 		x.attempts[answered.Key] = answered
@@ -121,7 +121,7 @@ func (x *Run) applyOnce(ctx context.Context, in Input, w *Work) error {
 	return err
 }
 
-// driveAbandoned goes on with a run whose driver is gone, after an input that was refused.
+// driveAbandoned continues a run whose owner is gone, after an input was rejected.
 func (x *Run) driveAbandoned(ctx context.Context, w *Work) {
 	if x.Owned() || !x.inFlightElsewhere() {
 		return
@@ -131,7 +131,7 @@ func (x *Run) driveAbandoned(ctx context.Context, w *Work) {
 	}
 }
 
-// answered takes the attempt that an input answers out of those in flight, before the commit decides whether any is left.
+// answered removes the attempt that an input answers, before the commit checks whether attempts are left.
 func (x *Run) answered(in Input) *work.Attempt {
 	key := ""
 	switch in := in.Input.(type) {
@@ -139,7 +139,7 @@ func (x *Run) answered(in Input) *work.Attempt {
 		key = in.Key
 	case machine.StepsRecorded:
 		if !in.Rests() {
-			return nil // it goes on
+			return nil // the attempt continues
 		}
 	case machine.ChildEnded:
 		key = in.Key
@@ -156,7 +156,7 @@ func (x *Run) answered(in Input) *work.Attempt {
 	return a
 }
 
-// Finish applies the outcome of an attempt. work.ErrUnwanted means that it comes too late.
+// Finish applies the outcome of an attempt. work.ErrUnwanted reports that the outcome comes too late.
 func (x *Run) Finish(ctx context.Context, a *work.Attempt, in machine.Input, w *Work) error {
 	if x.performing(a) && a.Late(x.env.Now()) && (x.m == nil || !x.m.Walking()) {
 		if err := x.fireMine(ctx, w); err != nil {
@@ -171,12 +171,12 @@ func (x *Run) Finish(ctx context.Context, a *work.Attempt, in machine.Input, w *
 	}
 	err := x.Apply(ctx, Input{Input: in, Attempt: a}, w)
 	if errors.Is(err, work.ErrUnwanted) && x.m != nil {
-		x.redispatch(w) // the outcome is recorded already; what it led to is not performed yet
+		x.redispatch(w) // the outcome is recorded already, but its consequences are not performed yet
 	}
 	return err
 }
 
-// AwaitsTask reports whether the run waits for a task at an agent. A run whose machine is not loaded is taken to.
+// AwaitsTask reports whether the run waits for a task at an agent. It assumes so for a run that is not loaded.
 func (x *Run) AwaitsTask(id string) bool {
 	if x.m == nil {
 		return !x.Ended()
@@ -184,11 +184,11 @@ func (x *Run) AwaitsTask(id string) bool {
 	return slices.ContainsFunc(x.m.Pending(), func(w machine.Wait) bool { return w.Task != nil && w.Task.ID == id })
 }
 
-// Begin writes the first records of a new run, and stores its definition with children, those of its subworkflows. startedHere says that it fails here if it comes to what this process lacks.
-// ErrConflict means that a run with this id exists.
+// Begin writes the first records of a new run, and stores its definition and those of its subworkflows (children). With startedHere, the
+// run fails here if it needs an executor that this process lacks. ErrConflict reports that a run with this id exists.
 func (x *Run) Begin(ctx context.Context, prog *definition.Program, children []history.StoredDefinition, config machine.Config, input map[string]any, startedHere bool, w *Work) error {
 	if x.exec.Seq > 0 {
-		// Known here already; should it be gone from the store by now, it is known no more.
+		// The run is known here. If it is gone from the store, forget it.
 		switch _, err := x.behind(ctx); {
 		case err == nil:
 			return ErrConflict

@@ -7,14 +7,14 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 )
 
-// begin notes that this process performs an effect.
+// begin adds an attempt of an effect to those that this process performs.
 func (x *Run) begin(e machine.Effect, w *Work) *work.Attempt {
 	parent := x.env.Context
 	if x.Owned() {
 		parent = x.env.Process.Alive(x.process)
 	}
 	config := x.m.Config()
-	// A subworkflow has these from its parent, also where the parent was loaded again since it began.
+	// A subworkflow inherits these from its parent, which may have been reloaded since the request.
 	config.Title, config.Labels, config.Notify = x.exec.Title, x.exec.Labels, x.exec.Notify
 	a := work.NewAttempt(parent, e, config, x.startedHere)
 	if x.attempts == nil {
@@ -25,7 +25,7 @@ func (x *Run) begin(e machine.Effect, w *Work) *work.Attempt {
 	return a
 }
 
-// abort ends an attempt whose outcome is not wanted any more, and notes a subworkflow to be cancelled.
+// abort ends an attempt whose outcome is not wanted any more. For a subworkflow, it requests a cancel.
 func (x *Run) abort(key string, w *Work) {
 	if a := x.attempts[key]; a != nil {
 		cause := work.ErrUnwanted
@@ -49,7 +49,7 @@ func (x *Run) abortAll(cause error) {
 	}
 }
 
-// abortUnawaited ends the attempts that a freshly loaded machine does not wait for. Those that go on keep their deadlines.
+// abortUnawaited ends the attempts that a freshly loaded machine does not wait for. The others keep their deadlines.
 func (x *Run) abortUnawaited() {
 	if len(x.attempts) == 0 {
 		return
@@ -73,8 +73,8 @@ func (x *Run) abortUnawaited() {
 	}
 }
 
-// queueAgain makes a freshly loaded machine wait for the turn for which an attempt waits here, and reports whether it does. What
-// another process owns has been begun there.
+// queueAgain restores a freshly loaded machine's wait for a turn that an attempt here still waits for, and reports whether it did. The
+// owner has already begun the attempts of a run owned elsewhere.
 func (x *Run) queueAgain(a *work.Attempt) bool {
 	e, ok := a.Effect.(*machine.TurnEffect)
 	if !ok || e.Timer == "" && !x.Owned() {
@@ -84,8 +84,8 @@ func (x *Run) queueAgain(a *work.Attempt) bool {
 	return turn != nil && turn.Key() == a.Key
 }
 
-// redispatch begins what is in flight and not performed here, as far as this process can perform it. Such an attempt has its
-// full time again, since it is performed from its beginning.
+// redispatch begins the effects in flight that this process can perform and does not perform yet. Each has its full time again, since it
+// starts over.
 func (x *Run) redispatch(w *Work) {
 	if x.state != Claimed {
 		return
@@ -103,7 +103,7 @@ func (x *Run) redispatch(w *Work) {
 		}
 		x.begin(e, w).Restarted = now
 	}
-	// Other processes leave the run's timers to its owner from now on, those that were set before too.
+	// From now on, other processes leave all timers of the run to its owner.
 	x.env.Process.Timers(x, x.m.Timers())
 }
 
@@ -113,7 +113,7 @@ func (x *Run) Attempts() int { return len(x.attempts) }
 // performing reports whether an attempt is in flight here, and its outcome wanted.
 func (x *Run) performing(a *work.Attempt) bool { return x.attempts[a.Key] == a }
 
-// StartsChild reports whether a subworkflow is about to be started here.
+// StartsChild reports whether this process is about to start a subworkflow.
 func (x *Run) StartsChild() bool {
 	for _, a := range x.attempts {
 		if _, isChild := a.Effect.(*machine.ChildEffect); isChild {

@@ -26,7 +26,7 @@ func (x *Run) Cancel(ctx context.Context, in machine.Cancel, w *Work) error {
 	return err
 }
 
-// cancelUnloaded cancels a run whose definition is not known: that needs none (spec: execution, 7.4).
+// cancelUnloaded cancels a run whose definition is unknown; a cancel needs no definition (spec: execution, 7.4).
 func (x *Run) cancelUnloaded(ctx context.Context, in machine.Cancel, w *Work) error {
 	for {
 		p := history.Payload{NodeID: x.exec.CurrentNodeID, Reason: in.Reason}

@@ -10,12 +10,11 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 )
 
-// A subworkflow is a run of its own. Its parent asks for it with an effect, which is over as soon as the child's first records are
-// stored; from then on each drives by itself. Whoever ends the child notifies the parent. What a crash cuts short is done again
-// by whoever claims the run that has lost its driver: the parent's until the child exists, the child's while it is under way, the
-// parent's again once the child has ended.
+// A subworkflow is a run of its own. Its parent requests it with an effect, which ends once the child's first records are stored. Each
+// run then proceeds by itself. The process that ends the child notifies the parent. After a crash, the process that claims the orphan
+// repeats the interrupted part: it claims the parent before the child exists and after the child has ended, and the child in between.
 
-// findChildren notes the subworkflows that the run waits for.
+// findChildren finds the subworkflows that the run waits for.
 func (x *Run) findChildren() {
 	clear(x.children)
 	for _, w := range x.m.Pending() {
@@ -48,7 +47,8 @@ func (x *Run) AwaitedChildren() (ids []string) {
 	return ids
 }
 
-// Beginning returns what is closed once this process has begun a subworkflow, or has given that up; nil if it is not about to.
+// Beginning returns a channel that is closed once this process has begun a subworkflow or has given up; nil if it is not about to begin
+// it.
 func (x *Run) Beginning(child string) <-chan struct{} {
 	if a := x.attempts[x.childKey(child)]; a != nil {
 		return a.Context.Done()
@@ -56,8 +56,8 @@ func (x *Run) Beginning(child string) <-chan struct{} {
 	return nil
 }
 
-// childNeedsParent reports whether something is to be done in this run for a subworkflow that it waits for, and can be done here:
-// to begin it, or to record how it has ended. One that is under way drives by itself.
+// childNeedsParent reports whether this process has to act in this run for a subworkflow: to begin it, or to record its end. A
+// subworkflow that is under way proceeds by itself.
 func (x *Run) childNeedsParent(ctx context.Context, e *machine.ChildEffect, retryUnknown bool, w *Work) (bool, error) {
 	switch exec, err := x.env.Store.Execution(ctx, e.ChildExecutionID); {
 	case errors.Is(err, problem.ExecutionNotFound) && w.preview != nil:
@@ -72,9 +72,8 @@ func (x *Run) childNeedsParent(ctx context.Context, e *machine.ChildEffect, retr
 	}
 }
 
-// beginNeededChildren goes on with the subworkflows of a run that is driven here for which something is to be done, and nobody
-// does it: whoever ended one may have died before the run was notified, and one that was left because its workflow was unknown can
-// be begun once that is known. While the run is driven it is no orphan, so that nobody else would see to them.
+// beginNeededChildren acts for the subworkflows of an owned run that need their parent: the process that ended one may have died before
+// it notified the run, and the workflow of another may have become known. An owned run is not an orphan, so no other process would act.
 func (x *Run) beginNeededChildren(ctx context.Context, w *Work) error {
 	if !x.Owned() || x.m == nil || len(x.children) == 0 || x.env.draining() {
 		return nil
@@ -94,9 +93,8 @@ func (x *Run) beginNeededChildren(ctx context.Context, w *Work) error {
 	return nil
 }
 
-// ContinueAsChild goes on with a subworkflow's run that exists, for the parent that waits for it with an effect. It returns what
-// the parent is to record at once, if anything: that the run has ended already, or belongs to nobody or another run.
-// EXECUTION_NOT_FOUND means that it has to be begun.
+// ContinueAsChild continues the existing run of a subworkflow for a parent's effect. It returns the input that the parent records at
+// once, if any: the run has ended already, or is not the parent's. EXECUTION_NOT_FOUND reports that the run has to be started.
 func (x *Run) ContinueAsChild(ctx context.Context, parent string, e *machine.ChildEffect, w *Work) (machine.Input, error) {
 	exec, err := x.env.Store.Execution(ctx, x.id)
 	if err != nil {
@@ -111,7 +109,7 @@ func (x *Run) ContinueAsChild(ctx context.Context, parent string, e *machine.Chi
 	switch err := x.Open(ctx); {
 	case admit.IsRefusal(err) || errors.Is(err, problem.DefinitionNotFound):
 		x.env.Log.Warn("subworkflow left to others", LogRun, parent, LogChild, x.id, LogError, err)
-		return nil, nil // it exists, so that whoever can read it drives it
+		return nil, nil // the run exists, so a process that can read it continues it
 	case err != nil:
 		return nil, err
 	}
@@ -125,7 +123,7 @@ func (x *Run) ContinueAsChild(ctx context.Context, parent string, e *machine.Chi
 	return end.ChildEnded(e.EffectKey), nil
 }
 
-// ChildEnded records the end of a subworkflow if the run waits for it. end makes the input for the key of the wait.
+// ChildEnded records the end of a subworkflow if the run waits for it. end returns the input for the key of the wait.
 func (x *Run) ChildEnded(ctx context.Context, child string, end func(key string) machine.ChildEnded, w *Work) error {
 	if err := x.Open(ctx); err != nil {
 		return err
@@ -156,7 +154,7 @@ func (x *Run) childKey(child string) string {
 	return ""
 }
 
-// endWithParent cancels the run if the parent that started it has ended, which a crash may have kept from it.
+// endWithParent cancels the run if its parent has ended, in case a crash prevented the parent's cancel.
 func (x *Run) endWithParent(ctx context.Context, w *Work) (gone bool, err error) {
 	if !x.parentUnchecked {
 		return false, nil
@@ -166,7 +164,7 @@ func (x *Run) endWithParent(ctx context.Context, w *Work) (gone bool, err error)
 	case errors.Is(err, problem.ExecutionNotFound):
 	case err != nil:
 		return false, err
-	case parent.Phase.Terminal() && x.m != nil && len(x.m.Rollbacks()) > 0: // it was cancelled before, or fails by itself
+	case parent.Phase.Terminal() && x.m != nil && len(x.m.Rollbacks()) > 0: // it was cancelled before, or is about to fail
 	case parent.Phase.Terminal() && w.dry():
 		return true, nil
 	case parent.Phase.Terminal():

@@ -10,17 +10,16 @@ import (
 	"github.com/workflows-engine/workflows-engine/history"
 )
 
-// A process has one lease, and a run names the process that owns it. A process becomes the owner in the very transaction that
-// commits its first request, or by a claim; it disowns the run in the transaction in which the run comes to rest. A run with
-// something in flight whose owner's lease has ended has lost its driver.
+// A process has one lease, and a run names its owner. A process becomes the owner in the transaction that commits its first request, or
+// by a claim; it disowns the run in the transaction that leaves nothing in flight. A run with an attempt in flight whose owner's lease
+// has ended is an orphan.
 
-// performs reports whether this process performs an effect of the run when it drives it. Whether it can begin a subworkflow
-// shows when it tries to.
+// performs reports whether this process performs an effect when it owns the run. For a subworkflow, the attempt to begin it decides.
 func (x *Run) performs(e machine.Effect) bool {
 	return x.startedHere && !x.env.draining() || x.canPerform(e)
 }
 
-// canPerform reports whether this process has what an effect takes, and begins anything new.
+// canPerform reports whether this process has the executor of an effect, and is not draining.
 func (x *Run) canPerform(e machine.Effect) bool {
 	if _, walk := e.(*machine.WalkEffect); walk {
 		return !x.env.draining()
@@ -38,9 +37,8 @@ func (x *Run) inFlightElsewhere() bool {
 	return false
 }
 
-// mayOwn reports whether this process may become the run's owner with its next append. What is in flight elsewhere belongs to the
-// owner. If nothing is, the append decides: it fails if another process with a live lease owns the run, which may be bringing up
-// a subworkflow or looking after one that has just ended.
+// mayOwn reports whether this process may become the owner with its next append. Attempts in flight elsewhere belong to the owner.
+// Without any, the append decides: it fails if another process with a live lease owns the run, for example to start a subworkflow.
 func (x *Run) mayOwn(ctx context.Context) (bool, error) {
 	if x.Owned() || !x.inFlightElsewhere() {
 		return true, nil
@@ -49,7 +47,7 @@ func (x *Run) mayOwn(ctx context.Context) (bool, error) {
 	return !elsewhere, err
 }
 
-// ownedElsewhere reports whether another process with a live lease owns the run, and notes until when the run has been driven.
+// ownedElsewhere reports whether another process with a live lease owns the run, and sets lastDriven.
 func (x *Run) ownedElsewhere(ctx context.Context) (bool, error) {
 	owner, err := x.env.Store.Owner(ctx, x.id)
 	if err != nil || x.Owned() {
@@ -62,7 +60,7 @@ func (x *Run) ownedElsewhere(ctx context.Context) (bool, error) {
 	return owner.Live(), nil
 }
 
-// claimInStore makes this process the owner of the run, unless another one is.
+// claimInStore makes this process the owner, unless another process is.
 func (x *Run) claimInStore(ctx context.Context) (bool, error) {
 	process, err := x.env.Process.Hold(ctx)
 	if err != nil {
@@ -77,9 +75,9 @@ func (x *Run) claimInStore(ctx context.Context) (bool, error) {
 	return true, nil
 }
 
-// claim makes this process the owner of a loaded run, unless another one is: that is only read. What is in flight is then to be
-// performed again. Since the last owner may have finished its work between the look at the run and the claim, the machine is
-// brought up to date: ErrConflict says that it has changed.
+// claim makes this process the owner of a loaded run, unless another process is; it checks that with a read. Effects in flight are then
+// performed again. The last owner may have finished between the load and the claim, so claim refreshes the machine; ErrConflict reports
+// that it has changed.
 func (x *Run) claim(ctx context.Context) (won bool, err error) {
 	if elsewhere, err := x.ownedElsewhere(ctx); err != nil || elsewhere {
 		return false, err
@@ -98,7 +96,7 @@ func (x *Run) claim(ctx context.Context) (won bool, err error) {
 	return true, nil
 }
 
-// disown gives the run up: what is left in flight is another process's.
+// disown gives the run up; other processes perform the effects left in flight.
 func (x *Run) disown(ctx context.Context) {
 	if err := x.env.Store.Disown(work.Detached(ctx), x.process, x.id); err != nil {
 		x.env.Log.Warn("run not disowned", LogRun, x.id, LogError, err)
@@ -110,8 +108,8 @@ func (x *Run) disown(ctx context.Context) {
 	}
 }
 
-// HandOver has other processes notice within a second what a draining process has left in flight: they look at once for what belongs
-// to a process that is gone, and the name under which the run is claimed here never had a lease.
+// HandOver makes other processes notice within a second the effects that a draining process leaves in flight. It claims the run under a
+// name that never had a lease, which looks like a process that is gone.
 func (x *Run) HandOver(ctx context.Context) {
 	if x.env.ReadOnly || x.m == nil || x.Owned() || x.Ended() || len(x.m.InFlight()) == 0 {
 		return
@@ -121,15 +119,15 @@ func (x *Run) HandOver(ctx context.Context) {
 	}
 }
 
-// disownIfIdle gives the run up once nothing is in flight here any more.
+// disownIfIdle disowns the run if no attempt is in flight here.
 func (x *Run) disownIfIdle(ctx context.Context) {
 	if x.Owned() && len(x.attempts) == 0 {
 		x.disown(ctx)
 	}
 }
 
-// Lose stops driving a run that this process owns, without a word to the store: another process owns it, or claims it once the
-// lease has ended. The attempts end with the cause; see work.ErrLeaseLost.
+// Lose stops driving an owned run without a write: another process owns it, or claims it once the lease has ended. The attempts end with
+// the cause, such as work.ErrLeaseLost.
 func (x *Run) Lose(cause error) {
 	if !x.Owned() {
 		return
@@ -140,15 +138,14 @@ func (x *Run) Lose(cause error) {
 	x.env.Process.Changed(x)
 }
 
-// LoseLease is Lose for a run that this process owns under a name whose lease has been lost.
+// LoseLease is Lose for a run that this process owns under the name of a lost lease.
 func (x *Run) LoseLease(process string) {
 	if x.process == process {
 		x.Lose(work.ErrLeaseLost)
 	}
 }
 
-// rest disowns the run once nothing is in flight any more, and then checks whether another process committed something meanwhile
-// and left it to the owner.
+// rest disowns the run if no attempt is in flight any more. It then checks for a commit that another process left to the owner meanwhile.
 func (x *Run) rest(ctx context.Context, w *Work) error {
 	if !x.Owned() || len(x.attempts) > 0 {
 		return nil
@@ -167,7 +164,7 @@ func (x *Run) rest(ctx context.Context, w *Work) error {
 	return x.TakeOver(ctx, false, w)
 }
 
-// EndAttempt ends an attempt without an outcome, and disowns the run if it was the last one.
+// EndAttempt ends an attempt without an outcome, and disowns the run after the last one.
 func (x *Run) EndAttempt(ctx context.Context, a *work.Attempt, w *Work) error {
 	if x.performing(a) {
 		delete(x.attempts, a.Key)
@@ -175,9 +172,8 @@ func (x *Run) EndAttempt(ctx context.Context, a *work.Attempt, w *Work) error {
 	return x.rest(ctx, w)
 }
 
-// Look is called from time to time for a run that this process owns. seq is the run's last record in the store, 0 if the
-// store says that the run is not this process's any more. Look takes in what other processes wrote, and sees to
-// subworkflows for which nobody else does.
+// Look checks an owned run from time to time. seq is the run's last record in the store, 0 if the store names another owner. Look reads
+// the writes of other processes, and acts for subworkflows that need their parent.
 func (x *Run) Look(ctx context.Context, seq int64, w *Work) error {
 	if !x.Owned() {
 		return nil
@@ -209,9 +205,8 @@ func (x *Run) Look(ctx context.Context, seq int64, w *Work) error {
 	return x.rest(ctx, w)
 }
 
-// NeedsLook reports whether Look may have something to do, given the run's last record in the store, 0 for a run that the store
-// says is not this process's. It does not need the lock. A run that is locked is in use and may need it: one that is busy all the
-// time would never be looked at otherwise.
+// NeedsLook reports whether Look may find something to do. seq is as for Look. It does not need the lock: a locked run is in use, and one
+// that is always busy would otherwise never be checked.
 func (x *Run) NeedsLook(seq int64) bool {
 	if seq == 0 || seq > x.Seq() {
 		return true

@@ -12,19 +12,18 @@ import (
 	"github.com/workflows-engine/workflows-engine/history"
 )
 
-// maxSincePosition is how many appends may follow a stored position while a run is driven without a rest: it bounds
-// what a restart has to read.
+// maxSincePosition bounds the appends between two stored positions of a busy run, and so the records that a restart reads.
 const maxSincePosition = 64
 
-// intent says what a commit means for the ownership of the run.
+// intent describes the effect of a commit on the ownership of the run.
 type intent struct {
-	// mayOwn: no other process owned the run when it was last looked at, so this one performs what follows, as far as it can.
+	// mayOwn: no other process owned the run at the last check, so this process performs the resulting effects that it can.
 	mayOwn bool
-	// fenced: nothing is committed if another process owns the run by now.
+	// fenced: nothing is committed if another process owns the run.
 	fenced bool
 }
 
-// commitUnrecorded appends what loading brought to light, if anything.
+// commitUnrecorded appends the records that loading found missing.
 func (x *Run) commitUnrecorded(ctx context.Context, w *Work) error {
 	if len(x.unrecorded.Records) == 0 {
 		return nil
@@ -45,8 +44,8 @@ func (x *Run) commitUnrecorded(ctx context.Context, w *Work) error {
 	return nil
 }
 
-// commit appends a batch and notes in w what is to be done now that it is durable. After an error the machine is gone;
-// ErrConflict means that another process wrote first.
+// commit appends a batch and adds its consequences to w. After an error the machine is dropped; ErrConflict reports that another process
+// wrote first.
 func (x *Run) commit(ctx context.Context, b machine.Batch, i intent, w *Work) error {
 	var err error
 	drives := i.mayOwn
@@ -85,12 +84,12 @@ func (x *Run) commit(ctx context.Context, b machine.Batch, i intent, w *Work) er
 		x.become(Ended)
 		return nil
 	}
-	x.disownIfIdle(ctx) // as a rule the append has done so
+	x.disownIfIdle(ctx) // usually the append has done so
 	return nil
 }
 
-// append writes a batch in one transaction. It reports whether this process performs what the batch requests: not if another one
-// turns out to own the run.
+// append writes a batch in one transaction. drives is false if another process turns out to own the run; it performs the requests of the
+// batch then.
 func (x *Run) append(ctx context.Context, b machine.Batch, i intent, w *Work) (drives bool, err error) {
 	x.env.Performer.Describe(x.id, x.exec.Bytes, &b)
 	exec := x.exec
@@ -112,8 +111,7 @@ func (x *Run) append(ctx context.Context, b machine.Batch, i intent, w *Work) (d
 	refused := errors.Is(err, problem.LeaseHeld)
 	switch {
 	case refused && x.Owned():
-		// Another process has claimed the run. What this one performed is that one's now; whatever else there is to append is
-		// decided again.
+		// Another process has claimed the run and performs these attempts again. The rest of the batch is decided again.
 		x.Lose(work.ErrLeaseLost)
 		return false, ErrConflict
 	case refused && i.fenced:
@@ -162,7 +160,7 @@ func (x *Run) append(ctx context.Context, b machine.Batch, i intent, w *Work) (d
 	return i.mayOwn, nil
 }
 
-// setOwner says in a batch whether this process owns the run from then on.
+// setOwner sets the owner of the run in a batch.
 func (x *Run) setOwner(ctx context.Context, hb *history.Batch, b machine.Batch, i intent) (err error) {
 	switch {
 	case x.needsOwner(b, i.mayOwn):
@@ -195,14 +193,14 @@ func (x *Run) needsOwner(b machine.Batch, mayOwn bool) bool {
 	return mayOwn && (slices.ContainsFunc(b.Effects, x.performs) ||
 		x.state == Claimed && slices.ContainsFunc(x.m.InFlight(), x.performs) ||
 		!x.Owned() && slices.ContainsFunc(x.m.InFlight(), func(e machine.Effect) bool {
-			_, isChild := e.(*machine.ChildEffect) // it drives by itself, or is looked after as an orphan
+			_, isChild := e.(*machine.ChildEffect) // it proceeds by itself, or is found as an orphan
 			return !isChild && x.performs(e)
 		}))
 }
 
-// claimLeft is asked after an append as whose owner this process was refused: what was committed is left to the owner, which
-// notices when it next looks after the run, or when it disowns it. Should that have happened between the two appends, this
-// process becomes the owner after all. It reports whether it did.
+// claimLeft follows an append that was rejected as the owner's and then written without an owner. The owner notices the new records at
+// its next check, or when it disowns the run. If it disowned the run between the two appends, this process becomes the owner. claimLeft
+// reports whether it did.
 func (x *Run) claimLeft(ctx context.Context, b machine.Batch) bool {
 	x.abortAll(work.ErrLeaseLost)
 	if !slices.ContainsFunc(b.Effects, x.performs) {
@@ -222,7 +220,7 @@ func (x *Run) claimLeft(ctx context.Context, b machine.Batch) bool {
 	return false
 }
 
-// moveTimers stores when the run's timers are due now, and nothing else.
+// moveTimers stores the new due times of the run's timers.
 func (x *Run) moveTimers(ctx context.Context, b machine.Batch) error {
 	position := x.m.NextPosition()
 	err := x.env.Store.Append(work.Detached(ctx), history.Batch{

@@ -1,20 +1,19 @@
 package run
 
-// DriveState is what a process knows of a run, and who drives it.
+// DriveState is a process's relation to a run.
 type DriveState int
 
 // The states of a run in a process.
 const (
-	// Unloaded: the process knows no more than what it has seen of the run's projection, if anything.
+	// Unloaded: the process knows at most the run's projection.
 	Unloaded DriveState = iota
-	// Following: the run is loaded. Another process drives it, or nobody needs to.
+	// Following: the run is loaded. Another process owns it, or it needs no owner.
 	Following
-	// Claimed: this process owns the run. The machine may have to be loaded, and what is in flight and not performed here is
-	// to be begun.
+	// Claimed: this process owns the run. The machine may have to be loaded, and effects in flight to be begun.
 	Claimed
-	// Driving: this process owns the run, and performs all that is in flight and that it can perform.
+	// Driving: this process owns the run, and performs the effects in flight that it can.
 	Driving
-	// Ended: the run has ended. The machine that ended it may still be there.
+	// Ended: the run has ended. Its machine may still be loaded.
 	Ended
 )
 
@@ -26,7 +25,7 @@ func (s DriveState) String() string {
 // Owned reports whether this process owns a run in the state.
 func (s DriveState) Owned() bool { return s == Claimed || s == Driving }
 
-// transitions are the changes of state that can happen, and what brings each about.
+// transitions lists the possible changes of state, and the cause of each.
 var transitions = map[DriveState]map[DriveState]string{
 	Unloaded: {
 		Following: "the run was loaded, or begun here",
@@ -56,5 +55,5 @@ var transitions = map[DriveState]map[DriveState]string{
 	},
 }
 
-// CanFollow reports whether a run can get from one state to the other.
+// CanFollow reports whether a run can change from one state to the other.
 func CanFollow(from, to DriveState) bool { return transitions[from][to] != "" }

@@ -10,22 +10,20 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/view"
 )
 
-// Processes of different configuration may share a store. What a process lacks is decided effect by effect. Whoever applies an
-// input records it and walks on, which takes nothing but the definition; of the effects that follow it performs those that it
-// can, and leaves the others pending as they are recorded: requested, not begun. It owns the run while it performs something, and
-// no longer; a process that can perform something of what is left claims the run then. Nobody claims a run of which it can
-// perform nothing, so that such a run stands still without a write.
+// Processes with different executors may share a store; each effect is assigned by itself. The process that applies an input records it
+// and walks on, which takes only the definition. Of the resulting effects it performs those that it has executors for, and leaves the
+// others requested. It owns the run only while it performs an effect; then a process that can perform a remaining effect claims the run.
+// A process never claims a run that it cannot advance, so such a run causes no writes.
 //
-// A run is driven by the process that started it, after an answer too, and fails there if it comes to what is missing, so that
-// the caller hears of it; once another process has written to the run it is left like any other.
+// The process that started a run also performs effects that it lacks an executor for, so that the run fails and the caller learns of it.
+// Once another process has written to the run, that rule ends.
 
-// LackOf returns what this process lacks to perform a node, nil if it lacks nothing.
+// LackOf returns the executor that this process lacks for a node, or nil.
 func (x *Run) LackOf(n *definition.Node) *view.Lack {
 	return library.MissingExecutor(x.env.Performer, x.id, n)
 }
 
-// LackFor returns what this process lacks to go on with what the run waits for, nil if it lacks nothing: somebody else ends the
-// wait, or this process could.
+// LackFor returns the executor that this process lacks to end a wait, or nil: it has the executor, or someone else ends the wait.
 func (x *Run) LackFor(w *machine.Wait) *view.Lack {
 	if w.Host || w.Kind == machine.WaitBackoff && x.m.Config().Mode == machine.HostMediated {
 		return nil
@@ -33,8 +31,8 @@ func (x *Run) LackFor(w *machine.Wait) *view.Lack {
 	return x.LackOf(x.prog.Node(w.NodeID))
 }
 
-// Lacks returns what this process lacks to go on with the run where it stands, or else to go on after what somebody is asked
-// for; nil if it lacks nothing.
+// Lacks returns the first executor that this process lacks, for the current waits or else for the nodes after a wait for a host, a person
+// or a signal; nil if it has them all.
 func (x *Run) Lacks() *view.Lack { return x.lacks(x.m.Pending()) }
 
 func (x *Run) lacks(waits []machine.Wait) *view.Lack {
@@ -55,8 +53,7 @@ func (x *Run) lacks(waits []machine.Wait) *view.Lack {
 	return library.MissingExecutorAfter(x.env.Performer, x.id, x.prog, asked)
 }
 
-// lackOfTrust returns what this process lacks for a run that was not loaded because its definition is not trusted here; nil for any
-// other error.
+// lackOfTrust returns the lack of a run whose definition is not trusted here; nil for any other error.
 func (x *Run) lackOfTrust(err error) *view.Lack {
 	if p, ok := problem.As(err); ok && p.Code == problem.DefinitionNotFound && p.Err != nil {
 		return &view.Lack{ExecutionID: x.id, Missing: "a definition that it trusts: " + p.Error()}
@@ -64,7 +61,7 @@ func (x *Run) lackOfTrust(err error) *view.Lack {
 	return nil
 }
 
-// UnlessOwned returns what this process lacks, nil while a process with a live lease owns the run: it may perform the very node.
+// UnlessOwned returns l, or nil while a process with a live lease owns the run: it may perform the very node.
 func (x *Run) UnlessOwned(ctx context.Context, l *view.Lack) (*view.Lack, error) {
 	if l == nil {
 		return nil, nil

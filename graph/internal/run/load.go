@@ -13,8 +13,8 @@ import (
 	"github.com/workflows-engine/workflows-engine/history"
 )
 
-// Open loads the run unless it is loaded: Execution is then its projection and, unless it has ended, Machine its machine. The
-// error is EXECUTION_NOT_FOUND, DEFINITION_REQUIRED or what the store says.
+// Open loads the run unless it is loaded: it sets Execution and, unless the run has ended, Machine. The error is EXECUTION_NOT_FOUND,
+// DEFINITION_REQUIRED or the store's.
 func (x *Run) Open(ctx context.Context) error {
 	if x.m != nil {
 		return nil
@@ -26,7 +26,7 @@ func (x *Run) Open(ctx context.Context) error {
 	return x.load(ctx, exec, nil)
 }
 
-// Refresh is Open for readers: it also checks whether another process has written to the run since.
+// Refresh is Open, and also reads the writes of other processes.
 func (x *Run) Refresh(ctx context.Context) error {
 	if x.m == nil {
 		return x.Open(ctx)
@@ -48,13 +48,12 @@ func (x *Run) behind(ctx context.Context) (bool, error) {
 	return !x.isAt(&exec), err
 }
 
-// isAt reports whether the run is where its stored projection is: at the same record of the same run. An id may have been
-// used again since, for one that has as many records.
+// isAt reports whether the stored run is the same run at the same record. Another run with as many records may have the id now.
 func (x *Run) isAt(stored *history.Execution) bool {
 	return stored.Seq == x.exec.Seq && stored.CreatedAt.UnixMilli() == x.exec.CreatedAt.UnixMilli() && stored.InputHash == x.exec.InputHash
 }
 
-// forget drops the machine. The run stays this process's if it is.
+// forget drops the machine. The owner stays the same.
 func (x *Run) forget() {
 	x.m, x.unrecorded, x.prior = nil, machine.Batch{}, history.Prior{}
 	x.cost.Store(0)
@@ -65,7 +64,7 @@ func (x *Run) forget() {
 	}
 }
 
-// load makes the machine of a run whose stored projection is given. doc is needed only for a run whose definition is not stored.
+// load builds the machine of a run from its stored projection. doc is needed only if the definition is not stored.
 func (x *Run) load(ctx context.Context, exec history.Execution, doc *definition.Document) error {
 	x.see(exec)
 	if exec.Phase.Terminal() {
@@ -98,8 +97,8 @@ func (x *Run) load(ctx context.Context, exec history.Execution, doc *definition.
 	x.unrecorded = m.Ready()
 	x.lastStatus = m.Status()
 	x.parentUnchecked = exec.Parent != ""
-	x.sincePosition = maxSincePosition // the next commit stores where the run stands now
-	if !x.Owned() {                    // otherwise what others requested meanwhile is to be performed here
+	x.sincePosition = maxSincePosition // the next commit stores a position
+	if !x.Owned() {                    // else requests made meanwhile are performed here
 		x.become(Following)
 	}
 	x.findChildren()
@@ -108,7 +107,7 @@ func (x *Run) load(ctx context.Context, exec history.Execution, doc *definition.
 	return nil
 }
 
-// see notes the projection as it is stored. Once another process has written to the run, what is missing here may well be there.
+// see sets the projection to the stored one. If another process has written to the run, the missing executors may exist there.
 func (x *Run) see(exec history.Execution) {
 	if x.exec.Seq > 0 && x.exec.Seq != exec.Seq {
 		x.startedHere = false
@@ -117,8 +116,7 @@ func (x *Run) see(exec history.Execution) {
 	x.setExecution(exec)
 }
 
-// program returns the compiled definition of the run: the stored one, or else the caller's, which is then stored with the next
-// commit.
+// program returns the compiled definition of the run: the stored one, or else the caller's, which the next commit stores.
 func (x *Run) program(ctx context.Context, doc *definition.Document) (*definition.Program, error) {
 	if x.exec.Mode == "" {
 		return nil, problem.New(problem.DefinitionNotFound, "run %q was begun by the npm engine, and its definition is not stored", x.id).
@@ -151,7 +149,7 @@ func (x *Run) program(ctx context.Context, doc *definition.Document) (*definitio
 	return prog, nil
 }
 
-// rebuild makes the machine from the newest stored position and the records after it, or else from all records.
+// rebuild builds the machine from the newest stored position and the records after it, or else from all records.
 func (x *Run) rebuild(ctx context.Context, prog *definition.Program) (*machine.Machine, error) {
 	m, err := x.restore(ctx, prog)
 	if m != nil || err != nil {
@@ -171,8 +169,7 @@ func (x *Run) rebuild(ctx context.Context, prog *definition.Program) (*machine.M
 	return machine.Replay(prog, config, records, nil, x.env.Now())
 }
 
-// restore makes the machine from a stored position. It returns nil if there is none that can be used: the history holds everything
-// that a position does.
+// restore builds the machine from a stored position. It returns nil without a usable one; the history has everything that a position has.
 func (x *Run) restore(ctx context.Context, prog *definition.Program) (*machine.Machine, error) {
 	seq, data, err := x.env.Store.Position(ctx, x.id)
 	if err != nil || seq == 0 || len(data) == 0 {
@@ -217,7 +214,7 @@ func (x *Run) restore(ctx context.Context, prog *definition.Program) (*machine.M
 	return m, nil
 }
 
-// foldTail brings the projection up to date with records that were read after it.
+// foldTail applies newer records to the projection.
 func (x *Run) foldTail(records []history.Record) {
 	for i := range records {
 		if records[i].Seq > x.exec.Seq {

@@ -10,29 +10,29 @@ import (
 )
 
 const (
-	// LockGrace is how long a computation goes on although somebody waits for its end: as a rule it is over by then.
+	// LockGrace is how long a computation continues while others wait for the run; usually it has ended by then.
 	LockGrace = 50 * time.Millisecond
-	// LockPatience is how long the walk that follows an input may take before the input is recorded: what takes longer is made after it,
-	// as an effect, and decided again from its beginning.
+	// LockPatience bounds the walk after an input before the input is recorded. A longer walk is made after the commit, as an effect,
+	// from its beginning.
 	LockPatience = 200 * time.Millisecond
-	// long is how long a computation may take before the log says so.
+	// long is the length of a computation that is logged.
 	long = 2 * time.Second
 )
 
-// Lock is a mutual exclusion lock, which those who wait get in their order, and those who hurry first. New makes one.
+// Lock is a mutual exclusion lock. Waiters get it in order, those of LockFirst before the others.
 type Lock struct {
 	mu   sync.Mutex
 	held bool
-	// first and rest are those who wait, each by what is closed when the lock is theirs.
+	// first and rest are the waiters; each channel is closed when its waiter holds the lock.
 	first, rest []chan struct{}
-	// hurried counts those who cannot wait for a computation; began is when it began, and is the holder's.
+	// hurried counts the waiters that cannot wait for a computation. began is the start of the computation; only the holder uses it.
 	hurried atomic.Int32
 	began   time.Time
-	// patience is how long the computation under way may take, 0 for as long as it needs.
+	// patience bounds the computation, 0 without a bound.
 	patience time.Duration
 }
 
-// NewLock returns a lock that nobody holds.
+// NewLock returns an unlocked lock.
 func NewLock() *Lock { return &Lock{} }
 
 // Lock waits for the lock.
@@ -42,7 +42,7 @@ func (l *Lock) Lock() {
 	}
 }
 
-// LockFirst waits for the lock before all others, and has a computation abandoned that outlasts Grace.
+// LockFirst waits for the lock before all others. A computation that exceeds LockGrace is abandoned.
 func (l *Lock) LockFirst() {
 	l.hurried.Add(1)
 	defer l.hurried.Add(-1)
@@ -51,7 +51,7 @@ func (l *Lock) LockFirst() {
 	}
 }
 
-// join takes the lock if nobody holds it, or adds the caller to a queue and returns what is closed when the lock is the caller's.
+// join takes a free lock, or adds the caller to a queue and returns a channel that is closed when the caller holds the lock.
 func (l *Lock) join(queue *[]chan struct{}) (mine chan struct{}) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -64,7 +64,7 @@ func (l *Lock) join(queue *[]chan struct{}) (mine chan struct{}) {
 	return mine
 }
 
-// Unlock gives it back, or to who waits.
+// Unlock passes the lock to the next waiter, if any.
 func (l *Lock) Unlock() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -78,7 +78,7 @@ func (l *Lock) Unlock() {
 	}
 }
 
-// TryLock takes the lock if nobody holds it.
+// TryLock takes the lock if it is free.
 func (l *Lock) TryLock() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -87,7 +87,7 @@ func (l *Lock) TryLock() bool {
 	return free
 }
 
-// LockWithin waits for the lock as long as that, and reports whether it has got it.
+// LockWithin waits for the lock that long, and reports whether the caller holds it.
 func (l *Lock) LockWithin(patience time.Duration) bool {
 	if patience <= 0 {
 		return l.TryLock()
@@ -109,11 +109,11 @@ func (l *Lock) LockWithin(patience time.Duration) bool {
 		l.rest = slices.Delete(l.rest, i, i+1)
 		return false
 	}
-	return true // it has become the caller's this moment
+	return true // the caller has just got it
 }
 
-// Compute returns what do returns, which may take long; the holder calls it. A patience above 0 has it abandoned after that time. When
-// it takes very long, the log says so with the attributes given.
+// Compute calls do, which may take long, for the holder. With patience above 0, do is abandoned after that time. A very long call is
+// logged with the attributes.
 func (l *Lock) Compute(log *slog.Logger, patience time.Duration, do func() error, attributes ...any) error {
 	l.began, l.patience = time.Now(), patience
 	watchdog := time.AfterFunc(long, func() {
@@ -123,14 +123,13 @@ func (l *Lock) Compute(log *slog.Logger, patience time.Duration, do func() error
 	return do()
 }
 
-// Abandon reports whether the computation under way is to be abandoned, because somebody hurries, its time is over, or the process ends
-// with a context.
+// Abandon reports whether the computation must stop: a waiter hurries, its time is over, or the process's context has ended.
 func (l *Lock) Abandon(process context.Context) bool {
 	took := time.Since(l.began)
 	return (l.hurried.Load() > 0 || process.Err() != nil) && took > LockGrace || l.patience > 0 && took > l.patience
 }
 
-// Yield lets those who hurry have the lock, and takes it again.
+// Yield lets the hurried waiters have the lock, and takes it again.
 func (l *Lock) Yield() {
 	l.Unlock()
 	l.Lock()

@@ -12,11 +12,11 @@ import (
 	"github.com/workflows-engine/workflows-engine/history"
 )
 
-// lastRecords is how many records at the end of a history surely hold the terminal event and the FailNode before it,
-// unless another engine wrote on after the end.
+// lastRecords is the number of records at the end of a history that include the terminal event and the FailNode before it, unless another
+// engine wrote after the end.
 const lastRecords = 8
 
-// RecordedEnding reads how a run ended.
+// RecordedEnding reads the end of a run from the store.
 func RecordedEnding(ctx context.Context, store history.Store, exec history.Execution) (view.Ending, error) {
 	e, err := outcome(ctx, store, exec)
 	if err != nil {
@@ -29,7 +29,7 @@ func RecordedEnding(ctx context.Context, store history.Store, exec history.Execu
 	return e, err
 }
 
-// outcome reads of a run's ending what its last records say.
+// outcome reads the end of a run from its last records.
 func outcome(ctx context.Context, store history.Store, exec history.Execution) (view.Ending, error) {
 	e := view.Ending{Status: machine.Status(exec.Phase), DefinitionHash: exec.DefinitionHash}
 	from := max(exec.Seq-lastRecords, 0) + 1
@@ -44,7 +44,7 @@ func outcome(ctx context.Context, store history.Store, exec history.Execution) (
 		}
 		from = 1
 	}
-	if !found { // it may have been deleted since exec was read
+	if !found { // the run may have been deleted meanwhile
 		if _, err := store.Execution(ctx, exec.ID); err != nil {
 			return e, err
 		}
@@ -52,8 +52,8 @@ func outcome(ctx context.Context, store history.Store, exec history.Execution) (
 	return e, nil
 }
 
-// KeepsTasks reports whether a run was ended in such a way that its tasks at agents go on: they belong to a copy of it in
-// another database. Of a run that is gone nobody knows; to end a task that goes on to be wanted is the greater harm.
+// KeepsTasks reports whether a run was ended so that its tasks at agents continue, as tasks of a copy in another database. It returns
+// true for a run that is gone: to end a wanted task is worse than to leak one.
 func KeepsTasks(ctx context.Context, store history.Store, id string) (bool, error) {
 	switch exec, err := store.Execution(ctx, id); {
 	case errors.Is(err, problem.ExecutionNotFound):
@@ -68,7 +68,7 @@ func KeepsTasks(ctx context.Context, store history.Store, id string) (bool, erro
 	}
 }
 
-// RecordedState reads a run's newest state; before the first snapshot that is the recorded input.
+// RecordedState reads a run's newest state: the recorded input before the first snapshot.
 func RecordedState(ctx context.Context, store history.Store, exec history.Execution) (map[string]any, error) {
 	at := max(exec.StateSeq, 1)
 	records, err := store.Read(ctx, exec.ID, at, 1)
@@ -86,7 +86,7 @@ func RecordedState(ctx context.Context, store history.Store, exec history.Execut
 	}
 }
 
-// StoredTimers is how the timers of a run are stored.
+// StoredTimers converts the timers of a run to their stored form.
 func StoredTimers(id string, ts []machine.Timer) []history.Timer {
 	if len(ts) == 0 {
 		return nil
@@ -104,7 +104,7 @@ func RecordPage(ctx context.Context, store history.Store, executionID string, fr
 	if err != nil {
 		return nil, err
 	}
-	// Of a run that is being deleted, some records may be there still.
+	// A run that is being deleted may have records left.
 	switch _, err := store.Execution(ctx, executionID); {
 	case errors.Is(err, problem.ExecutionNotFound), err != nil && len(records) == 0:
 		return nil, admit.NotFoundAs(err, problem.ExecutionNotFound, executionID)
@@ -115,12 +115,11 @@ func RecordPage(ctx context.Context, store history.Store, executionID string, fr
 	return records, nil
 }
 
-// CheckAnswer says why the executor that has recorded the steps of an attempt cannot use the answer to its question; see
-// graph.Options.CheckAnswer.
+// CheckAnswer checks an answer to the question of an executor against the journal of the attempt; see graph.Options.CheckAnswer.
 type CheckAnswer func(asked activities.RecordedAttempt, answer map[string]any) error
 
-// Of checks an answer if it is one to the question of an executor among the waits of a run. Whether any question is meant, and whether it
-// can still be answered, is for the machine to say.
+// Of checks an answer to an executor's question among the waits of a run. The machine decides which question it is for, and whether that
+// is still open.
 func (check CheckAnswer) Of(ctx context.Context, store history.Store, executionID string, waits []machine.Wait, r machine.Resume) error {
 	open := 0
 	for i := range waits {

@@ -12,13 +12,12 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
-// Run is one execution as this process knows it. Whoever holds its lock may apply an input, and dispatches the resulting Work
-// after giving the lock back. No goroutine belongs to a run: the caller of a method, the goroutine in which an executor has just
-// returned, a timer, each takes the lock, does its step, and leaves.
+// Run is one run as this process knows it. The holder of its lock may apply an input; it dispatches the resulting Work after unlocking. A
+// run has no goroutine: a call, an executor that has just returned and a timer each take the lock, make their step and leave.
 //
-// All methods but Lock, LockFirst, Unlock, ID and Seq need the lock. What the machine yields is committed before the lock is given back; if
-// that fails the machine is dropped, because it is ahead of the history, and rebuilt when it is next needed. Never are two runs
-// locked at once.
+// All methods except Lock, LockFirst, Unlock, ID, Seq and Tell need the lock. The machine's records are committed before the lock is
+// released; if that fails, the machine is ahead of the history, so it is dropped and rebuilt when next needed. Two runs are never locked
+// at once.
 type Run struct {
 	env *Environment
 	id  string
@@ -29,47 +28,46 @@ type Run struct {
 	// m is the machine; nil in the states Unloaded and Claimed until the run is loaded, and for runs found ended.
 	m    *machine.Machine
 	prog *definition.Program
-	// exec is the projection as of the last record that is known to be stored. Its Seq is 0 for a run that does not exist.
+	// exec is the projection at the last known record. Its Seq is 0 for a run that does not exist.
 	exec history.Execution
-	seq  atomic.Int64 // exec.Seq, for those without the lock
-	// prior is the newest stored state, as it was read or appended. Nobody changes states in place, so the store may write
-	// the next one as what has changed of it.
+	seq  atomic.Int64 // exec.Seq, readable without the lock
+	// prior is the newest stored state. States are immutable, so the store may write the next one as a difference.
 	prior history.Prior
-	// unrecorded is what loading brought to light: records that the history lacks, to be appended before anything else.
+	// unrecorded are records that loading found missing from the history, to be appended first.
 	unrecorded machine.Batch
 	// unstored is a definition that a caller brought and the store does not have.
 	unstored *history.StoredDefinition
-	// unstoredChildren are those of the subworkflows of a run that begins.
+	// unstoredChildren are the definitions of the subworkflows of a new run.
 	unstoredChildren []history.StoredDefinition
-	// attempts are the effects that this process performs, children the subworkflows that the run waits for, by key.
+	// attempts are the effects that this process performs, children the ids of the awaited subworkflows, by key.
 	attempts map[string]*work.Attempt
 	children map[string]string
 	// process is the name under which this process owns the run.
 	process string
-	// lastDriven is until when the lease of the last owner lasted, or lasts, when this process last looked.
+	// lastDriven is the end of the last owner's lease, as of the last check.
 	lastDriven time.Time
-	// startedHere says that the run was started by this process, and that no other has written to it since. Such a run fails
-	// when it comes to what the process lacks; any other is left to processes that have it.
+	// startedHere reports that this process started the run and that no other process has written to it since. Such a run fails if an
+	// executor is missing; other runs are left to processes that have the executor.
 	startedHere bool
-	// parentUnchecked says that a subworkflow's run was loaded, and that its parent may have ended meanwhile.
+	// parentUnchecked reports that a subworkflow's run was loaded and that its parent may have ended meanwhile.
 	parentUnchecked bool
-	// sincePosition counts appends since a position was stored.
+	// sincePosition counts the appends since the last stored position.
 	sincePosition int
-	// walked, unless nil, is closed when the walk under way is over.
+	// walked, unless nil, is closed at the end of the current walk.
 	walked chan struct{}
-	// short is Limits.Short of the stretch that begins.
+	// short is Limits.Short for the next stretch.
 	short bool
-	// lastStatus is the status as of the last commit.
+	// lastStatus is the status at the last commit.
 	lastStatus machine.Status
 	news       news
 }
 
-// tableEntry is what the table keeps of a run.
+// tableEntry is the table's part of a run.
 type tableEntry struct {
 	uses      int
 	idle      *list.Element
 	idleBytes int64
-	// cost is what keeping the machine of a run at rest takes in memory, 0 if there is nothing worth keeping.
+	// cost is the memory that the machine of a resting run takes, 0 if it is not worth keeping.
 	cost atomic.Int64
 }
 
@@ -79,16 +77,16 @@ func (x *Run) Lock() { x.lock.Lock() }
 // Unlock unlocks the run.
 func (x *Run) Unlock() { x.lock.Unlock() }
 
-// LockFirst locks the run before all others who want it, and has an evaluation that it is busy with abandoned.
+// LockFirst locks the run before all other waiters, and makes a long evaluation stop.
 func (x *Run) LockFirst() { x.lock.LockFirst() }
 
 // ID returns the execution id.
 func (x *Run) ID() string { return x.id }
 
-// Seq returns the seq of the last record that this process knows of. It needs no lock.
+// Seq returns the seq of the last record known here. It needs no lock.
 func (x *Run) Seq() int64 { return x.seq.Load() }
 
-// Execution returns the projection as of the last record that this process knows of.
+// Execution returns the projection at the last record known here.
 func (x *Run) Execution() *history.Execution { return &x.exec }
 
 // Machine returns the machine, nil if the run is not loaded. Only Apply changes it.
@@ -106,13 +104,13 @@ func (x *Run) Ended() bool { return x.exec.Phase.Terminal() }
 // StartedHere reports whether this process started the run and no other has written to it since.
 func (x *Run) StartedHere() bool { return x.startedHere }
 
-// setExecution notes the projection as of a newer record.
+// setExecution sets the projection of a newer record.
 func (x *Run) setExecution(e history.Execution) {
 	x.exec = e
 	x.seq.Store(e.Seq)
 }
 
-// notePrior keeps the newest state among records, the first of which has the seq given.
+// notePrior keeps the newest state among records that start at a seq.
 func (x *Run) notePrior(first int64, records []history.Record) {
 	for i := len(records) - 1; i >= 0; i-- {
 		if records[i].Name == history.StateUpdated {
@@ -122,8 +120,7 @@ func (x *Run) notePrior(first int64, records []history.Record) {
 	}
 }
 
-// estimateCost estimates what keeping the machine of a run at rest takes in memory; a run that has ended or that is being driven
-// is not kept once nobody uses it.
+// estimateCost sets cost. The machine of a run that has ended or is busy is not kept without users.
 func (x *Run) estimateCost(status machine.Status, position int) {
 	if status.Terminal() || status == machine.Running && !x.m.Resting() {
 		x.cost.Store(0)
@@ -133,7 +130,7 @@ func (x *Run) estimateCost(status machine.Status, position int) {
 	x.cost.Store(int64(machineBytes + position + jsonvalue.Size(x.m.State(), maxIdleBytes)))
 }
 
-// become changes the state. The owner's set of runs follows.
+// become changes the state, and updates the process's set of owned runs.
 func (x *Run) become(next DriveState) {
 	last := x.state
 	if last == next {

@@ -10,14 +10,14 @@ import (
 	"github.com/workflows-engine/workflows-engine/history"
 )
 
-// stepPage is how many records are read at a time, piecePage where there are pieces among them.
+// stepPage is the number of records read at a time, piecePage where there are pieces among them.
 const (
 	stepPage  = 256
 	piecePage = 8
 )
 
-// RecordedSteps returns the recorded steps of an attempt, the oldest first, pieces without their bodies, or, unless n is 0, the n-th alone, counted from 1. first is the seq of
-// the first one.
+// RecordedSteps returns the journal entries of an attempt, the oldest first, pieces without their bodies, or, unless n is 0, only the
+// n-th, counted from 1. first is the seq of the first entry.
 func RecordedSteps(ctx context.Context, store history.Store, executionID string, of *machine.EffectBase, first int64, n int) ([]activities.Step, error) {
 	if n > 0 {
 		return step(ctx, store, executionID, of, first, n)
@@ -48,7 +48,7 @@ func RecordedSteps(ctx context.Context, store history.Store, executionID string,
 	}
 }
 
-// stepOf returns the step of an attempt in a record, and its number.
+// stepOf returns the journal entry of an attempt in a record, and its number.
 func stepOf(r *history.Record, of *machine.EffectBase) (activities.Step, int, bool) {
 	p := &r.Payload
 	if p.NodeID != of.NodeID || max(p.Visit, 1) != of.Visit || max(p.Attempt, 1) != of.Attempt {
@@ -58,11 +58,11 @@ func stepOf(r *history.Record, of *machine.EffectBase) (activities.Step, int, bo
 	return activities.Step{Key: s.Key, Kind: s.Kind, Body: s.Body, Totals: s.Totals, At: r.CreatedAt}, n, ok
 }
 
-// stepsNear is how many records are read at a time where a single step is looked for.
+// stepsNear is the number of records read at a time in search of one entry.
 const stepsNear = 4
 
-// step returns the n-th recorded step of an attempt. Each step is a record, so that it is at least as far behind one that is found as their
-// numbers say: where nothing else goes on in the run, the first look finds it.
+// step returns the n-th journal entry of an attempt. Each entry is a record, so the n-th is at least as many records behind an entry as
+// their numbers differ: in a run without other activity, the first read finds it.
 func step(ctx context.Context, store history.Store, executionID string, of *machine.EffectBase, first int64, n int) ([]activities.Step, error) {
 	seq := max(first, 1) + int64(n) - 1
 	for {
@@ -87,21 +87,21 @@ func step(ctx context.Context, store history.Store, executionID string, of *mach
 	}
 }
 
-// HasRecorded reports whether steps are recorded, as the last ones of their attempt.
+// HasRecorded reports whether entries are the last recorded ones of their attempt.
 func HasRecorded(ctx context.Context, store history.Store, executionID string, of *machine.EffectBase, s *machine.StepsRecorded) bool {
 	all, err := RecordedSteps(ctx, store, executionID, of, 1, 0)
 	return err == nil && len(all) == s.Index+len(s.Steps) &&
 		slices.EqualFunc(all[s.Index:], s.Steps, func(r activities.Step, s machine.Step) bool { return r.Key == s.Key && r.Kind == s.Kind })
 }
 
-// maxJournals is of how many attempts of a run the steps are looked at, maxBack how many records behind the newest step of one.
+// maxJournals bounds the attempts whose journals are read, maxBack the records read to find the newest entry with progress.
 const (
 	maxJournals = 32
 	maxBack     = 8
 )
 
-// Journals adds to what a run waits for what only the records of steps say: what the questions of executors show, and of the first
-// attempts the first and the newest step.
+// Journals adds data from journal entries to the waits of a run: the content shown with executors' questions, and the first and newest
+// entry of the first attempts.
 func Journals(ctx context.Context, store history.Store, pending []view.Pending) error {
 	looked := 0
 	for i := range pending {
@@ -126,7 +126,7 @@ func Journals(ctx context.Context, store history.Store, pending []view.Pending) 
 	return nil
 }
 
-// ends reads the first and the newest step of an attempt.
+// ends reads the first and the newest entry of an attempt.
 func ends(ctx context.Context, store history.Store, p *view.Pending) error {
 	first, err := recordAt(ctx, store, p.ExecutionID, p.FirstStepSeq)
 	if err != nil {
@@ -157,7 +157,7 @@ func ends(ctx context.Context, store history.Store, p *view.Pending) error {
 	return nil
 }
 
-// recordAt reads a record; of one that is gone nothing but its place.
+// recordAt reads a record. If it is gone, only its seq is set.
 func recordAt(ctx context.Context, store history.Store, executionID string, seq int64) (*history.Record, error) {
 	records, err := store.Read(ctx, executionID, seq, 1)
 	if err != nil || len(records) == 0 {

@@ -7,14 +7,14 @@ import (
 	"time"
 )
 
-// Bounds of what the table keeps of runs that nobody uses at the moment: a run at rest costs its state and position.
+// Bounds on the idle runs in the table; each takes the memory of its state and position.
 const (
 	maxIdleRuns  = 2048
 	maxIdleBytes = 64 << 20
 )
 
-// Table holds the runs that this process knows, one *Run an id, so that all that happens here to one run meets at its lock. A
-// run in use stays; runs at rest stay while there is room, so that the next call finds the machine ready.
+// Table holds the runs known to this process, one *Run for each id, so that all uses of a run share its lock. Runs in use stay; idle runs
+// stay while there is room, so that the next call finds the machine ready.
 type Table struct {
 	env   *Environment
 	mu    sync.Mutex
@@ -30,21 +30,21 @@ func NewTable(env *Environment) *Table {
 	return &Table{env: env, byID: map[string]*Run{}, idle: list.New(), maxIdle: maxIdleRuns}
 }
 
-// KeepIdle changes how many runs at rest are kept.
+// KeepIdle sets the number of idle runs that are kept.
 func (t *Table) KeepIdle(runs int) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.maxIdle = runs
 }
 
-// Len returns the number of runs in the table, idle ones included.
+// Len returns the number of runs in the table, including idle ones.
 func (t *Table) Len() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return len(t.byID)
 }
 
-// Hold returns the run with an id for use until Drop. The run may not exist in the store.
+// Hold returns the run with an id for use until Drop. The run need not exist in the store.
 func (t *Table) Hold(id string) *Run {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -57,7 +57,7 @@ func (t *Table) Hold(id string) *Run {
 	return x
 }
 
-// Retain holds once more a run that the caller holds already.
+// Retain adds a use of a run that the caller holds already.
 func (t *Table) Retain(x *Run) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -73,11 +73,11 @@ func (t *Table) use(x *Run) {
 	}
 }
 
-// ErrBusy says that a run is at work, and that there is no time to read it from the store instead.
+// ErrBusy reports that a run is busy, and that there is no time to read it from the store instead.
 var ErrBusy = errors.New("the run is busy")
 
-// LockToRead locks the run, or returns, while that is busy, one that is read from the store for the moment and neither driven nor
-// kept, locked too: so a question is answered although the run computes. until, unless zero, is when there is no more time for that.
+// LockToRead locks the run. If that is busy, it returns a temporary copy, locked, that reads the store and drives nothing, so that
+// questions are answered while the run computes. until, unless zero, is the time after which it returns ErrBusy instead.
 func (t *Table) LockToRead(x *Run, until time.Time) (*Run, error) {
 	patience := LockGrace
 	if !until.IsZero() {

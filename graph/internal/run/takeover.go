@@ -10,8 +10,8 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/view"
 )
 
-// TakeOver makes this process the owner of an open run if its driver is gone and has left something that this process can
-// perform, and does what is due. Workflows that have turned out to be unknown are tried again if retryUnknown is set.
+// TakeOver claims an open run if its owner is gone and this process can perform an effect in flight, and fires due timers. With
+// retryUnknown, workflows known to be unknown are looked up again.
 func (x *Run) TakeOver(ctx context.Context, retryUnknown bool, w *Work) error {
 	if !x.Owned() {
 		if abandoned, err := x.abandoned(ctx, retryUnknown, w); err != nil {
@@ -32,7 +32,7 @@ func (x *Run) TakeOver(ctx context.Context, retryUnknown bool, w *Work) error {
 	return x.FireDue(ctx, w)
 }
 
-// takeUp claims an open run, unless another process owns it, and performs what was abandoned.
+// takeUp claims an open run, unless another process owns it, and performs the abandoned effects.
 func (x *Run) takeUp(ctx context.Context, w *Work) error {
 	if w.dry() {
 		return nil
@@ -46,11 +46,11 @@ func (x *Run) takeUp(ctx context.Context, w *Work) error {
 	return x.drive(ctx, w)
 }
 
-// drive goes on with a run that this process owns.
+// drive continues a run that this process owns.
 func (x *Run) drive(ctx context.Context, w *Work) error {
 	if err := x.commitUnrecorded(ctx, w); err != nil {
 		if errors.Is(err, ErrConflict) {
-			return nil // another process is at it
+			return nil // another process is active
 		}
 		return err
 	}
@@ -63,7 +63,7 @@ func (x *Run) drive(ctx context.Context, w *Work) error {
 	x.redispatch(w)
 	if b := x.m.Ready(); b.TimersChanged {
 		if err := x.commit(ctx, b, intent{mayOwn: true}, w); errors.Is(err, ErrConflict) {
-			return nil // what was begun goes on; the next look at the run sees to the rest
+			return nil // attempts continue; the next check of the run does the rest
 		} else if err != nil {
 			return err
 		}
@@ -74,8 +74,8 @@ func (x *Run) drive(ctx context.Context, w *Work) error {
 	return x.rest(ctx, w)
 }
 
-// abandoned reports whether something is in flight that this process does not perform, but can. It only reads, so that a
-// run of which nothing can be performed here costs no write, however often it is looked at.
+// abandoned reports whether an effect is in flight that this process does not perform, but can. It only reads, so that checks of a run
+// that this process cannot advance cost no write.
 func (x *Run) abandoned(ctx context.Context, retryUnknown bool, w *Work) (bool, error) {
 	var children []*machine.ChildEffect
 	for _, e := range x.m.InFlight() {
@@ -95,8 +95,8 @@ func (x *Run) abandoned(ctx context.Context, retryUnknown bool, w *Work) (bool, 
 	return false, nil
 }
 
-// TakeOrphan takes over a run that nobody with a live lease owns, and reports whether it did. The error says why it did not:
-// COMPOSITE_EXECUTOR_NOT_CONFIGURED if this process lacks what the run waits for.
+// TakeOrphan claims a run without a live owner, and reports whether it did. The error is the reason if not:
+// COMPOSITE_EXECUTOR_NOT_CONFIGURED if this process lacks the executor that the run waits for.
 func (x *Run) TakeOrphan(ctx context.Context, retryUnknown bool, w *Work) (bool, error) {
 	if x.Owned() {
 		return false, nil
@@ -104,7 +104,7 @@ func (x *Run) TakeOrphan(ctx context.Context, retryUnknown bool, w *Work) (bool,
 	if err := x.Refresh(ctx); err != nil || x.Ended() {
 		return false, err
 	}
-	x.parentUnchecked = x.exec.Parent != "" // it may count as an orphan because its parent has ended
+	x.parentUnchecked = x.exec.Parent != "" // its parent may have ended
 	seq := x.exec.Seq
 	err := x.TakeOver(ctx, retryUnknown, w)
 	if err != nil || x.Owned() || x.Ended() || x.exec.Seq != seq || w.preview != nil && w.preview.Acts {
@@ -116,8 +116,8 @@ func (x *Run) TakeOrphan(ctx context.Context, retryUnknown bool, w *Work) (bool,
 	return false, nil
 }
 
-// TakeBack goes on with a run that the store says this process owns under a name, and that it does not drive: an append, a claim
-// or a disowning failed, or succeeded and only its answer was lost. If this process cannot perform what is left, others can.
+// TakeBack continues a run that this process owns in the store under a name, but does not drive: an append, a claim or a disowning
+// failed, or its response was lost. If this process cannot perform the remaining effects, others can.
 func (x *Run) TakeBack(ctx context.Context, process string, w *Work) error {
 	if x.Owned() {
 		return nil
@@ -132,21 +132,20 @@ func (x *Run) TakeBack(ctx context.Context, process string, w *Work) error {
 	return err
 }
 
-// Preview is what a takeover would do.
+// Preview describes the effect of a takeover.
 type Preview struct {
-	// Acts: it would record something, or perform something that is in flight.
+	// Acts: the takeover would record something, or perform an effect in flight.
 	Acts bool
-	// Begins are subworkflows that it would begin, if their workflows are known; Depth is the nesting of the run.
+	// Begins are the subworkflows that it would start, if their workflows are known; Depth is the nesting of the run.
 	Begins []*machine.ChildEffect
 	Depth  int
-	// Lack is what this process lacks, if it would do nothing.
+	// Lack is the missing executor, if the takeover would do nothing.
 	Lack *view.Lack
-	// Due is the run's timer that has been due longest, zero without one.
+	// Due is the timer of the run that has been due longest, zero without one.
 	Due machine.Timer
 }
 
-// Preview returns what TakeOrphan would do with a run that no process with a live lease owns, or else what Fire would do. It takes the same
-// way, up to the first write.
+// Preview returns the effect of TakeOrphan on a run without a live owner, or else of Fire. It runs the same code, up to the first write.
 func (x *Run) Preview(ctx context.Context, orphaned bool) (p Preview, err error) {
 	if x.Owned() {
 		return p, nil
@@ -177,7 +176,7 @@ func (x *Run) Preview(ctx context.Context, orphaned bool) (p Preview, err error)
 	return p, nil
 }
 
-// dry reports whether only a preview is wanted, and notes in it that something would be done.
+// dry reports whether this is a preview, and notes in it that the takeover would act.
 func (w *Work) dry() bool {
 	if w.preview == nil {
 		return false

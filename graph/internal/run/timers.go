@@ -11,21 +11,21 @@ import (
 	"github.com/workflows-engine/workflows-engine/history"
 )
 
-// Timers are rows in the store and outlive every process. A process wakes up for those of the runs that it has had in hand; others
-// are fired when somebody asks about their run, or by whoever searches the store.
+// Timers are rows in the store and outlive every process. A process wakes up for the timers of the runs that it has used. Others fire
+// when a call asks about their run, or when a process finds them in the store.
 //
 //	timer of                              fired by                              when
 //	a wait, an interrupt, a block         any process                           when due
 //	an attempt in flight here             this process                          at its deadline
-//	an attempt that nobody performs       any process that cannot perform it    TakeoverTime after it could have been claimed
+//	an unclaimed attempt                  any process that cannot perform it    TakeoverTime after it could have been claimed
 //	a retry, a rest, the poll of a task   a process that can perform it         when due
 
-// TakeoverTime is how long an attempt that nobody performs is left to processes that can: the next round of a search for orphans,
-// anywhere, finds it well within. It is the same for all processes, whatever their leases.
+// TakeoverTime is how long a process waits for a capable process to claim an unclaimed attempt; each search for orphans finds it well
+// within. It is the same for all processes, whatever their leases.
 const TakeoverTime = 40 * time.Second
 
-// fireMine fires the run's timers that are due and that are this process's to fire. The run must be open. A timer that turns out
-// to be over is no error.
+// fireMine fires the due timers of the run that this process may fire. The run must be open. A timer that has just been closed is not an
+// error.
 func (x *Run) fireMine(ctx context.Context, w *Work) error {
 	over := map[string]bool{}
 	for {
@@ -48,14 +48,14 @@ func (x *Run) fireMine(ctx context.Context, w *Work) error {
 		err := x.Apply(ctx, Input{Input: machine.TimerFired{Key: due.Key}, fenced: fenced}, w)
 		switch {
 		case errors.Is(err, problem.LeaseHeld):
-			return nil // another process has just claimed the run: its timers are that one's
+			return nil // another process has just claimed the run and its timers
 		case err != nil && !errors.Is(err, problem.HistoryConflict):
 			return err
 		}
 	}
 }
 
-// nextDue returns a timer that is due and that this process may fire. Within a walk none is.
+// nextDue returns a due timer that this process may fire. During a walk there is no such timer.
 func (x *Run) nextDue(except map[string]bool) (machine.Timer, bool) {
 	if x.m == nil || x.m.Walking() {
 		return machine.Timer{}, false
@@ -76,14 +76,14 @@ func (x *Run) nextDue(except map[string]bool) (machine.Timer, bool) {
 	return machine.Timer{}, false
 }
 
-// due reports whether a timer is due that this process may fire.
+// due reports whether nextDue finds a timer.
 func (x *Run) due() bool {
 	_, due := x.nextDue(nil)
 	return due
 }
 
-// firesAt returns when this process fires a timer, unless another one does so before; mine is false if it never does. See the table
-// above.
+// firesAt returns the time at which this process fires a timer, unless another process is first; mine is false if it never does. See the
+// table above.
 func (x *Run) firesAt(t machine.Timer) (at time.Time, mine bool) {
 	w, ok := x.m.TimedWait(t.Key)
 	switch {
@@ -103,10 +103,9 @@ func (x *Run) firesAt(t machine.Timer) (at time.Time, mine bool) {
 	}
 }
 
-// unclaimedUntil returns when an attempt in process with a deadline counts as one that nobody performs. Any process times it out
-// then, unless it can perform it, so that the bound which the author of the workflow has set holds even if nobody can. While
-// the run is driven the attempt waits for the driver to be done with its own, or to be missed; and before this process was
-// present there may have been nobody at all.
+// unclaimedUntil returns the time at which any process that cannot perform an unclaimed attempt times it out, so that the author's
+// timeout holds even without a capable process. The attempt waits while the run has an owner, which may perform it next, and until this
+// process has been present for a while: before, there may have been no process at all.
 func (x *Run) unclaimedUntil(deadline time.Time) time.Time {
 	now := x.env.Now()
 	since := deadline
@@ -121,8 +120,8 @@ func (x *Run) unclaimedUntil(deadline time.Time) time.Time {
 	return since.Add(TakeoverTime)
 }
 
-// FireDue does what is due when somebody asks about an open run, unless that is the business of the process that owns it. If an
-// attempt of the run was abandoned and this process can perform it, it does so.
+// FireDue fires due timers when a call asks about an open run, unless another process owns it. If an effect was abandoned and this
+// process can perform it, FireDue claims the run.
 func (x *Run) FireDue(ctx context.Context, w *Work) error {
 	if x.env.ReadOnly && w.preview == nil {
 		return nil
@@ -138,7 +137,7 @@ func (x *Run) FireDue(ctx context.Context, w *Work) error {
 			return err
 		}
 		if !x.due() {
-			return nil // its driver has not been gone for long
+			return nil // its owner has not been gone for long
 		}
 		if abandoned, err := x.abandoned(ctx, false, w); err != nil {
 			return err
@@ -148,7 +147,7 @@ func (x *Run) FireDue(ctx context.Context, w *Work) error {
 		if w.dry() {
 			return nil
 		}
-		// The driver before may have moved the deadline of an attempt that it performed again, without a record.
+		// The previous owner may have moved the deadline of an attempt that it repeated, without a record.
 		x.forget()
 		if err := x.Open(ctx); err != nil {
 			return err
@@ -160,19 +159,18 @@ func (x *Run) FireDue(ctx context.Context, w *Work) error {
 	return x.fireMine(ctx, w)
 }
 
-// Timer is a timer of a run that has come due in this process.
+// Timer is a due timer of a run.
 type Timer struct {
-	// Own is set for a timer of a run that this process had in hand. StartedHere and Seq are then the run's as of when the
-	// timer was set.
+	// Own is set for a timer of a run that this process has used. StartedHere and Seq are then the run's values when the timer was set.
 	Own         bool
 	StartedHere bool
 	Seq         int64
 }
 
-// Fire does what a timer of the run stands for.
+// Fire fires the due timers of the run.
 func (x *Run) Fire(ctx context.Context, t Timer, w *Work) error {
 	look := x.Open
-	if !t.Own { // another process has set the timer since the run was in hand here, if it ever was
+	if !t.Own { // another process may have set the timer
 		if left, err := x.leftToOwner(ctx); err != nil || left {
 			return err
 		}
@@ -188,8 +186,8 @@ func (x *Run) Fire(ctx context.Context, t Timer, w *Work) error {
 	return x.TakeOver(ctx, false, w)
 }
 
-// leftToOwner reports whether the timers of a run that is not in hand here are the business of another process, which performs
-// something of it. It saves loading the run in each round in which a timer of it is overdue.
+// leftToOwner reports whether another process owns an unloaded run with attempts in process, and so its timers. It saves loading the run
+// in each search that finds an overdue timer of it.
 func (x *Run) leftToOwner(ctx context.Context) (bool, error) {
 	if x.m != nil || x.Owned() {
 		return false, nil
@@ -201,7 +199,7 @@ func (x *Run) leftToOwner(ctx context.Context) (bool, error) {
 	return x.ownedElsewhere(ctx)
 }
 
-// OpenTimers returns the timers that this process fires later; one that is due and was not fired is left to others.
+// OpenTimers returns the timers that this process will fire; a due timer that was not fired is left to others.
 func (x *Run) OpenTimers() []machine.Timer {
 	if x.m == nil {
 		return nil

@@ -10,31 +10,30 @@ import (
 	"github.com/workflows-engine/workflows-engine/history"
 )
 
-// The messages of the log lines about recorded events: each failed attempt (Warn), and the end of each run (Info, or Error if it failed).
+// The messages of log lines about recorded events: each failed attempt (Warn), and the end of each run (Info, or Error if it failed).
 // They hold no inputs, outputs or states.
 const (
 	LogAttemptFailed = "attempt failed"
 	LogRunEnded      = "run ended"
 )
 
-// maxLogged is how many bytes of the message of a failed attempt or run are logged.
+// maxLogged bounds the error message in a log line, in bytes.
 const maxLogged = 500
 
-// Told is what a commit tells those outside: its records (with Environment.KeepRecords) and its log lines.
+// Told is the news of a commit for observers: its records (with Environment.KeepRecords) and its log lines.
 type Told struct {
 	Records []history.Record
 	Lines   []slog.Record
 }
 
-// news queues what commits tell until it is told, in the order of the commits. It has a lock of its own, since what commits lead to is
-// dispatched after the run has been unlocked.
+// news queues the news of commits in their order. It has its own lock, since work is dispatched after the run has been unlocked.
 type news struct {
 	mu      sync.Mutex
 	queue   []Told
 	telling bool
 }
 
-// committed queues what a commit tells, and reports whether it has kept the records. The run is locked.
+// committed queues the news of a commit, and reports whether it keeps the records. The run is locked.
 func (x *Run) committed(records []history.Record) (kept bool) {
 	t := Told{Lines: logLines(x.env.Log, x.id, records)}
 	if kept = x.env.KeepRecords; kept {
@@ -49,8 +48,8 @@ func (x *Run) committed(records []history.Record) (kept bool) {
 	return kept
 }
 
-// Tell calls tell with what the commits of the run have brought since, in their order, unless another goroutine is doing so: that one
-// continues with these. The run need not be locked, and tell may use it.
+// Tell calls tell with the news of the run's commits, in order, unless another goroutine is doing so: that one also takes the new ones.
+// The run need not be locked, and tell may use it.
 func (x *Run) Tell(tell func(Told)) {
 	n := &x.news
 	n.mu.Lock()
@@ -69,7 +68,7 @@ func (x *Run) Tell(tell func(Told)) {
 	n.queue, n.telling = nil, false
 }
 
-// logLines returns the log lines about records that have just been appended.
+// logLines returns the log lines for appended records.
 func logLines(log *slog.Logger, id string, records []history.Record) (lines []slog.Record) {
 	add := func(level slog.Level, message string, args ...any) {
 		if log.Enabled(context.Background(), level) {
@@ -96,7 +95,7 @@ func logLines(log *slog.Logger, id string, records []history.Record) (lines []sl
 		case history.ExecutionCancelled:
 			add(slog.LevelInfo, LogRunEnded, "outcome", history.PhaseCancelled)
 		case history.ExecutionFailed:
-			if i == len(records)-1 { // otherwise a join tolerated it
+			if i == len(records)-1 { // otherwise a join tolerated the failure
 				add(slog.LevelError, LogRunEnded, "outcome", history.PhaseFailed, "code", p.Code, LogError, problem.Excerpt(p.Error, maxLogged))
 			}
 		}

@@ -12,14 +12,14 @@ import (
 )
 
 const (
-	// fresh is how old what the store has said of a tree may be. Until then this process adds what it commits itself, so what other
-	// processes do meanwhile is the most by which a tree may pass a limit, besides the commits under way.
+	// fresh is the age up to which a tree's stored usage is used, plus this process's own commits. In that time other processes may pass
+	// a limit.
 	fresh = time.Second
-	// kept is how long a tree is remembered of which nobody asks.
+	// kept is how long an unused tree stays in memory.
 	kept = time.Minute
 )
 
-// TreeBudget watches the trees of the runs that a process drives.
+// TreeBudget watches the limits of the trees of a process's runs.
 type TreeBudget struct {
 	work.Env
 	Limits TreeLimits
@@ -31,17 +31,17 @@ type TreeBudget struct {
 	swept time.Time
 }
 
-// tree is what is known of one tree.
+// tree is the known usage of one tree.
 type tree struct {
 	root  string
-	asked time.Time // guarded by Budget.mu
+	asked time.Time // guarded by TreeBudget.mu
 
 	mu   sync.Mutex
 	use  history.TreeUse
-	read time.Time // when the store was asked
-	// reached says which limit that ends runs was reached then.
+	read time.Time // the time of the last read of the store
+	// reached describes the limit that ended runs then, "" without one.
 	reached string
-	// beginning are the subworkflows that this process is about to begin: use does not count them yet.
+	// beginning are the subworkflows that this process is about to start and that use does not include.
 	beginning map[string]bool
 }
 
@@ -71,7 +71,7 @@ func (b *TreeBudget) of(executionID string) *tree {
 	return t
 }
 
-// refresh asks the store what the tree has used, unless it has just said so.
+// refresh reads the usage of the tree from the store, unless it is fresh.
 func (b *TreeBudget) refresh(ctx context.Context, t *tree, force bool) error {
 	now := b.Now()
 	if age := now.Sub(t.read); !force && age >= 0 && age < fresh {
@@ -81,20 +81,19 @@ func (b *TreeBudget) refresh(ctx context.Context, t *tree, force bool) error {
 	if err != nil {
 		return err
 	}
-	if n := int64(len(t.beginning)); n > 0 { // some of them may be stored already
+	if n := int64(len(t.beginning)); n > 0 { // some may be stored already
 		use.Runs = max(t.use.Runs, use.Runs-n)
 	}
 	t.use, t.read, t.reached = use, now, b.ending(t, use)
 	return nil
 }
 
-// ending says which limit is reached that ends each run of the tree at its next step.
+// ending describes a reached limit that ends each run of the tree at its next step, "" without one.
 func (b *TreeBudget) ending(t *tree, use history.TreeUse) string {
 	return b.Limits.reached(t.root, use, ofVisits, ofRecords, ofBytes)
 }
 
-// Begin admits a subworkflow that is about to be begun, or refuses it. depth is the nesting of its parent. Call done once it has
-// begun, or has not.
+// Begin admits a new subworkflow, or rejects it. depth is the nesting of its parent. Call done after it has started, or has not.
 func (b *TreeBudget) Begin(ctx context.Context, executionID string, depth int) (done func(), err error) {
 	if depth >= b.Depth {
 		return nil, problem.New(problem.SubworkflowDepthExceeded, "subworkflows are nested more than %d levels deep", b.Depth)
@@ -120,7 +119,7 @@ func (b *TreeBudget) Begin(ctx context.Context, executionID string, depth int) (
 	}, nil
 }
 
-// Spent notes what a commit has added to a run, and now and then asks the store, whether ctx has ended or not.
+// Spent adds the usage of a commit. It reads the store from time to time, even if ctx has ended.
 func (b *TreeBudget) Spent(ctx context.Context, before, after *history.Execution) {
 	if !after.InTree() {
 		return
@@ -132,13 +131,14 @@ func (b *TreeBudget) Spent(ctx context.Context, before, after *history.Execution
 	}
 	t.use.Add(after, 1)
 	t.use.Add(before, -1)
-	// A commit may count twice, from here and from the store: what ends runs is what the store says alone.
+	// A commit may count twice, here and in the store, so only the stored usage ends runs.
 	if err := b.refresh(context.WithoutCancel(ctx), t, t.reached == "" && b.ending(t, t.use) != ""); err != nil {
 		b.Log.Warn("limits of a tree of runs not checked", "execution_id", t.root, "error", err)
 	}
 }
 
-// Reached says which limit of its tree ends a run at its next step, or with pending before it awaits one more activity; "" if none.
+// Reached describes the limit of the tree that ends a run at its next step or, with pending, before it awaits another activity; ""
+// without one.
 func (b *TreeBudget) Reached(e *history.Execution, pending bool) string {
 	if !e.InTree() {
 		return ""
@@ -151,7 +151,7 @@ func (b *TreeBudget) Reached(e *history.Execution, pending bool) string {
 	return t.reached
 }
 
-// Usage is how much of its limits the tree of a run has used; nil for a run that belongs to none.
+// Usage returns the usage of the limits of a run's tree; nil for a run without a tree.
 func (b *TreeBudget) Usage(ctx context.Context, e *history.Execution) []view.Usage {
 	if !e.InTree() {
 		return nil

@@ -10,8 +10,8 @@ import (
 	"github.com/workflows-engine/workflows-engine/history"
 )
 
-// TreeLimits bound what the runs of a tree use together, runs that have ended included. A run without parent and subworkflows has only
-// its own limits. A default is never below the limit of one run.
+// TreeLimits bound the usage of all runs of a tree together, including runs that have ended. A run without parent and subworkflows has
+// only its own limits. A default is never below the limit of one run.
 type TreeLimits struct {
 	// Runs bounds the runs of a tree, its root included; 0 means 1,000.
 	Runs int64
@@ -19,13 +19,13 @@ type TreeLimits struct {
 	Visits int64
 	// Records bounds the records of their histories; 0 means 2,000,000.
 	Records int64
-	// Bytes bounds what these take in the store; 0 means 2 GiB.
+	// Bytes bounds their size in the store; 0 means 2 GiB.
 	Bytes int64
 	// Pending bounds the activities and delegates that they await at the same time; 0 means 10,000.
 	Pending int64
 }
 
-// The defaults that Limits names.
+// The defaults of TreeLimits.
 const (
 	defaultRuns    = 1_000
 	defaultVisits  = 100_000
@@ -34,7 +34,7 @@ const (
 	defaultPending = 10_000
 )
 
-// WithDefaults fills in what is left out. run has the limits of one run.
+// WithDefaults sets the limits that are 0. run has the limits of one run.
 func (l TreeLimits) WithDefaults(run TreeLimits) TreeLimits {
 	return TreeLimits{
 		Runs:    cmp.Or(l.Runs, defaultRuns),
@@ -45,13 +45,13 @@ func (l TreeLimits) WithDefaults(run TreeLimits) TreeLimits {
 	}
 }
 
-// Check refuses negative limits.
+// Check rejects negative limits.
 func (l TreeLimits) Check() error {
 	return cmp.Or(admit.NotNegative("Tree.Runs", l.Runs), admit.NotNegative("Tree.Visits", l.Visits), admit.NotNegative("Tree.Records", l.Records),
 		admit.NotNegative("Tree.Bytes", l.Bytes), admit.NotNegative("Tree.Pending", l.Pending))
 }
 
-// The places of limits in what usages returns.
+// The indexes of limits in the result of usages.
 const (
 	ofRuns = iota
 	ofVisits
@@ -73,7 +73,7 @@ func (l TreeLimits) usages(u history.TreeUse) []view.Usage {
 	}
 }
 
-// reached says which of some limits a tree has reached, "" if none.
+// reached describes the first of some limits that the tree has reached, "" without one.
 func (l TreeLimits) reached(root string, u history.TreeUse, places ...int) string {
 	usages := l.usages(u)
 	for _, place := range places {

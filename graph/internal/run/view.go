@@ -10,7 +10,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/history"
 )
 
-// View returns where the run itself stands. What subworkflows wait for is not in it, because only their own locks give it away.
+// View returns the view of the run alone. It does not include the waits of subworkflows, which need their own locks.
 func (x *Run) View(ctx context.Context) (*view.Run, error) {
 	err := x.Open(ctx)
 	unknown := errors.Is(err, problem.DefinitionNotFound)
@@ -44,7 +44,7 @@ func (x *Run) View(ctx context.Context) (*view.Run, error) {
 	return v, err
 }
 
-// prospectiveView is View once records are appended, after which the projection is exec.
+// prospectiveView is View after a batch of records is appended; exec is the projection then.
 func (x *Run) prospectiveView(ctx context.Context, exec *history.Execution, records []history.Record) *view.Run {
 	s := x.source(ctx, exec)
 	if x.m.Status().Terminal() {
@@ -67,7 +67,7 @@ func (x *Run) prospectiveView(ctx context.Context, exec *history.Execution, reco
 	return v
 }
 
-// source is what views of the run are made of, besides its ending.
+// source returns the input of a view, except for the ending.
 func (x *Run) source(ctx context.Context, exec *history.Execution) view.Source {
 	return view.Source{
 		Execution: exec, Machine: x.m, Program: x.prog, MaxVisits: x.env.MaxVisits, Mode: x.env.DefaultMode, Limits: x.env.Limits,
@@ -75,7 +75,7 @@ func (x *Run) source(ctx context.Context, exec *history.Execution) view.Source {
 	}
 }
 
-// Ending returns how the run ended: from the machine that ended it, or from the last records.
+// Ending returns the end of the run, from the machine that ended it or from the last records.
 func (x *Run) Ending(ctx context.Context) (view.Ending, error) {
 	if x.m == nil {
 		return RecordedEnding(ctx, x.env.Store, x.exec)

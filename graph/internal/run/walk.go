@@ -8,18 +8,17 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 )
 
-// A long walk is made in stretches (machine.WalkEffect): each is a commit, and between two of them the run's lock is free, so that
-// calls see where the run stands and can cancel it. An evaluation cannot be cut into stretches; who cannot wait for it has it
-// abandoned, and what led to it is decided again.
+// A long walk is made in stretches (machine.WalkEffect). Each is a commit, and the run is unlocked between two of them, so that calls can
+// ask about the run and cancel it. An evaluation cannot be divided; a caller in a hurry makes it stop, and the input is decided again.
 
 const (
-	// walkPoll is how often a process looks whether a walk that another one makes is over.
+	// walkPoll is the interval at which a process checks for the end of another process's walk.
 	walkPoll = 100 * time.Millisecond
-	// walkPatience is how long a call waits for a walk before it is refused.
+	// walkPatience is how long a call waits for a walk before it is rejected.
 	walkPatience = 5 * time.Second
 )
 
-// limits are those of the machine.
+// limits returns the machine's limits.
 func (x *Run) limits() machine.Limits {
 	l := x.env.Limits
 	l.Short = func() bool { return x.short }
@@ -27,13 +26,13 @@ func (x *Run) limits() machine.Limits {
 	return l
 }
 
-// stop reports whether an evaluation under way is to be abandoned.
+// stop reports whether the current evaluation must stop.
 func (x *Run) stop() bool { return x.lock.Abandon(x.env.Context) }
 
-// compute has the machine do something that may take long.
+// compute calls do, a step of the machine that may take long.
 func (x *Run) compute(do func() error) error { return x.lock.Compute(x.env.Log, 0, do, LogRun, x.id) }
 
-// decide has the machine take an input. With short, nothing of the walk that follows is made; else it is abandoned if it takes long.
+// decide passes an input to the machine. With short, it skips the walk that follows; otherwise it stops a long walk.
 func (x *Run) decide(short bool, do func() error) error {
 	patience := LockPatience
 	if x.short = short; short {
@@ -43,8 +42,8 @@ func (x *Run) decide(short bool, do func() error) error {
 	return x.lock.Compute(x.env.Log, patience, do, LogRun, x.id)
 }
 
-// afterAbandoning follows an evaluation that was abandoned: what led to it is decided again once whoever waited has had the lock. The
-// error is the reason why the process ends.
+// afterAbandoning follows a stopped evaluation: it lets the waiters have the lock, so that the caller can decide again. The error is the
+// reason why the process ends.
 func (x *Run) afterAbandoning() error {
 	x.forget()
 	if x.env.Context.Err() != nil {
@@ -54,8 +53,8 @@ func (x *Run) afterAbandoning() error {
 	return nil
 }
 
-// awaitWalk waits until no walk of the run is under way, here or elsewhere. It gives the lock back meanwhile. RUN_COMPUTING means that
-// it takes too long; an outcome that this process brings waits as long as it takes.
+// awaitWalk waits for the end of the run's walk, here or elsewhere, and unlocks the run meanwhile. RUN_COMPUTING reports that it takes
+// too long; a patient caller, with an outcome of this process, waits without a limit.
 func (x *Run) awaitWalk(ctx context.Context, patient bool, w *Work) error {
 	begun := time.Now()
 	for {
@@ -87,7 +86,7 @@ func (x *Run) awaitWalk(ctx context.Context, patient bool, w *Work) error {
 		if !x.walksHere() {
 			err := x.Refresh(ctx)
 			if err == nil {
-				err = x.TakeOver(ctx, false, w) // its driver may be gone
+				err = x.TakeOver(ctx, false, w) // its owner may be gone
 			}
 			if err != nil {
 				return err
@@ -96,7 +95,7 @@ func (x *Run) awaitWalk(ctx context.Context, patient bool, w *Work) error {
 	}
 }
 
-// AwaitWalk waits until no walk of the run is under way, for who has to know what the run waits for.
+// AwaitWalk waits for the end of the run's walk, for callers that need to know its waits.
 func (x *Run) AwaitWalk(ctx context.Context, w *Work) error {
 	if x.m == nil || !x.m.Walking() {
 		return nil
@@ -114,7 +113,7 @@ func (x *Run) walksHere() bool {
 	return false
 }
 
-// noteWalk tells those who wait for the end of a walk that it is over.
+// noteWalk wakes the waiters at the end of a walk.
 func (x *Run) noteWalk() {
 	if x.walked != nil && (x.m == nil || !x.m.Walking()) {
 		close(x.walked)

@@ -7,23 +7,23 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 )
 
-// Work is what inputs have led to, to be dispatched after the run's lock has been given back.
+// Work lists the consequences of inputs. The holder dispatches them after unlocking the run; see also Run.Tell.
 type Work struct {
 	// Begin are attempts to perform.
 	Begin []*work.Attempt
-	// CancelChildren are subworkflows that nobody waits for any more.
+	// CancelChildren are subworkflows that are not awaited any more.
 	CancelChildren []string
-	// DropTasks are tasks at remote agents that nobody waits for any more.
+	// DropTasks are tasks at remote agents that are not awaited any more.
 	DropTasks []*machine.DelegateEffect
-	// NotifyParent is the run that is to be notified of this one's end, "" if none is.
+	// NotifyParent is the parent to notify of the run's end, "" without one.
 	NotifyParent string
-	// Changed says that something that others may wait for has changed.
+	// Changed reports a change that waiting calls may want to see.
 	Changed bool
 	// preview, unless nil, makes a takeover dry; see Run.Preview.
 	preview *Preview
 }
 
-// Inherit gives the attempts that are to begin the values of the context of the call that has led to them.
+// Inherit gives the new attempts the context values of the call that led to them.
 func (w *Work) Inherit(call context.Context) {
 	for _, a := range w.Begin {
 		a.Context = work.InheritTrace(a.Context, call)
