@@ -82,7 +82,7 @@ func (p *Performer) activityRequest(executionID string, e *machine.ActivityEffec
 	return req
 }
 
-// plainRepair returns what an executor gave for a repair, nil if that cannot be recorded: then there is none.
+// plainRepair returns an executor's repair in the form that is recorded, nil if it cannot be recorded.
 func (p *Performer) plainRepair(executionID, key string, repair map[string]any) map[string]any {
 	if repair == nil {
 		return nil
@@ -99,7 +99,7 @@ func (p *Performer) plainRepair(executionID, key string, repair map[string]any) 
 	return object
 }
 
-// copyOf is a deep copy of a state or input; nil counts as empty.
+// copyOf returns a deep copy of a state or input; nil counts as empty.
 func copyOf(m map[string]any) map[string]any {
 	if m == nil {
 		return map[string]any{}

@@ -8,11 +8,11 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 )
 
-// The causes with which the context of an attempt ends, besides that of the engine's; see context.Cause.
+// The causes of the end of an attempt's context, besides the end of the engine; see context.Cause.
 var (
-	// ErrUnwanted: the run has ended, was cancelled, or goes on without this outcome.
+	// ErrUnwanted: the run has ended, or continues without this outcome.
 	ErrUnwanted = problem.New(problem.ActivityCancelled, "the outcome is not wanted any more")
-	// ErrLeaseLost: another process drives the run now, or may.
+	// ErrLeaseLost: another process owns the run now, or may.
 	ErrLeaseLost = problem.New(problem.ActivityCancelled, "another process has taken the run over")
 	// ErrDeadline: the attempt's deadline has passed.
 	ErrDeadline = problem.New(problem.Timeout, "the attempt did not end by its deadline")
@@ -22,21 +22,21 @@ var (
 type Attempt struct {
 	Key    string
 	Effect machine.Effect
-	// Config is the run's as of the request.
+	// Config is the run's configuration at the request.
 	Config machine.Config
-	// StartedHere is the run's as of when the attempt was begun.
+	// StartedHere is the run's value when the attempt began.
 	StartedHere bool
 	// Context ends when the outcome is not wanted any more.
 	Context context.Context
 	cancel  context.CancelCauseFunc
-	// Done, if not nil, gives back the turn that the attempt has had.
+	// Done, if not nil, returns the attempt's turn to the queue.
 	Done func()
-	// Restarted is when an attempt that another process had begun was begun again here; zero for what was requested here.
+	// Restarted is the time at which this process repeated an attempt of another process; zero for an attempt requested here.
 	Restarted time.Time
 }
 
 // NewAttempt returns an attempt whose context ends with parent at the latest. The context is made before the executor is called, so that
-// whatever ends the attempt from now on reaches the executor.
+// the executor sees every end.
 func NewAttempt(parent context.Context, e machine.Effect, config machine.Config, startedHere bool) *Attempt {
 	a := &Attempt{Key: e.Key(), Effect: e, Config: config, StartedHere: startedHere}
 	a.Context, a.cancel = context.WithCancelCause(WithTraceParent(parent, config.TraceParent))
@@ -46,7 +46,7 @@ func NewAttempt(parent context.Context, e machine.Effect, config machine.Config,
 // Cancel ends the attempt's context, with a cause.
 func (a *Attempt) Cancel(cause error) { a.cancel(cause) }
 
-// Release frees the attempt's context once it is over.
+// Release frees the context of an attempt that has ended.
 func (a *Attempt) Release() {
 	a.cancel(ErrUnwanted)
 	if a.Done != nil {

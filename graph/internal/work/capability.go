@@ -8,7 +8,8 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/definition"
 )
 
-// Missing names what this process lacks to perform a node, and the setting that provides it; "" if it lacks nothing.
+// Missing names the executor that this process lacks for a node, and the setting that provides it; "" if it has the executor. An executor
+// may perform only some nodes.
 func (p *Performer) Missing(n *definition.Node) (missing, setting string) {
 	if !n.Type.IsActivity() && n.Delegate == nil {
 		return "", ""
@@ -47,7 +48,7 @@ func portNode(n *definition.Node) activities.Node {
 	return activities.Node{ID: n.ID, Type: string(n.Type), Config: n.Config}
 }
 
-// Limited returns what says whether a limit bounds attempts of a node, nil if there is no limit.
+// Limited returns a function that reports whether a limit applies to attempts of a node, nil without limits.
 func (p *Performer) Limited() func(*definition.Node) bool {
 	if p.Turns.Unlimited() {
 		return nil
@@ -55,8 +56,7 @@ func (p *Performer) Limited() func(*definition.Node) bool {
 	return func(n *definition.Node) bool { return p.Turns.Limited(p.Classes(n)) }
 }
 
-// Classes returns the classes to which limits of attempts of a node may apply: its type, what it names, and what its executor
-// says.
+// Classes returns the limit classes of a node: its type, the handler, server or agent in its config, and the classes from its executor.
 func (p *Performer) Classes(n *definition.Node) []string {
 	classes := []string{string(n.Type)}
 	if n.Delegate != nil {
@@ -72,13 +72,13 @@ func (p *Performer) Classes(n *definition.Node) []string {
 	return append(classes, can.Classes...)
 }
 
-// reference is what the configuration of an activity names: the name, and what it is the name of.
+// reference is a name in the config of an activity, and the kind of thing that it names.
 type reference struct{ noun, name string }
 
-// nounAgent is the noun of an agent that an llm_call names.
+// nounAgent is the noun of the agent of an llm_call.
 const nounAgent = "agent"
 
-// named returns what the configuration of an activity names, empty if it names nothing.
+// named returns the reference in the config of an activity, empty without one.
 func named(nodeType definition.Type, config map[string]any) reference {
 	member, noun := "handler", "step handler"
 	switch nodeType {

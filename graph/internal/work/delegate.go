@@ -12,11 +12,11 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
-// Delegations are performed like other activities, unless their executor has tasks (activities.Tasks): then the attempt in flight
-// ends as soon as the agent has taken the task, and each poll of it is an effect of its own, begun by a timer. A poll changes nothing
-// at the agent, so it needs no ownership of the run.
+// Delegations are performed like other activities, unless their executor uses tasks (activities.Tasks). Then the attempt in flight ends when the
+// agent has accepted the task, and each poll is an effect of its own, started by a timer. A poll changes nothing at the agent, so it
+// needs no ownership of the run.
 
-// delegate hands a delegation's input to its agent, or delivers an answer to it.
+// delegate sends a delegation's input, or an answer, to its agent.
 func (p *Performer) delegate(ctx context.Context, executionID string, a *Attempt, e *machine.DelegateEffect) (in machine.Input) {
 	defer p.recoverExecutor(executionID, e, &in)
 	req := p.delegateRequest(executionID, e)
@@ -79,7 +79,7 @@ func noTasks(e *machine.DelegateEffect) machine.Outcome {
 	}
 }
 
-// taken makes an input of what an agent said when it was handed a task or an answer.
+// taken returns the input for an agent's response to a task or an answer.
 func (p *Performer) taken(ctx context.Context, e *machine.DelegateEffect, task activities.Task, err error) machine.Input {
 	if err != nil {
 		return keyed(e, failedOutcome(ctx, err))
@@ -87,7 +87,7 @@ func (p *Performer) taken(ctx context.Context, e *machine.DelegateEffect, task a
 	return p.taskInput(e, task, 0)
 }
 
-// taskInput makes an input of how a task stands; polls is how often it was polled without a change.
+// taskInput returns the input for the state of a task; polls counts the polls without a change.
 func (p *Performer) taskInput(e *machine.DelegateEffect, task activities.Task, polls int) machine.Input {
 	if task.State == activities.TaskCompleted {
 		out := p.outcome(task.Output, task.Usage)
@@ -112,11 +112,11 @@ func (p *Performer) taskInput(e *machine.DelegateEffect, task activities.Task, p
 	return u
 }
 
-// maxTaskPrompt is how many characters of an agent's question are kept.
+// maxTaskPrompt bounds an agent's question, in characters.
 const maxTaskPrompt = 4000
 
-// The pauses between two polls of a task, where its executor leaves them to the engine: at first, and at most. An agent
-// that asks is polled too, since it may go on without an answer.
+// The default pauses between two polls of a task, the first and the longest. A task that asks is polled too, since it may continue
+// without an answer.
 const (
 	pollPause         = 500 * time.Millisecond
 	maxPollPause      = 15 * time.Second

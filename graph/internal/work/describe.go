@@ -10,19 +10,19 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
-// Requests says what is recorded of requests.
+// Requests configures the recording of requests.
 type Requests struct {
-	// Omit records nothing.
+	// Omit records no requests.
 	Omit bool
-	// MaxRunBytes is what a run may take in the store; 0 means no limit. Nothing is recorded in one that takes half of it: no run is
-	// to end because of what nothing depends on.
+	// MaxRunBytes is the size limit of a run in the store; 0 means no limit. A run at half of it records no more requests, so that these
+	// optional records do not end it.
 	MaxRunBytes int64
-	// Hide returns a value without what must not be shown.
+	// Hide returns a value without secrets.
 	Hide func(any) any
 }
 
-// Describe adds to the requests in a batch what is sent for them, before they are committed. bytes is what the run takes in the store. Of
-// what hosts perform the machine has said what the history would not have otherwise.
+// Describe adds the sent data to the requests in a batch before the commit. bytes is the size of the run in the store. For a host's
+// request the machine has added the data.
 func (p *Performer) Describe(executionID string, bytes int64, b *machine.Batch) {
 	effects := b.Effects
 	for i := range b.Records {
@@ -34,12 +34,12 @@ func (p *Performer) Describe(executionID string, bytes int64, b *machine.Batch) 
 			r.Payload.Request = nil
 			continue
 		}
-		if r.Payload.Mode == string(machine.HostMediated) { // the machine has said what the host gets
+		if r.Payload.Mode == string(machine.HostMediated) { // the machine has added the host's data
 			r.Payload.Request = p.recorded(r.Payload.Request)
 			bytes += int64(jsonvalue.Size(r.Payload.Request, 0))
 			continue
 		}
-		for k, e := range effects { // they stand in the order of their requests
+		for k, e := range effects { // they are in the order of their requests
 			if !requests(r, e) {
 				continue
 			}
@@ -64,8 +64,8 @@ func requests(r *history.Record, e machine.Effect) bool {
 	return p.NodeID == base.NodeID && max(p.Visit, 1) == base.Visit && max(p.Attempt, 1) == base.Attempt && p.ExternalTask == "" && p.AgentStep == nil
 }
 
-// request returns what the executor says that it sends for an effect, without secrets; nil if it does not say. Of what is longer than an
-// output may be only the size is returned.
+// request returns the data that the executor sends for an effect, without secrets; nil if unknown. Data longer than an output may be is
+// replaced by its size.
 func (p *Performer) request(executionID string, e machine.Effect) map[string]any {
 	var req activities.Request
 	switch e := e.(type) {
@@ -92,7 +92,7 @@ func (p *Performer) request(executionID string, e machine.Effect) map[string]any
 	return p.recorded(object)
 }
 
-// recorded returns a request as it is recorded: without what must not be shown, and with its size alone where it is too large.
+// recorded returns a request in its recorded form: without secrets, and replaced by its size if too large.
 func (p *Performer) recorded(said map[string]any) map[string]any {
 	if len(said) == 0 {
 		return nil
@@ -104,7 +104,7 @@ func (p *Performer) recorded(said map[string]any) map[string]any {
 	return shown
 }
 
-// ofItem adds to what is said of a request which item of a map it is for, as another one says.
+// ofItem copies the map item of another request to a request.
 func ofItem(other, said map[string]any) map[string]any {
 	if item, ok := other["item"]; ok {
 		said = maps.Clone(said)

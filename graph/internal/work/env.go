@@ -8,7 +8,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/history"
 )
 
-// Env holds what all parts of an engine's process share.
+// Env holds the dependencies shared by all parts of an engine's process.
 type Env struct {
 	Store history.Store
 	// Now returns the store's time as this process knows it.

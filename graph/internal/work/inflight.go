@@ -13,17 +13,17 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 )
 
-// InFlight are the attempts that a process performs at the moment.
+// InFlight holds the attempts that a process performs now.
 type InFlight struct {
 	Log *slog.Logger
 
 	mu       sync.Mutex
 	attempts map[*Attempt]string // their runs
-	// drained is closed once the last attempt has ended, nil before the draining has begun.
+	// drained is closed when the last attempt has ended; nil before Drain.
 	drained chan struct{}
 }
 
-// Begin notes that an attempt of a run is about to be performed. It is false if nothing new is to be begun.
+// Begin adds an attempt of a run. It is false after Drain.
 func (s *InFlight) Begin(executionID string, a *Attempt) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -49,7 +49,7 @@ func (s *InFlight) log(message, executionID string, a *Attempt) {
 	}
 }
 
-// End notes that the outcome of an attempt has been seen to.
+// End removes an attempt after its outcome was handled.
 func (s *InFlight) End(a *Attempt) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -60,7 +60,7 @@ func (s *InFlight) End(a *Attempt) {
 	}
 }
 
-// Drain has nothing new begun from now on. The channel is closed once the last attempt has ended.
+// Drain stops the beginning of attempts. The channel is closed when the last attempt has ended.
 func (s *InFlight) Drain() (drained <-chan struct{}) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -82,14 +82,14 @@ func (s *InFlight) close() {
 	}
 }
 
-// Draining reports whether nothing new is to be begun.
+// Draining reports whether Drain was called.
 func (s *InFlight) Draining() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.drained != nil
 }
 
-// Hanging is the error of a Close that gives up after a time.
+// Hanging returns the error of a Close that times out.
 func (s *InFlight) Hanging(after time.Duration) error {
 	if attempts := s.String(); attempts != "" {
 		return problem.New(problem.RunnerClosed, "some executors have not stopped within %s: %s", after, attempts).
@@ -99,10 +99,10 @@ func (s *InFlight) Hanging(after time.Duration) error {
 		WithHint("Resolvers must return when their context ends, and OnRecord must not wait for Close.")
 }
 
-// maxNamed is how many attempts String names.
+// maxNamed bounds the attempts that String names.
 const maxNamed = 10
 
-// String names the attempts that are being performed, "" if there are none.
+// String names the attempts in flight, "" without any.
 func (s *InFlight) String() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()

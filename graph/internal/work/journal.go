@@ -12,7 +12,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
-// journaled performs an attempt whose executor records steps: work is called with its journal. What it returns is recorded by the caller.
+// journaled performs an attempt whose executor keeps a journal, which is passed to work. The caller records the result.
 func (p *Performer) journaled(ctx context.Context, executionID string, a *Attempt, recorded *machine.Journal,
 	work func(context.Context, activities.Journal) (activities.End, error)) machine.Input {
 	j := &journal{p: p, executionID: executionID, attempt: a, begun: a.Repeated()}
@@ -41,7 +41,7 @@ func (p *Performer) journaled(ctx context.Context, executionID string, a *Attemp
 	return out
 }
 
-// fits reports whether an end says one thing.
+// fits reports whether exactly one field of an end is set.
 func fits(end activities.End) error {
 	n := 0
 	for _, set := range []bool{end.Result != nil, end.Question != nil, !end.Until.IsZero()} {
@@ -65,13 +65,13 @@ type journal struct {
 	mu    sync.Mutex
 	count int
 	first int64
-	// next are the steps that wait for the commit under way, failed is why nothing more can be recorded.
+	// next are the entries for the next commit; failed is the error that ended recording.
 	next       *stepBatch
 	committing bool
 	failed     error
 }
 
-// stepBatch are steps of calls that share a commit.
+// stepBatch holds the entries of calls that share a commit.
 type stepBatch struct {
 	steps []machine.Step
 	done  chan struct{}
@@ -133,7 +133,7 @@ func (j *journal) Before(ctx context.Context) (e activities.EarlierAttempt, ok b
 		earlier := &Attempt{Key: j.attempt.Key, Effect: &machine.ActivityEffect{EffectBase: of}}
 		e.Steps, err = j.p.Runs.Recorded(ctx, j.executionID, earlier, 1, 0)
 		for i := 0; i < len(e.Steps) && err == nil; i++ {
-			if e.Steps[i].Kind == activities.StepPiece { // they are wanted whole here
+			if e.Steps[i].Kind == activities.StepPiece { // the caller needs them whole
 				var whole []activities.Step
 				whole, err = j.p.Runs.Recorded(ctx, j.executionID, earlier, 1, i+1)
 				if len(whole) == 1 {
@@ -149,8 +149,7 @@ func (j *journal) Before(ctx context.Context) (e activities.EarlierAttempt, ok b
 	return e, false, nil
 }
 
-// Record implements activities.Journal. The first of the calls that come while a commit is under way makes the next one, for all of
-// them.
+// Record implements activities.Journal. Calls during a commit share the next one, which the first of them makes.
 func (j *journal) Record(ctx context.Context, steps ...activities.Step) error {
 	plain, err := j.plain(steps)
 	if err != nil || len(plain) == 0 {
@@ -180,7 +179,7 @@ func (j *journal) Record(ctx context.Context, steps ...activities.Step) error {
 	return b.err
 }
 
-// commit records the steps that wait. The caller holds the lock, which is released during the commit.
+// commit records the waiting entries. The caller holds the lock, which is released during the commit.
 func (j *journal) commit() {
 	b := j.next
 	j.next = nil
@@ -198,7 +197,7 @@ func (j *journal) commit() {
 	close(b.done)
 }
 
-// plain returns steps as they can be recorded.
+// plain returns entries in their recorded form.
 func (j *journal) plain(steps []activities.Step) ([]machine.Step, error) {
 	plain := make([]machine.Step, 0, len(steps))
 	for _, s := range steps {
@@ -215,7 +214,7 @@ func (j *journal) plain(steps []activities.Step) ([]machine.Step, error) {
 	return plain, nil
 }
 
-// maxTotalsBytes bounds the totals of a step: they are kept in memory and in positions.
+// maxTotalsBytes bounds the totals of an entry: they are kept in memory and in positions.
 const maxTotalsBytes = 4 << 10
 
 func (j *journal) question(q *activities.Question) (*machine.Question, error) {
@@ -236,7 +235,7 @@ func (j *journal) question(q *activities.Question) (*machine.Question, error) {
 	return out, nil
 }
 
-// plainMember returns an object as it can be recorded.
+// plainMember returns an object in its recorded form.
 func plainMember(m map[string]any, what, key string, most int) (map[string]any, error) {
 	if m == nil {
 		return nil, nil

@@ -6,9 +6,9 @@ import (
 )
 
 const (
-	// maxPassed is how often the ticket that waits longest is passed by such of a higher priority, and a lane by others.
+	// maxPassed bounds how often tickets of a higher priority pass the oldest ticket, and other lanes pass a lane.
 	maxPassed = 3
-	// pause is how many turns others have before a run that has more tickets may pass again.
+	// pause is the number of turns of others before a run with more tickets may pass again.
 	pause = 9
 )
 
@@ -17,25 +17,25 @@ type lane struct {
 	pools   []*pool
 	waiting [orders]sorted
 	shares  map[string]*share
-	// round is that of the last ticket whose turn came in the order of rounds. Each run has one turn in a round.
+	// round is the round of the last ticket that had its turn by round. Each run has one turn in a round.
 	round uint64
-	// turn counts the turns. pausing are the runs that may pass again after some more, in this order.
+	// turn counts the turns. pausing are the runs that may pass again later, in this order.
 	turn    uint64
 	pausing []*share
-	// passed counts the turns of a higher priority than that of the ticket which waits longest, since it does.
+	// passed counts the turns of a higher priority than the oldest ticket's, since it is the oldest.
 	passed int
-	// yielded counts the turns of other lanes that this one might have had, but for its priority, since its last turn.
+	// yielded counts the turns lost to lanes of a higher priority since this lane's last turn.
 	yielded int
 	// missed counts, for each of the pools, the turns of other lanes since this one had its last turn, or began to wait.
 	missed []int
 }
 
-// share is what a run has waiting in a lane.
+// share holds the waiting tickets of a run in a lane.
 type share struct {
 	run     string
 	round   uint64 // of its last ticket
 	waiting []*Ticket
-	until   uint64 // the turn of the lane up to which the run pauses
+	until   uint64 // until this turn of the lane, the run does not pass
 }
 
 func newLane(pools []*pool) *lane {
@@ -72,14 +72,14 @@ func (l *lane) mayPass(s *share) {
 	}
 }
 
-// remove takes out a ticket that leaves, or has its turn.
+// remove removes a ticket that leaves, or has its turn.
 func (l *lane) remove(t *Ticket) {
 	for o := range l.waiting {
 		l.waiting[o].remove(t)
 	}
 	s := l.shares[t.Run]
 	if s.waiting[0] == t {
-		s.waiting = s.waiting[1:] // as a rule
+		s.waiting = s.waiting[1:] // the usual case
 	} else {
 		i := slices.Index(s.waiting, t)
 		s.waiting = slices.Delete(s.waiting, i, i+1)
@@ -91,7 +91,7 @@ func (l *lane) remove(t *Ticket) {
 	}
 }
 
-// next is the ticket that has the next turn. The lane is not empty.
+// next returns the ticket with the next turn. The lane is not empty.
 func (l *lane) next() *Ticket {
 	if l.passed >= maxPassed {
 		return l.waiting[byArrival].tickets[0]
@@ -103,7 +103,7 @@ func (l *lane) next() *Ticket {
 	return t
 }
 
-// take takes out the next ticket, which has its turn.
+// take removes the ticket with the next turn.
 func (l *lane) take() *Ticket {
 	t, oldest := l.next(), l.waiting[byArrival].tickets[0]
 	switch {
@@ -131,7 +131,7 @@ func (l *lane) take() *Ticket {
 	return t
 }
 
-// before reports whether the lane is to have the next turn rather than another one, which may be nil. Both have room.
+// before reports whether the lane has the next turn before another one, which may be nil. Both have room.
 func (l *lane) before(other *lane) bool {
 	if other == nil {
 		return true
@@ -142,7 +142,7 @@ func (l *lane) before(other *lane) bool {
 	return l.next().Priority > other.next().Priority
 }
 
-// yield notes which lane has the next turn that this one might have had.
+// yield counts a turn that this lane lost to another one.
 func (l *lane) yield(first *lane) {
 	switch {
 	case l == first:
@@ -152,7 +152,7 @@ func (l *lane) yield(first *lane) {
 	}
 }
 
-// after is how long it takes until the lane's next ticket may have its turn.
+// after returns the time until the lane's next ticket may have its turn.
 func (l *lane) after(now time.Time) (d time.Duration, ok bool) {
 	for _, p := range l.pools {
 		wait, ok := p.after(now)

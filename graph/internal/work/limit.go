@@ -19,7 +19,7 @@ type Limit struct {
 	PerSecond float64
 }
 
-// CheckLimits returns what is wrong with limits.
+// CheckLimits returns the first fault in limits.
 func CheckLimits(limits []Limit) error {
 	seen := map[string]bool{}
 	for _, l := range limits {
@@ -38,19 +38,19 @@ func CheckLimits(limits []Limit) error {
 	return nil
 }
 
-// pool is the room that a limit leaves.
+// pool is the remaining room of a limit.
 type pool struct {
 	Limit
 	used int
-	// tokens are the starts that are left as of a time; see burst.
+	// tokens are the starts left at a time; see burst.
 	tokens float64
 	at     time.Time
 }
 
-// burst is how many starts can be saved up: a hundredth of a second's, so that a rate holds for every second.
+// burst is the number of starts that can be saved up: a hundredth of a second's, so that a rate holds for every second.
 func (p *pool) burst() float64 { return max(1, p.PerSecond/100) }
 
-// refill adds the starts that have come free since the last call.
+// refill adds the starts that have become free since the last call.
 func (p *pool) refill(now time.Time) {
 	if p.at.IsZero() {
 		p.tokens = p.burst()
@@ -60,7 +60,7 @@ func (p *pool) refill(now time.Time) {
 	p.at = now
 }
 
-// after returns how long it takes until an attempt may begin; ok is false if that takes the end of another attempt.
+// after returns the time until an attempt may begin; ok is false if another attempt must end first.
 func (p *pool) after(now time.Time) (d time.Duration, ok bool) {
 	if p.Concurrent > 0 && p.used >= p.Concurrent {
 		return 0, false
@@ -77,7 +77,7 @@ func (p *pool) after(now time.Time) (d time.Duration, ok bool) {
 	return time.Duration(math.Ceil(seconds * float64(time.Second))), true
 }
 
-// longestWait is how long the queue waits before it looks at a rate again.
+// longestWait bounds the wait before the queue checks a rate again.
 const longestWait = 24 * time.Hour
 
 // spare reports whether another attempt can begin after the next one.

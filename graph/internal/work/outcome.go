@@ -14,7 +14,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
-// outcome makes a successful outcome of what an executor returned, or a failed one if that is not JSON or too large.
+// outcome returns a successful outcome with an executor's output, or a failed one if the output is not JSON or too large.
 func (p *Performer) outcome(output any, usage map[string]any) machine.Outcome {
 	plain, err := jsonvalue.Normalize(output)
 	switch {
@@ -33,7 +33,7 @@ func (p *Performer) outcome(output any, usage map[string]any) machine.Outcome {
 	return machine.Outcome{OK: true, Output: plain, Usage: plainUsage(usage)}
 }
 
-// usageOf is the usage of a result, which says whether the result is partial.
+// usageOf returns the usage of a result, including whether the result is partial.
 func usageOf(r *activities.Result) map[string]any {
 	if !r.Partial {
 		return r.Usage
@@ -49,7 +49,7 @@ func usageOf(r *activities.Result) map[string]any {
 	return usage
 }
 
-// plainUsage is what an executor reports as its usage, nil if that is not JSON: an attempt does not fail for it.
+// plainUsage returns an executor's usage, nil if it is not JSON, which does not fail the attempt.
 func plainUsage(usage map[string]any) map[string]any {
 	if usage == nil {
 		return nil
@@ -62,10 +62,10 @@ func plainUsage(usage map[string]any) map[string]any {
 	return object
 }
 
-// maxData bounds what a failure carries besides: it stands in each record of the failure, and may get into the state.
+// maxData bounds the data of a failure, which is in each record of the failure and may become part of the state.
 const maxData = 16 << 10
 
-// plainData is what an executor's failure carries, nil if that is not JSON or too large.
+// plainData returns the data of an executor's failure, nil if it is not JSON or too large.
 func plainData(data map[string]any) map[string]any {
 	if plain := plainUsage(data); len(plain) > 0 && jsonvalue.Size(plain, maxData) <= maxData {
 		return plain
@@ -73,13 +73,12 @@ func plainData(data map[string]any) map[string]any {
 	return nil
 }
 
-// failedOutcome makes a failed outcome of an executor's error.
+// failedOutcome returns a failed outcome for an executor's error.
 func failedOutcome(ctx context.Context, err error) machine.Outcome {
 	out := machine.Outcome{Error: err.Error(), Code: string(problem.ExecutorFailed)}
 	late := context.Cause(ctx) == ErrDeadline && errors.Is(err, context.DeadlineExceeded)
 	if fail, ok := errors.AsType[*activities.Failure](err); late {
-		// The timer of the deadline races this outcome: the code is the same whichever is first, and whatever name the
-		// executor has for it.
+		// The timer of the deadline races this outcome. The code is the same for both, whatever the executor calls it.
 		out.Code = string(problem.Timeout)
 	} else if ok {
 		if fail.Code != "" {
@@ -97,13 +96,13 @@ func failedOutcome(ctx context.Context, err error) machine.Outcome {
 	return out
 }
 
-// Exited makes a failed outcome of an executor that has ended its goroutine.
+// Exited returns a failed outcome for an executor that ended its goroutine.
 func (p *Performer) Exited(executionID string, a *Attempt) machine.Outcome {
 	p.Log.Error("executor "+guard.Exited, logRun, executionID, logKey, a.Key)
 	return machine.Outcome{Key: a.Effect.Base().EffectKey, Code: string(problem.ExecutorPanic), Error: "the executor " + guard.Exited}
 }
 
-// panicked makes a failed outcome of an executor's panic.
+// panicked returns a failed outcome for an executor's panic.
 func (p *Performer) panicked(executionID, key string, v any) machine.Outcome {
 	p.Log.Error("executor panicked", logRun, executionID, logKey, key, logError, v, logStack, string(debug.Stack()))
 	return machine.Outcome{Code: string(problem.ExecutorPanic), Error: fmt.Sprintf("the executor panicked: %v", v)}

@@ -10,10 +10,10 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 )
 
-// Performer performs attempts with the executors of a process. All fields but the executors are required.
+// Performer performs attempts with the executors of a process. All fields are required, except for the executors.
 type Performer struct {
 	Env
-	// Activities performs step, llm_call and tool_call nodes, Delegates agent_delegate nodes; nil is none.
+	// Activities performs step, llm_call and tool_call nodes, Delegates agent_delegate nodes; nil performs no nodes.
 	Activities activities.Executor
 	Delegates  activities.Executor
 	// Turns holds the attempts that wait for their turn.
@@ -37,7 +37,7 @@ type Runs interface {
 	Record(executionID string, a *Attempt, s machine.StepsRecorded) error
 	// Room returns how many bytes the run may still take, by its own limit.
 	Room(ctx context.Context, executionID string) (int64, error)
-	// KeepsTasks reports whether the run was ended so that its tasks at agents continue, as the tasks of a copy elsewhere.
+	// KeepsTasks reports whether the run was ended so that its tasks at agents continue, as tasks of a copy elsewhere.
 	KeepsTasks(ctx context.Context, executionID string) (bool, error)
 	// Alive receives the heartbeats of executors.
 	Alive(Heartbeat)
@@ -49,7 +49,7 @@ type Heartbeat struct {
 	// Branch is the parallel branch of the node, "" outside.
 	Branch  string
 	Attempt int
-	// Details are what the executor says about itself.
+	// Details are the executor's data about its progress.
 	Details map[string]any
 }
 
@@ -66,8 +66,7 @@ const (
 	logAttempt = "attempt"
 )
 
-// Perform performs an attempt of an activity or delegate, or polls a delegate's task. ok is false if there is no outcome to
-// record, because it is not wanted any more.
+// Perform performs an attempt of an activity or delegate, or polls a delegate's task. ok is false if the outcome is not wanted any more.
 func (p *Performer) Perform(executionID string, a *Attempt) (in machine.Input, ok bool) {
 	ctx, stop := withDeadline(a, p.Now())
 	defer stop()
@@ -89,7 +88,7 @@ func (p *Performer) Perform(executionID string, a *Attempt) (in machine.Input, o
 	return in, true
 }
 
-// withDeadline returns the context for an executor: it ends at the attempt's deadline too, by the engine's clock.
+// withDeadline returns the context for an executor, which also ends at the attempt's deadline, by the engine's clock.
 func withDeadline(a *Attempt, now time.Time) (context.Context, context.CancelFunc) {
 	deadline := a.Effect.Base().Deadline
 	if deadline.IsZero() {
@@ -98,7 +97,7 @@ func withDeadline(a *Attempt, now time.Time) (context.Context, context.CancelFun
 	return context.WithDeadlineCause(a.Context, time.Now().Add(deadline.Sub(now)), ErrDeadline)
 }
 
-// failed reports whether an executor has nothing to show.
+// failed reports whether an input is a failure.
 func failed(in machine.Input) bool {
 	switch in := in.(type) {
 	case machine.Outcome:
@@ -109,7 +108,7 @@ func failed(in machine.Input) bool {
 	return false
 }
 
-// Immediate reports whether an attempt is answered at once: by an executor that says so, or because there is none.
+// Immediate reports whether an attempt gets its outcome at once: from such an executor, or because the executor is missing.
 func (p *Performer) Immediate(a *Attempt) bool {
 	switch e := a.Effect.(type) {
 	case *machine.WalkEffect:
@@ -124,7 +123,7 @@ func (p *Performer) Immediate(a *Attempt) bool {
 	return false
 }
 
-// heartbeat returns the function by which an executor reports that it is alive.
+// heartbeat returns the function that executors call to report that they are alive.
 func (p *Performer) heartbeat(executionID string, e *machine.EffectBase) func(map[string]any) {
 	beat := Heartbeat{ExecutionID: executionID, NodeID: e.NodeID, Attempt: e.Attempt}
 	if e.Span != nil {

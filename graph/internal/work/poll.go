@@ -10,11 +10,11 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 )
 
-// maxPollFailures is how many polls in a row may fail in a way that may pass before the attempt fails. With the pauses
-// between them that takes about two minutes.
+// maxPollFailures is the number of consecutive transient failures of polls after which the attempt fails. With the pauses that takes
+// about two minutes.
 const maxPollFailures = 10
 
-// poll asks an agent how a task stands.
+// poll asks an agent for the state of a task.
 func (p *Performer) poll(ctx context.Context, executionID string, a *Attempt, poll *machine.PollEffect) (in machine.Input) {
 	e := &poll.DelegateEffect
 	defer p.recoverExecutor(executionID, e, &in)
@@ -41,9 +41,9 @@ func (p *Performer) poll(ctx context.Context, executionID string, a *Attempt, po
 	return in
 }
 
-// pollFailed decides whether a poll that failed is repeated or ends the attempt.
+// pollFailed decides whether a failed poll is repeated or ends the attempt.
 func (p *Performer) pollFailed(ctx context.Context, executionID string, a *Attempt, e *machine.DelegateEffect, err error) machine.Input {
-	if mayPass(err) && e.Task.Failures+1 < maxPollFailures {
+	if isTransient(err) && e.Task.Failures+1 < maxPollFailures {
 		pause := backOff(max(e.Task.Pause, time.Millisecond), e.Task.Failures, max(e.Task.Pause, 2*maxPollPause))
 		if fail, ok := errors.AsType[*activities.Failure](err); ok {
 			pause = max(pause, fail.RetryAfter)
@@ -60,8 +60,8 @@ func (p *Performer) pollFailed(ctx context.Context, executionID string, a *Attem
 	return out
 }
 
-// mayPass reports whether asking an agent again may help.
-func mayPass(err error) bool {
+// isTransient reports whether a repeated request to an agent may succeed.
+func isTransient(err error) bool {
 	fail, coded := errors.AsType[*activities.Failure](err)
 	return !coded || fail.Retryable == activities.RetrySensible
 }

@@ -4,9 +4,9 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 )
 
-// Pool runs attempts of a run in goroutines. What answers at once is performed by the goroutine that comes to it, in branch order; of what
-// takes time, one attempt is, and each other one by a goroutine of its own. So a run without branches needs one goroutine, and
-// no hand-over between nodes. When an executor ends its goroutine (runtime.Goexit), another one goes on.
+// Pool performs attempts of a run in goroutines. A goroutine performs the immediate attempts itself, in branch order, and one slow
+// attempt; each other slow attempt gets a goroutine. So a run without branches needs one goroutine and no hand-over between nodes. If an
+// executor ends its goroutine (runtime.Goexit), another one continues.
 type Pool struct {
 	Performer   *Performer
 	ExecutionID string
@@ -32,7 +32,7 @@ func (p *Pool) begin(f func()) {
 	})
 }
 
-// Begin performs attempts, and whatever follows from them, in the background.
+// Begin performs attempts, and those that follow, in the background.
 func (p *Pool) Begin(attempts []*Attempt) {
 	if attempts = p.enqueue(attempts); len(attempts) > 0 {
 		p.begin((&worker{Pool: p, next: attempts}).run)
@@ -42,7 +42,7 @@ func (p *Pool) Begin(attempts []*Attempt) {
 // worker is the work of one goroutine.
 type worker struct {
 	*Pool
-	// queue is performed in order. next is what follows from the last attempt, slow the part of it that is not answered at once.
+	// queue is performed in order. next are the attempts after the last one, slow those of them that are not immediate.
 	queue, next, slow []*Attempt
 }
 
@@ -50,7 +50,7 @@ func (w *worker) run() {
 	over := false
 	defer func() {
 		if v := recover(); v != nil {
-			panic(v) // a fault of the engine: executors' panics do not come here
+			panic(v) // a bug in the engine: panics of executors are caught before
 		}
 		if !over {
 			w.begin(w.goOn)
@@ -65,7 +65,7 @@ func (w *worker) run() {
 	over = true
 }
 
-// goOn goes on after an executor has ended the goroutine: while it was asked whether it answers at once, or while it performed.
+// goOn continues after an executor has ended the goroutine, in a call of Immediate or of Perform.
 func (w *worker) goOn() {
 	if len(w.next) > 0 {
 		w.slow, w.next = append(w.slow, w.next[0]), w.next[1:]
@@ -81,7 +81,7 @@ func (w *worker) done() {
 	w.queue = w.queue[1:]
 }
 
-// split adds the attempts that follow to the queue, and hands those that would hold it up to others.
+// split adds the next attempts to the queue, and hands slow ones to other goroutines.
 func (w *worker) split() {
 	for ; len(w.next) > 0; w.next = w.next[1:] {
 		if a := w.next[0]; w.Performer.Immediate(a) {
@@ -117,7 +117,7 @@ func (p *Pool) awaitTurn(a *Attempt) {
 	})
 }
 
-// enqueue makes those of some attempts wait that need a turn, and returns the others.
+// enqueue lets the attempts that need a turn wait, and returns the others.
 func (p *Pool) enqueue(attempts []*Attempt) []*Attempt {
 	waits := func(a *Attempt) bool {
 		_, turn := a.Effect.(*machine.TurnEffect)
@@ -144,7 +144,7 @@ func (p *Pool) enqueue(attempts []*Attempt) []*Attempt {
 	return now
 }
 
-// passTurn hands the turn that has come on to the attempt that was begun with it, if there is one.
+// passTurn passes a turn on to the attempt that was begun with it, if any.
 func passTurn(from *Attempt, begun []*Attempt) {
 	e, ok := from.Effect.(*machine.TurnEffect)
 	if !ok {

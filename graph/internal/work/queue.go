@@ -9,22 +9,23 @@ import (
 
 // Queue holds the attempts of a process that wait for their turn.
 //
-// Turns go round: each run has one in a round, in the order of priority, and what comes in while a round lasts belongs to the next one. So
-// a run with many attempts does not hold up one with a few, and none waits for ever. The first attempt that a run has waiting passes all
-// of a lower priority, whatever their round; but who has waited longest is passed only a few times, and a run with more attempts passes
-// again only after others have had some turns.
+// Each run has one turn in a round, in the order of priority; attempts that arrive during a round belong to the next one. So a run with
+// many attempts does not delay a run with a few, and each attempt gets its turn. The first waiting attempt of a run passes all attempts
+// of a lower priority, whatever their round. But the oldest attempt is passed only a few times, and a run with more attempts passes again
+// only after some turns of others.
 //
-// Attempts that need room in different pools have queues of their own. The one whose next attempt has the highest priority is first, but for
-// one that was passed a few times; equals take turns. If others take the room in each of the pools of a queue again and again, it is kept for that queue.
+// Attempts that need room in different pools have separate lanes. The lane whose next attempt has the highest priority is first, except
+// for a lane that was passed a few times; equals take turns. If others keep taking the room in each of a lane's pools, room is reserved
+// for that lane.
 type Queue struct {
 	env   Env // limits of starts per second need a goroutine
 	pools map[string]*pool
 
 	mu      sync.Mutex
 	lanes   []*lane
-	next    int // the lane that is asked first
+	next    int // the lane that is checked first
 	able    []*lane
-	overdue *lane // for which room is kept; may be nil
+	overdue *lane // room is reserved for it; may be nil
 	seq     uint64
 	open    bool
 	closed  bool
@@ -41,15 +42,15 @@ func NewQueue(env Env, limits []Limit) *Queue {
 	return q
 }
 
-// Unlimited reports whether there are no limits at all.
+// Unlimited reports whether there are no limits.
 func (q *Queue) Unlimited() bool { return len(q.pools) == 0 }
 
-// Limited reports whether a limit bounds attempts of one of the classes.
+// Limited reports whether a limit applies to one of the classes.
 func (q *Queue) Limited(classes []string) bool {
 	return slices.ContainsFunc(classes, func(c string) bool { return q.pools[c] != nil })
 }
 
-// Enter makes an attempt wait for its turn, which may come at once.
+// Enter queues an attempt, which may have its turn at once.
 func (q *Queue) Enter(t *Ticket) {
 	var pools []*pool
 	for _, c := range t.Classes {
@@ -88,7 +89,7 @@ func (q *Queue) Enter(t *Ticket) {
 	q.call(turns)
 }
 
-// leave ends the waiting of a ticket whose context has ended.
+// leave removes a ticket whose context has ended.
 func (q *Queue) leave(t *Ticket) {
 	q.mu.Lock()
 	waits := t.waits()
@@ -104,7 +105,7 @@ func (q *Queue) leave(t *Ticket) {
 	}
 }
 
-// turns takes out the tickets whose turn has come, and sees to it that the queue wakes up for the next one.
+// turns removes the tickets that have their turn, and sets the time of the next check.
 func (q *Queue) turns() (turns []*Ticket) {
 	now := time.Now()
 	for {
@@ -125,7 +126,7 @@ func (q *Queue) turns() (turns []*Ticket) {
 	}
 }
 
-// first is the lane that has the next turn. If none has, wait is the time until one may, or negative if that takes the end of an attempt.
+// first returns the lane with the next turn. Without one, wait is the time until the next turn, or negative if an attempt must end first.
 func (q *Queue) first(now time.Time) (first *lane, wait time.Duration) {
 	wait, q.able = -1, q.able[:0]
 	at := 0
@@ -157,7 +158,7 @@ func (q *Queue) first(now time.Time) (first *lane, wait time.Duration) {
 	return first, wait
 }
 
-// keeps reports whether the room that a lane needs is kept for another one.
+// keeps reports whether a lane's room is reserved for another lane.
 func (q *Queue) keeps(l *lane) bool {
 	if q.overdue != nil && q.overdue.len() == 0 {
 		q.overdue = nil
@@ -167,7 +168,7 @@ func (q *Queue) keeps(l *lane) bool {
 	})
 }
 
-// note counts the turn of a lane as missed by those that need the same room. One is overdue that has missed more turns in each of its
+// note counts a lane's turn as missed by the lanes that need the same room. A lane is overdue if it has missed more turns in each of its
 // pools than there are lanes.
 func (q *Queue) note(l *lane) {
 	clear(l.missed)
@@ -193,7 +194,7 @@ func (q *Queue) note(l *lane) {
 	}
 }
 
-// call tells tickets that their turn has come.
+// call calls Turn of tickets.
 func (q *Queue) call(turns []*Ticket) {
 	for _, t := range turns {
 		if t.stop != nil {
@@ -203,7 +204,7 @@ func (q *Queue) call(turns []*Ticket) {
 	}
 }
 
-// give gives back the room that an attempt had.
+// give returns the room of an attempt.
 func (q *Queue) give(pools []*pool) {
 	q.mu.Lock()
 	for _, p := range pools {
@@ -214,7 +215,7 @@ func (q *Queue) give(pools []*pool) {
 	q.call(turns)
 }
 
-// wakeAfter makes the queue look again when the next start is free.
+// wakeAfter makes the queue check again when the next start is free.
 func (q *Queue) wakeAfter(d time.Duration) {
 	if !q.started {
 		q.started, q.wake = true, make(chan time.Duration, 1)
@@ -242,8 +243,7 @@ func (q *Queue) loop() {
 	}
 }
 
-// Open lifts the limits: all that wait have their turn. It is for a process that begins nothing any more, so that what waits is
-// left to others.
+// Open lifts the limits, so that all tickets have their turn. A draining process calls it: other processes perform these attempts.
 func (q *Queue) Open() {
 	q.mu.Lock()
 	q.open = true
@@ -252,7 +252,7 @@ func (q *Queue) Open() {
 	q.call(waiting)
 }
 
-// Close takes out all that wait, and lets nothing in.
+// Close removes all tickets, and admits no more.
 func (q *Queue) Close() {
 	q.mu.Lock()
 	q.closed = true
@@ -269,7 +269,7 @@ func (q *Queue) takeAll() (all []*Ticket) {
 		for l.len() > 0 {
 			t := l.take()
 			for _, p := range l.pools {
-				p.used++ // as one that had its turn: see give
+				p.used++ // as for a ticket that had its turn; see give
 			}
 			all = append(all, t)
 		}
@@ -277,7 +277,7 @@ func (q *Queue) takeAll() (all []*Ticket) {
 	return all
 }
 
-// Waiting returns the number of attempts that wait.
+// Waiting returns the number of waiting attempts.
 func (q *Queue) Waiting() int {
 	q.mu.Lock()
 	defer q.mu.Unlock()

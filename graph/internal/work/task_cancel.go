@@ -12,13 +12,12 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/wait"
 )
 
-// cancelTimeout bounds how long an agent may take to end a task; cancelPauses are left
-// before it is asked again.
+// cancelTimeout bounds an agent's time to end a task; cancelPauses separate the requests.
 const cancelTimeout = 5 * time.Second
 
 var cancelPauses = []time.Duration{200 * time.Millisecond, time.Second}
 
-// CancelTasks asks agents, in the background, to end tasks of a run that nobody waits for any more.
+// CancelTasks asks agents, in the background, to end unwanted tasks of a run.
 func (p *Performer) CancelTasks(executionID string, tasks ...*machine.DelegateEffect) {
 	for _, e := range tasks {
 		p.Go(func() { p.cancelTask(executionID, e) })
@@ -47,7 +46,7 @@ func (p *Performer) cancelTask(executionID string, e *machine.DelegateEffect) {
 		return cmp.Or(failed, err)
 	}
 	err := cancel()
-	for try := 0; err != nil && try < len(cancelPauses) && mayPass(err) && wait.For(p.Context, cancelPauses[try]) == nil; try++ {
+	for try := 0; err != nil && try < len(cancelPauses) && isTransient(err) && wait.For(p.Context, cancelPauses[try]) == nil; try++ {
 		err = cancel()
 	}
 	switch {
@@ -60,8 +59,8 @@ func (p *Performer) cancelTask(executionID string, e *machine.DelegateEffect) {
 	}
 }
 
-// UnwantedTask returns the task that an outcome tells of which turned out to be unwanted: the run ended, or went on, while the
-// agent was asked. It is nil if there is none to be cancelled.
+// UnwantedTask returns the task in an outcome that is not wanted any more, because the run ended or continued meanwhile. It is nil
+// without a task to cancel.
 func (p *Performer) UnwantedTask(a *Attempt, in machine.Input) *machine.DelegateEffect {
 	u, ok := in.(machine.TaskUpdate)
 	if !ok || u.Failed {

@@ -13,8 +13,8 @@ type Ticket struct {
 	Classes  []string
 	// Context ends the waiting.
 	Context context.Context
-	// Turn is called when the turn has come. The attempt calls done, once, when it is over. Left is called instead if the waiting
-	// has ended. Both are called without a lock, and return soon.
+	// Turn is called at the ticket's turn. The attempt calls done once, when it has ended. Left is called instead if the context has
+	// ended. Both are called without a lock and must return soon.
 	Turn func(done func())
 	Left func()
 
@@ -26,13 +26,13 @@ type Ticket struct {
 
 func (t *Ticket) waits() bool { return t.lane != nil && t.at[byRound] >= 0 }
 
-// order is an order in which tickets may have their turns.
+// order is an order of tickets.
 type order int
 
 const (
 	// byRound: by round, then priority, then arrival.
 	byRound order = iota
-	// byPriority: by priority, then arrival. It has only those that may pass others.
+	// byPriority: by priority, then arrival. It holds only the tickets that may pass others.
 	byPriority
 	byArrival
 	orders

@@ -8,7 +8,7 @@ import (
 
 type parentKey struct{}
 
-// WithTraceParent returns a context with a trace parent; one that is not of the form of the header traceparent is left out.
+// WithTraceParent returns a context with a trace parent, unless it is not a valid traceparent header.
 func WithTraceParent(ctx context.Context, parent string) context.Context {
 	if parent == "" || !history.IsTraceParent(parent) {
 		return ctx
@@ -22,7 +22,7 @@ func TraceParent(ctx context.Context) string {
 	return parent
 }
 
-// InheritTrace returns ctx with the values of a call, too. The call's trace parent comes before that of ctx.
+// InheritTrace returns ctx with the values of a call, too. The call's trace parent takes precedence.
 func InheritTrace(ctx, call context.Context) context.Context {
 	return WithTraceParent(inherited{ctx, call}, TraceParent(call))
 }

@@ -9,28 +9,28 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 )
 
-// An executor says beforehand what it performs (activities.Capabilities.Missing), or else only when it is called, as a function
-// does that stands around a registry. What it turns out to lack then is remembered for a while: a run that was not started here is
-// not failed for good because of that, but left to other processes.
-
-// lackCodes are the codes of outcomes which say that the process lacks what the node takes.
+// An executor declares the nodes that it performs (activities.Capabilities.Missing), or reports a missing handler only when it is
+// called, as a wrapper of a registry does. Such a report is remembered for a while: a run that was not started here does not fail because
+// of it, and is left to other processes.
+// lackCodes are the codes of outcomes that report a missing executor or handler.
 var lackCodes = map[problem.Code]bool{
 	problem.ExecutorNotConfigured: true, problem.ExecutorUnsupportedNode: true, problem.HandlerNotFound: true,
 	problem.MCPServerNotConfigured: true, problem.DelegateProtocolUnsupported: true, problem.DelegateAgentNotFound: true,
 }
 
-// The pauses before the executor is called again for what it lacked: at first, and at most. Handlers may be registered at any time.
+// The pauses before the executor is called again for a missing handler, the first and the longest. Handlers may be registered at any
+// time.
 const (
 	lackPause    = 10 * time.Second
 	maxLackPause = 10 * time.Minute
-	// maxLacks bounds what is remembered.
+	// maxLacks bounds the remembered reports.
 	maxLacks = 4096
 )
 
-// capability is what a node takes of an executor: its type or protocol, and the handler, server or agent that it names.
+// capability is the need of a node: its type or protocol, and the handler, server or agent that it names.
 type capability struct{ kind, name string }
 
-// shownLacks are the capabilities that executors have turned out to lack.
+// shownLacks are the capabilities that executors were found to lack.
 type shownLacks struct {
 	mu  sync.Mutex
 	all map[capability]shownLack
@@ -41,8 +41,7 @@ type shownLack struct {
 	times int
 }
 
-// LeftToOthers reports whether an outcome of an attempt is not to be recorded, because it says no more than that this process lacks
-// what the node takes, and the run was not started here.
+// LeftToOthers reports whether an outcome is not recorded, because it only reports a missing executor and the run was not started here.
 func (p *Performer) LeftToOthers(executionID string, a *Attempt, in machine.Input) bool {
 	c, ok := effectTakes(a.Effect)
 	if !ok || a.StartedHere {
@@ -65,7 +64,7 @@ func (p *Performer) LeftToOthers(executionID string, a *Attempt, in machine.Inpu
 	return true
 }
 
-// shows reports whether it has turned out lately that this process lacks what a node takes.
+// shows reports whether this process was lately found to lack the executor of a node.
 func (p *Performer) shows(n *definition.Node) bool {
 	p.shown.mu.Lock()
 	defer p.shown.mu.Unlock()
