@@ -278,7 +278,7 @@ func TestACallMayFillARunToItsLimit(t *testing.T) {
 			continue
 		}
 		p := wantCode(t, err, problem.ByteLimitExceeded)
-		if !strings.Contains(p.Message, fmt.Sprint(limit)) || !strings.Contains(p.Hint, "the run stands and waits as before") {
+		if !strings.Contains(p.Message, fmt.Sprint(limit)) || !strings.Contains(p.Hint, "the run is still waiting") {
 			t.Errorf("%+v", p)
 		}
 		if after := records(t, store, "r"); len(after) != len(before) {

@@ -44,7 +44,7 @@ func TestACallThatARunHasNoRoomFor(t *testing.T) {
 	pending := answer["pending"].([]any)[0].(map[string]any)
 	submit := object{"execution_id": "r", "node_id": pending["node_id"], "outcome": object{"ok": true, "result": object{"intent": strings.Repeat("x", 15_000), "confidence": 1}}}
 	r = h.refused("SUBMIT_VALIDATION_ERROR", "workflow_submit_activity", submit)
-	if r.details()["engineCode"] != "BYTE_LIMIT_EXCEEDED" || !strings.Contains(r.text, "20480 bytes") || !strings.Contains(r.text, "the run stands and waits as before") {
+	if r.details()["engineCode"] != "BYTE_LIMIT_EXCEEDED" || !strings.Contains(r.text, "20480 bytes") || !strings.Contains(r.text, "the run is still waiting") {
 		t.Errorf("submit: %s", r.text)
 	}
 	if status := h.ok("workflow_status", object{"execution_id": "r"}); status["phase"] != "awaiting_activity" {

@@ -52,7 +52,7 @@ func Room(e *history.Execution, m *machine.Machine, limits machine.Limits, in ma
 const (
 	// nearBytes is the room in a run below which its limit counts as near, however small the limit is.
 	nearBytes = 16 << 20
-	// wholeBytes is the size up to which stores write a record whole by default.
+	// wholeBytes is the largest record, in bytes, that stores write whole by default.
 	wholeBytes = 64 << 10
 )
 
@@ -95,7 +95,7 @@ func full(e *history.Execution, limits machine.Limits, code problem.Code, what s
 	}
 	return problem.New(code, "the %s would take the run past its limit of %s, of which it has used %d", what, limit, used).
 		WithPlace(problem.Place{ExecutionID: e.ID}).
-		WithHint("Nothing was recorded: the run stands and waits as before. "+way, option)
+		WithHint("Nothing was recorded: the run is still waiting. "+way, option)
 }
 
 // RoomToStart rejects the first records of a run that would take it past its limit of bytes at once: it could not take any input
@@ -106,5 +106,5 @@ func RoomToStart(e *history.Execution, limits machine.Limits, label string, payl
 	}
 	return problem.New(problem.ByteLimitExceeded, "the %s would take the run past its limit of %d bytes of history at once", label, limits.MaxBytes).
 		WithPlace(problem.Place{ExecutionID: e.ID}).
-		WithHint("Nothing was started. Send less, such as a reference to what is large; or raise the limit (Options.MaxBytes), restart this process and start again.")
+		WithHint("Nothing was started. Send less, such as a reference to large content; or raise the limit (Options.MaxBytes), restart this process and start again.")
 }

@@ -11,12 +11,12 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 )
 
-// pool performs attempts of a run.
+// pool returns a Pool for attempts of a run.
 func (p *Process) pool(x *run.Run) *work.Pool {
 	return &work.Pool{Performer: p.Performer, ExecutionID: x.ID(), Run: pooled{p, x}}
 }
 
-// pooled is a run of which a pool performs attempts.
+// pooled is the run of a Pool.
 type pooled struct {
 	p *Process
 	x *run.Run
@@ -34,7 +34,7 @@ func (r pooled) Exited(a *work.Attempt) []*work.Attempt {
 	return r.p.finish(r.x, a, r.p.Performer.Exited(r.x.ID(), a))
 }
 
-// perform performs one attempt, records its outcome and returns the attempts that follow. After Close nothing new is begun.
+// perform performs one attempt, records its outcome and returns the attempts that follow. After Close no attempt begins.
 func (p *Process) perform(x *run.Run, a *work.Attempt) []*work.Attempt {
 	if a.Context.Err() != nil {
 		return nil
@@ -52,7 +52,7 @@ func (p *Process) perform(x *run.Run, a *work.Attempt) []*work.Attempt {
 	} else {
 		next = p.finish(x, a, in)
 	}
-	p.Performer.InFlight.End(a) // not deferred: an executor that ends its goroutine has not been seen to yet
+	p.Performer.InFlight.End(a) // not deferred: an executor that ends its goroutine is handled by Exited
 	return next
 }
 
@@ -73,7 +73,7 @@ func (p *Process) finish(x *run.Run, a *work.Attempt, in machine.Input) []*work.
 			return next
 		case admit.IsRefusal(err):
 			p.cancelUnwantedTask(x, a, in)
-			p.Log.Warn("outcome refused", run.LogRun, x.ID(), run.LogKey, a.Key, run.LogError, err)
+			p.Log.Warn("outcome rejected", run.LogRun, x.ID(), run.LogKey, a.Key, run.LogError, err)
 			p.endAttempt(ctx, x, a)
 			return next
 		case p.again(try):
@@ -90,17 +90,17 @@ func (p *Process) finish(x *run.Run, a *work.Attempt, in machine.Input) []*work.
 func (p *Process) endAttempt(ctx context.Context, x *run.Run, a *work.Attempt) {
 	err := p.With(ctx, x, func(w *run.Work) error { return x.EndAttempt(ctx, a, w) })
 	if err != nil {
-		p.Log.Warn("run not looked after", run.LogRun, x.ID(), run.LogError, err)
+		p.Log.Warn("check of owned run failed", run.LogRun, x.ID(), run.LogError, err)
 	}
 }
 
-// lose stops driving a run whose store has failed for good.
+// lose stops driving a run after a permanent failure of the store.
 func (p *Process) lose(x *run.Run, err error) {
 	cause := problem.New(problem.Internal, "the run cannot be recorded here any more").WithCause(err)
 	_ = locked(x, func() error { x.Lose(cause); return nil })
 }
 
-// cancelUnwantedTask tells the agent of a task that turned out to be unwanted while the agent was asked.
+// cancelUnwantedTask cancels a task that the agent accepted after its outcome had become unwanted.
 func (p *Process) cancelUnwantedTask(x *run.Run, a *work.Attempt, in machine.Input) {
 	if cause := context.Cause(a.Context); cause == errClosed || cause == work.ErrLeaseLost {
 		return

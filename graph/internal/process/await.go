@@ -17,24 +17,24 @@ type Wait struct {
 	End      <-chan struct{}
 }
 
-// The pauses between two looks at a run that another process drives or may change, while the store is not watched. They grow with
-// waits of many minutes.
+// The pauses between two looks at a run that another process may change, while the store is not watched. They grow with waits of many
+// minutes.
 const (
 	firstLook = 50 * time.Millisecond
 	lastLook  = 250 * time.Millisecond
-	// watchedLook is the pause while the store is watched: a watch is a hint, which may be missing.
+	// watchedLook is the pause while the store is watched: notifications may get lost.
 	watchedLook = time.Second
 )
 
-// Call is a call about a run: it applies an input, if it has one, and then looks where the run stands until that rests, ends or the wait
-// limit passes.
+// Call is a call about a run. It applies an input, if it has one, and then looks at the run until that waits or ends, or the time limit
+// passes.
 type Call struct {
-	// Stand, unless nil, looks where the run stands in place of Process.Look. upToDate says that the run was in hand just before.
+	// Stand, unless nil, replaces Process.Look. upToDate reports that this process has just used the run.
 	Stand func(ctx context.Context, upToDate bool, s *Standing) error
-	// Until, unless nil, ends the waiting, too. was is where the run stood at first, nil at the first look. A call with Until asks where the
-	// run stands and has not driven it.
+	// Until, unless nil, may end the wait early. was is the first look, nil during that one. A call with Until asks about the run and has
+	// applied no input.
 	Until func(was, now *Standing) bool
-	// AnyChange makes the call wait for a change of a run at rest, which another process may make.
+	// AnyChange makes the call wait for a change of a waiting run, too, which another process may make.
 	AnyChange bool
 
 	p     *Process
@@ -48,8 +48,8 @@ type Call struct {
 // Call returns a call about a run.
 func (p *Process) Call(x *run.Run, w Wait) *Call { return &Call{p: p, x: x, wait: w} }
 
-// Apply calls apply with the run locked, looks where the run stands then, in the same lock cycle, and dispatches the resulting work. applied
-// is false if the input is to be applied elsewhere.
+// Apply calls apply with the run locked, looks at the run in the same lock cycle, and dispatches the work. apply returns false if the
+// input is to be applied elsewhere.
 func (c *Call) Apply(ctx context.Context, apply func(w *run.Work) (applied bool, err error)) error {
 	return c.p.With(ctx, c.x, func(w *run.Work) error {
 		applied, err := apply(w)
@@ -58,14 +58,14 @@ func (c *Call) Apply(ctx context.Context, apply func(w *run.Work) (applied bool,
 		}
 		c.began = time.Now()
 		s := c.look()
-		if s.addRun(work.Detached(ctx), c.x, true, c.p.Now, w) == nil { // what fails is found by the next look
+		if s.addRun(work.Detached(ctx), c.x, true, c.p.Now, w) == nil { // a failed look is repeated by Answer
 			c.first = s
 		}
 		return nil
 	})
 }
 
-// look is a look to be made.
+// look returns an empty look.
 func (c *Call) look() *Standing {
 	s := &Standing{wantPlaces: c.wait.Progress != nil}
 	if c.Stand == nil {
@@ -74,7 +74,7 @@ func (c *Call) look() *Standing {
 	return s
 }
 
-// enough reports whether the waiting ends with a look.
+// enough reports whether the wait ends with a look.
 func (c *Call) enough(s *Standing) bool {
 	left := c.left()
 	goesOn := s.GoesOn(c.p.Now(), left) || c.AnyChange && !s.Status.Terminal()
@@ -83,7 +83,7 @@ func (c *Call) enough(s *Standing) bool {
 
 func (c *Call) left() time.Duration { return c.wait.Limit - time.Since(c.began) }
 
-// Answer waits until the run rests, ends or the limit passes, and returns where it stands. The end of ctx ends only the waiting.
+// Answer waits until the run waits or ends, or the limit passes, and returns the view of the run. The end of ctx ends only the wait.
 func (c *Call) Answer(ctx context.Context) (*view.Run, error) {
 	s, err := c.await(ctx)
 	switch {
@@ -95,7 +95,7 @@ func (c *Call) Answer(ctx context.Context) (*view.Run, error) {
 	return c.p.View(work.Detached(ctx), c.x)
 }
 
-// await returns the look with which the waiting has ended.
+// await returns the last look of the wait.
 func (c *Call) await(ctx context.Context) (*Standing, error) {
 	if c.began.IsZero() {
 		c.began = time.Now()
@@ -133,7 +133,7 @@ func (c *Call) await(ctx context.Context) (*Standing, error) {
 			defer w.Stop()
 		}
 		if w.Add(s.IDs) {
-			continue // something may have happened before it was added
+			continue // the runs may have changed before they were added
 		}
 		if c.wait.Progress != nil && s.Sum != reported && (s.Elsewhere || reported == 0) {
 			for _, p := range s.places {
@@ -166,7 +166,7 @@ func (c *Call) await(ctx context.Context) (*Standing, error) {
 	}
 }
 
-// sleep waits until it is time to look again, handing on progress. It is false if there is no use in looking.
+// sleep waits until the next look, and passes progress on. It is false if the wait has ended.
 func (c *Call) sleep(ctx context.Context, w *Waiter, d time.Duration) bool {
 	t := time.NewTimer(d)
 	defer t.Stop()
@@ -185,7 +185,7 @@ func (c *Call) sleep(ctx context.Context, w *Waiter, d time.Duration) bool {
 		case <-c.wait.End:
 			return false
 		case <-w.signal:
-			for { // what happened before the run changed
+			for { // pass on earlier progress first
 				select {
 				case p := <-w.progress:
 					c.wait.Progress(p)

@@ -10,14 +10,13 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/guard"
 )
 
-// Clock is the store's clock as this process reads it: its own monotonic one, corrected by a difference that is measured now and
-// then, and when this process's clock has stepped. So processes agree on what is due, and no timer waits for a clock to be right
-// again.
+// Clock is the store's clock as this process reads it: its own monotonic clock plus a difference that is measured from time to time, and
+// after a step of this process's clock. So processes agree on due times, and timers do not wait for a wrong clock.
 type Clock struct {
 	Env work.Env // without Now
 	// Override, if not nil, is used instead.
 	Override func() time.Time
-	// Host, if not nil, tells this process's time, and how long it has been running, instead of the system.
+	// Host, if not nil, replaces the system's time and this process's uptime.
 	Host func() (wall time.Time, up time.Duration)
 
 	measuring sync.Mutex
@@ -28,11 +27,11 @@ type Clock struct {
 // moment is one reading of this process's clocks.
 type moment struct {
 	wall time.Time
-	// up is how long the process has been running, without the sleep of the host.
+	// up is the process's uptime, without the sleep of the host.
 	up time.Duration
 }
 
-// begun is when this process began.
+// begun is the start of this process.
 var begun = time.Now()
 
 func (c *Clock) here() moment {
@@ -44,26 +43,26 @@ func (c *Clock) here() moment {
 	return moment{now.Round(0), now.Sub(begun)}
 }
 
-// reading is a moment and how far the store's clock was ahead of this process's.
+// reading is a moment with the lead of the store's clock.
 type reading struct {
 	moment
 	difference time.Duration
 }
 
-// now returns the time that goes on from the reading, and whether this process's clock has stepped since, or the host has slept.
+// now returns the current time, based on the reading, and whether this process's clock has stepped since, or the host has slept.
 func (r *reading) now(here moment) (now time.Time, stepped bool) {
 	passed := here.up - r.up
 	step := here.wall.Sub(r.wall) - passed
 	return r.wall.Add(r.difference + passed), step.Abs() > clockTolerance
 }
 
-// The rules of measuring.
+// The parameters of a measurement.
 const (
 	clockInterval = 30 * time.Second
 	clockSamples  = 5
-	// clockPrecision is a difference that is none: the two clocks are the same.
+	// clockPrecision: a smaller difference counts as zero.
 	clockPrecision = 5 * time.Millisecond
-	// clockTolerance is a difference that is worth a line in the log.
+	// clockTolerance: a larger difference is logged.
 	clockTolerance = 250 * time.Millisecond
 )
 
@@ -92,8 +91,8 @@ func (c *Clock) Now() time.Time {
 	return now
 }
 
-// measure compares the clocks: the store's at the middle of a call, the fastest of several.
-// It returns the time.
+// measure measures the difference of the clocks and returns the time. It takes the fastest of several calls, and the middle of that call
+// as the time of the store's reading.
 func (c *Clock) measure(here moment) time.Time {
 	c.measuring.Lock()
 	defer c.measuring.Unlock()
@@ -102,9 +101,9 @@ func (c *Clock) measure(here moment) time.Time {
 		here = c.here()
 		now, stepped := last.now(here)
 		if last.up > r.up && !stepped {
-			return now // somebody else has measured it meanwhile
+			return now // another goroutine has measured it
 		}
-		r = &reading{here, now.Sub(here.wall)} // unless the store says otherwise
+		r = &reading{here, now.Sub(here.wall)} // unless the store can be read
 	}
 	best := time.Duration(-1)
 	for range clockSamples {

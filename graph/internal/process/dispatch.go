@@ -10,7 +10,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/wait"
 )
 
-// With calls f with the run locked, and dispatches what comes of it.
+// With calls f with the run locked, then dispatches the work.
 func (p *Process) With(ctx context.Context, x *run.Run, f func(w *run.Work) error) error {
 	var w run.Work
 	err := locked(x, func() error { return f(&w) })
@@ -18,7 +18,7 @@ func (p *Process) With(ctx context.Context, x *run.Run, f func(w *run.Work) erro
 	return err
 }
 
-// First is With for what must not wait: behind others who want the run, or for what it computes.
+// First is With before all other waiters. It makes a long computation of the run stop.
 func (p *Process) First(ctx context.Context, x *run.Run, f func(w *run.Work) error) error {
 	var w run.Work
 	x.LockFirst()
@@ -27,8 +27,7 @@ func (p *Process) First(ctx context.Context, x *run.Run, f func(w *run.Work) err
 	return err
 }
 
-// reading is With for a question: it does not wait for a run that computes. After until, unless that is zero, the answer is
-// run.ErrBusy.
+// reading is With for a question: it does not wait for a run that computes. After until, unless that is zero, it returns run.ErrBusy.
 func (p *Process) reading(ctx context.Context, x *run.Run, until time.Time, f func(x *run.Run, w *run.Work) error) error {
 	var w run.Work
 	x, err := p.Runs.LockToRead(x, until)
@@ -54,12 +53,11 @@ func (p *Process) WithID(ctx context.Context, id string, f func(x *run.Run, w *r
 	return p.With(ctx, x, func(w *run.Work) error { return f(x, w) })
 }
 
-// dispatch does what inputs have led to, after the run's lock has been given back: attempts are performed in the background,
-// subworkflows that nobody waits for are cancelled, the parent is notified of the run's end. What fails or is cut short here
-// is found again: a parent whose subworkflow has ended counts as an orphan, its owner looks after that too (run.Run.Look),
-// and a subworkflow asks after its parent when it is next loaded.
+// dispatch follows inputs after the run was unlocked: it begins attempts in the background, cancels unwanted subworkflows and notifies
+// the parent of the run's end. A part that fails or is interrupted is found again: a parent whose subworkflow has ended counts as an
+// orphan, and its owner checks for that too (run.Run.Look); a subworkflow checks its parent when it is next loaded.
 func (p *Process) dispatch(ctx context.Context, x *run.Run, w *run.Work) {
-	x.Tell(func(t run.Told) { p.told(x.ID(), t) })
+	x.Tell(func(n run.News) { p.publish(x.ID(), n) })
 	if w.Changed {
 		p.notifier.Changed(x.ID())
 	}
@@ -79,26 +77,25 @@ func (p *Process) dispatch(ctx context.Context, x *run.Run, w *run.Work) {
 	}
 }
 
-// told writes the log lines of a commit and calls OnRecord.
-func (p *Process) told(id string, t run.Told) {
-	for _, line := range t.Lines {
+// publish writes the log lines of a commit and calls OnRecord.
+func (p *Process) publish(id string, n run.News) {
+	for _, line := range n.Lines {
 		_ = p.Log.Handler().Handle(context.Background(), line) // as slog.Logger does
 	}
 	if hook := p.config.OnRecord; hook != nil {
-		_ = guard.Call(p.Log.With(run.LogRun, id), "OnRecord", func() { hook(id, t.Records) })
+		_ = guard.Call(p.Log.With(run.LogRun, id), "OnRecord", func() { hook(id, n.Records) })
 	}
 }
 
-// retryPauses are left before something is recorded again after the store failed for a reason that may pass.
+// retryPauses are the pauses between attempts to record something while the store fails.
 var retryPauses = []time.Duration{20 * time.Millisecond, 200 * time.Millisecond, time.Second}
 
-// again waits before what has failed is done again; try is 0 for the first time. It is false if there is to be no other try.
+// again waits before a retry; try is 0 for the first one. It is false after the last try.
 func (p *Process) again(try int) bool {
 	return try < len(retryPauses) && wait.For(p.Context, retryPauses[try]) == nil
 }
 
-// persist does something for a run, and tries again in the background while the store fails for a reason that may pass.
-// failed is called if it was in vain.
+// persist calls do, and retries in the background while the store fails. It calls failed after the last try.
 func (p *Process) persist(x *run.Run, do func() error, failed func(error)) {
 	err := do()
 	if err == nil {

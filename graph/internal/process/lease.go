@@ -13,32 +13,30 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/internal/work"
 )
 
-// Lease keeps the lease of this process in the store, and looks after the runs that the process owns. It is renewed, with one
-// commit however many runs there are, while there is at least one. A process that cannot renew it stops its attempts before
-// anybody else can claim its runs.
+// Lease keeps the lease of this process in the store, and checks the runs that the process owns. It is renewed while the process owns
+// runs, with one commit for all of them. A process that cannot renew it stops its attempts before another process can claim its runs.
 type Lease struct {
 	work.Env
-	// Label begins the name of the process. Host and number follow, and a random part: two processes never have the same name.
+	// Label begins the name of the process. Host, number and a random part follow, so that names are unique.
 	Label string
 	// TTL is how long the lease lasts without renewal.
 	TTL  time.Duration
 	runs driver
 
 	renewing sync.Mutex // held while the lease is being renewed
-	renewal  chan error // a renewal that the loop has asked for, nil if there is none
+	renewal  chan error // a renewal requested by the loop, or nil
 
 	mu      sync.Mutex
 	process string
 	alive   context.Context // ends when the lease of process is lost
 	end     context.CancelCauseFunc
-	lost    string    // the name under which the process has given up its runs
-	renewed time.Time // by this process's clock: when the last renewal was asked for
+	lost    string    // the previous name, whose runs were given up
+	renewed time.Time // the time of the last request to renew, by this process's clock
 	owned   map[*run.Run]struct{}
-	wake    chan struct{} // nil before the loops have been started
+	wake    chan struct{} // nil before the loop has started
 }
 
-// maxLookInterval bounds how long another process's write to a run that this one owns, such as a cancel, may go unnoticed while
-// nothing happens here.
+// maxLookInterval bounds the time until this process notices another process's write to an owned run, such as a cancel.
 const maxLookInterval = 2 * time.Second
 
 // Hold returns the name of the process once its lease lasts for at least two thirds of the TTL.
@@ -76,7 +74,7 @@ func (l *Lease) renew(ctx context.Context) (process string, err error) {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if process == l.lost { // it came too late; nobody drives what the name owns
+	if process == l.lost { // too late: the runs of that name were given up
 		return "", errors.Join(work.ErrLeaseLost, l.Store.Release(ctx, process))
 	}
 	if process != l.process {
@@ -87,7 +85,7 @@ func (l *Lease) renew(ctx context.Context) (process string, err error) {
 	return process, nil
 }
 
-// ProcessName returns a name that no other process has: a label, the host and the number of this process, and a random part.
+// ProcessName returns a unique name for a process: a label, the host, its number and a random part.
 func ProcessName(label string) string {
 	host, _ := os.Hostname() // without one, the number has to do
 	name := fmt.Sprintf("%s:%d/%s", host, os.Getpid(), rand.Text())
@@ -97,8 +95,8 @@ func ProcessName(label string) string {
 	return label + "/" + name
 }
 
-// Alive returns the context for what the process does as an owner under a name. It ends with work.ErrLeaseLost when the lease
-// is lost, even while the runs that the process owns are locked.
+// Alive returns the context for attempts that the process performs as an owner under a name. It ends with work.ErrLeaseLost when the
+// lease is lost, even while the owned runs are locked.
 func (l *Lease) Alive(process string) context.Context {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -110,7 +108,7 @@ func (l *Lease) Alive(process string) context.Context {
 	return ctx
 }
 
-// Owns notes that the process owns a run under a name from now on, or does not any more.
+// Owns records that the process now owns a run under a name, or no longer does.
 func (l *Lease) Owns(x *run.Run, process string, owns bool) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -118,7 +116,7 @@ func (l *Lease) Owns(x *run.Run, process string, owns bool) {
 		delete(l.owned, x)
 		return
 	}
-	if process != l.process || l.ending() { // recording it took longer than the lease lasts
+	if process != l.process || l.ending() { // the commit took longer than the lease lasts
 		l.Go(func() {
 			l.giveUp()
 			l.runs.loseLease(x, process)
@@ -155,7 +153,7 @@ func (l *Lease) held() []*run.Run {
 	return xs
 }
 
-// loop renews the lease and looks after the runs while there are any.
+// loop renews the lease and checks the runs while there are any.
 func (l *Lease) loop() {
 	every := min(l.TTL/3, maxLookInterval)
 	var tick <-chan time.Time // nil while the process owns nothing
@@ -177,7 +175,7 @@ func (l *Lease) loop() {
 		tick = time.After(every)
 		l.keep()
 		select {
-		case looking <- struct{}{}: // a run that is busy for long holds up the looks, and not the renewals
+		case looking <- struct{}{}: // a busy run may delay these checks, but not the renewals
 			l.Go(func() {
 				l.look()
 				<-looking
@@ -187,8 +185,8 @@ func (l *Lease) loop() {
 	}
 }
 
-// keep renews the lease if a third of it is used up. If that does not succeed by 5/6 of its time, the process gives up all runs
-// and goes on under another name.
+// keep renews the lease after a third of its time. If that fails until 5/6 of its time, the process gives up all runs and continues under
+// another name.
 func (l *Lease) keep() {
 	if _, fresh := l.fresh(); fresh {
 		return
@@ -196,7 +194,7 @@ func (l *Lease) keep() {
 	l.mu.Lock()
 	left := l.TTL*5/6 - time.Since(l.renewed)
 	l.mu.Unlock()
-	if l.renewal == nil { // else the store has not answered the last one yet
+	if l.renewal == nil { // else the store has not answered yet
 		done := make(chan error, 1)
 		l.renewal = done
 		l.Go(func() {
@@ -240,7 +238,7 @@ func (l *Lease) giveUp() {
 	})
 }
 
-// look compares the owned runs with what the store says of them.
+// look compares the owned runs with their state in the store.
 func (l *Lease) look() {
 	xs := l.held()
 	process := l.Process()
@@ -250,7 +248,7 @@ func (l *Lease) look() {
 	stored, err := l.Store.Owned(l.Context, process)
 	if err != nil {
 		if l.Context.Err() == nil {
-			l.Log.Warn("owned runs not looked after", run.LogError, err)
+			l.Log.Warn("check of owned runs failed", run.LogError, err)
 		}
 		return
 	}

@@ -11,8 +11,8 @@ import (
 	"github.com/workflows-engine/workflows-engine/history"
 )
 
-// Notifier knows who waits for which run. The zero value is ready for use. Its methods only note what they get, and return
-// at once: they may be called while a run is locked.
+// Notifier knows the waiting calls of each run. The zero value is ready for use. Its methods return at once and may be called while a run
+// is locked.
 type Notifier struct {
 	watched atomic.Bool
 	watch   sync.Once
@@ -25,15 +25,15 @@ type Waiter struct {
 	n      *Notifier
 	ids    map[string]struct{}
 	signal chan struct{}
-	// progress gets what happens; nil if nobody wants to know. What does not fit is dropped: whoever commits a record does not
-	// wait for who watches.
+	// progress receives the progress of the runs; nil if unwanted. Progress that does not fit is dropped, so that commits do not wait for
+	// observers.
 	progress chan Progress
 }
 
-// maxUnread is how much progress is kept for a waiter that does not read it.
+// maxUnread bounds the unread progress of a waiter.
 const maxUnread = 64
 
-// Waiter returns a waiter for no run yet. It must be stopped.
+// Waiter returns a waiter without runs. It must be stopped.
 func (n *Notifier) Waiter(progress bool) *Waiter {
 	w := &Waiter{n: n, ids: map[string]struct{}{}, signal: make(chan struct{}, 1)}
 	if progress {
@@ -42,7 +42,7 @@ func (n *Notifier) Waiter(progress bool) *Waiter {
 	return w
 }
 
-// Add adds runs, and reports whether one of them is new to the waiter: it may have changed before it was added.
+// Add adds runs, and reports whether one of them is new to the waiter: it may have changed before.
 func (w *Waiter) Add(ids []string) (added bool) {
 	n := w.n
 	n.mu.Lock()
@@ -77,7 +77,7 @@ func (w *Waiter) Stop() {
 	}
 }
 
-// Changed wakes whoever waits for a run.
+// Changed wakes the waiters of a run.
 func (n *Notifier) Changed(id string) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -89,7 +89,7 @@ func (n *Notifier) Changed(id string) {
 	}
 }
 
-// Report hands progress to whoever wants to know of a run.
+// Report passes progress to the waiters of a run.
 func (n *Notifier) Report(p Progress) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -108,7 +108,7 @@ func (n *Notifier) report(p Progress) {
 	}
 }
 
-// Recorded reports the progress that records of a run mean. visits is the number of node visits so far.
+// Recorded reports progress from the records of a run. visits is the number of node visits so far.
 func (n *Notifier) Recorded(id string, visits int, records []history.Record) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -123,15 +123,15 @@ func (n *Notifier) Recorded(id string, visits int, records []history.Record) {
 	}
 }
 
-// WatchOnce wakes waiters, from the first call on until the engine closes, by what the store notices, if it can tell what other processes
-// write.
+// WatchOnce starts, once, a watch of the store that wakes waiters, if the store reports the writes of other processes. It ends when the
+// engine closes.
 func (n *Notifier) WatchOnce(env *work.Env) {
 	if s, ok := history.As[history.Watcher](env.Store); ok {
 		n.watch.Do(func() { env.Go(func() { n.watchStore(env.Context, s, env.Log) }) })
 	}
 }
 
-// watchStore watches the store until ctx ends. While it does, waiters look for themselves more seldom.
+// watchStore watches the store until ctx ends. Meanwhile waiters poll less often.
 func (n *Notifier) watchStore(ctx context.Context, store history.Watcher, log *slog.Logger) {
 	n.watched.Store(true)
 	defer n.watched.Store(false)
@@ -165,13 +165,13 @@ const (
 	ExecutorAlive ProgressKind = "alive"
 )
 
-// progressOf reads a record as progress. ok is false for records that say nothing new to who waits.
+// progressOf converts a record to progress. ok is false for records that are not progress.
 func progressOf(id string, rec *history.Record) (p Progress, ok bool) {
 	p = Progress{ExecutionID: id, NodeID: rec.Payload.NodeID}
 	if s := rec.Payload.Span; s != nil {
 		p.Branch = s.BranchName
 	}
-	if rec.Kind == history.Command || p.NodeID == "" || rec.Payload.AgentStep != nil { // of a step its executor tells
+	if rec.Kind == history.Command || p.NodeID == "" || rec.Payload.AgentStep != nil { // executors report their entries themselves
 		return p, false
 	}
 	switch rec.Name {

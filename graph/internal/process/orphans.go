@@ -13,47 +13,47 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/wait"
 )
 
-// The rhythm of a search.
+// The intervals and bounds of a search.
 const (
 	// searchDelay leaves the embedder time to register its workflows before the first round.
 	searchDelay = 250 * time.Millisecond
-	// searchInterval is how often the store is searched for orphans and for timers of other processes.
+	// searchInterval is the interval of searches for orphans and for timers of other processes.
 	searchInterval = 10 * time.Second
-	// OverdueGrace is how long another process's timer may be overdue before it is fired here.
+	// OverdueGrace is how long another process's timer is overdue before it fires here.
 	OverdueGrace = time.Second
-	// searchLimit bounds the runs that a round looks at.
+	// searchLimit bounds the runs that a round checks.
 	searchLimit = 500
-	// glanceInterval is how often, between two rounds, the store is asked whether a process has gone or a timer is overdue.
+	// glanceInterval is the interval, between two rounds, of checks for departed processes and overdue timers.
 	glanceInterval = time.Second
 )
 
-// Search finds runs without a driver and due timers in the store.
+// Search finds orphaned runs and due timers in the store.
 type Search struct {
 	work.Env
-	// TTL is that of the process's lease: of a short one, the rounds are shorter too.
+	// TTL is that of the process's lease: a short one shortens the rounds.
 	TTL      time.Duration
 	Presence *Presence
 	// Admit returns an error while there is no room for further runs; nil admits all.
 	Admit func() error
-	// Queue gets the timers that were found.
+	// Queue receives the timers found.
 	Queue *Queue
 	runs  driver
 
 	orphans, due Turns
-	departed     []string // processes that are gone and whose runs have been looked at
-	// here and there are this process's and the store's time at the last look, quiet is when the claiming may go on.
+	departed     []string // departed processes whose runs were checked
+	// here and there are this process's and the store's time at the last check; quiet is the time until which it claims no runs.
 	here, there, quiet time.Time
 }
 
 // interval is the pause between two rounds.
 func (s *Search) interval() time.Duration { return min(searchInterval, s.TTL/2) }
 
-// hostSlept reports whether the store's clock has moved much faster than this process's, as it does while the host sleeps: leases
-// have run out then whose owners are as alive as this process, and about to renew them.
+// hostSlept reports whether the store's clock has moved much faster than this process's, as it does while the host sleeps. Leases have
+// run out then whose owners are alive and about to renew them.
 func (s *Search) hostSlept() bool {
 	there, err := s.Store.Now(s.Context)
 	if err != nil {
-		return false // who cannot ask cannot claim either
+		return false // a claim would fail, too
 	}
 	here := time.Now()
 	if !s.here.IsZero() && there.Sub(s.there)-here.Sub(s.here) > s.TTL/3 {
@@ -82,7 +82,7 @@ func (s *Search) Run() {
 			if left <= glanceInterval {
 				break
 			}
-			if !s.hostSlept() && s.someoneLeft() {
+			if !s.hostSlept() && s.newlyDeparted() {
 				s.takeAll()
 			}
 			seen = s.glance(seen)
@@ -90,20 +90,19 @@ func (s *Search) Run() {
 	}
 }
 
-// someoneLeft reports whether a process has gone whose runs have not been looked at since.
-func (s *Search) someoneLeft() bool {
+// newlyDeparted reports whether a process has departed whose runs were not checked since.
+func (s *Search) newlyDeparted() bool {
 	gone, err := s.Store.Departed(s.Context)
 	if err != nil {
-		return false // the next round says so
+		return false // the next round reports it
 	}
 	left := slices.ContainsFunc(gone, func(process string) bool { return !slices.Contains(s.departed, process) })
 	s.departed = gone
 	return left
 }
 
-// glance fires the timers that have become overdue since another look: nobody who lives has done so. As a rule it asks for
-// the earliest timer and nothing else. Those that were overdue before, which may be left to others, are looked at by each
-// round alone; if there are very many, so are all.
+// glance fires the timers that have become overdue since another check: no live process has fired them. Usually it asks only for the
+// earliest timer. Timers that were overdue before may be left to others; only rounds check them, and all timers if there are very many.
 func (s *Search) glance(since time.Time) (now time.Time) {
 	now = s.Now()
 	overdue := now.Add(-OverdueGrace)
@@ -112,7 +111,7 @@ func (s *Search) glance(since time.Time) (now time.Time) {
 	}
 	timers, err := s.Store.DueTimers(s.Context, overdue, searchLimit)
 	if err != nil {
-		return now // the next round says so
+		return now // the next round reports it
 	}
 	for _, t := range timers {
 		if t.Due.After(since.Add(-OverdueGrace)) {
@@ -136,7 +135,7 @@ func (s *Search) round() {
 	}
 }
 
-// takeAll takes over the runs without a driver. It is false when the search is to end.
+// takeAll claims the orphaned runs that it can. It is false when the search is to end.
 func (s *Search) takeAll() bool {
 	if s.Admit != nil {
 		if err := s.Admit(); err != nil {
@@ -154,8 +153,8 @@ func (s *Search) takeAll() bool {
 	return true
 }
 
-// TakeOrphans takes over runs that no process with a live lease owns, and returns their ids. A patient call waits until it is
-// known which workflows have become known, and takes over what was left because of them; otherwise that counts the next time.
+// TakeOrphans claims runs without a live owner, and returns their ids. A patient call waits for the lookup of unknown workflows, and
+// claims the runs that were left because of them; otherwise the next call does.
 func (s *Search) TakeOrphans(ctx context.Context, limit int, patient bool) ([]string, error) {
 	ids, err := s.Store.Unowned(ctx, limit+s.orphans.Len())
 	if err != nil {
@@ -172,7 +171,7 @@ func (s *Search) TakeOrphans(ctx context.Context, limit int, patient bool) ([]st
 	return taken, context.Cause(ctx)
 }
 
-// takeEach takes over those of some runs that it can, and returns the others as they are to be looked at again.
+// takeEach claims the runs that it can, and returns the others for a second try.
 func (s *Search) takeEach(ctx context.Context, runs []Turn) (taken []string, left []Turn, err error) {
 	for _, t := range runs {
 		if ctx.Err() != nil {
@@ -192,8 +191,8 @@ func (s *Search) takeEach(ctx context.Context, runs []Turn) (taken []string, lef
 	return taken, left, nil
 }
 
-// DueTimers returns the earliest timers of runs of which one is due by a time. It reads on until it has come to as many runs as
-// are to be looked at besides those that were, so that what it reads is bounded by the timers of the runs that are left to others.
+// DueTimers returns the earliest timer of each run with a timer due by a time. It reads until it has limit runs besides those that were
+// checked before, so the timers of runs left to others bound the reads.
 func (s *Search) DueTimers(ctx context.Context, by time.Time, limit int) ([]history.Timer, error) {
 	first := map[string]history.Timer{}
 	var ids []string
@@ -222,7 +221,7 @@ func (s *Search) DueTimers(ctx context.Context, by time.Time, limit int) ([]hist
 	return due, nil
 }
 
-// Recover takes over what Survey finds, and fires the due timers.
+// Recover claims the runs that a survey finds, and fires the due timers.
 func (p *Process) Recover(ctx context.Context, limit int) (*SurveyResult, error) {
 	ids, err := p.search.TakeOrphans(ctx, limit, true)
 	if err != nil {
@@ -239,28 +238,28 @@ func (p *Process) Recover(ctx context.Context, limit int) (*SurveyResult, error)
 	return found, err
 }
 
-// Turns remembers which runs were looked at in vain, and when, so that many of them do not keep others from their turn.
+// Turns remembers the runs that were checked in vain, so that they do not delay the others.
 type Turns struct {
 	mu     sync.Mutex
 	round  uint64
-	looked map[string]uint64 // by execution id: the last round
+	looked map[string]uint64 // by execution id: the round of the last check
 }
 
-// Turn is a run to look at; Again says that it was looked at before.
+// Turn is a run to check. Again is set if it was checked before.
 type Turn struct {
 	ExecutionID string
 	Again       bool
 }
 
-// Len returns the number of runs that were looked at.
+// Len returns the number of runs that were checked.
 func (t *Turns) Len() int {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return len(t.looked)
 }
 
-// Choose returns those of the runs to look at now, at most n: those not yet looked at in the given order, then the others,
-// that of the longest ago first. Runs that are not among the given ones any more are forgotten.
+// Choose returns at most n of the runs to check now: first the new ones, in order, then the others, the oldest check first. It forgets
+// runs that are not given.
 func (t *Turns) Choose(ids []string, n int) []Turn {
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -282,21 +281,21 @@ func (t *Turns) Choose(ids []string, n int) []Turn {
 	return chosen
 }
 
-// maxBeat is longer than a search takes from one round to the next, unless the host sleeps.
+// maxBeat is longer than the interval of two rounds, unless the host sleeps.
 const maxBeat = 3 * searchInterval
 
-// Presence is since when a process has been running without a break. When a host that slept wakes up, everything is overdue, and
-// who is first to look may be anybody.
+// Presence is the time since which a process has run without a break. When a host wakes up, everything is overdue, and any process may be
+// the first to check.
 type Presence struct {
 	mu    sync.Mutex
 	begun time.Time
-	last  time.Time // when the process was last seen running, zero before the first round of a search
+	last  time.Time // the last round of a search, zero before the first one
 }
 
-// Begin notes when the process began.
+// Begin sets the start of the process.
 func (p *Presence) Begin(now time.Time) { p.begun = now }
 
-// beat notes a round of a search.
+// beat is called in each round of a search.
 func (p *Presence) beat(now time.Time) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -304,7 +303,7 @@ func (p *Presence) beat(now time.Time) {
 	p.last = now
 }
 
-// Since returns since when the process has been running.
+// Since returns the time since which the process has run.
 func (p *Presence) Since(now time.Time) time.Time {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -314,7 +313,7 @@ func (p *Presence) Since(now time.Time) time.Time {
 
 func (p *Presence) notice(now time.Time) {
 	if p.last.IsZero() {
-		return // without rounds it cannot be told
+		return // without rounds it is unknown
 	}
 	if now.Sub(p.last) > maxBeat {
 		p.begun = now

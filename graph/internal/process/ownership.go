@@ -19,7 +19,7 @@ func (r runProcess) Hold(ctx context.Context) (string, error) { return r.p.lease
 
 func (r runProcess) Alive(process string) context.Context { return r.p.lease.Alive(process) }
 
-// Owns has the table keep a run that the process owns: another *Run of the same id would perform everything again.
+// Owns makes the table keep an owned run: a second *Run with the same id would repeat all attempts.
 func (r runProcess) Owns(x *run.Run, process string, owns bool) {
 	if owns {
 		r.p.Runs.Retain(x)
@@ -40,20 +40,20 @@ func (r runProcess) Changed(x *run.Run) { r.p.notifier.Changed(x.ID()) }
 
 func (r runProcess) Timers(x *run.Run, ts []machine.Timer) { r.p.timers.Set(x, ts) }
 
-// driver drives the runs that a Lease, a Queue or a Search finds. It is the Process.
+// driver drives the runs that a Lease, a Queue or a Search finds. The Process implements it.
 type driver interface {
-	// look is called from time to time for a run that the process owns; see run.Run.Look.
+	// look is called from time to time for an owned run; see run.Run.Look.
 	look(x *run.Run, seq int64)
-	// loseLease is called for an owned run when the lease under which the process owned it has been lost.
+	// loseLease is called for an owned run when the lease of its owner's name is lost.
 	loseLease(x *run.Run, process string)
-	// takeBack is called for a run that the store says the process owns, and that the process does not drive.
+	// takeBack is called for a run that the process owns in the store, but does not drive.
 	takeBack(executionID, process string)
-	// takeOrphan takes over one run without a driver, and reports whether it did.
+	// takeOrphan claims one orphaned run, and reports whether it did.
 	takeOrphan(ctx context.Context, executionID string) (took bool, err error)
-	// reconsider looks, in the background, for the workflows because of which runs were left. The function it returns waits for that, and
-	// reports whether one of them has become known.
+	// reconsider looks up, in the background, the unknown workflows of runs that were left to others. The returned function waits for
+	// that, and reports whether a workflow has become known.
 	reconsider(ctx context.Context) (learned func() bool)
-	// fire is called, in a goroutine of its own, for a timer that is due.
+	// fire is called, in a goroutine of its own, for a due timer.
 	fire(Timer)
 }
 
@@ -67,18 +67,18 @@ func (p *Process) loseLease(x *run.Run, process string) {
 	x.LoseLease(process)
 }
 
-// look looks after a run that this process owns.
+// look checks a run that this process owns.
 func (p *Process) look(x *run.Run, seq int64) {
 	p.Runs.Retain(x)
 	defer p.Runs.Drop(x)
 	ctx := work.Detached(p.Context)
 	err := p.With(ctx, x, func(w *run.Work) error { return x.Look(ctx, seq, w) })
 	if err != nil {
-		p.Log.Warn("run not looked after", run.LogRun, x.ID(), run.LogError, err)
+		p.Log.Warn("check of owned run failed", run.LogRun, x.ID(), run.LogError, err)
 	}
 }
 
-// takeBack goes on with a run that this process owns in the store alone.
+// takeBack continues a run that this process owns only in the store.
 func (p *Process) takeBack(id, process string) {
 	ctx := work.Detached(p.Context)
 	err := p.WithID(ctx, id, func(x *run.Run, w *run.Work) error { return x.TakeBack(ctx, process, w) })
@@ -87,7 +87,7 @@ func (p *Process) takeBack(id, process string) {
 	}
 }
 
-// takeOrphan takes over one run without a driver, and reports whether it did.
+// takeOrphan claims one orphaned run, and reports whether it did.
 func (p *Process) takeOrphan(ctx context.Context, id string) (took bool, err error) {
 	err = p.WithID(ctx, id, func(x *run.Run, w *run.Work) (err error) {
 		took, err = x.TakeOrphan(ctx, false, w)
@@ -96,8 +96,8 @@ func (p *Process) takeOrphan(ctx context.Context, id string) (took bool, err err
 	return took, err
 }
 
-// TakeOverChildren takes over the subworkflows that a run waits for, whose drivers may be gone though the run's own has
-// nothing to do, and those below them. Workflows that have turned out to be unknown are tried again if retryUnknown is set.
+// TakeOverChildren claims the orphaned subworkflows that a run waits for, and those below them; the run itself may need no owner. With
+// retryUnknown, workflows known to be unknown are looked up again.
 func (p *Process) TakeOverChildren(ctx context.Context, x *run.Run, retryUnknown bool) {
 	x.Lock()
 	children := x.AwaitedChildren()
@@ -109,8 +109,8 @@ func (p *Process) TakeOverChildren(ctx context.Context, x *run.Run, retryUnknown
 			return err
 		})
 		switch {
-		case errors.Is(err, problem.ExecutionNotFound): // it is about to be begun, or left to others
-		case err != nil && !errors.Is(err, problem.ExecutorNotConfigured): // the answer says so (Run.Lacks)
+		case errors.Is(err, problem.ExecutionNotFound): // about to be started, or left to others
+		case err != nil && !errors.Is(err, problem.ExecutorNotConfigured): // the answer reports it (Run.Lacks)
 			p.Log.Warn("run not taken over", run.LogRun, id, run.LogError, err)
 			fallthrough
 		default:
@@ -120,7 +120,7 @@ func (p *Process) TakeOverChildren(ctx context.Context, x *run.Run, retryUnknown
 	}
 }
 
-// fire fires a run's due timers and drives on what follows.
+// fire fires a run's due timers and dispatches the work.
 func (p *Process) fire(t Timer) {
 	ctx := work.Detached(p.Context)
 	err := p.WithID(ctx, t.ExecutionID, func(x *run.Run, w *run.Work) error {

@@ -23,12 +23,12 @@ type Config struct {
 	Log   *slog.Logger
 	// Clock, unless nil, replaces the store's clock.
 	Clock func() time.Time
-	// Library lacks its Store and Log.
+	// Library has no Store and Log; New sets them.
 	Library    library.Options
 	Activities activities.Executor
 	Delegates  activities.Executor
 	Requests   work.Requests
-	// Turns limits the attempts in flight, Limits each run; Queued is set by New.
+	// Turns limits the attempts in flight, Limits each run; New sets Queued.
 	Turns  []work.Limit
 	Limits machine.Limits
 	Tree   run.TreeLimits
@@ -71,13 +71,13 @@ type Process struct {
 	budget   *run.TreeBudget
 	cancel   context.CancelCauseFunc
 
-	// tasks counts calls and goroutines. Nothing is added once closed is set, unless it comes from a counted one.
+	// tasks counts calls and goroutines. After closed is set, only counted ones add to it.
 	tasks  sync.WaitGroup
 	mu     sync.Mutex
 	closed bool
 }
 
-// New returns a process over a store and, with Config.Background, starts its search.
+// New returns a process on a store and, with Config.Background, starts its search.
 func New(c Config) *Process {
 	p := &Process{config: c}
 	p.Env = work.Env{Store: c.Store, Log: c.Log, Go: p.tasks.Go, Now: func() time.Time { return p.clock.Now().UTC() }}
@@ -119,11 +119,11 @@ func (p *Process) Limits() machine.Limits { return p.config.Limits }
 // Name returns the name of the process in leases, "" before it has first owned a run.
 func (p *Process) Name() string { return p.lease.Process() }
 
-// errClosed is the cause with which the contexts of executors end when the engine is closed.
+// errClosed is the cause of the end of executors' contexts when the engine closes.
 var errClosed = problem.New(problem.RunnerClosed, "the engine is shutting down").
-	WithHint("Start the engine again; its runs go on where they stood.")
+	WithHint("Start the engine again; its runs continue.")
 
-// Enter counts a call in, or refuses it after Close or once its context has ended. If it returns nil, call Leave.
+// Enter admits a call, or rejects it after Close or the end of its context. If it returns nil, call Leave.
 func (p *Process) Enter(ctx context.Context) error {
 	if err := ctx.Err(); err != nil {
 		return err
@@ -140,7 +140,7 @@ func (p *Process) Enter(ctx context.Context) error {
 // Leave ends a call.
 func (p *Process) Leave() { p.tasks.Done() }
 
-// Closing says how long Close waits: Drain for attempts in flight, Deliver for webhooks to be sent, and then Limit for everything to stop.
+// Closing holds the time limits of Close: Drain for attempts in flight, Deliver for webhooks, then Limit for everything to stop.
 type Closing struct{ Drain, Deliver, Limit time.Duration }
 
 // Close stops driving; see graph.Runner.Close.

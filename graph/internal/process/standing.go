@@ -11,34 +11,34 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/view"
 )
 
-// Standing is where a run stands, together with the subworkflows that it waits for.
+// Standing is the state of a run and the subworkflows that it waits for.
 type Standing struct {
-	// Status is the run's, or while it waits for a subworkflow the child's: a subworkflow that pauses pauses its parent.
+	// Status is the run's status or, while it waits for a subworkflow, the child's: if the child waits, so does the parent.
 	Status machine.Status
-	// Due is the earliest timer, zero if there is none.
+	// Due is the earliest timer, zero without one.
 	Due time.Time
-	// IDs are the runs that were looked at.
+	// IDs are the runs included.
 	IDs []string
-	// Elsewhere says that another process drives one of them: its progress is not reported here.
+	// Elsewhere reports that another process drives one of them. Its progress is not reported here.
 	Elsewhere bool
-	// Busy says that one of them was at work and not looked at: it may have come to rest since.
+	// Busy reports that one of them was busy and was skipped: it may be waiting by now.
 	Busy bool
-	// Seq is the run's last record, Sum the sum over the runs that were looked at: it changes when one of them does.
+	// Seq is the run's last record, Sum the sum over all runs included: it changes when one of them does.
 	Seq, Sum int64
-	// View is the answer of the call, if the look ended its wait (enough) and the run waits for no subworkflow.
+	// View is the answer of the call, if its wait ended with this look (enough) and the run waits for no subworkflow.
 	View *view.Run
 
-	// alive is the machine of the run that was looked at, as long as it has not ended. If that very machine has ended by the
-	// next look, this process has ended the run meanwhile, and need not ask the store whether that still holds.
+	// alive is the machine of the run, if it has not ended. If the same machine has ended by the next look, this process has ended the
+	// run, so a read of the store is not needed.
 	alive *machine.Machine
-	// places are the nodes where the run goes on by itself, if wantPlaces asks for them.
+	// places are the nodes where the run proceeds by itself, if wantPlaces is set.
 	wantPlaces bool
 	places     []Progress
 	// enough, unless nil, reports whether the caller's wait ends with this look.
 	enough func(*Standing) bool
 }
 
-// GoesOn reports whether the run will go on by itself within the time left.
+// GoesOn reports whether the run will proceed by itself within the time left.
 func (s *Standing) GoesOn(now time.Time, left time.Duration) bool {
 	switch s.Status {
 	case machine.Running, machine.AwaitingChild:
@@ -50,8 +50,8 @@ func (s *Standing) GoesOn(now time.Time, left time.Duration) bool {
 	}
 }
 
-// addRun adds to s where a run itself stands, after firing what is due. The run is locked. upToDate says that its machine is known to
-// be up to date. If that is enough for the caller, s has the view, too.
+// addRun fires due timers and adds the state of a run to s. The run is locked. upToDate reports that its machine is up to date. If
+// enough, it adds the view, too.
 func (s *Standing) addRun(ctx context.Context, x *run.Run, upToDate bool, now func() time.Time, w *run.Work) error {
 	err := s.lookAt(ctx, x, upToDate, now, w)
 	s.Seq = x.Execution().Seq
@@ -99,7 +99,7 @@ func (s *Standing) lookAt(ctx context.Context, x *run.Run, upToDate bool, now fu
 func (s *Standing) addTimers(m *machine.Machine, now time.Time) {
 	for _, t := range m.Timers() {
 		if w, ok := m.TimedWait(t.Key); m.Walking() || ok && w.Queued && !t.Due.After(now) {
-			continue // the end of the walk, or its turn, is what the run waits for
+			continue // the run waits for the end of the walk, or for its turn
 		}
 		if s.Due.IsZero() || t.Due.Before(s.Due) {
 			s.Due = t.Due
@@ -107,7 +107,7 @@ func (s *Standing) addTimers(m *machine.Machine, now time.Time) {
 	}
 }
 
-// addPlaces adds where the run goes on by itself. At what this process lacks it may well stand still.
+// addPlaces adds the nodes where the run proceeds by itself, except for nodes whose executor is missing here.
 func (s *Standing) addPlaces(x *run.Run) {
 	for _, w := range x.Machine().Pending() {
 		if w.Kind == machine.WaitInterrupt || w.Kind == machine.WaitSignal || w.Host || !x.StartedHere() && x.LackFor(&w) != nil {

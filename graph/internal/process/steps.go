@@ -35,7 +35,7 @@ func (r performed) Record(id string, a *work.Attempt, in machine.StepsRecorded) 
 			if err := x.Finish(ctx, a, in, w); err != nil {
 				return err
 			}
-			if m := x.Machine(); x.Ended() && m != nil { // the steps have taken the run to a limit
+			if m := x.Machine(); x.Ended() && m != nil { // these entries have taken the run to a limit
 				message, code, _ := m.Failure()
 				return problem.New(problem.Code(code), "%s", message)
 			}
@@ -45,7 +45,7 @@ func (r performed) Record(id string, a *work.Attempt, in machine.StepsRecorded) 
 		case errors.Is(err, work.ErrUnwanted) && context.Cause(a.Context) != nil:
 			return context.Cause(a.Context)
 		case try > 0 && errors.Is(err, problem.HistoryConflict) && context.Cause(a.Context) == nil && run.HasRecorded(ctx, r.p.Store, id, a.Effect.Base(), &in):
-			return nil // the answer of a commit was lost
+			return nil // only the response to the commit was lost
 		case err == nil || admit.IsRefusal(err):
 			return err
 		case !r.p.again(try):
@@ -63,8 +63,8 @@ func (r performed) Room(ctx context.Context, id string) (int64, error) {
 	return max(r.p.config.Limits.MaxBytes-e.Bytes, 0), nil
 }
 
-// lose stops driving the run of an attempt, unless the process ends anyway. That the store fails is no failure of the attempt: it goes on
-// once the store is back.
+// lose stops driving the run of an attempt after a failure of the store, unless the engine closes. The attempt has not failed: it is
+// repeated when the store works again.
 func (r performed) lose(id string, err error) {
 	if r.p.Context.Err() == nil {
 		x := r.p.Runs.Hold(id)

@@ -18,7 +18,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/wait"
 )
 
-// performChild sees to it that a subworkflow runs, or hands its end or refusal to the parent.
+// performChild starts a subworkflow, or passes its end or rejection to the parent.
 func (p *Process) performChild(x *run.Run, a *work.Attempt, e *machine.ChildEffect) []*work.Attempt {
 	ctx := work.Detached(a.Context)
 	for try := 0; ; try++ {
@@ -32,9 +32,9 @@ func (p *Process) performChild(x *run.Run, a *work.Attempt, e *machine.ChildEffe
 		case a.Context.Err() != nil:
 			return nil
 		case library.IsUnknown(err):
-			// It is left to another process, one that knows its workflow and accepts it: a run that was not started here is not
-			// failed for good because of that.
-			p.Log.Warn("subworkflow left to others", run.LogRun, x.ID(), run.LogKey, a.Key, run.LogError, err)
+			// Another process that knows the workflow, and trusts it, starts the subworkflow: a run that was not started here does not
+			// fail because of that.
+			p.Log.Warn("subworkflow released", run.LogRun, x.ID(), run.LogKey, a.Key, run.LogError, err)
 			p.Library.NoteUnknown(library.NameOf(e), err)
 			p.endAttempt(ctx, x, a)
 			return nil
@@ -47,10 +47,10 @@ func (p *Process) performChild(x *run.Run, a *work.Attempt, e *machine.ChildEffe
 	}
 }
 
-// childBegun ends the attempt to begin a subworkflow, which drives by itself now.
+// childBegun ends the attempt to start a subworkflow.
 func (p *Process) childBegun(ctx context.Context, x *run.Run, a *work.Attempt, e *machine.ChildEffect) {
 	if context.Cause(a.Context) == work.ErrUnwanted {
-		// Nobody waits for it any more, and whoever saw to that may have looked before it existed.
+		// It is not awaited any more, and its cancel may have come before it existed.
 		if err := p.CancelChild(ctx, e.ChildExecutionID, x.ID()); err != nil {
 			p.Log.Error("subworkflow not cancelled", run.LogRun, x.ID(), run.LogChild, e.ChildExecutionID, run.LogError, err)
 		}
@@ -59,9 +59,8 @@ func (p *Process) childBegun(ctx context.Context, x *run.Run, a *work.Attempt, e
 	p.notifier.Changed(x.ID())
 }
 
-// ensureChild begins a subworkflow's run, or goes on with the one that is there. It returns what the parent is to record at
-// once: that the child has ended already or cannot be begun. That this process does not know the workflow is recorded only for a
-// run that was started here.
+// ensureChild starts a subworkflow's run, or continues an existing one. It returns the input that the parent records at once: the child
+// has ended already or cannot be started. An unknown workflow is recorded only in a run that was started here.
 func (p *Process) ensureChild(ctx context.Context, parent string, a *work.Attempt, e *machine.ChildEffect) (in machine.Input, err error) {
 	c := p.Runs.Hold(e.ChildExecutionID)
 	defer p.Runs.Drop(c)
@@ -71,7 +70,7 @@ func (p *Process) ensureChild(ctx context.Context, parent string, a *work.Attemp
 			return err
 		})
 		if !errors.Is(err, problem.ExecutionNotFound) || history.IsBeingDeleted(err) {
-			return in, err // the id is free once the deletion is over
+			return in, err // the id is free after the deletion
 		}
 		if e.From.ExecutionID != "" {
 			if err = p.continueChild(ctx, c, parent, a, e); err == nil {
@@ -81,7 +80,7 @@ func (p *Process) ensureChild(ctx context.Context, parent string, a *work.Attemp
 			err = p.beginChild(ctx, c, parent, a, e)
 		}
 		if errors.Is(err, run.ErrConflict) {
-			continue // another process began it
+			continue // another process started it
 		}
 		if err == nil || !admit.IsRefusal(err) || a.Context.Err() != nil || !a.StartedHere && library.IsUnknown(err) {
 			return nil, err
@@ -91,8 +90,8 @@ func (p *Process) ensureChild(ctx context.Context, parent string, a *work.Attemp
 	}
 }
 
-// beginChild begins a subworkflow that does not exist yet (spec: execution, 12.1). The definition is looked for without
-// a lock, since a Resolver may take its time; it stops when the attempt ends.
+// beginChild starts a subworkflow (spec: execution, 12.1). It looks up the definition without a lock, since a Resolver may take its time,
+// until the attempt ends.
 func (p *Process) beginChild(ctx context.Context, c *run.Run, parent string, a *work.Attempt, e *machine.ChildEffect) error {
 	done, err := p.budget.Begin(ctx, c.ID(), a.Config.Depth)
 	if err != nil {
@@ -117,7 +116,8 @@ func (p *Process) beginChild(ctx context.Context, c *run.Run, parent string, a *
 	return p.With(ctx, c, func(w *run.Work) error { return c.Begin(ctx, prog, children, config, input, a.StartedHere, w) })
 }
 
-// continueChild begins a subworkflow of a retry with the past of the one that the other run had. The retry has looked whether that can be done.
+// continueChild starts a subworkflow of a retry with the past of the earlier run's subworkflow. The retry has checked that this is
+// possible.
 func (p *Process) continueChild(ctx context.Context, c *run.Run, parent string, a *work.Attempt, e *machine.ChildEffect) error {
 	done, err := p.budget.Begin(ctx, c.ID(), a.Config.Depth)
 	if err != nil {
@@ -138,7 +138,7 @@ func (p *Process) continueChild(ctx context.Context, c *run.Run, parent string, 
 	return err
 }
 
-// notifyParent notifies the run that started x, if one did, of its end. It is no error if the parent does not wait for it any more.
+// NotifyParent notifies the parent of x, if any, of the end of x. A parent that does not wait for it any more is not an error.
 func (p *Process) NotifyParent(ctx context.Context, x *run.Run) error {
 	var parent string
 	var end view.Ending
@@ -156,13 +156,13 @@ func (p *Process) NotifyParent(ctx context.Context, x *run.Run) error {
 	}))
 }
 
-// cancelTime is how long a call that cancels waits for the cancellation of subworkflows. What is left is done in the background.
+// cancelTime is how long a cancel call waits for the cancel of subworkflows. The rest is done in the background.
 const cancelTime = 100 * time.Millisecond
 
-// cancelsKey has an *atomic.Bool of the call that cancels: whether something is left to do.
+// cancelsKey has an *atomic.Bool of a cancel call, which is set if subworkflows are left.
 type cancelsKey struct{}
 
-// cancelChildren cancels subworkflows that nobody waits for any more.
+// cancelChildren cancels subworkflows that are not awaited any more.
 func (p *Process) cancelChildren(ctx context.Context, x *run.Run, children []string) {
 	if goesOn, _ := ctx.Value(cancelsKey{}).(*atomic.Bool); goesOn != nil && len(children) > 0 {
 		ctx, done := context.WithValue(ctx, cancelsKey{}, nil), make(chan struct{})
@@ -177,7 +177,7 @@ func (p *Process) cancelChildren(ctx context.Context, x *run.Run, children []str
 	}
 	for i, child := range children {
 		if i > 0 && p.Context.Err() != nil {
-			return // each asks after its parent when it is next loaded
+			return // each checks its parent when it is next loaded
 		}
 		p.persist(x, func() error { return p.CancelChild(ctx, child, x.ID()) }, func(err error) {
 			p.Log.Error("subworkflow not cancelled", run.LogRun, x.ID(), run.LogChild, child, run.LogError, err)
@@ -185,7 +185,7 @@ func (p *Process) cancelChildren(ctx context.Context, x *run.Run, children []str
 	}
 }
 
-// cancelChild cancels a subworkflow whose parent has ended or does not wait for it any more.
+// CancelChild cancels a subworkflow whose parent has ended or does not wait for it any more.
 func (p *Process) CancelChild(ctx context.Context, id, parent string) error {
 	keep, err := run.KeepsTasks(ctx, p.Store, parent)
 	if err != nil {
@@ -196,12 +196,12 @@ func (p *Process) CancelChild(ctx context.Context, id, parent string) error {
 	defer p.Runs.Drop(c)
 	return admit.IgnoreRefusal(p.First(ctx, c, func(w *run.Work) error {
 		err := c.Cancel(ctx, machine.Cancel{Reason: reason, KeepTasks: keep, ByParent: true}, w)
-		w.NotifyParent = "" // it is the parent that asked
+		w.NotifyParent = "" // the parent has requested it
 		return err
 	}))
 }
 
-// Cancel cancels a run. continues reports that some of its subworkflows are still being cancelled in the background.
+// Cancel cancels a run. continues reports that the cancel of subworkflows continues in the background.
 func (p *Process) Cancel(ctx context.Context, x *run.Run, in machine.Cancel) (continues bool, err error) {
 	var left atomic.Bool
 	err = p.First(context.WithValue(ctx, cancelsKey{}, &left), x, func(w *run.Work) error { return x.Cancel(ctx, in, w) })

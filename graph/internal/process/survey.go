@@ -14,8 +14,8 @@ import (
 	"github.com/workflows-engine/workflows-engine/history"
 )
 
-// SurveyRuns says what a process would do for some runs, of which it reads no more than it needs. Subworkflows are runs of their own here,
-// and an id that no run has is passed over. The error is the store's.
+// SurveyRuns previews the recovery of some runs. It reads no more than needed, treats subworkflows as separate runs and ignores unknown
+// ids.
 func (p *Process) SurveyRuns(ctx context.Context, executionIDs ...string) (*SurveyResult, error) {
 	s := newSurvey(p, len(executionIDs))
 	s.some = true
@@ -38,8 +38,8 @@ func (p *Process) SurveyRuns(ctx context.Context, executionIDs ...string) (*Surv
 	return &s.found, nil
 }
 
-// SurveyAll says what a process would do for all runs of its store. It looks at runs until it has found as many to take over as the limit
-// says: those that are left to others do not count.
+// SurveyAll previews the recovery of all runs of the store. limit bounds the runs to claim or to fire timers of; runs left to others do
+// not count.
 func (p *Process) SurveyAll(ctx context.Context, limit int) (*SurveyResult, error) {
 	s := newSurvey(p, limit)
 	ids, err := p.Store.Unowned(ctx, 0)
@@ -66,7 +66,7 @@ func (p *Process) SurveyAll(ctx context.Context, limit int) (*SurveyResult, erro
 	return &s.found, s.roots(ctx)
 }
 
-// survey is what has been found so far.
+// survey collects the findings.
 type survey struct {
 	*Process
 	now   time.Time
@@ -74,14 +74,14 @@ type survey struct {
 	some  bool // not the whole store
 	found SurveyResult
 	seen  map[string]bool
-	asked map[library.WorkflowName]error // what came of asking for workflows
+	asked map[library.WorkflowName]error // the results of lookups
 }
 
 func newSurvey(p *Process, limit int) *survey {
 	return &survey{Process: p, now: p.Now(), limit: limit, seen: map[string]bool{}, asked: map[library.WorkflowName]error{}}
 }
 
-// elsewhere notes the runs that other processes drive.
+// elsewhere adds the runs that other processes drive.
 func (s *survey) elsewhere(ctx context.Context) error {
 	look := func(e *history.Execution) error {
 		if needs, err := s.needsDriver(ctx, e); err != nil || !needs {
@@ -104,7 +104,7 @@ func (s *survey) elsewhere(ctx context.Context) error {
 	return nil
 }
 
-// roots notes to which runs the subworkflows belong that were found.
+// roots adds the root runs of the subworkflows found.
 func (s *survey) roots(ctx context.Context) error {
 	ids := slices.Clone(s.found.ExecutionIDs)
 	for _, t := range s.found.Due {
@@ -126,7 +126,7 @@ func (s *survey) roots(ctx context.Context) error {
 	return nil
 }
 
-// look notes what a recovery would do with a run.
+// look adds the result for a run.
 func (s *survey) look(ctx context.Context, id string, orphan bool) error {
 	if s.seen[id] || len(s.found.ExecutionIDs)+len(s.found.Due) >= s.limit {
 		return nil
@@ -137,7 +137,7 @@ func (s *survey) look(ctx context.Context, id string, orphan bool) error {
 	case ctx.Err() != nil:
 		return context.Cause(ctx)
 	case !orphan && p.Due.Key == "" && (err == nil || s.some && errors.Is(err, problem.DefinitionNotFound)):
-		// Nothing is due, as far as can be told.
+		// Nothing is due, as far as is known.
 	case p.Lack != nil || err != nil:
 		s.found.Left = append(s.found.Left, LeftRun{ExecutionID: id, Lack: p.Lack, Err: err})
 	case p.Acts && orphan:
@@ -148,7 +148,7 @@ func (s *survey) look(ctx context.Context, id string, orphan bool) error {
 	return nil
 }
 
-// preview previews the takeover of a run. Workflows of subworkflows are looked for without its lock, since a Resolver may take its time.
+// preview previews the takeover of a run. It looks up the workflows of subworkflows without the lock, since a Resolver may take its time.
 func (s *survey) preview(ctx context.Context, id string, orphan bool) (p run.Preview, err error) {
 	x := s.Runs.Hold(id)
 	defer s.Runs.Drop(x)
@@ -170,10 +170,10 @@ func (s *survey) preview(ctx context.Context, id string, orphan bool) (p run.Pre
 	return p, err
 }
 
-// wouldBegin reports whether a recovery would begin a subworkflow, or record that it cannot; else what this process lacks for that.
+// wouldBegin reports whether a recovery would start a subworkflow, or record that it cannot; lack is set if it would leave it to others.
 func (s *survey) wouldBegin(ctx context.Context, parent string, e *machine.ChildEffect, depth int) (acts bool, lack *view.Lack, err error) {
 	if depth >= s.config.MaxDepth {
-		return true, nil, nil // it is refused, which is recorded
+		return true, nil, nil // its rejection is recorded
 	}
 	name := library.NameOf(e)
 	err, known := s.asked[name]
@@ -196,7 +196,7 @@ func (s *survey) isOrphan(ctx context.Context, e *history.Execution) (bool, erro
 	return s.needsDriver(ctx, e)
 }
 
-// needsDriver reports whether a run needs a driver; see history.Execution.Orphaned.
+// needsDriver reports whether a run needs an owner; see history.Execution.Orphaned.
 func (s *survey) needsDriver(ctx context.Context, exec *history.Execution) (bool, error) {
 	var err error
 	orphaned := exec.Orphaned(func(id string) (history.Phase, bool) {
@@ -209,37 +209,37 @@ func (s *survey) needsDriver(ctx context.Context, exec *history.Execution) (bool
 	return orphaned && err == nil, err
 }
 
-// SurveyResult is what was found, or what a recovery has done.
+// SurveyResult lists the runs of a survey or a recovery.
 type SurveyResult struct {
-	// ExecutionIDs were (or would be) taken over, oldest first.
+	// ExecutionIDs are the runs claimed, or to be claimed, the oldest first.
 	ExecutionIDs []string
-	// Due are the timers that would be fired, the earliest of each run that is not taken over anyway (a survey only).
+	// Due are the timers that would fire, the earliest of each run that would not be claimed anyway (a survey only).
 	Due []history.Timer
-	// Left are the runs that would be left to others because this process lacks something (a survey only).
+	// Left are the runs that would be left to others because this process lacks an executor (a survey only).
 	Left []LeftRun
-	// Elsewhere are the runs that need a driver and have one: another process owns them (All only).
+	// Elsewhere are the runs that need an owner and have another one (SurveyAll only).
 	Elsewhere []OwnedRun
-	// Roots has the run from which to go on with it (Root) for each subworkflow above that is not one itself (All only).
+	// Roots maps each subworkflow above to its TreeRoot, if that is another run (SurveyAll only).
 	Roots map[string]string
 }
 
-// LeftRun is a run without a driver that this process leaves to others.
+// LeftRun is an orphaned run that this process leaves to others.
 type LeftRun struct {
 	ExecutionID string
-	// Lack is what this process lacks to go on with it, nil if it cannot even tell where the run stands (Err).
+	// Lack is the missing executor, nil if the run cannot be loaded.
 	Lack *view.Lack
-	// Err is why the run cannot be loaded, such as DEFINITION_REQUIRED; nil with Lack.
+	// Err is the reason why the run cannot be loaded, such as DEFINITION_REQUIRED; nil with Lack.
 	Err error
 }
 
-// OwnedRun is a run that another process with a live lease owns.
+// OwnedRun is a run with another owner.
 type OwnedRun struct {
 	ExecutionID string
 	Owner       history.Owner
 }
 
-// TreeRoot returns the run from which to go on with a run: the highest one above it that waits for it. A subworkflow that is rolled back may
-// outlive the wait for it, and the run that began it.
+// TreeRoot returns the ancestor to drive in order to continue a run: the highest one that waits for it. A subworkflow that is rolled back
+// may outlive its parent and the parent's wait.
 func TreeRoot(ctx context.Context, store history.Store, id string) (string, error) {
 	exec, err := store.Execution(ctx, id)
 	for err == nil && exec.Parent != "" {

@@ -18,7 +18,7 @@ type Timer struct {
 	index int
 }
 
-// Queue is the timer queue of a process: one goroutine, started with the first timer, sleeps until the earliest and fires it.
+// Queue is the timer queue of a process. One goroutine sleeps until the earliest timer is due, and fires it.
 type Queue struct {
 	work.Env
 	runs driver
@@ -30,7 +30,7 @@ type Queue struct {
 	wake    chan struct{}
 }
 
-// Set notes the complete set of a run's open timers. The caller has locked the run.
+// Set sets the complete set of a run's open timers. The run is locked.
 func (q *Queue) Set(x *run.Run, ts []machine.Timer) {
 	var due time.Time
 	for _, t := range ts {
@@ -56,8 +56,7 @@ func (q *Queue) Set(x *run.Run, ts []machine.Timer) {
 	q.wakeUp()
 }
 
-// Offer notes a timer of a run that another process had in hand, unless one as early is known already. Once it has fired, the
-// run's other timers are known again.
+// Offer adds a timer of another process's run, unless an earlier one is known. When it has fired, the run's other timers are known again.
 func (q *Queue) Offer(id string, due time.Time) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -94,7 +93,7 @@ func (q *Queue) wakeUp() {
 	}
 }
 
-// take removes the timers that are due, and returns how long the next one has.
+// take removes the due timers, and returns the time until the next one.
 func (q *Queue) take() (due []Timer, next time.Duration, more bool) {
 	now := q.Now()
 	q.mu.Lock()

@@ -11,15 +11,15 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/view"
 )
 
-// treeTime is how long a look or a view waits for the subworkflows that are busy, all together.
+// treeTime bounds the total wait of a look or a view for busy subworkflows.
 const treeTime = 100 * time.Millisecond
 
-// Look adds to s where a run stands, firing what is due. upToDate says that the run was in hand just before.
+// Look fires due timers and adds the state of a run and its subworkflows to s. upToDate reports that this process has just used the run.
 func (p *Process) Look(ctx context.Context, x *run.Run, upToDate bool, s *Standing) error {
 	return p.treeLook().at(ctx, x, upToDate, time.Time{}, s)
 }
 
-// View returns where a run stands, for the answer of a call. What a subworkflow waits for, the run waits for.
+// View returns the view of a run for the answer of a call. It includes the waits of subworkflows.
 func (p *Process) View(ctx context.Context, x *run.Run) (*view.Run, error) {
 	return p.treeLook().view(ctx, x, time.Time{})
 }
@@ -27,7 +27,7 @@ func (p *Process) View(ctx context.Context, x *run.Run) (*view.Run, error) {
 // treeLook is a look at a run and the subworkflows below it.
 type treeLook struct {
 	*Process
-	// until is when there is no more time to wait for subworkflows that are busy.
+	// until is the time after which busy subworkflows are skipped.
 	until time.Time
 }
 
@@ -45,7 +45,7 @@ func (t *treeLook) at(ctx context.Context, x *run.Run, upToDate bool, until time
 		return err
 	}
 	if s.Status != machine.AwaitingChild {
-		// Something else is waited for that needs somebody. Subworkflows that are just beginning are still part of this.
+		// The run also waits for a host, a person or a signal. Subworkflows that are about to start still belong to this step.
 		for _, id := range children {
 			if !s.Status.Terminal() && t.startsBelow(ctx, id, s) {
 				s.Status = machine.Running
@@ -61,13 +61,14 @@ func (t *treeLook) at(ctx context.Context, x *run.Run, upToDate bool, until time
 	return nil
 }
 
-// addChild adds where a subworkflow stands. Of several the first that needs somebody counts, else the first that goes on by itself.
+// addChild adds the state of a subworkflow. Among several, the first that waits for someone counts, else the first that proceeds by
+// itself.
 func (t *treeLook) addChild(ctx context.Context, id string, first, performing bool, s *Standing) error {
 	c := t.Runs.Hold(id)
 	defer t.Runs.Drop(c)
 	sub := Standing{Due: s.Due, wantPlaces: s.wantPlaces}
 	err := t.at(ctx, c, false, t.until, &sub)
-	if errors.Is(err, run.ErrBusy) { // at work, as far as anybody knows
+	if errors.Is(err, run.ErrBusy) { // still working, as far as is known
 		sub.Status, sub.Busy, sub.IDs, sub.Sum, err = machine.Running, true, []string{id}, c.Seq(), nil
 	}
 	s.IDs, s.Due, s.Elsewhere, s.Busy = append(s.IDs, sub.IDs...), sub.Due, s.Elsewhere || sub.Elsewhere, s.Busy || sub.Busy
@@ -85,7 +86,7 @@ func (t *treeLook) addChild(ctx context.Context, id string, first, performing bo
 		if t.config.ReadOnly {
 			break
 		}
-		if err := t.NotifyParent(context.WithoutCancel(ctx), c); err != nil { // a crash may have kept the end from it
+		if err := t.NotifyParent(context.WithoutCancel(ctx), c); err != nil { // a crash may have prevented it
 			return err
 		}
 	}
@@ -95,8 +96,8 @@ func (t *treeLook) addChild(ctx context.Context, id string, first, performing bo
 	return nil
 }
 
-// startsBelow reports whether a subworkflow, or one below it, is about to start another one here. It adds how far they have come to where
-// the run above stands. One that cannot be read is as it was: View says why.
+// startsBelow reports whether a subworkflow, or one below it, is about to start another one here. It adds their progress to s. It ignores
+// a subworkflow that cannot be read; View reports the error.
 func (t *treeLook) startsBelow(ctx context.Context, id string, s *Standing) (starts bool) {
 	c := t.Runs.Hold(id)
 	defer t.Runs.Drop(c)
@@ -132,7 +133,7 @@ func (t *treeLook) view(ctx context.Context, x *run.Run, until time.Time) (*view
 func (t *treeLook) viewChild(ctx context.Context, x *run.Run, w *view.Pending) (*view.Run, error) {
 	c := t.Runs.Hold(w.ChildExecutionID)
 	defer t.Runs.Drop(c)
-	// Another process may have gone on with it. Nobody has looked yet if the run also waits for something else.
+	// Another process may have continued it. If the run has other waits, it was not checked yet.
 	err := t.reading(ctx, c, t.until, func(c *run.Run, _ *run.Work) error {
 		if c.Attempts() > 0 {
 			return nil
@@ -145,7 +146,7 @@ func (t *treeLook) viewChild(ctx context.Context, x *run.Run, w *view.Pending) (
 	}
 	switch {
 	case errors.Is(err, run.ErrBusy):
-		return view.Child(nil), nil // at work, as far as anybody knows
+		return view.Child(nil), nil // still working, as far as is known
 	case errors.Is(err, problem.ExecutionNotFound):
 		v = view.Child(nil)
 		v.Lacks, err = t.lackToBegin(ctx, x, w.NodeID)
@@ -156,7 +157,7 @@ func (t *treeLook) viewChild(ctx context.Context, x *run.Run, w *view.Pending) (
 	return view.Child(v), nil
 }
 
-// lackToBegin returns what this process lacks to begin the subworkflow of a node, nil if that has not shown.
+// lackToBegin returns the workflow that this process lacks to start the subworkflow of a node, nil if it is not known to be unknown.
 func (t *treeLook) lackToBegin(ctx context.Context, x *run.Run, nodeID string) (*view.Lack, error) {
 	x.Lock()
 	defer x.Unlock()

@@ -108,7 +108,7 @@ func (x *Run) ContinueAsChild(ctx context.Context, parent string, e *machine.Chi
 	}
 	switch err := x.Open(ctx); {
 	case admit.IsRefusal(err) || errors.Is(err, problem.DefinitionNotFound):
-		x.env.Log.Warn("subworkflow left to others", LogRun, parent, LogChild, x.id, LogError, err)
+		x.env.Log.Warn("subworkflow released", LogRun, parent, LogChild, x.id, LogError, err)
 		return nil, nil // the run exists, so a process that can read it continues it
 	case err != nil:
 		return nil, err

@@ -7,6 +7,6 @@
 //
 // Reading order: run.go holds a process's knowledge of a run, and drivestate.go its states; load.go rebuilds the machine; apply.go and
 // commit.go are the only way to change a run; claim.go and takeover.go hold ownership; timers.go fires timers; view.go answers questions;
-// treelimits.go bounds a run and its subworkflows; recorded.go reads a run from the store without a machine; told.go passes commits on to
+// treelimits.go bounds a run and its subworkflows; recorded.go reads a run from the store without a machine; news.go passes commits on to
 // observers; lock.go is the lock of a run that computes.
 package run

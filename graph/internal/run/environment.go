@@ -25,7 +25,7 @@ type Environment struct {
 	Outbox Outbox
 	// ReadOnly: runs write nothing and fire no timer.
 	ReadOnly bool
-	// KeepRecords makes Told carry the records of each commit.
+	// KeepRecords makes News carry the records of each commit.
 	KeepRecords bool
 	// MaxVisits and Limits bound each run, Tree the runs of a tree, MaxDocumentBytes each input.
 	MaxVisits, MaxDocumentBytes int

@@ -42,7 +42,7 @@ type Run struct {
 	// attempts are the effects that this process performs, children the ids of the awaited subworkflows, by key.
 	attempts map[string]*work.Attempt
 	children map[string]string
-	// process is the name under which this process owns the run.
+	// process is the name of this process as the owner.
 	process string
 	// lastDriven is the end of the last owner's lease, as of the last check.
 	lastDriven time.Time
@@ -59,7 +59,7 @@ type Run struct {
 	short bool
 	// lastStatus is the status at the last commit.
 	lastStatus machine.Status
-	news       news
+	news       newsQueue
 }
 
 // tableEntry is the table's part of a run.

@@ -298,17 +298,17 @@ func TestCommitsAreToldInTheirOrder(t *testing.T) {
 	x, w := p.begin(t, "r", machine.HostMediated, "a", "b")
 	var seqs []int64
 	nested := 0
-	note := func(told run.Told) {
+	note := func(told run.News) {
 		for _, r := range told.Records {
 			seqs = append(seqs, r.Seq)
 		}
 	}
-	x.Tell(func(told run.Told) {
+	x.Tell(func(told run.News) {
 		if nested++; nested == 1 {
 			if err := x.Apply(t.Context(), outcome("a"), w); err != nil {
 				t.Error(err)
 			}
-			x.Tell(func(run.Told) { t.Error("told by two at a time") })
+			x.Tell(func(run.News) { t.Error("told by two at a time") })
 		}
 		note(told)
 	})
@@ -316,7 +316,7 @@ func TestCommitsAreToldInTheirOrder(t *testing.T) {
 		t.Fatal(err)
 	}
 	var lines []string
-	x.Tell(func(told run.Told) {
+	x.Tell(func(told run.News) {
 		note(told)
 		for _, l := range told.Lines {
 			lines = append(lines, l.Message)

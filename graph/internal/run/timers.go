@@ -82,7 +82,7 @@ func (x *Run) due() bool {
 	return due
 }
 
-// firesAt returns the time at which this process fires a timer, unless another process is first; mine is false if it never does. See the
+// firesAt returns when this process fires a timer, unless another process is first; mine is false if it never does. See the
 // table above.
 func (x *Run) firesAt(t machine.Timer) (at time.Time, mine bool) {
 	w, ok := x.m.TimedWait(t.Key)
@@ -103,7 +103,7 @@ func (x *Run) firesAt(t machine.Timer) (at time.Time, mine bool) {
 	}
 }
 
-// unclaimedUntil returns the time at which any process that cannot perform an unclaimed attempt times it out, so that the author's
+// unclaimedUntil returns when any process that cannot perform an unclaimed attempt times it out, so that the author's
 // timeout holds even without a capable process. The attempt waits while the run has an owner, which may perform it next, and until this
 // process has been present for a while: before, there may have been no process at all.
 func (x *Run) unclaimedUntil(deadline time.Time) time.Time {

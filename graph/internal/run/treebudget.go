@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	// fresh is the age up to which a tree's stored usage is used, plus this process's own commits. In that time other processes may pass
+	// fresh is the maximum age of a tree's stored usage; this process's own commits are added to it. In that time other processes may pass
 	// a limit.
 	fresh = time.Second
 	// kept is how long an unused tree stays in memory.

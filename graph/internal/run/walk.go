@@ -12,7 +12,7 @@ import (
 // ask about the run and cancel it. An evaluation cannot be divided; a caller in a hurry makes it stop, and the input is decided again.
 
 const (
-	// walkPoll is the interval at which a process checks for the end of another process's walk.
+	// walkPoll is the interval of checks for the end of another process's walk.
 	walkPoll = 100 * time.Millisecond
 	// walkPatience is how long a call waits for a walk before it is rejected.
 	walkPatience = 5 * time.Second

@@ -92,7 +92,7 @@ func (p *Performer) plainRepair(executionID, key string, repair map[string]any) 
 		err = fmt.Errorf("it exceeds the limit of %d bytes", p.MaxBytes)
 	}
 	if err != nil {
-		p.Log.Warn("no repair: what the executor gave for it cannot be recorded", logRun, executionID, logKey, key, logError, err)
+		p.Log.Warn("repair dropped: it cannot be recorded", logRun, executionID, logKey, key, logError, err)
 		return nil
 	}
 	object, _ := plain.(map[string]any)

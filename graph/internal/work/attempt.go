@@ -31,7 +31,7 @@ type Attempt struct {
 	cancel  context.CancelCauseFunc
 	// Done, if not nil, returns the attempt's turn to the queue.
 	Done func()
-	// Restarted is the time at which this process repeated an attempt of another process; zero for an attempt requested here.
+	// Restarted is when this process repeated an attempt of another process; zero for an attempt requested here.
 	Restarted time.Time
 }
 

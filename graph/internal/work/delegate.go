@@ -36,7 +36,7 @@ func (p *Performer) delegate(ctx context.Context, executionID string, a *Attempt
 	}
 	task, err := can.Tasks.Send(ctx, req)
 	if err == nil && task.ID == "" && task.State != activities.TaskCompleted {
-		err = activities.Fail(problem.DelegateProtocolError, "agent %q has taken the task without giving it an id", e.AgentID)
+		err = activities.Fail(problem.DelegateProtocolError, "agent %q accepted the task without an id", e.AgentID)
 	}
 	return p.taken(ctx, e, task, err)
 }
@@ -75,7 +75,7 @@ func keyed(e machine.Effect, out machine.Outcome) machine.Outcome {
 func noTasks(e *machine.DelegateEffect) machine.Outcome {
 	return machine.Outcome{
 		Code: string(problem.DelegateProtocolUnsupported), Final: true,
-		Error: fmt.Sprintf("what is configured for protocol %q does not serve tasks, and agent %q works on task %q", e.Protocol, e.AgentID, e.Task.ID),
+		Error: fmt.Sprintf("the executor for protocol %q does not support tasks, and agent %q works on task %q", e.Protocol, e.AgentID, e.Task.ID),
 	}
 }
 

@@ -85,7 +85,7 @@ func (p *Performer) request(executionID string, e machine.Effect) map[string]any
 	}
 	plain, err := jsonvalue.Normalize(said)
 	if err != nil {
-		p.Log.Warn("request not recorded: what the executor says is not JSON", logRun, executionID, logKey, e.Key(), logError, err)
+		p.Log.Warn("request not recorded: it is not JSON", logRun, executionID, logKey, e.Key(), logError, err)
 		return nil
 	}
 	object, _ := plain.(map[string]any)

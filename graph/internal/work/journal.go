@@ -50,7 +50,7 @@ func fits(end activities.End) error {
 		}
 	}
 	if n != 1 {
-		return activities.Fail(problem.JournalInvalid, "the executor has returned %d of result, question and time, and not one", n)
+		return activities.Fail(problem.JournalInvalid, "the executor must return exactly one of result, question and time, and returned %d", n)
 	}
 	return nil
 }

@@ -25,7 +25,7 @@ type Performer struct {
 	// InFlight holds the attempts under way.
 	InFlight InFlight
 
-	shown shownLacks
+	shown foundLacks
 }
 
 // Runs are the runs of the attempts, as a Performer uses them.

@@ -30,13 +30,13 @@ const (
 // capability is the need of a node: its type or protocol, and the handler, server or agent that it names.
 type capability struct{ kind, name string }
 
-// shownLacks are the capabilities that executors were found to lack.
-type shownLacks struct {
+// foundLacks are the capabilities that executors were found to lack.
+type foundLacks struct {
 	mu  sync.Mutex
-	all map[capability]shownLack
+	all map[capability]foundLack
 }
 
-type shownLack struct {
+type foundLack struct {
 	until time.Time
 	times int
 }
@@ -56,11 +56,11 @@ func (p *Performer) LeftToOthers(executionID string, a *Attempt, in machine.Inpu
 		return false
 	}
 	if l.all == nil || len(l.all) >= maxLacks {
-		l.all = map[capability]shownLack{}
+		l.all = map[capability]foundLack{}
 	}
 	times := l.all[c].times
-	l.all[c] = shownLack{p.Now().Add(backOff(lackPause, times, maxLackPause)), times + 1}
-	p.Log.Warn("attempt left to others", logRun, executionID, logKey, a.Key, logCode, out.Code)
+	l.all[c] = foundLack{p.Now().Add(backOff(lackPause, times, maxLackPause)), times + 1}
+	p.Log.Warn("attempt released", logRun, executionID, logKey, a.Key, logCode, out.Code)
 	return true
 }
 

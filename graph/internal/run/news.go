@@ -20,37 +20,37 @@ const (
 // maxLogged bounds the error message in a log line, in bytes.
 const maxLogged = 500
 
-// Told is the news of a commit for observers: its records (with Environment.KeepRecords) and its log lines.
-type Told struct {
+// News is the part of a commit that observers get: its records (with Environment.KeepRecords) and its log lines.
+type News struct {
 	Records []history.Record
 	Lines   []slog.Record
 }
 
-// news queues the news of commits in their order. It has its own lock, since work is dispatched after the run has been unlocked.
-type news struct {
+// newsQueue queues the news of commits in their order. It has its own lock, since work is dispatched after the run has been unlocked.
+type newsQueue struct {
 	mu      sync.Mutex
-	queue   []Told
+	queue   []News
 	telling bool
 }
 
 // committed queues the news of a commit, and reports whether it keeps the records. The run is locked.
 func (x *Run) committed(records []history.Record) (kept bool) {
-	t := Told{Lines: logLines(x.env.Log, x.id, records)}
+	n := News{Lines: logLines(x.env.Log, x.id, records)}
 	if kept = x.env.KeepRecords; kept {
-		t.Records = records
+		n.Records = records
 	}
-	if !kept && t.Lines == nil {
+	if !kept && n.Lines == nil {
 		return false
 	}
 	x.news.mu.Lock()
 	defer x.news.mu.Unlock()
-	x.news.queue = append(x.news.queue, t)
+	x.news.queue = append(x.news.queue, n)
 	return kept
 }
 
 // Tell calls tell with the news of the run's commits, in order, unless another goroutine is doing so: that one also takes the new ones.
 // The run need not be locked, and tell may use it.
-func (x *Run) Tell(tell func(Told)) {
+func (x *Run) Tell(tell func(News)) {
 	n := &x.news
 	n.mu.Lock()
 	defer n.mu.Unlock()
