@@ -2,8 +2,6 @@ package graph_test
 
 import (
 	"context"
-	"fmt"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -108,38 +106,6 @@ func TestADrainedCloseReturnsAtOnce(t *testing.T) {
 			t.Errorf("idle: closed after %s", took)
 		}
 	})
-}
-
-// TestACloseThatGivesUpNamesWhatHangs lists attempts by run and node, no more than ten.
-func TestACloseThatGivesUpNamesWhatHangs(t *testing.T) {
-	t.Parallel()
-	for _, runs := range []int{1, 25} {
-		synctest.Test(t, func(t *testing.T) {
-			deaf := &script{answers: answers{"a": func(context.Context, activities.Request) (any, error) {
-				time.Sleep(time.Hour)
-				return nil, nil
-			}}}
-			r, err := graph.New(historymem.New(), graph.Options{Activities: deaf, Drain: 5 * time.Second})
-			if err != nil {
-				t.Fatal(err)
-			}
-			for i := range runs {
-				if _, err := r.Start(t.Context(), graph.StartRequest{ExecutionID: fmt.Sprint("r", i), Definition: linear(t, "lin", "a"), Wait: waitFor(0)}); err != nil {
-					t.Fatal(err)
-				}
-			}
-			synctest.Wait()
-			begun := time.Now()
-			text := wantCode(t, r.Close(), problem.RunnerClosed).Error()
-			if took := time.Since(begun); took != 15*time.Second {
-				t.Errorf("Close took %s", took)
-			}
-			if named := strings.Count(text, "run \"r"); !strings.Contains(text, `run "r0" node "a" attempt 1`) || named != min(runs, 10) || strings.Contains(text, "and 15 more") != (runs == 25) {
-				t.Error(text)
-			}
-			time.Sleep(2 * time.Hour)
-		})
-	}
 }
 
 // TestCloseCalledByAnExecutorComesToAnEnd: it waits for the executor that calls it, and gives up.

@@ -166,32 +166,3 @@ func TestAProcessThatCannotRenewStopsInTime(t *testing.T) {
 		}
 	})
 }
-
-// TestTheRecordHookMayCallTheRunner asks, in Options.OnRecord, where the very run stands; a panic in it is not the run's.
-func TestTheRecordHookMayCallTheRunner(t *testing.T) {
-	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		var r *graph.Runner
-		var seqs []int64
-		r = newRunner(t, historymem.New(), graph.Options{Activities: &script{}, OnRecord: func(e graph.RecordEvent) {
-			for _, rec := range e.Records {
-				seqs = append(seqs, rec.Seq)
-			}
-			if _, err := r.Status(context.Background(), graph.StatusRequest{ExecutionID: e.ExecutionID}); err != nil {
-				t.Error(err)
-			}
-			panic("the hook is at fault")
-		}})
-		run := start(t, r, "r", linear(t, "lin", "a", "b", "c"), nil)
-		wantStatus(t, run, machine.Completed)
-		synctest.Wait()
-		for i, seq := range seqs {
-			if seq != int64(i+1) {
-				t.Fatalf("out of order: %v", seqs)
-			}
-		}
-		if int64(len(seqs)) != run.Seq {
-			t.Errorf("%d of %d records", len(seqs), run.Seq)
-		}
-	})
-}

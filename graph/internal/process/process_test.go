@@ -3,6 +3,7 @@ package process_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"slices"
 	"strings"
@@ -52,6 +53,16 @@ func performing(e activities.Executor) configure {
 // newProcess makes a process that is closed with the test.
 func newProcess(t *testing.T, store history.Store, changes ...configure) *process.Process {
 	t.Helper()
+	p := open(store, changes...)
+	t.Cleanup(func() {
+		if err := p.Close(process.Closing{Limit: time.Minute}); err != nil {
+			t.Error(err)
+		}
+	})
+	return p
+}
+
+func open(store history.Store, changes ...configure) *process.Process {
 	c := process.Config{
 		Store: store, Log: slog.New(slog.DiscardHandler), Library: library.Options{MaxBytes: 1 << 20}, Requests: work.Requests{Omit: true},
 		Limits: machine.Limits{MaxRecords: 1000, MaxBytes: 1 << 20, MaxPending: 100}, Tree: run.TreeLimits{}.WithDefaults(run.TreeLimits{}),
@@ -60,13 +71,7 @@ func newProcess(t *testing.T, store history.Store, changes ...configure) *proces
 	for _, change := range changes {
 		change(&c)
 	}
-	p := process.New(c)
-	t.Cleanup(func() {
-		if err := p.Close(process.Closing{Limit: time.Minute}); err != nil {
-			t.Error(err)
-		}
-	})
-	return p
+	return process.New(c)
 }
 
 // begin starts a run of nodes and edges ("source target"), with a start node s and an end node e, as a call that has not been answered.
@@ -133,7 +138,7 @@ func TestACallThatLeadsToNothingLocksItsRunOnce(t *testing.T) {
 	}
 }
 
-// TestRecordsAreHandedOnInTheOrderOfTheRun: from several goroutines, and to a hook that uses the run itself.
+// TestRecordsAreHandedOnInTheOrderOfTheRun: from several goroutines, and to a hook that uses the run itself. A panic in the hook is not the run's.
 func TestRecordsAreHandedOnInTheOrderOfTheRun(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -153,6 +158,7 @@ func TestRecordsAreHandedOnInTheOrderOfTheRun(t *testing.T) {
 					t.Error(err)
 				}
 				time.Sleep(time.Millisecond)
+				panic("the hook is at fault")
 			}
 		}
 		p = newProcess(t, historymem.New(), performing(&executor{}), hook)
@@ -281,4 +287,36 @@ type failing struct{}
 
 func (failing) Execute(context.Context, activities.Request) (activities.Result, error) {
 	return activities.Result{}, errors.New("no luck")
+}
+
+// deaf does not stop when its context ends.
+type deaf struct{}
+
+func (deaf) Execute(context.Context, activities.Request) (activities.Result, error) {
+	time.Sleep(time.Hour)
+	return activities.Result{}, nil
+}
+
+// TestACloseThatTimesOutNamesTheAttempts by run and node, and no more than ten of them.
+func TestACloseThatTimesOutNamesTheAttempts(t *testing.T) {
+	t.Parallel()
+	for _, runs := range []int{1, 25} {
+		synctest.Test(t, func(t *testing.T) {
+			p := open(historymem.New(), performing(deaf{}))
+			for i := range runs {
+				begin(t, p, fmt.Sprint("r", i), machine.InProcess, -1, []string{tool("a")}, "s a", "a e")
+			}
+			synctest.Wait()
+			begun := time.Now()
+			err := p.Close(process.Closing{Drain: 5 * time.Second, Limit: 10 * time.Second})
+			if took := time.Since(begun); !errors.Is(err, problem.RunnerClosed) || took != 15*time.Second {
+				t.Fatalf("after %v: %v", took, err)
+			}
+			text := err.Error()
+			if named := strings.Count(text, "run \"r"); !strings.Contains(text, `run "r0" node "a" attempt 1`) || named != min(runs, 10) || strings.Contains(text, "and 15 more") != (runs == 25) {
+				t.Error(text)
+			}
+			time.Sleep(2 * time.Hour)
+		})
+	}
 }
