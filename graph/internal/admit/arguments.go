@@ -37,15 +37,15 @@ const MaxExecutionID = 256
 func ExecutionID(id string) error {
 	if len(id) > MaxExecutionID {
 		return problem.New(problem.ValidationError, "execution id %q is longer than %d bytes", id, MaxExecutionID).
-			WithHint("Choose a shorter one, or leave it out.")
+			WithHint("Choose a shorter id, or leave it out.")
 	}
 	if strings.Contains(id+":", history.ChildMark) { // one that ends with ":sub", too: the ids of its subworkflows would be like those of another run
 		return problem.New(problem.ValidationError, "execution id %q contains %q, which is reserved for subworkflows", id, history.ChildMark).
 			WithHint("Choose another id, or leave it out.")
 	}
 	if strings.TrimSpace(id) != "" && !history.Seen(id) {
-		return problem.New(problem.ValidationError, "execution id %q contains characters that cannot be seen", id).
-			WithHint("Use letters, digits and signs, or leave it out.")
+		return problem.New(problem.ValidationError, "execution id %q contains invisible characters", id).
+			WithHint("Use letters, digits and punctuation, or leave it out.")
 	}
 	return nil
 }

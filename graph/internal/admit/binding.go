@@ -23,14 +23,14 @@ func SameDefinition(e *history.Execution, d *definition.Document, code problem.C
 	if d == nil || e.DefinitionHash == "" || d.Hash() == e.DefinitionHash {
 		return nil
 	}
-	return problem.New(code, "the definition given is not the one that run %q was started with", e.ID).
+	return problem.New(code, "the definition differs from the definition of run %q", e.ID).
 		WithPlace(problem.Place{ExecutionID: e.ID}).
-		WithHint("Leave the definition out, or send the one with hash %s.", e.DefinitionHash)
+		WithHint("Leave the definition out, or send the definition with hash %s.", e.DefinitionHash)
 }
 
 // OtherInput returns the error for an input other than the run's.
 func OtherInput(executionID string, code problem.Code) error {
-	return problem.New(code, "the input given is not the one that run %q was started with", executionID).
+	return problem.New(code, "the input differs from the input of run %q", executionID).
 		WithPlace(problem.Place{ExecutionID: executionID}).
-		WithHint("Leave the input out, or send the original one.")
+		WithHint("Leave the input out, or send the original input.")
 }

@@ -96,7 +96,7 @@ func (p *Process) endAttempt(ctx context.Context, x *run.Run, a *work.Attempt) {
 
 // lose stops driving a run after a permanent failure of the store.
 func (p *Process) lose(x *run.Run, err error) {
-	cause := problem.New(problem.Internal, "the run cannot be recorded here any more").WithCause(err)
+	cause := problem.New(problem.Internal, "the run cannot be recorded").WithCause(err)
 	_ = locked(x, func() error { x.Lose(cause); return nil })
 }
 

@@ -103,7 +103,7 @@ func (x *Run) ContinueAsChild(ctx context.Context, parent string, e *machine.Chi
 	if exec.Parent != parent {
 		return machine.ChildRefused{
 			Key: e.EffectKey, Code: string(problem.DuplicateExecutionID),
-			Error: "a run " + x.id + " exists already that does not belong to this one",
+			Error: "run " + x.id + " exists and is not a subworkflow of this run",
 		}, nil
 	}
 	switch err := x.Open(ctx); {

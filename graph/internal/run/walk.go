@@ -79,9 +79,9 @@ func (x *Run) awaitWalk(ctx context.Context, patient bool, w *Work) error {
 		case ctx.Err() != nil:
 			return ctx.Err()
 		case !patient && time.Since(begun) > walkPatience:
-			return problem.New(problem.RunComputing, "the run is computing and takes no input now").
+			return problem.New(problem.RunComputing, "the run is busy with a long computation").
 				WithPlace(problem.Place{ExecutionID: x.id}).
-				WithHint("Nothing was changed. Ask Runner.Status with a wait, and make the call again, or cancel the run.")
+				WithHint("Nothing was changed. Wait with Runner.Status and repeat the call, or cancel the run.")
 		}
 		if !x.walksHere() {
 			err := x.Refresh(ctx)

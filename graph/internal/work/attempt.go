@@ -13,7 +13,7 @@ var (
 	// ErrUnwanted: the run has ended, or continues without this outcome.
 	ErrUnwanted = problem.New(problem.ActivityCancelled, "the outcome is not wanted any more")
 	// ErrLeaseLost: another process owns the run now, or may.
-	ErrLeaseLost = problem.New(problem.ActivityCancelled, "another process has taken the run over")
+	ErrLeaseLost = problem.New(problem.ActivityCancelled, "another process owns the run")
 	// ErrDeadline: the attempt's deadline has passed.
 	ErrDeadline = problem.New(problem.Timeout, "the attempt did not end by its deadline")
 )

@@ -31,7 +31,7 @@ func CheckLimits(limits []Limit) error {
 		case l.Concurrent < 0 || l.PerSecond < 0 || math.IsNaN(l.PerSecond) || math.IsInf(l.PerSecond, 0):
 			return problem.New(problem.UsageError, "option Limits: the limit of class %q must be above zero", l.Class)
 		case l.Concurrent == 0 && l.PerSecond == 0:
-			return problem.New(problem.UsageError, "option Limits: the limit of class %q bounds nothing: set Concurrent, PerSecond or both", l.Class)
+			return problem.New(problem.UsageError, "option Limits: class %q has no bound: set Concurrent, PerSecond or both", l.Class)
 		}
 		seen[l.Class] = true
 	}
