@@ -25,9 +25,11 @@ import (
 // performs is an executor for activities of some nodes. Packages above this one call it; here it only says what it performs.
 type performs []string
 
-func (p performs) PerformsNode(_ string, config map[string]any) bool {
-	name, _ := config["tool"].(string)
-	return slices.Contains(p, name)
+func (p performs) Capabilities(n activities.Node) (c activities.Capabilities) {
+	if name, _ := n.Config["tool"].(string); !slices.Contains(p, name) {
+		c.Missing = activities.MissingTarget
+	}
+	return c
 }
 
 func (performs) Execute(context.Context, activities.Request) (activities.Result, error) {

@@ -16,7 +16,7 @@ import (
 // delegateType is the type of nodes that Performer.Delegates performs.
 const delegateType = string(definition.AgentDelegate)
 
-// executor returns the executor of a node type, nil if none is configured, and the option that configures it.
+// executor returns the executor of a node type, nil if it is not configured, and the option that configures it.
 func (p *Performer) executor(nodeType string) (x activities.Executor, setting string) {
 	if nodeType == delegateType {
 		return p.Delegates, "Options.Delegates"
@@ -24,7 +24,7 @@ func (p *Performer) executor(nodeType string) (x activities.Executor, setting st
 	return p.Activities, "Options.Activities"
 }
 
-// capabilities returns what the executor of a node can do for it. The error says that the executor panicked, or ended its
+// capabilities returns the capabilities of the executor for a node. The error reports that the executor panicked, or ended its
 // goroutine, when it was asked: it is then called as one that has no capabilities.
 func (p *Performer) capabilities(n activities.Node) (can activities.Capabilities, err error) {
 	x, setting := p.executor(n.Type)

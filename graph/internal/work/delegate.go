@@ -50,7 +50,7 @@ func (p *Performer) delegateRequest(executionID string, e *machine.DelegateEffec
 	}
 }
 
-// tasks returns what serves the task of a delegation; nil if nothing does.
+// tasks returns the executor of a delegation's tasks, or nil.
 func (p *Performer) tasks(e *machine.DelegateEffect) activities.Tasks {
 	can, _ := p.capabilities(activities.Node{ID: e.NodeID, Type: delegateType, Protocol: e.Protocol, AgentID: e.AgentID})
 	return can.Tasks

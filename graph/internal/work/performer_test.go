@@ -29,7 +29,9 @@ func (e executor) Execute(ctx context.Context, req activities.Request) (activiti
 // instant is an executor that answers at once for nodes whose id begins with "i".
 type instant struct{ executor }
 
-func (instant) Immediate(req activities.Request) bool { return strings.HasPrefix(req.NodeID, "i") }
+func (instant) Capabilities(n activities.Node) activities.Capabilities {
+	return activities.Capabilities{Immediate: strings.HasPrefix(n.ID, "i")}
+}
 
 // runs notes what a Performer tells the runs of its attempts.
 type runs struct {
