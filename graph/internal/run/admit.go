@@ -9,9 +9,9 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
-// Admit opens a run for a call that may repeat its definition and input, and verifies both against what was recorded. Mismatches
-// are problems of the given code. The machine may be older than the history: Apply decides again. A run that has ended is
-// admitted too, without a machine: its refusal, or its recorded outcome, is the caller's business.
+// Admit opens a run for a call that may repeat its definition and input, and compares both with the run's. A mismatch is an error of the
+// given code. The machine may be older than the history: Apply decides again. A run that has ended is admitted too, without a machine;
+// its rejection, or its recorded outcome, is up to the caller.
 func (x *Run) Admit(ctx context.Context, c admit.Caller, code problem.Code) error {
 	if x.m == nil {
 		exec, err := x.env.Store.Execution(ctx, x.id)
@@ -37,7 +37,7 @@ func (x *Run) Admit(ctx context.Context, c admit.Caller, code problem.Code) erro
 	return x.load(ctx, x.exec, c.Definition)
 }
 
-// verifyInput compares an input with that of the run, by value: the order of members does not matter.
+// verifyInput compares an input with the run's, by value: the order of fields does not matter.
 func (x *Run) verifyInput(input map[string]any, code problem.Code) error {
 	plain, err := admit.Object("input", input, x.env.MaxDocumentBytes, code)
 	if err != nil {

@@ -35,7 +35,7 @@ type Run struct {
 	prior history.Prior
 	// unrecorded are records that loading found missing from the history, to be appended first.
 	unrecorded machine.Batch
-	// unstored is a definition that a caller brought and the store does not have.
+	// unstored is a caller's definition that the store lacks.
 	unstored *history.StoredDefinition
 	// unstoredChildren are the definitions of the subworkflows of a new run.
 	unstoredChildren []history.StoredDefinition
