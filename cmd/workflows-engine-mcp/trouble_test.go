@@ -55,7 +55,7 @@ func TestTroubleIsTold(t *testing.T) {
 		{"no home folder", nil, noHome, exitUsage, []string{"USAGE_ERROR", "home folder is unknown", "--db"}},
 		{"unknown store", []string{"--store", "redis"}, nil, exitUsage, []string{"USAGE_ERROR", `"redis"`}},
 		{"bad variable", nil, []string{"WORKFLOW_ENGINE_LLM_CONFIG={"}, exitUsage, []string{"USAGE_ERROR", "WORKFLOW_ENGINE_LLM_CONFIG"}},
-		{"programs of steps in another form", nil, []string{`WORKFLOW_ENGINE_STEP_COMMANDS={"urn:x":["x"]}`}, exitUsage, []string{"USAGE_ERROR", "WORKFLOW_ENGINE_STEP_COMMANDS", `unknown member "urn:x"`, "Next: Tell the user"}},
+		{"programs of steps in another form", nil, []string{`WORKFLOW_ENGINE_STEP_COMMANDS={"urn:x":["x"]}`}, exitUsage, []string{"USAGE_ERROR", "WORKFLOW_ENGINE_STEP_COMMANDS", `unknown field "urn:x"`, "Next: Tell the user"}},
 		{"bad log settings", nil, []string{"WORKFLOW_ENGINE_LOG_LEVEL=loud"}, exitUsage, []string{"USAGE_ERROR", "loud"}},
 		{"missing manifest", []string{"--mcp-config", "gone.json"}, nil, exitUsage, []string{"USAGE_ERROR", "gone.json"}},
 		{"database is a folder", []string{"--db", "."}, nil, exitFailed, []string{"STORE_UNAVAILABLE"}},
@@ -108,10 +108,13 @@ func TestTroubleIsTold(t *testing.T) {
 func TestFindingsAreOnStandardError(t *testing.T) {
 	t.Parallel()
 	for list, all := range map[string][]string{
-		`{"targets":{"a":{"url":"http://x","secretRef":"env:NO_SUCH_SECRET","ulr":1}}}`: {
-			"--webhooks is not valid\n", "  line 1, column 47, /targets/a/secretRef secret env:NO_SUCH_SECRET: the variable is unset or blank\n    Set NO_SUCH_SECRET where", `unknown member "ulr"`,
+		`{"targets":{"a":{"url":"http://x","secretRef":"env:NO_SUCH_SECRET"}}}`: {
+			"--webhooks is not valid\n", "  line 1, column 47, /targets/a/secretRef secret env:NO_SUCH_SECRET: the variable is unset or blank\n    Set NO_SUCH_SECRET where",
 		},
-		`{}`: {"  line 1, column 1 missing member \"targets\"\n"},
+		`{"targets":{"a":{"ulr":"http://x","secretRef":"env:NO_SUCH_SECRET"}}}`: {
+			"--webhooks is not valid\n", "  line 1, column 18, /targets/a/ulr unknown field \"ulr\"\n    did you mean \"url\"?\n",
+		},
+		`{}`: {"  line 1, column 1 missing field \"targets\"\n"},
 	} {
 		var stderr bytes.Buffer
 		if got := run(t.Context(), []string{"--webhooks", list}, strings.NewReader(""), io.Discard, &stderr); got != exitUsage {
