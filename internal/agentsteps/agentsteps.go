@@ -123,13 +123,18 @@ func Kept(steps []Step, code string) int {
 	// The reply that repeated a call once too often would do so again. Its calls were not made.
 	for i := n - 1; i > 0; i-- {
 		s := &steps[i]
-		by, _ := s.Body["by"].(string)
-		switch {
-		case s.Kind == "reply" && !strings.Contains(s.Key, "/"):
-			return solid(steps[:i], code)
-		case s.Kind != "result" || by != "engine":
+		switch b := s.body().(type) {
+		case *Reply:
+			if !strings.Contains(s.Key, "/") {
+				return solid(steps[:i], code)
+			}
 			return n
+		case *Result:
+			if b.By == "engine" {
+				continue
+			}
 		}
+		return n
 	}
 	return n
 }
@@ -142,21 +147,19 @@ func solid(steps []Step, code string) int {
 	return n
 }
 
-// counts reports whether an agent can go on after the last of the steps.
+// counts reports whether an agent can continue after the last of the entries.
 func counts(steps []Step, code string) bool {
-	s := &steps[len(steps)-1]
-	switch s.Kind {
-	case "begun", "result", "answer", Answered, "compacted", Reconfigured:
+	switch b := steps[len(steps)-1].body().(type) {
+	case *Begun, *Result, *Answer, *Compacted, *Changed:
 		return true
-	case Continued: // the configuration that it asks for still has to be recorded
-		return s.Body[SeamConfig] == SeamCurrent
-	case "decided":
-		return s.Body["decision"] != "expired"
-	case "woken": // calls that an answer allowed may have started
+	case *Resumed: // the configuration that it asks for still has to be recorded
+		return b.Current
+	case *Decided:
+		return b.Decision != "expired"
+	case *Woken: // calls that an answer allowed may have started
 		return len(steps) > 1 && steps[len(steps)-2].Kind == "answer"
-	case "reply":
-		calls, _ := s.Body["calls"].([]any)
-		return len(calls) > 0 && s.Body["finish"] != "length" && !ofAnswer(code)
+	case *Reply:
+		return len(b.Calls) > 0 && b.Finish != "length" && !ofAnswer(code)
 	}
 	return false
 }
@@ -216,60 +219,49 @@ func Made(steps []Step) int {
 }
 
 func made(steps []Step, effects bool) []Call {
-	tools := map[string]map[string]any{} // by the prefix of the agent and the name
+	tools := map[string]Tool{} // by the prefix of the agent and the name
 	var calls []Call
 	asked := map[string]bool{} // of the open question
 	for i := range steps {
 		s := &steps[i]
 		prefix, own := split(s.Key)
-		switch s.Kind {
-		case "begun":
-			list, _ := s.Body["tools"].([]any)
-			for _, v := range list {
-				if t, ok := v.(map[string]any); ok {
-					name, _ := t["name"].(string)
-					tools[prefix+name] = t
-				}
+		switch b := s.body().(type) {
+		case *Begun:
+			for _, t := range b.Tools {
+				tools[prefix+t.Name] = t
 			}
-		case "reply":
-			list, _ := s.Body["calls"].([]any)
-			if s.Body["finish"] == "length" {
+		case *Reply:
+			if b.Finish == "length" {
 				continue
 			}
-			for j, v := range list {
-				c, _ := v.(map[string]any)
-				name, _ := c["name"].(string)
-				t, known := tools[prefix+name]
-				arguments, readable := c["arguments"].(map[string]any)
-				if source, _ := t["source"].(string); !known || !readable || strings.HasPrefix(source, "engine:") || effects && t["readOnly"] == true {
+			for j, c := range b.Calls {
+				t, known := tools[prefix+c.Name]
+				if !known || c.Arguments == nil || strings.HasPrefix(t.Source, "engine:") || effects && t.ReadOnly {
 					continue
 				}
-				calls = append(calls, Call{Key: prefix + own + ".c" + strconv.Itoa(j+1), Tool: name, Arguments: arguments, Open: true})
+				calls = append(calls, Call{Key: prefix + own + ".c" + strconv.Itoa(j+1), Tool: c.Name, Arguments: c.Arguments, Open: true})
 			}
-		case "result":
+		case *Result:
 			at := slices.IndexFunc(calls, func(c Call) bool { return c.Key == s.Key })
 			if at < 0 {
 				continue
 			}
-			failure, _ := s.Body["error"].(map[string]any)
-			if by, _ := s.Body["by"].(string); by != "" && failure["code"] != "TOOL_OUTCOME_UNKNOWN" {
+			unknown := b.Error["code"] == "TOOL_OUTCOME_UNKNOWN"
+			if b.By != "" && !unknown {
 				calls = slices.Delete(calls, at, at+1) // the tool was not called
 				continue
 			}
-			calls[at].Open = failure["code"] == "TOOL_OUTCOME_UNKNOWN"
-			if edited, ok := s.Body["arguments"].(map[string]any); ok {
-				calls[at].Arguments = edited
+			if calls[at].Open = unknown; b.Arguments != nil {
+				calls[at].Arguments = b.Arguments
 			}
-		case "question":
-			list, _ := s.Body["calls"].([]any)
-			for _, v := range list {
-				c, _ := v.(map[string]any)
-				if key, _ := c["key"].(string); c["mayHaveHappened"] != true {
-					asked[key] = true
+		case *Question:
+			for _, c := range b.Calls {
+				if !c.MayHaveHappened {
+					asked[c.Key] = true
 				}
 			}
-		case "answer", Answered:
-			if !stops(s.Body[Payload]) { // then none of them was made
+		case *Answer:
+			if !stops(b.Payload) { // then its calls were not made
 				clear(asked)
 			}
 		}
@@ -277,18 +269,21 @@ func made(steps []Step, effects bool) []Call {
 	return slices.DeleteFunc(calls, func(c Call) bool { return c.Open && asked[c.Key] })
 }
 
+// body returns the body of an entry as a type.
+func (s *Step) body() any {
+	return bodyOf(s.Kind, s.Key, s.Body, body(s.Body).object(Payload))
+}
+
 // Payload is the field with the answer of a person.
 const Payload = "payload"
 
 // stops reports whether a person has stopped the agent with an answer.
-func stops(answer any) bool {
-	a, _ := answer.(map[string]any)
-	if a["decision"] == "stop" {
+func stops(answer body) bool {
+	if answer.text("decision") == "stop" {
 		return true
 	}
-	calls, _ := a["calls"].(map[string]any)
-	for _, v := range calls {
-		if d, _ := v.(map[string]any); d["decision"] == "stop" {
+	for _, v := range answer.object("calls") {
+		if body(object(v)).text("decision") == "stop" {
 			return true
 		}
 	}

@@ -108,10 +108,14 @@ type Changed struct{ Config Config }
 // another type, are zero.
 func Body(step, answer map[string]any) any {
 	b := body(step)
-	switch kind := b.text("kind"); {
+	return bodyOf(b.text("kind"), b.text("key"), b, answer)
+}
+
+func bodyOf(kind, key string, b body, answer map[string]any) any {
+	switch {
 	case kind == "woken":
 		return &Woken{}
-	case kind == "answer" && isQuestionKey(b.text("key")):
+	case kind == "answer" && isQuestionKey(key):
 		return &Answer{answer, b.flag("expired")}
 	case kind == "begun" && b.has("agent", "task"):
 		return begunOf(b)
