@@ -7,7 +7,11 @@ import (
 	"strings"
 
 	"github.com/workflows-engine/workflows-engine/graph"
+	"github.com/workflows-engine/workflows-engine/graph/definition"
+	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/graph/view"
+	"github.com/workflows-engine/workflows-engine/internal/agentsteps"
 	"github.com/workflows-engine/workflows-engine/internal/jsonobject"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 	"github.com/workflows-engine/workflows-engine/internal/suggest"
@@ -243,4 +247,94 @@ func readObject(v jsonobject.Value, except ...string) map[string]any {
 		v.Fail("type", "expected object, found string")
 	}
 	return nil
+}
+
+// definitionSchema is the schema of an argument that is a definition.
+func definitionSchema(description string) members {
+	return members{{"anyOf", []members{{{"type", "object"}}, {{"type", "string"}}}}, {"description", description}}
+}
+
+// definition reads the argument that is a definition: an object, or text in JSON or YAML. All three are read from their text, as strictly as
+// a file (spec: definition, 14.1). The error of a definition that cannot be read has the given code. Nil if absent or unusable.
+func (s *server) definition(a *arguments, invalid problem.Code) *definition.Document {
+	argument := a.Get(definitionArgument)
+	if !argument.Present() {
+		return nil
+	}
+	text := a.definitionText
+	switch v := argument.Plain.(type) {
+	case map[string]any:
+		a.noLines = true
+	case string:
+		text = []byte(v)
+		switch {
+		case isBlank(v):
+			argument.Fail("type", "%s", blankLeft(v))
+			return nil
+		case !strings.ContainsAny(v, ":{"):
+			argument.Fail("type", "expected object, or JSON or YAML text of one; to run a stored definition, name it in definition_ref")
+			return nil
+		}
+	default:
+		argument.Fail("type", "expected object, or JSON or YAML text of one, found %s", jsonvalue.KindOf(v))
+		return nil
+	}
+	doc, err := s.ReadDefinition(text)
+	if err == nil {
+		return doc
+	}
+	e, ok := problem.As(err)
+	if !ok {
+		e = problem.New(invalid, "the definition cannot be read").WithCause(err)
+	}
+	refused := *e
+	refused.Code = invalid
+	a.refused = &refused
+	return nil
+}
+
+// blankStart begins every blank: what stands in next where the caller has to put an object. It is text, so that a copy
+// that still has it is refused by the arguments' reader and never reaches the run: an empty object might be believed.
+const blankStart = "<object"
+
+// Blanks that do not depend on what the run waits for.
+const (
+	blankDefinition = "<object: the definition of this run>"
+	blankPayload    = "<object: what the signal brings, {} if nothing; it is merged into the state>"
+)
+
+func isBlank(s string) bool {
+	s = strings.TrimSpace(s)
+	return strings.HasPrefix(s, blankStart) && strings.HasSuffix(s, ">")
+}
+
+// blankLeft says what is wrong with an argument that is a blank.
+func blankLeft(blank string) string {
+	return fmt.Sprintf("found the placeholder %q of next; replace it with that object", strings.TrimSpace(blank))
+}
+
+// blankResult is what has to become of an activity or a delegate.
+func blankResult(p *view.Pending) string {
+	switch {
+	case p.OutputSchema != nil:
+		return "<object that fits output_schema>"
+	case p.Kind == machine.WaitDelegate:
+		return "<object: the agent's result>"
+	case p.NodeType == "tool_call":
+		return "<object: the tool's result>"
+	case p.NodeType == "llm_call":
+		return "<object: the model's answer>"
+	default:
+		return "<object: the result, {} if there is none>"
+	}
+}
+
+func blankAnswer(p *view.Pending) string {
+	switch {
+	case agentsteps.Approval(p.Show) != nil:
+		return "<object: the person's decision>"
+	case p.ResumeSchema == nil:
+		return "<object: the person's answer>"
+	}
+	return "<object that fits resume_schema>"
 }

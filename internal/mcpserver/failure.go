@@ -5,15 +5,20 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/workflows-engine/workflows-engine/graph"
+	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/graph/view"
+	"github.com/workflows-engine/workflows-engine/internal/config/envname"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
+	"github.com/workflows-engine/workflows-engine/internal/runjson"
 )
 
 // failure is an error answer (spec: mcp-tools, 2.2). The text carries all that details do: some hosts show a model
@@ -280,4 +285,182 @@ func placeText(at problem.Place) string {
 		place = strings.TrimSpace(fmt.Sprintf("%s (line %d, column %d)", place, at.Line, at.Column))
 	}
 	return place
+}
+
+// wireCodes are the codes that a host may meet in structuredContent.error.code: the protocol's closed list (spec:
+// mcp-tools, 12). A finer code of the engine goes into details.engineCode.
+var wireCodes = map[problem.Code]bool{
+	problem.ValidationError: true, problem.ExecutionNotFound: true, problem.DuplicateExecutionID: true,
+	problem.InvalidResumePayload: true, problem.SubmitNotAwaiting: true, problem.SubmitNodeMismatch: true,
+	problem.SubmitParallelMismatch: true, problem.SubmitValidationError: true, problem.SignalNotAwaiting: true,
+	problem.SignalNameMismatch: true, problem.SignalValidationError: true, problem.CancelNotAllowed: true,
+	problem.CancelValidationError: true, problem.EngineFailure: true, problem.Internal: true,
+}
+
+// wireCode is the protocol's code for a refusal of the engine. invalid is the code that the tool has for arguments that
+// do not belong to the run.
+func wireCode(code, invalid problem.Code) problem.Code {
+	if wireCodes[code] {
+		return code
+	}
+	switch code {
+	case problem.InterruptInParallelBranch, problem.InvalidListCursor, problem.InputInvalid, problem.WebhookTargetUnknown:
+		return problem.ValidationError
+	case problem.DeletionUnfinished:
+		return problem.ExecutionNotFound
+	case problem.DefinitionNotFound, problem.WorkflowNotFound:
+		return invalid
+	case problem.RecordLimitExceeded, problem.ByteLimitExceeded, problem.SignalLimitExceeded, problem.RunComputing, problem.PersonRequired,
+		problem.AgentBudgetSpent, problem.RetryRepeatsEffects, problem.AlreadyRetried:
+		return invalid // a call that was refused; a run that has failed at its limit is no refusal
+	case problem.HistoryNewer, problem.HistoryConflict, problem.HistoryCorrupt, problem.RunnerClosed, problem.UsageError, problem.MemoryBudgetExceeded,
+		problem.StoreLocked, problem.StoreFull, problem.StoreReadOnly, problem.StoreUnavailable, problem.StoreOutcomeUnknown, problem.StoreReplaced,
+		problem.CallCancelled, problem.ImportRequired:
+		return problem.Internal
+	default:
+		return problem.EngineFailure
+	}
+}
+
+// nextStep is what to do after a refusal that does not say it itself. code is the protocol's, cause the engine's.
+func (s toolset) nextStep(code, cause problem.Code) string {
+	if cause == problem.UsageError { // of a setting
+		return "Tell the user: this setting has to be corrected and the server started again; until then no call succeeds."
+	}
+	switch code {
+	case problem.ValidationError:
+		return "Correct the arguments and call again; nothing was changed."
+	case problem.ExecutionNotFound:
+		return s.sentences(sentence{"", "Check the id."}, sentence{"workflow_list", "workflow_list shows the runs."})
+	case problem.DuplicateExecutionID:
+		return "Ask workflow_status where that run stands, or start with another execution_id."
+	case problem.InvalidResumePayload, problem.SubmitNotAwaiting, problem.SubmitNodeMismatch,
+		problem.SubmitParallelMismatch, problem.SubmitValidationError, problem.SignalNotAwaiting,
+		problem.SignalNameMismatch, problem.SignalValidationError:
+		return "Nothing was changed; workflow_status shows what the run waits for and the call to make."
+	case problem.CancelNotAllowed:
+		return "The run has ended; workflow_status shows how."
+	case problem.Internal:
+		return "Try again; if it persists, the server's log has more."
+	default:
+		return ""
+	}
+}
+
+// words are the names under which hosts know what the library's hints speak of. What no tool does is the operator's.
+var words = withOptions(problem.Glossary{
+	"Runner.Status": "workflow_status", "Runner.List": "workflow_list",
+	"Runner.Drive":               "workflow_start with definition and allow_existing_execution_id",
+	"StartRequest.AllowExisting": "allow_existing_execution_id", "StatusRequest.Wait": "wait_ms",
+	"ForkRequest.Again": "again true", "ForkRequest.RepeatEffects": "anew true with repeat_effects true",
+	"ForkRequest.Anew": "workflow_fork with anew true", "ForkRequest.CurrentAgentConfig": "workflow_fork with current_config true",
+	"Runner.Prune":  "the operator's workflows-engine gc --older-than 30d",
+	"Runner.Verify": "the operator's workflows-engine verify", "ExportOptions.Redact": "--redact",
+})
+
+func withOptions(g problem.Glossary) problem.Glossary {
+	maps.Copy(g, envname.Options)
+	g["Options.Workflows"] = "the operator's --workflow-dir"
+	return g
+}
+
+// guided is a refusal with the call that helps.
+type guided struct {
+	error
+	next toolCall
+	// pending are what names the attempts that the host may report, total how many there are.
+	pending []members
+	total   int
+}
+
+// Unwrap returns the refusal.
+func (g *guided) Unwrap() error { return g.error }
+
+// put adds the call to what is shown of the refusal. The caller has no answer from which it could want only what changed.
+func (g *guided) put(f *failure) {
+	if g.total > 1 {
+		f.details.Put("pending", g.pending)
+		f.line("pending: %s", jsonvalue.Canonical(g.pending))
+		if g.total > len(g.pending) {
+			f.details.Put("pending_total", float64(g.total))
+			f.line("pending_total: %d", g.total)
+		}
+	}
+	g.next.arguments = without(g.next.arguments, "since_seq")
+	f.details.Put("next", g.next.members())
+	f.lines = append(f.lines, g.next.lines()...)
+}
+
+// guide adds to a refusal of what a run does not wait for the call that it waits for.
+func (s *server) guide(ctx context.Context, a *arguments, executionID string, refused error) error {
+	e, ok := problem.As(refused)
+	if !ok {
+		return refused
+	}
+	switch e.Reason {
+	case problem.NotAwaiting, problem.AnsweredDifferently, problem.AnswerAmbiguous:
+	default:
+		return refused
+	}
+	run, err := s.Status(ctx, graph.StatusRequest{ExecutionID: executionID})
+	if err != nil || run.Status.Terminal() {
+		return refused
+	}
+	return &guided{error: refused, next: s.next(s.view(ctx, a, run))}
+}
+
+// maxKeys is how many of the attempts that a run waits for a refusal names, maxKeysBytes in how many bytes.
+const maxKeys, maxKeysBytes = 16, 1 << 10
+
+// guideSubmit is guide for an outcome: the call for the attempt that was meant, if that can be told, and the keys of those that the host may
+// report.
+func (s *server) guideSubmit(ctx context.Context, a *arguments, run *view.Run, req graph.SubmitRequest, refused *problem.Error) error {
+	if run.Status.Terminal() {
+		return refused
+	}
+	seen := s.view(ctx, a, run)
+	g := &guided{error: refused, next: s.next(seen)}
+	var keyed, named []*view.Pending
+	room := maxKeysBytes
+	for i := range run.Pending {
+		p := &run.Pending[i]
+		if p.Kind != machine.WaitActivity && p.Kind != machine.WaitDelegate || !seen.isActionable(p) || isUnbound(p) {
+			continue
+		}
+		g.total++
+		key := runjson.Key(run, p)
+		if room -= len(key.Append(nil)); room >= 0 && len(g.pending) < maxKeys {
+			g.pending = append(g.pending, key)
+		}
+		if p.IdempotencyKey == req.IdempotencyKey {
+			keyed = append(keyed, p)
+		}
+		if p.NodeID == req.NodeID {
+			named = append(named, p)
+		}
+	}
+	switch {
+	case len(named) == 1 && (len(keyed) == 0 || keyed[0] == named[0]):
+		g.next = answerTo(seen, named[0])
+		if req.IdempotencyKey == "" || len(keyed) == 1 { // its branch alone was not right
+			g.next.arguments = withOutcome(g.next.arguments, a)
+			g.next.note = "The same outcome, for the attempt that waits."
+		}
+	case len(keyed) == 1:
+		g.next = answerTo(seen, keyed[0])
+	case len(named) > 0:
+		g.next = answerTo(seen, named[0])
+	}
+	return g
+}
+
+// withOutcome puts the outcome of a call into the arguments of another one, if it is not large.
+func withOutcome(args members, a *arguments) members {
+	sent := readObject(a.Get("outcome"))
+	i := indexOf(args, "outcome")
+	if i < 0 || jsonvalue.Size(sent, maxOutcomeAgain) > maxOutcomeAgain {
+		return args
+	}
+	args[i].Value = sent
+	return args
 }

@@ -3,13 +3,18 @@ package mcpserver
 import (
 	"context"
 	"fmt"
+	"math"
+	"strings"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/workflows-engine/workflows-engine/graph"
+	"github.com/workflows-engine/workflows-engine/graph/expr"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/graph/view"
 	"github.com/workflows-engine/workflows-engine/internal/config/envname"
+	"github.com/workflows-engine/workflows-engine/internal/outline"
 	"github.com/workflows-engine/workflows-engine/internal/runjson"
 )
 
@@ -82,4 +87,94 @@ func statusTool() *tool {
 			return s.answered(headline+a.asking.said(run), content, t, a), nil
 		},
 	}
+}
+
+// maxReads is how many values one call can ask for.
+const maxReads = 50
+
+// reading is what a call asks of a run's values: pointers into the state, or addresses of references, and a jq program over the
+// state.
+type reading struct {
+	addresses []string
+	program   *expr.Program
+}
+
+// reading returns nil if a call asks for no values.
+func (a *arguments) reading() *reading {
+	list, text := a.Get("read"), a.Get("select")
+	if !list.Present() && !text.Present() {
+		return nil
+	}
+	r := &reading{addresses: list.Texts()}
+	if len(r.addresses) > maxReads {
+		list.Fail("maxItems", "expected at most %d addresses, found %d", maxReads, len(r.addresses))
+	}
+	if src := text.NonEmpty(); src != "" {
+		program, err := expr.Compile(src)
+		if err != nil {
+			f := text.Fail("format", "%v", err)
+			if e, ok := problem.As(err); ok {
+				f.Hint = e.Hint
+			}
+		}
+		r.program = program
+	}
+	return r
+}
+
+// selectFailed is the refusal of a program that fails: the run is as it was.
+func selectFailed(err error) error {
+	e, ok := problem.As(err)
+	if !ok {
+		return err
+	}
+	refused := *e
+	refused.Code = problem.ValidationError
+	refused.Hint = "Correct select; the run is not affected."
+	return &refused
+}
+
+// answer shows what is read of a run in a number of bytes.
+func (r *reading) answer(ctx context.Context, s *server, run *view.Run, bytes int) (*answer, error) {
+	content := members{{"execution_id", run.ExecutionID}, {"phase", string(runjson.Phase(run.Status))}, {"seq", float64(run.Seq)}}
+	values := make([]members, len(r.addresses))
+	var slots []*slot
+	for i, text := range r.addresses {
+		a, isAddress := parseAddress(text)
+		if !isAddress {
+			a = address{executionID: run.ExecutionID, document: stateSuffix, pointer: text}
+		}
+		values[i] = members{{"at", problem.Excerpt(text, maxShownID)}}
+		v, in, err := s.value(ctx, run, a)
+		if err != nil {
+			values[i].Put("error", err.Error())
+			continue
+		}
+		values[i].Put("value", v)
+		slots = append(slots, slotOf(&values[i], 1, in, a.pointer))
+	}
+	if len(values) > 0 {
+		content.Put("values", values)
+	}
+	if r.program != nil {
+		v, err := r.program.EvalAt(stateOf(run), expr.Env{Now: time.Now(), Stop: func() bool { return ctx.Err() != nil }})
+		if err != nil {
+			return nil, selectFailed(err)
+		}
+		content.Put("selected", v)
+		slots = append(slots, slotOf(&content, len(content)-1, outline.Document{URI: "selected", Hide: s.opts.Redaction.String}, ""))
+	}
+	if bytes == FullAnswers {
+		bytes = math.MaxInt
+	}
+	headline := fmt.Sprintf("Read %s of execution %s.", count(len(slots), "value"), shownID(run.ExecutionID))
+	if _, whole := fill(slots, bytes-len(content.Append(nil))); !whole {
+		headline += fmt.Sprintf(" Not all fits in %d bytes: read a part of it, select with jq, or give a larger answer_bytes.", bytes)
+	}
+	return &answer{
+		headline: headline,
+		// The values are what was asked for: a host that shows the text alone has to show them.
+		lines:   []string{strings.TrimSuffix(strings.TrimPrefix(string(content[3:].Append(nil)), "{"), "}")},
+		content: content,
+	}, nil
 }

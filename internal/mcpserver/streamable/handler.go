@@ -1,12 +1,17 @@
 package streamable
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"log/slog"
+	"mime"
 	"net/http"
+	"runtime/debug"
+	"strings"
 	"sync"
 	"time"
 
@@ -149,4 +154,194 @@ func (h *health) now(ctx context.Context) error {
 		h.asked = time.Now()
 	}
 	return h.err
+}
+
+// answer is a response whose errors are JSON-RPC: of some requests the SDK says in a line of text why it refuses them, which a client
+// cannot tell from a page of a proxy, and which has no id.
+type answer struct {
+	http.ResponseWriter
+	// call is the request that is answered, nil if it is unknown or none.
+	call   *jsonrpc.Request
+	status int
+	// text collects the text of an error; nil while nothing is collected.
+	text *bytes.Buffer
+}
+
+// Unwrap is for http.ResponseController.
+func (a *answer) Unwrap() http.ResponseWriter { return a.ResponseWriter }
+
+// WriteHeader holds back the status of an error in text.
+func (a *answer) WriteHeader(status int) {
+	if a.status != 0 {
+		return
+	}
+	a.status = status
+	if status >= http.StatusBadRequest && !strings.HasPrefix(a.Header().Get("Content-Type"), "application/json") {
+		a.text = new(bytes.Buffer)
+		return
+	}
+	a.ResponseWriter.WriteHeader(status)
+}
+
+func (a *answer) Write(p []byte) (int, error) {
+	if a.status == 0 {
+		a.WriteHeader(http.StatusOK)
+	}
+	if a.text != nil {
+		return a.text.Write(p)
+	}
+	limitWrite(a.ResponseWriter)
+	return a.ResponseWriter.Write(p)
+}
+
+// finish sends an error that was held back.
+func (a *answer) finish() {
+	if a.text == nil {
+		return
+	}
+	said := strings.TrimSpace(a.text.String())
+	r := frame.Refuse(jsonrpc.CodeInvalidRequest, "%s", said)
+	a.text = nil
+	a.Header().Del("X-Content-Type-Options")
+	if a.call != nil {
+		r.ID = a.call.ID
+		if strings.HasSuffix(said, fmt.Sprintf("%q unsupported", a.call.Method)) {
+			// A method that there is not is no fault of the request: clients look for the code, and not behind an error status.
+			r.Code, r.Message, a.status = jsonrpc.CodeMethodNotFound, fmt.Sprintf("method not found: %q", a.call.Method), http.StatusOK
+			if !a.call.IsCall() { // nobody waits for an answer
+				a.status = http.StatusAccepted
+				a.ResponseWriter.WriteHeader(a.status)
+				return
+			}
+		}
+	}
+	refuse(a.ResponseWriter, a.status, r)
+}
+
+// panicked answers a request whose handler has panicked. If some of an answer is out, the client learns by the end of the connection that it is
+// not whole.
+func (a *answer) panicked(p any, log *slog.Logger) {
+	if p == http.ErrAbortHandler {
+		panic(p)
+	}
+	log.Error("panic", "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+	if a.status != 0 && a.text == nil {
+		panic(http.ErrAbortHandler)
+	}
+	r := frame.Refuse(jsonrpc.CodeInternalError, "a defect of the server, which its log has: other requests go on")
+	if a.call != nil {
+		r.ID = a.call.ID
+	}
+	a.text = nil
+	a.Header().Del("X-Content-Type-Options")
+	refuse(a.ResponseWriter, http.StatusInternalServerError, r)
+}
+
+const (
+	// readTime is how long a message may take to come in.
+	readTime = time.Minute
+	// maxLargeReads is how many large messages are read at once: each of them is in memory before anybody can say that there is none left.
+	maxLargeReads = 4
+	// largeRead is from how many bytes on a message is large.
+	largeRead = 64 << 10
+)
+
+// Message is what a POST brings.
+type Message struct {
+	// Message is nil for a batch.
+	jsonrpc.Message
+	// Arguments of a tool call that have been taken out of it because they are large, nil otherwise.
+	Arguments []byte
+}
+
+// id is that of a request, invalid for anything else.
+func (m *Message) id() jsonrpc.ID {
+	if m != nil {
+		if call, ok := m.Message.(*jsonrpc.Request); ok {
+			return call.ID
+		}
+	}
+	return jsonrpc.ID{}
+}
+
+type reader struct {
+	max   int
+	large chan struct{}
+}
+
+// read reads the message of a POST, and leaves in the body what the SDK is to read of it. A refusal comes with the HTTP status.
+func (d *reader) read(w http.ResponseWriter, r *http.Request) (*Message, int, *frame.Refusal) {
+	if media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || media != "application/json" {
+		return nil, http.StatusUnsupportedMediaType, frame.Refuse(jsonrpc.CodeInvalidRequest, "the Content-Type must be application/json")
+	}
+	text, err := d.body(w, r)
+	switch {
+	case err != nil:
+		return nil, http.StatusBadRequest, frame.Refuse(jsonrpc.CodeInvalidRequest, "the message has not come in: %v", err)
+	case text.IsEmpty():
+		return nil, http.StatusBadRequest, frame.Refuse(jsonrpc.CodeInvalidRequest, "the request has no message")
+	case text.IsBatch():
+		refusal := checkBatch(text)
+		if refusal == nil {
+			setBody(r, text.Bytes())
+		}
+		return &Message{}, http.StatusBadRequest, refusal
+	}
+	m, refusal := text.Decode()
+	switch {
+	case text.IsTooLong():
+		return nil, http.StatusRequestEntityTooLarge, refusal
+	case refusal != nil:
+		return nil, http.StatusBadRequest, refusal
+	}
+	if m == nil {
+		return nil, http.StatusBadRequest, frame.Refuse(jsonrpc.CodeInvalidRequest, "the response cannot be read")
+	}
+	read := &Message{Message: m}
+	if call, ok := m.(*jsonrpc.Request); ok {
+		arguments, _ := call.Extra.(frame.Arguments)
+		read.Arguments = arguments
+	}
+	rest, err := jsonrpc.EncodeMessage(m)
+	if err != nil {
+		return nil, http.StatusBadRequest, frame.Refuse(jsonrpc.CodeInvalidRequest, "the message cannot be read: %v", err)
+	}
+	setBody(r, rest)
+	return read, 0, nil
+}
+
+// body reads the body. Past the limit it goes on as far again, because a client that is still sending does not read the answer.
+func (d *reader) body(w http.ResponseWriter, r *http.Request) (frame.Text, error) {
+	if r.ContentLength < 0 || r.ContentLength > largeRead {
+		select {
+		case d.large <- struct{}{}:
+			defer func() { <-d.large }()
+		case <-r.Context().Done():
+			return frame.Text{}, context.Cause(r.Context())
+		}
+	}
+	// The wait above is none of the client's. Not every writer has deadlines; those of connections do.
+	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(readTime))
+	defer liftDeadline(w)
+	return frame.Whole(io.LimitReader(r.Body, 2*int64(d.max)), r.ContentLength, d.max)
+}
+
+// liftDeadline lets the request take as long as it does, now that it has come in.
+func liftDeadline(w http.ResponseWriter) {
+	_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
+}
+
+// checkBatch finds what is no message in a batch. Whether the client's revision has batches is the SDK's to say.
+func checkBatch(text frame.Text) *frame.Refusal {
+	members, refusal := text.Members()
+	for _, member := range members {
+		if _, refusal := member.Decode(); refusal != nil {
+			return refusal
+		}
+	}
+	return refusal
+}
+
+func setBody(r *http.Request, text []byte) {
+	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(text)), int64(len(text))
 }
