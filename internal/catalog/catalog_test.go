@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -48,6 +49,22 @@ func broken(name string) string {
 		"nodes":[{"id":"a","type":"start"},
 		{"id":"z","type":"ending"}],
 		"edges":[{"source":"__start__","target":"a"},{"source":"a","target":"z"}]}`
+}
+
+// TestADocumentInUseIsNotReadAgain: an engine keeps the documents of the programs that it runs.
+func TestADocumentInUseIsNotReadAgain(t *testing.T) {
+	t.Parallel()
+	f := newFolder(t)
+	f.write("a.workflow.json", strings.Replace(broken("a"), "ending", "end", 1))
+	c := catalog.New(f.path, catalog.Options{})
+	first, err := c.ResolveWorkflow(t.Context(), "a", "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if again, err := c.ResolveWorkflow(t.Context(), "a", ""); err != nil || again != first {
+		t.Errorf("read again, %v", err)
+	}
+	runtime.KeepAlive(first)
 }
 
 func refs(s *catalog.Snapshot) string {

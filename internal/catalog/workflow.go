@@ -4,6 +4,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
+	"weak"
 
 	"github.com/workflows-engine/workflows-engine/graph/definition"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
@@ -28,7 +30,14 @@ type Workflow struct {
 	// Broken is what is wrong with the file now, of which this is the last good version; nil if nothing is.
 	Broken *Broken
 
-	text []byte
+	source *source
+}
+
+// source is the text of a file. It takes a fraction of the memory of its document, which is known while it is in use.
+type source struct {
+	text     []byte
+	mu       sync.Mutex
+	document weak.Pointer[definition.Document]
 }
 
 // Broken is a file that is no usable definition.
@@ -68,7 +77,7 @@ func (b *Broken) Text() string {
 func newWorkflow(file string, prog *definition.Program, findings problem.Findings, text []byte) *Workflow {
 	w := &Workflow{
 		Name: prog.Name, Version: prog.Version, Description: strings.TrimSpace(head(prog.Document).text("description")),
-		File: file, Hash: prog.Hash, Warnings: findings, text: text,
+		File: file, Hash: prog.Hash, Warnings: findings, source: &source{text: text},
 	}
 	for _, n := range prog.Nodes {
 		if n.Start != nil {
@@ -118,13 +127,20 @@ func refers(v any) bool {
 	return false
 }
 
-// Document is the definition. It is parsed anew: its text takes a fraction of the memory.
+// Document returns the definition. It is parsed again only if the document returned last is no longer in use.
 func (w *Workflow) Document() *definition.Document {
+	s := w.source
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if doc := s.document.Value(); doc != nil {
+		return doc
+	}
 	parse, _ := parserOf(w.File)
-	doc, err := parse(w.text)
+	doc, err := parse(s.text)
 	if err != nil {
 		panic(err) // the same text has been parsed
 	}
+	s.document = weak.Make(doc)
 	return doc
 }
 
