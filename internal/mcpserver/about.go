@@ -15,7 +15,7 @@ import (
 // stateShare is the part of an answer that a state gets that does not fit as a whole: each answer tells it again.
 const stateShare = 4
 
-// answered is the answer that says where a run stands. content has its members, without what it waits for and the call that follows.
+// answered returns the answer of a run. content holds its fields without pending and next.
 func (s *server) answered(headline string, content members, run runView, a *arguments) *answer {
 	remembers := a.answerBytes() != FullAnswers && a.client != nil
 	if remembers {
@@ -28,8 +28,8 @@ func (s *server) answered(headline string, content members, run runView, a *argu
 	return ans
 }
 
-// about completes content, which has the members of a run, by what the run waits for and the call that continues it, in a
-// number of bytes. First comes what the host is asked to do, whole if there is room, then what came of the run, then its state.
+// about adds pending, next and the state of a run to content, within a number of bytes. The host's task comes first,
+// whole if it fits, then the result, then the state.
 func (s *server) about(content members, run runView, bytes int) members {
 	if bytes == FullAnswers {
 		entries, cut := allEntries(run)
@@ -57,7 +57,7 @@ func (s *server) about(content members, run runView, bytes int) members {
 	return content
 }
 
-// leaveOutSeen leaves out what has not changed since the answer that the caller names by since_seq.
+// leaveOutSeen removes everything that has not changed since the answer named by since_seq.
 func leaveOutSeen(content members, run runView) members {
 	first := runjson.First(run.Run)
 	if _, unchanged := run.unchanged[first]; unchanged && jsonvalue.Size(first.DelegateInput, minUnchanged) > minUnchanged {
@@ -81,8 +81,8 @@ func leaveOutSeen(content members, run runView) members {
 	return content
 }
 
-// unchangedNames are what name the entries that are left out as unchanged, without the id of the run, in some bytes, and whether some do
-// not fit.
+// unchangedNames returns the names of the unchanged entries, without the run's id, in at most room bytes. cut reports
+// that some do not fit.
 func unchangedNames(run runView, room int) (names []any, cut bool) {
 	for _, p := range run.shown() {
 		if _, ok := run.unchanged[p]; !ok {
@@ -97,7 +97,8 @@ func unchangedNames(run runView, room int) (names []any, cut bool) {
 	return names, false
 }
 
-// withPending adds what a run waits for, as entries show it, what of it is unchanged, and the call that continues it. cut says that not all is shown.
+// withPending adds the shown entries of pending, the names of the unchanged ones, and the next call. cut reports that
+// entries are missing.
 func (s *server) withPending(content members, run runView, entries []members, unchanged []any, cut bool) members {
 	content = content[:len(content):len(content)]
 	if run.Status.Terminal() {
@@ -135,8 +136,8 @@ func allEntries(run runView) (entries []members, cut bool) {
 	return entries, cut
 }
 
-// entries are what a run waits for in some bytes, in its order: the one that next speaks of in full, of the others as many as
-// fit, in full or in brief.
+// entries returns pending in its order, in a number of bytes: the entry of the next call in full, the others in full or
+// in brief as far as they fit.
 func (s *server) entries(run runView, room int) (entries []members, cut bool) {
 	shown := slices.DeleteFunc(run.shown(), func(p *view.Pending) bool { _, unchanged := run.unchanged[p]; return unchanged })
 	if len(shown) == 0 {
@@ -212,7 +213,7 @@ func (s *server) entry(run runView, p *view.Pending, room int) (entry members, w
 	return entry, whole && allCalls
 }
 
-// branchState takes the state of a branch out of its entry and leaves what differs from the state of the run.
+// branchState replaces the state of a branch in its entry by its difference from the run's state.
 func (s *server) branchState(run runView, p *view.Pending, entry *members, index int) *slot {
 	in, at := s.waitDocument(p), "/state"
 	if p.ExecutionID != run.ExecutionID || run.State == nil {
@@ -237,8 +238,8 @@ func (s *server) branchState(run runView, p *view.Pending, entry *members, index
 	return sl
 }
 
-// ownState is what what is waited for sees of the state otherwise than the run does: the item of a map, what a compensation undoes, what
-// its branch has added.
+// ownState returns the part of the state that only this entry can see: the item of a map, the output to compensate, the
+// additions of its branch.
 func ownState(run runView, p *view.Pending) map[string]any {
 	own := map[string]any{}
 	for name, v := range p.State {
@@ -253,7 +254,7 @@ func ownState(run runView, p *view.Pending) map[string]any {
 // have added.
 const maxRemoved = 5
 
-// waitDocument is what a run waits for, as a resource.
+// waitDocument returns an entry of pending as a resource.
 func (s *server) waitDocument(p *view.Pending) outline.Document {
 	return s.runDocument(p.ExecutionID, waitSuffix+url.PathEscape(p.ID))
 }

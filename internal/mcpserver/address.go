@@ -26,10 +26,11 @@ const (
 	recordSuffix = histories + "/"
 )
 
-// address is where a value of a run stands.
+// address locates a value of a run.
 type address struct {
 	executionID string
-	// document is stateSuffix, resultSuffix, waitSuffix or recordSuffix, key the id of what the run waits for or the number of a record.
+	// document is stateSuffix, resultSuffix, waitSuffix or recordSuffix; key is the id of the pending entry or the number
+	// of the record.
 	document, key string
 	pointer       string
 }
@@ -62,7 +63,7 @@ func unescaped(s string) string {
 	return s
 }
 
-// value is what stands at an address of a run.
+// value returns the value at an address of a run.
 func (s *server) value(ctx context.Context, run *view.Run, a address) (v any, in outline.Document, err error) {
 	if a.executionID != run.ExecutionID {
 		if run, err = s.Status(ctx, graph.StatusRequest{ExecutionID: a.executionID}); err != nil {
@@ -115,7 +116,7 @@ func stateOf(run *view.Run) map[string]any {
 	return run.State
 }
 
-// waitOf is a thing that a run waits for, with its state; nil if there is no such.
+// waitOf returns a pending entry with its state, nil if the run does not wait for it.
 func waitOf(run *view.Run, id string) any {
 	for i := range run.Pending {
 		if p := &run.Pending[i]; p.ID == id {

@@ -17,17 +17,17 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/suggest"
 )
 
-// arguments reads the arguments of one call. It collects everything that is wrong, so that a caller can correct it all at
-// once; what a reader method returns counts only if problem returns nil.
+// arguments reads the arguments of one call. It collects every mistake, so that the caller can correct all of them at
+// once; the results of its methods are valid only if problem returns nil.
 //
-// Forgiving where it is harmless: null counts as absent, and JSON text is taken where an object is expected, because some
-// hosts encode objects twice. Strict where a typing error would hurt: an unknown name is refused.
+// It is lenient where that is harmless: null counts as absent, and JSON text is accepted for an object, because some
+// hosts encode objects twice. An unknown name is rejected.
 type arguments struct {
 	*jsonobject.Object
 	report *jsonobject.Report
-	// broken is why the arguments are not JSON, which the connection does not look at if they are large.
+	// broken is the syntax error of the arguments; the connection does not decode large ones.
 	broken error
-	// unread is why none of the arguments was read: nothing can be said about single ones.
+	// unread is set if the arguments were not decoded: single ones have no findings then.
 	unread error
 	// definitionText is the JSON text of a definition that is an object: a decoded value does not show members given twice, for instance.
 	definitionText []byte
@@ -35,19 +35,19 @@ type arguments struct {
 	noLines bool
 	// refused is the error of a definition that cannot be read.
 	refused *problem.Error
-	// progress gets what happens while the call waits; nil if the client gave no token.
+	// progress reports events while the call waits; nil if the client sent no token.
 	progress func(graph.Progress)
 	hangup   hangup
 	// client is the session of the call, tool its tool, raw its arguments as they came.
 	client any
 	tool   string
 	raw    []byte
-	// asking is what the call knows about asking the person, reporter sends its progress; nil without.
+	// asking holds the call's part in asking the person; reporter sends its progress. Both may be nil.
 	asking   *asking
 	reporter *reporter
-	// usual is the size of answers that do not say another in answer_bytes; room is what this call says, 0 for nothing.
+	// usual is the default size of answers; room is answer_bytes, 0 if absent.
 	usual, room int
-	// since is since_seq, 0 for none.
+	// since is since_seq, 0 if absent.
 	since int64
 	// turn ends the call's turn, enough lets another call be at work; may be nil.
 	turn, enough func()
@@ -96,7 +96,7 @@ func readArguments(raw []byte, t *tool) *arguments {
 	}
 	names := t.names()
 	refuseUnknown(a.Object, names, t.inner)
-	// What only the answer needs is read here all the same: a call must not be made first and its arguments refused afterwards, or not at all.
+	// Options of the answer are checked here as well: a rejected argument must not follow a change that was made.
 	if slices.Contains(names, answerBytesArgument.name) {
 		room, _ := a.Get(answerBytesArgument.name).Whole(MinAnswerBytes, math.MaxInt32)
 		a.room = int(room)
@@ -110,7 +110,8 @@ func readArguments(raw []byte, t *tool) *arguments {
 // definitionArgument is the name of the argument that is a definition, wherever a tool has one.
 const definitionArgument = "definition"
 
-// maxDecoded bounds what the arguments of a call may take in memory. 2 MiB of the smallest objects, and 4 MiB of numbers, take less.
+// maxDecoded bounds the memory that the decoded arguments of a call take. 2 MiB of the smallest objects, and 4 MiB of
+// numbers, take less.
 const maxDecoded = 128 << 20
 
 var errTooMuch = fmt.Errorf("would take more than %d MiB of memory: fewer values, or shorter ones, are accepted", maxDecoded>>20)
@@ -137,8 +138,8 @@ func (a *arguments) within(name string, values map[string]any, names []string, a
 	return o
 }
 
-// refuseUnknown reports the members that are not among the names. inner says of further names in which argument they
-// belong.
+// refuseUnknown reports the fields that are not among the names. inner maps the names that are valid inside an argument
+// to that argument.
 func refuseUnknown(o *jsonobject.Object, names []string, inner map[string]string) {
 	o.Known(names...)
 	unknown := o.Close()
@@ -181,8 +182,8 @@ func snakeCase(name string) string {
 	return b.String()
 }
 
-// problem is what is wrong with the arguments, nil if nothing is. The path, in the form of the protocol's validator, is for programs,
-// the text for people.
+// problem returns the mistakes in the arguments as one error, nil without a mistake. The path has the form of the
+// protocol's validator, for programs; the text is for people.
 func (a *arguments) problem() error {
 	if a.unread != nil {
 		return a.unread
@@ -223,7 +224,7 @@ func refuseLosses(v jsonobject.Value, losses []jsonvalue.SyntaxError, except ...
 	}
 }
 
-// readObject takes an object, or the JSON text of one; nil if there is none. Except is as in refuseLosses.
+// readObject reads an object, or the JSON text of one; it returns nil otherwise. except is that of refuseLosses.
 func readObject(v jsonobject.Value, except ...string) map[string]any {
 	text, isText := v.Plain.(string)
 	if !isText {
@@ -293,11 +294,11 @@ func (s *server) definition(a *arguments, invalid problem.Code) *definition.Docu
 	return nil
 }
 
-// blankStart begins every blank: what stands in next where the caller has to put an object. It is text, so that a copy
-// that still has it is refused by the arguments' reader and never reaches the run: an empty object might be believed.
+// blankStart begins every placeholder for an object in next. It is text, so that a copy of it is rejected by the
+// arguments' reader: an empty object could reach the run.
 const blankStart = "<object"
 
-// Blanks that do not depend on what the run waits for.
+// Placeholders that are the same for every run.
 const (
 	blankDefinition = "<object: the definition of this run>"
 	blankPayload    = "<object: what the signal brings, {} if nothing; it is merged into the state>"
@@ -308,12 +309,12 @@ func isBlank(s string) bool {
 	return strings.HasPrefix(s, blankStart) && strings.HasSuffix(s, ">")
 }
 
-// blankLeft says what is wrong with an argument that is a blank.
+// blankLeft is the error text of an argument that still is a placeholder.
 func blankLeft(blank string) string {
 	return fmt.Sprintf("found the placeholder %q of next; replace it with that object", strings.TrimSpace(blank))
 }
 
-// blankResult is what has to become of an activity or a delegate.
+// blankResult is the placeholder for the result of an activity or delegate.
 func blankResult(p *view.Pending) string {
 	switch {
 	case p.OutputSchema != nil:

@@ -16,10 +16,10 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/mcpserver/elicit"
 )
 
-// Where the host shows forms, it puts the questions of interrupts to the person, within a call that finds its run interrupted: up to
-// revision 2025-11-25 by a request of the server to the host (ask_host.go), after that by an answer of the call, which the host makes
-// once more with the person's answer (ask_ticket.go). What a person takes longer than a call waits does not hold up anything: the
-// question stays open, and its answer is recorded when it comes.
+// If the host shows forms, it puts the questions of interrupts to the person while the call waits: up to revision
+// 2025-11-25 through a request of the server (ask_host.go), later through an answer that the host sends back with the
+// person's input (ask_ticket.go). A slow person holds up nothing: the question stays open, and its answer is recorded
+// when it arrives.
 
 const (
 	// maxQuestions is how many questions a call asks, one after the other. There are hosts that follow ten rounds of a call at most.
@@ -28,11 +28,11 @@ const (
 	maxTries = 2
 )
 
-// asking is what a call knows about asking the person.
+// asking holds a call's part in asking the person.
 type asking struct {
 	s    *server
 	host *mcp.ServerSession
-	// revision is that of the call. able says that the host shows forms, actor who records the answers.
+	// revision is the call's protocol revision. able is set if the host shows forms; actor records the answers.
 	revision string
 	able     bool
 	actor    history.Actor
@@ -41,13 +41,13 @@ type asking struct {
 	// again has the person asked although they did not answer before, and only is the interrupt that they are asked then.
 	again bool
 	only  string
-	// answer is what came with the call, if it is made for the second time with the person's answer.
+	// answer is the person's answer, if this call was repeated with one.
 	answer *personsAnswer
 	// tries are answers of the person to the interrupt tried that could not be taken, for the reason in complaint; asked are the
 	// questions of the call so far.
 	tried, complaint string
 	tries, asked     int
-	// second says that the person has answered a question that was answered before, "" if they have not.
+	// second is the text for a person who answered a question that had an answer already, else "".
 	second string
 }
 
@@ -55,7 +55,7 @@ func (s *server) asking(req *mcp.CallToolRequest) *asking {
 	k := &asking{s: s, host: req.Session, revision: req.ProtocolVersion(), began: time.Now(), forms: map[string]*elicit.Form{}}
 	k.actor = client(req)
 	k.actor.Via = "elicitation"
-	// A server that offers no answering takes none from people either.
+	// A server without workflow_resume accepts no answers from people either.
 	offered := s.opts.Elicit != elicit.Never && s.tools.has("workflow_resume")
 	if c := req.ClientCapabilities(); offered && c != nil && c.Elicitation != nil && k.revision >= elicit.Since {
 		k.able = c.Elicitation.Form != nil || c.Elicitation.URL == nil // that of neither is the form
@@ -66,7 +66,7 @@ func (s *server) asking(req *mcp.CallToolRequest) *asking {
 // byTicket reports whether questions are answers of calls.
 func (k *asking) byTicket() bool { return k.revision >= elicit.TicketsSince }
 
-// key names the question of an interrupt. Where there are no sessions, whoever the server serves is one.
+// key identifies the question of an interrupt. Without sessions all clients count as one.
 func (k *asking) key(p *view.Pending) elicit.Key {
 	if k.byTicket() {
 		return elicit.Key{Interrupt: p.ID}
@@ -109,7 +109,7 @@ func formSchema(p *view.Pending) map[string]any {
 	}
 }
 
-// standing says where the question of an interrupt stands, and whether the person can be asked (again).
+// standing returns the state of an interrupt's question, and whether the person can be asked (again).
 func (k *asking) standing(p *view.Pending) (end elicit.End, more bool) {
 	if !k.can(p) {
 		return elicit.End{}, false
@@ -141,8 +141,8 @@ func hostsTurn(run *view.Run) bool {
 	})
 }
 
-// ask has the host put what a run asks to the person, and goes on with the answers: it returns where the run stands then. It returns an
-// answer of the call instead where that is how the host is asked.
+// ask puts the run's questions to the person through the host and continues with the answers. It returns the run
+// afterwards, or an answer of the call that asks the host.
 func (s *server) ask(ctx context.Context, a *arguments, run *view.Run) (*view.Run, *answer, error) {
 	k := a.asking
 	for {
@@ -201,11 +201,11 @@ func (k *asking) left(a *arguments) graph.Wait {
 	return w
 }
 
-// waitLimit is how long a call waits that does not say it.
+// waitLimit is the longest wait of a call without wait_ms.
 func (s *server) waitLimit() time.Duration { return max(0, cmp.Or(s.opts.WaitLimit, 20*time.Second)) }
 
-// patience is for how long a form of an interrupt that is out keeps another call from showing it again: nobody is asked the same twice at once,
-// and a form that was lost keeps nobody from answering for long.
+// patience is how long an open form keeps other calls from showing the same question. It is bounded, because a form may
+// have been lost.
 func (k *asking) patience(p *view.Pending) time.Duration {
 	switch {
 	case k.answer != nil && k.answer.InterruptID == p.ID: // its form has come back
@@ -217,8 +217,8 @@ func (k *asking) patience(p *view.Pending) time.Duration {
 	}
 }
 
-// whileShown waits, as long as the call may, until a form that another call has shown ends, or the run changes. It returns where the run
-// stands then, nil if nothing has happened.
+// whileShown waits until a form shown by another call ends, or the run changes. It returns the run then, nil if the
+// call may wait no longer.
 func (s *server) whileShown(ctx context.Context, a *arguments, run *view.Run, shown *elicit.Question) (*view.Run, error) {
 	w := a.asking.left(a)
 	if w.Applied != nil {

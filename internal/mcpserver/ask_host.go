@@ -82,10 +82,10 @@ type question struct {
 	life context.Context
 }
 
-// errOvertaken ends a question that nobody needs answered any more.
+// errOvertaken ends a question whose answer is no longer needed.
 var errOvertaken = errors.New("the run does not wait for this any more")
 
-// put asks until there is an answer that can be recorded, or none to expect, and records it.
+// put asks until there is a valid answer, or cannot be one, and records it.
 func (q *question) put() (end elicit.End) {
 	defer func() {
 		if p := recover(); p != nil {
@@ -113,7 +113,7 @@ func (q *question) put() (end elicit.End) {
 	}
 }
 
-// watch ends the question once the run does not wait for its answer any more: somebody else has given it, or its time is over.
+// watch ends the question once the run no longer waits for its answer: another caller has answered, or it timed out.
 func (q *question) watch(ctx context.Context, stop context.CancelCauseFunc) {
 	const look = 30 * time.Second // at changes of subworkflows, which a waiting status may miss
 	for ctx.Err() == nil {
@@ -172,15 +172,15 @@ func (q *question) once(watched context.Context, complaint error) elicit.End {
 	return elicit.End{State: state, Err: err}
 }
 
-// withdrawalSettles is how long a call waits with its answer when a form is withdrawn: the SDK tells the host on the side, over HTTP by what
-// comes with the answer.
+// withdrawalSettles is how long a call delays its answer after it has withdrawn a form: the SDK notifies the host
+// concurrently, over HTTP in the stream of the answer.
 const withdrawalSettles = 100 * time.Millisecond
 
 // errUndelivered is the SDK's error for a request that has not gone out: over HTTP there may be nothing to send it by.
 var errUndelivered = &jsonrpc.Error{Code: -32005}
 
-// carrier says by what a message about a question goes out. Over HTTP what belongs to a call comes with the call's answer, which is what
-// the SDK finds in the values of the call's context; once the call is over it goes to the client that listens.
+// carrier selects the stream for messages about a question. Over HTTP the SDK takes that of the call from the call's
+// context; after the call, messages go to the client's listening stream.
 type carrier struct {
 	context.Context
 	call context.Context
@@ -263,8 +263,8 @@ func mayPass(err error) bool {
 	return false
 }
 
-// answerHeard is what a person has answered, before the SDK holds it against the form and fills in defaults: an answer that does not fit
-// is to be told to the person, and is no fault of the connection.
+// answerHeard is a person's answer before the SDK validates it and fills in defaults: an invalid answer is reported to
+// the person, not as an error of the connection.
 type answerHeard struct {
 	action  string
 	content map[string]any
@@ -272,7 +272,7 @@ type answerHeard struct {
 
 type heardKey struct{}
 
-// hearAnswers keeps the answers of people for whoever has asked.
+// hearAnswers passes the answers of people to the waiting questions.
 var hearAnswers = onResult(func(ctx context.Context, _ string, _ mcp.Request, res mcp.Result) mcp.Result {
 	heard, asked := ctx.Value(heardKey{}).(*answerHeard)
 	answer, ok := res.(*mcp.ElicitResult)

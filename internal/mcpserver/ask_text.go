@@ -19,7 +19,7 @@ import (
 // personWaitMS is the wait_ms that next suggests while the person is asked: people take long, and hosts cut calls off after a minute.
 const personWaitMS = 50_000
 
-// said is what the headline of an answer says about the questions of a run, "" if nothing.
+// said returns the headline's sentence about the questions of a run, or "".
 func (k *asking) said(run *view.Run) string {
 	if k == nil {
 		return ""
@@ -63,7 +63,7 @@ func firstAnswer(refused error) map[string]any {
 	return payload
 }
 
-// ended says how a question stands.
+// ended describes the end of a question.
 func ended(end elicit.End) string {
 	why := ""
 	if end.Err != nil {
@@ -101,7 +101,8 @@ func whilePersonIsAsked(run *view.Run) toolCall {
 			"If they take long, tell the user that the run waits for them, and stop.")
 }
 
-// answerCall is the call for an interrupt that nobody is being asked about. args name run and interrupt, more ends the note.
+// answerCall returns the call that answers an interrupt while no form is open. args name run and interrupt; more is
+// appended to the note.
 func (k *asking) answerCall(args members, run *view.Run, p *view.Pending, more string) toolCall {
 	end, again := k.standing(p)
 	required := k != nil && k.s.opts.Elicit == elicit.Required
@@ -166,7 +167,7 @@ func (k *asking) cannotAsk(a *arguments, run *view.Run, p *view.Pending) error {
 	return a.problem()
 }
 
-// questionText is what a person is asked in a form, with all that is shown beside it.
+// questionText returns the text of a form: the question and the values shown with it.
 func questionText(p *view.Pending) string {
 	calls := agentsteps.Approval(p.Show)
 	switch {
@@ -188,18 +189,19 @@ func questionText(p *view.Pending) string {
 	return text
 }
 
-// withoutSecrets is an entry whose state, which nobody has chosen to show, has no values that look like secrets.
+// withoutSecrets returns an entry whose state has no values that look like secrets: its author did not choose to show
+// it.
 func withoutSecrets(p *view.Pending) *view.Pending {
 	shown := *p
 	shown.State, _ = history.DefaultRedaction().Value(p.State).(map[string]any)
 	return &shown
 }
 
-// maxShownText is about how many bytes of a state an answer shows as what a question is about.
+// maxShownText is the approximate size, in bytes, of the state shown with a question.
 const maxShownText = 1500
 
-// shownText is what the person has to see beside a question whose author shows nothing, in at most about so many bytes; "" for others. What
-// an author shows is an entry's member show.
+// shownText returns the state that a person needs for a question without `show`, in about most bytes; "" for other
+// questions. An author's choice is the entry's field show.
 func shownText(p *view.Pending, most int) string {
 	if p.Kind != machine.WaitInterrupt || p.Show != nil {
 		return ""
@@ -207,7 +209,7 @@ func shownText(p *view.Pending, most int) string {
 	return withoutSecrets(p).Shown(min(most, maxShownText))
 }
 
-// decisionsNote says how calls of an agent are decided.
+// decisionsNote explains the decisions about an agent's calls.
 func decisionsNote(calls []agentsteps.Ask) string {
 	note := `: {"decision":"approve"}, or "deny" or "stop" with reason, "edit" with arguments, "respond" with result; digest of the call binds it.`
 	if len(calls) > 1 {
@@ -216,7 +218,7 @@ func decisionsNote(calls []agentsteps.Ask) string {
 	return note
 }
 
-// besides is what a person has to see beside the prompt.
+// besides returns the values shown to a person with the prompt.
 func besides(p *view.Pending) string {
 	switch {
 	case agentsteps.AsksPerson(p.Show) || p.Shown(1) == "":
@@ -230,8 +232,8 @@ func besides(p *view.Pending) string {
 // maxCalls is how many of the calls that an agent wants approved an answer shows.
 const maxCalls = 16
 
-// shownCalls are the calls that an agent wants approved, in about so many bytes: of each its tool and digest, and of its arguments as much as
-// there is room for. whole says that nothing is left out.
+// shownCalls returns the calls that an agent wants approved, in about room bytes: tool and digest of each, and as much
+// of its arguments as fits. whole reports that nothing is missing.
 func (s *server) shownCalls(p *view.Pending, room int) (list []members, whole bool) {
 	calls := agentsteps.Approval(p.Show)
 	whole = len(calls) <= maxCalls
@@ -251,7 +253,7 @@ func (s *server) shownCalls(p *view.Pending, room int) (list []members, whole bo
 	return list, whole
 }
 
-// putCalls puts what shownCalls shows into an entry, in the place of all.
+// putCalls replaces the calls in an entry by those of shownCalls.
 func (s *server) putCalls(entry *members, p *view.Pending, room int) (whole bool) {
 	i := indexOf(*entry, "tool_calls")
 	if i < 0 {

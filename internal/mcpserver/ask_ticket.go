@@ -20,14 +20,14 @@ import (
 // answerName names the question in an answer that asks, and the person's answer in the call that comes after it.
 const answerName = "answer"
 
-// personsAnswer is what came with a call that the host makes once more, after it has asked the person.
+// personsAnswer is the content of a call that the host repeats after it has asked the person.
 type personsAnswer struct {
 	elicit.Ticket
-	// result is nil if there is none, or if it comes too late.
+	// result is nil without an answer, or if the answer is too late.
 	result *mcp.ElicitResult
 }
 
-// ticketOf reads what came with a call for the second time. A ticket that is not this server's is an error of the protocol.
+// ticketOf reads the person's answer of a repeated call. A ticket of another server is a protocol error.
 func (k *asking) ticketOf(ctx context.Context, req *mcp.CallToolRequest) error {
 	if req.Params.RequestState == "" || !k.byTicket() {
 		return nil
@@ -151,8 +151,7 @@ func (s *server) drive(ctx context.Context, a *arguments, call func() (*view.Run
 	return run, nil
 }
 
-// secondAnswer says what the person is to hear whose answer comes when the run does not wait for it any more, "" if it is the one that was
-// recorded.
+// secondAnswer returns the text for a person whose answer came too late, "" if it equals the recorded one.
 func (s *server) secondAnswer(ctx context.Context, t *personsAnswer) string {
 	before, known := s.desk.Answer(elicit.Key{Interrupt: t.InterruptID})
 	switch {
@@ -163,7 +162,7 @@ func (s *server) secondAnswer(ctx context.Context, t *personsAnswer) string {
 	case t.result.Action != "accept":
 		return notOpen
 	}
-	// Another process has recorded it, or nobody answered in time.
+	// Another process has recorded the answer, or the question timed out.
 	run, err := s.Resume(ctx, graph.ResumeRequest{
 		ExecutionID: t.ExecutionID, InterruptID: t.InterruptID, Payload: t.result.Content, Caller: graph.Caller{Wait: graph.Wait{Limit: graph.NoWait}},
 	})

@@ -9,20 +9,20 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/outline"
 )
 
-// An answer shows values as far as there is room for them (fit.go). What remains, such as names, labels, findings and warnings, is short as a
-// rule; where it is not, it is clipped here, so that no answer has more bytes than were asked for.
+// An answer shows values as far as they fit; see slot. The rest, such as names, labels, findings and warnings, is
+// usually short; it is clipped here, so that no answer exceeds its size.
 
 // clipTo are the bytes that texts may have, tried one after the other. A list keeps an element for each bytesPerElement of them.
 var clipTo = []int{1000, 500, 250, 120, 80}
 
 const bytesPerElement = 25
 
-// kept are the members that are not clipped: what they say is of use as a whole or not at all.
+// kept reports whether a field must not be clipped, because a part of it is useless.
 func kept(name string) bool {
 	return name == "next" || name == "execution_id" || name == "$ref" || name == "pointer" || name == "idempotency_key" || name == "interrupt_id"
 }
 
-// bound brings the content of an answer to so many bytes. extra is what surrounds it.
+// bound clips the content of an answer to a size in bytes. extra is the size of the text around it.
 func bound(content members, bytes, extra int) members {
 	size := func(m members) int { return len(m.Append(nil)) + extra }
 	if bytes == FullAnswers || size(content) <= bytes {
@@ -68,7 +68,7 @@ func askForMore(content members, next any, bytes int) toolCall {
 		"The call that continues the run has no room in this answer: this one shows it.")
 }
 
-// clipMembers clips what an object of an answer has, and says of how many elements its lists are short.
+// clipMembers clips the fields of an object and adds how many elements its arrays have lost.
 func clipMembers(m members, most int) members {
 	short := make(members, 0, len(m))
 	var leftOut members
@@ -184,7 +184,7 @@ const (
 	FullAnswers = -1
 )
 
-// reserved is what a value that is put in later can count on: a reference with some of its members.
+// reserved is the room kept for each later value: a reference with some of its fields.
 const reserved = 2 * outline.MinBytes
 
 // slot is a value of an answer that is shown as far as there is room.
@@ -226,7 +226,7 @@ func indexOf(m members, name string) int {
 	return -1
 }
 
-// least is what the values take if none of them is shown as a whole.
+// least returns the size of the values if each is only a reference.
 func least(slots []*slot) int {
 	n := 0
 	for _, s := range slots {
@@ -235,7 +235,8 @@ func least(slots []*slot) int {
 	return n
 }
 
-// fill puts the values back in at most room bytes, the first first, and returns what is left, and whether all are whole.
+// fill puts the values back in at most room bytes, in order. It returns the room left, and whether all values are
+// whole.
 func fill(slots []*slot, room int) (rest int, whole bool) {
 	whole = true
 	for i, s := range slots {

@@ -56,8 +56,8 @@ func (f *failure) result(bytes int) *mcp.CallToolResult {
 // maxErrorData is up to how many bytes of data a failure is shown with them.
 const maxErrorData = 1 << 10
 
-// failedRun is the answer of a call whose run has failed: an error whose details say what and where (spec: mcp-tools,
-// 5.1). Whatever code the failure has, the host's own included, the answer's code is the engine's.
+// failedRun is the answer of a call whose run has failed: an error whose details hold the failure and its node (spec:
+// mcp-tools, 5.1). The answer's code is the engine's, whatever code the failure has.
 func (s *server) failedRun(run *view.Run, bytes int) *failure {
 	f := &failure{code: problem.EngineFailure, message: "the run failed: " + run.Error}
 	if run.ErrorNodeID != "" {
@@ -109,13 +109,12 @@ func (s *server) failedRun(run *view.Run, bytes int) *failure {
 	return f
 }
 
-// stoppedHint is what a model is told where a person, or a rule of the operator, has stopped an agent: not to begin again.
+// stoppedHint tells a model not to start again after a person, or a rule of the operator, has stopped an agent.
 const stoppedHint = "This run has ended, because a person or a rule of the operator stopped the agent. Tell the user; try again only if they ask for it."
 
 func stopped(run *view.Run) bool { return run.ErrorCode == string(problem.AgentStopped) }
 
-// refusal is the answer to a call that was refused or that met a fault. executionID is the run that the call was about,
-// "" if none was named.
+// refusal is the answer to a call that was rejected or failed. executionID is the run of the call, or "".
 func (s *server) refusal(err error, invalid problem.Code, executionID string) *failure {
 	e, ok := errors.AsType[*problem.Error](err)
 	if !ok {
@@ -179,7 +178,7 @@ func lacksShape(findings problem.Findings) bool {
 	return slices.ContainsFunc(findings, func(f problem.Finding) bool { return f.Code == problem.DefinitionSchema })
 }
 
-// withoutLines leaves the lines and columns of a definition out of its refusal: pointers say where things are.
+// withoutLines removes lines and columns of a definition from its error: pointers locate the findings.
 func withoutLines(err error) error {
 	e, ok := problem.As(err)
 	if !ok {
@@ -219,8 +218,8 @@ func fault(err error) *problem.Error {
 // maxFindings is how many findings an answer lists: who has mended these will see the next.
 const maxFindings = 20
 
-// putFindings lists what is wrong with a document, one line each in the text, and as JSON Schema errors in the
-// protocol's form in details.
+// putFindings adds the findings about a document: one line each in the text, JSON Schema errors in the protocol's form
+// in details.
 func (f *failure) putFindings(e *problem.Error) {
 	var listed []members
 	count := 0
@@ -322,7 +321,7 @@ func wireCode(code, invalid problem.Code) problem.Code {
 	}
 }
 
-// nextStep is what to do after a refusal that does not say it itself. code is the protocol's, cause the engine's.
+// nextStep is the advice for an error without a hint. code is the protocol's, cause the engine's.
 func (s toolset) nextStep(code, cause problem.Code) string {
 	if cause == problem.UsageError { // of a setting
 		return "Tell the user: this setting has to be corrected and the server started again; until then no call succeeds."
@@ -347,7 +346,8 @@ func (s toolset) nextStep(code, cause problem.Code) string {
 	}
 }
 
-// words are the names under which hosts know what the library's hints speak of. What no tool does is the operator's.
+// words maps the library's terms in hints to the names that hosts know. Without a tool for it, a hint is the
+// operator's.
 var words = withOptions(problem.Glossary{
 	"Runner.Status": "workflow_status", "Runner.List": "workflow_list",
 	"Runner.Drive":               "workflow_start with definition and allow_existing_execution_id",
@@ -368,7 +368,7 @@ func withOptions(g problem.Glossary) problem.Glossary {
 type guided struct {
 	error
 	next toolCall
-	// pending are what names the attempts that the host may report, total how many there are.
+	// pending identifies the attempts that the host may report; total is their number.
 	pending []members
 	total   int
 }
@@ -376,7 +376,7 @@ type guided struct {
 // Unwrap returns the refusal.
 func (g *guided) Unwrap() error { return g.error }
 
-// put adds the call to what is shown of the refusal. The caller has no answer from which it could want only what changed.
+// put adds the call to the details of the error, without since_seq: the caller has no earlier answer.
 func (g *guided) put(f *failure) {
 	if g.total > 1 {
 		f.details.Put("pending", g.pending)
@@ -391,7 +391,7 @@ func (g *guided) put(f *failure) {
 	f.lines = append(f.lines, g.next.lines()...)
 }
 
-// guide adds to a refusal of what a run does not wait for the call that it waits for.
+// guide adds the call that the run waits for to the error of one that it does not wait for.
 func (s *server) guide(ctx context.Context, a *arguments, executionID string, refused error) error {
 	e, ok := problem.As(refused)
 	if !ok {

@@ -15,7 +15,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/mcpserver/streamable"
 )
 
-// HTTPOptions say who may connect to a server that listens, and what is taken in.
+// HTTPOptions configure access and limits of a server that listens.
 type HTTPOptions = streamable.Options
 
 // ServeHTTP answers clients that connect to an address, any number at once, until ctx ends: the pending calls are then cut short and
@@ -35,10 +35,9 @@ func ServeHTTP(ctx context.Context, server *mcp.Server, l net.Listener, o HTTPOp
 
 // door leads the messages that come in by HTTP to the SDK's handlers.
 type door struct {
-	// link is that of which each session has a copy, alone that of requests without one.
+	// link is copied for each session; alone serves requests without a session.
 	link, alone *link
-	// sessions serves clients of the revisions that have sessions, each of which begins with initialize; single the newer ones, whose
-	// requests stand for themselves.
+	// sessions serves revisions with sessions, which begin with initialize; single serves the later ones.
 	sessions *streamable.Sessions
 	single   http.Handler
 }
@@ -46,7 +45,7 @@ type door struct {
 func newDoor(ctx context.Context, server *mcp.Server, log *slog.Logger) *door {
 	one := func(*http.Request) *mcp.Server { return server }
 	handler := func(o mcp.StreamableHTTPOptions) http.Handler {
-		// Hosts and sizes have been looked at.
+		// Package streamable has checked them: it also allows the names of --allow-host, and its errors are JSON-RPC.
 		o.Logger, o.DisableLocalhostProtection, o.MaxRequestBodyBytes = log, true, -1
 		return mcp.NewStreamableHTTPHandler(one, &o)
 	}

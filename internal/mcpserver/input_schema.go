@@ -21,11 +21,11 @@ var (
 	useless = []string{"$schema", "$comment", "$vocabulary"}
 )
 
-// argumentName is what they take as the name of an argument.
+// argumentName matches the argument names that hosts accept.
 var argumentName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-zA-Z0-9_.-]{1,64}$`) })
 
-// inputSchema returns the schema of a workflow's input, nil for none, as that of a tool's arguments in at most limit bytes, and whether
-// it has all the rules.
+// inputSchema returns the schema of a workflow's input, which may be nil, as that of a tool's arguments in at most
+// limit bytes. whole reports that it has all rules.
 func inputSchema(schema map[string]any, limit int) (shown map[string]any, whole bool) {
 	anything := map[string]any{"type": "object"}
 	if schema == nil {

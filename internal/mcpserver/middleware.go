@@ -17,8 +17,8 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
-// onResult makes a middleware of what changes results. Beside an error there is none: the SDK passes a nil pointer of the result's type then,
-// so no other middleware looks at what it gets back.
+// onResult returns a middleware that changes results. With an error the SDK passes a nil pointer of the result's type,
+// so no other middleware reads the result of its next handler.
 func onResult(change func(context.Context, string, mcp.Request, mcp.Result) mcp.Result) mcp.Middleware {
 	return func(next mcp.MethodHandler) mcp.MethodHandler {
 		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
@@ -34,7 +34,7 @@ func onResult(change func(context.Context, string, mcp.Request, mcp.Result) mcp.
 	}
 }
 
-// recovering answers a request that panics with an error. The session goes on, and so do the other clients and the runs of the process.
+// recovering turns a panic into an error of the request. The session, the other clients and the runs continue.
 func (s *server) recovering(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (res mcp.Result, err error) {
 		defer func() {
@@ -75,11 +75,11 @@ var encodeAnswers = onResult(func(_ context.Context, _ string, _ mcp.Request, re
 	return &encodedResult{r, text.Text, structured}
 })
 
-// noContent stands for the content in what the SDK makes of the rest of a result.
+// noContent is the empty content in the SDK's text of the other fields.
 var noContent = []byte(`"content":[]`)
 
-// MarshalJSON is what the SDK's would be, save that it leaves <, > and & as they are. The line separators of Unicode are
-// escaped: some readers of lines end a line there.
+// MarshalJSON encodes like the SDK, but does not escape <, > and &. It escapes the line separators of Unicode, because
+// some line readers split there.
 func (r *encodedResult) MarshalJSON() ([]byte, error) {
 	rest := *r.CallToolResult
 	rest.Content, rest.StructuredContent = []mcp.Content{}, nil
@@ -119,7 +119,7 @@ const (
 // codeResourceNotFound is the code for a missing resource before that revision.
 const codeResourceNotFound = -32002
 
-// revisionOf is the revision that a client has named, "" if none.
+// revisionOf returns the revision of a client, "" if it has not named one.
 func revisionOf(session *mcp.ServerSession) string {
 	if params := session.InitializeParams(); params != nil {
 		return params.ProtocolVersion
@@ -259,7 +259,7 @@ func (s *server) warn(next mcp.MethodHandler) mcp.MethodHandler {
 	})(next)
 }
 
-// inOneLine is an error with its code and what to do.
+// inOneLine returns an error with its code and hint.
 func inOneLine(err error) string {
 	e, ok := errors.AsType[*problem.Error](err)
 	if !ok {

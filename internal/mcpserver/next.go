@@ -16,7 +16,7 @@ import (
 // nextWaitMS is the wait_ms that next suggests for a run that continues by itself.
 const nextWaitMS = 20_000
 
-// next is nextCall, or a look at the run where the operator has left the tool of that call out.
+// next is nextCall, or a status call if the operator does not offer the tool of that call.
 func (s *server) next(run runView) toolCall {
 	next := nextCall(run)
 	if !s.tools.has(next.tool) {
@@ -26,8 +26,8 @@ func (s *server) next(run runView) toolCall {
 	return next
 }
 
-// nextCall names the call that continues a run, with arguments to copy. Where the caller has to find something out
-// stands a blank, with which the call is refused and changes nothing.
+// nextCall returns the call that continues a run, with arguments to copy. An argument that the caller has to fill in is
+// a placeholder, which is rejected as it is.
 func nextCall(run runView) toolCall {
 	p := run.actionable()
 	switch {
@@ -56,7 +56,7 @@ func nextCall(run runView) toolCall {
 	return call("workflow_status", members{{"execution_id", run.ExecutionID}, {"wait_ms", float64(nextWaitMS)}}, note)
 }
 
-// longWait is from how long a wait on nobody should wait in a call.
+// longWait is the shortest time for which a caller should not wait in a call.
 const longWait = 5 * time.Minute
 
 // earliest is when the first of the timers of a run is due.
@@ -69,7 +69,7 @@ func earliest(run *view.Run) (due time.Time) {
 	return due
 }
 
-// comeBack says that a run continues by itself, and when.
+// comeBack returns when a run continues by itself.
 func comeBack(due, now time.Time) string {
 	left := due.Sub(now)
 	in := count(int(math.Ceil(left.Minutes())), "minute")
@@ -83,7 +83,7 @@ func comeBack(due, now time.Time) string {
 	return fmt.Sprintf("The run continues by itself at %s, in %s. Tell the user so and stop: do not wait or ask before. Come back after %s with this call.", at, in, at)
 }
 
-// leftToOthers says which process continues a run that this server leaves to others.
+// leftToOthers describes the process that can continue a run, because this one cannot.
 func leftToOthers(l *view.Lack) string {
 	example := ""
 	if l.Setting != "" {
@@ -170,7 +170,7 @@ func answerTo(run runView, p *view.Pending) toolCall {
 	return call("workflow_submit_activity", args, note+more)
 }
 
-// remain says that so many attempts are left.
+// remain returns the number of attempts left as text.
 func remain(attempts int) string {
 	if attempts == 1 {
 		return "1 is"
@@ -178,7 +178,7 @@ func remain(attempts int) string {
 	return strconv.Itoa(attempts) + " are"
 }
 
-// toolCall is a call that the caller may make, with what to know of it.
+// toolCall is a call for the caller to make, with a note.
 type toolCall struct {
 	tool      string
 	arguments members
@@ -196,7 +196,7 @@ func (c toolCall) lines() []string {
 	return []string{fmt.Sprintf("Next: %s %s", c.tool, c.arguments.Append(nil)), c.note}
 }
 
-// again is the call that tries once more what has failed, where there is one.
+// again returns the call that retries a failed run, if there is one.
 func (s *server) again(run *view.Run) (c toolCall, ok bool) {
 	if run.Status != machine.Failed || stopped(run) || !s.tools.has("workflow_fork") {
 		return c, false
@@ -247,7 +247,7 @@ func (t runView) actionableCount() int {
 	return n
 }
 
-// isActionable is isActionable without what the host is asking the person.
+// isActionable reports whether the caller can act on an entry: the host is not asking the person about it.
 func (t runView) isActionable(p *view.Pending) bool { return isActionable(p) && !t.asking.isOpen(p) }
 
 func isActionable(p *view.Pending) bool {

@@ -16,12 +16,11 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/mcpserver/frame"
 )
 
-// Calls about one run are applied in the order in which the connection has brought them. The SDK handles each request in a goroutine
-// of its own, so the order is taken where messages are read one by one: there a call gets a turn in the queue of its run, and its
-// handler waits for that turn. A turn ends when the engine has applied the call, before the call waits for the run. In which queue a call
-// with large arguments belongs its handler finds out, because the next message waits for nothing that takes long; until it has, the turns
-// behind it stand in no queue. Over HTTP each request comes in by itself, and its turn is taken once it has, in the queue of its session
-// and run.
+// Calls about one run are applied in the order of their arrival. The SDK handles each request in its own goroutine, so
+// a call gets its turn where messages are read one by one: a place in the queue of its run, for which its handler
+// waits. A turn ends when the engine has applied the call, before the call waits for the run. A call with large
+// arguments finds out its queue in its handler, because reading must not be slow; until then the turns behind it are in
+// no queue. Over HTTP a turn is taken once the request has been read, in the queue of its session and run.
 
 // ordered is a transport whose connection gives turns.
 type ordered struct {
@@ -40,7 +39,7 @@ func (o ordered) Connect(ctx context.Context) (mcp.Connection, error) {
 type orderedConnection struct {
 	mcp.Connection
 	turns *turns
-	// listens are the requests with which the client listens, by id.
+	// listens holds the ids of listening requests.
 	listens sync.Map
 }
 
@@ -86,11 +85,11 @@ func (c *orderedConnection) Write(ctx context.Context, m jsonrpc.Message) error 
 // listenMethod is the request that is in flight for as long as a client wants to be told of changes.
 const listenMethod = "subscriptions/listen"
 
-// turnHeader carries the number of a turn from the connection to the handler: of what a connection can add to a request, the SDK hands
-// on nothing else that fits.
+// turnHeader passes the number of a turn from the connection to the handler: the SDK forwards only headers and token
+// information of a request.
 const turnHeader = "Workflows-Engine-Turn"
 
-// rootNamedBy returns the run, or the root of the subworkflow, that the arguments of a call name, "" if none.
+// rootNamedBy returns the run in the arguments of a call, or the root of the subworkflow; "" if absent.
 func rootNamedBy(arguments []byte) string {
 	if len(arguments) > 0 && arguments[0] == '"' { // some hosts encode arguments twice
 		arguments = jsonvalue.StringText(arguments)
@@ -107,20 +106,19 @@ type turns struct {
 	byRun  map[string][]*turn
 	byText map[string]*turn
 	byID   map[jsonrpc.ID]*turn
-	// held are the first turn of which the run is not known and all behind it: they are in no queue yet.
+	// held holds the first turn whose run is unknown and all turns behind it; they are in no queue yet.
 	held []*turn
 }
 
 type turn struct {
 	run, text string
 	id        jsonrpc.ID
-	// arguments are those of the call where they have been taken out of it. A connection does not know what run they name: they are nil
-	// again, or known is set, once that has been found out.
+	// arguments are those taken out of the call. They are nil again, or known is set, once their run is known.
 	arguments []byte
 	known     bool
 	// ready is closed when every earlier turn of the run has ended.
 	ready chan struct{}
-	// begun says that the call is with its handler.
+	// begun is set once the call's handler runs.
 	begun bool
 	// came is when the connection brought the call.
 	came arrival.Mark
@@ -130,8 +128,8 @@ func newTurns() *turns {
 	return &turns{byRun: map[string][]*turn{}, byText: map[string]*turn{}, byID: map[jsonrpc.ID]*turn{}}
 }
 
-// take adds a turn to the queue of a run, or of the run that the arguments name if there are any, and returns its number. A call about no
-// run waits for none.
+// take adds a turn to the queue of a run, or of the run in arguments if there are any, and returns its number. A call
+// without a run waits for no turn.
 func (q *turns) take(id jsonrpc.ID, run string, arguments []byte) string {
 	return q.add(&turn{run: run, id: id, arguments: arguments})
 }
@@ -162,7 +160,7 @@ func (q *turns) line() {
 	}
 }
 
-// named says what run the arguments of a turn name.
+// named sets the run of a turn.
 func (q *turns) named(t *turn, run string) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -170,7 +168,7 @@ func (q *turns) named(t *turn, run string) {
 	q.line()
 }
 
-// begin returns the turn of a request that has come to its handler, nil if it has none.
+// begin returns the turn of a request whose handler starts, nil if it has none.
 func (q *turns) begin(req mcp.Request) *turn {
 	extra := req.GetExtra()
 	if extra == nil {

@@ -16,8 +16,8 @@ import (
 )
 
 const (
-	// progressEvery is how long progress may wait to be sent, and so the least time between two notifications of a call.
-	// Of what happens meanwhile only the newest is sent; a call that ends earlier sends nothing.
+	// progressEvery is the least time between two notifications of a call. Only the newest event is sent; a call that ends
+	// earlier sends nothing.
 	progressEvery = 250 * time.Millisecond
 
 	// progressSettles is the least time between a notification and the answer behind it. A client that reads both at once
@@ -25,7 +25,7 @@ const (
 	// connection over that.
 	progressSettles = 100 * time.Millisecond
 
-	// progressAlive is how long a call is silent at most: there are clients that give up a call from which they hear nothing.
+	// progressAlive is the longest silence of a call: some clients give up a silent one.
 	progressAlive = 8 * time.Second
 )
 
@@ -34,13 +34,13 @@ type reporter struct {
 	send func(progress float64, message string)
 
 	mu sync.Mutex
-	// count is what has happened so far: it rises with every notification, as the protocol demands.
+	// count rises with every notification, as the protocol demands.
 	count  float64
 	unsent string
 	last   time.Time // of what was sent; zero before
 	timer  *time.Timer
 	closed bool
-	// began is when the call did, alive says from time to time that it still waits, and for what.
+	// began is the start of the call; alive reports now and then that it still waits.
 	began time.Time
 	what  string
 	alive *time.Timer
@@ -65,7 +65,7 @@ func newReporter(ctx context.Context, req *mcp.CallToolRequest) *reporter {
 	return r
 }
 
-// stillWaits says that the call waits, if nothing has been said for long.
+// stillWaits reports that the call waits, after a long silence.
 func (r *reporter) stillWaits() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -81,7 +81,7 @@ func (r *reporter) stillWaits() {
 	r.alive.Reset(progressAlive - silent)
 }
 
-// waitsFor says for what a call waits now, until the function that it returns is called.
+// waitsFor sets the reason why a call waits, until before is called.
 func (a *arguments) waitsFor(what string) (before func()) {
 	r := a.reporter
 	if r == nil {
@@ -97,7 +97,7 @@ func (a *arguments) waitsFor(what string) (before func()) {
 	return func() { set(was) }
 }
 
-// report notes what has happened, to be sent a little later.
+// report notes an event, to be sent a little later.
 func (r *reporter) report(p graph.Progress) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -118,8 +118,8 @@ func (r *reporter) flush() {
 	}
 }
 
-// stop ends the reporting: once it returns nothing more is sent, and what was sent last has had the time to arrive, so
-// that the answer is the last word. The end of ctx means that no client waits for the answer.
+// stop ends the reporting and waits until the last notification has been sent, so that the answer comes last. The end
+// of ctx means that no client waits for the answer.
 func (r *reporter) stop(ctx context.Context) {
 	r.mu.Lock()
 	r.closed = true
@@ -143,10 +143,10 @@ func (r *reporter) stop(ctx context.Context) {
 	}
 }
 
-// maxProgressText bounds what a notification quotes.
+// maxProgressText bounds the text quoted in a notification.
 const maxProgressText = 120
 
-// progressText says in a few words what has happened.
+// progressText describes an event in a few words.
 func progressText(p graph.Progress) string {
 	if text, ok := agentProgress(p.Detail); ok && p.Kind == graph.ExecutorAlive {
 		return problem.Clip(text, maxProgressText)
@@ -174,7 +174,7 @@ func progressText(p graph.Progress) string {
 	return problem.Clip(text, maxProgressText)
 }
 
-// agentProgress says what an agent that runs in the engine is at; ok is false for what another executor says about itself.
+// agentProgress describes the step of an agent inside the engine; ok is false for the details of another executor.
 func agentProgress(detail map[string]any) (text string, ok bool) {
 	agent, named := detail["agent"].(string)
 	activity, ok := detail["activity"].(string)
@@ -213,7 +213,7 @@ func grouped(n int) string {
 	return text
 }
 
-// detailText is what an executor says about itself: its message, or its facts.
+// detailText returns the message of an executor's details, else its facts.
 func detailText(detail map[string]any) string {
 	if message, ok := detail["message"].(string); ok && message != "" {
 		return message

@@ -111,7 +111,8 @@ func (s *server) complete(ctx context.Context, req *mcp.CompleteRequest) (*mcp.C
 	return res, nil
 }
 
-// completed are the phases of the runs that an argument of a prompt or a resource may name; ok is false if it names none.
+// completed returns the phases of the runs that complete an argument of a prompt or resource; ok is false for other
+// arguments.
 func completed(ref *mcp.CompleteReference) (phases []history.Phase, ok bool) {
 	if ref.Type == "ref/resource" {
 		return nil, strings.HasPrefix(ref.URI, runPrefix)

@@ -25,11 +25,11 @@ const maxExposed = 25
 const (
 	// maxToolName is the length of a tool's name that the APIs of models take.
 	maxToolName = 64
-	// maxToolSchema and maxToolDescription are what a workflow's tool may take of the list in bytes.
+	// maxToolSchema and maxToolDescription bound a workflow's tool in the list, in bytes.
 	maxToolSchema, maxToolDescription, maxToolTitle = 2 << 10, 600, 120
 )
 
-// registered are the tools of registered workflows as the folder has them. The zero value has none.
+// registered holds the tools of registered workflows. The zero value has none.
 type registered struct{ tools atomic.Pointer[[]*tool] }
 
 func (r *registered) list() []*tool {
@@ -39,7 +39,7 @@ func (r *registered) list() []*tool {
 	return nil
 }
 
-// aboutRegistered is what the instructions say of registered workflows.
+// aboutRegistered returns the part of the instructions about registered workflows.
 func (s toolset) aboutRegistered(o Options) string {
 	switch {
 	case o.Catalog == nil:
@@ -87,8 +87,8 @@ func (s *server) toolsOf(workflows []*catalog.Workflow) []*tool {
 	return tools
 }
 
-// toolNames returns the names of the workflows' tools. A name that two workflows would have goes to the one that is written so; the
-// others' end with a part of a hash of what they are written as.
+// toolNames returns the names of the workflows' tools. If two workflows have the same tool name, it belongs to the one
+// spelt that way; the names of the others end with a part of a hash.
 func toolNames(workflows []*catalog.Workflow) []string {
 	plain, count := make([]string, len(workflows)), map[string]int{}
 	for i, w := range workflows {
@@ -167,7 +167,7 @@ func exposedTool(name string, w *catalog.Workflow, o Options) *tool {
 	return t
 }
 
-// starter is workflow_start without the arguments that say what is started.
+// starter is workflow_start without the arguments that select a definition.
 func starter(o Options) *tool {
 	t := startTool(o.DefaultMode)
 	t.arguments = slices.DeleteFunc(t.arguments, func(p property) bool {
@@ -176,11 +176,11 @@ func starter(o Options) *tool {
 	return t
 }
 
-// startMeta is the member of a call's _meta in which a host gives a workflow's tool what workflow_start has as arguments: arguments of
-// a workflow's own can have any names, so the tool's arguments are the input and nothing else.
+// startMeta is the field of a call's _meta for the arguments of workflow_start: a workflow may use any argument names,
+// so the arguments of its tool are only the input.
 const startMeta = "workflows-engine/start"
 
-// callArguments are the arguments of a call: for a workflow's tool those of a start, of which the request's are the input.
+// callArguments returns the arguments of a call; for a workflow's tool those of a start, whose input the request holds.
 func (t *tool) callArguments(p *mcp.CallToolParamsRaw) json.RawMessage {
 	if t.workflow == nil {
 		return p.Arguments

@@ -90,7 +90,7 @@ func (s *server) agentList() members {
 	return members{{"agents", list}, {"protocol", "sdk"}}
 }
 
-// agentNames are the names of the agents, nil if there are none to compare with, and the skills of those that have some.
+// agentNames returns the names of the agents, nil if unknown, and the skills of each.
 func (s *server) agentNames() (names []string, skills map[string][]string) {
 	skills = map[string][]string{}
 	for _, a := range s.opts.Agents {
@@ -169,14 +169,13 @@ const (
 	maxHistoryBytes = 1 << 20 // of the answer
 	// maxHistoryRead is how many bytes of payloads are read for one answer.
 	maxHistoryRead = 16 << 20
-	// maxPayload is the longest payload that is shown; of a longer one stands its length there, in payload_bytes.
+	// maxPayload is the longest payload shown; of a longer one payload_bytes is the length.
 	maxPayload = 64 << 10
 	// historyPage is how many records are in memory at once.
 	historyPage = 8
 )
 
-// readHistory answers with the newest records of a run, the oldest of them first. What is left out is said in a line of
-// its own before them.
+// readHistory returns the newest records of a run, oldest first. A line before them counts the ones left out.
 func (s *server) readHistory(ctx context.Context, req *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
 	id := runOf(req.Params.URI, histories)
 	run, err := s.Status(ctx, graph.StatusRequest{ExecutionID: id})

@@ -77,7 +77,7 @@ func described(description string, properties []property, closed bool) members {
 	return s
 }
 
-// answerSchema is the output schema of a tool: what it answers, or an error.
+// answerSchema is the output schema of a tool: its answer, or an error.
 func answerSchema(answer ...property) members {
 	var names []any
 	fields := make([]property, 0, len(answer)+1)
@@ -94,8 +94,8 @@ func answerSchema(answer ...property) members {
 
 var errorSchema = obj("Alone, if refused or failed: code, message, details.")
 
-// Hosts hand these schemas to their models whenever a conversation begins. So they name what a caller acts upon, and leave to the
-// answers what explains itself there; what waits is described once, by workflow_status.
+// Hosts send these schemas to their models in every conversation. So they name the fields that a caller acts upon; the
+// answers explain the rest, and workflow_status describes pending once.
 
 // Members that the answers of several tools have.
 var (

@@ -15,17 +15,16 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/mcpserver/streamable"
 )
 
-// errStopping is the cause with which calls end when the server has to stop.
+// errStopping ends the calls when the server stops.
 var errStopping = errors.New("the server is stopping")
 
-// lastWait is how long a call that drives a run may still wait for it once the input has ended: enough for what is about
-// to come to rest, below the patience of a host that waits for the server to end.
+// lastWait is how long a call that drives a run may still wait after the end of input: less than the patience of a host
+// that waits for the server to end.
 const lastWait = 1500 * time.Millisecond
 
-// Serve answers one client until its input ends, which is how hosts end a server and what becomes of the input when a
-// host dies. Pending calls are still answered then, but the waits of those that only look end at once, and the others'
-// soon after. When ctx ends the pending calls are cut short and answered, and nothing more is read; the runs continue
-// when another process claims them.
+// Serve answers one client until its input ends: hosts end a server that way, and so does the death of a host. Pending
+// calls are then answered; waits that only read end at once, the others soon after. When ctx ends, pending calls are
+// cut short and answered, and nothing more is read; the runs continue when another process claims them.
 func Serve(ctx context.Context, server *mcp.Server, t mcp.Transport) error {
 	l := &link{stop: ctx, turns: newTurns(), questions: new(sync.WaitGroup)}
 	if input, ok := t.(interface{ Ended() <-chan struct{} }); ok {
@@ -41,8 +40,8 @@ func Serve(ctx context.Context, server *mcp.Server, t mcp.Transport) error {
 	return session.Wait()
 }
 
-// link is what the calls that come in by one way have in common: a connection, or the address that clients connect to. It is a value of
-// the context with which a session is connected.
+// link holds the common state of the calls of one connection, or of one listening address. It is a value of the context
+// in which a session is connected.
 type link struct {
 	// stop ends the calls. The SDK hands on the values of that context and not its end.
 	stop   context.Context
@@ -52,7 +51,7 @@ type link struct {
 	questions *sync.WaitGroup
 	// life, unless nil, ends before the session of the link is closed, which open forms would hold up.
 	life context.Context
-	// oneCall says that each session has one call, so that nothing about it is worth remembering.
+	// oneCall is set if each session has one call, so that nothing is remembered for it.
 	oneCall bool
 }
 
@@ -75,8 +74,8 @@ func linkOf(ctx context.Context) *link {
 	return l
 }
 
-// byLink ends the contexts of calls with their link, and makes calls wait for their turns. The end of input is no end of the context,
-// which refuses a call that has just been read.
+// byLink ends the contexts of calls with their link, and makes calls wait for their turns. The end of input does not
+// end the context: a call that was just read is still answered.
 func byLink(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		l := linkOf(ctx)
@@ -115,9 +114,9 @@ func stopping(stop context.Context) error {
 	return errStopping
 }
 
-// hangup says when calls need not wait any longer, because the input has ended. Nil channels never say it.
+// hangup ends the waits of calls after the end of input. Nil channels never do.
 type hangup struct {
-	// looking is closed for calls that only look where a run stands, driving for those that drive one.
+	// looking ends the waits of calls that only read a run, driving of those that drive one.
 	looking, driving <-chan struct{}
 }
 

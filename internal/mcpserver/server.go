@@ -31,7 +31,7 @@ import (
 type Options struct {
 	// Version of the engine, which initialize answers with; "" means "devel".
 	Version string
-	// DefaultMode is the mode of runs whose start names none; "" leaves it to the engine, whose default is in process.
+	// DefaultMode is the mode of runs started without one; "" means the engine's default, in process.
 	DefaultMode machine.Mode
 	// Definitions finds stored definitions for the resource that shows them; nil leaves the resource out. A
 	// history.Store is one.
@@ -39,12 +39,12 @@ type Options struct {
 	// Ready is closed once the engine and Definitions may be called; nil means from the start. Until then the handshake and the
 	// lists are answered, and calls and reads wait.
 	Ready <-chan struct{}
-	// Trouble is asked before a call, and before a read of what the engine keeps: while it returns an error, that is the answer.
-	// With it Ready is closed at the latest when it returns nil. Nil means that there is none.
+	// Trouble is called before a tool call or a read of the engine; its error is then the answer. With it Ready is closed
+	// at the latest when it returns nil. It may be nil.
 	Trouble func(context.Context) error
-	// Known returns a trouble that is known when a client connects, for the instructions. Nil means that there is none.
+	// Known returns an error that is known when a client connects, for the instructions. It may be nil.
 	Known func(context.Context) error
-	// Redaction is what answers hide; the zero value hides nothing.
+	// Redaction hides secrets in answers; the zero value hides nothing.
 	Redaction history.Redaction
 	// Admit refuses starts and large calls while the process has no memory for them; nil admits all.
 	Admit func() error
@@ -53,20 +53,20 @@ type Options struct {
 	// Key returns the key of a name that the processes of a database share, such as a history.Keyring keeps; nil means a random one for
 	// this server alone.
 	Key func(ctx context.Context, name string) ([]byte, error)
-	// StoreFlags are the flags with which commands at a terminal reach the same runs, nil where they need none.
+	// StoreFlags are the flags with which terminal commands reach the same runs; they may be nil.
 	StoreFlags []string
 	// WaitLimit is how long a call without wait_ms waits for a person, as long as the engine has it wait for a run: 0 means 20 s, less
 	// not at all.
 	WaitLimit time.Duration
-	// AnswerBytes is the size that structured content keeps to where a call does not say another; 0 means DefaultAnswerBytes,
+	// AnswerBytes is the size of structured content for calls without answer_bytes; 0 means DefaultAnswerBytes,
 	// FullAnswers no limit.
 	AnswerBytes int
 	// Tools are those that the server offers.
 	Tools Tools
 	// Catalog are the registered workflows, which workflow_catalog lists; nil leaves the tool out. The engine resolves names by it, too.
 	Catalog *catalog.Catalog
-	// Agents are those that run inside the engine, in the order in which to list them: a resource, a part of the guide, and what workflow_validate
-	// compares agent_id with. Nil leaves all of it out.
+	// Agents run inside the engine; they appear as a resource and in the guide, in this order, and workflow_validate
+	// compares agent_id with them. Nil omits all of it.
 	Agents []Agent
 	// ExposeWorkflows makes a tool of each registered workflow.
 	ExposeWorkflows bool
@@ -79,11 +79,11 @@ type Agent struct {
 	Name, Description string
 	// Output is the JSON Schema of its answer; nil means {"text": …}.
 	Output map[string]any
-	// Skills are what it may read; nil without.
+	// Skills are the names of its skills; nil without any.
 	Skills []string
 }
 
-// server holds what the tools share.
+// server is shared by all tools.
 type server struct {
 	graph.Engine
 	opts Options
@@ -181,7 +181,7 @@ func (s *server) addTools(sdk *mcp.Server, tools []*tool) {
 	}
 }
 
-// tool returns the tool of a name, nil if there is none.
+// tool returns a tool by name, nil if it does not exist.
 func (s *server) tool(name string) *tool {
 	for _, list := range [][]*tool{s.tools, s.registered.list()} {
 		if at := slices.IndexFunc(list, func(t *tool) bool { return t.name == name }); at >= 0 {
@@ -191,7 +191,7 @@ func (s *server) tool(name string) *tool {
 	return nil
 }
 
-// anyObject stands for a tool's schema until the tools are listed.
+// anyObject is a tool's schema until the tools are listed.
 var anyObject = json.RawMessage(`{"type":"object"}`)
 
 // listing answers tools/list with the tools in the protocol's order (spec: mcp-tools, 3), where the SDK sorts them by
@@ -280,13 +280,14 @@ func (s *server) handler(t *tool) mcp.ToolHandler {
 	}
 }
 
-// usualBytes is the size of answers to calls that name none.
+// usualBytes is the size of answers to calls without answer_bytes.
 func (s *server) usualBytes() int { return cmp.Or(s.opts.AnswerBytes, DefaultAnswerBytes) }
 
 // beginAtOnce is how many calls that begin runs are at work at once: a crowd of them would take the processors from all others.
 var beginAtOnce = max(4, 2*runtime.GOMAXPROCS(0))
 
-// begin waits until a call that begins a run may be at work, and returns what ends that; nil if ctx has ended.
+// begin waits until a call may start a run, and returns the function that makes room for the next; nil if ctx has
+// ended.
 func (s *server) begin(ctx context.Context) (enough func()) {
 	select {
 	case s.beginning <- struct{}{}:
@@ -321,7 +322,7 @@ func (s *server) shown(r *mcp.CallToolResult) *mcp.CallToolResult {
 // largeCall is the size in bytes of arguments that take memory as a start does. An answer that is smaller rather helps a run to its end.
 const largeCall = 64 << 10
 
-// admit refuses a call for which there is no memory, before anything is made of its arguments.
+// admit rejects a call for lack of memory before its arguments are decoded.
 func (s *server) admit(t *tool, req *mcp.CallToolRequest) error {
 	begins := t.begins && req.Params.RequestState == "" // with one it brings an answer to a run
 	if s.opts.Admit == nil || !begins && len(req.Params.Arguments) <= largeCall {
@@ -356,13 +357,13 @@ func (s *server) perform(ctx context.Context, t *tool, a *arguments) (ans *answe
 	return nil, s.refusal(err, t.invalid, a.executionID())
 }
 
-// executionID is the run that the arguments name, "" if none.
+// executionID returns the run in the arguments, or "".
 func (a *arguments) executionID() string {
 	id, _ := a.Get("execution_id").Plain.(string)
 	return id
 }
 
-// answer is what a tool answers when all went well.
+// answer is the result of a successful call.
 type answer struct {
 	// question is put to the person instead of an answer.
 	question *mcp.CallToolResult
@@ -370,7 +371,7 @@ type answer struct {
 	// lines follow the headline in the text, for people and for hosts that show a model the text alone.
 	lines   []string
 	content members
-	// page says that the answer has its own size.
+	// page is set if the answer has bounded itself.
 	page bool
 }
 

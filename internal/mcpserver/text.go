@@ -13,16 +13,16 @@ import (
 )
 
 const (
-	// maxTaskText is how many bytes of what is to be done the text has, maxResultText of a result.
+	// maxTaskText and maxResultText bound a task and a result in the text, in bytes.
 	maxTaskText, maxResultText = 2 << 10, 1 << 10
-	// maxOwnText is how many bytes it has of what only one entry sees of the state.
+	// maxOwnText bounds the part of the state that only one entry sees.
 	maxOwnText = 512
 	// maxWaitLines is how many of the things that a run waits for the text names.
 	maxWaitLines = 8
 )
 
-// inShort is what follows the headline in the text: what is to be done, the call that follows, and what came of the run. A state that is
-// not small is in the structured content alone.
+// inShort returns the lines after the headline: the task, the next call and the result. Only a small state is in the
+// text.
 func (s *server) inShort(run runView) (lines []string) {
 	if run.Status == machine.Completed {
 		text, _ := s.runDocument(run.ExecutionID, resultSuffix).Show(run.Result, maxResultText, "")
@@ -103,7 +103,7 @@ func (s *server) inShort(run runView) (lines []string) {
 	return append(lines, s.next(run).lines()...)
 }
 
-// stepsText says how far an executor that records steps is.
+// stepsText returns the progress of an executor with a journal.
 func stepsText(p *view.Pending) string {
 	agent, ok := agentsteps.StatusOf(p.FirstStep, p.Reconfigured, p.NewestStep, p.Totals)
 	if !ok {
@@ -116,7 +116,7 @@ func stepsText(p *view.Pending) string {
 	return text
 }
 
-// rolledBack adds to what is said of a run that has ended that it was rolled back first.
+// rolledBack adds that a run was rolled back before it ended.
 func rolledBack(lines []string, run *view.Run) []string {
 	if run.Compensated == 0 {
 		return lines
@@ -138,7 +138,7 @@ const maxStateNames = 12
 // maxStateText is how many bytes a state may have that the text shows as a whole: some hosts show their model nothing else.
 const maxStateText = 500
 
-// stateLine says what is in the state, "" for an empty one.
+// stateLine describes the state in one line, "" if it is empty.
 func (s *server) stateLine(run runView) string {
 	names := jsonvalue.Keys(run.State)
 	if len(names) == 0 {
@@ -160,7 +160,7 @@ func (s *server) stateLine(run runView) string {
 	return "State has " + problem.Excerpt(list, 500) + rest + ": workflow_status with read or select shows values."
 }
 
-// task is what a host is asked to do, as text.
+// task returns the host's task as text.
 func (s *server) task(p *view.Pending) string {
 	var task any
 	switch {

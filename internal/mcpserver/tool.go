@@ -27,11 +27,11 @@ type tool struct {
 	annotations              mcp.ToolAnnotations
 	arguments                []property
 	answer                   []property
-	// inner says of names that are known within an argument only, in which: models leave that level out.
+	// inner maps names that are valid only inside an argument to that argument: models omit the level.
 	inner map[string]string
 	// invalid is the protocol's code for arguments that do not belong to the run.
 	invalid problem.Code
-	// begins says that each call begins a run.
+	// begins is set if each call starts a run.
 	begins bool
 	// workflow, unless nil, is the workflow that the tool runs: a request's arguments are its input.
 	workflow *exposed
@@ -58,8 +58,8 @@ func (t *tool) names() []string {
 	return names
 }
 
-// sizeHint is the member of a tool's _meta that says how many characters of an answer Claude Code shows its model; it shows no more than
-// maxSizeHint, and what is larger becomes a file.
+// sizeHint is the field of a tool's _meta with the number of characters of an answer that Claude Code shows its model;
+// it accepts at most maxSizeHint and writes larger answers to a file.
 const (
 	sizeHint    = "anthropic/maxResultSizeChars"
 	maxSizeHint = 500_000
@@ -117,7 +117,7 @@ func (a *arguments) mode() machine.Mode {
 	return machine.Mode(a.Get("activity_execution_mode").Choice(string(machine.InProcess), string(machine.HostMediated)))
 }
 
-// caller reads what a call after start may repeat.
+// caller reads the arguments that a call after start may repeat.
 func (s *server) caller(a *arguments, invalid problem.Code) graph.Caller {
 	c := graph.Caller{Definition: s.definition(a, invalid), Input: readObject(a.Get("input")), Mode: a.mode(), Wait: a.wait()}
 	c.InputSet = c.Input != nil
@@ -193,7 +193,7 @@ const coreTools = 7
 // toolset is the tools that a server offers.
 type toolset []*tool
 
-// Tools says which tools a server offers; the zero value means all.
+// Tools selects the tools that a server offers; the zero value means all.
 type Tools struct{ names []string }
 
 // ParseTools reads AllTools, CoreTools, or names with commas between them. Anything else is a USAGE_ERROR.
@@ -240,7 +240,7 @@ func (s toolset) names() []string {
 	return names
 }
 
-// lines are the texts whose tools are offered, each on a line of its own.
+// lines returns the texts of the offered tools, one a line.
 func (s toolset) lines(texts ...sentence) string {
 	var said strings.Builder
 	for _, t := range texts {

@@ -55,7 +55,7 @@ var catalogAnswer = []property{
 	optional("next_cursor", str("Pass it as cursor for the next page; absent on the last.")),
 }
 
-// findTool and runTool stand for the tools of so many workflows that each would be too much.
+// findTool and runTool replace the tools of too many workflows.
 func findTool(count int) *tool {
 	t := catalogTool(Options{})
 	t.name, t.title = "find_workflow", "Find a registered workflow"
@@ -135,7 +135,7 @@ func (s *server) toolsByRef() map[string]string {
 
 // catalogRows makes an answer in a number of bytes.
 type catalogRows struct {
-	// by is the tool that starts a workflow; start says that the server offers it.
+	// by is the tool that starts a workflow; start is set if the server offers it.
 	by      string
 	start   bool
 	bytes   int
@@ -144,7 +144,7 @@ type catalogRows struct {
 	lines   []string
 }
 
-// unusable adds what is wrong with the folder.
+// unusable adds the errors of the folder.
 func (p *catalogRows) unusable(now *catalog.Snapshot) {
 	if now.Err != nil {
 		p.content.Put("folder_error", now.Err.Error())

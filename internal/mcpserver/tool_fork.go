@@ -71,7 +71,7 @@ func forkTool() *tool {
 	}
 }
 
-// keepsAnswer refuses a fork that would take over the answer of a person: it was given to the other run, and for what followed there.
+// keepsAnswer rejects a fork that would keep a person's answer: it was given to the other run.
 func (s *server) keepsAnswer(ctx context.Context, req graph.ForkRequest) error {
 	records, err := s.History(ctx, graph.HistoryRequest{ExecutionID: req.ExecutionID})
 	if err != nil {
@@ -104,7 +104,7 @@ func (s *server) keepsAnswer(ctx context.Context, req graph.ForkRequest) error {
 		WithHint("Fork before that node (node_id %q): the person is then asked again. Else it is the operator's: workflows-engine fork.", node)
 }
 
-// answerIn is the first node at which a person has answered, or below which they have in a subworkflow that has ended; "" if there is none.
+// answerIn returns the first node with a person's answer, or with one in a subworkflow that has ended; "" without one.
 func (s *server) answerIn(ctx context.Context, records []history.Record) (node string, err error) {
 	for i := range records {
 		p := &records[i].Payload

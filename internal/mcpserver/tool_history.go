@@ -82,7 +82,7 @@ func historyTool() *tool {
 	}
 }
 
-// page shows records in a number of bytes: as many as fit, each with as much of its payload as its share allows, and of a state what it
+// page shows as many records as fit into a number of bytes, each with its share of payload, and of a state only the
 // changes.
 func (s *server) page(ctx context.Context, run *view.Run, first, limit int64, bytes int, states *statesBefore) (*answer, error) {
 	content := members{{"execution_id", run.ExecutionID}, {"records", jsonvalue.Raw{}}, {"total", float64(run.Seq)}}
@@ -151,8 +151,8 @@ func (s *server) page(ctx context.Context, run *view.Run, first, limit int64, by
 	return &answer{headline: headline, lines: append(lines, more...), content: content}, nil
 }
 
-// records reads records of a run, from the first on and no more than limit. Each may have megabytes, so few are in memory at once, and
-// none is read behind the page at which the caller stops.
+// records reads up to limit records of a run. Each may have megabytes, so few are in memory at once, and reading stops
+// with the caller's page.
 func (s *server) records(ctx context.Context, id string, first, limit int64) iter.Seq2[*history.Record, error] {
 	return func(yield func(*history.Record, error) bool) {
 		for next, end := first, first+limit; next < end; {
@@ -180,8 +180,8 @@ const maxLinePayload = 160
 // maxStepName is how many bytes of the kind and of the key of a step a line has.
 const maxStepName = 60
 
-// agentLine is what a step of an agent is about: its number and key, the model or tool, how long that took, for how many tokens, and what came
-// of it. All of it stands in the payload.
+// agentLine describes a journal entry of an agent: number, key, model or tool, time, tokens and result. The payload has
+// all of it.
 func agentLine(l *timeline.Words, n int) string {
 	text := fmt.Sprintf(" step %d %s %s", n, problem.Clip(l.Key, maxStepName), problem.Clip(l.By, maxStepName))
 	if l.Took > 0 {
@@ -193,8 +193,8 @@ func agentLine(l *timeline.Words, n int) string {
 	return text + " " + problem.Clip(strings.Join(strings.Fields(l.Text), " "), maxLinePayload)
 }
 
-// lineOf is a record in the text of a page: when, what, where, and the beginning of the payload as the row shows it. The date stands
-// where it differs from that of the record before. Of a step that an executor has recorded the number, kind and key stand first.
+// lineOf returns a record as text: time, name, node, and the beginning of the payload. The date is shown when it
+// changes. A journal entry begins with its number, kind and key.
 func lineOf(r, before *history.Record, shown jsonvalue.Raw) (line string, whole bool) {
 	at := r.CreatedAt.UTC().Format(time.TimeOnly)
 	if date := r.CreatedAt.UTC().Format(time.DateOnly); before == nil || date != before.CreatedAt.UTC().Format(time.DateOnly) {
@@ -224,8 +224,8 @@ func lineOf(r, before *history.Record, shown jsonvalue.Raw) (line string, whole 
 	return line + " " + problem.Clip(text, maxLinePayload), len(text) <= maxLinePayload
 }
 
-// statesBefore knows the state before each record of a page, so that the page says what a record changes in place of repeating all of
-// the state. Without a state the record shows its own whole.
+// statesBefore finds the state before each record of a page, so that the page shows changes instead of whole states.
+// Without it a record shows its whole state.
 type statesBefore struct {
 	state map[string]any
 	seq   int64 // of the record with the state
@@ -275,8 +275,8 @@ func (b *statesBefore) show(in outline.Document, r *history.Record, payload any,
 	return text
 }
 
-// withChanges shows the payload of a state with what it changes: the values that are new, by their pointers in the state, and the
-// pointers of those that are gone. What does not fit is counted; the record alone has it.
+// withChanges replaces a state in a payload by its changes: the new values by pointer, and the pointers of removed
+// ones. Changes that do not fit are counted; the record itself has them.
 func withChanges(in outline.Document, payload map[string]any, changes []runjson.Change, limit int) jsonvalue.Raw {
 	limit -= jsonvalue.Size(payload, 0) + len(`,"state":{"changed":{},"gone":[],"more":10000}`)
 	texts := make([]jsonvalue.Raw, len(changes))
@@ -315,7 +315,8 @@ func withChanges(in outline.Document, payload map[string]any, changes []runjson.
 	return shown.Append(nil)
 }
 
-// smallestFirst returns the indexes of changes by the size of what is there now, so that the large ones share what the others leave.
+// smallestFirst returns the indexes of changes by the size of their new values, so that large ones share the rest of
+// the room.
 func smallestFirst(changes []runjson.Change) []int {
 	sizes, order := make([]int, len(changes)), make([]int, len(changes))
 	for i, c := range changes {

@@ -163,7 +163,7 @@ const maxListedError = 300
 // listed is a page of the list as an answer shows it.
 type listed struct {
 	history.ListPage
-	// first says that no page is before it.
+	// first is set on the first page.
 	first bool
 	now   time.Time
 }
@@ -182,7 +182,7 @@ func (l *listed) fitting(bytes int) int {
 	return len(l.Executions)
 }
 
-// row is a run of the list. The newest open one has the call that goes on with it.
+// row shows a run of the list. The newest open one has the call that continues it.
 func (l *listed) row(i int) members {
 	x := l.Executions[i]
 	x.LastError = problem.Excerpt(x.LastError, maxListedError)

@@ -61,7 +61,7 @@ func startTool(defaultMode machine.Mode) *tool {
 	}
 }
 
-// startRequest reads the arguments of a start, all but those that say what is started.
+// startRequest reads the arguments of a start, except those that select the definition.
 func (s *server) startRequest(a *arguments) graph.StartRequest {
 	return graph.StartRequest{
 		ExecutionID:   a.Get("execution_id").NonEmpty(),
@@ -97,7 +97,7 @@ func (s *server) started(ctx context.Context, a *arguments, req graph.StartReque
 // maxWarnings is how many warnings an answer lists.
 const maxWarnings = 10
 
-// warnings is what is doubtful about a definition that is accepted.
+// warnings are findings about a definition that is accepted.
 type warnings problem.Findings
 
 // subworkflows finds definitions among the registered workflows.
@@ -111,7 +111,7 @@ func (s *server) subworkflows(ctx context.Context) func(ref, pin string) *defini
 	}
 }
 
-// warningsOf returns the warnings about a definition that the caller of a start has sent; nil has none.
+// warningsOf returns the warnings about the definition in a start's arguments, which may be nil.
 func (s *server) warningsOf(ctx context.Context, doc *definition.Document) warnings {
 	if doc == nil {
 		return nil
@@ -134,7 +134,7 @@ func (w warnings) encode() []members {
 	return list
 }
 
-// headline is a sentence for the headline of an answer, "" if there are none.
+// headline returns a sentence for the headline of an answer, or "".
 func (w warnings) headline() string {
 	if len(w) == 0 {
 		return ""
@@ -142,7 +142,7 @@ func (w warnings) headline() string {
 	return " The definition has " + count(len(w), "warning") + "."
 }
 
-// warningText says in a headline what became of a call other than it asked for, or of a run that can only fail.
+// warningText is the headline's sentence about a call that was changed, or a run that can only fail.
 func warningText(w view.Warning) string {
 	text := strings.ToUpper(w.Message[:1]) + w.Message[1:] + "."
 	if w.Code == problem.RunWillFail {

@@ -92,8 +92,7 @@ func statusTool() *tool {
 // maxReads is how many values one call can ask for.
 const maxReads = 50
 
-// reading is what a call asks of a run's values: pointers into the state, or addresses of references, and a jq program over the
-// state.
+// reading selects values of a run: pointers into the state or addresses of references, and a jq program over the state.
 type reading struct {
 	addresses []string
 	program   *expr.Program
@@ -134,7 +133,7 @@ func selectFailed(err error) error {
 	return &refused
 }
 
-// answer shows what is read of a run in a number of bytes.
+// answer shows the selected values of a run in a number of bytes.
 func (r *reading) answer(ctx context.Context, s *server, run *view.Run, bytes int) (*answer, error) {
 	content := members{{"execution_id", run.ExecutionID}, {"phase", string(runjson.Phase(run.Status))}, {"seq", float64(run.Seq)}}
 	values := make([]members, len(r.addresses))
@@ -173,7 +172,7 @@ func (r *reading) answer(ctx context.Context, s *server, run *view.Run, bytes in
 	}
 	return &answer{
 		headline: headline,
-		// The values are what was asked for: a host that shows the text alone has to show them.
+		// The values are in the text too, for hosts that show only the text.
 		lines:   []string{strings.TrimSuffix(strings.TrimPrefix(string(content[3:].Append(nil)), "{"), "}")},
 		content: content,
 	}, nil

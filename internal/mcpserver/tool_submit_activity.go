@@ -112,8 +112,8 @@ const (
 	maxLateRecords = 2000
 )
 
-// lateOutcome answers a refused submit. An outcome of an attempt that has ended, while a later one waits for the same, is told so, with
-// the call to make instead. One of a branch that its block was joined without is no error: nothing is left to do about it.
+// lateOutcome explains a rejected submit: for an attempt that has ended while a later one waits, with the call to make
+// instead; for a branch that its block was joined without, as a success, because nothing is left to do.
 func (s *server) lateOutcome(ctx context.Context, a *arguments, req graph.SubmitRequest, refused error) (*answer, error) {
 	e, ok := problem.As(refused)
 	if ok && e.Reason == problem.AnsweredDifferently {
@@ -194,8 +194,8 @@ func cutAttempt(key string) (visit string, attempt int, ok bool) {
 	return key[:dot], attempt, err == nil
 }
 
-// joinedWithout looks for the block that was joined, or has failed, without the branch of an outcome: the branch, and the branches that
-// joined it. visit is the beginning of the attempt's key, "" if the call has none.
+// joinedWithout finds the block that was joined, or failed, without the branch of an outcome. It returns the branch and
+// those that joined. visit begins the attempt's key, "" if the call has none.
 func (s *server) joinedWithout(ctx context.Context, run *view.Run, req graph.SubmitRequest, visit string) (span *history.ParallelSpan, winners []string) {
 	id, number := req.ExecutionID, 0
 	if before, n, ok := strings.Cut(visit, ":"+req.NodeID+"#"); ok {

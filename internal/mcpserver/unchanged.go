@@ -25,8 +25,8 @@ const (
 // maxSeenEntries is of how many entries of pending it is remembered that a client has seen them.
 const maxSeenEntries = 512
 
-// seenStates remembers which states and entries of pending a client has seen, so that an answer can leave out what has not changed since.
-// It holds hashes alone, and only of what this process has answered: to a client that has seen more, the whole is told once more.
+// seenStates remembers the states and pending entries that each client has seen, so that an answer can omit the
+// unchanged ones. It holds hashes, only of answers of this process; other clients get everything again.
 type seenStates struct {
 	mu   sync.Mutex
 	runs []seenRun // the last used last
@@ -40,7 +40,7 @@ type seenRun struct {
 
 type digest = [sha256.Size]byte
 
-// seenState is what an answer with the number seq has shown, and what it has left out as unchanged.
+// seenState describes the answer with the number seq, including the parts that it omitted as unchanged.
 type seenState struct {
 	seq     int64
 	state   digest            // of all of it
@@ -48,7 +48,7 @@ type seenState struct {
 	entries map[string]digest // of pending, by their ids
 }
 
-// before returns what a client has seen in its answer with the number since, nil if that is not known. Of a client that is nil nothing is.
+// before returns the client's answer with the number since, nil if it is unknown or client is nil.
 func (s *seenStates) before(client any, id string, since int64) *seenState {
 	if client == nil {
 		return nil
@@ -68,7 +68,7 @@ func (s *seenStates) before(client any, id string, since int64) *seenState {
 	return nil
 }
 
-// remember keeps what a client sees now. It is not changed from here on.
+// remember keeps an answer, which must not change from now on.
 func (s *seenStates) remember(client any, id string, now seenState) {
 	if client == nil {
 		return
@@ -130,7 +130,7 @@ func (b *seenState) seen(id string, now digest) bool {
 	return seen && before == now
 }
 
-// entryDigest is the digest of what an entry says, but for what passes by itself, and for what other branches have added to the state.
+// entryDigest hashes an entry without its countdowns and without the additions of other branches to the state.
 func entryDigest(run runView, p *view.Pending) digest {
 	var said members
 	for _, m := range runjson.Pending(run.Run, p, nil) {
@@ -149,8 +149,8 @@ func entryDigest(run runView, p *view.Pending) digest {
 	return sha256.Sum256(said.Append(nil))
 }
 
-// note compares what a run waits for with what its client has seen before. What next speaks of is told in any case, and the node that was
-// asked for.
+// note compares pending with the client's earlier answer. The entry of the next call, and the node asked for, are
+// always shown.
 func (t *runView) note(before *seenState) {
 	t.now = seenState{seq: t.Seq, entries: map[string]digest{}}
 	t.now.state, t.now.members = digests(t.State)
@@ -181,10 +181,10 @@ type runView struct {
 	lost bool
 	// node limits pending to the entries of one node; "" for all.
 	node string
-	// asking is what the call knows about asking the person.
+	// asking holds the call's part in asking the person.
 	asking *asking
-	// before is what the caller has seen in the answer that it names by since_seq, nil if nothing is known of it, and now what it sees in
-	// this one. unchanged are the entries of pending that it has seen as they are, but for again, which next speaks of.
+	// before is the answer named by since_seq, nil if unknown; now is this one. unchanged are the entries that the caller
+	// has seen, except again, which next is about.
 	before    *seenState
 	now       seenState
 	unchanged map[*view.Pending]digest
