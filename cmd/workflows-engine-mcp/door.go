@@ -31,7 +31,7 @@ const (
 	defaultListen = "127.0.0.1:8770"
 )
 
-// doorSettings say how clients reach the server.
+// doorSettings configure the transport.
 type doorSettings struct {
 	transport, listen, tokenFile string
 	allowOrigins, allowHosts     []string
@@ -45,7 +45,7 @@ func (d *doorSettings) register(set *pflag.FlagSet) {
 	set.StringSliceVar(&d.allowHosts, flagAllowHost, nil, "host `names` by which http clients may address the server, besides localhost and addresses")
 }
 
-// check finds what is wrong with them.
+// check returns the first mistake in the settings.
 func (d *doorSettings) check(set *pflag.FlagSet) error {
 	if d.transport != transportStdio && d.transport != transportHTTP {
 		return problem.New(problem.UsageError, "--transport: %q is not understood", d.transport).WithHint("Write stdio or http.")
@@ -70,7 +70,7 @@ func (d *doorSettings) check(set *pflag.FlagSet) error {
 // door is where clients come in: it serves until ctx ends, or the input does.
 type door func(ctx context.Context, server *mcp.Server, log *slog.Logger, healthy func(context.Context) error) error
 
-// open opens the door. What it says of it is for the operator.
+// open opens the transport and tells the operator about it.
 func (c *settings) open(stdin io.Reader, stdout io.Writer, notes notices) (door, error) {
 	if c.door.transport == transportStdio {
 		return func(ctx context.Context, server *mcp.Server, log *slog.Logger, _ func(context.Context) error) error {

@@ -28,7 +28,7 @@ type engine struct {
 	// catalog are the definitions of the workflow folder; nil without one.
 	catalog *catalog.Catalog
 	store   io.Closer
-	// note says what opening the store did to a database of an older version.
+	// note describes the migration of an older database, if there was one.
 	note string
 }
 
@@ -54,7 +54,8 @@ func (e *engine) open(ctx context.Context, c *settings, executors config.Executo
 	return nil
 }
 
-// lacking says what this process lacks to perform the definitions that it knows, "" if nothing or if a host performs them.
+// lacking lists the missing executors for the workflows of the folder; "" if nothing is missing, or if a host performs
+// activities.
 func (e *engine) lacking(ctx context.Context, mode machine.Mode) string {
 	if mode == machine.HostMediated {
 		return ""
@@ -62,11 +63,11 @@ func (e *engine) lacking(ctx context.Context, mode machine.Mode) string {
 	return config.Lacking(ctx, e.Engine, e.catalog)
 }
 
-// folderPatience is how long the end of the server waits for a look at the workflow folder, which may be on a disk that does not answer.
+// folderPatience is how long the end of the server waits for the workflow folder, whose disk may not respond.
 const folderPatience = time.Second
 
-// watchCatalog looks at the workflow folder: once, to report what is broken, and from then on if changes are told to clients. The
-// function that it returns ends that.
+// watchCatalog reads the workflow folder once to report broken files, and keeps watching it if clients are told of
+// changes. end stops it.
 func (e *engine) watchCatalog(ctx context.Context, changes bool) (end func()) {
 	if e.catalog == nil {
 		return func() {}
@@ -106,7 +107,7 @@ func (e *engine) healthy(ctx context.Context) error {
 	return e.probe.Probe(ctx)
 }
 
-// close closes what has been opened.
+// close closes engine and store.
 func (e *engine) close() (err error) {
 	if e.Engine != nil {
 		err = e.Engine.Close()

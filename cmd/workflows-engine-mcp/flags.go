@@ -25,7 +25,7 @@ type settings struct {
 	door            doorSettings
 	// outliveParent keeps the server when the process that started it has ended.
 	outliveParent bool
-	// trouble is what is wrong with the settings; only the log settings are there then, if those can be read.
+	// trouble is the error of the settings. Only the log settings are then set, if they are valid.
 	trouble error
 }
 
@@ -94,7 +94,7 @@ func parse(args []string, stdout io.Writer) (*settings, error) {
 	}
 	c.Config, c.trouble = flags.Load(config.System())
 	if c.trouble != nil {
-		// What is said of it has the log format that the flags name, if they name one.
+		// Report it in the log format of the flags, if that is valid.
 		c.Config, _ = flags.LoadLog(config.System())
 		return c, nil
 	}

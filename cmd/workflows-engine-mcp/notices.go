@@ -44,7 +44,7 @@ func (n notices) warn(message, warning string) {
 	n.say("warning: " + warning)
 }
 
-// told writes what keeps the server from working, and returns it marked as printed.
+// told writes the error that keeps the server from working, and returns it marked as printed.
 func (n notices) told(err error) error {
 	if n.log == nil {
 		printError(n.lines, err)
@@ -53,7 +53,8 @@ func (n notices) told(err error) error {
 	return n.failed(err)
 }
 
-// failed records what ended the server, and returns an error marked as printed; lines are left to printError.
+// failed logs the error that ended the server, and returns it marked as printed; printError prints errors with several
+// lines.
 func (n notices) failed(err error) error {
 	if err == nil || n.log == nil {
 		return err

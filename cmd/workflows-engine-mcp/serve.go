@@ -58,10 +58,10 @@ func enter(ctx context.Context, c *settings, stdin io.Reader, stdout, stderr io.
 	return serve(ctx, c, open, notes, stderr)
 }
 
-// serve opens what the settings name and serves. Lines on stderr say what it works with (spec: cli-and-config, 3.2).
+// serve opens store, executors and transport, and serves. Lines on stderr describe them (spec: cli-and-config, 3.2).
 func serve(ctx context.Context, c *settings, open door, notes notices, stderr io.Writer) (err error) {
 	log := c.Logger(stderr)
-	if stderr == io.Writer(os.Stderr) { // what packages such as net/http print with package log are records, too
+	if stderr == io.Writer(os.Stderr) { // output of package log, used by net/http, becomes records too
 		slog.SetDefault(log)
 	}
 	for _, warning := range c.Warnings {
@@ -164,10 +164,10 @@ func watchParent(ctx context.Context, c *settings, notes notices) (watched conte
 	}
 }
 
-// buildVersion is what the server calls itself in the handshake.
+// buildVersion is the server's version in the handshake.
 func buildVersion() string { return buildstamp.Read().Version }
 
-// printError prints what ended the server: code, message and what to do.
+// printError prints the error that ended the server: code, message and hint.
 func printError(w io.Writer, err error) {
 	e, ok := problem.As(err)
 	if !ok {

@@ -9,9 +9,9 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/mcpserver"
 )
 
-// serveTrouble serves without an engine: it answers the handshake and the lists, and each call with what keeps the server
-// from working. A host would show its user nothing of a server that ends at its start. It returns the trouble when the input
-// has ended.
+// serveTrouble serves without an engine: it answers the handshake, the lists, and each call with the error that keeps
+// the server from working. A host would show its user nothing of a server that ends at its start. It returns the error
+// when the input has ended.
 func serveTrouble(ctx context.Context, c *settings, trouble error, open door, notes notices, stderr io.Writer) error {
 	ctx, end := watchParent(ctx, c, notes)
 	defer end()
@@ -23,13 +23,13 @@ func serveTrouble(ctx context.Context, c *settings, trouble error, open door, no
 	if c.Config != nil {
 		options.Logger, options.Redaction = c.Logger(stderr), c.AnswerRedaction()
 	}
-	// A connection that breaks is no news beside the trouble.
+	// The error that is reported matters more than a broken connection.
 	_ = open(ctx, mcpserver.New(nil, options), options.Logger, options.Known)
 	return trouble
 }
 
-// openPatience is how long the handshake waits for the first attempt to open the database, so that instructions can say that it
-// failed. An attempt that goes well takes a fraction of it.
+// openPatience is how long the handshake waits for the first attempt to open the database, so that the instructions can
+// report a failure. A successful attempt takes a fraction of it.
 const openPatience = 250 * time.Millisecond
 
 // opener opens the engine, at first in the background, and again at a call after it has failed.
@@ -38,7 +38,7 @@ type opener struct {
 	// told reports a failure, the same one once.
 	told func(error) error
 
-	// turn holds one value, which whoever looks at the members below takes.
+	// turn holds one value: the permission to use the fields below.
 	turn          chan struct{}
 	opened, ended bool
 	failure       error

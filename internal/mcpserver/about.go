@@ -191,7 +191,7 @@ func (s *server) entries(run runView, room int) (entries []members, cut bool) {
 func (s *server) entry(run runView, p *view.Pending, room int) (entry members, whole bool) {
 	first := runjson.First(run.Run)
 	entry = runjson.Pending(run.Run, p, first)
-	if p == run.again { // its branch and what it sees are as they were
+	if p == run.again { // its branch and state are unchanged
 		entry = without(entry, "parallel_span")
 		if len(ownState(run, p)) == 0 {
 			entry = without(entry, "state")

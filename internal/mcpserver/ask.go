@@ -88,7 +88,7 @@ func (k *asking) form(p *view.Pending) *elicit.Form {
 		if f, err = elicit.FormOf(formSchema(p), k.revision); err != nil {
 			k.s.log.Debug("not asked by the host", "execution_id", p.ExecutionID, "interrupt", p.ID, "because", err.Error())
 		} else if text := string(f.Schema.Append(nil)); k.s.opts.Redaction.String(text) != text {
-			f = nil // whoever chooses must see what there is to choose
+			f = nil // a person must see all choices
 		}
 		k.forms[p.ID] = f
 	}

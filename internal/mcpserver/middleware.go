@@ -55,7 +55,7 @@ func (s *server) recovering(next mcp.MethodHandler) mcp.MethodHandler {
 type encodedResult struct {
 	*mcp.CallToolResult
 	text       string
-	structured json.RawMessage // compact JSON; nil for none
+	structured json.RawMessage // compact JSON, or nil
 }
 
 // encodeAnswers replaces results of one text, with or without structured content, by such that encode themselves.

@@ -37,7 +37,7 @@ type reporter struct {
 	// count rises with every notification, as the protocol demands.
 	count  float64
 	unsent string
-	last   time.Time // of what was sent; zero before
+	last   time.Time // of the last notification; zero before
 	timer  *time.Timer
 	closed bool
 	// began is the start of the call; alive reports now and then that it still waits.

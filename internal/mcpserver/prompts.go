@@ -20,7 +20,7 @@ var promptFiles embed.FS
 // prompt is something that a user asks of a model; hosts show it as a command. Its text is prompts/NAME.md.
 type prompt struct {
 	name, title, description string
-	argument                 *mcp.PromptArgument // nil if it takes none
+	argument                 *mcp.PromptArgument // nil for a prompt without an argument
 	// runs are the phases of the runs that its argument may name, tools those without which it cannot be done.
 	runs  []history.Phase
 	tools []string

@@ -168,7 +168,7 @@ func New(engine graph.Engine, o Options) *mcp.Server {
 	s.addPrompts(sdk)
 	if o.Catalog != nil && o.ExposeWorkflows {
 		o.Catalog.OnChange(func(now *catalog.Snapshot) { s.expose(sdk, now) })
-		o.Catalog.Look() // before a client connects: it would be told of a change that is none
+		o.Catalog.Look() // before a client connects, which would be told of a change otherwise
 	}
 	sdk.AddSendingMiddleware(hearAnswers)
 	sdk.AddReceivingMiddleware(s.recovering, byLink, opening, byRevision, encodeAnswers, s.listing(), s.warn, s.awaitEngine())

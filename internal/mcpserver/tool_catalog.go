@@ -140,7 +140,7 @@ type catalogRows struct {
 	start   bool
 	bytes   int
 	tools   map[string]string
-	content members // what is wrong with the folder
+	content members // errors of the folder
 	lines   []string
 }
 

@@ -78,7 +78,7 @@ func (s *server) keepsAnswer(ctx context.Context, req graph.ForkRequest) error {
 		return err
 	}
 	kept := records[:min(max(req.Seq, 0), int64(len(records)))]
-	if req.Seq == 0 && req.BeforeNode == "" { // a retry: what an agent was allowed holds for the calls that it made
+	if req.Seq == 0 && req.BeforeNode == "" { // a retry: approvals hold for the calls that the agent made
 		run, err := s.Status(ctx, graph.StatusRequest{ExecutionID: req.ExecutionID})
 		if err != nil {
 			return err
@@ -110,7 +110,7 @@ func (s *server) answerIn(ctx context.Context, records []history.Record) (node s
 		p := &records[i].Payload
 		switch records[i].Name {
 		case history.InterruptResumed:
-			if _, expired := p.AgentStep["expired"]; !expired { // nobody gave that answer
+			if _, expired := p.AgentStep["expired"]; !expired { // no person gave that answer
 				return p.NodeID, nil
 			}
 		case history.SubworkflowCompleted:

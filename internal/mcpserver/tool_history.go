@@ -93,7 +93,7 @@ func (s *server) page(ctx context.Context, run *view.Run, first, limit int64, by
 	var rows []members
 	var lines []string
 	var before *history.Record
-	cut := int64(0) // a record of which the text has only the beginning
+	cut := int64(0) // a record shown in the text only in part
 	for r, err := range s.records(ctx, run.ExecutionID, first, limit) {
 		if err != nil {
 			return nil, err

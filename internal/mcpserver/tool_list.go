@@ -173,7 +173,7 @@ func (l *listed) fitting(bytes int) int {
 	if bytes == FullAnswers {
 		return len(l.Executions)
 	}
-	bytes -= reserved // what is around them, the cursor too
+	bytes -= reserved // for the text around the rows, the cursor too
 	for i := range l.Executions {
 		if bytes -= len(l.row(i).Append(nil)) + len(","); bytes < 0 {
 			return i

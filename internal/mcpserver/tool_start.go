@@ -82,7 +82,7 @@ func (s *server) started(ctx context.Context, a *arguments, req graph.StartReque
 		return nil, err
 	}
 	run, err := s.drive(ctx, a, func() (*view.Run, error) { return s.Start(ctx, req) })
-	if run != nil && a.mode() == "" { // the caller named none
+	if run != nil && a.mode() == "" { // the caller did not choose a mode
 		run.Warnings = slices.DeleteFunc(run.Warnings, func(w view.Warning) bool { return w.Code == problem.ModeKept })
 	}
 	if run != nil && req.DefinitionRef != "" {

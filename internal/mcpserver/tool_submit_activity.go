@@ -195,7 +195,7 @@ func cutAttempt(key string) (visit string, attempt int, ok bool) {
 }
 
 // joinedWithout finds the block that was joined, or failed, without the branch of an outcome. It returns the branch and
-// those that joined. visit begins the attempt's key, "" if the call has none.
+// those that joined. visit begins the attempt's key, or "".
 func (s *server) joinedWithout(ctx context.Context, run *view.Run, req graph.SubmitRequest, visit string) (span *history.ParallelSpan, winners []string) {
 	id, number := req.ExecutionID, 0
 	if before, n, ok := strings.Cut(visit, ":"+req.NodeID+"#"); ok {

@@ -16,17 +16,18 @@ import (
 const (
 	// maxLacking bounds how many missing things an error or warning names.
 	maxLacking = 20
-	// maxRequired bounds how many definitions are looked at for one run.
+	// maxRequired bounds the definitions checked for one run.
 	maxRequired = 256
 )
 
-// Capabilities says what a process can perform.
+// Capabilities reports which nodes a process can perform.
 type Capabilities interface {
-	// Missing names what the process lacks to perform a node, and the setting that provides it; "" if it lacks nothing.
+	// Missing names the executor that a node needs and the process does not have, and the setting that provides it; "" if
+	// nothing is missing.
 	Missing(n *definition.Node) (missing, setting string)
 }
 
-// MissingExecutor returns what a process lacks to perform a node of a run, nil if it lacks nothing.
+// MissingExecutor returns the missing executor of a node, nil if nothing is missing.
 func MissingExecutor(c Capabilities, executionID string, n *definition.Node) *view.Lack {
 	if n == nil {
 		return nil
@@ -38,7 +39,8 @@ func MissingExecutor(c Capabilities, executionID string, n *definition.Node) *vi
 	return &view.Lack{ExecutionID: executionID, NodeID: n.ID, Missing: missing, Setting: setting}
 }
 
-// MissingExecutorAfter returns what a process lacks to perform the nodes of a run that can follow some others, the nearest first.
+// MissingExecutorAfter returns the missing executor of the nearest node that can follow some nodes of a run, nil if
+// nothing is missing.
 func MissingExecutorAfter(c Capabilities, executionID string, prog *definition.Program, nodes []*definition.Node) *view.Lack {
 	for n := range prog.After(nodes) {
 		if l := MissingExecutor(c, executionID, n); l != nil {
@@ -49,7 +51,7 @@ func MissingExecutorAfter(c Capabilities, executionID string, prog *definition.P
 	return nil
 }
 
-// lacking collects what a process lacks to perform a run in process.
+// lacking collects the executors and subworkflows that a process needs for a run and does not have.
 type lacking struct {
 	library      *Library
 	capabilities Capabilities
@@ -58,8 +60,8 @@ type lacking struct {
 	findings     problem.Findings
 }
 
-// Lacking is require for a run that requires it, and otherwise the warning that this process lacks executors for nodes of a
-// definition, nil if it lacks none. What a host performs is not looked at.
+// Lacking rejects a definition whose nodes this process cannot perform, if required; otherwise it returns a warning,
+// nil if nothing is missing. Activities of a host are not checked.
 func (l *Library) Lacking(ctx context.Context, prog *definition.Program, c Capabilities, mode machine.Mode, required bool) (*view.Warning, error) {
 	switch {
 	case mode == machine.HostMediated:
@@ -77,8 +79,8 @@ func (l *Library) Lacking(ctx context.Context, prog *definition.Program, c Capab
 	}, nil
 }
 
-// LackingAhead refuses a run in process that requires it, where it stands, if this process lacks something for what can come. What
-// lies behind it may be missing.
+// LackingAhead rejects a run in process, if required, when this process cannot perform a node that can still be
+// reached.
 func (l *Library) LackingAhead(ctx context.Context, m *machine.Machine, c Capabilities, required bool) error {
 	if !required || m.Config().Mode == machine.HostMediated {
 		return nil
@@ -94,7 +96,7 @@ func (l *Library) LackingAhead(ctx context.Context, m *machine.Machine, c Capabi
 	return l.require(ctx, prog, slices.AppendSeq(now, prog.After(now)), c)
 }
 
-// LackingFor says in one line what this process lacks to perform definitions in process, "" if nothing.
+// LackingFor lists, in one line, the missing executors and subworkflows of definitions; "" if nothing is missing.
 func (l *Library) LackingFor(ctx context.Context, definitions []*definition.Document, c Capabilities) string {
 	w := lacking{library: l, capabilities: c, seen: map[string]bool{}, named: map[string]bool{}}
 	for _, d := range definitions {
@@ -105,8 +107,8 @@ func (l *Library) LackingFor(ctx context.Context, definitions []*definition.Docu
 	return w.text()
 }
 
-// require refuses nodes of a definition that this process cannot perform in process, those of their subworkflows included, with
-// one error that lists what is missing. A subworkflow that cannot be looked up at the moment is passed over.
+// require returns one error that lists everything missing for nodes and their subworkflows. A subworkflow that cannot
+// be resolved at the moment is ignored.
 func (l *Library) require(ctx context.Context, prog *definition.Program, nodes []*definition.Node, c Capabilities) error {
 	w := lacking{library: l, capabilities: c, seen: map[string]bool{}, named: map[string]bool{}}
 	w.walk(ctx, prog, nodes, "")
@@ -119,7 +121,7 @@ func (l *Library) require(ctx context.Context, prog *definition.Program, nodes [
 	return e
 }
 
-// walk looks at nodes of a definition and at the subworkflows that they name.
+// walk checks nodes of a definition and their subworkflows.
 func (w *lacking) walk(ctx context.Context, prog *definition.Program, nodes []*definition.Node, of string) {
 	if w.seen[prog.Hash] || len(w.seen) == maxRequired {
 		return
@@ -141,7 +143,7 @@ func (w *lacking) walk(ctx context.Context, prog *definition.Program, nodes []*d
 	}
 }
 
-// nodes looks at nodes of a definition. of is what messages say of the definition, "" for that of the run.
+// nodes checks nodes of a definition. of names the definition in messages, "" for that of the run.
 func (w *lacking) nodes(nodes []*definition.Node, of string) {
 	for _, n := range nodes {
 		if missing, setting := w.capabilities.Missing(n); missing != "" {
@@ -153,7 +155,7 @@ func (w *lacking) nodes(nodes []*definition.Node, of string) {
 	}
 }
 
-// add notes what is missing for a node. What several nodes lack is noted once.
+// add notes a missing executor or subworkflow once, with the first node that needs it.
 func (w *lacking) add(n *definition.Node, of, missing, remedy string) {
 	if w.named[missing] {
 		return
@@ -168,7 +170,7 @@ func (w *lacking) add(n *definition.Node, of, missing, remedy string) {
 	})
 }
 
-// text lists what is missing.
+// text lists the findings in one line.
 func (w *lacking) text() string {
 	var names []string
 	for _, f := range w.findings[:min(len(w.findings), maxLacking)] {

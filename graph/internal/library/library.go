@@ -47,10 +47,10 @@ type ImmediateResolver interface {
 	ResolveNow(ref, pin string) (*definition.Document, error)
 }
 
-// Options say where definitions come from, and which are accepted.
+// Options configure the sources of definitions, and which are accepted.
 type Options struct {
 	Store history.Store
-	// Workflows resolves references besides those registered and stored; nil is none.
+	// Workflows resolves references that are neither registered nor stored; it may be nil.
 	Workflows Resolver
 	// Verify, unless nil, is asked about every definition before it is run or continued, wherever it comes from.
 	Verify func(*definition.Document) error
@@ -88,8 +88,8 @@ func New(o Options) *Library {
 	}
 }
 
-// WorkflowName is the name by which a node calls the workflow of its subworkflow. Version is the definition hash to which its run has
-// bound the name, or "" if it has not.
+// WorkflowName identifies the workflow of a subworkflow node. Version is the definition hash to which the run has bound
+// the name, "" if it has not.
 type WorkflowName struct{ Ref, Pin, Version string }
 
 // NameOf returns the name of the workflow that an effect starts.
@@ -118,7 +118,8 @@ func sum(text []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// Register makes a definition known under a workflow_ref, exactly as written. Registering a ref again replaces what it stood for.
+// Register registers a definition under a workflow_ref, exactly as written. It replaces an earlier definition of the
+// ref.
 func (l *Library) Register(ref string, d *definition.Document) error {
 	if strings.TrimSpace(ref) == "" {
 		return problem.New(problem.ValidationError, "a workflow_ref must not be blank")
@@ -181,8 +182,8 @@ func (l *Library) kept(hash string) *definition.Program {
 	return prog
 }
 
-// Stored returns the program of a stored definition. The error is DEFINITION_REQUIRED if there is none that this process trusts:
-// the cause then says why.
+// Stored returns the program of a stored definition. The error is DEFINITION_REQUIRED if it is not stored, or not
+// trusted by this process: it then has a cause.
 func (l *Library) Stored(ctx context.Context, hash string) (*definition.Program, error) {
 	if prog := l.kept(hash); prog != nil {
 		return prog, nil
@@ -208,8 +209,8 @@ func (l *Library) Stored(ctx context.Context, hash string) (*definition.Program,
 	return prog, err
 }
 
-// trustStored returns a stored definition with the newest of its signatures by which this process trusts it, or with none if it trusts it
-// unsigned: what others have signed it with takes nothing away. The error is that of the newest.
+// trustStored returns a stored definition with its newest signature that this process trusts, or unsigned if that is
+// trusted: signatures of other processes take nothing away. The error is that of the newest signature.
 func (l *Library) trustStored(doc *definition.Document, d *history.StoredDefinition) (*definition.Document, error) {
 	signatures, _ := signaturesOf(d) // ReadStored has looked at them
 	var refused error
@@ -337,7 +338,8 @@ func (l *Library) ForkedInput(of *history.Execution, prog *definition.Program, i
 	return refused.WithHint("%sThe new run keeps the input of run %q: correct the definition, or start a new run.", OtherWorkflow(prog, of.DefinitionName), of.ID)
 }
 
-// OtherWorkflow says that a definition has not the name of the one that a run followed, "" if it has: it is then probably no correction of it.
+// OtherWorkflow returns a sentence for a definition whose name differs from that of its run: it is probably not a
+// correction. It returns "" if the names are equal.
 func OtherWorkflow(prog *definition.Program, name string) string {
 	if prog.Name == name {
 		return ""
@@ -345,7 +347,8 @@ func OtherWorkflow(prog *definition.Program, name string) string {
 	return problem.Format("The definition is that of another workflow, %q; the run followed %q. ", prog.Name, name)
 }
 
-// Find returns the program of a stored definition's hash; else what Resolve finds under the name or "name@version" of a workflow.
+// Find returns the program of a stored definition by its hash, else the program that Resolve finds under a name or
+// "name@version".
 func (l *Library) Find(ctx context.Context, ref string) (*definition.Program, error) {
 	switch d, err := l.o.Store.Definition(ctx, ref); {
 	case err == nil:
@@ -369,7 +372,7 @@ func (l *Library) Find(ctx context.Context, ref string) (*definition.Program, er
 	return nil, unknown
 }
 
-// nearest is the name of a definition that has been run lately and that somebody probably meant, "" if there is none.
+// nearest returns the name of a recent definition that resembles ref, or "".
 func (l *Library) nearest(ctx context.Context, ref string) string {
 	page, err := l.o.Store.List(ctx, history.ListQuery{Limit: 100})
 	if err != nil {
@@ -383,8 +386,8 @@ func (l *Library) nearest(ctx context.Context, ref string) string {
 	return suggest.Nearest(name, names)
 }
 
-// saysUnknown reports whether an error says that a workflow is not known, so that others may be asked. An error that says it as its
-// reason alone has another code, because nothing else may be run in that place.
+// saysUnknown reports whether an error means that the workflow is unknown, so that another source may be asked. An
+// error with only such a cause has another code: nothing else may run in its place.
 func saysUnknown(err error) bool {
 	p, coded := problem.As(err)
 	return errors.Is(err, problem.WorkflowNotFound) && (!coded || p.Code == problem.WorkflowNotFound)
@@ -404,8 +407,9 @@ func (l *Library) named(ctx context.Context, ref string) (history.StoredDefiniti
 	return l.o.Store.DefinitionByName(ctx, ref[:at], ref[at+1:])
 }
 
-// Resolve returns the program of a subworkflow: the version to which its run is bound, if that is stored; else registered, known to the
-// Resolver, or stored by name. A pin is the definition hash that it must have (spec: execution, 12.2). An error that is not the store's is an UnknownWorkflow.
+// Resolve returns the program of a subworkflow: the version bound to its run if that is stored, else the registered,
+// resolved or stored definition of the name. A pin is the required definition hash (spec: execution, 12.2). Errors that
+// are not the store's are unknown workflows; see IsUnknown.
 func (l *Library) Resolve(ctx context.Context, name WorkflowName) (*definition.Program, error) {
 	if name.Version != "" {
 		prog, err := l.Stored(ctx, name.Version)

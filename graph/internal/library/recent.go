@@ -38,8 +38,8 @@ func (r *recent[K, V]) find(key K) (v V, found bool) {
 	return v, err == nil
 }
 
-// get returns the value of a key, which make makes if it is absent. The value counts as so many bytes. Errors are not kept, and each
-// caller gets an error of its own.
+// get returns the value of a key, made by make if it is absent. bytes is the size of the value. Errors are not kept,
+// and each caller gets an error of its own.
 func (r *recent[K, V]) get(key K, bytes int, make func() (V, error)) (V, error) {
 	r.mu.Lock()
 	e := r.used(key)

@@ -17,7 +17,8 @@ type unknownError struct{ error }
 
 func (e unknownError) Unwrap() error { return e.error }
 
-// IsUnknown reports whether an error of Resolve says that this process does not know the workflow, or does not accept it.
+// IsUnknown reports whether an error of Resolve means that this process does not know the workflow, or does not accept
+// it.
 func IsUnknown(err error) bool {
 	_, ok := errors.AsType[unknownError](err)
 	return ok
@@ -35,7 +36,7 @@ type unknownWorkflows struct {
 
 type unknownWorkflow struct {
 	why error
-	// awaited says that a run was left because of it since it was last looked for, resolving that it is being looked for.
+	// awaited is set if a run waits for the workflow since it was last resolved, resolving while it is being resolved.
 	awaited, resolving bool
 }
 
@@ -51,7 +52,7 @@ func (u *unknownWorkflows) note(name WorkflowName, cause error) {
 			if len(u.byName) < maxUnknown {
 				break
 			}
-			// Any: since runs are looked at in turn, the oldest would be the very one that is needed next.
+			// Any other: runs are visited in turn, so the oldest name would be needed next.
 			delete(u.byName, other)
 		}
 		w = &unknownWorkflow{}
@@ -87,7 +88,7 @@ func (u *unknownWorkflows) why(name WorkflowName) error {
 	return nil
 }
 
-// take returns the workflows that runs wait for and that nobody is looking for.
+// take returns the workflows that runs wait for and that are not being resolved.
 func (u *unknownWorkflows) take() (names []WorkflowName) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -100,7 +101,7 @@ func (u *unknownWorkflows) take() (names []WorkflowName) {
 	return names
 }
 
-// resolved ends the looking. An error that does not say whether the workflow is known leaves everything as it is.
+// resolved ends a resolution. An error that leaves open whether the workflow is known changes nothing else.
 func (u *unknownWorkflows) resolved(name WorkflowName, err error) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -160,7 +161,7 @@ func (l *Library) Reconsider(ctx context.Context, start func(func())) (learned f
 	}
 }
 
-// Lack returns what this process lacks to begin a subworkflow that a run waits for at a node, nil if that has not shown.
+// Lack returns the reason why this process cannot start a subworkflow at a node, nil if that is not known.
 func (l *Library) Lack(executionID, nodeID string, name WorkflowName) *view.Lack {
 	why := l.unknown.why(name)
 	if why == nil {
@@ -169,7 +170,7 @@ func (l *Library) Lack(executionID, nodeID string, name WorkflowName) *view.Lack
 	return LackOf(executionID, nodeID, name, why)
 }
 
-// LackOf returns what this process lacks to begin a subworkflow that is unknown for a reason.
+// LackOf returns the reason why this process cannot start an unknown subworkflow.
 func LackOf(executionID, nodeID string, name WorkflowName, why error) *view.Lack {
 	l := &view.Lack{ExecutionID: executionID, NodeID: nodeID}
 	if errors.Is(why, problem.WorkflowNotFound) || errors.Is(why, problem.VersionPinMismatch) {

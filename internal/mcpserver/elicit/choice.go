@@ -15,7 +15,7 @@ type option struct {
 
 type options []option
 
-// optionsOf reads the values that a schema names, nil if it names none.
+// optionsOf returns the values listed in a schema, nil if it lists none.
 func optionsOf(s map[string]any) (options, error) {
 	if v, ok := s["const"]; ok {
 		return listOptions([]any{v}, nil)
@@ -40,7 +40,7 @@ func optionsOf(s map[string]any) (options, error) {
 	return listOptions(values, titles)
 }
 
-// listOptions gives each value a label. Titles are nil if none is known.
+// listOptions labels each value. titles may be nil.
 func listOptions(values []any, titles []string) (options, error) {
 	if len(values) > maxOptions {
 		return nil, fmt.Errorf("there are more than %d values to choose from", maxOptions)

@@ -6,11 +6,11 @@ import (
 	"time"
 )
 
-// State is where a question to a person stands.
+// State is the state of a question to a person.
 type State string
 
-// The states of questions. A question that was answered, or is not to be answered any more, is forgotten, and so is one whose answer
-// could not be stored or that never went out: whoever needs it asks again. The others are remembered, so that nobody is asked twice.
+// The states of questions. A question that was answered, withdrawn, not sent, or whose answer could not be stored is
+// forgotten, so that a caller can ask again. The others are remembered, so that a person is not asked twice.
 const (
 	// Asking: the person has the form before them.
 	Asking State = "asking"
@@ -113,8 +113,8 @@ func (d *Desk) Ask(k Key, again bool, start func(func()), put func() End) *Quest
 	return q
 }
 
-// Show notes that the form of a question goes out with the answer of a call. If one is out already that is younger than patience, mine is false
-// and the question that one. Nobody hears of a form that the host has lost, so another one goes out after a while.
+// Show notes that an answer of a call shows the form of a question. If a form younger than patience is open already,
+// mine is false and q is its question. After patience the form may have been lost, and another one is shown.
 func (d *Desk) Show(k Key, now time.Time, patience time.Duration) (q *Question, mine bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -194,7 +194,7 @@ func (d *Desk) settle(k Key, q *Question) {
 	}
 }
 
-// Of says where a question stands: Asking, or how it ended if that is remembered, or "" if there is none. more says that it can be asked
+// Of returns the state of a question: Asking, or its remembered end, or "". more reports whether it can be asked
 // (again).
 func (d *Desk) Of(k Key) (end End, more bool) {
 	d.mu.Lock()
@@ -209,7 +209,7 @@ func (d *Desk) Of(k Key) (end End, more bool) {
 	return q.end, q.times < MaxTimes
 }
 
-// Forget drops what is remembered of a session that has ended. Questions that are open end by themselves.
+// Forget removes the questions of a session that has ended. Open questions end by themselves.
 func (d *Desk) Forget(session any) {
 	d.mu.Lock()
 	defer d.mu.Unlock()

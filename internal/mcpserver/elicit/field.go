@@ -105,7 +105,7 @@ func with(s map[string]any, name string, v any) map[string]any {
 	return changed
 }
 
-// describe begins the field's schema. demands are what a form cannot demand, in words.
+// describe begins the field's schema. demands describe the rules that a form cannot express.
 func (f *field) describe(s map[string]any, demands []string) {
 	f.schema = jsonvalue.Ordered{{"type", f.kind}}
 	title, _ := s["title"].(string)
@@ -144,7 +144,7 @@ func (f *field) text(s map[string]any, revision string) error {
 	return nil
 }
 
-// bounds puts two counts into the schema and returns them, -1 for none.
+// bounds copies two counts into the schema and returns them, -1 if absent.
 func (f *field) bounds(s map[string]any, low, high string) (least, most int, err error) {
 	least, most = -1, -1
 	for name, into := range map[string]*int{low: &least, high: &most} {
@@ -191,7 +191,7 @@ func (f *field) number(s map[string]any, revision string) error {
 	return nil
 }
 
-// severalOf is a field of which several values can be chosen.
+// severalOf is a field with several choices.
 func (f *field) severalOf(s map[string]any, revision string) error {
 	items, _ := s["items"].(map[string]any)
 	options, err := optionsOf(items)

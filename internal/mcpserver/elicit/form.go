@@ -11,7 +11,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
-// What a person can overlook. A schema beyond it is not made a form.
+// The largest form that a person can take in. A larger schema has no form.
 const (
 	maxFields      = 32
 	maxOptions     = 100
@@ -29,13 +29,13 @@ type Form struct {
 type field struct {
 	name string
 	kind string // boolean, number, integer, string or array
-	// required says that the form demands it.
+	// required is set if the form demands the field.
 	required bool
-	// orNull says that the schema demands it and takes null, which is what leaving it out then means.
+	// orNull is set if the schema demands the field and accepts null, which an empty field then means.
 	orNull bool
-	// blank says that an empty text is a value of it.
+	// blank is set if empty text is a valid value.
 	blank bool
-	// options are the values that can be chosen, by what the form shows; nil if it is no choice.
+	// options maps the shown labels to values; nil if the field is not a choice.
 	options map[string]any
 	schema  jsonvalue.Ordered
 }
@@ -46,9 +46,9 @@ var notShown = []string{
 	"dependentSchemas", "patternProperties", "propertyNames",
 }
 
-// FormOf makes the form for payloads of a schema, for hosts of a revision of the protocol. The error says why there is none: the
-// schema is not flat, or asks for more than a person can overlook. What a form cannot demand, such as a pattern, is said in the
-// descriptions of its fields; whoever takes the payload checks it.
+// FormOf returns the form for payloads of a schema, for hosts of a protocol revision. The error explains why there is
+// no form: the schema is nested, or too large for a person. Rules that a form cannot express, such as a pattern, are
+// described in its fields; the payload is validated later.
 func FormOf(schema map[string]any, revision string) (*Form, error) {
 	for _, keyword := range notShown {
 		if _, ok := schema[keyword]; ok {
@@ -126,8 +126,8 @@ func (f *Form) build() {
 	}
 }
 
-// Payload makes the payload of what a person has filled in. What the form did not ask for is left out. The error says which field is
-// not what its form asks for; everything else is for whoever takes the payload.
+// Payload returns the payload of a filled-in form, without unknown fields. The error names a field that does not fit
+// its form; the payload is validated later.
 func (f *Form) Payload(content map[string]any) (map[string]any, error) {
 	payload := map[string]any{}
 	for i := range f.fields {
@@ -155,7 +155,7 @@ func (f *Form) Payload(content map[string]any) (map[string]any, error) {
 	return payload, nil
 }
 
-// chosen are the values of what was chosen.
+// chosen returns the values of the chosen labels.
 func (one *field) chosen(v any) (any, error) {
 	if one.kind == "array" {
 		list, isList := v.([]any)
@@ -205,8 +205,8 @@ const (
 	maxComplaint   = 1000
 )
 
-// Message is the text of a question: what a run asks, and which run that is. complaint says why the person's last answer could not be
-// taken, "" if it is the first time.
+// Message is the text of a question with its run. complaint is the reason why the person's last answer was rejected, or
+// "".
 func Message(prompt, run, complaint string) string {
 	var b strings.Builder
 	if complaint != "" {
@@ -224,8 +224,8 @@ func Message(prompt, run, complaint string) string {
 	return b.String()
 }
 
-// clean is a text that a stranger has written, of at most so many bytes, without characters that act on a terminal or change the
-// direction of what is shown.
+// clean returns untrusted text of at most most bytes, without characters that control a terminal or change the
+// direction of text.
 func clean(text string, most int) string {
 	text = strings.Map(func(r rune) rune {
 		switch {

@@ -22,9 +22,9 @@ const (
 	PatienceOfAsked = 30 * time.Second
 )
 
-// Ticket goes with a question to a host that has to call once more with the person's answer, and comes back with it. It says which
-// question that was, so that no other process that gets the second call need remember it. A ticket is signed: whoever has none, or
-// changes one, answers nothing. It is no secret, and of no use twice, since an interrupt takes one answer.
+// Ticket identifies the question in a call that the host repeats with the person's answer, so that another process can
+// receive that call. It is signed: a missing or changed ticket answers nothing. It is not secret, and useless a second
+// time, because an interrupt accepts one answer.
 type Ticket struct {
 	ExecutionID string `json:"run"`
 	InterruptID string `json:"interrupt"`

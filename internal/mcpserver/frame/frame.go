@@ -1,5 +1,5 @@
-// Package frame reads MCP messages one by one, whatever their sender has made of them: a text that is no message becomes a JSON-RPC
-// error, with the sender's id where one can be made out. All transports of the server read by it.
+// Package frame reads MCP messages one by one: a text that is not a message becomes a JSON-RPC error, with the sender's
+// id if that can be found. All transports of the server use it.
 package frame
 
 import (
@@ -17,8 +17,8 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
-// Refusal says why a text is no message that can be passed on. ID is invalid where none could be made out; the answer then carries
-// null.
+// Refusal is the error of a text that is not a valid message. ID is invalid if the text has none; the answer's id is
+// then null.
 type Refusal struct {
 	Code    int64
 	Message string
@@ -31,7 +31,7 @@ func Refuse(code int64, format string, args ...any) *Refusal {
 	return &Refusal{Code: code, Message: fmt.Sprintf(format, args...)}
 }
 
-// decodeText is decode for a text from which something may have been taken out.
+// decodeText is decode for a text without its large arguments.
 func decodeText(text []byte, out cut) (jsonrpc.Message, *Refusal) {
 	if at := jsonvalue.InvalidUTF8(text); at >= 0 {
 		r := Refuse(jsonrpc.CodeParseError, "the message is not valid UTF-8 (byte %d)", out.original(int64(at)+1))
@@ -70,7 +70,7 @@ func decodeRequest(members map[string]json.RawMessage) (jsonrpc.Message, *Refusa
 	case members["method"][0] != '"' || json.Unmarshal(members["method"], &req.Method) != nil:
 		problem = `"method" must be a string`
 	case hasID && strings.HasPrefix(req.Method, "notifications/"):
-		// The SDK lets one that is refused for its id cancel a request all the same.
+		// The SDK would let a notification with an id cancel a request.
 		problem = fmt.Sprintf("%q is a notification, which has no id", req.Method)
 	}
 	if problem != "" {
@@ -88,7 +88,7 @@ func decodeRequest(members map[string]json.RawMessage) (jsonrpc.Message, *Refusa
 	return req, nil
 }
 
-// readInitialize says what is wrong with the parameters of initialize. The SDK refuses those, unlike all others, without a code.
+// readInitialize checks the parameters of initialize. The SDK rejects only those without a code.
 func readInitialize(text json.RawMessage) error {
 	var params *mcp.InitializeParams
 	if len(text) > 0 {
@@ -102,10 +102,10 @@ func readInitialize(text json.RawMessage) error {
 	return nil
 }
 
-// maxInteger is the greatest integer up to which every integer is a double; ids beyond would come back changed.
+// maxInteger is the largest id: beyond it a double changes integers.
 const maxInteger = 1 << 53
 
-// ParseID reads the id of a request, or says what is wrong with it.
+// ParseID reads the id of a request. The text is the mistake, or "".
 func ParseID(raw json.RawMessage) (jsonrpc.ID, string) {
 	var v any
 	if json.Unmarshal(raw, &v) == nil && v != nil {
@@ -118,7 +118,7 @@ func ParseID(raw json.RawMessage) (jsonrpc.ID, string) {
 	return jsonrpc.ID{}, `"id" must be a string or an integer`
 }
 
-// explain turns what the JSON reader says into a refusal.
+// explain turns an error of the JSON reader into a refusal.
 func explain(text []byte, err error, out cut) *Refusal {
 	if mismatch, ok := errors.AsType[*json.UnmarshalTypeError](err); ok && mismatch.Field == "" {
 		return Refuse(jsonrpc.CodeInvalidRequest, "expected a JSON object, found %s", mismatch.Value)
@@ -171,8 +171,8 @@ func findID(text []byte) jsonrpc.ID {
 	return jsonrpc.ID{}
 }
 
-// findLastID looks for the member "id" right before the end of an object whose beginning is lost. Inside a string its
-// quotes would be escaped, and inside a nested object another brace would follow, so what is found is the message's id.
+// findLastID finds the field "id" right before the end of an object whose beginning is lost. Inside a string its quotes
+// would be escaped, and inside a nested object another brace would follow.
 func findLastID(tail []byte) jsonrpc.ID {
 	body, ok := bytes.CutSuffix(tail, []byte("}"))
 	if !ok {
@@ -208,8 +208,8 @@ func EncodeID(i jsonrpc.ID) []byte {
 // maxErrorBytes bounds the message of a JSON-RPC error: the SDK's quote the parameters they could not read, in full.
 const maxErrorBytes = 400
 
-// Coded returns an error of the session with a code, the given one where it has none, and with a bounded message. The SDK leaves the
-// code out for requests out of order.
+// Coded returns an error of the session with a code, code if it has none, and with a bounded message. The SDK sends
+// requests out of order without a code.
 func Coded(err error, code int64) *jsonrpc.Error {
 	wire := &jsonrpc.Error{Code: code, Message: err.Error()}
 	if coded, ok := errors.AsType[*jsonrpc.Error](err); ok && coded.Code != 0 {
@@ -222,7 +222,7 @@ func Coded(err error, code int64) *jsonrpc.Error {
 	return wire
 }
 
-// reasonFirst puts what the SDK says last, behind the parameters, before them.
+// reasonFirst moves the reason, which the SDK writes last, before the parameters.
 func reasonFirst(message string) string {
 	const quotes = `unmarshaling "`
 	before, quoted, found := strings.Cut(message, quotes)
@@ -233,25 +233,24 @@ func reasonFirst(message string) string {
 	return before + quoted[end+len(`": `):] + `; found "` + quoted[:end]
 }
 
-// The messages of a connection are read one by one, so what reading one takes is what the next one waits. A large message is therefore
-// not decoded here: the arguments of its tool call are taken out, which needs no more than finding where they end, and are decoded by
-// whoever handles the call.
+// Messages are read one by one, so each waits for the one before. A large message is therefore not decoded here: the
+// arguments of its tool call are cut out, which only needs their end, and decoded by the call's handler.
 
-// Arguments is the Extra of a tool call whose arguments have been taken out: their text, which may be neither JSON nor UTF-8. In the
-// params stands an empty object instead.
+// Arguments is the Extra of a tool call whose arguments were cut out: their text, which may be neither JSON nor UTF-8.
+// The params hold an empty object instead.
 type Arguments []byte
 
 const (
-	// largeValue is the length from which on arguments are taken out.
+	// largeValue is the size of arguments that are cut out.
 	largeValue = 64 << 10
 	// MaxEnvelope is the most that a message may have besides the arguments of a tool call, and a batch as a whole.
 	MaxEnvelope = 1 << 20
 )
 
-// cut is what has been taken out of a message: so many bytes, which began at an offset.
+// cut is the part that was cut out of a message.
 type cut struct{ offset, bytes int }
 
-// original returns the offset in the message of an offset in what is left of it.
+// original returns the offset in the message of an offset in the rest.
 func (c cut) original(offset int64) int64 {
 	if c.bytes > 0 && offset > int64(c.offset) {
 		offset += int64(c.bytes - len("{}"))
@@ -259,15 +258,15 @@ func (c cut) original(offset int64) int64 {
 	return offset
 }
 
-// decode reads one JSON object as a message. value is where its arguments stand, if it has large ones, or deep ones, which the SDK's
-// reader refuses without saying why. Both results are nil for a malformed response, which must not be answered.
+// decode reads one JSON object as a message. value is the place of its arguments if they are large, or deep: the SDK
+// rejects deep ones without a reason. Both results are nil for a malformed response, which must not be answered.
 func decode(text []byte, value span, deep bool) (jsonrpc.Message, *Refusal) {
 	if value.bytes() <= largeValue && !deep {
 		return decodeText(text, cut{})
 	}
 	rest := slices.Concat(text[:value.start], []byte("{}"), text[value.end:])
 	arguments := jsonvalue.MemberText(jsonvalue.MemberText(rest, "params"), "arguments")
-	if len(arguments) == 0 || &arguments[0] != &rest[value.start] { // what is large is something else
+	if len(arguments) == 0 || &arguments[0] != &rest[value.start] { // another value is large
 		if len(text) > MaxEnvelope {
 			r := notArguments()
 			r.ID = findOuterID(text[:headBytes], text[len(text)-tailBytes:])

@@ -19,7 +19,7 @@ type Text struct {
 	batch bool // an array of messages
 	// value is the place of a value that may be the arguments of a tool call, in a message.
 	value span
-	// deep says that the text is nested deeper than the SDK reads arguments.
+	// deep is set if the text is nested deeper than the SDK reads arguments.
 	deep bool
 	// refused says why the text is not read: text is then its beginning and tail its last bytes.
 	refused *Refusal
@@ -46,7 +46,7 @@ func (t Text) IsEmpty() bool { return len(t.text) == 0 && t.refused == nil }
 // IsTooLong reports whether the text is longer than a message may be.
 func (t Text) IsTooLong() bool { return t.refused != nil && t.refused.tooLong }
 
-// IsBatch reports whether the text is an array of messages, of which Members returns the texts.
+// IsBatch reports whether the text is an array of messages; see Members.
 func (t Text) IsBatch() bool { return t.batch && t.refused == nil }
 
 // Members takes a batch apart.
@@ -64,7 +64,7 @@ func (t Text) Members() ([]Text, *Refusal) {
 	return texts, nil
 }
 
-// How much of a text that is refused is kept: enough to make out an id that stands at its beginning or end.
+// The parts of a rejected text that are kept, to find an id at its beginning or end.
 const (
 	headBytes = 1024
 	tailBytes = 256
@@ -97,7 +97,7 @@ func (r *Lines) Next() (Text, error) {
 	for {
 		l, err := read(r.in, r.max, true)
 		if !l.IsEmpty() {
-			return l, nil // what ended the input will be seen by the next read
+			return l, nil // the next read meets the end of the input again
 		}
 		if err != nil {
 			return Text{}, err
@@ -199,5 +199,5 @@ func (l *Text) keepTail(part []byte) {
 
 var byteOrderMark = []byte("\xef\xbb\xbf")
 
-// space is what may stand around a message.
+// space is the white space around a message.
 const space = " \t\r\n"

@@ -2,13 +2,12 @@ package frame
 
 import "bytes"
 
-// scan looks at a line as it arrives, once at each byte, for what decides about a large message: how deep it is nested, and where the
-// arguments of its tool call stand, if it has large ones: they are the longest value two levels deep. Whether the line is JSON is not
-// looked at.
+// scan reads a line as it arrives, each byte once, for its depth and the place of large arguments: the longest value
+// two levels deep. It does not check whether the line is JSON.
 type scan struct {
 	read, depth, deepest int
 	kind                 uint8
-	begun                int  // offset of the value two levels deep that has not ended; 0 if there is none
+	begun                int  // offset of the open value two levels deep, or 0
 	longest              span // of those that have ended
 }
 
@@ -17,8 +16,8 @@ type span struct{ start, end int }
 
 func (s span) bytes() int { return s.end - s.start }
 
-// The kinds of bytes that mean something: everywhere outside of strings, in an object two levels deep too, in a string, and after a
-// backslash there. One of them says where a scan stands.
+// The states of a scan, and the bytes that matter in each: outside of strings, in an object two levels deep, in a
+// string, and after a backslash there.
 const (
 	outside = 1 << iota
 	inMember
@@ -40,7 +39,7 @@ var kinds = func() (k [256]uint8) {
 	return k
 }()
 
-// valueDepth is how deep the values stand.
+// valueDepth is the depth of the values.
 const valueDepth = 2
 
 // add takes the next bytes of the line in.
@@ -86,7 +85,7 @@ func (s *scan) add(part []byte) {
 	s.read += len(part)
 }
 
-// end ends the value two levels deep that stands before an offset, if there is one.
+// end ends the open value two levels deep, if there is one, before an offset.
 func (s *scan) end(offset int) {
 	if s.begun > 0 && offset-s.begun > s.longest.bytes() {
 		s.longest = span{s.begun, offset}

@@ -36,7 +36,7 @@ type conn struct {
 	// queue holds the rest of a batch that Read has taken apart.
 	queue []jsonrpc.Message
 
-	// mu guards what follows, and the order of writes to out.
+	// mu guards the fields below, and the order of writes to out.
 	mu  sync.Mutex
 	out io.Writer
 	// pending are the requests handed to the session and not answered yet.
@@ -52,7 +52,7 @@ type call struct {
 	method string
 	// cancelled requests get no answer (MCP: cancellation).
 	cancelled bool
-	// batch that the answer goes into; nil for a request of its own.
+	// batch receives the answer; nil for a single request.
 	batch *batch
 }
 
@@ -115,7 +115,7 @@ func (c *conn) Read(context.Context) (jsonrpc.Message, error) {
 	}
 }
 
-// accept puts the messages of a line into the queue, or answers why there are none.
+// accept queues the messages of a line, or answers with the error.
 func (c *conn) accept(l frame.Text) {
 	var r *frame.Refusal
 	if l.IsBatch() {
@@ -137,7 +137,7 @@ func (c *conn) accept(l frame.Text) {
 	}
 }
 
-// enqueue passes a message on to the session and remembers what it has to be answered with.
+// enqueue queues a message for the session and remembers the answer that it needs.
 func (c *conn) enqueue(m jsonrpc.Message, b *batch) *frame.Refusal {
 	req, isRequest := m.(*jsonrpc.Request)
 	switch {
@@ -273,7 +273,7 @@ func negotiated(result json.RawMessage) string {
 	var r struct {
 		ProtocolVersion string `json:"protocolVersion"`
 	}
-	_ = json.Unmarshal(result, &r) // what cannot be read has no version
+	_ = json.Unmarshal(result, &r) // an unreadable result has no version
 	return r.ProtocolVersion
 }
 
@@ -301,7 +301,7 @@ type batch struct {
 	answers [][]byte
 }
 
-// acceptBatch takes an array of messages apart, in revisions that have them. Members that are no message are answered
+// acceptBatch queues the messages of an array, in revisions with batches. Elements that are not messages are answered
 // within the batch.
 func (c *conn) acceptBatch(text frame.Text) *frame.Refusal {
 	members, r := text.Members()

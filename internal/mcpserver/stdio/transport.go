@@ -1,9 +1,8 @@
 // Package stdio carries MCP messages over a pair of byte streams, one JSON-RPC message a line.
 //
-// It stands where the SDK's own stdio transport would, and differs in what it survives. Whatever a line holds, the
-// connection lives on: a line that is no message is answered with a JSON-RPC error where JSON-RPC allows an answer, and
-// with the sender's id where one can be made out. At the end of input the pending requests are finished and answered
-// before the connection closes.
+// It replaces the SDK's stdio transport, and survives any input: a line that is not a message is answered with a
+// JSON-RPC error if JSON-RPC allows an answer, with the sender's id if that can be found. At the end of input the
+// pending requests are finished and answered before the connection closes.
 package stdio
 
 import (
@@ -22,7 +21,7 @@ import (
 
 // Defaults of a Transport.
 const (
-	// DefaultDrainLimit is far above what a call takes that does not wait for a run, so that at the end of input every
+	// DefaultDrainLimit is far above the time of a call that does not wait for a run, so that at the end of input every
 	// ordinary call is still answered.
 	DefaultDrainLimit = 10 * time.Second
 	// DefaultStopLimit is below the patience of hosts, which send SIGKILL some seconds after SIGTERM.
@@ -38,7 +37,7 @@ type Transport struct {
 	// DrainLimit bounds how long pending requests are waited for when In has ended, StopLimit when the context of
 	// Connect has.
 	DrainLimit, StopLimit time.Duration
-	// Logger gets what cannot be answered; nil discards it.
+	// Logger receives messages that cannot be answered; nil discards them.
 	Logger *slog.Logger
 
 	ended     chan struct{}

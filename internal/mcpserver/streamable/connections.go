@@ -12,8 +12,8 @@ import (
 const (
 	// maxConnections is how many admitted connections there are at once. Each session may have one that listens.
 	maxConnections = 4 * maxSessions
-	// maxStrangers is how many connections there are at once that have not brought a request that may pass. For another one the oldest of
-	// those goes: a client that sends its request at once is admitted before, and who only holds connections holds up nobody else.
+	// maxStrangers is the number of connections without a permitted request. The oldest makes room for another one: a
+	// client that sends its request at once has been admitted by then, and idle connections block no client.
 	maxStrangers = 128
 	// strangerTime is how long such a connection may take to bring its request, and to read the answer.
 	strangerTime = 5 * time.Second
@@ -31,12 +31,12 @@ type connections struct {
 	serving int
 }
 
-// connection is one of them. What changes is guarded by connections.mu.
+// connection is one of them. Its variable fields are guarded by connections.mu.
 type connection struct {
 	of       *connections
 	conn     net.Conn
 	admitted bool
-	// serving says that its request has come in.
+	// serving is set once its request has arrived.
 	serving bool
 	// late closes a connection that brings no request in time.
 	late *time.Timer
@@ -62,7 +62,7 @@ func (cs *connections) accept(ctx context.Context, conn net.Conn) context.Contex
 	return context.WithValue(ctx, connectionKey{}, c)
 }
 
-// begin says that the head of a request has come in. A stranger's connection ends with its answer, unless it is admitted meanwhile.
+// begin notes the head of a request. A stranger's connection ends with its answer, unless it is admitted meanwhile.
 func (cs *connections) begin(w http.ResponseWriter, r *http.Request) (admitted bool) {
 	c, ok := r.Context().Value(connectionKey{}).(*connection)
 	if !ok {
@@ -127,7 +127,7 @@ func admit(w http.ResponseWriter, r *http.Request) bool {
 	return true
 }
 
-// deadlines sets the times for what is left of a request, and for its answer.
+// deadlines sets the time limits for the rest of a request, and for its answer.
 func deadlines(w http.ResponseWriter, read, write time.Duration) {
 	c := http.NewResponseController(w)
 	_ = c.SetReadDeadline(time.Now().Add(read)) // not every writer has deadlines

@@ -49,9 +49,9 @@ func (o Options) guard(w http.ResponseWriter, r *http.Request) bool {
 	return false
 }
 
-// knowsHost reports whether a request addresses the server by an address, as localhost or by an allowed name. A page of another site can
-// have a name of its own resolved to the server, but neither an address nor localhost. What comes in on this machine's own address is
-// addressed by one.
+// knowsHost reports whether a request addresses the server by an address, as localhost or by an allowed name. A page of
+// another site can let its own name resolve to the server, but cannot use an address or localhost. A request to a
+// loopback address must name a loopback address.
 func (o Options) knowsHost(r *http.Request) bool {
 	name := hostname(r.Host)
 	if slices.ContainsFunc(o.Hosts, func(allowed string) bool { return hostname(allowed) == name }) || name == "localhost" {

@@ -24,25 +24,25 @@ import (
 const (
 	// Path is where clients connect.
 	Path = "/mcp"
-	// HealthPath answers 200 while the server works and 503 while it does not, to anybody.
+	// HealthPath answers 200 while the server works and 503 while it does not, to every client.
 	HealthPath = "/healthz"
 )
 
 var errNoOrigin = errors.New("an origin is a scheme and a host, as in https://app.example.com")
 
-// Options say who may connect and what is taken in. The zero value lets everybody in who reaches the address.
+// Options configure access and limits. The zero value admits every client that reaches the address.
 type Options struct {
-	// Token is what requests have to send as their bearer token; "" asks for none.
+	// Token is the bearer token of requests; "" means no token.
 	Token string
 	// Origins are those of web pages that may connect, as in https://app.example.com, besides pages of this machine.
 	Origins []string
-	// Hosts are names by which requests may address the server, besides localhost and addresses.
+	// Hosts are the names of the server in requests, besides localhost and addresses.
 	Hosts []string
 	// MaxMessageBytes bounds a message; 0 means frame.DefaultMaxMessageBytes.
 	MaxMessageBytes int
 	// Healthy is asked for the health, at most once a second; nil means that the server always works.
 	Healthy func(context.Context) error
-	// Logger gets what is refused (info); nil discards it.
+	// Logger receives refusals (info); nil discards them.
 	Logger *slog.Logger
 }
 
@@ -71,7 +71,7 @@ func Handler(o Options, next func(http.ResponseWriter, *http.Request, *Message))
 				o.Logger.Info("request refused", "status", a.status, "from", req.RemoteAddr)
 			}
 		}()
-		w.Header().Set("X-Accel-Buffering", "no") // proxies pass on what is sent at once
+		w.Header().Set("X-Accel-Buffering", "no") // proxies must not buffer
 		if !o.guard(a, req) {
 			return
 		}
@@ -104,8 +104,8 @@ func Handler(o Options, next func(http.ResponseWriter, *http.Request, *Message))
 	return mux
 }
 
-// Health returns a handler that answers 200 while a program works, and 503 while it does not. It asks at most once a second; nil says that
-// the program always works.
+// Health returns a handler that answers 200 while a program works, and 503 while it does not. It calls ask at most once
+// a second; a nil ask always works.
 func Health(ask func(context.Context) error) http.Handler { return &health{ask: ask} }
 
 // health answers who asks whether the server works.
@@ -118,7 +118,7 @@ type health struct {
 }
 
 const (
-	// healthEvery is how long an answer holds: anybody may ask, as often as they like.
+	// healthEvery is how long a result is reused: every client may ask, at any rate.
 	healthEvery = time.Second
 	// healthTime is how long the server may take to find out.
 	healthTime = 2 * time.Second
@@ -160,7 +160,7 @@ func (h *health) now(ctx context.Context) error {
 // cannot tell from a page of a proxy, and which has no id.
 type answer struct {
 	http.ResponseWriter
-	// call is the request that is answered, nil if it is unknown or none.
+	// call is the request to answer, nil if unknown.
 	call   *jsonrpc.Request
 	status int
 	// text collects the text of an error; nil while nothing is collected.
@@ -206,9 +206,9 @@ func (a *answer) finish() {
 	if a.call != nil {
 		r.ID = a.call.ID
 		if strings.HasSuffix(said, fmt.Sprintf("%q unsupported", a.call.Method)) {
-			// A method that there is not is no fault of the request: clients look for the code, and not behind an error status.
+			// An unknown method is not an HTTP error: clients look for the code in a response with status 200.
 			r.Code, r.Message, a.status = jsonrpc.CodeMethodNotFound, fmt.Sprintf("method not found: %q", a.call.Method), http.StatusOK
-			if !a.call.IsCall() { // nobody waits for an answer
+			if !a.call.IsCall() { // a notification
 				a.status = http.StatusAccepted
 				a.ResponseWriter.WriteHeader(a.status)
 				return
@@ -240,13 +240,13 @@ func (a *answer) panicked(p any, log *slog.Logger) {
 const (
 	// readTime is how long a message may take to come in.
 	readTime = time.Minute
-	// maxLargeReads is how many large messages are read at once: each of them is in memory before anybody can say that there is none left.
+	// maxLargeReads bounds the large messages read at once: each is in memory before the memory limit can reject it.
 	maxLargeReads = 4
 	// largeRead is from how many bytes on a message is large.
 	largeRead = 64 << 10
 )
 
-// Message is what a POST brings.
+// Message is the content of a POST.
 type Message struct {
 	// Message is nil for a batch.
 	jsonrpc.Message
@@ -269,7 +269,7 @@ type reader struct {
 	large chan struct{}
 }
 
-// read reads the message of a POST, and leaves in the body what the SDK is to read of it. A refusal comes with the HTTP status.
+// read reads the message of a POST and leaves the text for the SDK in the body. A refusal comes with the HTTP status.
 func (d *reader) read(w http.ResponseWriter, r *http.Request) (*Message, int, *frame.Refusal) {
 	if media, _, err := mime.ParseMediaType(r.Header.Get("Content-Type")); err != nil || media != "application/json" {
 		return nil, http.StatusUnsupportedMediaType, frame.Refuse(jsonrpc.CodeInvalidRequest, "the Content-Type must be application/json")
@@ -310,7 +310,8 @@ func (d *reader) read(w http.ResponseWriter, r *http.Request) (*Message, int, *f
 	return read, 0, nil
 }
 
-// body reads the body. Past the limit it goes on as far again, because a client that is still sending does not read the answer.
+// body reads the body. Beyond the limit it reads as much again, because a client that is still sending does not read
+// the answer.
 func (d *reader) body(w http.ResponseWriter, r *http.Request) (frame.Text, error) {
 	if r.ContentLength < 0 || r.ContentLength > largeRead {
 		select {
@@ -320,7 +321,7 @@ func (d *reader) body(w http.ResponseWriter, r *http.Request) (frame.Text, error
 			return frame.Text{}, context.Cause(r.Context())
 		}
 	}
-	// The wait above is none of the client's. Not every writer has deadlines; those of connections do.
+	// The client did not cause the wait above. Only connections have deadlines, not every writer.
 	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(readTime))
 	defer liftDeadline(w)
 	return frame.Whole(io.LimitReader(r.Body, 2*int64(d.max)), r.ContentLength, d.max)
@@ -331,7 +332,7 @@ func liftDeadline(w http.ResponseWriter) {
 	_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
 }
 
-// checkBatch finds what is no message in a batch. Whether the client's revision has batches is the SDK's to say.
+// checkBatch checks the messages of a batch. The SDK rejects batches in revisions without them.
 func checkBatch(text frame.Text) *frame.Refusal {
 	members, refusal := text.Members()
 	for _, member := range members {

@@ -13,16 +13,17 @@ import (
 const (
 	// StopLimit bounds how long answers that are under way are waited for when the server stops, as with standard input and output.
 	StopLimit = 2 * time.Second
-	// headerTime is how long the head of a request may take to come in, keepTime how long a connection stays that nobody uses.
+	// headerTime is the time limit for the head of a request, keepTime for an unused connection.
 	headerTime, keepTime = 10 * time.Second, 2 * time.Minute
-	// writeTime is how long a client may take to read what it is sent.
+	// writeTime is the time limit for a client to read its answer.
 	writeTime = time.Minute
 	// maxHeaderBytes bounds the head of a request.
 	maxHeaderBytes = 64 << 10
 )
 
-// Serve answers what comes in at an address until ctx ends, then for StopLimit at most: h has to end the calls that are under way when ctx
-// ends. Clients that listen do so until these have been answered. It returns nil then, and closes the listener in any case.
+// Serve serves h at an address until ctx ends, then for StopLimit at most: h has to end the pending calls when ctx
+// ends. Listening clients stay connected until those have been answered. It returns nil then, and closes the listener
+// in any case.
 func Serve(ctx context.Context, l net.Listener, h http.Handler, log *slog.Logger) error {
 	var known connections
 	calls := &counter{idle: make(chan struct{}, 1)}
@@ -30,7 +31,7 @@ func Serve(ctx context.Context, l net.Listener, h http.Handler, log *slog.Logger
 	defer endListening()
 	server := &http.Server{
 		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			// A body that nobody reads is read by the server, to a limit, once the request is answered. What is read on purpose lifts this.
+			// The server reads an unread body, to a limit, after the answer. Reading the body lifts this deadline.
 			if known.begin(w, r) {
 				deadlines(w, readTime, writeTime)
 			} else {
@@ -80,13 +81,12 @@ func Serve(ctx context.Context, l net.Listener, h http.Handler, log *slog.Logger
 	return nil
 }
 
-// limitWrite has the connection closed if the client does not read what is sent next: it would be kept in memory for as long as the client
-// likes.
+// limitWrite sets a deadline for the next write: an answer that is not read would stay in memory.
 func limitWrite(w http.ResponseWriter) {
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writeTime)) // not every writer has deadlines
 }
 
-// counter counts what is under way.
+// counter counts pending requests.
 type counter struct {
 	mu sync.Mutex
 	n  int

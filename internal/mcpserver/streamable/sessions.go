@@ -22,7 +22,7 @@ const (
 // sessionHeader names the session of a request.
 const sessionHeader = "Mcp-Session-Id"
 
-// ErrClosed is the cause with which the life of a session ends.
+// ErrClosed is the cause when the life of a session ends.
 var ErrClosed = errors.New("the session was closed")
 
 type lifeKey struct{}
@@ -73,7 +73,7 @@ func (s *Sessions) ServeHTTP(w http.ResponseWriter, r *http.Request, m *Message)
 		defer s.end(id)
 		s.Handler.ServeHTTP(w, r)
 	case r.Method != http.MethodPost:
-		s.Handler.ServeHTTP(w, r) // which says what is missing
+		s.Handler.ServeHTTP(w, r) // which reports the missing id
 	default: // a batch opens no session: initialize is sent by itself
 		if call, ok := m.Message.(*jsonrpc.Request); !ok || call.Method != "initialize" {
 			refusal := frame.Refuse(jsonrpc.CodeInvalidRequest, "the request has no %s header: send initialize first, and name the session that it answers with", sessionHeader)
@@ -167,7 +167,7 @@ func (s *Sessions) remove(id string) bool {
 	return true
 }
 
-// makeRoom reports whether there may be another session, for which an idle one may have to go.
+// makeRoom reports whether there is room for another session. It may close an idle one.
 func (s *Sessions) makeRoom() bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -208,7 +208,7 @@ func (s *Sessions) opened(id string, end context.CancelCauseFunc) {
 	})}
 }
 
-// drop closes a session. What is under way in it ends, and then closing it does not take long; nobody waits for that.
+// drop closes a session in the background. Its pending calls end first.
 func (s *Sessions) drop(id string) {
 	s.open[id].idle.Stop()
 	s.open[id].end(ErrClosed)
