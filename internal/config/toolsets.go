@@ -12,7 +12,6 @@ import (
 	"github.com/workflows-engine/workflows-engine/delegate/agent/knowledge"
 	"github.com/workflows-engine/workflows-engine/delegate/agent/mcptools"
 	"github.com/workflows-engine/workflows-engine/delegate/agent/skills"
-	"github.com/workflows-engine/workflows-engine/delegate/agent/steptools"
 	"github.com/workflows-engine/workflows-engine/internal/agentfile"
 )
 
@@ -82,7 +81,7 @@ func (s *toolsets) agent(a agentfile.Agent) (agent.Agent, error) {
 			made.Agents = append(made.Agents, agent.SubAgent{Name: t.Agent, Parallel: t.Parallel != nil && *t.Parallel, Gate: t.Gate})
 			continue
 		case t.Step != "":
-			set = steptools.New(s.steps, t.Step, t.Name, t.Description, t.InputSchema, toolOptions(t)...)
+			set = agent.NewStepTool(s.steps, t.Step, t.Name, t.Description, t.InputSchema, toolOptions(t)...)
 		case t.APIs != nil:
 			set, err = s.apis.Tools(t.APIs, toolOptions(t)...)
 		case t.Knowledge != nil:

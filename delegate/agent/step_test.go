@@ -1,4 +1,4 @@
-package steptools_test
+package agent_test
 
 import (
 	"encoding/json"
@@ -11,12 +11,9 @@ import (
 	"github.com/workflows-engine/workflows-engine/activities"
 	"github.com/workflows-engine/workflows-engine/activities/stepcommand"
 	"github.com/workflows-engine/workflows-engine/delegate/agent"
-	"github.com/workflows-engine/workflows-engine/delegate/agent/steptools"
 	"github.com/workflows-engine/workflows-engine/internal/enginetest"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
-
-type object = map[string]any
 
 const programVariable = "STEP_PROGRAM"
 
@@ -66,7 +63,7 @@ func TestStepProgram(t *testing.T) {
 	}
 	steps := activities.Composite{Step: registry}
 	schema := object{"type": "object", "properties": object{"items": object{"type": "array"}}}
-	set := steptools.New(steps, "urn:example:total", "total", "Adds prices.", schema, agent.WithOnCrash(agent.Repeat), agent.WithGate(agent.Ask), agent.WithParallel(true))
+	set := agent.NewStepTool(steps, "urn:example:total", "total", "Adds prices.", schema, agent.WithOnCrash(agent.Repeat), agent.WithGate(agent.Ask), agent.WithParallel(true))
 	listed := enginetest.Must(set.Tools(t.Context()))
 	if got := listed[0]; len(listed) != 1 || got.Name != "total" || got.Source != "step:urn:example:total" || got.OnCrash != agent.Repeat || got.Gate != agent.Ask || !got.Parallel || !jsonvalue.Equal(got.Parameters, schema) {
 		t.Errorf("%+v", listed)
@@ -86,7 +83,7 @@ func TestStepProgram(t *testing.T) {
 			t.Errorf("%v: %v, want %s", items, err, code)
 		}
 	}
-	unknown := steptools.New(steps, "urn:example:other", "other", "d", nil)
+	unknown := agent.NewStepTool(steps, "urn:example:other", "other", "d", nil)
 	_, err = unknown.Tools(t.Context())
 	if failure, ok := errors.AsType[*activities.Failure](err); !ok || failure.Code != "HANDLER_NOT_FOUND" {
 		t.Errorf("%v", err)
@@ -94,20 +91,20 @@ func TestStepProgram(t *testing.T) {
 }
 
 // A handler of Go is a tool too, and its output may be any value.
-func TestHandler(t *testing.T) {
+func TestStepHandler(t *testing.T) {
 	t.Parallel()
 	registry := activities.NewStepRegistry()
 	if err := registry.RegisterStatic(object{"urn:fixed": object{"a": 1.0}, "urn:fails": object{"ok": false, "error": "no", "code": "NOT_TODAY"}}); err != nil {
 		t.Fatal(err)
 	}
-	fixed := steptools.New(registry, "urn:fixed", "fixed", "d", nil)
+	fixed := agent.NewStepTool(registry, "urn:fixed", "fixed", "d", nil)
 	if listed := enginetest.Must(fixed.Tools(t.Context())); listed[0].Parameters["type"] != "object" || listed[0].OnCrash != "" || listed[0].Parallel {
 		t.Errorf("%+v", listed)
 	}
 	if got, err := fixed.Call(t.Context(), agent.Call{Name: "fixed"}); err != nil || !jsonvalue.Equal(got, object{"a": 1.0}) {
 		t.Errorf("%v, %v", got, err)
 	}
-	_, err := steptools.New(registry, "urn:fails", "fails", "d", nil).Call(t.Context(), agent.Call{Name: "fails"})
+	_, err := agent.NewStepTool(registry, "urn:fails", "fails", "d", nil).Call(t.Context(), agent.Call{Name: "fails"})
 	if failure, ok := errors.AsType[*activities.Failure](err); !ok || failure.Code != "NOT_TODAY" {
 		t.Errorf("%v", err)
 	}

@@ -1,4 +1,4 @@
-package steptools_test
+package agent_test
 
 import (
 	"context"
@@ -7,17 +7,16 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/activities"
 	"github.com/workflows-engine/workflows-engine/delegate/agent"
-	"github.com/workflows-engine/workflows-engine/delegate/agent/steptools"
 )
 
-type prices struct {
+type items struct {
 	Items []float64 `json:"items"`
 }
 
 // A step that workflows use is a tool of an agent, too. It is repeated after a crash, as it only adds.
-func Example() {
+func ExampleNewStepTool() {
 	steps := activities.NewStepRegistry()
-	err := activities.RegisterStep(steps, "urn:example:total", func(_ context.Context, c activities.Call[prices]) (map[string]any, error) {
+	err := activities.RegisterStep(steps, "urn:example:total", func(_ context.Context, c activities.Call[items]) (map[string]any, error) {
 		sum := 0.0
 		for _, n := range c.Input.Items {
 			sum += n
@@ -28,7 +27,7 @@ func Example() {
 		log.Fatal(err)
 	}
 	schema := map[string]any{"type": "object", "properties": map[string]any{"items": map[string]any{"type": "array", "items": map[string]any{"type": "number"}}}}
-	total := steptools.New(steps, "urn:example:total", "total", "Adds prices.", schema, agent.WithOnCrash(agent.Repeat))
+	total := agent.NewStepTool(steps, "urn:example:total", "total", "Adds prices.", schema, agent.WithOnCrash(agent.Repeat))
 	_ = agent.Agent{Tools: []agent.Toolset{total}}
 
 	result, err := total.Call(context.Background(), agent.Call{Name: "total", Arguments: map[string]any{"items": []any{1.5, 2.0}}})

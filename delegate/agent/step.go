@@ -1,32 +1,29 @@
-// Package steptools gives agents the steps of an executor as tools: programs of package stepcommand, and handlers of a
-// activities.StepRegistry.
-package steptools
+package agent
 
 import (
 	"context"
 
 	"github.com/workflows-engine/workflows-engine/activities"
-	"github.com/workflows-engine/workflows-engine/delegate/agent"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
-// Toolset is a step as a tool.
-type Toolset struct {
+// StepTool is a step as a tool.
+type StepTool struct {
 	steps   activities.Executor
 	handler string
-	tool    agent.Tool
+	tool    Tool
 }
 
-// New makes a tool of the step with a handler. The model sees the name, the description, and the schema of the arguments, an object schema; nil
+// NewStepTool makes a tool of the step with a handler. The model sees the name, the description, and the schema of the arguments, an object schema; nil
 // is one that takes any object. The handler reads the arguments as the workflow state, and its output is the result. It gets the key of the
-// call as its idempotency key: a handler that heeds it may be repeated after a crash (agent.WithOnCrash(agent.Repeat)); by default the model is
+// call as its idempotency key: a handler that heeds it may be repeated after a crash (WithOnCrash(Repeat)); by default the model is
 // told that the call may have been made.
-func New(steps activities.Executor, handler, name, description string, parameters map[string]any, options ...agent.Option) *Toolset {
+func NewStepTool(steps activities.Executor, handler, name, description string, parameters map[string]any, options ...Option) *StepTool {
 	if parameters == nil {
 		parameters = map[string]any{"type": "object"}
 	}
-	t := &Toolset{steps: steps, handler: handler, tool: agent.Tool{Name: name, Description: description, Parameters: parameters, Source: "step:" + handler}}
+	t := &StepTool{steps: steps, handler: handler, tool: Tool{Name: name, Description: description, Parameters: parameters, Source: "step:" + handler}}
 	for _, o := range options {
 		o(&t.tool)
 	}
@@ -34,18 +31,18 @@ func New(steps activities.Executor, handler, name, description string, parameter
 }
 
 // config is that of a step with the handler.
-func (t *Toolset) config() map[string]any { return map[string]any{"handler": t.handler} }
+func (t *StepTool) config() map[string]any { return map[string]any{"handler": t.handler} }
 
-// Tools implements agent.Toolset. A handler that the executor does not have is HANDLER_NOT_FOUND.
-func (t *Toolset) Tools(context.Context) ([]agent.Tool, error) {
+// Tools implements Toolset. A handler that the executor does not have is HANDLER_NOT_FOUND.
+func (t *StepTool) Tools(context.Context) ([]Tool, error) {
 	if activities.CapabilitiesOf(t.steps, activities.Node{Type: "step", Config: t.config()}).Missing != activities.MissingNothing {
 		return nil, activities.Fail(problem.HandlerNotFound, "tool %q: no step handler %q is configured", t.tool.Name, t.handler)
 	}
-	return []agent.Tool{t.tool}, nil
+	return []Tool{t.tool}, nil
 }
 
-// Call implements agent.Toolset.
-func (t *Toolset) Call(ctx context.Context, c agent.Call) (any, error) {
+// Call implements Toolset.
+func (t *StepTool) Call(ctx context.Context, c Call) (any, error) {
 	deadline, _ := ctx.Deadline()
 	result, err := t.steps.Execute(ctx, activities.Request{
 		ExecutionID: c.Request.ExecutionID, NodeID: c.Request.NodeID, NodeType: "step", Config: t.config(), Metadata: c.Request.Metadata,
@@ -65,4 +62,4 @@ func (t *Toolset) Call(ctx context.Context, c agent.Call) (any, error) {
 	return plain, nil
 }
 
-var _ agent.Toolset = (*Toolset)(nil)
+var _ Toolset = (*StepTool)(nil)
