@@ -81,7 +81,7 @@ func fixedResult(name string, value any) (output any, failure *Failure) {
 		text, _ := object["error"].(string)
 		code, _ := object["code"].(string)
 		failure = Fail(problem.Code(cmp.Or(code, string(problem.HandlerError))), "%s",
-			cmp.Or(text, "the fixed result of step handler "+strconv.Quote(name)+" is a failure, and says no more"))
+			cmp.Or(text, "the fixed result of step handler "+strconv.Quote(name)+" is a failure without a text"))
 		failure.Retryable = RetrySense(failure.Code)
 	}
 	if value == nil {

@@ -130,7 +130,7 @@ func (a *A2A) readTask(result map[string]any, req activities.Request, ref activi
 			task.Prompt = string(jsonvalue.Canonical(said.data))
 		}
 		if state == "auth-required" {
-			task.Prompt = strings.TrimSpace("The agent needs somebody to log in or to give access. " + task.Prompt)
+			task.Prompt = strings.TrimSpace("The agent needs a person to log in or to grant access. " + task.Prompt)
 		}
 	case "completed":
 		task.State, task.Output = activities.TaskCompleted, outputOf(result, said)

@@ -15,10 +15,10 @@ type StepTool struct {
 	tool    Tool
 }
 
-// NewStepTool makes a tool of the step with a handler. The model sees the name, the description, and the schema of the arguments, an object schema; nil
-// is one that takes any object. The handler reads the arguments as the workflow state, and its output is the result. It gets the key of the
-// call as its idempotency key: a handler that heeds it may be repeated after a crash (WithOnCrash(Repeat)); by default the model is
-// told that the call may have been made.
+// NewStepTool makes a tool of the step with a handler. The model sees the name, the description, and the object schema of the arguments;
+// nil accepts any object. The handler reads the arguments as the workflow state, and its output is the result. The key of the call is its
+// idempotency key: a handler that uses it may be repeated after a crash (WithOnCrash(Repeat)); by default the model is told that the call
+// may have been made.
 func NewStepTool(steps activities.Executor, handler, name, description string, parameters map[string]any, options ...Option) *StepTool {
 	if parameters == nil {
 		parameters = map[string]any{"type": "object"}

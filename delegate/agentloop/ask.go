@@ -285,7 +285,7 @@ func (a *agent) tried(b body) error {
 	retryAt, next := b.text("retryAt"), b.text("next")
 	until, err := time.Parse(time.RFC3339Nano, retryAt)
 	if retryAt != "" && err != nil {
-		return errors.New("its retryAt is no time")
+		return errors.New("its retryAt is not a time")
 	}
 	to := -1
 	if a.m.form >= formClasses {

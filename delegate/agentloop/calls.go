@@ -102,7 +102,7 @@ func (a *agent) readCalls(recorded []any) ([]*call, error) {
 	for i, v := range recorded {
 		r, ok := v.(map[string]any)
 		if !ok {
-			return nil, errors.New("one of its calls is no object")
+			return nil, errors.New("one of its calls is not an object")
 		}
 		b := body(r)
 		c := &call{key: a.turnKey() + ".c" + itoa(i+1), id: b.text("id"), name: b.text("name"), given: "{}"}
@@ -323,7 +323,7 @@ func (a *agent) resulted(c *call, b body) error {
 	case by == "" && (c.state != running || c.child != nil):
 		return errors.New("the call is not being made")
 	case by != "" && c.give == nil && c.child == nil && c.state != running && b.object("error")["code"] == nil:
-		return errors.New("nobody has given this result")
+		return errors.New("this result has no source")
 	}
 	o := outcome{output: b["output"], by: by}
 	o.preview = referred(b)

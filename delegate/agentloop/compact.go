@@ -228,7 +228,7 @@ func (a *agent) compacted(kind string, b body) error {
 	}
 	upto, err := strconv.Atoi(strings.TrimPrefix(b.text("upto"), "t"))
 	if err != nil {
-		return errors.New("its \"upto\" is no turn")
+		return errors.New("its \"upto\" is not a turn")
 	}
 	t := &a.talk
 	turns := 0
@@ -278,7 +278,7 @@ func (a *agent) unsummed(b body) error {
 	until, err := time.Parse(time.RFC3339Nano, retryAt)
 	switch {
 	case retryAt != "" && err != nil:
-		return errors.New("its retryAt is no time")
+		return errors.New("its retryAt is not a time")
 	case !follows && b.number("try") != r.try:
 		return errors.New("it is of another try")
 	case !follows && retryAt != "" && r.attempts >= a.cfg.Retry.MaxAttempts:

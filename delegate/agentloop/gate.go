@@ -110,7 +110,7 @@ func (a *agent) decided(c *call, b body) error {
 		a.gateAgain(c)
 		c.note = orElse(c.note, "The operator changed the arguments to "+problem.Excerpt(string(jsonvalue.Canonical(args)), 2000)+".")
 	default:
-		return errors.New("a hook says allow, ask, deny or replace")
+		return errors.New("the decision of a hook must be allow, ask, deny or replace")
 	}
 	return nil
 }
@@ -140,7 +140,7 @@ func (a *agent) turnDecided(b body) error {
 		a.phase = ready
 		a.failWith(stopHook, problem.AgentStopped, true, orElse(b.text("reason"), "a hook stopped the agent"))
 	default:
-		return errors.New("after a turn a hook says allow or stop")
+		return errors.New("the decision of a hook after a turn must be allow or stop")
 	}
 	return nil
 }

@@ -98,7 +98,7 @@ func (m *Machine) step(in Input, now time.Time) (*Step, error) {
 	case Expired:
 		return &Step{Key: m.root.turnKey(), Kind: StepDecided, Body: body{"decision": "expired", "workMs": millis(in.Worked)}}, nil
 	}
-	return nil, refuse(fmt.Sprintf("%T is no input", in))
+	return nil, refuse(fmt.Sprintf("%T is not an input", in))
 }
 
 func millis(d time.Duration) float64 { return float64(min(max(0, d.Milliseconds()), maxCount)) }

@@ -104,14 +104,14 @@ func TestFaults(t *testing.T) {
 	const called = `{"role":"assistant","tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":"{}"}}]}`
 	for _, tt := range []struct{ body, want string }{
 		{says("x"), "no reply to request 1"},
-		{"{", "no request"},
+		{"{", "not a request"},
 		{`{"model":"m"}`, "no messages"},
 		{`{"model":"m","messages":[{"role":"user"}]}`, "no content"},
 		{`{"model":"m","messages":[{"role":"owner","content":"x"}]}`, "unknown role"},
 		{`{"model":"m","messages":[` + called + `]}`, "ends before the results"},
 		{`{"model":"m","messages":[` + called + `,{"role":"user","content":"x"}]}`, "before the results"},
 		{`{"model":"m","messages":[` + called + `,{"role":"tool","tool_call_id":"b","content":"x"}]}`, "no open call: b"},
-		{`{"model":"m","messages":[` + strings.Replace(called, "{}", "[]", 1) + `]}`, "no object"},
+		{`{"model":"m","messages":[` + strings.Replace(called, "{}", "[]", 1) + `]}`, "not an object"},
 		{`{"model":"m","messages":[` + strings.Replace(called, `"f"`, `"f.g"`, 1) + `]}`, "name of its own"},
 		{`{"model":"m","messages":[{"role":"user","content":"x"}],"tools":[{"type":"function","function":{"name":"f"}}]}`, "parameters"},
 	} {

@@ -59,7 +59,7 @@ func read(r *http.Request, body []byte) (request Request, fault string) {
 	request.Key = r.Header.Get("Idempotency-Key")
 	var w wire
 	if err := json.Unmarshal(body, &w); err != nil {
-		return request, "it is no request for a chat completion: " + err.Error()
+		return request, "it is not a request for a chat completion: " + err.Error()
 	}
 	request.Model, request.MaxTokens, request.Temperature = w.Model, max(w.MaxTokens, w.MaxCompletionTokens), w.Temperature
 	request.Stream, request.Schema, request.wantsUsage = w.Stream, w.ResponseFormat.JSONSchema.Schema, w.StreamOptions.IncludeUsage
@@ -90,7 +90,7 @@ func (w wire) fault() string {
 	for _, t := range w.Tools {
 		f := t.Function
 		if !toolName.MatchString(f.Name) || tools[f.Name] || f.Parameters["type"] != "object" || f.Parameters["properties"] == nil {
-			return fmt.Sprintf("tool %q has a name that is invalid or not its own, or parameters that are no object", f.Name)
+			return fmt.Sprintf("tool %q has a name that is invalid or not its own, or parameters that are not an object", f.Name)
 		}
 		tools[f.Name] = true
 	}
@@ -112,7 +112,7 @@ func (w wire) fault() string {
 				}
 				var arguments map[string]any
 				if json.Unmarshal([]byte(c.Function.Arguments), &arguments) != nil {
-					return place + "has a call with arguments that are no object: " + c.Function.Arguments
+					return place + "has a call with arguments that are not an object: " + c.Function.Arguments
 				}
 				used[c.ID], open[c.ID] = true, true
 			}

@@ -70,7 +70,7 @@ func Basic(user, password Secret) Auth {
 			return Credentials{}, err
 		}
 		if strings.Contains(name, ":") {
-			return Credentials{}, errors.New("the user name has a colon, with which it cannot be sent")
+			return Credentials{}, errors.New("the user name must not contain a colon")
 		}
 		encoded := base64.StdEncoding.EncodeToString([]byte(name + ":" + pass))
 		return Credentials{Header: http.Header{"Authorization": {"Basic " + encoded}}, Secrets: []string{pass, name + ":" + pass}}, nonBlank("user", name)

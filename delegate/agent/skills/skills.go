@@ -103,7 +103,7 @@ func (l *Library) read(name string) (s skill, err error) {
 		Description string `yaml:"description"`
 	}
 	if err := yaml.Unmarshal([]byte(head), &front); err != nil {
-		return s, invalid(name, "what stands between the lines \"---\" of SKILL.md is not YAML: %v", err)
+		return s, invalid(name, "the text between the lines \"---\" of SKILL.md is not YAML: %v", err)
 	}
 	s = skill{name: name, description: strings.Join(strings.Fields(front.Description), " "), body: strings.TrimSpace(body)}
 	switch {
