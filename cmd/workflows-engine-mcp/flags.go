@@ -22,7 +22,7 @@ type settings struct {
 	exposeWorkflows bool
 	answerBytes     int
 	tools           mcpserver.Tools
-	door            doorSettings
+	clients         listenOptions
 	// outliveParent keeps the server when the process that started it has ended.
 	outliveParent bool
 	// trouble is the error of the settings. Only the log settings are then set, if they are valid.
@@ -64,7 +64,7 @@ func parse(args []string, stdout io.Writer) (*settings, error) {
 	fullAnswers := set.Bool("full-answers", false, "answers carry all of their run, however large")
 	tools := set.String("tools", mcpserver.AllTools, "tools that the model sees: all, core (those of the protocol), or a `list` of names with commas")
 	set.BoolVar(&c.outliveParent, "outlive-parent", false, "stay when the process that started the server ends and the input does not")
-	c.door.register(set)
+	c.clients.register(set)
 	help := set.BoolP("help", "h", false, "print this help")
 	printVersion := set.Bool("version", false, "print version, commit and date")
 	err := set.Parse(args)
@@ -76,7 +76,7 @@ func parse(args []string, stdout io.Writer) (*settings, error) {
 	case *printVersion:
 		return nil, answered(fmt.Fprintln(stdout, "workflows-engine-mcp", buildstamp.Read()))
 	case set.NArg() > 0:
-		return nil, problem.New(problem.UsageError, "argument %q is not understood", set.Arg(0)).
+		return nil, problem.New(problem.UsageError, "unexpected argument %q", set.Arg(0)).
 			WithHint("workflows-engine-mcp --help lists the flags; there are no commands.")
 	case c.maxMessageBytes < 1:
 		return nil, problem.New(problem.UsageError, "--max-message-bytes must be at least 1")
@@ -86,7 +86,7 @@ func parse(args []string, stdout io.Writer) (*settings, error) {
 	if c.tools, err = mcpserver.ParseTools(*tools); err != nil {
 		return nil, err
 	}
-	if err := c.door.check(set); err != nil {
+	if err := c.clients.check(set); err != nil {
 		return nil, err
 	}
 	if *fullAnswers {

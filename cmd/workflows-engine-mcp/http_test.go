@@ -186,14 +186,14 @@ func TestHTTPSettings(t *testing.T) {
 		variables []string
 		says      string
 	}{
-		{[]string{"--transport", "sse"}, nil, `"sse" is not understood`},
+		{[]string{"--transport", "sse"}, nil, `invalid value "sse"`},
 		{[]string{"--listen", "127.0.0.1:0"}, nil, "no effect without --transport http"},
 		{[]string{"--token-file", "good"}, nil, "no effect without --transport http"},
 		{[]string{web, "--listen", "0.0.0.0:0"}, nil, "there is no token"},
 		{[]string{web, "--listen", ":0"}, nil, "there is no token"},
 		{[]string{web, "--listen", "[::]:0"}, nil, "there is no token"},
-		{[]string{web, "--listen", "nonsense"}, nil, "is no address"},
-		{[]string{web, "--listen", taken.Addr().String()}, nil, "cannot be listened on"},
+		{[]string{web, "--listen", "nonsense"}, nil, "invalid address"},
+		{[]string{web, "--listen", taken.Addr().String()}, nil, "cannot listen on"},
 		{[]string{web, "--token-file", "gone"}, nil, "--token-file gone cannot be read"},
 		{[]string{web, "--token-file", "."}, nil, "not a regular file"},
 		{[]string{web, "--token-file", "short"}, nil, "has 1 bytes"},
@@ -202,8 +202,8 @@ func TestHTTPSettings(t *testing.T) {
 		{[]string{web, "--token-file", "short"}, []string{"WORKFLOW_ENGINE_HTTP_TOKEN=" + httpToken}, "has 1 bytes"}, // the flag wins
 		{[]string{web}, []string{"WORKFLOW_ENGINE_HTTP_TOKEN=short"}, "WORKFLOW_ENGINE_HTTP_TOKEN"},
 		{[]string{web}, []string{"WORKFLOW_ENGINE_LOG_LEVEL=loud"}, "loud"}, // what is said of it could not be logged
-		{[]string{web, "--allow-origin", "https://good.example,*"}, nil, `"*" is no origin`},
-		{[]string{web, "--allow-host", "https://flows.example"}, nil, "is no name of a host"},
+		{[]string{web, "--allow-origin", "https://good.example,*"}, nil, `invalid origin "*"`},
+		{[]string{web, "--allow-host", "https://flows.example"}, nil, "invalid host name"},
 	} {
 		t.Run(fmt.Sprint(c.args, c.variables), func(t *testing.T) {
 			t.Parallel()

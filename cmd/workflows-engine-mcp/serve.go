@@ -45,7 +45,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	return exitFailed
 }
 
-// enter opens the door to clients, and serves.
+// enter opens the transport and serves clients.
 func enter(ctx context.Context, c *settings, stdin io.Reader, stdout, stderr io.Writer) error {
 	notes := newNotices(c.Config, stderr)
 	open, err := c.open(stdin, stdout, notes)
@@ -59,7 +59,7 @@ func enter(ctx context.Context, c *settings, stdin io.Reader, stdout, stderr io.
 }
 
 // serve opens store, executors and transport, and serves. Lines on stderr describe them (spec: cli-and-config, 3.2).
-func serve(ctx context.Context, c *settings, open door, notes notices, stderr io.Writer) (err error) {
+func serve(ctx context.Context, c *settings, open transport, notes notices, stderr io.Writer) (err error) {
 	log := c.Logger(stderr)
 	if stderr == io.Writer(os.Stderr) { // output of package log, used by net/http, becomes records too
 		slog.SetDefault(log)
@@ -153,7 +153,7 @@ func agentsOf(c *settings) (agents []mcpserver.Agent) {
 // watchParent ends the context when the process that started the server has ended, unless clients connect from elsewhere. end says so, if
 // that was the reason.
 func watchParent(ctx context.Context, c *settings, notes notices) (watched context.Context, end func()) {
-	if c.outliveParent || c.door.transport == transportHTTP {
+	if c.outliveParent || c.clients.transport == transportHTTP {
 		return ctx, func() {}
 	}
 	ctx = withParent(ctx, startedBy, os.Getppid, parentLook)

@@ -12,7 +12,7 @@ import (
 // serveTrouble serves without an engine: it answers the handshake, the lists, and each call with the error that keeps
 // the server from working. A host would show its user nothing of a server that ends at its start. It returns the error
 // when the input has ended.
-func serveTrouble(ctx context.Context, c *settings, trouble error, open door, notes notices, stderr io.Writer) error {
+func serveTrouble(ctx context.Context, c *settings, trouble error, open transport, notes notices, stderr io.Writer) error {
 	ctx, end := watchParent(ctx, c, notes)
 	defer end()
 	trouble = notes.told(trouble)

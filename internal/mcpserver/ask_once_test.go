@@ -114,7 +114,7 @@ func TestASecondAnswerIsSaid(t *testing.T) {
 				enginetest.Must(session.CallTool(t.Context(), answered(start, asked.RequestState, accepts(object{"approve": true}))))
 				for _, at := range []*mcp.ClientSession{session, o.byHand()} { // one server knows the first answer, the other finds it
 					res := enginetest.Must(at.CallTool(t.Context(), answered(start, asked.RequestState, c.second)))
-					said := contains(res.Content[0].(*mcp.TextContent).Text, "The person's answer was not taken")
+					said := contains(res.Content[0].(*mcp.TextContent).Text, "The person's answer was rejected")
 					if said != c.said || statusOf(t, res) != "awaiting_activity" {
 						t.Errorf("said %t: %+v", said, res.StructuredContent)
 					}

@@ -37,7 +37,7 @@ func (k *asking) said(run *view.Run) string {
 }
 
 // notOpen is said of a person's answer to a form whose question has ended without one.
-const notOpen = "The person's answer was not taken: the question was not open any more. Tell them so."
+const notOpen = "The person's answer was rejected: the question was not open any more. Tell them so."
 
 // answeredBefore is said of a person's answer to a form whose question another form, or another place, has had answered, with the first
 // answer if it is known.
@@ -46,7 +46,7 @@ func answeredBefore(first map[string]any) string {
 	if first != nil {
 		as = ": " + problem.Excerpt(string(jsonvalue.Canonical(history.RedactValue(first))), maxFirstAnswer)
 	}
-	return "The person's answer was not taken: the question was answered before, in another way, and the first answer stands" + as + ". Tell them so."
+	return "The person's answer was rejected: the question already had a different answer, which is kept" + as + ". Tell them so."
 }
 
 // maxFirstAnswer is how many bytes of the first answer are said.
@@ -97,7 +97,7 @@ func (k *asking) anyOpen(run *view.Run) bool {
 // whilePersonIsAsked is the call for a run that waits for a person who is being asked.
 func whilePersonIsAsked(run *view.Run) toolCall {
 	return call("workflow_status", members{{"execution_id", run.ExecutionID}, {"wait_ms", float64(personWaitMS)}},
-		"The host is asking the person: do not answer for them. This call waits for the answer; the run then goes on. "+
+		"The host is asking the person: do not answer for them. This call waits for the answer; the run then continues. "+
 			"If they take long, tell the user that the run waits for them, and stop.")
 }
 

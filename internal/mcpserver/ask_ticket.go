@@ -38,7 +38,7 @@ func (k *asking) ticketOf(ctx context.Context, req *mcp.CallToolRequest) error {
 	}
 	t, err := elicit.Open(key, req.Params.RequestState, time.Now())
 	if errors.Is(err, elicit.ErrTicket) || t.Call != elicit.CallOf(req.Params.Name, req.Params.Arguments) {
-		return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "requestState is not that of this call: nothing was done. workflow_status shows where the run stands"}
+		return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "requestState does not belong to this call: nothing was done. workflow_status shows the run"}
 	}
 	k.answer = &personsAnswer{Ticket: t}
 	k.tried, k.tries, k.asked = t.InterruptID, t.Tries, t.Asked+1

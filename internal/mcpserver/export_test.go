@@ -54,9 +54,9 @@ func EncodeAnswer(r *mcp.CallToolResult) (mcp.Result, error) {
 // InputSchema shows an input_schema as that of a tool.
 var InputSchema = inputSchema
 
-// Door is the handler of a server that listens, and how many of its calls have a turn.
-func Door(ctx context.Context, server *mcp.Server, o HTTPOptions) (h http.Handler, waiting func() int) {
-	d := newDoor(ctx, server, slog.New(slog.DiscardHandler))
+// HTTPServer returns the handler of a server that listens, and the number of its calls with a turn.
+func HTTPServer(ctx context.Context, server *mcp.Server, o HTTPOptions) (h http.Handler, waiting func() int) {
+	d := newHTTPServer(ctx, server, slog.New(slog.DiscardHandler))
 	return streamable.Handler(o, d.serve), func() int {
 		d.link.turns.mu.Lock()
 		defer d.link.turns.mu.Unlock()

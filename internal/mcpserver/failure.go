@@ -206,10 +206,10 @@ func fault(err error) *problem.Error {
 	switch {
 	case errors.Is(err, errStopping):
 		return problem.New(problem.Internal, "the server is stopping").
-			WithHint("The run is kept and continues when a server is started again; workflow_status shows where it stands.")
+			WithHint("The run is kept and continues when a server is started again; workflow_status shows it.")
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return problem.New(problem.CallCancelled, "the call was cancelled: %v", err).
-			WithHint("The run continues; workflow_status shows where it stands, and whether the call came to it.")
+			WithHint("The run continues; workflow_status shows the run, and whether it took the call.")
 	default:
 		return problem.New(problem.Internal, "%v", err)
 	}
@@ -332,7 +332,7 @@ func (s toolset) nextStep(code, cause problem.Code) string {
 	case problem.ExecutionNotFound:
 		return s.sentences(sentence{"", "Check the id."}, sentence{"workflow_list", "workflow_list shows the runs."})
 	case problem.DuplicateExecutionID:
-		return "Ask workflow_status where that run stands, or start with another execution_id."
+		return "Read that run with workflow_status, or start with another execution_id."
 	case problem.InvalidResumePayload, problem.SubmitNotAwaiting, problem.SubmitNodeMismatch,
 		problem.SubmitParallelMismatch, problem.SubmitValidationError, problem.SignalNotAwaiting,
 		problem.SignalNameMismatch, problem.SignalValidationError:

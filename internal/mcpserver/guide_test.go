@@ -62,7 +62,7 @@ func TestValidate(t *testing.T) {
 	}
 	total := len(broken["nodes"].([]any))
 	r = h.raw("workflow_validate", object{"definition": broken})
-	if !contains(r.text, fmt.Sprintf("is not valid: %d problems.", total)) || !contains(r.text, fmt.Sprintf("- and %d more: mend these first", total-20)) ||
+	if !contains(r.text, fmt.Sprintf("is not valid: %d problems.", total)) || !contains(r.text, fmt.Sprintf("- and %d more: fix these first", total-20)) ||
 		r.content["errors_left_out"] != float64(total-20) {
 		t.Errorf("%.200s … %v", r.text, r.content["errors_left_out"])
 	}

@@ -24,7 +24,7 @@ func ServeHTTP(ctx context.Context, server *mcp.Server, l net.Listener, o HTTPOp
 	if o.Logger == nil {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
-	d := newDoor(ctx, server, o.Logger)
+	d := newHTTPServer(ctx, server, o.Logger)
 	err := streamable.Serve(ctx, l, streamable.Handler(o, d.serve), o.Logger)
 	for session := range server.Sessions() {
 		go session.Close() // which waits for calls that have not ended in time
@@ -33,8 +33,8 @@ func ServeHTTP(ctx context.Context, server *mcp.Server, l net.Listener, o HTTPOp
 	return err
 }
 
-// door leads the messages that come in by HTTP to the SDK's handlers.
-type door struct {
+// httpServer passes messages received over HTTP to the SDK's handlers.
+type httpServer struct {
 	// link is copied for each session; alone serves requests without a session.
 	link, alone *link
 	// sessions serves revisions with sessions, which begin with initialize; single serves the later ones.
@@ -42,7 +42,7 @@ type door struct {
 	single   http.Handler
 }
 
-func newDoor(ctx context.Context, server *mcp.Server, log *slog.Logger) *door {
+func newHTTPServer(ctx context.Context, server *mcp.Server, log *slog.Logger) *httpServer {
 	one := func(*http.Request) *mcp.Server { return server }
 	handler := func(o mcp.StreamableHTTPOptions) http.Handler {
 		// Package streamable has checked them: it also allows the names of --allow-host, and its errors are JSON-RPC.
@@ -53,7 +53,7 @@ func newDoor(ctx context.Context, server *mcp.Server, log *slog.Logger) *door {
 	alone := common
 	alone.oneCall = true
 	many := handler(mcp.StreamableHTTPOptions{})
-	return &door{
+	return &httpServer{
 		link: &common, alone: &alone,
 		sessions: &streamable.Sessions{Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if life := streamable.LifeOf(r); life != nil {
@@ -71,7 +71,7 @@ func newDoor(ctx context.Context, server *mcp.Server, log *slog.Logger) *door {
 	}
 }
 
-func (d *door) serve(w http.ResponseWriter, r *http.Request, m *streamable.Message) {
+func (d *httpServer) serve(w http.ResponseWriter, r *http.Request, m *streamable.Message) {
 	r.Header.Del(turnHeader)
 	if call, ok := callOf(m); ok {
 		defer d.takeTurn(r, call, m.Arguments)()
@@ -113,7 +113,7 @@ const lateHandler = 10 * time.Second
 
 // takeTurn gives a call of a session its turn behind those whose messages have come in before; calls without a session have no order.
 // The turn ends with done, unless the call is with its handler, which ends it.
-func (d *door) takeTurn(r *http.Request, call *jsonrpc.Request, large []byte) (done func()) {
+func (d *httpServer) takeTurn(r *http.Request, call *jsonrpc.Request, large []byte) (done func()) {
 	arguments := large
 	if large == nil {
 		arguments = jsonvalue.MemberText(call.Params, "arguments")

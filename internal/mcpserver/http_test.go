@@ -403,7 +403,7 @@ func TestHTTPKeepsTheOrderOfASession(t *testing.T) {
 	engine := &held{begun: make(chan struct{}), release: make(chan struct{}), order: make(chan string, 10)}
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
-	handler, turns := mcpserver.Door(ctx, mcpserver.New(engine, mcpserver.Options{}), mcpserver.HTTPOptions{})
+	handler, turns := mcpserver.HTTPServer(ctx, mcpserver.New(engine, mcpserver.Options{}), mcpserver.HTTPOptions{})
 	served := httptest.NewServer(handler)
 	defer served.Close()
 	a, b := newPeer(t, served.URL+"/mcp", "a"), newPeer(t, served.URL+"/mcp", "b")

@@ -42,7 +42,7 @@ func (s *server) recovering(next mcp.MethodHandler) mcp.MethodHandler {
 				s.log.Error("panic", "method", method, "panic", fmt.Sprint(p), slog.String("stack", string(debug.Stack())))
 				res, err = nil, &jsonrpc.Error{
 					Code:    jsonrpc.CodeInternalError,
-					Message: fmt.Sprintf("a defect of the server in %q, which its log has: the session goes on", method),
+					Message: fmt.Sprintf("internal error of the server in %q, see its log; the session continues", method),
 				}
 			}
 		}()

@@ -105,7 +105,7 @@ func sendDefinition(run runView) toolCall {
 	if run.Lacks != nil && run.Lacks.NodeID == "" {
 		why, what = "This server lacks "+run.Lacks.Missing, "the same definition with a valid signature"
 	}
-	return call("workflow_start", args, why+", so nothing continues it. Send "+what+": the run then continues where it stands.")
+	return call("workflow_start", args, why+". Send "+what+" to continue it.")
 }
 
 // answerTo is the call that ends a wait.
@@ -204,18 +204,18 @@ func (s *server) again(run *view.Run) (c toolCall, ok bool) {
 	if retry := run.Lineage.Live; retry != "" {
 		return call("workflow_status", members{{"execution_id", retry}}, "The run was tried again as this one."), true
 	}
-	args, note := members{{"execution_id", run.ExecutionID}}, "Begins a new run before the node that failed, or goes on where its agent stood: a call that has a result is not made again. definition corrects it."
+	args, note := members{{"execution_id", run.ExecutionID}}, "Starts a new run before the failed node, or after the last result of its agent: a call that has a result is not repeated. definition corrects it."
 	switch {
 	case problem.Code(run.ErrorCode).IsLimit():
 		note = "Goes on in a new run from where this one stood. The operator has to raise the limit first: else it fails again."
 	case agentsteps.Spent(run.ErrorCode):
 		args.Put("current_config", true)
-		note = "Begins a new run, in which the agent goes on where it stood. The operator has to raise the agent's budget first: else it fails again."
+		note = "Starts a new run, in which the agent continues. The operator has to raise the agent's budget first, or it fails again."
 	case agentsteps.Ended(run.ErrorCode):
 		args.Put("anew", true)
-		note = "Begins a new run, and the agent from its start: it cannot go on where it stood."
+		note = "Starts a new run, with the agent from its start: it cannot continue."
 	case run.GoesOn.After != "":
-		note = "Begins a new run, in which the agent " + run.GoesOn.String() + "."
+		note = "Starts a new run, in which the agent " + run.GoesOn.String() + "."
 	case run.Compensated > 0:
 		note = "Begins a new run before the first node that was undone; definition corrects it."
 	case run.ErrorNodeID == "":

@@ -115,12 +115,12 @@ func TestHowAFailedRunIsTriedAgain(t *testing.T) {
 		how  string // the argument that is true
 		note string // "" for no call
 	}{
-		{view.Run{ErrorNodeID: "n", ErrorCode: "LLM_PROVIDER_ERROR"}, "", "goes on where its agent stood"},
-		{view.Run{ErrorNodeID: "n"}, "", "before the node that failed"},
+		{view.Run{ErrorNodeID: "n", ErrorCode: "LLM_PROVIDER_ERROR"}, "", "after the last result of its agent"},
+		{view.Run{ErrorNodeID: "n"}, "", "before the failed node"},
 		{view.Run{ErrorCode: "OUTPUT_SCHEMA_VIOLATION"}, "", "from where this one stood"},
 		{view.Run{ErrorNodeID: "n", ErrorCode: "STEP_BUDGET_EXCEEDED"}, "", "raise the limit first"},
 		{view.Run{ErrorNodeID: "n", ErrorCode: "AGENT_TURNS_EXCEEDED"}, "current_config", "raise the agent's budget first"},
-		{view.Run{ErrorNodeID: "n", ErrorCode: "AGENT_JOURNAL_INVALID"}, "anew", "cannot go on"},
+		{view.Run{ErrorNodeID: "n", ErrorCode: "AGENT_JOURNAL_INVALID"}, "anew", "it cannot continue"},
 		{view.Run{ErrorNodeID: "n", Compensated: 2}, "", "first node that was undone"},
 		{view.Run{ErrorNodeID: "n", ErrorCode: "AGENT_STOPPED"}, "", ""},
 	} {

@@ -33,7 +33,7 @@ var prompts = []prompt{
 		&mcp.PromptArgument{Name: runArgument, Description: "The run.", Required: true}, history.OpenPhases(), []string{"workflow_status"}},
 	{"explain_failure", "Why did this run fail?", "Find out why a run has failed, and what would help.",
 		&mcp.PromptArgument{Name: runArgument, Description: "The run.", Required: true}, []history.Phase{history.PhaseFailed}, []string{"workflow_status", "workflow_history"}},
-	{"what_waits", "What waits for me?", "The runs that wait for somebody, the most urgent first.", nil, nil, []string{"workflow_list"}},
+	{"what_waits", "What waits for me?", "The runs that wait for a person or a host, the most urgent first.", nil, nil, []string{"workflow_list"}},
 }
 
 // runArgument is the argument that names a run.

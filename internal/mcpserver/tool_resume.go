@@ -68,7 +68,7 @@ func (s *server) askAgain(ctx context.Context, a *arguments, req graph.ResumeReq
 		p := interruptOf(run, req.InterruptID)
 		if p == nil {
 			return nil, problem.New(problem.InvalidResumePayload, "cannot resume: the run is %s and does not wait for this answer", run.Status).
-				WithReason(problem.NotAwaiting).WithPlace(problem.Place{ExecutionID: run.ExecutionID}).WithHint("Ask Runner.Status what the run waits for.")
+				WithReason(problem.NotAwaiting).WithPlace(problem.Place{ExecutionID: run.ExecutionID}).WithHint("Read the run with Runner.Status.")
 		}
 		if end, more := a.asking.standing(p); !more && end.State != elicit.Asking {
 			return nil, a.asking.cannotAsk(a, run, p)

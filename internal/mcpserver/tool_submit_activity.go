@@ -148,7 +148,7 @@ func (s *server) lateOutcome(ctx context.Context, a *arguments, req graph.Submit
 	if len(names) > 0 {
 		over = fmt.Sprintf("was joined by %s %s", plural(len(names), "branch", "branches"), strings.Join(names, ", "))
 	}
-	late := fmt.Sprintf("Block %q %s, before the outcome of branch %q came. Nobody needs that any more: nothing was recorded, and there is nothing to do about it.",
+	late := fmt.Sprintf("Block %q %s, before the outcome of branch %q came. It is no longer needed: nothing was recorded, and nothing is left to do.",
 		span.ParallelNodeID, over, span.BranchName)
 	content := runjson.Driven(run)
 	content.Put("late", late)

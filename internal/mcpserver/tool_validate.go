@@ -73,7 +73,7 @@ func judged(prog *definition.Program, findings problem.Findings, refused *proble
 	}
 	if more := found[problem.SeverityError] - len(errors); more > 0 {
 		ans.content.Put("errors_left_out", float64(more))
-		ans.lines = append(ans.lines, fmt.Sprintf("- and %d more: mend these first", more))
+		ans.lines = append(ans.lines, fmt.Sprintf("- and %d more: fix these first", more))
 	}
 	if more := found[problem.SeverityWarning] - len(warnings); more > 0 {
 		ans.content.Put("warnings_left_out", float64(more))

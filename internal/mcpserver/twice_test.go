@@ -106,7 +106,7 @@ func TestTwoAnswersAtOnceOverHTTP(t *testing.T) {
 			engine := enginetest.Closing(t, enginetest.Must(graph.New(store, graph.Options{})))
 			ctx, stop := context.WithCancel(t.Context())
 			defer stop()
-			handler, turns := mcpserver.Door(ctx, mcpserver.New(engine, mcpserver.Options{}), mcpserver.HTTPOptions{})
+			handler, turns := mcpserver.HTTPServer(ctx, mcpserver.New(engine, mcpserver.Options{}), mcpserver.HTTPOptions{})
 			served := httptest.NewServer(handler)
 			defer served.Close()
 			var peers []*peer
@@ -146,7 +146,7 @@ func TestTwoAnswersAtOnceOverHTTP(t *testing.T) {
 func TestAHostRepeatsAnAnswerAfterAnother(t *testing.T) {
 	t.Parallel()
 	engine := enginetest.Closing(t, enginetest.Must(graph.New(historymem.New(), graph.Options{})))
-	handler, _ := mcpserver.Door(t.Context(), mcpserver.New(engine, mcpserver.Options{}), mcpserver.HTTPOptions{})
+	handler, _ := mcpserver.HTTPServer(t.Context(), mcpserver.New(engine, mcpserver.Options{}), mcpserver.HTTPOptions{})
 	served := httptest.NewServer(handler)
 	defer served.Close()
 	clerk, boss := newPeer(t, served.URL+"/mcp", "clerk"), newPeer(t, served.URL+"/mcp", "boss")

@@ -53,7 +53,7 @@ func CallOf(tool string, arguments []byte) string {
 
 // ErrTicket means that a ticket was not made with the key, or was changed. ErrExpired means that one has ended.
 var (
-	ErrTicket  = errors.New("this is no ticket of this server")
+	ErrTicket  = errors.New("the ticket is not from this server")
 	ErrExpired = errors.New("the ticket has expired")
 )
 

@@ -228,7 +228,7 @@ func (a *answer) panicked(p any, log *slog.Logger) {
 	if a.status != 0 && a.text == nil {
 		panic(http.ErrAbortHandler)
 	}
-	r := frame.Refuse(jsonrpc.CodeInternalError, "a defect of the server, which its log has: other requests go on")
+	r := frame.Refuse(jsonrpc.CodeInternalError, "internal error of the server, see its log; other requests are not affected")
 	if a.call != nil {
 		r.ID = a.call.ID
 	}

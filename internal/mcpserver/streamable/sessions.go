@@ -95,7 +95,7 @@ func (s *Sessions) ServeHTTP(w http.ResponseWriter, r *http.Request, m *Message)
 }
 
 func refuseUnknown(w http.ResponseWriter, m *Message) {
-	refusal := frame.Refuse(jsonrpc.CodeInvalidRequest, "there is no such session any more: send initialize without one")
+	refusal := frame.Refuse(jsonrpc.CodeInvalidRequest, "session not found: send initialize without a session id")
 	refusal.ID = m.id()
 	refuse(w, http.StatusNotFound, refusal)
 }

@@ -31,24 +31,24 @@ const (
 	defaultListen = "127.0.0.1:8770"
 )
 
-// doorSettings configure the transport.
-type doorSettings struct {
-	transport, listen, tokenFile string
-	allowOrigins, allowHosts     []string
+// listenOptions configure the transport.
+type listenOptions struct {
+	transport, address, tokenFile string
+	allowOrigins, allowHosts      []string
 }
 
-func (d *doorSettings) register(set *pflag.FlagSet) {
+func (d *listenOptions) register(set *pflag.FlagSet) {
 	set.StringVar(&d.transport, flagTransport, transportStdio, "stdio for the one host that starts the server, or http for clients that connect to --listen")
-	set.StringVar(&d.listen, flagListen, defaultListen, "`address` that http clients connect to; port 0 takes a free one")
+	set.StringVar(&d.address, flagListen, defaultListen, "`address` that http clients connect to; port 0 takes a free one")
 	set.StringVar(&d.tokenFile, flagTokenFile, "", "`file` with the bearer token of http clients (or $WORKFLOW_ENGINE_HTTP_TOKEN); needed beyond this machine")
 	set.StringSliceVar(&d.allowOrigins, flagAllowOrigin, nil, "`origins` of web pages that may connect, as in https://app.example.com, besides pages of this machine")
 	set.StringSliceVar(&d.allowHosts, flagAllowHost, nil, "host `names` by which http clients may address the server, besides localhost and addresses")
 }
 
 // check returns the first mistake in the settings.
-func (d *doorSettings) check(set *pflag.FlagSet) error {
+func (d *listenOptions) check(set *pflag.FlagSet) error {
 	if d.transport != transportStdio && d.transport != transportHTTP {
-		return problem.New(problem.UsageError, "--transport: %q is not understood", d.transport).WithHint("Write stdio or http.")
+		return problem.New(problem.UsageError, "invalid value %q for --transport", d.transport).WithHint("Write stdio or http.")
 	}
 	for _, name := range []string{flagListen, flagTokenFile, flagAllowOrigin, flagAllowHost} {
 		if d.transport == transportStdio && set.Changed(name) {
@@ -58,21 +58,21 @@ func (d *doorSettings) check(set *pflag.FlagSet) error {
 	}
 	for _, origin := range d.allowOrigins {
 		if _, err := streamable.ParseOrigin(origin); err != nil {
-			return problem.New(problem.UsageError, "--allow-origin: %q is no origin", origin).WithHint("Write scheme and host, as in https://app.example.com.")
+			return problem.New(problem.UsageError, "invalid origin %q for --allow-origin", origin).WithHint("Write scheme and host, as in https://app.example.com.")
 		}
 	}
 	if i := slices.IndexFunc(d.allowHosts, func(name string) bool { return name == "" || strings.ContainsAny(name, "/*@ ") }); i >= 0 {
-		return problem.New(problem.UsageError, "--allow-host: %q is no name of a host", d.allowHosts[i]).WithHint("Write the name, as in flows.example.com.")
+		return problem.New(problem.UsageError, "invalid host name %q for --allow-host", d.allowHosts[i]).WithHint("Write the name, as in flows.example.com.")
 	}
 	return nil
 }
 
-// door is where clients come in: it serves until ctx ends, or the input does.
-type door func(ctx context.Context, server *mcp.Server, log *slog.Logger, healthy func(context.Context) error) error
+// transport serves clients until ctx or their input ends.
+type transport func(ctx context.Context, server *mcp.Server, log *slog.Logger, healthy func(context.Context) error) error
 
 // open opens the transport and tells the operator about it.
-func (c *settings) open(stdin io.Reader, stdout io.Writer, notes notices) (door, error) {
-	if c.door.transport == transportStdio {
+func (c *settings) open(stdin io.Reader, stdout io.Writer, notes notices) (transport, error) {
+	if c.clients.transport == transportStdio {
 		return func(ctx context.Context, server *mcp.Server, log *slog.Logger, _ func(context.Context) error) error {
 			return mcpserver.Serve(ctx, server, &stdio.Transport{In: stdin, Out: stdout, MaxMessageBytes: c.maxMessageBytes, Logger: log})
 		}, nil
@@ -80,11 +80,11 @@ func (c *settings) open(stdin io.Reader, stdout io.Writer, notes notices) (door,
 	if c.Config == nil { // not even a token can be read
 		return nil, c.trouble
 	}
-	token, err := c.HTTPToken(c.door.tokenFile)
+	token, err := c.HTTPToken(c.clients.tokenFile)
 	if err != nil {
 		return nil, err
 	}
-	listener, err := listen(c.door.listen, token)
+	listener, err := listen(c.clients.address, token)
 	if err != nil {
 		return nil, err
 	}
@@ -97,7 +97,7 @@ func (c *settings) open(stdin io.Reader, stdout io.Writer, notes notices) (door,
 	}
 	return func(ctx context.Context, server *mcp.Server, log *slog.Logger, healthy func(context.Context) error) error {
 		return mcpserver.ServeHTTP(ctx, server, listener, mcpserver.HTTPOptions{
-			Token: token, Origins: c.door.allowOrigins, Hosts: c.door.allowHosts, MaxMessageBytes: c.maxMessageBytes, Healthy: healthy, Logger: log,
+			Token: token, Origins: c.clients.allowOrigins, Hosts: c.clients.allowHosts, MaxMessageBytes: c.maxMessageBytes, Healthy: healthy, Logger: log,
 		})
 	}, nil
 }
@@ -106,7 +106,7 @@ func (c *settings) open(stdin io.Reader, stdout io.Writer, notes notices) (door,
 func listen(address, token string) (net.Listener, error) {
 	addr, err := net.ResolveTCPAddr("tcp", address)
 	if err != nil {
-		return nil, problem.New(problem.UsageError, "--listen: %q is no address", address).WithCause(err).
+		return nil, problem.New(problem.UsageError, "invalid address %q for --listen", address).WithCause(err).
 			WithHint("Write host and port, as in 127.0.0.1:8770.")
 	}
 	if token == "" && !streamable.Loopback(addr) {
@@ -115,7 +115,7 @@ func listen(address, token string) (net.Listener, error) {
 	}
 	listener, err := net.ListenTCP("tcp", addr)
 	if err != nil {
-		return nil, problem.New(problem.UsageError, "--listen: %s cannot be listened on", address).WithCause(err).
+		return nil, problem.New(problem.UsageError, "cannot listen on %s", address).WithCause(err).
 			WithHint("Another program may use the port: --listen 127.0.0.1:0 takes a free one.")
 	}
 	return listener, nil
