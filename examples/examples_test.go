@@ -22,7 +22,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/config"
 	"github.com/workflows-engine/workflows-engine/internal/enginetest"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
-	"github.com/workflows-engine/workflows-engine/internal/scaffold"
+	"github.com/workflows-engine/workflows-engine/internal/authoring"
 	"github.com/workflows-engine/workflows-engine/internal/workflowtest"
 )
 
@@ -250,8 +250,8 @@ func TestModelCallsAreRetried(t *testing.T) {
 	for _, file := range files {
 		documents[file] = parse(t, file)
 	}
-	for _, name := range scaffold.Names() {
-		text, _ := scaffold.Files(name, name)
+	for _, name := range authoring.TemplateNames() {
+		text, _ := authoring.TemplateFiles(name, name)
 		documents["template "+name] = enginetest.Must(definition.ParseYAML([]byte(text)))
 	}
 	calls := 0

@@ -59,7 +59,7 @@ var claims = []struct{ page, tag, file, test string }{
 	{"docs/activities.md", "yaml fragment", "examples/pages_test.go", "TestNodesOfThePages"},
 	{"docs/agents.md", "yaml fragment", "examples/pages_test.go", "TestNodesOfThePages"},
 	{"docs/testing-workflows.md", "yaml", "examples/pages_test.go", "TestTheTestOfThePage"},
-	{"docs/codes.md", "yaml *", "internal/explain/explain_test.go", "TestExamplesAreTrue"},
+	{"docs/codes.md", "yaml *", "internal/authoring/codes_test.go", "TestExamplesAreTrue"},
 	{"docs/embedding.md", "go", "internal/archtest/docs_test.go", "TestTheEmbeddersPageShowsTheExample"},
 	{"*", "go", "internal/archtest/blocks_test.go", "TestGoOfThePagesIsCompiled"},
 	{"docs/architecture.md", "mermaid", "internal/archtest/docs_test.go", "TestNamedPathsExist"},

@@ -92,7 +92,7 @@ func (a *app) runAgent(ctx context.Context, args []string, o agentRunOptions) er
 	if err := o.answers.read(a); err != nil {
 		return err
 	}
-	return a.with(ctx, sessionOptions{create: true, drives: true, live: true, tree: true}, func(s *session) error {
+	return a.with(ctx, sessionOptions{store: createStore, display: showTree, drives: true}, func(s *session) error {
 		a.announce(s, "")
 		if o.detach && s.config.Store == config.Memory {
 			return usage("--detach needs a store that outlives this command").WithHint("Leave --store memory out.")

@@ -41,7 +41,7 @@ another database with export and import, and continues there with the same tasks
 
 // cancel ends a run.
 func (a *app) cancel(ctx context.Context, id, reason string, keepTasks bool) error {
-	return a.with(ctx, sessionOptions{lenient: true, passes: true}, func(s *session) error {
+	return a.with(ctx, sessionOptions{executors: optionalExecutors, noAttempts: true}, func(s *session) error {
 		if s.without != nil {
 			// Whatever is missing here, a run can be cancelled, unless a parent waits for it: the parent would continue.
 			execution, err := s.store.Execution(ctx, id)

@@ -163,7 +163,7 @@ func (a *app) completeFlag(cmd *cobra.Command, flag string, complete func(*cobra
 
 // completed opens the store and lists what completes a word.
 func (a *app) completed(cmd *cobra.Command, list func(*session) ([]string, error)) ([]string, cobra.ShellCompDirective) {
-	s, err := a.open(cmd.Context(), sessionOptions{bare: true, read: true, log: slog.New(slog.DiscardHandler)})
+	s, err := a.open(cmd.Context(), sessionOptions{store: readOnlyStore, executors: noExecutors, log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveError
 	}

@@ -57,7 +57,7 @@ func (a *app) continued(
 	if err != nil {
 		return err
 	}
-	return a.with(ctx, sessionOptions{drives: true, live: true, tree: true, shown: id, folder: folder}, func(s *session) error {
+	return a.with(ctx, sessionOptions{display: showTree, drives: true, shown: id, folder: folder}, func(s *session) error {
 		if o.definition != "" {
 			s.repeat = append(s.repeat, "--"+flagDefinition, o.definition)
 		}

@@ -31,12 +31,12 @@ func (unseen) close()                   {}
 
 // view makes the view of a session: a tree on a terminal that can show one, else lines.
 func (a *app) view(s *session, o sessionOptions) display {
-	if o.tree && a.screen != nil {
+	if o.display >= showTree && a.screen != nil {
 		return newTreeView(s, o.shown, a.screen, a.paint, a.now)
 	}
 	v := newLiveView(s.config.Masked(a.stderr), a.paint, s.store)
-	v.redaction, v.several = s.config.Redaction(), o.several
-	if o.watches {
+	v.redaction, v.several = s.config.Redaction(), o.display == showLinesOfRuns
+	if o.display == showWatchedTree {
 		return newWatchedLines(s, o.shown, v)
 	}
 	return v

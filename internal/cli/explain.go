@@ -7,7 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/workflows-engine/workflows-engine/internal/explain"
+	"github.com/workflows-engine/workflows-engine/internal/authoring"
 )
 
 func newExplain(a *app) *cobra.Command {
@@ -20,7 +20,7 @@ code, list all of them by group. The same stands in docs/codes.md.`,
   workflows-engine explain`,
 		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 			var codes []cobra.Completion
-			for _, g := range explain.Groups() {
+			for _, g := range authoring.CodeGroups() {
 				for _, c := range g.Codes {
 					codes = append(codes, cobra.CompletionWithDesc(c.Name, c.When))
 				}
@@ -47,7 +47,7 @@ code, list all of them by group. The same stands in docs/codes.md.`,
 
 // writeCode explains one code.
 func writeCode(w io.Writer, name string) error {
-	c, near, ok := explain.Find(name)
+	c, near, ok := authoring.FindCode(name)
 	if !ok {
 		e := usage("there is no code %q", name)
 		if near != "" {
@@ -68,7 +68,7 @@ const codeWidth = 90
 
 // writeCodes lists all codes by group.
 func writeCodes(w io.Writer) error {
-	for i, g := range explain.Groups() {
+	for i, g := range authoring.CodeGroups() {
 		if i > 0 {
 			fmt.Fprintln(w)
 		}

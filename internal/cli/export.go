@@ -37,7 +37,11 @@ that look like secrets (apikey, token, password, secret), for a file that people
 
 // export writes a run to standard output.
 func (a *app) export(ctx context.Context, id string, redact bool) error {
-	return a.with(ctx, sessionOptions{bare: !redact, lenient: true, read: true}, func(s *session) error {
+	executors := noExecutors
+	if redact {
+		executors = optionalExecutors
+	}
+	return a.with(ctx, sessionOptions{store: readOnlyStore, executors: executors}, func(s *session) error {
 		exporter, err := graph.Need[graph.Exporter](s.engine, "export")
 		if err != nil {
 			return err

@@ -113,7 +113,7 @@ func (a *app) forked(ctx context.Context, o forkOptions, req graph.ForkRequest) 
 			return err
 		}
 	}
-	return a.with(ctx, sessionOptions{drives: true, live: true, tree: true, folder: o.folder}, func(s *session) error {
+	return a.with(ctx, sessionOptions{display: showTree, drives: true, folder: o.folder}, func(s *session) error {
 		forker, err := graph.Need[graph.Forker](s.engine, "fork")
 		if err != nil {
 			return err

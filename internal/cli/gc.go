@@ -173,7 +173,7 @@ func (a *app) gc(ctx context.Context, o gcOptions) error {
 	if err != nil {
 		return err
 	}
-	return a.with(ctx, sessionOptions{bare: true, read: o.dryRun}, func(s *session) error {
+	return a.with(ctx, sessionOptions{store: readOnlyIf(o.dryRun), executors: noExecutors}, func(s *session) error {
 		pruner, err := graph.Need[graph.Pruner](s.engine, "gc")
 		if err != nil {
 			return err

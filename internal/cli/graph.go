@@ -105,7 +105,7 @@ func (a *app) drawnRun(cmd *cobra.Command, args []string, notFile error) (progra
 	if err := a.completeShortID(cmd, args); err != nil {
 		return nil, nil, err
 	}
-	err = a.with(cmd.Context(), sessionOptions{read: true, bare: true}, func(s *session) error {
+	err = a.with(cmd.Context(), sessionOptions{store: readOnlyStore, executors: noExecutors}, func(s *session) error {
 		program, run, err = s.drawn(cmd.Context(), args[0])
 		return err
 	})

@@ -6,11 +6,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/workflows-engine/workflows-engine/graph/problem"
-	"github.com/workflows-engine/workflows-engine/internal/guide"
+	"github.com/workflows-engine/workflows-engine/internal/authoring"
 )
 
 func newGuide(a *app) *cobra.Command {
-	topics := guide.Topics()
+	topics := authoring.Topics()
 	return &cobra.Command{
 		Use:   "guide [TOPIC]",
 		Short: "Print how to write a definition",
@@ -33,13 +33,13 @@ The topics are ` + problem.AndList(topics) + `.`,
 			return nil
 		},
 		RunE: func(_ *cobra.Command, args []string) error {
-			topic := guide.Main
+			topic := authoring.MainTopic
 			if len(args) > 0 {
 				topic = args[0]
 			}
-			page := guide.Page(topic)
+			page := authoring.Page(topic)
 			if page == "" {
-				return usage("there is no topic %q", topic).WithHint("%s", guide.Hint(topic))
+				return usage("there is no topic %q", topic).WithHint("%s", authoring.TopicHint(topic))
 			}
 			_, err := fmt.Fprint(a.human, page)
 			return err

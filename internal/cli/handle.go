@@ -39,7 +39,7 @@ place of the older one. --undo takes the mark off.`,
 					return err
 				}
 			}
-			return a.with(cmd.Context(), sessionOptions{bare: true, passes: true}, func(s *session) error {
+			return a.with(cmd.Context(), sessionOptions{executors: noExecutors, noAttempts: true}, func(s *session) error {
 				handler, err := graph.Need[graph.Handler](s.engine, "handle")
 				if err != nil {
 					return err

@@ -74,7 +74,7 @@ func (a *app) history(ctx context.Context, id string, o historyOptions) error {
 	case o.limit < 0:
 		return usage("invalid value %d for --limit", o.limit).WithHint("Write a number of records, or 0 for all.")
 	}
-	return a.with(ctx, sessionOptions{read: true, lenient: true}, func(s *session) error {
+	return a.with(ctx, sessionOptions{store: readOnlyStore, executors: optionalExecutors}, func(s *session) error {
 		if o.follow && config.MigrationNote(s.store) != "" {
 			return problem.New(problem.StoreReadOnly, "the database has an older version: nothing new would appear in the copy that is read").
 				WithHint("Leave out --follow, or migrate the database: %s.", shellword.Line(append([]string{program, "store", "migrate"}, s.sameStore...)...))

@@ -76,7 +76,7 @@ func (a *app) importRun(ctx context.Context, file string, asJSON bool) error {
 	if err := a.rehearseImport(ctx, text); err != nil {
 		return err
 	}
-	return a.with(ctx, sessionOptions{bare: true, create: true}, func(s *session) error {
+	return a.with(ctx, sessionOptions{store: createStore, executors: noExecutors}, func(s *session) error {
 		importer, err := graph.Need[graph.Exporter](s.engine, "import")
 		if err != nil {
 			return err

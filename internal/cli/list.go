@@ -123,7 +123,7 @@ func (a *app) list(ctx context.Context, o listOptions) error {
 	if err != nil {
 		return err
 	}
-	return a.with(ctx, sessionOptions{bare: true, read: true}, func(s *session) error {
+	return a.with(ctx, sessionOptions{store: readOnlyStore, executors: noExecutors}, func(s *session) error {
 		page, err := s.engine.List(ctx, q)
 		if err != nil {
 			return err

@@ -12,15 +12,15 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/graph/definition"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/internal/authoring"
 	"github.com/workflows-engine/workflows-engine/internal/format"
-	"github.com/workflows-engine/workflows-engine/internal/scaffold"
 	"github.com/workflows-engine/workflows-engine/internal/shellword"
 )
 
 func newNew(a *app) *cobra.Command {
 	var template string
 	var kinds []string
-	for _, t := range scaffold.Templates() {
+	for _, t := range authoring.Templates() {
 		kinds = append(kinds, fmt.Sprintf("  %-9s %s", t.Name, t.What))
 	}
 	cmd := &cobra.Command{
@@ -36,10 +36,10 @@ func newNew(a *app) *cobra.Command {
 		Args: exactly("NAME"),
 		RunE: func(_ *cobra.Command, args []string) error { return a.create(args[0], template) },
 	}
-	cmd.Flags().StringVarP(&template, "template", "t", scaffold.Names()[0], problem.OrList(scaffold.Names()))
+	cmd.Flags().StringVarP(&template, "template", "t", authoring.TemplateNames()[0], problem.OrList(authoring.TemplateNames()))
 	_ = cmd.RegisterFlagCompletionFunc("template", func(*cobra.Command, []string, string) ([]cobra.Completion, cobra.ShellCompDirective) {
 		var list []cobra.Completion
-		for _, t := range scaffold.Templates() {
+		for _, t := range authoring.Templates() {
 			list = append(list, cobra.CompletionWithDesc(t.Name, t.What))
 		}
 		return list, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
@@ -70,9 +70,9 @@ func (a *app) create(file, template string) error {
 	if err != nil {
 		return err
 	}
-	text, test := scaffold.Files(template, name)
+	text, test := authoring.TemplateFiles(template, name)
 	if text == "" {
-		return usage("there is no template %q", template).WithHint("The templates are %s.", problem.AndList(scaffold.Names()))
+		return usage("there is no template %q", template).WithHint("The templates are %s.", problem.AndList(authoring.TemplateNames()))
 	}
 	if strings.HasSuffix(workflow, ".json") {
 		doc, err := definition.ParseYAML([]byte(text))

@@ -92,7 +92,11 @@ func (a *app) reportNextTimer(ctx context.Context, s *session) error {
 
 // session is what recoverAll needs. A dry run has no use for a database that can be written to.
 func (o recoverOptions) session() sessionOptions {
-	return sessionOptions{drives: true, live: !o.dryRun, read: o.dryRun, folder: o.folder}
+	options := sessionOptions{drives: true, folder: o.folder, store: readOnlyIf(o.dryRun)}
+	if !o.dryRun {
+		options.display = showLines
+	}
+	return options
 }
 
 // recoverAll takes over what has no driver, fires what is due, and prints where each of those runs then stands. Runs
@@ -106,7 +110,9 @@ func (a *app) recoverAll(ctx context.Context, o recoverOptions) error {
 		return err
 	}
 	options := o.session()
-	options.several = true
+	if options.display == showLines {
+		options.display = showLinesOfRuns
+	}
 	return a.with(ctx, options, func(s *session) error {
 		found, err := a.recoverable(ctx, s, caller, o.limit)
 		if err != nil {

@@ -102,7 +102,7 @@ func (a *app) run(ctx context.Context, file string, o runOptions) error {
 	if a.workflowDir(folder) == "" && c.hasSubworkflow() && file != standardInput {
 		folder = filepath.Dir(file)
 	}
-	return a.with(ctx, sessionOptions{create: true, drives: true, live: true, tree: true, folder: folder}, func(s *session) error {
+	return a.with(ctx, sessionOptions{store: createStore, display: showTree, drives: true, folder: folder}, func(s *session) error {
 		a.announce(s, mode)
 		if missing := s.missing(ctx, c.document); o.allowMissing && len(missing) > 0 && mode != machine.HostMediated {
 			fmt.Fprintf(a.stderr, "%s nothing is configured here for %s; a run that reaches such a node fails\n",

@@ -17,11 +17,11 @@ import (
 
 // session is an open store with an engine over it.
 type session struct {
+	// driver is the engine of a session that drives runs.
+	driver graph.Recoverer
 	config *config.Config
 	store  history.Store
 	engine graph.Engine
-	// driver is the engine of a session that drives runs.
-	driver graph.Recoverer
 	// executors are what the configuration can perform in process.
 	executors config.Executors
 	// without is why a lenient session has no executors, nil if it has those that are configured.
@@ -34,34 +34,60 @@ type session struct {
 	repeat, sameStore []string
 }
 
-// sessionOptions say what a command needs of its session.
+// storeUse tells how a session opens the store.
+type storeUse int
+
+const (
+	existingStore storeUse = iota // a database that the user named must exist
+	createStore                   // it is created if it does not exist
+	readOnlyStore                 // it is never changed; one of an older version is read from a temporary copy
+)
+
+func readOnlyIf(readOnly bool) storeUse {
+	if readOnly {
+		return readOnlyStore
+	}
+	return existingStore
+}
+
+// executorUse tells which settings of executors a session needs.
+type executorUse int
+
+const (
+	requiredExecutors executorUse = iota
+	optionalExecutors             // without them if their settings are not valid
+	noExecutors                   // their settings are not read
+)
+
+// displayMode tells what a session shows on standard error while runs proceed.
+type displayMode int
+
+const (
+	showNothing     displayMode = iota
+	showLines                   // nodes as they complete
+	showLinesOfRuns             // nodes of runs that are independent of each other
+	showTree                    // on a terminal the tree of a run, else lines
+	showWatchedTree             // showTree of a run that other processes drive
+)
+
+// sessionOptions are the needs of a command. The zero value is that of a command that works on existing runs and ends at once.
 type sessionOptions struct {
-	// create makes a database that the user named; other commands refuse a path where there is none.
-	create bool
-	// read never changes the database. One of an older version is read from a temporary copy.
-	read bool
-	// bare goes by the settings of the store alone, for a command that needs no executors; lenient goes without them if the
-	// settings cannot be used.
-	bare, lenient bool
-	// drives refuses an engine that cannot drive runs.
+	store     storeUse
+	executors executorUse
+	display   displayMode
+	// shown is the id of the run to show; "" for the first run with a record.
+	shown string
+	// drives rejects an engine that cannot drive runs.
 	drives bool
-	// passes performs no activity: what the call leads to is left to others, since the command ends at once.
-	passes bool
-	// live shows nodes on stderr as they complete; tree, on a terminal, the tree of a run instead, which is that with the id shown or,
-	// if that is "", the first of which something is recorded.
-	live, tree bool
-	// several says that the nodes shown are those of runs that have nothing to do with each other.
-	several bool
-	shown   string
-	// watches shows what other processes record of that run.
-	watches bool
-	// folder is where definitions are looked for by name; "" for that of the settings.
+	// noAttempts leaves activities to other processes, since the command ends at once.
+	noAttempts bool
+	// folder has the definitions that are found by name; "" for that of the settings.
 	folder string
-	// background looks after all runs of the store, not those of the command alone.
+	// background drives all runs of the store, not those of the command alone.
 	background bool
-	// log takes what happens in the background; nil logs as the flags say.
+	// log receives log lines of the background; nil logs as the flags tell.
 	log *slog.Logger
-	// onRecord, if not nil, is called with what was recorded. It goes without live.
+	// onRecord, if not nil, is called with each record. It excludes a display.
 	onRecord func(graph.RecordEvent)
 }
 
@@ -80,12 +106,12 @@ const deliverLimit = 10 * time.Second
 // open loads the configuration, opens the store and makes an engine over it.
 func (a *app) open(ctx context.Context, o sessionOptions) (*session, error) {
 	load := a.flags.Load
-	if o.bare {
+	if o.executors == noExecutors {
 		load = a.flags.LoadStore
 	}
 	c, refused := load(a.env)
 	err := refused
-	if refused != nil && o.lenient {
+	if refused != nil && o.executors == optionalExecutors {
 		c, err = a.flags.LoadStore(a.env)
 	}
 	if err != nil {
@@ -101,19 +127,19 @@ func (a *app) open(ctx context.Context, o sessionOptions) (*session, error) {
 	}
 	s := &session{config: c, store: store, view: unseen{}, without: refused, repeat: a.flags.Given(), sameStore: a.flags.GivenStore()}
 	var budget *memory.Budget
-	if refused == nil && !o.bare {
+	if refused == nil && o.executors != noExecutors {
 		budget = c.MemoryBudget()
 		s.executors, s.without = c.Executors()
 	}
-	if s.without != nil && !o.lenient {
+	if s.without != nil && o.executors != optionalExecutors {
 		return nil, firstError(s.without, store.Close())
 	}
 	options := c.RunnerOptions(s.executors.Within(budget), c.Log)
 	options.Admit = budget.Admit
-	if o.passes {
+	if o.noAttempts {
 		options.Activities, options.Delegates = nil, s.executors.TaskEnds()
 	}
-	options.ReadOnly, options.Background, options.OnRecord = o.read, o.background, o.onRecord
+	options.ReadOnly, options.Background, options.OnRecord = o.store == readOnlyStore, o.background, o.onRecord
 	if !o.background {
 		options.Drain = 0 // who interrupts a command does not wait for it
 		options.DeliverLimit = deliverLimit
@@ -128,13 +154,13 @@ func (a *app) open(ctx context.Context, o sessionOptions) (*session, error) {
 	}
 	s.workflows = c.Catalog(folder, o.log)
 	options.Workflows = c.Workflows(s.workflows)
-	if o.live {
+	if o.display != showNothing {
 		options.OnRecord = func(e graph.RecordEvent) { s.view.record(e) }
 	}
 	if s.engine, err = a.engine(store, options); err != nil {
 		return nil, firstError(err, store.Close())
 	}
-	if o.live {
+	if o.display != showNothing {
 		s.view = a.view(s, o)
 	}
 	if o.drives {
@@ -167,10 +193,10 @@ func (a *app) openStore(ctx context.Context, o sessionOptions, c *config.Config)
 	a.warn(c, o.log)
 	c.Now = a.now
 	open := c.OpenExistingStore
-	switch {
-	case o.create:
+	switch o.store {
+	case createStore:
 		open = c.OpenStore
-	case o.read:
+	case readOnlyStore:
 		open = c.OpenStoreToRead
 	}
 	store, err := open(ctx)

@@ -29,7 +29,7 @@ func (a *app) completeShortID(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 || !shortID.MatchString(args[0]) {
 		return nil
 	}
-	s, err := a.open(cmd.Context(), sessionOptions{bare: true, read: true, log: slog.New(slog.DiscardHandler)})
+	s, err := a.open(cmd.Context(), sessionOptions{store: readOnlyStore, executors: noExecutors, log: slog.New(slog.DiscardHandler)})
 	if err != nil {
 		return nil // the command says what is wrong
 	}

@@ -53,7 +53,7 @@ The lines "answered" name who gave the newest three answers to its questions.
 
 // status prints the state of a run.
 func (a *app) status(ctx context.Context, id, folder string, asJSON, withState bool) error {
-	return a.with(ctx, sessionOptions{read: true, lenient: true, folder: folder}, func(s *session) error {
+	return a.with(ctx, sessionOptions{store: readOnlyStore, executors: optionalExecutors, folder: folder}, func(s *session) error {
 		run, err := s.engine.Status(ctx, graph.StatusRequest{ExecutionID: id})
 		if err != nil {
 			return err

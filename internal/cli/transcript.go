@@ -45,7 +45,7 @@ those of history: turn 3, call 2; those of a sub-agent stand behind its call, an
 
 // transcript prints the journals of a run's agents.
 func (a *app) transcript(ctx context.Context, id string, o transcriptOptions) error {
-	return a.with(ctx, sessionOptions{lenient: true, read: true}, func(s *session) error {
+	return a.with(ctx, sessionOptions{store: readOnlyStore, executors: optionalExecutors}, func(s *session) error {
 		w := &transcriptWriter{out: s.config.Masked(a.stdout), line: timeline.New(id, oneLine), transcriptOptions: o}
 		if !o.json {
 			w.out = s.config.Masked(a.human)

@@ -101,7 +101,7 @@ type storedFindingJSON struct {
 // verify checks a database, or one run. What was found before an error is printed too: of all files, a damaged one has to be
 // reported.
 func (a *app) verify(ctx context.Context, id string, o verifyOptions) error {
-	return a.with(ctx, sessionOptions{bare: true, read: !o.repair}, func(s *session) error {
+	return a.with(ctx, sessionOptions{store: readOnlyIf(!o.repair), executors: noExecutors}, func(s *session) error {
 		verifier, err := graph.Need[graph.Verifier](s.engine, "verify")
 		if err != nil {
 			return err

@@ -49,7 +49,7 @@ const statusInterval = 30 * time.Second
 
 // watch follows a run.
 func (a *app) watch(ctx context.Context, id string, o watchOptions) error {
-	return a.with(ctx, sessionOptions{read: true, lenient: true, live: true, tree: true, watches: true, shown: id, folder: o.folder}, func(s *session) error {
+	return a.with(ctx, sessionOptions{store: readOnlyStore, executors: optionalExecutors, display: showWatchedTree, shown: id, folder: o.folder}, func(s *session) error {
 		d := a.drive(s, o.driveOptions)
 		run, err := s.engine.Status(ctx, graph.StatusRequest{ExecutionID: id})
 		for err == nil && !run.Status.Terminal() && ctx.Err() == nil && d.left() > 0 && !(o.untilRest && rests(run)) {

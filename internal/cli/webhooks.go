@@ -91,7 +91,7 @@ func (a *app) listWebhooks(ctx context.Context, o webhooksListOptions) error {
 	if o.limit < 1 || o.limit > 1000 {
 		return usage("--limit: %d is not between 1 and 1000", o.limit)
 	}
-	return a.with(ctx, sessionOptions{bare: true, read: true}, func(s *session) error {
+	return a.with(ctx, sessionOptions{store: readOnlyStore, executors: noExecutors}, func(s *session) error {
 		deliverer, err := graph.Need[graph.Deliverer](s.engine, "webhooks")
 		if err != nil {
 			return err
@@ -203,7 +203,7 @@ status is 1 if the target refuses it for good again.`,
 }
 
 func (a *app) retryWebhook(ctx context.Context, id string, asJSON bool) error {
-	return a.with(ctx, sessionOptions{passes: true}, func(s *session) error {
+	return a.with(ctx, sessionOptions{noAttempts: true}, func(s *session) error {
 		deliverer, err := graph.Need[graph.Deliverer](s.engine, "webhooks")
 		if err != nil {
 			return err

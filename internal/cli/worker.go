@@ -88,7 +88,7 @@ func (a *app) worker(ctx context.Context, folder, health string) (err error) {
 		return usage("a worker needs a database, and --store is memory").WithHint("Name a file with --db.")
 	}
 	s, err := a.open(ctx, sessionOptions{
-		create: true, folder: folder, background: true, log: log,
+		store: createStore, folder: folder, background: true, log: log,
 		onRecord: func(e graph.RecordEvent) { logTimers(log, e) },
 	})
 	if err != nil && ctx.Err() != nil {

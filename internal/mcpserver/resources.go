@@ -13,7 +13,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/history"
-	"github.com/workflows-engine/workflows-engine/internal/guide"
+	"github.com/workflows-engine/workflows-engine/internal/authoring"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 	"github.com/workflows-engine/workflows-engine/internal/runjson"
 	"github.com/workflows-engine/workflows-engine/schemas"
@@ -42,8 +42,8 @@ const (
 func (s *server) addResources(sdk *mcp.Server) {
 	sdk.AddResource(&mcp.Resource{
 		URI: guideURI, Name: "guide", Title: "How to write a workflow definition", MIMEType: "text/markdown",
-		Description: "Node types, edges, state and jq on one page, with an example.", Size: int64(len(guide.Page(guide.Main))),
-	}, fixed(guide.Page(guide.Main)))
+		Description: "Node types, edges, state and jq on one page, with an example.", Size: int64(len(authoring.Page(authoring.MainTopic))),
+	}, fixed(authoring.Page(authoring.MainTopic)))
 	sdk.AddResource(&mcp.Resource{
 		URI: schemaURI, Name: "workflow-definition", Title: "JSON Schema of workflow definitions", MIMEType: "application/schema+json",
 		Description: "Every member of a definition.",

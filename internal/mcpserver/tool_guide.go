@@ -8,7 +8,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/workflows-engine/workflows-engine/graph/problem"
-	"github.com/workflows-engine/workflows-engine/internal/guide"
+	"github.com/workflows-engine/workflows-engine/internal/authoring"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
@@ -57,18 +57,18 @@ func guideTool() *tool {
 				return nil, err
 			}
 			if topic == "" {
-				topic = guide.Main
+				topic = authoring.MainTopic
 			}
-			topics := guide.Topics()
-			page := guide.Page(topic)
+			topics := authoring.Topics()
+			page := authoring.Page(topic)
 			if page == "" {
-				return nil, problem.New(problem.ValidationError, "there is no topic %q", topic).WithHint("%s", guide.Hint(topic))
+				return nil, problem.New(problem.ValidationError, "there is no topic %q", topic).WithHint("%s", authoring.TopicHint(topic))
 			}
 			if topic == agentsTopic && len(s.opts.Agents) > 0 {
 				page += "\n" + s.agentsText()
 			}
 			ans := &answer{headline: "Guide, topic " + topic + ".", lines: []string{page}, content: members{{"topic", topic}, {"guide", page}}, page: true}
-			if topic == guide.Main {
+			if topic == authoring.MainTopic {
 				names := make([]any, len(topics))
 				for i, name := range topics {
 					names[i] = name

@@ -1,5 +1,6 @@
-// Package guide gives the pages for authors of definitions by topic: models read them by a tool, people by a command.
-package guide
+// Package authoring gives authors of definitions what they read and start from: the pages of the guide by topic, the explanation of each
+// code, and templates of definitions with their tests.
+package authoring
 
 import (
 	"fmt"
@@ -15,8 +16,8 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/suggest"
 )
 
-// Main is the topic of the page to read first.
-const Main = "definition"
+// MainTopic is the topic of the page to read first.
+const MainTopic = "definition"
 
 // recipes is the topic of the page that lists the recipes.
 const recipes = "cookbook"
@@ -51,8 +52,8 @@ func Page(topic string) string {
 	return entries()[i].text
 }
 
-// Hint says which topics there are instead of one that there is not.
-func Hint(topic string) string {
+// TopicHint says which topics there are instead of one that there is not.
+func TopicHint(topic string) string {
 	topics := Topics()
 	if near := suggest.DidYouMean(topic, topics); near != "" {
 		return near
@@ -95,7 +96,7 @@ func about(part string) string {
 // entries are the sections of the pages.
 var entries = sync.OnceValue(func() []entry {
 	all := slices.DeleteFunc(sections(docs.Definitions), func(e entry) bool { return e.topic == examples })
-	all[0].topic = Main
+	all[0].topic = MainTopic
 	for i := range all {
 		if slices.Contains(definition.Extensions(), all[i].topic) {
 			title, body, _ := strings.Cut(all[i].text, "\n")

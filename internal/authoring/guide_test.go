@@ -1,4 +1,4 @@
-package guide_test
+package authoring_test
 
 import (
 	"regexp"
@@ -7,14 +7,14 @@ import (
 	"testing"
 
 	"github.com/workflows-engine/workflows-engine/graph/definition"
-	"github.com/workflows-engine/workflows-engine/internal/guide"
+	"github.com/workflows-engine/workflows-engine/internal/authoring"
 )
 
 // TestTopics: each node type, each extension and each recipe can be read by itself.
 func TestTopics(t *testing.T) {
 	t.Parallel()
-	topics := guide.Topics()
-	if topics[0] != guide.Main {
+	topics := authoring.Topics()
+	if topics[0] != authoring.MainTopic {
 		t.Errorf("the first topic is %q", topics[0])
 	}
 	for _, topic := range append(definition.Extensions(), "start", "end", "step", "llm_call", "tool_call", "agent_delegate", "subworkflow", "set_state", "switch",
@@ -25,7 +25,7 @@ func TestTopics(t *testing.T) {
 	}
 	link := regexp.MustCompile(`\]\(`)
 	for i, topic := range topics {
-		page := guide.Page(topic)
+		page := authoring.Page(topic)
 		if slices.Contains(topics[:i], topic) {
 			t.Errorf("two pages have the topic %q", topic)
 		}
@@ -36,10 +36,10 @@ func TestTopics(t *testing.T) {
 			t.Errorf("the page on %q has what only the whole page explains:\n%s", topic, page)
 		}
 	}
-	if page := guide.Page("cooking"); page != "" {
+	if page := authoring.Page("cooking"); page != "" {
 		t.Errorf("%q", page)
 	}
-	if page := guide.Page("catch"); !strings.Contains(page, "x-workflows-engine: {uses: [catch]}") {
+	if page := authoring.Page("catch"); !strings.Contains(page, "x-workflows-engine: {uses: [catch]}") {
 		t.Errorf("the page of an extension does not say how to name it:\n%s", page)
 	}
 }
@@ -51,7 +51,7 @@ func TestHint(t *testing.T) {
 		"compensat": `"compensate"`, "llm-call": `"llm_call"`, "rollbak": `"compensate"`, "rollback": `"compensate"`, "max_attempts": `"retries-and-timeouts"`,
 		"resume_shema": `"interrupt"`, "qqqqqqqq": "The topics are definition",
 	} {
-		if got := guide.Hint(topic); !strings.Contains(got, want) {
+		if got := authoring.TopicHint(topic); !strings.Contains(got, want) {
 			t.Errorf("%s: %s", topic, got)
 		}
 	}

@@ -1,5 +1,4 @@
-// Package explain says what codes mean: what docs/codes.md says.
-package explain
+package authoring
 
 import (
 	"regexp"
@@ -10,8 +9,8 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/suggest"
 )
 
-// Group is the codes of a section of the page, in its order.
-type Group struct {
+// CodeGroup is the codes of a section of the page, in its order.
+type CodeGroup struct {
 	Title string
 	Codes []Code
 }
@@ -30,13 +29,13 @@ var (
 	example = regexp.MustCompile("(?s)^### ([A-Z0-9_]+)\n\n```yaml wrong\n(.*?)```\n\n```yaml right\n(.*?)```\n")
 )
 
-// Groups returns all codes.
-var Groups = sync.OnceValue(func() []Group {
-	var groups []Group
+// CodeGroups returns all codes.
+var CodeGroups = sync.OnceValue(func() []CodeGroup {
+	var groups []CodeGroup
 	at := map[string]*Code{}
 	for section := range strings.SplitSeq(docs.Codes, "\n## ") {
 		title, body, _ := strings.Cut(section, "\n")
-		g := Group{Title: title}
+		g := CodeGroup{Title: title}
 		for line := range strings.Lines(body) {
 			if m := row.FindStringSubmatch(strings.TrimSuffix(line, "\n")); m != nil {
 				g.Codes = append(g.Codes, Code{Name: m[1], When: m[2], Do: m[3]})
@@ -57,11 +56,11 @@ var Groups = sync.OnceValue(func() []Group {
 	return groups
 })
 
-// Find returns a code, whatever the case of its letters. Of an unknown one, near is that which was probably meant, "" if none is near.
-func Find(name string) (code Code, near string, ok bool) {
+// FindCode returns a code, whatever the case of its letters. Of an unknown one, near is that which was probably meant, "" if none is near.
+func FindCode(name string) (code Code, near string, ok bool) {
 	name = strings.ToUpper(strings.TrimSpace(name))
 	var names []string
-	for _, g := range Groups() {
+	for _, g := range CodeGroups() {
 		for _, c := range g.Codes {
 			if c.Name == name {
 				return c, "", true

@@ -1,5 +1,4 @@
-// Package scaffold has definitions to begin with, each with its tests.
-package scaffold
+package authoring
 
 import (
 	"embed"
@@ -11,7 +10,7 @@ import (
 )
 
 //go:embed templates/*.yaml
-var files embed.FS
+var templateFiles embed.FS
 
 // Template is a definition to begin with.
 type Template struct {
@@ -20,30 +19,30 @@ type Template struct {
 	What string
 }
 
-// names are the templates, the simplest first.
-var names = []string{"minimal", "approval", "loop", "fan-out", "agent"}
+// templateNames are the templates, the simplest first.
+var templateNames = []string{"minimal", "approval", "loop", "fan-out", "agent"}
 
 // Templates returns all templates.
 func Templates() []Template {
-	list := make([]Template, len(names))
-	for i, name := range names {
+	list := make([]Template, len(templateNames))
+	for i, name := range templateNames {
 		first, _, _ := strings.Cut(read(name, "workflow"), "\n")
 		list[i] = Template{name, strings.TrimPrefix(first, "# ")}
 	}
 	return list
 }
 
-// Names returns the names of all templates.
-func Names() []string { return slices.Clone(names) }
+// TemplateNames returns the templateNames of all templates.
+func TemplateNames() []string { return slices.Clone(templateNames) }
 
 var documentName = regexp.MustCompile(`(?m)^(document: .*\bname: )([^,}]+)`)
 
-// Files returns the definition of a template under a name of its own, and its tests, both in YAML; "" if there is no such template.
-func Files(template, name string) (definition, tests string) {
-	if !slices.Contains(names, template) {
+// TemplateFiles returns the definition of a template under a name of its own, and its tests, both in YAML; "" if there is no such template.
+func TemplateFiles(template, name string) (definition, tests string) {
+	if !slices.Contains(templateNames, template) {
 		return "", ""
 	}
-	quoted := string(jsonvalue.AppendString(nil, name)) // without quotes YAML takes some names for other values
+	quoted := string(jsonvalue.AppendString(nil, name)) // without quotes YAML takes some templateNames for other values
 	definition = documentName.ReplaceAllStringFunc(read(template, "workflow"), func(line string) string {
 		return documentName.FindStringSubmatch(line)[1] + quoted
 	})
@@ -51,7 +50,7 @@ func Files(template, name string) (definition, tests string) {
 }
 
 func read(template, kind string) string {
-	text, err := files.ReadFile("templates/" + template + "." + kind + ".yaml")
+	text, err := templateFiles.ReadFile("templates/" + template + "." + kind + ".yaml")
 	if err != nil {
 		panic(err) // a template without its file
 	}

@@ -1,4 +1,4 @@
-package scaffold_test
+package authoring_test
 
 import (
 	"os"
@@ -6,17 +6,17 @@ import (
 	"testing"
 
 	"github.com/workflows-engine/workflows-engine/graph/definition"
+	"github.com/workflows-engine/workflows-engine/internal/authoring"
 	"github.com/workflows-engine/workflows-engine/internal/format"
-	"github.com/workflows-engine/workflows-engine/internal/scaffold"
 )
 
 // TestTemplatesAreInForm: each template is valid without a warning, in its usual form, and has the name that was asked for, whatever that
 // is. Their tests are run by the script of the command new.
 func TestTemplatesAreInForm(t *testing.T) {
 	t.Parallel()
-	for _, template := range scaffold.Templates() {
+	for _, template := range authoring.Templates() {
 		for _, name := range []string{"order", "order-17", "true", "17", "Ün: \"#'"} {
-			text, tests := scaffold.Files(template.Name, name)
+			text, tests := authoring.TemplateFiles(template.Name, name)
 			doc, err := definition.ParseYAML([]byte(text))
 			if err != nil {
 				t.Fatalf("%s: %v", template.Name, err)
@@ -33,7 +33,7 @@ func TestTemplatesAreInForm(t *testing.T) {
 			}
 		}
 	}
-	if text, _ := scaffold.Files("nothing", "x"); text != "" {
+	if text, _ := authoring.TemplateFiles("nothing", "x"); text != "" {
 		t.Error("an unknown template has a text")
 	}
 }
@@ -42,7 +42,7 @@ func TestTemplatesAreInForm(t *testing.T) {
 func TestEveryTemplateIsListed(t *testing.T) {
 	t.Parallel()
 	entries, err := os.ReadDir("templates")
-	if err != nil || len(entries) != 2*len(scaffold.Names()) {
-		t.Errorf("%d files for %d templates, %v", len(entries), len(scaffold.Names()), err)
+	if err != nil || len(entries) != 2*len(authoring.TemplateNames()) {
+		t.Errorf("%d files for %d templates, %v", len(entries), len(authoring.TemplateNames()), err)
 	}
 }

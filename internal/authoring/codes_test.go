@@ -1,4 +1,4 @@
-package explain_test
+package authoring_test
 
 import (
 	"os"
@@ -9,7 +9,7 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/graph/definition"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
-	"github.com/workflows-engine/workflows-engine/internal/explain"
+	"github.com/workflows-engine/workflows-engine/internal/authoring"
 )
 
 // TestEveryCodeIsExplained: the page has each code of the closed list once, says something of it, and knows no others.
@@ -20,7 +20,7 @@ func TestEveryCodeIsExplained(t *testing.T) {
 		t.Fatal(err)
 	}
 	var got []string
-	for _, g := range explain.Groups() {
+	for _, g := range authoring.CodeGroups() {
 		for _, c := range g.Codes {
 			got = append(got, c.Name)
 			for _, sentence := range []string{c.When, c.Do} {
@@ -45,7 +45,7 @@ func TestEveryCodeIsExplained(t *testing.T) {
 func TestExamplesAreTrue(t *testing.T) {
 	t.Parallel()
 	found := 0
-	for _, g := range explain.Groups() {
+	for _, g := range authoring.CodeGroups() {
 		for _, c := range g.Codes {
 			if c.Wrong == "" {
 				continue
@@ -102,7 +102,7 @@ func finds(t *testing.T, text, code string) bool {
 func TestFind(t *testing.T) {
 	t.Parallel()
 	for name, want := range map[string]string{"TIMEOUT": "TIMEOUT", " timeout ": "TIMEOUT", "UNKNOWN_NODES": "", "": ""} {
-		c, near, ok := explain.Find(name)
+		c, near, ok := authoring.FindCode(name)
 		if c.Name != want || ok != (want != "") {
 			t.Errorf("%q: %+v, %t", name, c, ok)
 		}
