@@ -3,14 +3,23 @@ package cli
 import (
 	"bufio"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strings"
 
+	"github.com/spf13/pflag"
+
+	"github.com/workflows-engine/workflows-engine/graph/definition"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/graph/view"
 	"github.com/workflows-engine/workflows-engine/internal/agentsteps"
+	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
+	"github.com/workflows-engine/workflows-engine/internal/suggest"
 )
 
 // ask shows what the run waits for and reads the answer from the terminal, until it can be read or the person ends
@@ -94,4 +103,350 @@ func (a *app) readLine(ctx context.Context) (string, error) {
 	case <-ctx.Done():
 		return "", ctx.Err()
 	}
+}
+
+// lineArguments is up to how many characters arguments stand in the line of their call.
+const lineArguments = 80
+
+// writeCalls prints the calls that an agent wants approved.
+func writeCalls(w io.Writer, calls []agentsteps.Ask, indent string) {
+	for _, c := range calls {
+		text := string(jsonvalue.Canonical(c.Arguments))
+		if len(text) > lineArguments {
+			if long, err := json.MarshalIndent(c.Arguments, indent, "  "); err == nil {
+				text = string(long)
+			}
+		}
+		if len(text) > maxShown {
+			text = problem.Clip(text, maxShown) + fmt.Sprintf("\n%s… %d bytes in all: agent transcript shows the rest", indent, len(text))
+		}
+		fmt.Fprintf(w, "%s%s  %s %s\n", indent, plainCell(c.Key), plainCell(c.Tool), plain(text))
+		if c.MayHaveHappened {
+			fmt.Fprintf(w, "%s  it may have happened already: the process died during the call\n", indent)
+		}
+	}
+}
+
+// decisionsText says how calls are decided.
+const decisionsText = "approve, approve always, deny [REASON], edit NAME=VALUE … or JSON, respond RESULT, stop [REASON]"
+
+// decisions are the answers to a question about calls, as a person types them, one line after the other until all are decided.
+type decisions struct {
+	calls   []agentsteps.Ask
+	decided map[string]any
+}
+
+// take reads a line: a decision about all calls that have none yet, or about the one whose key stands before it. It returns the answer once
+// all are decided.
+func (d *decisions) take(line string) (map[string]any, error) {
+	if strings.HasPrefix(strings.TrimSpace(line), "{") {
+		return parsePayload(line, nil)
+	}
+	first, rest := word(line)
+	var about []agentsteps.Ask
+	if i := slices.IndexFunc(d.calls, func(c agentsteps.Ask) bool { return c.Key == first }); i >= 0 {
+		about = d.calls[i : i+1]
+		first, rest = word(rest)
+	} else {
+		for _, c := range d.calls {
+			if _, has := d.decided[c.Key]; !has {
+				about = append(about, c)
+			}
+		}
+	}
+	for _, c := range about {
+		one, err := decision(first, rest, c, len(about) > 1)
+		if err != nil {
+			return nil, err
+		}
+		if d.decided == nil {
+			d.decided = map[string]any{}
+		}
+		d.decided[c.Key] = one
+	}
+	if len(d.decided) < len(d.calls) {
+		return nil, nil
+	}
+	if len(d.calls) == 1 {
+		return d.decided[d.calls[0].Key].(map[string]any), nil
+	}
+	return map[string]any{"calls": maps.Clone(d.decided)}, nil
+}
+
+// left names the calls without a decision.
+func (d *decisions) left() string {
+	var keys []string
+	for _, c := range d.calls {
+		if _, has := d.decided[c.Key]; !has {
+			keys = append(keys, c.Key)
+		}
+	}
+	return problem.AndList(keys)
+}
+
+func word(line string) (first, rest string) {
+	first, rest, _ = strings.Cut(strings.TrimSpace(line), " ")
+	return first, strings.TrimSpace(rest)
+}
+
+// decision reads what a person has typed about a call. The digest binds it to the arguments that they have seen.
+func decision(verb, rest string, c agentsteps.Ask, several bool) (map[string]any, error) {
+	d := map[string]any{"decision": verb}
+	if c.Digest != "" {
+		d["digest"] = c.Digest
+	}
+	switch verb {
+	case "approve":
+		switch rest {
+		case "":
+		case "always":
+			d["remember"] = true
+		default:
+			return nil, fmt.Errorf("write approve or approve always, without %q", rest)
+		}
+	case "deny", "stop":
+		if rest != "" {
+			d["reason"] = rest
+		}
+	case "edit":
+		arguments, err := edited(rest, c.Arguments)
+		if several || err != nil || rest == "" {
+			return nil, firstError(err, fmt.Errorf("write the arguments behind the key and edit, as in %s edit %s", c.Key, jsonvalue.Canonical(c.Arguments)))
+		}
+		d["arguments"] = arguments
+	case "respond":
+		if several || rest == "" {
+			return nil, fmt.Errorf("write the result behind the key and respond, as in %s respond \"done by hand\"", c.Key)
+		}
+		d["result"] = typed(rest, nil)
+	default:
+		return nil, fmt.Errorf("%q is no decision: write %s", verb, decisionsText)
+	}
+	return d, nil
+}
+
+// edited are arguments as a person has changed them: JSON in their place, or NAME=VALUE for some of them. What was a text stays one.
+func edited(text string, arguments map[string]any) (map[string]any, error) {
+	if strings.HasPrefix(text, "{") {
+		return parsePayload(text, nil)
+	}
+	properties := map[string]any{}
+	for name, v := range arguments {
+		if _, isText := v.(string); isText {
+			properties[name] = map[string]any{"type": "string"}
+		}
+	}
+	changed, err := parsePayload(text, map[string]any{"properties": properties})
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range jsonvalue.Keys(changed) {
+		if _, has := arguments[name]; !has { // a misspelt name would leave the argument as it was, and the call would be made
+			return nil, fmt.Errorf("the call has no argument %q; write all arguments as JSON to add it. %s", name, suggest.DidYouMean(name, jsonvalue.Keys(arguments)))
+		}
+	}
+	out := maps.Clone(arguments)
+	maps.Copy(out, changed)
+	return out, nil
+}
+
+// takesWords reports whether the answer to a question is a line as it is typed: that of an agent that asks a person and wants no form.
+func takesWords(p *view.Pending) bool {
+	required := requiredNames(p.ResumeSchema)
+	return agentsteps.AsksPerson(p.Show) && len(required) == 0 && propertySchema(p.ResumeSchema, "text")["type"] == "string"
+}
+
+// parsePayload reads what a person typed: a JSON object, or words of the form key=value. A value is read as the type
+// that the schema gives the key, a boolean from yes and no too; without one, as JSON if it is JSON, else as text. A lone yes or no answers the
+// boolean that is asked for.
+func parsePayload(line string, schema map[string]any) (map[string]any, error) {
+	line = strings.TrimSpace(line)
+	if strings.HasPrefix(line, "{") {
+		node, faults := jsonvalue.Parse([]byte(line), 0, 0)
+		if len(faults) > 0 {
+			return nil, faults[0]
+		}
+		object, _ := node.Value().(map[string]any)
+		return object, nil
+	}
+	words, err := splitWords(line)
+	if err != nil {
+		return nil, err
+	}
+	payload := map[string]any{}
+	for _, word := range words {
+		key, text, ok := strings.Cut(word, "=")
+		if name := onlyBoolean(schema); !ok && len(words) == 1 && name != "" {
+			if yes, understood := yesOrNo(word); understood {
+				return map[string]any{name: yes}, nil
+			}
+		}
+		if !ok || key == "" {
+			return nil, fmt.Errorf("%q is neither JSON nor key=value", word)
+		}
+		payload[key] = typed(text, propertySchema(schema, key))
+	}
+	return payload, nil
+}
+
+// typed reads the text of one value.
+func typed(text string, schema map[string]any) any {
+	if schema["type"] == "string" {
+		return text
+	}
+	if schema["type"] == "boolean" {
+		if yes, understood := yesOrNo(text); understood {
+			return yes
+		}
+	}
+	node, faults := jsonvalue.Parse([]byte(text), 0, 0)
+	if len(faults) > 0 {
+		return text
+	}
+	value := node.Value()
+	// A list of allowed values settles whether 7 is a number or a text.
+	if allowed, ok := schema["enum"].([]any); ok && !contains(allowed, value) && contains(allowed, text) {
+		return text
+	}
+	return value
+}
+
+// yesOrNo reads a word that stands for a boolean.
+func yesOrNo(word string) (yes, understood bool) {
+	switch strings.ToLower(strings.TrimSpace(word)) {
+	case "yes", "y", "true":
+		return true, true
+	case "no", "n", "false":
+		return false, true
+	}
+	return false, false
+}
+
+// onlyBoolean is the member that a lone yes or no answers: the one that is required, or the one that there is, if it is a boolean.
+func onlyBoolean(schema map[string]any) string {
+	names := requiredNames(schema)
+	if len(names) == 0 {
+		properties, _ := schema["properties"].(map[string]any)
+		names = jsonvalue.Keys(properties)
+	}
+	if len(names) == 1 && propertySchema(schema, names[0])["type"] == "boolean" {
+		return names[0]
+	}
+	return ""
+}
+
+func contains(list []any, v any) bool {
+	for _, e := range list {
+		if jsonvalue.Equal(e, v) {
+			return true
+		}
+	}
+	return false
+}
+
+// splitWords splits at blanks outside quotes. Quotes, single or double, may stand anywhere in a word: a="two words".
+func splitWords(line string) ([]string, error) {
+	var (
+		words []string
+		word  strings.Builder
+		open  bool // a word has begun
+		quote rune
+	)
+	for _, r := range line {
+		switch {
+		case quote != 0 && r == quote:
+			quote = 0
+		case quote == 0 && (r == '"' || r == '\''):
+			quote, open = r, true
+		case quote == 0 && (r == ' ' || r == '\t'):
+			if open {
+				words = append(words, word.String())
+				word.Reset()
+				open = false
+			}
+		default:
+			word.WriteRune(r)
+			open = true
+		}
+	}
+	if quote != 0 {
+		return nil, fmt.Errorf("the quote %c is not closed", quote)
+	}
+	if open {
+		words = append(words, word.String())
+	}
+	return words, nil
+}
+
+// answer is what a script gives a run that waits: a payload for an interrupt, or a signal.
+type answer struct {
+	signal  string         // "" for an interrupt
+	payload string         // as written on the command line
+	object  map[string]any // the payload, once read
+}
+
+// answers collects --resume and --signal flags in the order in which they were written.
+type answers []answer
+
+// register adds the two flags to a set.
+func (as *answers) register(set *pflag.FlagSet) {
+	set.Func("resume", "answer the next interrupt with this `JSON` object (repeatable, used in order)", func(text string) error {
+		*as = append(*as, answer{payload: text})
+		return nil
+	})
+	set.Func("signal", "deliver a signal when the run waits, as `NAME=JSON` (repeatable, used in order)", func(text string) error {
+		name, payload, _ := strings.Cut(text, "=")
+		if strings.TrimSpace(name) == "" {
+			return usage(`a signal needs a name, as in approved={"by":"kim"}`)
+		}
+		*as = append(*as, answer{signal: name, payload: payload})
+		return nil
+	})
+}
+
+// take removes the first answer.
+func (as *answers) take() (first answer, ok bool) {
+	if len(*as) == 0 {
+		return answer{}, false
+	}
+	first, *as = (*as)[0], (*as)[1:]
+	return first, true
+}
+
+// read reads every payload, so that a typing error is reported before the run begins.
+func (as answers) read(a *app) (err error) {
+	for i := range as {
+		flag := "--resume"
+		if as[i].signal != "" {
+			flag = "--signal " + as[i].signal
+		}
+		if as[i].object, err = a.readObject(flag, as[i].payload); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// awaited refuses signals that a definition never waits for. A subworkflow may wait for any.
+func (as answers) awaited(program *definition.Program) error {
+	var names []string
+	for _, n := range program.Nodes {
+		if n.Subworkflow != nil {
+			return nil
+		}
+		if n.Wait != nil && n.Wait.Signal != "" {
+			names = append(names, n.Wait.Signal)
+		}
+	}
+	for _, answer := range as {
+		switch {
+		case answer.signal == "" || slices.Contains(names, answer.signal):
+		case len(names) == 0:
+			return usage("--signal: the definition waits for no signal, and so not for %q", answer.signal)
+		default:
+			return usage("--signal: the definition does not wait for a signal %q", answer.signal).
+				WithHint("It waits for %s.", strings.Join(names, ", "))
+		}
+	}
+	return nil
 }

@@ -44,7 +44,7 @@ func (a *app) importDatabase(ctx context.Context, path string, o importOptions) 
 	if err != nil {
 		return err
 	}
-	err = a.with(ctx, sessionOptions{bare: true, create: true}, func(s *session) error {
+	err = a.with(ctx, sessionOptions{store: createStore, executors: noExecutors}, func(s *session) error {
 		runs, err := graph.ImportDatabase(ctx, s.store, from, graph.DatabaseOptions{Definitions: definitions, Mode: mode})
 		return firstError(a.writeDatabaseRuns(path, runs, o.json), err)
 	})

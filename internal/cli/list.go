@@ -353,3 +353,112 @@ func encodeList(page history.ListPage, failures []failure) jsonvalue.Ordered {
 	list.Text("next_cursor", page.NextCursor)
 	return list
 }
+
+// registerLabels adds the flag --label.
+func registerLabels(flags *pflag.FlagSet, labels *[]string, usage string) {
+	flags.StringArrayVar(labels, "label", nil, usage)
+}
+
+// parseLabels reads labels of the form KEY=VALUE, or KEY for one without a value.
+func parseLabels(texts []string) (map[string]string, error) {
+	if len(texts) == 0 {
+		return nil, nil
+	}
+	labels := make(map[string]string, len(texts))
+	for _, text := range texts {
+		name, value, _ := strings.Cut(text, "=")
+		if _, twice := labels[name]; twice || name == "" {
+			return nil, usage("--label: %q has no name, or one that was given before", text).WithHint("Write KEY=VALUE, each key once.")
+		}
+		labels[name] = value
+	}
+	return labels, nil
+}
+
+// families are runs with the subworkflows that they have begun, those that began first before others.
+type families map[string][]history.Execution
+
+// familiesOf finds the subworkflows below some runs.
+func familiesOf(ctx context.Context, e graph.Engine, roots []string) (families, error) {
+	f := families{}
+	for _, root := range roots {
+		for q := (history.ListQuery{Below: root, Limit: 100}); ; {
+			page, err := e.List(ctx, q)
+			if err != nil {
+				return nil, err
+			}
+			for _, x := range page.Executions {
+				f[x.Parent] = append(f[x.Parent], x)
+			}
+			if q.Cursor = page.NextCursor; q.Cursor == "" {
+				break
+			}
+		}
+	}
+	for _, children := range f {
+		slices.SortFunc(children, func(a, b history.Execution) int {
+			return cmp.Or(a.CreatedAt.Compare(b.CreatedAt), strings.Compare(a.ID, b.ID))
+		})
+	}
+	return f, nil
+}
+
+// below goes through the subworkflows below a run, each before its own.
+func (f families) below(id string, depth int, each func(x *history.Execution, depth int)) {
+	for i := range f[id] {
+		each(&f[id][i], depth)
+		f.below(f[id][i].ID, depth+1, each)
+	}
+}
+
+// phaseText is the phase of a run as every command shows it, and as list --phase takes it.
+func phaseText(x *history.Execution) string { return string(x.Phase) }
+
+// waitsText says in a few words what a run waits for, and whether no process drives it or a subworkflow of it.
+func waitsText(x *history.Execution, left []history.Unattended) string {
+	var of []history.Unattended
+	for _, u := range left {
+		if u.ExecutionID == x.ID || x.Parent == "" && history.Root(u.ExecutionID) == x.ID {
+			of = append(of, u)
+		}
+	}
+	if len(of) > 0 {
+		return unattendedText(of)
+	}
+	return runjson.WaitsFor(x)
+}
+
+// unattendedText says since when a timer is overdue, of several the first, or that a process has gone.
+func unattendedText(left []history.Unattended) string {
+	for _, u := range left {
+		if !u.Due.IsZero() {
+			return "timer overdue since " + timeText(u.Due) + ", no process looks after it"
+		}
+	}
+	return "no process goes on with it"
+}
+
+// unattended returns which of the rows of a list, and of the subworkflows of those at the root of their tree, no process drives.
+func (s *session) unattended(ctx context.Context, now time.Time, rows []listed) ([]history.Unattended, error) {
+	shown := map[string]bool{}
+	for i := range rows {
+		shown[rows[i].ID] = !rows[i].Phase.Terminal()
+	}
+	return history.FindUnattended(ctx, s.store, now, func(id string) bool { return shown[id] || shown[history.Root(id)] })
+}
+
+// writeUnattended says below a list which command goes on with runs that no process drives.
+func (a *app) writeUnattended(s *session, left []history.Unattended) {
+	roots := map[string]bool{}
+	for _, u := range left {
+		roots[history.Root(u.ExecutionID)] = true
+	}
+	switch len(roots) {
+	case 0:
+	case 1:
+		fmt.Fprintf(a.stderr, "no process looks after run %s: %s\n", history.Root(left[0].ExecutionID),
+			s.command("recover", history.Root(left[0].ExecutionID)))
+	default:
+		fmt.Fprintf(a.stderr, "no process looks after %s: %s\n", count(len(roots), "of these run"), shellword.Line(append([]string{program, "recover"}, s.repeat...)...))
+	}
+}

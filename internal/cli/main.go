@@ -1,19 +1,31 @@
+// Package cli is the command line: cobra commands that read flags and files, call the engine once or a few times, and
+// print. Each command has a file of its own with a thin cobra part and a work function that has never heard of cobra.
+//
+// What a command was asked for goes to standard output and nothing else; everything about the way there, errors
+// included, goes to standard error. The exit statuses are below.
 package cli
 
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"os"
 	"os/user"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/workflows-engine/workflows-engine/graph"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/internal/arrival"
 	"github.com/workflows-engine/workflows-engine/internal/config"
+	"github.com/workflows-engine/workflows-engine/internal/config/envname"
+	"github.com/workflows-engine/workflows-engine/internal/shellword"
 )
 
 // app is what every command works with.
@@ -110,4 +122,139 @@ func (a *app) execute(ctx context.Context, args []string) int {
 	err := out.verdict(root.ExecuteContext(ctx))
 	a.printError(err)
 	return status(err)
+}
+
+// The exit statuses, all that there are.
+const (
+	exitOK = 0
+	// exitFailed: a document was refused, a run failed or was cancelled, a call was refused, something was not found.
+	exitFailed = 1
+	// exitUsage: wrong arguments, flags or settings, or input that cannot be read.
+	exitUsage = 2
+	// exitPaused: the run is alive and waits for an answer, a signal, a host or a time.
+	exitPaused = 3
+	// exitInterrupted: Ctrl-C or SIGTERM ended the command; recover continues the run.
+	exitInterrupted = 130
+)
+
+const exitHelp = `Exit status: 0 done; 1 refused, failed or not found; 2 wrong usage or unreadable input;
+3 the run is paused and waits; 130 interrupted by a signal.`
+
+// silent ends a command with a status whose reason has been printed already.
+type silent struct{ status int }
+
+func (s silent) Error() string { return "" }
+
+// status returns the exit status for what a command returned.
+func status(err error) int {
+	if err == nil {
+		return exitOK
+	}
+	if s, ok := errors.AsType[silent](err); ok {
+		return s.status
+	}
+	switch {
+	case errors.Is(err, problem.UsageError):
+		return exitUsage
+	case errors.Is(err, context.Canceled):
+		return exitInterrupted
+	}
+	return exitFailed
+}
+
+// usage is the error of a wrong argument or flag.
+func usage(format string, args ...any) *problem.Error {
+	return problem.New(problem.UsageError, format, args...)
+}
+
+// printError prints what ended a command, once and for all: code, message, place, and what to do next.
+func (a *app) printError(err error) {
+	if err == nil {
+		return
+	}
+	if _, said := errors.AsType[silent](err); said {
+		return
+	}
+	e, ok := errors.AsType[*problem.Error](err)
+	switch {
+	case ok:
+		var store []string
+		if a.flags != nil {
+			store = a.flags.GivenStore()
+		}
+		writeProblem(a.stderr, a.paint, a.fileAsID(e), store)
+		if a.database != "" && errors.Is(err, problem.ExecutionNotFound) {
+			fmt.Fprintf(a.stderr, "  searched: %s\n", a.database)
+		}
+	case errors.Is(err, context.Canceled):
+		fmt.Fprintln(a.stderr, "interrupted")
+	default:
+		fmt.Fprintf(a.stderr, "%s %v\n", a.paint.bad("error:"), err)
+	}
+}
+
+// fileAsID gives the error for an unknown run a better hint if a file has that name.
+func (a *app) fileAsID(e *problem.Error) *problem.Error {
+	file := e.At.ExecutionID
+	if info, err := os.Stat(a.path(file)); e.Code != problem.ExecutionNotFound || file == "" || err != nil || info.IsDir() {
+		return e
+	}
+	hinted := *e
+	return hinted.WithHint("Did you mean --db %s?", shellword.Quote(file))
+}
+
+// writeProblem prints a problem. store are the flags with which the commands of its hint reach the same runs.
+func writeProblem(w io.Writer, paint palette, e *problem.Error, store []string) {
+	label := "error:"
+	if e.Code != problem.UsageError {
+		label = "error " + string(e.Code) + ":"
+	}
+	fmt.Fprintf(w, "%s %s\n", paint.bad(label), e.Error())
+	if at := plainCell(e.At.String()); at != "" && len(e.Findings) == 0 { // each finding has its own
+		fmt.Fprintf(w, "  at: %s\n", at)
+	}
+	for _, f := range e.Findings {
+		if !e.Says(f) {
+			fmt.Fprintf(w, "  %s\n", strings.TrimSpace(plainCell(f.At.String())+" "+f.Message))
+		}
+		if f.Hint != "" {
+			fmt.Fprintf(w, "    hint: %s\n", f.Hint)
+		}
+	}
+	if e.Hint != "" {
+		fmt.Fprintf(w, "  hint: %s\n", commandHint(e.Hint, e.At.ExecutionID, store...))
+	}
+}
+
+// commandHint names commands and flags in the place of the library's calls and options. store are the flags that name the
+// database, if the caller has them.
+func commandHint(hint, id string, store ...string) string {
+	return commandWords(id, store...).Translate(hint)
+}
+
+// commandWords are the names under which users of commands know what the library's hints speak of.
+func commandWords(id string, store ...string) problem.Glossary {
+	if id == "" {
+		id = "ID"
+	}
+	database := ""
+	if len(store) > 0 {
+		database = " " + shellword.Line(store...)
+	}
+	about := func(command string, flags ...string) string {
+		return shellword.Command([]string{program, command}, []string{id}, slices.Concat(store, flags)...)
+	}
+	g := problem.Glossary{
+		"Runner.Status": about("status"), "Runner.List": program + " list" + database,
+		"Runner.Drive":                about("recover", "--definition", "FILE"),
+		"Runner.Prune":                program + " gc --older-than 30d" + database,
+		"DatabaseOptions.Definitions": "--definition FILE",
+		"Runner.Verify":               program + " verify --repair" + database,
+		"StartRequest.AllowExisting":  about("recover"),
+		"ForkRequest.Again":           "--again", "ForkRequest.RepeatEffects": "--anew with --repeat-effects",
+		"ForkRequest.Anew": about("retry", "--anew"), "ForkRequest.CurrentAgentConfig": about("retry", currentConfig...),
+		"StatusRequest.Wait": "--wait", "ExportOptions.Redact": "--redact",
+	}
+	maps.Copy(g, envname.Options)
+	return g
 }

@@ -1,4 +1,0 @@
-package cli
-
-// program is the name that commands shown to people begin with.
-const program = "workflows-engine"
