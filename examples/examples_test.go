@@ -18,11 +18,11 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/view"
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/history/historymem"
+	"github.com/workflows-engine/workflows-engine/internal/authoring"
 	"github.com/workflows-engine/workflows-engine/internal/catalog"
 	"github.com/workflows-engine/workflows-engine/internal/config"
 	"github.com/workflows-engine/workflows-engine/internal/enginetest"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
-	"github.com/workflows-engine/workflows-engine/internal/authoring"
 	"github.com/workflows-engine/workflows-engine/internal/workflowtest"
 )
 

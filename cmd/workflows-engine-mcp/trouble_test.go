@@ -108,8 +108,8 @@ func TestTroubleIsTold(t *testing.T) {
 func TestFindingsAreOnStandardError(t *testing.T) {
 	t.Parallel()
 	for list, all := range map[string][]string{
-		`{"targets":{"a":{"url":"http://x","secretRef":"env:NO_SUCH_SECRET"}}}`: {
-			"--webhooks is not valid\n", "  line 1, column 47, /targets/a/secretRef secret env:NO_SUCH_SECRET: the variable is unset or blank\n    Set NO_SUCH_SECRET where",
+		`{"targets":{"a":{"url":"http://x","secretRef":"env:NO_SUCH_SECRET","ulr":1}}}`: {
+			"--webhooks is not valid\n", "  line 1, column 47, /targets/a/secretRef secret env:NO_SUCH_SECRET: the variable is unset or blank\n    Set NO_SUCH_SECRET where", `unknown field "ulr"`,
 		},
 		`{"targets":{"a":{"ulr":"http://x","secretRef":"env:NO_SUCH_SECRET"}}}`: {
 			"--webhooks is not valid\n", "  line 1, column 18, /targets/a/ulr unknown field \"ulr\"\n    did you mean \"url\"?\n",

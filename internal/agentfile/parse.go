@@ -56,7 +56,7 @@ type entry struct {
 // order of the text.
 func Parse(text []byte, s Surroundings) (*File, problem.Findings) {
 	p := parser{Surroundings: s, calls: map[string][]call{}}
-	if p.d = kind.Read(text, &p.list); !p.d.Valid() {
+	if p.d = kind.Read(text, &p.list); !p.d.Decoded() {
 		return nil, p.d.Findings()
 	}
 	f := &File{Models: map[string]Model{}, Agents: map[string]Agent{}, Knowledge: p.list.Knowledge, Skills: p.list.Skills}

@@ -3,8 +3,8 @@
 //
 //	var list struct { Targets map[string]Target `json:"targets"` }
 //	d := webhooks.Read(text, &list)
-//	if d.Valid() { … d.Fail(document.At("targets", name, "url"), "format", "invalid address") }
-//	findings := d.Findings()
+//	if d.Decoded() { … d.Fail(document.At("targets", name, "url"), "format", "invalid address") }
+//	if !d.Valid() { return d.Findings() }
 //
 // One mistake gives one finding, with its line, its column, its JSON pointer and, if a name is misspelt, the name that was probably meant.
 // A schema with a text in errorMessage, which editors show too, replaces the message of its keywords.
@@ -55,9 +55,13 @@ type Document struct {
 	kind     *Kind
 	root     *jsonvalue.Node
 	findings problem.Findings
+	decoded  bool
+	// broken are the pointers of the findings of the schema.
+	broken []string
 }
 
-// Read parses a text, checks it by the schema of its kind and, if it is valid, decodes it into the value that into points at.
+// Read parses a text, checks it by the schema of its kind and decodes it into the value that into points at, even if it breaks the schema,
+// as long as its types allow that. So one call lists all mistakes.
 func (k *Kind) Read(text []byte, into any) *Document {
 	k.compile()
 	d := &Document{kind: k}
@@ -77,15 +81,20 @@ func (k *Kind) Read(text []byte, into any) *Document {
 		return d
 	}
 	value := node.Value()
-	if violations := k.schema.Validate(value); len(violations) > 0 {
-		d.report(violations)
-		return d
+	d.report(k.schema.Validate(value))
+	for _, f := range d.findings {
+		d.broken = append(d.broken, f.At.Pointer)
 	}
-	if err := jsonvalue.IntoPlain(value, into); err != nil {
+	err := jsonvalue.IntoPlain(value, into)
+	if d.decoded = err == nil; err != nil && d.Valid() {
 		d.Fail("", "type", "cannot be read: %v", err)
 	}
 	return d
 }
+
+// Decoded reports whether the value has been decoded. The caller then checks more than the schema does; a mistake at, in or around a
+// value that breaks the schema is not reported again.
+func (d *Document) Decoded() bool { return d.decoded }
 
 // Valid reports whether there is no error so far.
 func (d *Document) Valid() bool { return !d.findings.HasErrors() }
@@ -166,6 +175,11 @@ func (d *Document) fields(pointer string) []jsonvalue.Member {
 
 func (d *Document) add(f problem.Finding) *problem.Finding {
 	f.Code, f.Severity = d.kind.Code, problem.SeverityError
+	for _, broken := range d.broken {
+		if within(broken, f.At.Pointer) || within(f.At.Pointer, broken) {
+			return &f
+		}
+	}
 	d.findings = append(d.findings, f)
 	return &d.findings[len(d.findings)-1]
 }

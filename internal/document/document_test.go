@@ -77,7 +77,7 @@ func TestRead(t *testing.T) {
 		if text := strings.Join(got, "\n"); text != c.want {
 			t.Errorf("%s\ngot  %s\nwant %s", c.text, text, c.want)
 		}
-		if d.Valid() != (into.Name != "") {
+		if d.Valid() && !d.Decoded() || d.Decoded() && d.Valid() && into.Name == "" {
 			t.Errorf("%s: valid %t, read %+v", c.text, d.Valid(), into)
 		}
 	}
@@ -109,6 +109,18 @@ func TestFail(t *testing.T) {
 	}
 	if text := strings.Join(got, "; "); text != "1:1 gone ; 1:9 taken Choose another.; 3:2 odd ; 3:6 too much " || d.Valid() {
 		t.Error(text)
+	}
+	// A value that breaks the schema has one finding, its neighbours have their own.
+	var into file
+	d = kind.Read([]byte("{\"name\":\"n\",\n\"size\":0,\n\"limits\":{\"a\":2}}"), &into)
+	d.Fail("/size", "profile", "again")
+	d.Fail("", "profile", "around")
+	d.Fail("/limits/a", "profile", "too much")
+	if fs := d.Findings(); !d.Decoded() || into.Size != 0 || into.Limit["a"] != 2 || len(fs) != 2 || fs[1].Message != "too much" {
+		t.Errorf("%v", fs)
+	}
+	if d := kind.Read([]byte(`{"name":"n","size":"x"}`), new(file)); d.Decoded() || len(d.Findings()) != 1 {
+		t.Errorf("%v", d.Findings())
 	}
 	if at := document.At("a/b", 3, "~"); at != "/a~1b/3/~0" {
 		t.Error(at)

@@ -63,7 +63,7 @@ func Parse(text []byte) (*Manifest, problem.Findings) {
 		Agents  map[string]Agent  `json:"delegateAgents"`
 	}
 	d := manifests.Read(text, &written)
-	if !d.Valid() {
+	if !d.Decoded() {
 		return nil, d.Findings()
 	}
 	m := &Manifest{Servers: map[string]Server{}}

@@ -31,7 +31,7 @@ func ParseStepCommands(text []byte) (map[string]StepCommand, problem.Findings) {
 		} `json:"stepCommands"`
 	}
 	d := stepCommands.Read(text, &written)
-	if !d.Valid() {
+	if !d.Decoded() {
 		return nil, d.Findings()
 	}
 	commands := map[string]StepCommand{}

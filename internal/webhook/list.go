@@ -56,6 +56,9 @@ var kind = document.Kind{Schema: schemas.Webhooks, Code: problem.WebhookConfigIn
 func Parse(text []byte, secret func(reference string) (string, error)) (*List, problem.Findings) {
 	l := &List{}
 	d := kind.Read(text, l)
+	if !d.Decoded() {
+		return nil, d.Findings()
+	}
 	for i, network := range l.Networks {
 		prefix, err := dialguard.Network(network)
 		if err != nil {
