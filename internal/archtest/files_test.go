@@ -12,7 +12,7 @@ import (
 
 // opens lists the files that may open files by themselves, with the reason. All others use internal/regularfile.
 var opens = map[string]string{
-	"internal/cli/reader.go":                      "reads pipes too, until the command is interrupted",
+	"internal/cli/read.go":                        "reads pipes too, until the command is interrupted",
 	"internal/cli/new.go":                         "makes files that must not exist",
 	"internal/mcphost/file.go":                    "makes copies that must not exist",
 	"internal/doctor/database.go":                 "asks whether a database may be written to, which no pipe keeps waiting",
