@@ -1,4 +1,4 @@
-package graph_test
+package transfer_test
 
 import (
 	"bytes"
@@ -11,6 +11,7 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/definition"
+	"github.com/workflows-engine/workflows-engine/graph/internal/transfer"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/history"
@@ -60,15 +61,14 @@ func TestForgedRunsAreNotImported(t *testing.T) {
 	r := newRunner(t, store, graph.Options{})
 	start(t, r, "open", workflow(t, "w", []string{startNode(), interrupt("ask"), endNode()}, "s ask", "ask e"), object{"n": 1})
 	start(t, r, "done", workflow(t, "w", []string{startNode(), interrupt("ask"), endNode()}, "s ask", "ask e"), object{"n": 1})
-	done, err := answerUnnamed(t, r, "done", object{"ok": true})
-	if err != nil {
-		t.Fatal(err)
+	done, err := r.Resume(t.Context(), graph.ResumeRequest{ExecutionID: "done", Payload: object{"ok": true}})
+	if err != nil || done.Status != machine.Completed {
+		t.Fatal(done, err)
 	}
-	wantStatus(t, done, machine.Completed)
 	start(t, r, "failed", workflow(t, "f", []string{startNode(), `{"id":"x","type":"set_state","config":{"assignments":{"x":{"jq":"error(\"no\")"}}}}`, endNode()}, "s x", "x e"), nil)
 	export := func(id string) string {
 		var file bytes.Buffer
-		if err := graph.Export(t.Context(), store, id, graph.ExportOptions{}, &file); err != nil {
+		if err := transfer.Export(t.Context(), store, id, transfer.ExportOptions{}, &file); err != nil {
 			t.Fatal(err)
 		}
 		return file.String()
@@ -117,7 +117,7 @@ func TestForgedRunsAreNotImported(t *testing.T) {
 		"the day after tomorrow":             {"open", stamped("2999"), problem.ImportInvalid},
 	} {
 		into := historymem.New()
-		_, err := graph.Import(t.Context(), into, strings.NewReader(forge(t, export(c.run), c.change)))
+		_, err := transfer.Import(t.Context(), into, strings.NewReader(forge(t, export(c.run), c.change)), nil)
 		if err == nil {
 			t.Errorf("%s was imported", name)
 			continue
@@ -130,7 +130,7 @@ func TestForgedRunsAreNotImported(t *testing.T) {
 		}
 	}
 	for _, id := range []string{"open", "done", "failed"} {
-		if _, err := graph.Import(t.Context(), historymem.New(), strings.NewReader(export(id))); err != nil {
+		if _, err := transfer.Import(t.Context(), historymem.New(), strings.NewReader(export(id)), nil); err != nil {
 			t.Errorf("%s as it is: %v", id, err)
 		}
 	}
@@ -157,11 +157,11 @@ func TestASubworkflowIsImportedWithItsParent(t *testing.T) {
 	r := newRunner(t, store, graph.Options{Workflows: resolver(func(string, string) (*definition.Document, error) { return child, nil })})
 	start(t, r, "p", workflow(t, "parent", []string{startNode(), subworkflow("sub", "child"), endNode()}, "s sub", "sub e"), nil)
 	var file bytes.Buffer
-	if err := graph.Export(t.Context(), store, "p:sub:sub", graph.ExportOptions{}, &file); err != nil {
+	if err := transfer.Export(t.Context(), store, "p:sub:sub", transfer.ExportOptions{}, &file); err != nil {
 		t.Fatal(err)
 	}
 	alone := file.String()
-	_, err := graph.Import(t.Context(), historymem.New(), strings.NewReader(alone))
+	_, err := transfer.Import(t.Context(), historymem.New(), strings.NewReader(alone), nil)
 	wantCode(t, err, problem.ImportInvalid)
 	orphan := forge(t, alone, func(lines []string) []string {
 		for i := range lines {
@@ -169,7 +169,7 @@ func TestASubworkflowIsImportedWithItsParent(t *testing.T) {
 		}
 		return lines
 	})
-	_, err = graph.Import(t.Context(), historymem.New(), strings.NewReader(orphan))
+	_, err = transfer.Import(t.Context(), historymem.New(), strings.NewReader(orphan), nil)
 	wantCode(t, err, problem.ImportInvalid)
 }
 
@@ -180,7 +180,7 @@ func TestARunBeginsWithItsStart(t *testing.T) {
 	r := newRunner(t, store, graph.Options{})
 	start(t, r, "r", workflow(t, "w", []string{startNode(), interrupt("ask"), endNode()}, "s ask", "ask e"), nil)
 	var file bytes.Buffer
-	if err := graph.Export(t.Context(), store, "r", graph.ExportOptions{}, &file); err != nil {
+	if err := transfer.Export(t.Context(), store, "r", transfer.ExportOptions{}, &file); err != nil {
 		t.Fatal(err)
 	}
 	headless := forge(t, file.String(), func(lines []string) []string {
@@ -191,7 +191,7 @@ func TestARunBeginsWithItsStart(t *testing.T) {
 		}
 		return lines
 	})
-	_, err := graph.Import(t.Context(), historymem.New(), strings.NewReader(headless))
+	_, err := transfer.Import(t.Context(), historymem.New(), strings.NewReader(headless), nil)
 	if wantCode(t, err, problem.ImportInvalid); !strings.Contains(err.Error(), "every run begins with ExecutionStarted") {
 		t.Error(err)
 	}
@@ -208,7 +208,9 @@ func TestVerifyFindsAnEndThatTheDefinitionCannotReach(t *testing.T) {
 		store := historymem.New()
 		r := newRunner(t, store, graph.Options{})
 		run := start(t, r, "r", workflow(t, "w", []string{startNode(), interrupt("ask"), endNode()}, "s ask", "ask e"), nil)
-		closeRunner(t, r)
+		if err := r.Close(); err != nil {
+			t.Fatal(err)
+		}
 		e, err := store.Execution(t.Context(), "r")
 		if err != nil {
 			t.Fatal(err)
@@ -218,7 +220,7 @@ func TestVerifyFindsAnEndThatTheDefinitionCannotReach(t *testing.T) {
 		if err := store.Append(t.Context(), history.Batch{ExecutionID: "r", ExpectedSeq: run.Seq, Records: []history.Record{end}, Execution: e, SetTimers: true}); err != nil {
 			t.Fatal(err)
 		}
-		findings, err := graph.Inspect(t.Context(), store, "r")
+		findings, err := transfer.Inspect(t.Context(), store, "r", nil)
 		if err != nil || len(findings) != 1 || findings[0].Code != problem.Nondeterminism || !strings.Contains(findings[0].Message, string(end.Name)) {
 			t.Errorf("%s: %+v, %v", end.Name, findings, err)
 		}
