@@ -1,11 +1,15 @@
 package conformance
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"maps"
 	"slices"
 	"time"
 
+	"github.com/workflows-engine/workflows-engine/graph/definition"
+	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/internal/jsonobject"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
@@ -32,22 +36,36 @@ func readPrefix(o *jsonobject.Object) []history.Record {
 	return records
 }
 
-// appendPrefix stores the prefix as the history of a run.
-func appendPrefix(ctx context.Context, store history.Store, id string, prefix []history.Record) error {
-	if len(prefix) == 0 {
+// importPrefix stores the prefix as the history of a run, as an import does. A prefix without an order of branches is as the npm engine leaves it.
+func (r *replayRun) importPrefix(ctx context.Context) error {
+	if len(r.prefix) == 0 {
 		return nil
 	}
-	batch := history.Batch{ExecutionID: id, Records: slices.Clone(prefix)}
+	importer, ok := history.As[history.Importer](r.store)
+	if !ok {
+		return errors.New("the store cannot import runs")
+	}
+	prog, findings := definition.Compile(r.trial.definition, definition.Options{AllowInterruptInBranch: true, Stored: true})
+	if prog == nil {
+		return definition.Refusal(findings)
+	}
+	records := slices.Clone(r.prefix)
+	own := slices.ContainsFunc(records, func(rec history.Record) bool { return rec.Payload.Branches != "" })
 	now := time.Now().UTC().Truncate(time.Millisecond)
-	for i := range batch.Records {
-		batch.Records[i].Seq = int64(i + 1)
-		batch.Records[i].CreatedAt = now
+	for i := range records {
+		rec := &records[i]
+		rec.Seq, rec.CreatedAt, rec.Foreign = int64(i+1), now, !own
+		if p := &rec.Payload; rec.Name == history.ExecutionStarted {
+			input := orEmpty(r.input)
+			p.Mode, p.Branches = cmp.Or(p.Mode, string(r.mode)), cmp.Or(p.Branches, string(machine.Sequential))
+			p.DefinitionHash, p.Input, p.InputHash = prog.Hash, input, jsonvalue.Hash(input)
+		}
+		rec.Raw = rec.AppendPayload(nil, r.id)
 	}
-	batch.Execution.ID = id
-	for _, r := range batch.Records {
-		batch.Execution.Apply(r)
-	}
-	return store.Append(ctx, batch)
+	return importer.Import(ctx, history.Import{
+		Definitions: []history.StoredDefinition{{Hash: prog.Hash, Name: prog.Name, Version: prog.Version, Text: prog.Document.Canonical()}},
+		Runs:        []history.ImportedRun{{ExecutionID: r.id, Records: records, Execution: history.Project(r.id, records)}},
+	})
 }
 
 func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }

@@ -132,7 +132,7 @@ type replayRun struct {
 }
 
 func (r *replayRun) play(ctx context.Context) error {
-	if err := appendPrefix(ctx, r.store, r.id, r.prefix); err != nil {
+	if err := r.importPrefix(ctx); err != nil {
 		return err
 	}
 	asserting, forbidden, err := r.assertingEngine()
