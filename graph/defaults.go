@@ -34,7 +34,7 @@ const (
 func checkAttempts(attempts map[string]int) error {
 	for _, nodeType := range slices.Sorted(maps.Keys(attempts)) {
 		t := definition.Type(nodeType)
-		if n := attempts[nodeType]; n < 1 || !t.IsActivity() && t != definition.AgentDelegate {
+		if n := attempts[nodeType]; n < 1 || !t.Info().Attempted() {
 			return problem.New(problem.UsageError, "invalid option Attempts: %d attempts of %q", n, nodeType).
 				WithHint("Use step, llm_call, tool_call or agent_delegate, and at least one attempt.")
 		}

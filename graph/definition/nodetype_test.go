@@ -1,49 +1,13 @@
 package definition_test
 
 import (
-	"fmt"
 	"testing"
 
 	"github.com/workflows-engine/workflows-engine/graph/definition"
+	"github.com/workflows-engine/workflows-engine/internal/enginetest"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 	"github.com/workflows-engine/workflows-engine/schemas"
 )
-
-// aroundExample is a definition with the example of a node type, and with all nodes to which an example may lead.
-func aroundExample(t *testing.T, typ *definition.NodeType) any {
-	t.Helper()
-	v, err := jsonvalue.Decode([]byte(typ.Example))
-	if err != nil {
-		t.Fatalf("the example of %s: %v", typ.Name, err)
-	}
-	example := v.(map[string]any)
-	nodes := []any{
-		map[string]any{"id": "begin", "type": "start"},
-		map[string]any{"id": "a", "type": "step", "config": map[string]any{"handler": "a"}},
-		map[string]any{"id": "b", "type": "step", "config": map[string]any{"handler": "b"}},
-		map[string]any{"id": "end", "type": "end"},
-	}
-	edge := func(from, to any) any { return map[string]any{"source": from, "target": to} }
-	edges := []any{edge("__start__", "begin"), edge("a", "end"), edge("b", "end")}
-	switch typ.Name {
-	case definition.Start:
-		nodes[0] = example
-		edges = append(edges, edge("begin", "a"))
-	case definition.End:
-		nodes[3] = example
-		edges = append(edges, edge("begin", "a"))
-	case definition.Switch:
-		nodes = append(nodes, example)
-		edges = append(edges, edge("begin", example["id"]))
-	default:
-		nodes = append(nodes, example)
-		edges = append(edges, edge("begin", example["id"]), edge(example["id"], "end"))
-	}
-	return map[string]any{
-		"document":     map[string]any{"schema": "s", "name": "example", "version": "1.0.0"},
-		"state_schema": map[string]any{"type": "object"}, "nodes": nodes, "edges": edges,
-	}
-}
 
 // TestNodeTypes fails when a node type lacks a part: each has facts for every package that distinguishes types, help in the published
 // schema, and an example that is valid as it stands.
@@ -84,34 +48,24 @@ func TestNodeTypes(t *testing.T) {
 				}
 			}
 
-			doc := aroundExample(t, typ)
-			if vs := publishedSchema().Validate(doc); len(vs) > 0 {
+			doc, id := enginetest.AroundExample(t, typ)
+			if vs := publishedSchema().Validate(doc.Value()); len(vs) > 0 {
 				t.Errorf("the published schema rejects the example: %v", vs)
 			}
-			d, err := definition.FromValue(doc)
-			if err != nil {
-				t.Fatal(err)
-			}
-			p, findings := definition.Compile(d, definition.Options{Runnable: true, Protocol: true})
+			p, findings := definition.Compile(doc, definition.Options{Runnable: true, Protocol: true})
 			if p == nil {
 				t.Fatalf("the example does not compile\n%s", list(findings))
 			}
 			for _, f := range findings {
-				if f.At.NodeID == fmt.Sprint(exampleID(typ)) {
+				if f.At.NodeID == id {
 					t.Errorf("the example has the finding %s: %s", f.Code, f.Message)
 				}
 			}
-			if l := typ.Performer.Label; l != nil && l(p.Node(exampleID(typ)).Config) == "" {
+			if l := typ.Performer.Label; l != nil && l(p.Node(id).Config) == "" {
 				t.Error("the performer of the example has no label")
 			}
 		})
 	}
-}
-
-func exampleID(typ *definition.NodeType) string {
-	v, _ := jsonvalue.Decode([]byte(typ.Example))
-	id, _ := v.(map[string]any)["id"].(string)
-	return id
 }
 
 // TestUnknownType shows that no fact of a known type is assumed of an unknown one.

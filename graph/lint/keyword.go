@@ -53,16 +53,10 @@ func (l *linter) schemas() {
 	document := l.program.Document.Value().(map[string]any)
 	l.schema(document["state_schema"], "/state_schema", nil, 0)
 	for _, n := range l.program.Nodes {
-		for _, name := range schemasOf[n.Type] {
+		if name := n.Type.Info().Schema; name != "" {
 			l.schema(n.Config[name], nodePointer(n)+"/config/"+name, n, 0)
 		}
 	}
-}
-
-// schemasOf are the members of a config that hold schemas.
-var schemasOf = map[definition.Type][]string{
-	definition.Start: {"input_schema"}, definition.End: {"output_schema"}, definition.LLMCall: {"output_schema"},
-	definition.Interrupt: {"resume_schema"},
 }
 
 // schema warns of keywords that are like a known one, and of required members that cannot be there.

@@ -21,11 +21,9 @@ func (l *linter) brings(n *definition.Node) []string {
 	if n.Map != nil {
 		return names
 	}
-	switch {
-	case n.Type == definition.Interrupt:
-		names = append(names, schemaShape(n.Config["resume_schema"]).names()...)
-	case n.Type.IsActivity() && n.Config["output_schema"] != nil:
-		names = append(names, schemaShape(n.Config["output_schema"]).names()...)
+	switch t := n.Type.Info(); {
+	case t.Output == definition.OutputDeclared && n.Config[t.Schema] != nil:
+		names = append(names, schemaShape(n.Config[t.Schema]).names()...)
 	case n.Subworkflow != nil:
 		if c := l.child(n); c != nil {
 			names = append(names, c.writes...)

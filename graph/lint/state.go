@@ -216,36 +216,19 @@ func (l *linter) writers() *writers {
 	return w
 }
 
-// output is what a node brings into the state, nil if it brings nothing of its own.
+// output returns the shape of the fields that a node adds to the state, nil for none. The fields of a start node and of assignments
+// are noted in w.
 func (l *linter) output(n *definition.Node, w *writers) *shape {
-	switch n.Type {
-	case definition.Start:
-		s := schemaShape(n.Config["input_schema"])
+	t := n.Type.Info()
+	switch t.Output {
+	case definition.OutputNone:
+		return nil
+	case definition.OutputInput:
+		s := schemaShape(n.Config[t.Schema])
 		w.inputClosed = n.Start.InputSchema != nil && s.rest == nil && !s.unsure
 		w.addAll(s)
-	case definition.LLMCall:
-		if n.Activity.OutputSchema == nil {
-			return anything
-		}
-		return schemaShape(n.Config["output_schema"])
-	case definition.Interrupt:
-		return schemaShape(n.Config["resume_schema"])
-	case definition.Subworkflow:
-		switch c := l.child(n); {
-		case c == nil:
-			return anything
-		case n.Map != nil:
-			return c.result
-		default:
-			return c.final
-		}
-	case definition.Step, definition.ToolCall, definition.AgentDelegate:
-		return anything
-	case definition.Wait:
-		if n.Wait.Kind == definition.WaitSignal {
-			return anything
-		}
-	case definition.SetState:
+		return nil
+	case definition.OutputAssigned:
 		for i := range n.SetState.Assignments {
 			a := &n.SetState.Assignments[i]
 			if a.JQ != nil {
@@ -254,8 +237,36 @@ func (l *linter) output(n *definition.Node, w *writers) *shape {
 				w.add(a.Key, shapeOf(a.Literal, &l.budget, 0))
 			}
 		}
+		return nil
+	case definition.OutputDeclared:
+		if n.Activity == nil || n.Activity.OutputSchema != nil {
+			return schemaShape(n.Config[t.Schema])
+		}
+	case definition.OutputChild:
+		switch c := l.child(n); {
+		case c == nil:
+		case n.Map != nil:
+			return c.result
+		default:
+			return c.final
+		}
+	case definition.OutputSignal:
+		if n.Wait.Kind != definition.WaitSignal {
+			return nil
+		}
 	}
-	return nil
+	return anything
+}
+
+// external reports whether the output of a node comes from outside the definition: an executor, a subworkflow or a signal.
+func external(n *definition.Node) bool {
+	switch n.Type.Info().Output {
+	case definition.OutputNone, definition.OutputInput, definition.OutputAssigned:
+		return false
+	case definition.OutputSignal:
+		return n.Wait.Kind == definition.WaitSignal
+	}
+	return n.Interrupt == nil // its answer has a schema
 }
 
 func (w *writers) mapped(m *definition.Map, out *shape) {

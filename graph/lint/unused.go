@@ -31,7 +31,7 @@ func (l *linter) unusedKeys() {
 	}
 	for _, n := range l.program.Nodes {
 		switch {
-		case n.Type.IsActivity(), n.Delegate != nil, n.Subworkflow != nil, n.Wait != nil && n.Wait.Kind == definition.WaitSignal:
+		case external(n):
 			return
 		case n.End != nil && n.End.OutputMapping.Source() == ".":
 			return

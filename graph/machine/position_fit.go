@@ -65,7 +65,7 @@ func (w *wait) suits(n *definition.Node) bool {
 	case WaitDelegate:
 		return n.Delegate != nil
 	case WaitBackoff:
-		return n.Type.IsActivity() || n.Delegate != nil
+		return n.Type.Info().Attempted()
 	case WaitChild:
 		return n.Subworkflow != nil
 	case WaitInterrupt:

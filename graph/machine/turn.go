@@ -44,7 +44,7 @@ func (m *Machine) queues(n *definition.Node) bool {
 }
 
 func (m *Machine) limited(n *definition.Node) bool {
-	return m.cfg.Limits.Queued != nil && (n.Type.IsActivity() || n.Delegate != nil) && m.cfg.Limits.Queued(n)
+	return m.cfg.Limits.Queued != nil && n.Type.Info().Attempted() && m.cfg.Limits.Queued(n)
 }
 
 // scheduled is the payload of NodeScheduled.

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/workflows-engine/workflows-engine/graph/definition"
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 	"github.com/workflows-engine/workflows-engine/internal/timeline"
@@ -229,14 +230,11 @@ func total(list []*timeline.Attempt) string {
 	return text
 }
 
-// performers are the fields that name the executor of an attempt, by node type.
-var performers = map[string]string{"llm_call": "model", "tool_call": "tool", "step": "handler", "agent_delegate": "agent"}
-
 // encode returns an attempt for programs, without the error and the usage, which the line of a record has in its payload.
 func (a *attempts) encode(t *timeline.Attempt) jsonvalue.Ordered {
 	m := jsonvalue.Ordered{{"node_type", a.nodeType(t)}, {"visit", float64(t.Visit.Number)}, {"attempt", float64(t.Number)}}
 	m.Text("branch", t.Branch)
-	if field := performers[a.nodeType(t)]; field != "" {
+	if field := definition.Type(a.nodeType(t)).Info().Performer.Role; field != "" {
 		m.Text(field, a.by(t))
 	}
 	if t.Host {

@@ -90,7 +90,7 @@ func (v *liveView) show(id string, r history.Record) {
 		// Activities have had their line when the outcome came, parallel blocks when they joined.
 		// Switches have theirs when their target starts.
 		kind := definition.Type(run.nodes[p.NodeID].nodeType)
-		if !kind.IsActivity() && kind != definition.AgentDelegate && kind != definition.Parallel && kind != definition.Switch {
+		if !kind.Info().Attempted() && kind != definition.Parallel && kind != definition.Switch {
 			v.line(run, of, v.paint.good("✓"), outputText(v.redacted(p.Output)))
 		}
 	case history.FailNode:

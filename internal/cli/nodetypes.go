@@ -1,9 +1,7 @@
 package cli
 
 import (
-	"cmp"
 	"context"
-	"strings"
 
 	"github.com/workflows-engine/workflows-engine/graph/definition"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
@@ -44,25 +42,11 @@ func nodesOf(ctx context.Context, store history.Store, hash string) map[string]n
 	for _, e := range nodes {
 		node, _ := e.(map[string]any)
 		config, _ := node["config"].(map[string]any)
-		member := func(name string) string {
-			text, _ := config[name].(string)
-			if list, _ := config[name].([]any); len(list) > 0 { // of models
-				text, _ = list[0].(string)
-			}
-			return strings.TrimSpace(text)
-		}
 		id, _ := node["id"].(string)
 		var facts nodeFacts
 		facts.nodeType, _ = node["type"].(string)
-		switch facts.nodeType {
-		case "llm_call":
-			facts.by = cmp.Or(member("agent"), member("model"))
-		case "tool_call":
-			facts.by = member("server") + "/" + member("tool")
-		case "step":
-			facts.by = member("handler")
-		case "agent_delegate":
-			facts.by = member("agent_id")
+		if label := definition.Type(facts.nodeType).Info().Performer.Label; label != nil {
+			facts.by = label(config)
 		}
 		all[id] = facts
 	}

@@ -1,6 +1,7 @@
 package mcpserver
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"slices"
@@ -8,7 +9,6 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/definition"
-	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/graph/view"
 	"github.com/workflows-engine/workflows-engine/internal/agentsteps"
@@ -316,18 +316,10 @@ func blankLeft(blank string) string {
 
 // blankResult is the placeholder for the result of an activity or delegate.
 func blankResult(p *view.Pending) string {
-	switch {
-	case p.OutputSchema != nil:
+	if p.OutputSchema != nil {
 		return "<object that fits output_schema>"
-	case p.Kind == machine.WaitDelegate:
-		return "<object: the agent's result>"
-	case p.NodeType == "tool_call":
-		return "<object: the tool's result>"
-	case p.NodeType == "llm_call":
-		return "<object: the model's answer>"
-	default:
-		return "<object: the result, {} if there is none>"
 	}
+	return "<object: " + cmp.Or(definition.Type(p.NodeType).Info().Performer.Result, "the result, {} if there is none") + ">"
 }
 
 func blankAnswer(p *view.Pending) string {

@@ -49,20 +49,18 @@ func Mermaid(p *definition.Program, run *timeline.Run) string {
 	return b.String()
 }
 
+// mermaidShapes are the brackets around the text of a node.
+var mermaidShapes = map[definition.Figure][2]string{
+	definition.FigureBox: {"[", "]"}, definition.FigureTerminal: {"([", "])"}, definition.FigureChoice: {"{", "}"},
+	definition.FigureQuestion: {"{{", "}}"}, definition.FigureFork: {"[[", "]]"}, definition.FigurePause: {"(", ")"},
+}
+
 func mermaidShape(t definition.Type) (left, right string) {
-	switch t {
-	case definition.Start, definition.End:
-		return "([", "])"
-	case definition.Switch:
-		return "{", "}"
-	case definition.Interrupt:
-		return "{{", "}}"
-	case definition.Parallel:
-		return "[[", "]]"
-	case definition.Wait:
-		return "(", ")"
+	shape, ok := mermaidShapes[t.Info().Figure]
+	if !ok {
+		shape = mermaidShapes[definition.FigureBox]
 	}
-	return "[", "]"
+	return shape[0], shape[1]
 }
 
 // mermaidText writes a text for a quoted label: all but letters, digits and harmless signs by number.

@@ -31,7 +31,7 @@ func SVG(p *definition.Program, run *timeline.Run) string {
 		for _, l := range g.nodes[i].lines {
 			w = max(w, textWidth(l)*charWidth+2*padding)
 		}
-		if t := g.nodes[i].Type; t == definition.Switch || t == definition.Interrupt {
+		if f := g.nodes[i].Type.Info().Figure; f == definition.FigureChoice || f == definition.FigureQuestion {
 			w += 2 * padding
 		}
 		return w
@@ -128,21 +128,21 @@ func writeBox(b *strings.Builder, n box, it *item, w float64) {
 	x, y, h := it.x-w/2, it.y-it.height/2, it.height
 	style := fmt.Sprintf(`fill="%s" stroke="#444"`, fill(n.state))
 	rounding := 3.0
-	switch n.Type {
-	case definition.Switch, definition.Interrupt:
+	switch n.Type.Info().Figure {
+	case definition.FigureChoice, definition.FigureQuestion:
 		tip := padding // a hexagon, that of a question with a thick border
-		if n.Type == definition.Interrupt {
+		if n.Type.Info().Figure == definition.FigureQuestion {
 			style += ` stroke-width="3"`
 		}
 		fmt.Fprintf(b, `<polygon points="%.1f,%.1f %.1f,%.1f %.1f,%.1f %.1f,%.1f %.1f,%.1f %.1f,%.1f" %s/>`,
 			x, it.y, x+tip, y, x+w-tip, y, x+w, it.y, x+w-tip, y+h, x+tip, y+h, style)
 	default:
-		switch n.Type {
-		case definition.Start, definition.End:
+		switch n.Type.Info().Figure {
+		case definition.FigureTerminal:
 			rounding = h / 2
-		case definition.Wait:
+		case definition.FigurePause:
 			rounding = 10
-		case definition.Parallel:
+		case definition.FigureFork:
 			style += ` stroke-width="2" stroke-dasharray="10 2"`
 		}
 		fmt.Fprintf(b, `<rect x="%.1f" y="%.1f" width="%.1f" height="%.1f" rx="%.1f" %s/>`, x, y, w, h, rounding, style)

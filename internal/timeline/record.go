@@ -129,7 +129,7 @@ func (r *Run) start(p *history.Payload, rec *history.Record) *Visit {
 		r.openMap(v, unknownTotal) // in a branch the record with the number of items may come after the items
 	case p.Queued:
 		v.wait(&Wait{Kind: Queued}, rec)
-	case v.Definition != nil && v.Items == nil && instant(v.Definition):
+	case v.Definition != nil && v.Items == nil && v.Definition.Type.Info().Instant:
 		r.finish(v, Succeeded, rec) // in a branch its command may come later
 	}
 	return v
@@ -146,15 +146,6 @@ func (r *Run) openMap(v *Visit, total int) {
 	case v.Items != nil && v.Items.Owner == v:
 		v.Items.Total = total
 	}
-}
-
-// instant reports whether a node waits for nothing.
-func instant(n *definition.Node) bool {
-	switch n.Type {
-	case definition.Start, definition.End, definition.SetState, definition.Switch:
-		return true
-	}
-	return false
 }
 
 // visit takes a record of a visit.

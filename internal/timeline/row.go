@@ -158,7 +158,7 @@ func (v *Visit) host() bool {
 // took is the time of a visit. That of an open one is in whole seconds, so that lines change once a second at most.
 func (w *rows) took(v *Visit) string {
 	switch {
-	case v.Definition != nil && instant(v.Definition) && v.Took(w.now) < time.Millisecond:
+	case v.Definition != nil && v.Definition.Type.Info().Instant && v.Took(w.now) < time.Millisecond:
 		return ""
 	case v.Ended.IsZero():
 		return Seconds(v.Took(w.now))

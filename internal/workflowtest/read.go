@@ -54,11 +54,11 @@ func (r *reader) test(t *Test, o *jsonobject.Object) {
 	s.Start = start(o.Get("start"))
 	s.Stubs, s.Answers = map[string]graphtest.Stub{}, map[string]graphtest.Answer{}
 	for id, v := range o.Get("stubs").Members() {
-		r.node(v, id, "a stub", definition.Step, definition.LLMCall, definition.ToolCall, definition.AgentDelegate, definition.Subworkflow)
+		r.node(v, id, definition.StubOutput)
 		s.Stubs[id] = each(v, stub, graphtest.Visits)
 	}
 	for id, v := range o.Get("answers").Members() {
-		r.node(v, id, "an answer", definition.Interrupt)
+		r.node(v, id, definition.StubAnswer)
 		s.Answers[id] = each(v, reply, inTurn)
 	}
 	for _, v := range o.Get("signals").Elements() {
@@ -223,9 +223,9 @@ func (r *reader) expectation(o *jsonobject.Object) *expectation {
 	return x
 }
 
-// node checks that a node has an id, and one of the types unless none is named. Nodes of subworkflows are not looked for, since the
+// node checks that the definition has a node, and that the node takes the kind of stub unless that is "". Nodes of subworkflows are not looked for, since the
 // definition may be found anywhere.
-func (r *reader) node(v jsonobject.Value, id, what string, types ...definition.Type) {
+func (r *reader) node(v jsonobject.Value, id string, stub definition.Stub) {
 	if r.prog == nil || id == "" {
 		return
 	}
@@ -244,8 +244,8 @@ func (r *reader) node(v jsonobject.Value, id, what string, types ...definition.T
 		v.Fail("node", "the definition has no node %q", id).Hint = suggest.DidYouMean(id, ids)
 		return
 	}
-	if len(types) > 0 && !slices.Contains(types, n.Type) {
-		v.Fail("node", "node %q is of type %s and takes no %s", id, n.Type, strings.TrimPrefix(strings.TrimPrefix(what, "an "), "a "))
+	if stub != "" && n.Type.Info().Stub != stub {
+		v.Fail("node", "node %q is of type %s and takes no %s", id, n.Type, stub)
 	}
 }
 

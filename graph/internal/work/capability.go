@@ -59,14 +59,12 @@ func (p *Performer) Limited() func(*definition.Node) bool {
 // Classes returns the limit classes of a node: its type, the handler, server or agent in its config, and the classes from its executor.
 func (p *Performer) Classes(n *definition.Node) []string {
 	classes := []string{string(n.Type)}
+	class, name := n.Type.Info().Performer.Class, named(n.Type, n.Config).name
 	if n.Delegate != nil {
-		classes = append(classes, "agent:"+n.Delegate.AgentID)
-	} else {
-		for _, named := range []struct{ member, class string }{{"handler", "step:"}, {"server", "mcp:"}} {
-			if name, _ := n.Config[named.member].(string); name != "" {
-				classes = append(classes, named.class+name)
-			}
-		}
+		name = n.Delegate.AgentID // trimmed
+	}
+	if class != "" && name != "" {
+		classes = append(classes, class+name)
 	}
 	can, _ := p.capabilities(portNode(n))
 	return append(classes, can.Classes...)
@@ -80,15 +78,9 @@ const nounAgent = "agent"
 
 // named returns the reference in the config of an activity, empty without one.
 func named(nodeType definition.Type, config map[string]any) reference {
-	member, noun := "handler", "step handler"
-	switch nodeType {
-	case definition.LLMCall:
-		member, noun = "agent", nounAgent
-	case definition.ToolCall:
-		member, noun = "server", "MCP server"
-	}
-	if name, _ := config[member].(string); name != "" {
-		return reference{noun, name}
+	p := nodeType.Info().Performer
+	if name, _ := config[p.Field].(string); name != "" {
+		return reference{p.Noun, name}
 	}
 	return reference{}
 }
