@@ -2,8 +2,8 @@ package definition
 
 import "iter"
 
-// Targets are the nodes to which a run can go from a node: its successor, the targets of a switch, a loop or a catch, the entries of
-// branches, what undoes it. Each is there once.
+// Targets returns the nodes that can follow a node: its successor, the targets of a switch, a loop or a catch, the entries of
+// branches, its compensation. Each is there once.
 func (p *Program) Targets(n *Node) []*Node {
 	var list []*Node
 	seen := map[*Node]bool{nil: true}

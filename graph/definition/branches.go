@@ -8,9 +8,9 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
-// Branches are checked by following them (spec: definition, 7.1 and 14.1). What a branch reaches without a choice must
-// be whole, because the protocol refuses the document otherwise: it must not run into the end node, into a loop, or off
-// the graph. Behind a switch everything depends on the choice, so there such mistakes are warnings. An interrupt is refused
+// Branches are checked by following them (spec: definition, 7.1 and 14.1). The part of a branch before any choice must
+// be whole, because the protocol rejects the document otherwise: it must not run into the end node, into a loop, or off
+// the graph. Behind a switch everything depends on the choice, so there such mistakes are warnings. An interrupt is rejected
 // on both sides of a switch.
 
 // maxSteps bounds how many nodes all walks over branches visit together. Branches of one document may share their tails,
@@ -96,7 +96,7 @@ func (w *branchWalk) run() {
 	w.checkCompletable()
 }
 
-// chosen returns the nodes that a run may go on to from here, and need not.
+// chosen returns the nodes that a run may continue to from here, and need not.
 func (v *vertex) chosen() []*vertex {
 	if v.node.Type == Switch {
 		return v.targets
@@ -262,7 +262,7 @@ func (w *branchWalk) endsInFault(entry *vertex) bool {
 	})
 }
 
-// insideNext returns the successors of a node of the block, none for a node outside it.
+// insideNext returns the successors of a node of the block, nil for a node outside it.
 func (w *branchWalk) insideNext(v *vertex) []*vertex {
 	if _, inside := w.origin[v]; !inside {
 		return nil

@@ -9,20 +9,20 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
-// Catch says where a run goes on when a node has failed (the extensions catch and on_timeout). Its retries come first.
+// Catch is the place where a run continues after a failure of a node (the extensions catch and on_timeout). Its retries come first.
 type Catch struct {
 	// Codes are the codes of failures that are caught; "*" in a code stands for any text, and "*" alone for failures without a code
 	// too.
 	Codes []string
-	// Target is the node at which the run, or the branch, goes on.
+	// Target is the node where the run, or the branch, continues.
 	Target *Node
-	// As is the member of the state that gets the error; "" drops it.
+	// As is the field of the state that gets the error; "" drops it.
 	As string
-	// Rollback undoes first what the run, or the branch, has done and not yet undone; see Compensation.
+	// Rollback runs the compensations of the run, or of the branch, first; see Compensation.
 	Rollback bool
 }
 
-// CaughtBy returns the first Catch of the node for a code, nil if there is none.
+// CaughtBy returns the first Catch of the node for a code, or nil.
 func (n *Node) CaughtBy(code string) *Catch {
 	for i := range n.Catches {
 		for _, pattern := range n.Catches[i].Codes {
@@ -34,7 +34,7 @@ func (n *Node) CaughtBy(code string) *Catch {
 	return nil
 }
 
-// matches reports whether a pattern, in which "*" stands for any text, matches the whole of a code.
+// matches reports whether a pattern matches the whole of a code; "*" in it matches any string.
 func matches(pattern, code string) bool {
 	parts := strings.Split(pattern, "*")
 	first, last := parts[0], parts[len(parts)-1]
@@ -55,7 +55,7 @@ func matches(pattern, code string) bool {
 	return true
 }
 
-// catchMember and onTimeoutMember are the fields by which a failed node leads on.
+// catchMember and onTimeoutMember are the fields that lead on from a failed node.
 var (
 	catchMember = extended{member{"catch", listOf("catch", objectOf("a catch",
 		member{"codes", listOf("the codes of a catch", filled("a code")).nonEmpty().or(`write a list such as ["TIMEOUT"] or ["*"]`).
@@ -72,7 +72,7 @@ var (
 			about("The id of the node at which the run continues when the timeout in the config passes. Extension on_timeout."), false}, ExtensionOnTimeout}
 )
 
-// followCatches resolves what catches the failures of a node. It runs before the flow of the graph is looked at.
+// followCatches resolves the catches of a node. It runs before the flow of the graph is checked.
 func (c *compiler) followCatches(v *vertex) {
 	if !v.sound {
 		return

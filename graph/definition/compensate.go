@@ -8,15 +8,15 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
-// Compensation says what undoes a completed node when the run, or its branch, is rolled back (the extension compensate).
+// Compensation is the node that undoes a completed node when the run, or its branch, is rolled back (the extension compensate).
 type Compensation struct {
 	// Node undoes. No edge leads to it or from it, and several nodes may share one.
 	Node *Node
-	// As is the member of the state in which Node finds what it undoes, "" for none. It is not written to the run's state.
+	// As is the field of the state for the input of Node, or "". It is not written to the run's state.
 	As string
 }
 
-// Rollback says at which ends a run undoes first what its nodes have done; see Catch for failures that are caught.
+// Rollback selects the ends of a run that roll it back first; see Catch for failures that are caught.
 type Rollback struct{ OnCancel, OnFailure bool }
 
 const (
@@ -43,7 +43,7 @@ var (
 		about("The ends before which the run is rolled back: cancel, when it is cancelled; failure, when it fails and no catch applies. Extension compensate."), false}, ExtensionCompensate}
 )
 
-// followCompensations resolves what undoes nodes, before their edges are looked at: compensations have none.
+// followCompensations resolves the compensations of nodes, before their edges are checked: compensations have no edges.
 func (c *compiler) followCompensations() {
 	for _, v := range c.vertices {
 		n, at := v.json.Get("compensate"), v.at.member("compensate").member("node")
@@ -141,7 +141,7 @@ func (c *compiler) reachedCompensation(from, to *vertex) {
 		"lead it elsewhere: a compensation runs in a rollback only; for other uses add a node of the same config")
 }
 
-// checkRollbacks compares what can be undone with what is rolled back.
+// checkRollbacks warns of compensations that no rollback runs, and of rollbacks without compensations.
 func (c *compiler) checkRollbacks(compensated bool) {
 	var rollbacks []*jsonvalue.Node
 	var places []*path
@@ -181,7 +181,7 @@ func (c *compiler) checkRollbacks(compensated bool) {
 	}
 }
 
-// rollback reads at which ends a run of a sound document is rolled back.
+// rollback reads the ends that roll back a run of a sound document.
 func (c *compiler) rollback() (r Rollback) {
 	block := c.document.root.Get(extensionsMember)
 	if block == nil {

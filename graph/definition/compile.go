@@ -14,17 +14,17 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/suggest"
 )
 
-// Options change what Compile accepts. The zero value is the protocol's verdict.
+// Options change the verdicts of Compile. The zero value is the protocol's verdict.
 type Options struct {
 	// AllowInterruptInBranch lifts the rule against interrupts on parallel branches.
 	AllowInterruptInBranch bool
-	// Protocol refuses documents that use extensions: they are not plain AWP.
+	// Protocol rejects documents that use extensions: they are not plain AWP.
 	Protocol bool
-	// Runnable makes an error of each fault that the protocol accepts and that fails a run that meets it, or leaves undone what
-	// the author asked for: an edge to a node that does not exist, a program of an unlikely case that does not compile, a retry
+	// Runnable makes an error of each fault that the protocol accepts and that fails a run that meets it, or has no
+	// effect although the author asked for one: an edge to a node that does not exist, a program of an unlikely case that does not compile, a retry
 	// policy that nothing reads. Without it such a fault is a warning as long as some run avoids it.
 	Runnable bool
-	// Stored accepts a definition whose input_schema or output_schema of an end does not compile: a run that began under it goes on.
+	// Stored accepts a definition whose input_schema or output_schema of an end does not compile: a run that began under it continues.
 	Stored bool
 }
 
@@ -98,7 +98,7 @@ func compile(d *Document, o Options) (*Program, problem.Findings) {
 	return p, findings
 }
 
-// compiler holds what one Compile knows. Its checks go on as far as a broken document allows: every check asks only
+// compiler holds the state of one Compile. Its checks continue as far as a broken document allows: every check asks only
 // for the parts it needs.
 type compiler struct {
 	document *Document
@@ -147,7 +147,7 @@ type compiler struct {
 	schemas jsonschema.Together
 }
 
-// lost says what broken parts of the document hide, so that absence proves nothing.
+// lost records which parts a broken document hides, so that absence proves nothing.
 type lost struct {
 	// ids: some node has no readable id; nodes: some node has no known type either; edges: some edge cannot be read;
 	// ways: some switch or parallel node cannot be followed.
@@ -167,14 +167,14 @@ type vertex struct {
 	edgeMisspelt bool
 	// out are the edges that leave the node.
 	out []edge
-	// next is the target of the node's single outgoing edge, nil if there is none, several, or an unknown one.
+	// next is the target of the node's single outgoing edge; nil for no edge, several edges, or an unknown target.
 	next *vertex
-	// targets are what a switch names, followed instead of next; ways are those that it can choose: none behind a case
-	// that always fails.
+	// targets are the nodes that a switch names, followed instead of next; ways are those that it can choose, before the first
+	// case that always fails.
 	targets, ways []*vertex
-	// catches are where a run may go on when the node has failed.
+	// catches are the nodes where a run may continue when this one has failed.
 	catches []*vertex
-	// compensation is what undoes the node, nil for nothing; compensates is set if the node undoes others.
+	// compensation is the node that undoes this one, or nil; compensates is set if this node undoes others.
 	compensation *vertex
 	compensates  bool
 	// entries are the first nodes of a parallel node's branches, nil for unknown ones.
@@ -184,7 +184,7 @@ type vertex struct {
 	astray bool
 	// blocked is set when a run that reaches the node always fails there.
 	blocked bool
-	// passes is what is known of a parallel node: whether enough branches can complete.
+	// passes reports for a parallel node whether enough branches can complete.
 	passes verdict
 	// completable says for each branch whether it can reach the join target.
 	completable []bool
@@ -221,7 +221,7 @@ type fault struct {
 	branch  int // -1: the node itself
 }
 
-// structure checks the shape of the document and reports whether there is anything more to look at.
+// structure checks the shape of the document and reports whether there is anything more to check.
 func (c *compiler) structure() bool {
 	check := shapeCheck{uses: c.uses, unnamed: c.unnamed}
 	root := c.document.root
@@ -276,7 +276,7 @@ func (c *compiler) fault(f problem.Finding, v *vertex) {
 	c.faults = append(c.faults, fault{finding: f, vertex: v, branch: -1})
 }
 
-// nearest looks for the id that is most like a wrong one, "" if there is none.
+// nearest returns the id that is most like a wrong one, or "".
 func (c *compiler) nearest(wrong string) string {
 	if c.suggestions == 0 {
 		return ""
@@ -309,7 +309,7 @@ func (c *compiler) settle() problem.Findings {
 	return fs
 }
 
-// nodeAt returns the id of the node that a pointer leads into, "" if it leads into none with an id.
+// nodeAt returns the id of the node that a pointer leads into, or "".
 func nodeAt(nodes *jsonvalue.Node, pointer string) string {
 	rest, inside := strings.CutPrefix(pointer, "/nodes/")
 	number, _, _ := strings.Cut(rest, "/")

@@ -11,7 +11,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
-// compileNode compiles what is common to all nodes and hands the config to the function of its type.
+// compileNode compiles the fields common to all nodes, and the config by the function of its type.
 func (c *compiler) compileNode(v *vertex) {
 	if !v.sound {
 		return
@@ -57,7 +57,7 @@ func (x *config) ignored(name, message string) {
 }
 
 // timeout reads the timeout of an interrupt, a parallel node or a wait for a signal, 0 without one. The protocol takes any text there
-// and the reference engine never reads it, so an invalid duration must not fail a run: it counts as none. Where the extension
+// and the reference engine never reads it, so an invalid duration must not fail a run: it is ignored. Where the extension
 // on_timeout is used, it is an error.
 func (x *config) timeout(otherwise string) time.Duration {
 	n := x.json.Get("timeout")
@@ -197,7 +197,7 @@ func (c *compiler) invalidDuration(err error, n *jsonvalue.Node, at *path, v *ve
 	c.fatal(problem.DurationInvalid, n, at, v, err.Error(), hintOf(err))
 }
 
-// hintOf returns what an error says to do next, "" if it does not say.
+// hintOf returns the hint of an error, or "".
 func hintOf(err error) string {
 	if e, ok := problem.As(err); ok {
 		return e.Hint

@@ -83,7 +83,7 @@ func excludesType(schema *jsonvalue.Node, name string) bool {
 	return false
 }
 
-// withoutCustom returns the schema without the reducers that have been refused, so that the rest can be compiled.
+// withoutCustom returns the schema without the reducers that have been rejected, so that the rest can be compiled.
 func withoutCustom(schema map[string]any) map[string]any {
 	properties, _ := schema["properties"].(map[string]any)
 	clean := maps.Clone(properties)
@@ -122,7 +122,7 @@ func schemaFindings(
 	return out
 }
 
-// noteSchema warns of what a schema that compiles does otherwise than its author may think, or elsewhere.
+// noteSchema warns of keywords of a valid schema whose effect may surprise its author or differs in other engines.
 func (c *compiler) noteSchema(s *jsonschema.Schema, n *jsonvalue.Node, at *path, v *vertex, use schemaUse) {
 	severity := problem.SeverityWarning
 	note := func(code problem.Code, p jsonschema.Problem) {
@@ -162,7 +162,7 @@ var wholeState = []string{
 	"$dynamicRef", "type", "enum", "const",
 }
 
-// check says what the schema has against writing a value to a key, "" if nothing, and what was probably meant.
+// check returns the schema's objection to writing a value to a key, or "", and a hint.
 func (l *literalCheck) check(key string, value any) (objection, hint string) {
 	if l == nil {
 		return "", ""
@@ -226,7 +226,7 @@ func (l *literalCheck) names() []string {
 	return jsonvalue.Keys(properties)
 }
 
-// nearestValue is a hint with the allowed text that is most like the one that breaks an enum, "" if there is none.
+// nearestValue returns a hint with the allowed string that is most like the one that breaks an enum, or "".
 func nearestValue(v jsonschema.Violation, whole any) string {
 	list, _ := v.Params["allowedValues"].([]any)
 	wrong := jsonvalue.FromValue(whole).Lookup(v.InstancePath)

@@ -2,9 +2,9 @@ package definition
 
 import "slices"
 
-// components returns the loops among the nodes for which belongs holds: sets of nodes each of which leads to all others,
+// components returns the loops among the nodes that belong: sets of nodes that all lead to each other,
 // and nodes that lead to themselves. It is Kosaraju's algorithm with a stack of its own, so that long chains cost no call
-// depth: a set is what leads to the node whose search ended last.
+// depth: a set is the nodes that lead to the node whose search ended last.
 func components(all []*vertex, belongs func(*vertex) bool) [][]*vertex {
 	before := map[*vertex][]*vertex{}
 	var ended []*vertex

@@ -7,7 +7,7 @@
 // prog is nil if a finding is an error; warnings come beside a program.
 //
 // A finding is an error only where no run can complete: a document that some run of the protocol's reference engine
-// completes is never refused. What a run can avoid is a warning, and the Program keeps its problem at its place, so that
+// completes is never rejected. A fault that a run can avoid is a warning, and the Program keeps its problem at its place, so that
 // the node fails when it is reached.
 package definition
 
@@ -28,10 +28,7 @@ const (
 	MaxBytes = 8 << 20
 )
 
-// Document is a parsed definition: its value, its canonical text, and where each part stands in the source. It is
-// immutable and safe for concurrent use.
-//
-// Name returns document.name, "" if the document has none.
+// Name returns document.name, or "".
 func (d *Document) Name() string {
 	root, _ := d.value.(map[string]any)
 	about, _ := root["document"].(map[string]any)
@@ -39,6 +36,9 @@ func (d *Document) Name() string {
 	return name
 }
 
+// Document is a parsed definition: its value, its canonical text, and the place of each part in the source. It is
+// immutable and safe for concurrent use.
+//
 // Signature blocks (spec: cli-and-config, 15.1) are taken off when a document is made: Value, Canonical and Hash do not
 // contain them, so that a signed definition runs as the same definition as the unsigned one.
 type Document struct {
@@ -71,11 +71,11 @@ func (d *Document) Canonical() []byte { return d.canonical() }
 // Hash is the definition hash: lower-case hex SHA-256 of Canonical.
 func (d *Document) Hash() string { return d.hash() }
 
-// Signature is the document's signature block as written, nil if there is none. A block in document.signature goes
+// Signature is the document's signature block as written, or nil. A block in document.signature goes
 // before one at the root (spec: cli-and-config, 15.1). Nothing has been verified. Shared: do not change it.
 func (d *Document) Signature() map[string]any { return d.signature }
 
-// Place returns where the value at a JSON pointer stands in the source; without line and column if the document has no value there, or
+// Place returns the place of the value at a JSON pointer; without line and column if the document has no value there, or
 // was made of a decoded value.
 func (d *Document) Place(pointer string) problem.Place {
 	at := problem.Place{Pointer: pointer}
@@ -85,7 +85,7 @@ func (d *Document) Place(pointer string) problem.Place {
 	return at
 }
 
-// Signed returns the document with a signature block, which is kept beside a stored definition; nil is none.
+// Signed returns the document with a signature block, which is kept beside a stored definition; nil removes it.
 func (d *Document) Signed(signature map[string]any) *Document {
 	signed := *d
 	signed.signature = signature

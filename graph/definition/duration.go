@@ -11,14 +11,14 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 )
 
-// maxDelay bounds every duration: what is longer is cut to it. It leaves room to add a duration to any date that a
+// maxDelay bounds every duration: longer ones are cut to it. It leaves room to add a duration to any date that a
 // clock shows.
 const maxDelay = 290 * 365 * 24 * time.Hour
 
 const durationHint = `write digits and one unit of ms, s, m or h, for example "500ms", "30s" or "2h"`
 
 // ParseDuration reads the protocol's durations: digits and an optional unit ms, s, m, h in any letter case; without a
-// unit the number counts milliseconds (spec: definition, 10.1). What exceeds 290 years is cut to that. The error is a
+// unit the number counts milliseconds (spec: definition, 10.1). Longer durations are cut to 290 years. The error is a
 // *problem.Error with code DURATION_INVALID.
 func ParseDuration(s string) (time.Duration, error) {
 	ms, err := parseMilliseconds(s)
@@ -49,7 +49,7 @@ func parseMilliseconds(s string) (float64, error) {
 // durationUnits are in milliseconds.
 var durationUnits = map[string]float64{"": 1, "ms": 1, "s": 1000, "m": 60_000, "h": 3_600_000}
 
-// durationFix suggests what to write instead of the usual other forms.
+// durationFix suggests the protocol's form of a duration in another usual form.
 func durationFix(text string) string {
 	lower := strings.ToLower(text)
 	if d, err := time.ParseDuration(strings.ReplaceAll(lower, " ", "")); err == nil && d > 0 {

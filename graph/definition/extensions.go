@@ -9,7 +9,7 @@ import (
 )
 
 // Extension names members that this engine adds to the protocol's definitions. A document that uses some names their extensions in
-// the root member x-workflows-engine, which the protocol does not know: another engine refuses the document instead of running
+// the root member x-workflows-engine, which the protocol does not know: another engine rejects the document instead of running
 // something else.
 type Extension string
 
@@ -60,8 +60,8 @@ var extensionsShape = objectOf("x-workflows-engine",
 ).with(rollbackOfRun).called("extensions").
 	about("Names the extensions of workflows-engine that the document uses. Other engines of the protocol reject a document with this property.")
 
-// Uses returns the extensions that the document names, sorted; none for a document that is plain AWP. Names that are not
-// extensions are left out: Compile refuses them.
+// Uses returns the extensions that the document names, sorted; nil for a document that is plain AWP. Names that are not
+// extensions are left out: Compile rejects them.
 func (d *Document) Uses() []Extension {
 	var uses []Extension
 	for _, name := range Extensions() {
@@ -110,7 +110,7 @@ func (c *shapeCheck) extendedMember(e extended, m jsonvalue.Member, at *path) {
 	}
 }
 
-// checkExtensions warns of extensions that are named and not used, and refuses a document that uses any where it is to be plain AWP.
+// checkExtensions warns of extensions that are named and not used, and rejects a document that uses any where it is to be plain AWP.
 func (c *compiler) checkExtensions() {
 	block, at := c.document.root.Get(extensionsMember), (*path)(nil).member(extensionsMember)
 	if block != nil && c.options.Protocol {

@@ -26,7 +26,7 @@ func (n Templates) Asks() bool {
 	return templates != "" && n.Metadata[templates] == true
 }
 
-// Values returns the members of the node's config that are filled in, with their values: nil if there are none. state is asked for once at most,
+// Values returns the members of the node's config that are filled in, with their values, or nil. state is called once at most,
 // and only if a program needs it; nil is no state. The error is a *problem.Error.
 func (n Templates) Values(state func() map[string]any, env expr.Env) (map[string]any, error) {
 	if !n.Asks() {
@@ -128,7 +128,7 @@ func (n Templates) arguments(state func() map[string]any, env expr.Env) (map[str
 	return map[string]any{member: substitute(raw, "", values)}, nil
 }
 
-// OverlayConfig returns a node's config with the values that were filled in. It shares what is in them.
+// OverlayConfig returns a node's config with the values that were filled in. It shares their values.
 func OverlayConfig(config, filled map[string]any) map[string]any {
 	if len(filled) == 0 {
 		return config

@@ -8,11 +8,11 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 )
 
-// checkFlow asks what runs can reach, and so decides which faults are errors: those that every run meets before it can
-// complete. What a run can avoid stays a warning.
+// checkFlow follows the ways of runs, and so decides which faults are errors: those that every run meets before it can
+// complete. A fault that a run can avoid stays a warning.
 func (c *compiler) checkFlow() {
 	if c.lost.any() || c.broken || c.entry == nil || c.end == nil {
-		// Where the graph cannot be followed, what fails a node that is reached is an error.
+		// Where the graph cannot be followed, a fault that fails its node is an error.
 		c.decideFaults(func(f fault) bool { return f.vertex.blocked })
 		return
 	}
@@ -50,7 +50,7 @@ func (c *compiler) checkFlow() {
 	}
 }
 
-// offTheGraph reports an edge to nowhere on the part of a branch that every run through it takes: the protocol refuses
+// offTheGraph reports an edge to nowhere on the part of a branch that every run through it takes: the protocol rejects
 // such a document even where no run goes through the branch.
 func (f fault) offTheGraph() bool {
 	return f.vertex.forced && f.finding.Code == problem.UnknownNode && f.vertex.node.Type != Switch
@@ -133,7 +133,7 @@ func walk(from []*vertex, next func(*vertex) []*vertex) ([]*vertex, map[*vertex]
 	return order, seen
 }
 
-// leadTo returns the nodes from which one of the goals can be reached if nothing fails.
+// leadTo returns the nodes that lead to one of the goals if nothing fails.
 func (c *compiler) leadTo(isGoal func(*vertex) bool) map[*vertex]bool {
 	var goals []*vertex
 	before := make(map[*vertex][]*vertex, len(c.vertices))

@@ -11,7 +11,7 @@ const instantHint = `write RFC 3339 with an offset, for example "2030-01-31T09:0
 // parseInstant reads the text of an until (spec: definition, 10.2). standard is set for RFC 3339 and plain dates (UTC
 // midnight), which every engine reads alike. Unambiguous other forms are accepted too: RFC 1123, ISO 8601
 // dates without day or seconds, a time without offset (UTC), the 24th hour, and days past a month's end up to 31. An instant that an
-// offset moves out of the years 0 to 9999 is refused: no record can hold it.
+// offset moves out of the years 0 to 9999 is rejected: no record can hold it.
 func parseInstant(s string) (at time.Time, standard, ok bool) {
 	at, standard, ok = readInstant(s)
 	year := at.UTC().Year()

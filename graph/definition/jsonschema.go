@@ -193,7 +193,7 @@ func uses(extension string) jsonvalue.Ordered {
 	return jsonvalue.Ordered{{"required", []any{extensionsMember}}, {"properties", jsonvalue.Ordered{{extensionsMember, block}}}}
 }
 
-// without is the schema of values of a shape that have no field of an extension, nil for a shape that has none.
+// without is the schema of values of a shape that have no field of an extension, or nil if the shape has no such field.
 func (g *schemaGenerator) without(e Extension, s *shape) jsonvalue.Ordered {
 	if s == nil {
 		return nil

@@ -11,8 +11,8 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
-// Warnings about programs that compile and probably do not do what their author means (spec: definition, 11.1 and
-// 14.1). They look at the parsed program and stay silent where they are not sure.
+// Warnings about programs that compile and are probably mistaken (spec: definition, 11.1 and
+// 14.1). They look at the parsed program and are silent in doubtful cases.
 
 // lintSource warns about a program.
 func (c *compiler) lintSource(p *expr.Program, n *jsonvalue.Node, at *path, v *vertex) {
@@ -31,7 +31,7 @@ func (c *compiler) lintSource(p *expr.Program, n *jsonvalue.Node, at *path, v *v
 }
 
 // lintCondition warns about a condition that may put out several values, and about one that reads the clock: a replay sees the recorded
-// time, but a fork moves the times of its past, and is refused if that leads elsewhere.
+// time, but a fork moves the times of its past, and is rejected if that leads elsewhere.
 func (c *compiler) lintCondition(p *expr.Program, n *jsonvalue.Node, at *path, v *vertex) {
 	w := jqWalk{}
 	if w.query(p.Tree(), true); w.clock {
@@ -91,7 +91,7 @@ type jqWalk struct {
 	regexes []string
 }
 
-// query looks at a query; atRoot is set while its input is the state.
+// query checks a query; atRoot is set while its input is the state.
 func (w *jqWalk) query(q *gojq.Query, atRoot bool) {
 	if q == nil {
 		return
@@ -118,7 +118,7 @@ func (w *jqWalk) term(t *gojq.Term, atRoot bool) {
 	}
 }
 
-// function looks at a call.
+// function checks a call.
 func (w *jqWalk) function(f *gojq.Func) {
 	if f == nil {
 		return

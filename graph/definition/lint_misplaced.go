@@ -23,7 +23,7 @@ const (
 	noHandler    = `to go on at another node after a failure, write "catch" beside config, an extension; ` + attempts
 )
 
-// misplacements are members that authors write into the config of a step or llm_call, and what to write instead. A %s stands for the
+// misplacements are members that authors write into the config of a step or llm_call, with hints. A %s stands for the
 // member.
 var misplacements = map[string]string{
 	"timeout": besideConfig, "retry": besideConfig, "metadata": besideConfig, "catch": besideConfig, "compensate": besideConfig,
@@ -59,7 +59,7 @@ func (x *config) misplaced(message string) {
 	}
 }
 
-// demoOutput is the member of metadata that holds what an activity answers in a demo and in tests.
+// demoOutput is the field of metadata with the output of an activity in a demo and in tests.
 const demoOutput = "demo_output"
 
 // templatesOwner returns the only type whose nodes have a switch of this name in metadata, "" if it is not one.

@@ -21,8 +21,8 @@ type write struct {
 	literal *Assignment
 }
 
-// lintOverwrites looks at every parallel node, one warning for each key at the later branch. Branches may share their tails, so
-// its steps are bounded, as those of checkBranches are; what is not looked at is not warned of.
+// lintOverwrites checks every parallel node; one warning for each key, at the later branch. Branches may share their tails, so
+// its steps are bounded, as those of checkBranches are; beyond the bound there are no warnings.
 func (c *compiler) lintOverwrites() {
 	if c.lost.any() || c.rules == nil {
 		return

@@ -8,7 +8,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/expr"
 )
 
-// regexDifference says what is wrong with a regular expression of a jq program, or what engines differ over (spec: definition, 14.3);
+// regexDifference returns the fault of a regular expression in a jq program, or a difference between engines (spec: definition, 14.3);
 // both texts are empty where they agree.
 func regexDifference(regex string) (message, hint string) {
 	switch {

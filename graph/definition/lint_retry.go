@@ -8,7 +8,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
-// lintRetry warns of a retry policy that is accepted and does not do what its author is likely to think: the protocol
+// lintRetry warns of a retry policy that is accepted and has an unlikely effect: the protocol
 // bounds neither the coefficient nor the intervals (spec: definition, 3.1).
 func (c *compiler) lintRetry(r *Retry, n *jsonvalue.Node, at *path, v *vertex) {
 	warn := func(name, message, hint string) {
@@ -59,7 +59,7 @@ func (c *compiler) lintRetry(r *Retry, n *jsonvalue.Node, at *path, v *vertex) {
 	}
 }
 
-// repairable reports whether a failed attempt of a node may be granted a repair, which needs none of its max_attempts.
+// repairable reports whether a failed attempt of a node may be granted a repair, which does not count against max_attempts.
 func repairable(r *Retry, n *Node) bool {
 	return n.Type == LLMCall && n.Config["output_schema"] != nil && n.Config["agent"] == nil && !slices.Contains(r.NonRetryable, string(problem.OutputSchemaViolation))
 }

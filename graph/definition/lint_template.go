@@ -9,7 +9,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
-// Warnings about what is filled in where a node asks for it: prompts with prompt_templates, arguments with argument_templates (Templates). A
+// Warnings about templates that a node switches on: prompts with prompt_templates, arguments with argument_templates (Templates). A
 // mistake there fails the attempt. The protocol allows it, so it is not an error.
 
 // lintPrompt warns about a prompt that cannot be filled in.

@@ -18,7 +18,7 @@ const (
 )
 
 // Loop makes a switch repeat the nodes of a body, which lead back to it (the extension loop). The switch decides by its cases and its
-// default only once the loop is over. Exactly one of While and Until is set.
+// default only once the loop has ended. Exactly one of While and Until is set.
 type Loop struct {
 	// While is true before each round; Until is true after the last one, and not asked before the first.
 	While, Until *expr.Program
@@ -26,9 +26,9 @@ type Loop struct {
 	Body *Node
 	// Max is how many rounds are made at most.
 	Max int
-	// Counter is the member of the state that counts the rounds, "" for none.
+	// Counter is the field of the state that counts the rounds, or "".
 	Counter string
-	// OnLimit is where a run goes on that needs more rounds than Max; nil fails it.
+	// OnLimit is where a run continues that needs more rounds than Max; nil fails it.
 	OnLimit *Node
 
 	// body has a bit for each node of the body, by its index.
@@ -129,7 +129,7 @@ func (x *config) counter(l *Loop, n *jsonvalue.Node, at *path) {
 	}
 }
 
-// checkLoopBodies finds the nodes of the bodies, and refuses loops that do not come round or can be entered past their switch.
+// checkLoopBodies finds the nodes of the bodies, and rejects loops that do not come round or can be entered past their switch.
 //
 // A body are the nodes that follow Body and that no run can reach in another way: from the beginning, or after the loop. So a run that
 // leaves a loop from within has left it, even if an outer loop leads back to it later.
@@ -151,7 +151,7 @@ func (c *compiler) checkLoopBodies() {
 	}
 }
 
-// loopExits returns the nodes at which a run goes on once a loop is over.
+// loopExits returns the nodes that follow a loop.
 func (c *compiler) loopExits(v *vertex) []*vertex {
 	exits := []*vertex{c.byID[v.node.Switch.Default]}
 	for _, k := range v.node.Switch.Cases {

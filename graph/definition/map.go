@@ -22,17 +22,17 @@ const (
 type Map struct {
 	// Items gives the list, from the state.
 	Items *expr.Program
-	// As is the member of the state in which the node finds its item.
+	// As is the field of the state that holds the node's item.
 	As string
 	// Concurrency is how many items are worked on at once.
 	Concurrency int
-	// TolerateCount and TolerateShare, a part of the items from 0 to 1, say how many items may fail; both 0 mean none.
+	// TolerateCount and TolerateShare, a part of the items from 0 to 1, are how many items may fail, the larger of both.
 	TolerateCount int
 	TolerateShare float64
-	// FailedAs is the member of the state that gets the failures that are tolerated, "" for none.
+	// FailedAs is the field of the state for the tolerated failures, or "".
 	FailedAs string
-	// Collect is the member of the state that gets the outputs, or the results of subworkflows, in the order of the items, with null
-	// for failed ones; "" for none.
+	// Collect is the field of the state for the outputs, or the results of subworkflows, in the order of the items, with null
+	// for failed ones; or "".
 	Collect string
 }
 

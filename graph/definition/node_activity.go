@@ -139,7 +139,7 @@ func (x *config) activity() {
 	x.c.lintDemo(x.v)
 }
 
-// step warns of what the step executor refuses; a host that runs the step itself may read it.
+// step warns of configs that the step executor rejects; a host that runs the step itself may read them.
 func (x *config) step() {
 	handler, isText := x.raw["handler"].(string)
 	switch {

@@ -15,10 +15,10 @@ type InterruptConfig struct {
 	ResumeSchema *jsonschema.Schema
 	// ResumeSchemaRaw is the schema as written, to be shown to the person who answers.
 	ResumeSchemaRaw map[string]any
-	// ResumeSchemaErr is set when the schema does not compile: every resume is then refused.
+	// ResumeSchemaErr is set when the schema does not compile: every resume is then rejected.
 	ResumeSchemaErr error
-	// Template fills the prompt in, nil where it stands as written. Show gives what the person sees beside the question, nil for
-	// nothing.
+	// Template fills the prompt in, nil for a prompt sent as written. Show computes the value shown beside the question; may be
+	// nil.
 	Template *expr.Template
 	Show     *expr.Program
 	// Timeout is how long an answer may take, 0 without a limit. The reference engine never reads it.

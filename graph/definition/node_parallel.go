@@ -124,8 +124,8 @@ func (x *config) parallel() {
 	}
 }
 
-// ownEntry is the node at which a branch that begins where another one does was probably meant to begin: that of its own name; "" for
-// none. Branches that do the same several times, to compare what comes out, have names of other kinds.
+// ownEntry returns the likely entry of a branch that has the entry of another one: the node of the branch's own name, or "".
+// Branches that repeat the same nodes, to compare their outputs, have names of other kinds.
 func (c *compiler) ownEntry(branch, entry string) string {
 	own := branch
 	if !c.ids[branch] {

@@ -11,7 +11,7 @@ type StartConfig struct {
 	InputSchema *jsonschema.Schema
 }
 
-// startType is the node at which a run begins.
+// startType is the first node of a run.
 func startType() NodeType {
 	return NodeType{
 		Name: Start, Output: OutputInput, Schema: "input_schema", Instant: true, Figure: FigureTerminal, Stub: StubNone,
@@ -39,7 +39,7 @@ type EndConfig struct {
 	OutputSchema *jsonschema.Schema
 }
 
-// endType is the node at which a run ends.
+// endType is the last node of a run.
 func endType() NodeType {
 	return NodeType{
 		Name: End, Output: OutputNone, Schema: "output_schema", Instant: true, Figure: FigureTerminal, Stub: StubNone,

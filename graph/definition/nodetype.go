@@ -37,11 +37,11 @@ type NodeType struct {
 	Example string
 	// Executor is the port that performs nodes of the type, "" for the machine itself.
 	Executor Executor
-	// Performer describes what an executor finds in the config.
+	// Performer describes the part of the config that an executor reads.
 	Performer Performer
 	// Output is where the fields come from that a completed node adds to the state.
 	Output Output
-	// Schema is the config's field with a JSON Schema of that output, or of the input of a run or its result; "" if there is none.
+	// Schema is the config's field with a JSON Schema of that output, or of the input of a run or its result; or "".
 	Schema string
 	// Instant nodes complete without waiting for anything.
 	Instant bool
@@ -76,7 +76,7 @@ const (
 	DelegateExecutor Executor = "delegate"
 )
 
-// Performer describes what performs a node of a type.
+// Performer describes the executor's counterpart: a handler, a model, a tool or an agent.
 type Performer struct {
 	// Field is the config's field that names it, which may be absent; Noun is its kind in a sentence, for instance "MCP server".
 	Field, Noun string
@@ -84,9 +84,9 @@ type Performer struct {
 	Role string
 	// Class begins the name of a limit that bounds all attempts at one performer, "" if there is no such limit.
 	Class string
-	// Result is what it gives, as a noun phrase; "" for any object.
+	// Result is its output as a noun phrase; "" for any object.
 	Result string
-	// Label returns its name from a node's config, "" if the config has none.
+	// Label returns its name from a node's config, or "".
 	Label func(config map[string]any) string
 }
 
@@ -171,7 +171,7 @@ func (t *NodeType) has(name string) bool {
 	return slices.ContainsFunc(t.extended, func(e extended) bool { return e.name == name })
 }
 
-// typesWith returns the names of the types for which the condition holds.
+// typesWith returns the names of the types that meet the condition.
 func typesWith(holds func(*NodeType) bool) []Type {
 	var with []Type
 	for _, t := range nodeTypes {
@@ -232,7 +232,7 @@ func (t *NodeType) insideConfig() map[string]string {
 	return hints
 }
 
-// withDefaults returns the hints, and the others for names that have none.
+// withDefaults returns the hints, and the others for names without one.
 func withDefaults(hints, others map[string]string) map[string]string {
 	all := map[string]string{}
 	for _, from := range []map[string]string{others, hints} {

@@ -68,7 +68,7 @@ func (w *valueWalk) report(code problem.Code, pointer, message, hint string) {
 	w.findings = append(w.findings, textFinding(code, problem.Place{Pointer: pointer}, message, hint))
 }
 
-// check reports whether the walk may go on.
+// check reports whether the walk may continue.
 func (w *valueWalk) check(v any, pointer string, depth int) bool {
 	w.bytes += 2 // every value and every name takes at least two bytes of text, or one and a separator
 	if s, ok := v.(string); ok {
@@ -128,7 +128,7 @@ func textFinding(code problem.Code, at problem.Place, message, hint string) prob
 	return problem.Finding{Code: code, Severity: problem.SeverityError, At: at, Message: message, Hint: hint}
 }
 
-// fence finds the line that begins or ends a code block of Markdown, as models put it around what they write. Neither JSON nor YAML
+// fence finds the line that begins or ends a code block of Markdown, as models put it around their output. Neither JSON nor YAML
 // has such a line outside of a text.
 func fence(src []byte) (f problem.Finding, found bool) {
 	line := 1

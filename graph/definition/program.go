@@ -25,7 +25,7 @@ type Program struct {
 	// State are the reducers and the compiled state_schema.
 	State      *StateRules
 	Checkpoint CheckpointPolicy
-	// Rollback says at which ends a run is rolled back.
+	// Rollback selects the ends of a run that roll it back.
 	Rollback Rollback
 	// Warnings are the findings of Compile.
 	Warnings problem.Findings
@@ -52,7 +52,7 @@ func (p *Program) For(d *Document) *Program {
 	return &other
 }
 
-// Node returns a node by id, nil if there is none.
+// Node returns a node by id, or nil.
 func (p *Program) Node(id string) *Node { return p.byID[id] }
 
 // Node is one node of a Program. Of the members from Start to Delegate exactly the one of its Type is set; the three
@@ -69,7 +69,7 @@ type Node struct {
 	// NextErr is set, and Next nil, when the node's edge leads to an id that no node has: the run fails once the node
 	// has completed.
 	NextErr error
-	// Catches say where the run goes on when the node has failed; see CaughtBy.
+	// Catches are the places where the run continues after a failure of the node; see CaughtBy.
 	Catches []Catch
 	// Compensation is nil unless the node is undone by another one in a rollback.
 	Compensation *Compensation

@@ -8,7 +8,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
-// Reducer says how a node's output is combined with a state key.
+// Reducer combines a node's output with a state key.
 type Reducer string
 
 // The reducers (spec: execution, 3.3). Any other name fails when its key is first written.
@@ -17,7 +17,7 @@ const (
 	ReducerAppend    Reducer = "append"
 	ReducerMerge     Reducer = "merge"
 
-	// custom is a name of the protocol that is refused before a run.
+	// custom is a name of the protocol that is rejected before a run.
 	custom Reducer = "custom"
 )
 
@@ -63,7 +63,7 @@ func (r *StateRules) order(delta map[string]any) []string {
 	return slices.Collect(maps.Keys(delta))
 }
 
-// appendTo returns a new list: what does not hold a list counts as empty, and a list is appended element by element.
+// appendTo returns a new list: a value that is not a list counts as empty, and a list is appended element by element.
 func appendTo(previous, value any) []any {
 	list, _ := previous.([]any)
 	added, ok := value.([]any)

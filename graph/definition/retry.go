@@ -14,14 +14,14 @@ type Retry struct {
 	Initial, Max time.Duration
 	// Coefficient multiplies the delay for each further attempt; negative values have been turned into 1.
 	Coefficient float64
-	// Jitter is the part of each delay, 0 to 1, that varies from run to run and from attempt to attempt; 0 for none.
+	// Jitter is the part of each delay, 0 to 1, that varies from run to run and from attempt to attempt; 0 without jitter.
 	// Added to the protocol.
 	Jitter float64
 	// NonRetryable lists exact failure codes that end the attempts.
 	NonRetryable []string
 	// Err is set when an interval is an invalid duration: the node fails when a back-off is due.
 	Err error
-	// capped distinguishes a max_interval of 0 from none.
+	// capped distinguishes a max_interval of 0 from an absent one.
 	capped bool
 }
 

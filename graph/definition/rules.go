@@ -9,7 +9,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
-// StateRules are what a definition's state_schema says: the reducers of its direct properties and the schema to validate
+// StateRules are the rules of a state_schema: the reducers of its direct properties and the schema to validate
 // against (with direct reducer members stripped).
 type StateRules struct {
 	// Reducers holds the properties that name one, also unknown names. A key without an entry is overwritten.
@@ -18,7 +18,7 @@ type StateRules struct {
 }
 
 // NewStateRules reads a state_schema. The error is the schema's compile error (*jsonschema.CompileError), or names the
-// reducer "custom", which the protocol refuses before a run (spec: execution, 1.3); that one is a *problem.Error with
+// reducer "custom", which the protocol rejects before a run (spec: execution, 1.3); that one is a *problem.Error with
 // code VALIDATION_ERROR whose pointer is relative to the state_schema.
 func NewStateRules(stateSchema map[string]any) (*StateRules, error) {
 	reducers := Reducers(stateSchema)
@@ -85,7 +85,7 @@ func stripReducers(stateSchema map[string]any) map[string]any {
 	return out
 }
 
-// Validate returns what is wrong with a state, nil if nothing is.
+// Validate returns the violations of a state, nil if it is valid.
 func (r *StateRules) Validate(state map[string]any) []jsonschema.Violation {
 	if state == nil {
 		state = map[string]any{}

@@ -123,7 +123,7 @@ func (c *shapeCheck) check(s *shape, n *jsonvalue.Node, at *path) bool {
 	return c.faults == before
 }
 
-// full reports whether more findings than are shown have been collected; the rest is not looked at.
+// full reports whether more findings than are shown have been collected; the rest is not checked.
 func (c *shapeCheck) full() bool { return len(c.findings) > MaxFindings }
 
 func (c *shapeCheck) checkEnum(s *shape, n *jsonvalue.Node, at *path) {
@@ -156,7 +156,7 @@ func (c *shapeCheck) checkKind(s *shape, n *jsonvalue.Node, at *path) {
 		fmt.Sprintf("%s must be %s, not %s", s.noun, article(want), describeValue(n)), hint)
 }
 
-// unquoted says how a text is written as the boolean or the number that it names, "" if it names none.
+// unquoted returns the hint for a string that contains a boolean or a number, or "".
 func unquoted(kind jsonvalue.Kind, text string) string {
 	switch text = strings.ToLower(strings.TrimSpace(strings.TrimSuffix(text, "%"))); {
 	case kind == jsonvalue.Bool && slices.Contains([]string{"true", "yes", "on"}, text):
@@ -294,5 +294,5 @@ func describeValue(n *jsonvalue.Node) string {
 	return article(n.Kind.String())
 }
 
-// clip shortens what a message quotes.
+// clip shortens a quotation in a message.
 func clip(s string) string { return problem.ClipRunes(s, 60) }

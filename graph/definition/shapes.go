@@ -73,7 +73,7 @@ func (s *shape) ruled(rules ...rule) *shape {
 	return s
 }
 
-// about sets what the published schema says, with examples in JSON.
+// about sets the description in the published schema, and examples in JSON.
 func (s *shape) about(description string, examples ...string) *shape {
 	s.description, s.examples = description, examples
 	return s
@@ -204,7 +204,7 @@ var stateSchemaShape = schema("state_schema").called("state_schema").
 		"overwrite (the default), append (to an array) or merge (objects, deeply).",
 		`{"type": "object", "properties": {"request": {"type": "string"}, "findings": {"type": "array", "items": {"type": "string"}, "reducer": "append"}}, "required": ["request"]}`)
 
-// nodesShape is the list of nodes, each of which has the shape of its type.
+// nodesShape is the list of nodes; each has the shape of its type.
 var nodesShape = listOf("nodes", nil).nonEmpty().or("write a list of nodes, each with its id").
 	about("The nodes of the workflow, in any order. Exactly one has the type start and exactly one has the type end; ids are unique.")
 

@@ -7,7 +7,7 @@ import (
 )
 
 // stripSignatures returns the document without its well-formed signature blocks, and the block that counts: the one in
-// document.signature, else the one at the root. A malformed block stays where it is, to be refused with the rest of the
+// document.signature, else the one at the root. A malformed block stays where it is, to be rejected with the rest of the
 // structure. root is not changed.
 func stripSignatures(root *jsonvalue.Node) (*jsonvalue.Node, map[string]any) {
 	var signature map[string]any
@@ -23,7 +23,7 @@ func stripSignatures(root *jsonvalue.Node) (*jsonvalue.Node, map[string]any) {
 	return root, signature
 }
 
-// signatureFault says what is wrong with a signature block (spec: cli-and-config, 15.1), "" if nothing is.
+// signatureFault returns the fault of a signature block (spec: cli-and-config, 15.1), or "".
 func signatureFault(block *jsonvalue.Node) string {
 	if block == nil || block.Kind != jsonvalue.Object {
 		return "a signature is an object with a value"

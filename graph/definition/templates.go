@@ -6,7 +6,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
-// What a question or a wait takes from the state (the extension templates).
+// Values that a question or a wait takes from the state (the extension templates).
 
 var waitTemplatesShape = objectOf("wait_templates",
 	member{"duration", filled("the duration of wait_templates").or(`write a text with a program in it, for example "${ .hours }h"`).
@@ -59,7 +59,7 @@ func (x *config) template(n *jsonvalue.Node, at *path) *expr.Template {
 	return t
 }
 
-// TemplateTime reads what the template of a wait has given. A blank text leaves the time as it is written in the config.
+// TemplateTime reads the output of a wait's template. A blank text leaves the time as it is written in the config.
 func (w *WaitConfig) TemplateTime(text string) (*WaitConfig, error) {
 	timed := *w
 	if expr.TrimSpace(text) == "" {

@@ -26,7 +26,7 @@ const (
 	MaxProgramBytes = 1 << 20
 )
 
-// tooManyPrograms refuses the first program beyond the bounds, and takes no notice of others.
+// tooManyPrograms rejects the first program beyond the bounds, and takes no notice of others.
 func (c *compiler) tooManyPrograms(n *jsonvalue.Node, at *path, v *vertex) (*expr.Program, *problem.Finding) {
 	message := fmt.Sprintf("the definition has more than %d jq programs, or more than %d bytes of them", MaxPrograms, MaxProgramBytes)
 	f := finding(problem.DefinitionTooLarge, problem.SeverityError, n, at.pointer(), v, message, textHint("size"))
@@ -37,7 +37,7 @@ func (c *compiler) tooManyPrograms(n *jsonvalue.Node, at *path, v *vertex) (*exp
 	return expr.Failing("", problem.New(problem.DefinitionTooLarge, "%s", message)), nil
 }
 
-// tooManyValues finds where a text exceeds MaxValues, before anything is made of it. It counts what stands before values: commas and
+// tooManyValues finds where a text exceeds MaxValues, before anything is made of it. It counts the signs before values: commas and
 // brackets, and in YAML the indicators of block style too. A YAML text may hold them in its texts as well; those count.
 func tooManyValues(src []byte, yaml bool) (at problem.Place, found bool) {
 	n := 0

@@ -18,8 +18,8 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
-// ParseYAML reads a definition written in YAML with the strictness of Parse; positions are those of the YAML text. What
-// has no JSON form, or what YAML readers take differently, is refused with a hint: tags of its own, merge keys, keys
+// ParseYAML reads a definition written in YAML with the strictness of Parse; positions are those of the YAML text. A part
+// without a JSON form, or that YAML readers take differently, is rejected with a hint: tags of its own, merge keys, keys
 // that are not texts, numbers that are not written as in JSON, several documents. Unquoted yes, no, on and off, and
 // dates, are texts. Anchors and aliases are written out.
 func ParseYAML(src []byte) (*Document, error) {
@@ -75,8 +75,8 @@ var errSeveralDocuments = errors.New("the text holds several documents")
 // decodeYAML returns the value of the only document.
 func decodeYAML(src []byte) (n *yaml.Node, err error) {
 	defer func() {
-		// The reader reports what it cannot read as errors; a panic is a fault of its own, and the text is to blame
-		// no less.
+		// The reader returns errors for invalid text; a panic is a fault of the reader, caused by the text
+		// too.
 		if r := recover(); r != nil {
 			n, err = nil, errors.New("the text cannot be read")
 		}
@@ -220,7 +220,7 @@ func isPlain(n *yaml.Node) bool {
 
 var (
 	jsonNumber = pattern(`^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?$`)
-	// otherNumber is what some YAML reader or other takes for a number: hexadecimal, octal and binary, signs, missing
+	// otherNumber matches strings that some YAML readers take for a number: hexadecimal, octal and binary, signs, missing
 	// digits, separators, base 60, infinities.
 	otherNumber = pattern(`^[-+]?(0[xX][0-9a-fA-F_]+|0[oO][0-7_]+|0[bB][01_]+|[0-9][0-9_]*(\.[0-9_]*)?([eE][-+]?[0-9]+)?|` +
 		`\.[0-9_]+([eE][-+]?[0-9]+)?|[0-9][0-9_]*(:[0-5]?[0-9])+(\.[0-9_]*)?|\.inf|\.Inf|\.INF)$|^\.(nan|NaN|NAN)$`)

@@ -35,10 +35,10 @@ var yamlFaults = []struct{ begins, hint string }{
 // endsInQuotes begins the error of a text that ends within quotes.
 const endsInQuotes = "found unexpected end of stream"
 
-// maxSearch is the size of a text in bytes up to which the line of an error is searched for.
+// maxSearch is the largest text, in bytes, that is searched for the line of an error.
 const maxSearch = 1 << 20
 
-// yamlSyntax is the finding for a text that the reader refuses.
+// yamlSyntax is the finding for a text that the reader rejects.
 func yamlSyntax(src []byte, err error) problem.Finding {
 	line, text := yamlError(err)
 	hint := ""
@@ -61,7 +61,7 @@ func yamlSyntax(src []byte, err error) problem.Finding {
 	return textFinding(problem.DefinitionSyntax, at, "invalid YAML: "+text, hint)
 }
 
-// yamlError returns the line that an error of the reader names, 0 for none, and its text.
+// yamlError returns the line that an error of the reader names, 0 if absent, and its text.
 func yamlError(err error) (line int, text string) {
 	text = err.Error()
 	if m := yamlLine().FindStringSubmatch(text); m != nil {
@@ -71,8 +71,8 @@ func yamlError(err error) (line int, text string) {
 	return line, text
 }
 
-// faultLine returns the line of an error. The reader names it for what it calls scanning; otherwise it names the line before that on which
-// the list or object around the fault begins, and none if it begins on the first.
+// faultLine returns the line of an error. The reader names it for errors of scanning; otherwise it names the line before the list or
+// object around the fault, or no line if that begins on the first.
 func faultLine(src []byte, lines [][]byte, named int, text string) int {
 	switch {
 	case strings.HasPrefix(text, "did not find expected ','"): // what is not closed is worth more than where that shows
@@ -87,7 +87,7 @@ func faultLine(src []byte, lines [][]byte, named int, text string) int {
 	case len(src) > maxSearch:
 		return named
 	}
-	// The first line with which the text has this fault.
+	// The first line that gives the text this fault.
 	size := 0
 	ends := make([]int, len(lines))
 	for i, l := range lines {
@@ -107,7 +107,7 @@ func faultLine(src []byte, lines [][]byte, named int, text string) int {
 	})
 }
 
-// quotesBegin returns the line on which quotes begin that are open where a line begins, 0 for none. Quotes that are not closed go on to the
+// quotesBegin returns the first line of quotes that are open where a line begins, or 0. Quotes that are not closed extend to the
 // next ones, and the fault shows only there.
 func quotesBegin(lines [][]byte, line int) int {
 	if line < 2 || line > len(lines) {

@@ -31,7 +31,7 @@ func (l *linter) agents() {
 	}
 }
 
-// left warns of what a node leaves its agent of the agent's skills, where the run would fail of it.
+// left warns of a list of skills in metadata that the agent does not have, so that the run would fail.
 func (l *linter) left(n *definition.Node, skills any) {
 	agent, pointer := n.Delegate.AgentID, nodePointer(n)+"/metadata/skills"
 	names, ok := skills.([]any)
@@ -47,7 +47,7 @@ func (l *linter) left(n *definition.Node, skills any) {
 	}
 }
 
-// meant says which of the known names another one probably is, or what there is.
+// meant suggests the known name that was probably meant, or lists the known names.
 func (l *linter) meant(name string, known []string) string {
 	hint := ""
 	if l.compared.take(len(known)) {

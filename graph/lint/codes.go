@@ -71,7 +71,7 @@ func nearCode(code string) string {
 	return ""
 }
 
-// family reports whether a code is what several known ones begin with: LLM of LLM_PROVIDER_ERROR and others.
+// family reports whether a code is the prefix of several known ones: LLM of LLM_PROVIDER_ERROR and others.
 func family(stem string) bool {
 	members := 0
 	for _, known := range problem.Failures {

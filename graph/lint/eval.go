@@ -8,11 +8,11 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 )
 
-// walker goes through one jq program with the shape of its input and finds the shape of what it puts out: of several outputs, of any
-// of them. It reports what cannot be meant. What it does not understand has the shape anything, of which nothing is reported.
+// walker evaluates one jq program over the shape of its input and returns the shape of its output; of several outputs, their union.
+// It reports parts that cannot be meant. A part that it does not understand has the shape anything, and gets no report.
 type walker struct {
 	report func(code problem.Code, message, hint string)
-	// budget is what may still be looked at, compared how many names may still be compared, both in the whole document.
+	// budget is the work left, compared the number of names that may still be compared, both for the whole document.
 	budget, compared *budget
 	depth            int
 	// quiet is above 0 where nothing is reported, lenient where a failure is caught or may be prevented.
@@ -24,7 +24,7 @@ type walker struct {
 	functions map[string]bool
 }
 
-// Bounds of a lint: programs beyond them are not looked at.
+// Bounds of a lint: programs beyond them are not checked.
 const (
 	maxWork      = 2_000_000
 	maxCompared  = 1_000_000
@@ -33,7 +33,7 @@ const (
 	maxItems = 100
 )
 
-// query is the shape of what a query puts out for an input.
+// query returns the shape of a query's output.
 func (w *walker) query(q *gojq.Query, in *shape) *shape {
 	if q == nil || w.depth > maxTermDepth || !w.budget.take(1) {
 		return anything
@@ -89,7 +89,7 @@ func (w *walker) query(q *gojq.Query, in *shape) *shape {
 	return w.assign(q, in)
 }
 
-// sum is the shape of what + makes of two values.
+// sum returns the shape of the sum of two values.
 func (w *walker) sum(a, b *shape) *shape {
 	switch {
 	case a.is(null):
@@ -106,7 +106,7 @@ func (w *walker) sum(a, b *shape) *shape {
 	return anything
 }
 
-// assign is the shape of what an assignment makes of its input. The place to which it assigns need not be there.
+// assign returns the shape of an assignment's output. Its target need not exist.
 func (w *walker) assign(q *gojq.Query, in *shape) *shape {
 	w.quiet++
 	w.query(q.Left, in)
@@ -138,7 +138,7 @@ func (w *walker) assign(q *gojq.Query, in *shape) *shape {
 	return &out
 }
 
-// bind sets the variables of a binding, and returns what takes them off again.
+// bind sets the variables of a binding, and returns a function that removes them.
 func (w *walker) bind(patterns []*gojq.Pattern, value *shape) func() {
 	before := w.variables
 	w.variables = maps.Clone(before)
@@ -183,7 +183,7 @@ func (w *walker) pattern(p *gojq.Pattern, value *shape) {
 	}
 }
 
-// term is the shape of what a term puts out for an input.
+// term returns the shape of a term's output.
 func (w *walker) term(t *gojq.Term, in *shape) *shape {
 	caught := t.Type == gojq.TermTypeTry
 	for _, s := range t.SuffixList {
@@ -340,7 +340,7 @@ func (w *walker) variable(name string) *shape {
 
 func (w *walker) union(a, b *shape) *shape { return union(a, b, w.budget, 0) }
 
-// itemsOf is the shape of what .[] puts out.
+// itemsOf returns the shape of the output of .[].
 func (w *walker) itemsOf(s *shape) *shape {
 	out := &shape{}
 	if s.kinds&array != 0 {

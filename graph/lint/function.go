@@ -19,7 +19,7 @@ var results = map[string]kinds{
 	"index/1": number | null, "rindex/1": number | null, "join/1": text | null,
 }
 
-// function is the shape of what a call puts out.
+// function returns the shape of a call's output.
 func (w *walker) function(f *gojq.Func, in *shape) *shape {
 	if strings.HasPrefix(f.Name, "$") {
 		return w.variable(f.Name)
@@ -54,7 +54,7 @@ func (w *walker) function(f *gojq.Func, in *shape) *shape {
 	return w.arguments(f, anything)
 }
 
-// arguments looks at the arguments of a call of which nothing is known but their input.
+// arguments checks the arguments of a call that is known only by their input.
 func (w *walker) arguments(f *gojq.Func, in *shape) *shape {
 	for _, arg := range f.Args {
 		w.query(arg, in)
@@ -62,7 +62,7 @@ func (w *walker) arguments(f *gojq.Func, in *shape) *shape {
 	return anything
 }
 
-// plainFunction is the shape of what a function without arguments puts out.
+// plainFunction returns the shape of the output of a function without arguments.
 func (w *walker) plainFunction(name string, in *shape) *shape {
 	if k, ok := results[name+"/0"]; ok {
 		return only(k)
@@ -114,7 +114,7 @@ func (w *walker) plainFunction(name string, in *shape) *shape {
 	return anything
 }
 
-// filterFunction is the shape of what a function of one argument puts out. For most of them the argument is a filter.
+// filterFunction returns the shape of the output of a function of one argument. For most of them the argument is a filter.
 func (w *walker) filterFunction(f *gojq.Func, in *shape) *shape {
 	arg := f.Args[0]
 	if k, ok := results[f.Name+"/1"]; ok {

@@ -12,7 +12,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/suggest"
 )
 
-// place says how the value of a keyword holds schemas.
+// place is how the value of a keyword holds schemas.
 type place uint8
 
 const (
@@ -48,7 +48,7 @@ var keywordNames = jsonvalue.Keys(func() map[string]any {
 	return names
 }())
 
-// schemas looks at the keywords of all schemas of the document.
+// schemas checks the keywords of all schemas of the document.
 func (l *linter) schemas() {
 	document := l.program.Document.Value().(map[string]any)
 	l.schema(document["state_schema"], "/state_schema", nil, 0)
@@ -105,7 +105,7 @@ func (l *linter) keyword(m map[string]any, name, at string, n *definition.Node) 
 	l.warn(problem.SchemaKeyword, at, n, fmt.Sprintf("JSON Schema has no keyword %q, so it has no effect", clip(name)), suggest.Hint(near))
 }
 
-// required warns of a required member that the schema does not have, if none can be there or its name is like another one.
+// required warns of a required member that the schema does not have, if it can never be there or its name resembles another one.
 func (l *linter) required(m map[string]any, pointer string, n *definition.Node) {
 	properties, _ := m["properties"].(map[string]any)
 	names, _ := m["required"].([]any)

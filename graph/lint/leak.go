@@ -9,10 +9,10 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
-// The state of a subworkflow comes back whole and is merged by the reducers of its parent, as the protocol has it. What its end maps is
+// The state of a subworkflow comes back whole and is merged by the reducers of its parent, as the protocol has it. The output of its end is
 // its result, which only a map collects.
 
-// brings are the members of the state that a node is known to write.
+// brings are the fields of the state that a node is known to write.
 func (l *linter) brings(n *definition.Node) []string {
 	var names []string
 	for _, w := range writtenKeys(n) {
@@ -32,7 +32,7 @@ func (l *linter) brings(n *definition.Node) []string {
 	return names
 }
 
-// leaks warns of subworkflows whose state does to that of the parent what is hardly meant.
+// leaks warns of subworkflows whose state overwrites the parent's state, probably by mistake.
 func (l *linter) leaks() {
 	for _, n := range l.program.Nodes {
 		if n.Subworkflow == nil || n.Map != nil {

@@ -1,4 +1,4 @@
-// Package lint finds what will not work in a definition that is valid: programs that read members which no schema declares,
+// Package lint finds faults in valid definitions: programs that read members which no schema declares,
 // comparisons that always come out the same, values that break the schema of where they are written, misspelt keywords.
 //
 //	prog, findings := lint.Compile(doc, lint.Options{})
@@ -16,7 +16,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/suggest"
 )
 
-// Options are those of definition.Compile, and where subworkflows are found. The zero value knows of none.
+// Options are those of definition.Compile, and where subworkflows are found. The zero value finds no subworkflow.
 type Options struct {
 	definition.Options
 	// Subworkflow returns the definition behind a workflow_ref, which may be pinned by its hash; nil if it is not at hand.
@@ -53,7 +53,7 @@ func newLinter(p *definition.Program, subworkflow func(ref, pin string) *definit
 	}
 }
 
-// linter is what one lint knows.
+// linter holds the state of one lint.
 type linter struct {
 	program *definition.Program
 	// budget is how much may still be looked at, compared how many names, and room how many findings there may still be.
@@ -115,13 +115,13 @@ func (l *linter) warn(code problem.Code, pointer string, n *definition.Node, mes
 	})
 }
 
-// walker returns what looks at a program at a place.
+// walker returns the walker for a program at a place.
 func (l *linter) walker(pointer string, n *definition.Node) *walker {
 	report := func(code problem.Code, message, hint string) { l.warn(code, pointer, n, message, hint) }
 	return &walker{budget: &l.budget, compared: &l.compared, report: report}
 }
 
-// source looks at a program, and at where its output goes.
+// source checks a program, and at where its output goes.
 func (l *linter) source(s definition.Source) {
 	w := l.walker(s.Pointer, s.Node)
 	in, hint := l.state.at(s.Node), "write a program that gives a list"
@@ -167,7 +167,7 @@ func assignedKey(s definition.Source) string {
 	return keyOfAssignment(nodePointer(s.Node), s.Pointer)
 }
 
-// list is the declared member of the state that is named like the item of a map, which is none itself: mails, where the item is mail.
+// list returns the declared field of the state that is named like the item of a map and is not the item: mails, if the item is mail.
 // There the item's name in the program for the items stands for nothing.
 func (l *linter) list(n *definition.Node) string {
 	declared := l.state.declared

@@ -12,7 +12,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/suggest"
 )
 
-// index is the shape of what a path leads to; in is the input of the term that the path belongs to.
+// index returns the shape at the end of a path; in is the input of the path's term.
 func (w *walker) index(i *gojq.Index, of, in *shape) *shape {
 	switch {
 	case i.Name != "":
@@ -180,7 +180,7 @@ func (w *walker) compare(q *gojq.Query, left, right *shape) {
 	w.foreign(q, left, right)
 }
 
-// sameKind says how to write a literal of the other kind.
+// sameKind returns a hint for writing a literal of the other kind.
 func sameKind(left, right *shape) string {
 	for _, pair := range [][2]*shape{{left, right}, {right, left}} {
 		if list := pair[0].texts; pair[0].is(text) && len(list) == 1 {
@@ -230,5 +230,5 @@ func (w *walker) say(code problem.Code, message, hint string) {
 	}
 }
 
-// clip shortens what a message quotes.
+// clip shortens a quotation in a message.
 func clip(s string) string { return problem.ClipRunes(s, 60) }

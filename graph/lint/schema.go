@@ -8,7 +8,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
-// reader makes shapes of the schemas of one document, of which references see only the schema that they stand in.
+// reader makes shapes of the schemas of one document, whose references see only their own schema.
 type reader struct {
 	root any
 	// refs are the references that have been followed; nil while one is.
@@ -16,7 +16,7 @@ type reader struct {
 	budget *budget
 }
 
-// maxSchemaWork bounds what reading one schema takes.
+// maxSchemaWork bounds the work of reading one schema.
 const maxSchemaWork = 200_000
 
 // schemaShape is the shape of the values that a schema admits, or a wider one.
@@ -136,7 +136,7 @@ func (r *reader) object(m map[string]any, out *shape, depth int) {
 	}
 }
 
-// follow reads what a reference leads to, if that stands in the same schema.
+// follow reads the target of a reference, if it is in the same schema.
 func (r *reader) follow(ref string, depth int) *shape {
 	pointer, local := strings.CutPrefix(ref, "#")
 	if !local || pointer != "" && pointer[0] != '/' || strings.Contains(pointer, "%") {
@@ -204,7 +204,7 @@ func (r *reader) narrow(a, b *shape, depth int) *shape {
 	return out
 }
 
-// withNames is a shape with the names that another one has, of which nothing more is known.
+// withNames returns a shape with the names of another one and nothing else known about them.
 func withNames(s, other *shape) *shape {
 	if len(other.members) == 0 {
 		return s

@@ -52,17 +52,17 @@ func kindOf(v any) kinds {
 	return object
 }
 
-// shape is what is known of a value. Shapes are shared: they are never changed once they are made.
+// shape describes the known facts about a value. Shapes are shared: they are never changed once they are made.
 type shape struct {
 	kinds kinds
-	// unsure is set if the value may be something else as well: what is listed then only serves to find names that are alike.
+	// unsure is set if the value may be something else as well: the listed members then only serve to find similar names.
 	unsure bool
 	// texts are the only texts, nil for any.
 	texts []string
 	// members are those of an object that have names, rest is the others; nil if there are no others.
 	members map[string]*shape
 	rest    *shape
-	// sorted are the names of the members where they are asked for often. A copy to which members were added has more of them.
+	// sorted are the names of the members where they are asked for often. A copy with added members has more names.
 	sorted []string
 	// fixed is set if the engine makes the object, so that no other members are meant by names that are like these.
 	fixed bool
@@ -70,14 +70,14 @@ type shape struct {
 	items *shape
 }
 
-// anything is a value of which nothing is known.
+// anything is an unknown value.
 var anything = func() *shape {
 	s := &shape{kinds: all, unsure: true}
 	s.rest, s.items = s, s
 	return s
 }()
 
-// only is a value of some kinds of which nothing more is known.
+// only is a value of some kinds, otherwise unknown.
 func only(k kinds) *shape { return &shape{kinds: k, rest: anything, items: anything} }
 
 func listOf(items *shape) *shape { return &shape{kinds: array, items: items} }
@@ -238,7 +238,7 @@ func union(a, b *shape, left *budget, depth int) *shape {
 	return out
 }
 
-// beside is a member that is of shape s, or what the object other has under its name.
+// beside is a member that is of shape s, or the value of other under its name.
 func beside(s, other *shape, name string, left *budget, depth int) *shape {
 	if member := other.members[name]; member != nil {
 		return union(s, member, left, depth+1)

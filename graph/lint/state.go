@@ -10,7 +10,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
-// stateShapes are the shapes of the state before each node. What the state_schema declares is sure: each change is validated
+// stateShapes are the shapes of the state before each node. The fields of the state_schema are sure: each change is validated
 // against it. Of other members only the names are known that something in the document writes.
 type stateShapes struct {
 	// declared is the state_schema, whole with all names that are known, closed the same where nothing can have brought others.
@@ -27,7 +27,7 @@ type stateShapes struct {
 	}
 }
 
-// caughtError and failedItem are what a catch and a map put into the state, compensated is what a compensation finds in it.
+// caughtError and failedItem are the values that a catch and a map add to the state; compensated is the value that a compensation finds.
 var (
 	compensated = fixed(map[string]*shape{"node": only(text), "output": anything, "item": anything})
 	caughtError = fixed(map[string]*shape{
@@ -48,7 +48,7 @@ func (l *linter) newStateShapes() *stateShapes {
 	w := l.writers()
 	s.whole = s.with(w.keys)
 	first := budget(maxWork) // so that the second pass has its own
-	// What assignments write is known from the state before; one pass is enough to know their names.
+	// The values of assignments follow from the state before; one pass is enough to know their names.
 	for _, source := range l.program.Sources {
 		if key := assignedKey(source); key != "" && s.declared.members[key] == nil {
 			quiet := l.walker(source.Pointer, source.Node)
@@ -74,7 +74,7 @@ func (l *linter) newStateShapes() *stateShapes {
 	return s
 }
 
-// compensations notes what compensations find in the state besides. It reports whether there are any.
+// compensations notes the extra fields that compensations find in the state. It reports whether there are any.
 func (l *linter) compensations(s *stateShapes) bool {
 	found := false
 	for _, n := range l.program.Nodes {
@@ -93,7 +93,7 @@ func (l *linter) compensations(s *stateShapes) bool {
 	return found
 }
 
-// with is the declared state with members that something writes as well. A declared object of which no members are declared is
+// with is the declared state with members that something writes as well. A declared object without declared members is
 // known by those that are written.
 func (s *stateShapes) with(written map[string]*shape) *shape {
 	out := *s.declared
@@ -160,7 +160,7 @@ func (s *shape) having(name string, value *shape) *shape {
 	return &out
 }
 
-// writers are the nodes that write keys of the state, and what of.
+// writers collects the keys of the state that nodes write, and their shapes.
 type writers struct {
 	keys map[string]*shape
 	// free are the nodes that may bring any key.
@@ -216,7 +216,7 @@ func (l *linter) writers() *writers {
 	return w
 }
 
-// output returns the shape of the fields that a node adds to the state, nil for none. The fields of a start node and of assignments
+// output returns the shape of the fields that a node adds to the state, or nil. The fields of a start node and of assignments
 // are noted in w.
 func (l *linter) output(n *definition.Node, w *writers) *shape {
 	t := n.Type.Info()
@@ -281,7 +281,7 @@ func (w *writers) mapped(m *definition.Map, out *shape) {
 
 func nodePointer(n *definition.Node) string { return "/nodes/" + strconv.Itoa(n.Index) }
 
-// keyOfAssignment returns the key of the state to which a program at a pointer is assigned, "" if it is none.
+// keyOfAssignment returns the state's key for the program at a pointer, "" if it is not an assignment.
 func keyOfAssignment(node, pointer string) string {
 	key, ok := strings.CutPrefix(pointer, node+"/config/assignments/")
 	if !ok {

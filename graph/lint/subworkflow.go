@@ -11,16 +11,16 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/suggest"
 )
 
-// child is what is known of a subworkflow.
+// child describes a subworkflow.
 type child struct {
 	name string
 	// input is its input_schema, state its state_schema: an input has to fit both. required are the members without which it does not.
 	input, state *shape
 	required     []string
-	// final is the state in which it ends, result what its end gives.
+	// final is its last state, result the output of its end.
 	final, result *shape
 	mentioned     words
-	// writes are the members of the state that its nodes are known to write, mapped says that its end has an output_mapping.
+	// writes are the fields of the state that its nodes are known to write, mapped says that its end has an output_mapping.
 	writes []string
 	mapped bool
 }
@@ -32,8 +32,8 @@ const (
 	maxWrites = 100
 )
 
-// child returns what is known of the subworkflow of a node, nil if its definition is not at hand or has errors. What the subworkflows of a
-// subworkflow bring is not looked at.
+// child describes the subworkflow of a node, nil if its definition is not at hand or has errors. What the subworkflows of a
+// subworkflow bring is not checked.
 func (l *linter) child(n *definition.Node) *child {
 	ref, pin := n.Subworkflow.WorkflowRef, n.Subworkflow.VersionPin
 	if c, seen := l.children[ref+" "+pin]; seen || l.subworkflow == nil || len(l.children) >= maxChildren {
@@ -96,7 +96,7 @@ func (l *linter) readChild(doc *definition.Document) *child {
 	return c
 }
 
-// mapped notes what a program of an input_mapping gives.
+// mapped notes the output of a program of an input_mapping.
 func (l *linter) mapped(s definition.Source, out *shape) {
 	name, ok := strings.CutPrefix(s.Pointer, nodePointer(s.Node)+"/config/input_mapping/")
 	if !ok || s.Node.Subworkflow == nil {
@@ -112,7 +112,7 @@ type given struct {
 	value  *shape
 }
 
-// inputs holds the inputs of subworkflows against what their definitions declare.
+// inputs compares the inputs of subworkflows with the declarations of their definitions.
 func (l *linter) inputs() {
 	for _, n := range l.program.Nodes {
 		if n.Subworkflow == nil {
@@ -167,7 +167,7 @@ func (l *linter) inputOf(n *definition.Node, c *child) {
 	}
 }
 
-// unknownInput reports whether a member of an input is one that the subworkflow cannot mean, and what is like it.
+// unknownInput reports whether the subworkflow ignores a field of an input, and suggests a similar one.
 func (l *linter) unknownInput(g given, c *child, mapping map[string]any) (near string, wrong bool) {
 	refused := false
 	for _, s := range []*shape{c.input, c.state} {

@@ -46,7 +46,7 @@ func (w *walker) failing(name string, in *shape, takes kinds) {
 	w.say(problem.ExpressionFailed, fmt.Sprintf("%s fails: it gets %s, and needs %s", name, in.kinds, takes), hint)
 }
 
-// condition looks at a condition, and reports whether it asks for the kind of a value: what depends on it may then be reached with fewer
+// condition checks a condition, and reports whether it tests the kind of a value: the dependent part may then be reached with fewer
 // kinds than are known.
 func (w *walker) condition(q *gojq.Query, in *shape) bool {
 	before := w.asked
@@ -54,7 +54,7 @@ func (w *walker) condition(q *gojq.Query, in *shape) bool {
 	return w.asked > before
 }
 
-// guarded is the shape of what depends on a condition, which is doubtful if that asks for kinds.
+// guarded returns the shape of the part that depends on a condition, which is doubtful if the condition tests kinds.
 func (w *walker) guarded(doubtful bool, q *gojq.Query, in *shape) *shape {
 	if doubtful {
 		w.lenient++

@@ -17,7 +17,7 @@ import (
 
 // unusedKeys warns of properties of the state_schema that nothing reads or writes. It is silent if something may read or write
 // any: an activity, whose host sees the state; a signal, an agent or a subworkflow, whose result becomes part of it; a program that takes
-// the state as a whole; a run whose result is the state. What the schema of the input names is for those who look at the run.
+// the state as a whole; a run whose result is the state. Fields of the input's schema are for people who view the run.
 func (l *linter) unusedKeys() {
 	document := l.program.Document.Value().(map[string]any)
 	schema, _ := document["state_schema"].(map[string]any)

@@ -10,7 +10,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/suggest"
 )
 
-// assigned holds what a program gives against the key of the state that it is assigned to.
+// assigned compares the output of a program with the state's key that it is assigned to.
 func (l *linter) assigned(s definition.Source, key string, out *shape) {
 	declared := l.state.declared.members[key]
 	if declared == nil {
@@ -40,7 +40,7 @@ func (l *linter) assigned(s definition.Source, key string, out *shape) {
 	l.fits(problem.StateAssignment, s, fmt.Sprintf("%q", clip(key)), "state_schema", out, declared)
 }
 
-// fits reports whether a value may fit its schema, nil for none, and warns of one that breaks it whatever the state holds.
+// fits reports whether a value may fit its schema, or nil, and warns of one that breaks it whatever the state holds.
 func (l *linter) fits(code problem.Code, s definition.Source, what, schema string, out, declared *shape) bool {
 	if declared == nil {
 		return true
@@ -75,7 +75,7 @@ func (l *linter) answers() {
 	}
 }
 
-// misfit is what of a value cannot fit into a declared shape: what it is, what is allowed, and what was probably meant.
+// misfit is the part of a value that cannot fit a declared shape: its kind, the allowed kinds, and a suggestion.
 type misfit struct{ found, allowed, hint string }
 
 // misfitOf returns nil for a value that may fit.
@@ -107,7 +107,7 @@ func misfitOf(out, declared *shape, depth int) *misfit {
 	return nil
 }
 
-// written is a key of the state that a node names for what it writes.
+// written is a key of the state that a node names for its output.
 type written struct{ pointer, key string }
 
 // writtenKeys are the keys that a node writes by name.

@@ -16,7 +16,7 @@ const (
 	HostMediated Mode = "host_mediated"
 )
 
-// BranchOrder says how the branches of a parallel node are walked.
+// BranchOrder is the order in which the branches of a parallel node run.
 type BranchOrder string
 
 // Concurrent branches run at once, each on the state at the fork plus its own updates. Sequential branches run one
@@ -40,10 +40,10 @@ type Limits struct {
 	// MinHostTimeout is the shortest timeout of an attempt that a host performs: shorter ones are raised to it as they are requested,
 	// and the request records the timeout.
 	MinHostTimeout time.Duration
-	// Tree, unless nil, says which limit that the run shares with others ends it at its next step, or, with pending, before it awaits
-	// one more activity or delegate; "" if none.
+	// Tree, unless nil, returns the shared limit that ends the run at its next step, or, with pending, before it awaits another
+	// activity or delegate; "" if no limit is reached.
 	Tree func(pending bool) string
-	// Queued, unless nil, says of which nodes attempts in process wait for a turn before they are requested; see TurnEffect.
+	// Queued, unless nil, reports whether attempts of a node in process wait for a turn before they are requested; see TurnEffect.
 	Queued func(*definition.Node) bool
 	// StretchUnits is how much of a long walk is made at a time; 0 is the default. See WalkEffect.
 	StretchUnits int
@@ -54,7 +54,7 @@ type Limits struct {
 	Stop func() bool
 }
 
-// Config says how a run is walked. All but the limits are recorded in ExecutionStarted.
+// Config configures the walk of a run. All but the limits are recorded in ExecutionStarted.
 type Config struct {
 	ExecutionID string
 	Mode        Mode
@@ -72,11 +72,11 @@ type Config struct {
 	TraceParent string `json:",omitempty"`
 	// Priority decides between runs whose attempts wait for a turn; the higher one is first.
 	Priority int `json:",omitempty"`
-	// Subworkflows are the definition hashes to which the run's subworkflows were resolved when it began, by workflow_ref.
+	// Subworkflows are the definition hashes of the run's subworkflows, resolved at its start, by workflow_ref.
 	Subworkflows map[string]string `json:",omitempty"`
 	// Attempts are how often activities are attempted whose node has no retry policy, by node type; a type without an entry is attempted once.
 	Attempts map[string]int `json:",omitempty"`
-	// Title and Labels are what people find the run by. Only the beginning of a run needs them.
+	// Title and Labels help people find the run. Only the start of a run needs them.
 	Title  string            `json:"-"`
 	Labels map[string]string `json:"-"`
 	// Notify are the targets that are notified of the run's events. Only the beginning of a run needs them.
@@ -194,7 +194,7 @@ type ChildEffect struct {
 	ChildExecutionID string
 	WorkflowRef      string
 	VersionPin       string
-	// Version is the definition hash to which the subworkflow is bound, "" if it is resolved now.
+	// Version is the definition hash of a bound subworkflow, "" if it is resolved now.
 	Version string
 	Input   map[string]any
 	// From, if set, is the run of another tree that the subworkflow begins with the past of, because its parent is a retry.
@@ -221,7 +221,7 @@ type Outcome struct {
 	Code       string
 	RetryAfter time.Duration
 	Final      bool
-	// Data is what the failure carries besides, such as the class of a model's failure.
+	// Data holds further facts about the failure, such as the class of a model's failure.
 	Data map[string]any
 	// Repair, unless nil, asks for another attempt that receives it as ActivityEffect.Repair (not OK, in process, no delegates).
 	// Each visit of a node is granted one, after RetryAfter, even if the policy has no attempt left or Final is set, but not
@@ -254,14 +254,14 @@ type Resume struct {
 type Signal struct {
 	Name    string
 	Payload map[string]any
-	// IdempotencyKey, if not "", identifies the signal: the run refuses a key that it has accepted before.
+	// IdempotencyKey, if not "", identifies the signal: the run rejects a key that it has accepted before.
 	IdempotencyKey string
 }
 
 // MaxSignalKeys is how many idempotency keys of signals a run remembers.
 const MaxSignalKeys = 256
 
-// TimerFired says that a timer is due. A key that is not open is refused.
+// TimerFired reports a due timer. A key that is not open is rejected.
 type TimerFired struct{ Key string }
 
 // ChildEnded is the outcome of a subworkflow.
@@ -272,7 +272,7 @@ type ChildEnded struct {
 	Result     any
 	// Error and Code of a failed child; Error is the reason if the child was cancelled.
 	Error, Code string
-	// Data of a failed child is that of its failure; nil for none.
+	// Data is the Data of the child's failure, or nil.
 	Data map[string]any
 	// DefinitionHash of the child is recorded.
 	DefinitionHash string
@@ -302,7 +302,7 @@ func (ChildEnded) input()   {}
 func (ChildRefused) input() {}
 func (Cancel) input()       {}
 
-// WaitKind says what a run waits for.
+// WaitKind is the kind of input that a run waits for.
 type WaitKind string
 
 // The kinds of waits.

@@ -5,7 +5,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/history"
 )
 
-// What another engine has recorded is taken as it is and never evaluated again: its jq has other regular expressions, another
+// Records of another engine are taken as they are and never evaluated again: its jq has other regular expressions, another
 // order of members and other texts of numbers, so that the same program may lead elsewhere there (spec: execution, 4.5).
 
 // noteState keeps the state that another engine recorded for the command before it. A replay of that engine repeats states: the
@@ -41,7 +41,7 @@ func (m *Machine) recordedEnd(t *token) *history.Payload {
 }
 
 // recordedState returns the state that another engine recorded after the CompleteNode that has just been repeated, nil if it
-// recorded none. A branch sees more than its own updates, so it merges them as usual; a comparison derives all states.
+// recorded no update. A branch sees more than its own updates, so it merges them as usual; a comparison derives all states.
 func (m *Machine) recordedState(t *token) map[string]any {
 	if m.recorded == nil || m.recorded.comparison != nil || t.block != nil {
 		return nil
@@ -49,7 +49,7 @@ func (m *Machine) recordedState(t *token) map[string]any {
 	return m.recorded.states[m.recorded.next]
 }
 
-// recordedTarget returns the node to which another engine went on from a switch, nil if the history does not tell. Next is not
+// recordedTarget returns the node that followed a switch in another engine, nil if the history does not contain it. Next is not
 // recorded but the node scheduled after it. In a branch that may be the entry of the branch after it.
 func (m *Machine) recordedTarget(t *token) *definition.Node {
 	rec := m.recordedNext(t)

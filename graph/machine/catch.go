@@ -6,7 +6,7 @@ import (
 )
 
 // A failure that a node catches (the extensions catch and on_timeout) is written as any other, by FailNode, which says who catches it
-// and where the run goes on. A StateUpdated follows, with the error if the catch names a
+// and where the run continues. A StateUpdated follows, with the error if the catch names a
 // member for it, and then the rollback that the catch may ask for.
 
 // catcher finds who catches the failure of a token's node: the token itself, or the one whose parallel block fails by it, because its
@@ -32,7 +32,7 @@ func catcherAround(t *token, f *failure) (by *token, k *definition.Catch) {
 	return nil, nil
 }
 
-// goOn puts a caught failure into the state and returns the node at which the token goes on. A token whose state cannot hold the error
+// goOn puts a caught failure into the state and returns the node where the token continues. A token whose state cannot hold the error
 // fails.
 func (m *Machine) goOn(t *token, f *failure, k *definition.Catch) *definition.Node {
 	var delta map[string]any

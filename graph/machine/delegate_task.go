@@ -54,7 +54,7 @@ type Task struct {
 	Questions int    `json:"questions,omitempty"`
 	Asks      bool   `json:"asks,omitempty"`
 	Prompt    string `json:"prompt,omitempty"`
-	// Answer is the answer to deliver to the agent; nil if there is none.
+	// Answer is the answer to deliver to the agent, or nil.
 	Answer map[string]any `json:"answer"`
 }
 
@@ -82,7 +82,7 @@ func (w *wait) away() bool {
 // asks reports whether an agent waits for an answer.
 func (w *wait) asks() bool { return w.away() && w.Task.Asks }
 
-// answerKey identifies what a resume answers: an interrupt, or a question of an agent.
+// answerKey identifies the question that a resume answers: an interrupt, or a question of an agent.
 func (t *token) answerKey() string {
 	if t.wait.asks() {
 		return t.key() + "/" + strconv.Itoa(t.wait.Task.Questions)
@@ -161,7 +161,7 @@ func (m *Machine) taskFact(t *token, k *Task) history.Payload {
 	return p
 }
 
-// checkTaskAnswer refuses an empty answer to the question of an agent.
+// checkTaskAnswer rejects an empty answer to the question of an agent.
 func (m *Machine) checkTaskAnswer(t *token, payload map[string]any) error {
 	if len(payload) > 0 {
 		return nil

@@ -11,8 +11,8 @@
 //	}
 //
 // Rules. Call Ready before the next Handle. An input that does not fit (a late outcome, a timer that fired twice, a
-// signal that no node waits for) is refused with an error and leaves the machine unchanged; Check returns that error
-// without taking the input. After the run has ended every input is refused. The same program, input and sequence of inputs
+// signal that no node waits for) is rejected with an error and leaves the machine unchanged; Check returns that error
+// without taking the input. After the run has ended every input is rejected. The same program, input and sequence of inputs
 // always produce the same batches.
 //
 // Commands are the script of a run, events are its facts. Nodes of the main path write both in the protocol's order. In a

@@ -11,7 +11,7 @@ type BranchFailure struct {
 }
 
 // Doomed returns the first failed branch, in branch order, that every join around it needs: the run fails once the branches before
-// it have ended. ok is false if there is none. Only blocks that older releases began wait for those; others have failed at once.
+// it have ended. ok is false if no such block exists. Only blocks that older releases began wait for those; others have failed at once.
 func (m *Machine) Doomed() (f BranchFailure, ok bool) { return m.main.doomed() }
 
 func (t *token) doomed() (f BranchFailure, ok bool) {

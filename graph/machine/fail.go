@@ -24,7 +24,7 @@ const (
 	reasonOrchestration = "orchestration_error"
 )
 
-// failNode fails a token at its node, and returns the node at which the token goes on if the failure is caught.
+// failNode fails a token at its node, and returns the node where the token continues if the failure is caught.
 func (m *Machine) failNode(t *token, reason, message, code string) *definition.Node {
 	return m.failToken(t, &failure{Reason: reason, Message: message, Code: code, NodeID: t.node.ID})
 }
@@ -47,7 +47,7 @@ func codeOf(err error) string {
 }
 
 // asWritten gives a failure the text of the FailNode that a replay repeats, so that the texts of failures may change from one release to
-// the next: a catch copies the text into the state. Some failures of older releases have no code, and none have data.
+// the next: a catch copies the text into the state. Some failures of older releases have no code; no failure of them has data.
 func (m *Machine) asWritten(t *token, f *failure) {
 	if m.recorded == nil {
 		return
@@ -68,7 +68,7 @@ func (m *Machine) asWritten(t *token, f *failure) {
 }
 
 // failToken writes FailNode. Unless the failure is caught, it fails the token: the run on the main path, the branch otherwise. If the
-// token's own node catches it, it returns the node at which the token goes on.
+// token's own node catches it, it returns the node where the token continues.
 func (m *Machine) failToken(t *token, f *failure) *definition.Node {
 	if t.item() {
 		f.Attempts = t.wait.attempts()
@@ -192,7 +192,7 @@ type leftBranch struct {
 }
 
 // noteLeft records as facts which branches no longer wait, where the script does not say so yet: because the block is still
-// open, or because its end is part of a script that is held back. So readers of the history know what the run waits for.
+// open, or because its end is part of a script that is held back. So readers of the history know the open waits of the run.
 func (m *Machine) noteLeft() {
 	left := m.left
 	m.left = nil

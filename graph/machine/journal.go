@@ -7,19 +7,19 @@ import (
 	"github.com/workflows-engine/workflows-engine/history"
 )
 
-// An executor may record steps of an attempt, so that another process goes on where it stood, and may rest: until a person has
+// An executor may record steps of an attempt, so that another process continues where it stood, and may rest: until a person has
 // answered a question, or until a time.
 //
 // The records are events that every engine of the protocol knows, with the member agentStep: another ActivityRequested for a step,
 // InterruptRaised for a question, InterruptResumed for its answer. There are no commands, so the script of a run does not depend on
-// what an executor does in an attempt. The machine keeps how many steps there are and where they stand, not what they say.
+// the work of an executor in an attempt. The machine keeps the number of steps and their positions, not their bodies.
 //
-// A rest ends with an attempt that waits for a turn to go on; the turn ends with the step "woken". So what the last step led to has been begun
+// A rest ends with an attempt that waits for a turn to continue; the turn ends with the step "woken". So the work after the last step has been begun
 // by some process if, and only if, an attempt is in flight without having been requested or woken just then.
 
 // Step is something that an executor has recorded of an attempt.
 type Step struct {
-	// Key says which step of the attempt it is, Kind what has happened.
+	// Key identifies the step in the attempt; Kind names the event.
 	Key, Kind string
 	// Body are the members of the step, Totals the sums as of it, for views. Plain JSON, not to be changed afterwards.
 	Body, Totals map[string]any
@@ -33,10 +33,10 @@ const (
 	StepWoken    = "woken"
 )
 
-// StepReconfigured is the kind of steps by which executors say with which configuration they go on.
+// StepReconfigured is the kind of steps by which executors record the configuration that they use from now on.
 const StepReconfigured = "reconfigured"
 
-// The members of a recorded step. A body has none of them.
+// The members of a recorded step. A body has no such field.
 const (
 	stepKey       = "key"
 	stepKind      = "kind"
@@ -48,13 +48,13 @@ const (
 	stepExpired   = "expired"
 )
 
-// StepPayload is the member of an answer's body with what was answered.
+// StepPayload is the field of an answer's body that holds the answer.
 const StepPayload = "payload"
 
 // stepMembers are the names that a body must not use.
 var stepMembers = []string{stepKey, stepKind, stepNumber, stepTotals, stepSchema, stepOtherwise, stepExpires, stepExpired}
 
-// Question is what an executor asks a person.
+// Question is an executor's question to a person.
 type Question struct {
 	Key    string `json:"key"`
 	Prompt string `json:"prompt"`
@@ -87,22 +87,22 @@ func (s *StepsRecorded) Rests() bool { return s.Question != nil || !s.Until.IsZe
 // Rests reports whether an attempt rests until a time.
 func (w *Wait) Rests() bool { return w.Kind == WaitTimer && w.Journal != nil }
 
-// Journal is what is known of the recorded steps of an attempt. Shared: do not change it.
+// Journal summarizes the recorded steps of an attempt. Shared: do not change it.
 type Journal struct {
 	Count int `json:"count"`
 	// First and Last are the seqs of the first and the last record with a step.
 	First int64 `json:"first,omitempty"`
 	Last  int64 `json:"last,omitempty"`
-	// Reconfigured is the seq of the last step of that kind, 0 if there is none.
+	// Reconfigured is the seq of the last step of that kind, 0 if absent.
 	Reconfigured int64 `json:"reconfigured,omitempty"`
 	// Totals are those of the last step that had any.
 	Totals map[string]any `json:"totals,omitempty"`
-	// Question is open, unless nil. Due is when the attempt goes on by itself, zero if it does not rest until a time.
+	// Question is open, unless nil. Due is when the attempt continues by itself, zero if it does not rest until a time.
 	Question *Question `json:"question,omitempty"`
 	Due      time.Time `json:"due,omitzero"`
 	// Rests counts the rests until a time.
 	Rests int `json:"rests,omitempty"`
-	// Idle says that a rest is over, and that the attempt waits for its turn to go on.
+	// Idle is set if a rest has ended, and that the attempt waits for its turn to continue.
 	Idle bool `json:"idle,omitempty"`
 }
 
@@ -168,7 +168,7 @@ func stepRefused(format string, args ...any) error {
 	return problem.New(problem.JournalInvalid, format, args...).WithHint("The executor records what no journal can hold. Nothing was recorded.")
 }
 
-// takeSteps applies what an executor has got to, and the rest that follows.
+// takeSteps applies the steps of an executor, and the rest that follows.
 func (m *Machine) takeSteps(t *token, s StepsRecorded) {
 	if m.fatal == nil {
 		m.fatal = m.limitReached(t.node.ID)
@@ -201,7 +201,7 @@ func (m *Machine) writeStep(t *token, s *Step, seq int64) {
 	}
 }
 
-// stepFact begins the payload of a fact about a step. It repeats what the request said, for readers that take it for one.
+// stepFact begins the payload of a fact about a step. It repeats the request, for readers that take it for one.
 func (m *Machine) stepFact(t *token, s *Step) history.Payload {
 	w := t.wait
 	var p history.Payload

@@ -9,7 +9,7 @@ import (
 // isStepRecord reports whether a record is a step of an attempt.
 func isStepRecord(rec *history.Record) bool { return rec.Payload.AgentStep != nil }
 
-// StepOf returns the step in a record, and its number in the attempt; ok is false if the record has none.
+// StepOf returns the step in a record, and its number in the attempt; ok is false if the record has no step.
 func StepOf(rec *history.Record) (s Step, n int, ok bool) {
 	step := rec.Payload.AgentStep
 	if step == nil {
@@ -65,7 +65,7 @@ func (r *recorded) resolveStep(t *token, f *visitFacts) (resolution, bool) {
 	}}, true
 }
 
-// QuestionOf returns the question in a record, nil if it has none.
+// QuestionOf returns the question in a record, nil if absent.
 func QuestionOf(rec *history.Record) *Question {
 	s, _, ok := StepOf(rec)
 	if !ok || s.Kind != StepQuestion {

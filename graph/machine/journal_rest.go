@@ -102,7 +102,7 @@ func (m *Machine) checkStepAnswer(t *token, payload map[string]any) error {
 	return nil
 }
 
-// takeStepAnswer records the answer to an executor's question. The attempt waits for its turn to go on.
+// takeStepAnswer records the answer to an executor's question. The attempt waits for its turn to continue.
 func (m *Machine) takeStepAnswer(t *token, payload map[string]any, expired bool, seq int64) {
 	id := m.cfg.ExecutionID + ":" + t.answerKey()
 	s := Step{Key: t.wait.Journal.Question.Key, Kind: StepAnswer}
@@ -126,7 +126,7 @@ func (m *Machine) answerStep(t *token, payload map[string]any, expired bool) {
 	m.effects = append(m.effects, t.effect())
 }
 
-// restOver ends a rest whose time has come: the question has expired, or the attempt has its turn to go on.
+// restOver ends a rest whose time has come: the question has expired, or the attempt has its turn to continue.
 func (m *Machine) restOver(t *token) {
 	if t.wait.enquires() {
 		m.answerStep(t, t.wait.Journal.Question.Otherwise, true)
@@ -137,7 +137,7 @@ func (m *Machine) restOver(t *token) {
 }
 
 // Pause lets the attempts in flight whose executors have recorded steps rest until now: nothing that follows from the steps has been begun
-// in this run. It returns the records. It is for forks. The attempts of the keys in goOn do not rest: what follows from their steps may have
+// in this run. It returns the records. It is for forks. The attempts of the keys in goOn do not rest: the work that follows their steps may have
 // been begun.
 func (m *Machine) Pause(now time.Time, goOn map[string]bool) []history.Record {
 	m.setNow(now)
@@ -161,7 +161,7 @@ func MovedStep(step map[string]any, shift time.Duration) map[string]any {
 	return moved
 }
 
-// answerableUntil is when an answer comes too late, zero if none does.
+// answerableUntil is the time after which an answer is too late, zero if it never is.
 func (t *token) answerableUntil() time.Time {
 	until := t.wait.Deadline
 	if t.wait.enquires() {
@@ -172,7 +172,7 @@ func (t *token) answerableUntil() time.Time {
 	return until
 }
 
-// wake records that the attempt goes on after a rest.
+// wake records that the attempt continues after a rest.
 func (m *Machine) wake(t *token, seq int64) {
 	p := m.stepFact(t, &Step{Key: "w" + strconv.Itoa(t.wait.Journal.Count+1), Kind: StepWoken})
 	m.event(history.ActivityRequested, p)

@@ -13,7 +13,7 @@ import (
 // whole. The first wait that keeps signals of its name and is reached takes the oldest: it is written like a wait that was
 // answered at once.
 
-// Bounds of what a run keeps at a time.
+// Bounds of the signals that a run keeps at a time.
 const (
 	MaxKeptSignals     = 100
 	MaxKeptSignalBytes = 1 << 20
@@ -30,13 +30,13 @@ type keptSignal struct {
 
 func (k *keptSignal) bytes() int { return len(k.Name) + jsonvalue.Size(k.Payload, MaxKeptSignalBytes) }
 
-// KeptSignals says how many signals of a name a run keeps.
+// KeptSignals counts the signals of a name that a run keeps.
 type KeptSignals struct {
 	Name  string
 	Count int
 }
 
-// KeptSignals lists the signals that no wait has taken, by name; none once the run has ended.
+// KeptSignals lists the signals that no wait has taken, by name; empty once the run has ended.
 func (m *Machine) KeptSignals() []KeptSignals {
 	var list []KeptSignals
 	for _, k := range m.kept {

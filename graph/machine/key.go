@@ -12,7 +12,7 @@ func attemptKey(nodeID string, visit, attempt int) string {
 	return visitKey(nodeID, visit) + "." + strconv.Itoa(attempt)
 }
 
-// key identifies what the token waits for: an attempt by its number, an interrupt, signal or timer by its visit. The only
+// key identifies the token's wait: an attempt by its number, an interrupt, signal or timer by its visit. The only
 // attempt of a subworkflow is 1.
 func (t *token) key() string {
 	switch t.wait.Kind {
@@ -27,7 +27,7 @@ func (t *token) key() string {
 	}
 }
 
-// The prefix of a timer key says what the timer is for.
+// The prefix of a timer key is the purpose of the timer.
 const (
 	timerWait     = "timer:"
 	timerBackoff  = "backoff:"

@@ -11,7 +11,7 @@ import (
 // A switch with a loop (the extension loop) is written like any switch: its CompleteNode has the counter as output, and the next
 // ScheduleNode says where it led. The rounds are counted by the token, not by the state, which other nodes may change.
 
-// loopNode begins the next round of a loop, or leads on as a switch does once the loop is over.
+// loopNode begins the next round of a loop, or leads on as a switch does once the loop has ended.
 func (m *Machine) loopNode(t *token) *definition.Node {
 	l := t.node.Loop
 	round, inside := t.rounds[t.node.ID]
@@ -57,7 +57,7 @@ func (m *Machine) loopNode(t *token) *definition.Node {
 	return target
 }
 
-// anotherRound decides, inside of a loop or as it is entered, whether it goes on.
+// anotherRound decides, inside of a loop or as it is entered, whether it continues.
 func (m *Machine) anotherRound(l *definition.Loop, view map[string]any, inside bool) (bool, error) {
 	condition := l.While
 	if l.Until != nil {

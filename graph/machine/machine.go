@@ -31,7 +31,7 @@ type Machine struct {
 	// stateSeq is the seq of the newest StateUpdated, and stateAt the state in it: a stored position refers to the record
 	// instead of repeating the state.
 	stateSeq int64
-	// showsState: the program has questions that show what was written.
+	// showsState: the program has questions that show written fields.
 	showsState bool
 	stateAt    map[string]any
 
@@ -89,7 +89,7 @@ type failure struct {
 	Message string `json:"message"`
 	Code    string `json:"code,omitempty"`
 	NodeID  string `json:"nodeId,omitempty"`
-	// Data is what the failure carries besides, such as the value that a program raised.
+	// Data holds further facts about the failure, such as the value that a program raised.
 	Data map[string]any `json:"data,omitempty"`
 	// Attempts of the node, if it has attempts and the failure is caught.
 	Attempts int `json:"attempts,omitempty"`
@@ -309,7 +309,7 @@ func (m *Machine) setNow(now time.Time) {
 	}
 }
 
-// settle follows every input: it ends the run if something fatal was found, and records, once the walk is over, which branches no
+// settle follows every input: it ends the run if something fatal was found, and records, once the walk has ended, which branches no
 // longer wait.
 func (m *Machine) settle() {
 	for m.fatal != nil && !m.status.Terminal() {
@@ -364,7 +364,7 @@ func (m *Machine) Failure() (message, code, nodeID string) {
 	return m.failure.Message, m.failure.Code, m.failure.NodeID
 }
 
-// FailureData is what the failure of a run carries besides its message, nil for nothing. Shared: do not change it.
+// FailureData returns the facts of a run's failure besides its message, or nil. Shared: do not change it.
 func (m *Machine) FailureData() map[string]any { return m.failure.Data }
 
 // Reason is why the run was cancelled.

@@ -88,8 +88,8 @@ func (t *token) fill(w *wait, env expr.Env) (map[string]any, error) {
 	return n.Values(t.sees, env)
 }
 
-// filled returns what fill gives for a wait that a host ends. A machine that was restored or replayed evaluates again what the record of the
-// request has: the state and the time are the same. What can no longer be filled in, in a run of an older release, stays as written.
+// filled returns the values of fill for a wait that a host ends. A restored or replayed machine evaluates them again: the state and the
+// time are those of the request. A template of a run of an older release that cannot be filled in stays as written.
 func (t *token) filled() map[string]any {
 	w := t.wait
 	if w.Host && w.filled == nil {
@@ -98,7 +98,7 @@ func (t *token) filled() map[string]any {
 	return w.filled
 }
 
-// says is the request of an attempt that a host performs: what has been filled in, or else which item it is for.
+// says is the request of an attempt that a host performs: the values that were filled in, or else the item.
 func (t *token) says(w *wait) map[string]any {
 	item := t.itemRequest()
 	if len(w.filled) == 0 {

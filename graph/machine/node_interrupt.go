@@ -37,7 +37,7 @@ func (m *Machine) beginInterrupt(t *token) *definition.Node {
 	return nil
 }
 
-// question returns the prompt of an interrupt, filled in from the state, as it is recorded and as a person sees it, and what is shown beside it.
+// question returns the prompt of an interrupt, filled in from the state, as it is recorded and as a person sees it, and the value of show.
 func (m *Machine) question(t *token) (prompt, shown string, show any, err error) {
 	c, env := t.node.Interrupt, m.env()
 	if prompt, shown = c.Prompt, c.Prompt; c.Template != nil {
@@ -51,7 +51,7 @@ func (m *Machine) question(t *token) (prompt, shown string, show any, err error)
 	return prompt, shown, show, err
 }
 
-// limitWait gives the wait of an interrupt or for a signal a deadline, and notes it in the record with which the wait begins.
+// limitWait gives the wait of an interrupt or for a signal a deadline, and notes it in the record that begins the wait.
 func (m *Machine) limitWait(t *token, w *wait, p *history.Payload, timeout time.Duration) {
 	if timeout <= 0 {
 		return

@@ -13,7 +13,7 @@ import (
 
 // A node with a map (the extension map) is a block with a token for each item that is being worked on. Items write facts only, each
 // under a visit of its own, so that outcomes may come in any order: the script of the run has the node, its MapStarted and its
-// CompleteNode with what was collected.
+// CompleteNode with the collected outputs.
 
 // mapItems are the items of a map.
 type mapItems struct {
@@ -77,8 +77,8 @@ func (b *block) itemToken(index int) *token {
 	}
 }
 
-// smallItem is up to how many bytes the value of an item stands in its requests. A larger one is found in the state: to repeat it would
-// double what a map takes in the store.
+// smallItem is the largest value of an item, in bytes, that its requests repeat. A larger one is only in the state: repeating it would
+// double the size of a map in the store.
 const smallItem = 256
 
 // itemRequest says of an item's attempt which one it is; nil for other attempts.
@@ -191,7 +191,7 @@ func (m *Machine) failMap(b *block) {
 	m.walk(b.owner, m.failToken(b.owner, f))
 }
 
-// itemCancelled records that nobody waits for an item any more.
+// itemCancelled records that an item is no longer waited for.
 func (m *Machine) itemCancelled(t *token) {
 	const text = "the map has failed by other items"
 	if t.wait.Kind == WaitChild {
@@ -208,7 +208,7 @@ func (m *Machine) itemCancelled(t *token) {
 	m.attemptEnded(t, history.ActivityFailed, p)
 }
 
-// MapProgress says how far a map has come.
+// MapProgress is the progress of a map.
 type MapProgress struct {
 	NodeID string
 	// Items is the number of items; Succeeded and Failed of them have ended, and Running are being worked on.

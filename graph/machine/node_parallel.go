@@ -205,7 +205,7 @@ func (m *Machine) decideSome(b *block) {
 	}
 }
 
-// blockExpired fails a block that did not join by its deadline. What its branches hold back is written as when the join can
+// blockExpired fails a block that did not join by its deadline. The commands that its branches hold back are written as when the join can
 // no longer be satisfied.
 func (m *Machine) blockExpired(b *block) {
 	m.deadlinePassed(b.owner)

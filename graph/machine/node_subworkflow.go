@@ -41,7 +41,7 @@ func (m *Machine) beginSubworkflow(t *token) *definition.Node {
 	return nil
 }
 
-// versionOf returns the definition hash to which a subworkflow is bound, "" if it is bound to none.
+// versionOf returns the definition hash of a bound subworkflow, "" if it is not bound.
 func (m *Machine) versionOf(c *definition.SubworkflowConfig) string {
 	return cmp.Or(c.VersionPin, m.cfg.Subworkflows[c.WorkflowRef])
 }

@@ -75,7 +75,7 @@ func (m *Machine) timerFired(t *token) *definition.Node {
 	return m.complete(t, completion{output: map[string]any{}, checkpoint: true})
 }
 
-// timer returns the key and time of the timer that the token's wait or block needs, "" if it needs none.
+// timer returns the key and time of the timer that the token's wait or block needs, or "".
 func (t *token) timer() (key string, due time.Time) {
 	w := t.wait
 	switch {
@@ -96,7 +96,7 @@ func (t *token) timer() (key string, due time.Time) {
 	}
 }
 
-// acceptTimer finds the token whose timer is due. A timer that fires early, twice or for something that has ended is refused.
+// acceptTimer finds the token whose timer is due. A timer that fires early, twice or for something that has ended is rejected.
 func (m *Machine) acceptTimer(f TimerFired, now time.Time) (*token, error) {
 	t, due := m.timed(f.Key)
 	if t == nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/jsonschema"
 )
 
-// acceptOutcome finds the attempt that an outcome ends, and refuses a result that the host can correct.
+// acceptOutcome finds the attempt that an outcome ends, and rejects a result that the host can correct.
 func (m *Machine) acceptOutcome(o Outcome) (*token, error) {
 	t, err := m.awaited(o)
 	switch {
@@ -182,7 +182,7 @@ func (m *Machine) betweenAttempts(o Outcome) *problem.Error {
 		WithHint("Nothing was changed. Ask Runner.Status with StatusRequest.Wait for the next attempt, and submit its outcome with its idempotency key.")
 }
 
-// unwanted says why the work of a node is no longer wanted that the run has been at, "" if nothing tells: its map is over, with items
+// unwanted says why the work of a node is no longer wanted that the run has been at, "" if nothing tells: its map has ended, with items
 // dropped or not, or a rollback has begun.
 func (m *Machine) unwanted(nodeID string) string {
 	n := m.prog.Node(nodeID)
@@ -234,7 +234,7 @@ func sameSpan(a, b *history.ParallelSpan) bool {
 	return *a == *b
 }
 
-// checkSubmitted refuses, without a record, a result that the host can correct: a wrong correlation id, or an output that
+// checkSubmitted rejects, without a record, a result that the host can correct: a wrong correlation id, or an output that
 // breaks output_schema or would break the state. The attempt stays open.
 func (m *Machine) checkSubmitted(t *token, o Outcome) error {
 	at := problem.Place{ExecutionID: m.cfg.ExecutionID, NodeID: t.node.ID}
@@ -257,7 +257,7 @@ func (m *Machine) checkSubmitted(t *token, o Outcome) error {
 	return m.acceptable(t, delta, problem.SubmitValidationError, at)
 }
 
-// acceptable refuses a delta of a host or a signal that would break the state.
+// acceptable rejects a delta of a host or a signal that would break the state.
 func (m *Machine) acceptable(t *token, delta map[string]any, code problem.Code, at problem.Place) error {
 	view, err := m.prog.State.Apply(t.view, delta)
 	if err != nil {

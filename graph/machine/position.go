@@ -57,7 +57,7 @@ type tokenPosition struct {
 	Node  string         `json:"node,omitempty"`
 	Visit int            `json:"visit,omitempty"`
 	View  map[string]any `json:"view,omitempty"`
-	// Written are names of members of the view; see token. Positions of older releases have none: all of the state is shown then.
+	// Written are names of members of the view; see token. Positions of older releases lack them: all of the state is shown then.
 	Written []string `json:"written,omitempty"`
 	Same    bool     `json:"same,omitempty"` // the view is that of the block's owner
 	// Changes turn the view of the block's owner into the view; see package jsondelta.
@@ -67,7 +67,7 @@ type tokenPosition struct {
 	Inner   *blockPosition `json:"inner,omitempty"`
 	Rounds  map[string]int `json:"rounds,omitempty"`
 	Failure *failure       `json:"failure,omitempty"`
-	// Done and Rollback are what the token has done that can be undone, and how far that is undone.
+	// Done lists the visits of the token that can be undone; Rollback is the progress of undoing them.
 	Done     []undo    `json:"done,omitempty"`
 	Rollback *rollback `json:"rollback,omitempty"`
 }
@@ -97,7 +97,7 @@ type blockPosition struct {
 	Items    *itemsPosition  `json:"items,omitempty"`
 }
 
-// smallPosition is the size of a position up to which the next one is stored whatever has happened since.
+// smallPosition is the largest position, in bytes, whose successor is always stored.
 const smallPosition = 4 << 10
 
 // positioned is how long the newest stored position is, and the size of the history when it was made.
@@ -106,7 +106,7 @@ type positioned struct {
 	at   int64
 }
 
-// NextPosition returns the position to store with the records that Ready has returned, nil if there is none, or none that is worth it. One
+// NextPosition returns the position to store with the records that Ready has returned, nil if there is no position that is worth it. One
 // within a large map or rollback has all outputs; it is worth it once the history has grown by as much as the newest one is long. So
 // positions together take about as much as the records, and a restart reads no more of these than of the position.
 func (m *Machine) NextPosition() []byte {
@@ -121,7 +121,7 @@ func (m *Machine) NextPosition() []byte {
 }
 
 // Position returns the machine in its stored form, nil for a run that has ended, within a walk that has left branches, which are
-// noted at its end, and while large signals are kept. Call it after Ready: what Ready has not returned is not part of it.
+// noted at its end, and while large signals are kept. Call it after Ready: inputs that Ready has not returned are not part of it.
 func (m *Machine) Position() []byte {
 	if m.status.Terminal() || m.recorded != nil || len(m.left) > 0 || m.keptBytes() > maxPositionSignals {
 		return nil
@@ -224,7 +224,7 @@ func (t *token) position(executionID string) tokenPosition {
 	return p
 }
 
-// PositionStateSeq returns the seq of the StateUpdated record whose state Restore needs, 0 if it needs none.
+// PositionStateSeq returns the seq of the StateUpdated record whose state Restore needs, or 0.
 func PositionStateSeq(data []byte) int64 {
 	var p struct {
 		StateSeq int64 `json:"stateSeq"`

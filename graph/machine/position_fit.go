@@ -5,7 +5,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 )
 
-// A position comes from a file, which may be damaged. One that no machine of this definition can have written is refused: the run is then
+// A position comes from a file, which may be damaged. One that no machine of this definition can have written is rejected: the run is then
 // rebuilt from its history.
 
 // fits checks a token that was read from a position, before the branches below it.

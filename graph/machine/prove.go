@@ -31,7 +31,7 @@ type Difference struct {
 	Name   history.Name
 	NodeID string
 	// Pointer is the JSON pointer of the first difference in the payload. Recorded and Derived are the values there, not Set if
-	// there is none. Pointer is "" for an outcome that the definition does not lead to.
+	// absent. Pointer is "" for an outcome that the definition does not lead to.
 	Pointer           string
 	Recorded, Derived history.Optional
 
@@ -132,7 +132,7 @@ func (c *comparison) outcomes(m *Machine, records []history.Record) {
 	}
 }
 
-// IsOutcome reports whether a record is what has come of a wait: a fact from which a run continues.
+// IsOutcome reports whether a record ends a wait: a fact from which a run continues.
 func IsOutcome(name history.Name) bool {
 	switch name {
 	case history.ActivityCompleted, history.ActivityFailed, history.TimerFired, history.SignalReceived, history.InterruptResumed,
@@ -179,7 +179,7 @@ func (c *comparison) value(rec *history.Record, p *history.Payload, member strin
 	c.found = append(c.found, d)
 }
 
-// firstDifference returns the pointer of the first part in which two values differ, and the two parts.
+// firstDifference returns the pointer of the first part that differs between two values, and the two parts.
 func firstDifference(at string, a, b history.Optional) (string, history.Optional, history.Optional) {
 	switch x := a.Value.(type) {
 	case map[string]any:

@@ -12,7 +12,7 @@ import (
 )
 
 // recorded is a history for a replay: the script that the machine has to repeat, and the facts that are its inputs. It
-// relies only on what every engine of the protocol writes (spec: execution, 10.9).
+// relies only on records that every engine of the protocol writes (spec: execution, 10.9).
 type recorded struct {
 	// script is the commands in order; next is the index of the first that has not been repeated. base counts the commands
 	// before the script, for the message of a mismatch.
@@ -27,7 +27,7 @@ type recorded struct {
 	facts map[visitID]*visitFacts
 	// states are the states that another engine recorded, by the number of commands before them.
 	states map[int]map[string]any
-	// corrections are the states with which forks were told to continue, by the number of commands before them.
+	// corrections are the states set by forks, by the number of commands before them.
 	corrections map[int]map[string]any
 	// kept are the records of signals that were kept, and have not been applied.
 	kept []history.Record
@@ -194,7 +194,7 @@ func (r *recorded) of(t *token) *visitFacts {
 }
 
 // requestMode returns whether a request was recorded, and if so who performs it. Another engine does not record who: then the
-// mode of the run decides, or the caller's where the history has none.
+// mode of the run decides, or the caller's if the history has no mode.
 func (r *recorded) requestMode(t *token, attempt int, host bool) (isHost, known bool) {
 	q := r.of(t).request(attempt)
 	if q == nil {
@@ -215,7 +215,7 @@ func (f *visitFacts) request(attempt int) *history.Record {
 	return nil
 }
 
-// requestedAt and waitingSince return the recorded time at which an attempt or a wait began, or now if the history ends before
+// requestedAt and waitingSince return the recorded start of an attempt or a wait, or now if the history ends before
 // it. The records of a step may have different times if another engine wrote them.
 func (r *recorded) requestedAt(t *token, attempt int, now time.Time) time.Time {
 	if q := r.of(t).request(attempt); q != nil {
@@ -428,7 +428,7 @@ func identity(name history.Name, nodeID string) string {
 	return string(name) + "(" + nodeID + ")"
 }
 
-// superseded removes what later records of a foreign history made void: everything between two answers to the same interrupt,
+// superseded removes the records of a foreign history that later records made void: everything between two answers to the same interrupt,
 // and a failure of a node that was completed afterwards (spec: execution, 10.9).
 func superseded(records []history.Record) []history.Record {
 	out := make([]history.Record, 0, len(records))

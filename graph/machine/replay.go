@@ -12,7 +12,7 @@ import (
 
 // Replay rebuilds the machine of a run from its whole history, which another engine of the protocol may have begun. It walks
 // again with the recorded outcomes, repeats the recorded commands, and stops at the end of the history. The next Ready returns
-// what the history lacks.
+// the records that the history lacks.
 //
 // cfg and input apply where the history does not say; this engine records both. An empty history is HISTORY_CORRUPT.
 func Replay(prog *definition.Program, cfg Config, records []history.Record, input map[string]any, now time.Time) (*Machine, error) {
@@ -83,8 +83,8 @@ func (m *Machine) Catchup(tail []history.Record, now time.Time) error {
 	})
 }
 
-// repeat feeds records; begin makes what comes before the first outcome. A cancel that led to a rollback is an input that no wait leads
-// to, so the records before it are fed first.
+// repeat feeds records; begin makes the records before the first outcome. A cancel that led to a rollback belongs to no
+// wait, so the records before it are fed first.
 func (m *Machine) repeat(records []history.Record, c *comparison, now time.Time, begin func()) error {
 	limits := m.cfg.Limits
 	part, rest := untilCancel(records, 0)

@@ -83,7 +83,7 @@ func mayRetry(r *definition.Retry, attempt int, code string) bool {
 	return r != nil && attempt < r.MaxAttempts && !endsAttempts(r, code)
 }
 
-// The policy of nodes that have none of their own, where Config.Attempts has their type.
+// The policy of nodes without their own, where Config.Attempts has their type.
 const (
 	firstBackoff   = 2 * time.Second
 	longestBackoff = time.Minute

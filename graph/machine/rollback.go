@@ -11,9 +11,9 @@ import (
 )
 
 // A node with a compensation (the extension compensate) is remembered by its token once it has completed. A rollback visits the
-// compensations of what the token remembers, the newest first and one after another. Each is a visit like any other, so a crash or
-// a replay in between changes nothing. What the branches of a block, or the items of a map, have done belongs to the token that waits
-// for them once the block is over: in the order of the branches or items, which does not depend on time, also where they were dropped.
+// compensations of the nodes that the token remembers, the newest first and one after another. Each is a visit like any other, so a crash or
+// a replay in between changes nothing. Visits in the branches of a block, or of the items of a map, belong to the token that waits
+// for them once the block has ended: in the order of the branches or items, which does not depend on time, also where they were dropped.
 
 // RollbackReason says why a run, or a branch, is rolled back.
 type RollbackReason string
@@ -29,13 +29,13 @@ const (
 type undo struct {
 	Node  string `json:"node"`
 	Visit int    `json:"visit"`
-	// Found is what the compensation sees besides the state, nil for nothing.
+	// Found holds the fields that the compensation sees besides the state, or nil.
 	Found map[string]any `json:"found,omitempty"`
 }
 
 func (u *undo) key() string { return visitKey(u.Node, u.Visit) }
 
-// rollback is what a token does while it undoes the newest of what it remembers, and what it does then. It is stored in positions.
+// rollback is the work of a token that undoes its newest remembered visit, and the work that follows. It is stored in positions.
 type rollback struct {
 	Reason RollbackReason `json:"reason"`
 	// Total is how much there was to undo.
@@ -45,7 +45,7 @@ type rollback struct {
 	// Failure is why, unless the run was cancelled; Cancel is the reason of that.
 	Failure *failure `json:"failure,omitempty"`
 	Cancel  string   `json:"cancel,omitempty"`
-	// Node and Visit are where the failure was caught, Target is where the token goes on.
+	// Node and Visit are where the failure was caught, Target is where the token continues.
 	Node   string `json:"node,omitempty"`
 	Visit  int    `json:"visit,omitempty"`
 	Target string `json:"target,omitempty"`
@@ -66,7 +66,7 @@ func undoOf(n *definition.Node, visit int, found map[string]any) undo {
 	return u
 }
 
-// closeBlock ends the block that a token waits for, if any. From then on the token remembers what was done in it.
+// closeBlock ends the block that a token waits for, if any. From then on the token remembers the visits in it.
 func (t *token) closeBlock() {
 	b := t.inner
 	if t.inner = nil; b == nil {
@@ -90,7 +90,7 @@ func (t *token) closeBlock() {
 	}
 }
 
-// sees is the state as the token's node sees it: a compensation finds in it what it undoes.
+// sees is the state as the token's node sees it: for a compensation, with the output that it undoes.
 func (t *token) sees() map[string]any {
 	if t.rollback == nil || t.undoes().Found == nil {
 		return t.view
@@ -98,15 +98,15 @@ func (t *token) sees() map[string]any {
 	return definition.OverlayState(t.view, t.undoes().Found)
 }
 
-// undoes is what the compensation at which the token stands undoes.
+// undoes returns the visit that the token's current compensation undoes.
 func (t *token) undoes() *undo { return &t.done[len(t.done)-1] }
 
-// compensation returns the node that undoes the newest of what a token remembers.
+// compensation returns the node that undoes the newest visit that a token remembers.
 func (m *Machine) compensation(t *token) *definition.Node {
 	return m.prog.Node(t.undoes().Node).Compensation.Node
 }
 
-// rollBack begins a rollback, and returns the node at which the token goes on.
+// rollBack begins a rollback, and returns the next node of the token.
 func (m *Machine) rollBack(t *token, r *rollback) *definition.Node {
 	if len(t.done) == 0 {
 		return m.rolledBack(t, r)
@@ -122,7 +122,7 @@ func (m *Machine) rollBack(t *token, r *rollback) *definition.Node {
 	return m.compensation(t)
 }
 
-// undone goes on after a compensation.
+// undone continues after a compensation.
 func (m *Machine) undone(t *token) *definition.Node {
 	t.done = t.done[:len(t.done)-1]
 	if len(t.done) > 0 {
@@ -133,7 +133,7 @@ func (m *Machine) undone(t *token) *definition.Node {
 	return m.rolledBack(t, r)
 }
 
-// rolledBack does what a rollback was for. It returns the node at which the token goes on, if it does.
+// rolledBack continues after a rollback, by its reason. It returns the next node of the token, or nil.
 func (m *Machine) rolledBack(t *token, r *rollback) *definition.Node {
 	switch r.Reason {
 	case RollbackCatch:
@@ -161,7 +161,7 @@ func (m *Machine) rollBackFailed(f *failure) {
 	m.walk(m.main, m.rollBack(m.main, &rollback{Reason: RollbackFailure, Failure: f}))
 }
 
-// compensationFailed ends the run, whatever the blocks around the token tolerate: nobody knows what is undone by then.
+// compensationFailed ends the run, whatever the blocks around the token tolerate: it is unknown how much is undone by then.
 func (m *Machine) compensationFailed(t *token, f *failure) {
 	m.stopWaiting(t)
 	r := t.rollback
@@ -194,7 +194,7 @@ func (m *Machine) rollsBack() bool {
 // maxLeftNamed bounds the visits that the end of a run names.
 const maxLeftNamed = 8
 
-// leftText ends all blocks of a run that ends, and says what is not undone, "" if that is nothing.
+// leftText ends all blocks of a run that ends, and lists the nodes that are not undone, or "".
 func (m *Machine) leftText() string {
 	var names []string
 	m.main.closeBlock()
@@ -252,7 +252,7 @@ func (m *Machine) endCancelled(p history.Payload) {
 	m.end(Cancelled)
 }
 
-// acceptCancel refuses a parent's cancel while a rollback runs: it has been followed already.
+// acceptCancel rejects a parent's cancel while a rollback runs: it has been followed already.
 func (m *Machine) acceptCancel(in Cancel) (*token, error) {
 	if in.ByParent && m.rollsBack() {
 		return nil, problem.New(problem.CancelNotAllowed, "the run is being rolled back").
@@ -261,7 +261,7 @@ func (m *Machine) acceptCancel(in Cancel) (*token, error) {
 	return m.main, nil
 }
 
-// RollbackProgress says how far a rollback has come.
+// RollbackProgress is the progress of a rollback.
 type RollbackProgress struct {
 	Reason RollbackReason
 	// Code and NodeID are those of the failure that led to it.
@@ -298,7 +298,7 @@ func (m *Machine) Undoing() (visits []history.Visit) {
 	return visits
 }
 
-// fitsRollback checks what a token that was read from a position remembers and undoes.
+// fitsRollback checks the rollback of a token that was read from a position.
 func (m *Machine) fitsRollback(t *token) error {
 	misfit := problem.New(problem.HistoryCorrupt, "the stored position does not fit what is to be compensated")
 	for i := range t.done {

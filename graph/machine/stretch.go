@@ -11,13 +11,13 @@ import (
 
 // A walk between two waits may be long: a loop of set_state nodes, ten thousand branches. It is made in stretches of about equal
 // length, counted and not timed. Between two of them the driver commits, and others get their turn: the token waits with a WalkEffect
-// for Continue. Nothing of that is recorded, and until the walk is over no other input but Cancel is taken. So the records are the
-// same as those of one long walk, and a replay, which walks as far as the history goes, need not know where a stretch ended.
+// for Continue. Nothing of that is recorded, and until the walk has ended no other input but Cancel is taken. So the records are the
+// same as those of one long walk, and a replay, which walks as far as the history goes, need not know the stretches.
 
 // stretchUnits is the length of a stretch: some 50 ms. A unit is that of expr.Env: about a step of the interpreter.
 const stretchUnits = 1_000_000
 
-// visitUnits is what a visit costs, besides the evaluation of its expressions: its records are made, encoded and stored.
+// visitUnits is the cost of a visit, besides the evaluation of its expressions: its records are made, encoded and stored.
 const visitUnits = 400
 
 // stateBytesPerUnit is how much of the state is validated, encoded and stored in the time of a unit.
@@ -32,10 +32,10 @@ const maxSizedState = 16 << 20
 // walkDue is when the timer of a walk under way is due: other processes find by it a walk whose driver is gone.
 const walkDue = 5 * time.Second
 
-// WalkEffect asks the driver to go on with a walk, after the records that came with it. Respond with Continue.
+// WalkEffect asks the driver to continue a walk, after the records that came with it. Respond with Continue.
 type WalkEffect struct{ EffectBase }
 
-// Continue goes on with a walk; Key is that of the WalkEffect.
+// Continue continues a walk; Key is that of the WalkEffect.
 type Continue struct{ Key string }
 
 func (Continue) input() {}
@@ -46,26 +46,26 @@ func GoesOn(in Input) bool {
 	return walk
 }
 
-// ErrWalking refuses an input while a walk is under way. It is no refusal of the protocol: offer the input again once the walk is
+// ErrWalking rejects an input while a walk is under way. It is no refusal of the protocol: offer the input again once the walk is
 // over.
 var ErrWalking = errors.New("the run is computing")
 
 // ErrAbandoned says that Limits.Stop has ended the walk; see Machine.Stopped.
 var ErrAbandoned = expr.ErrAbandoned
 
-// pace counts what a stretch costs.
+// pace counts the cost of a stretch.
 type pace struct {
 	spent, length int
 	visits        int
 	// visit is the price of a visit.
 	visit int
-	// at is the token whose walk goes on in the next stretch, nil if none does.
+	// at is the token whose walk continues in the next stretch, or nil.
 	at *token
 	// again is true until the token has gone on with its walk.
 	again bool
 }
 
-// Walking reports whether a walk is under way: the run goes on with Continue, and takes nothing else but Cancel.
+// Walking reports whether a walk is under way: the run continues Continue, and takes nothing else but Cancel.
 func (m *Machine) Walking() bool { return m.pace.at != nil }
 
 // beginStretch begins to count anew.
@@ -80,7 +80,7 @@ func (m *Machine) beginStretch() {
 	}
 }
 
-// countVisit counts a visit, apart from what its expressions cost.
+// countVisit counts a visit, apart from the cost of its expressions.
 func (m *Machine) countVisit() {
 	p := &m.pace
 	if p.visits++; p.visits == sizedVisits {
@@ -94,7 +94,7 @@ func (m *Machine) tired() bool {
 	return m.pace.spent >= m.pace.length && !m.repeating() && (m.recorded == nil || m.recorded.tailed == 0)
 }
 
-// env is what the expressions of a node are given. They share one budget, however many there are: a stretch ends only between nodes.
+// env is the environment of a node's expressions. They share one budget: a stretch ends only between nodes.
 func (m *Machine) env() expr.Env {
 	return expr.Env{Now: m.clock, Spent: &m.pace.spent, Stop: m.stop, Budget: &expr.Budget{}}
 }
@@ -150,7 +150,7 @@ func (m *Machine) walkOn(t *token) {
 	}
 }
 
-// waitWalk is the kind of wait of the token whose walk is under way. It is in no list of what the run waits for.
+// waitWalk is the kind of wait of the token whose walk is under way. It is in no list of the run's waits.
 const waitWalk WaitKind = "walk"
 
 // walkKey identifies the rest of a walk by the node and the visits that it has had.

@@ -42,12 +42,12 @@ type token struct {
 	wait    *wait
 	inner   *block
 	failure *failure
-	// done is what the token has done that can be undone, the newest last. rollback is set while that is undone.
+	// done lists the visits of the token that can be undone, the newest last. rollback is set while they are undone.
 	done     []undo
 	rollback *rollback
 }
 
-// wait is what a token waits for. It is stored in positions.
+// wait is the input that a token waits for. It is stored in positions.
 type wait struct {
 	Kind    WaitKind `json:"kind"`
 	Attempt int      `json:"attempt,omitempty"`
@@ -66,14 +66,14 @@ type wait struct {
 	// LastError and LastCode are those of the attempt before.
 	LastError string `json:"lastError,omitempty"`
 	LastCode  string `json:"lastCode,omitempty"`
-	// Repair is what the attempt, or the one after a back-off, uses to correct the attempt before. Repaired is true once the
+	// Repair is the input for the attempt, or the one after a back-off, that corrects the attempt before. Repaired is true once the
 	// visit has been granted its repair.
 	Repair   map[string]any `json:"repair,omitzero"`
 	Repaired bool           `json:"repaired,omitempty"`
 	Due      time.Time      `json:"due,omitzero"` // timer, backoff
 	Signal   string         `json:"signal,omitempty"`
 	Prompt   string         `json:"prompt,omitempty"`
-	// Question is the whole prompt of an interrupt, Show what is shown beside it.
+	// Question is the whole prompt of an interrupt, Show the value shown beside it.
 	Question string `json:"question,omitempty"`
 	Show     any    `json:"show,omitempty"`
 	// Input and Correlation of a delegate; Input and Child of a subworkflow.
@@ -81,7 +81,7 @@ type wait struct {
 	Correlation string         `json:"correlation,omitempty"`
 	Child       string         `json:"child,omitempty"`
 	Version     string         `json:"version,omitempty"`
-	// From is the run that the subworkflow goes on with in a retry.
+	// From is the run that the subworkflow continues in a retry.
 	From history.ForkOrigin `json:"from,omitzero"`
 	// Task of a delegate at its agent, once the agent has taken it.
 	Task *Task `json:"task,omitempty"`
@@ -126,7 +126,7 @@ func (t *token) span() *history.ParallelSpan {
 	}
 }
 
-// locate says in which branch a token is.
+// locate sets the branch of a token.
 func (t *token) locate(p *history.Payload) {
 	if p.Span = t.span(); p.Span == nil {
 		return
@@ -174,12 +174,12 @@ func (m *Machine) living(yield func(*token) bool) {
 	m.main.each(func(t *token) bool { return t.phase != live || yield(t) })
 }
 
-// waiting yields the tokens that wait for an input, in branch order. A run that has ended has none.
+// waiting yields the tokens that wait for an input, in branch order. A run that has ended has no such token.
 func (m *Machine) waiting(yield func(*token) bool) {
 	m.main.each(func(t *token) bool { return t.phase != live || t.wait == nil || yield(t) })
 }
 
-// find returns the first waiting token, in branch order, that f accepts; nil if there is none.
+// find returns the first waiting token, in branch order, that f accepts; nil if absent.
 func (m *Machine) find(f func(*token) bool) *token {
 	for t := range m.waiting {
 		if f(t) {

@@ -10,7 +10,7 @@ import (
 
 // An attempt in process may have to wait for its turn (Limits.Queued). Its timeout counts from its request, so it waits before
 // that: NodeScheduled says that it is queued, and the driver gets a TurnEffect. An attempt after a back-off waits when the time
-// has come, without a record: its timer stays open, so that any process finds it after a crash. What a process begins again
+// has come, without a record: its timer stays open, so that any process finds it after a crash. An attempt that a process begins again
 // after a crash waits as well, although it was requested.
 
 // TurnEffect asks for a turn for an attempt in process. When its turn has come, respond with Input. An ActivityEffect or
@@ -25,7 +25,7 @@ type TurnEffect struct {
 // Key is not that of the attempt, which may be in flight later.
 func (e *TurnEffect) Key() string { return "turn:" + e.EffectKey }
 
-// Input is what the driver hands to the machine when the turn has come.
+// Input is the driver's input to the machine at its turn.
 func (e *TurnEffect) Input() Input {
 	if e.Timer != "" {
 		return TimerFired{Key: e.Timer}
@@ -101,7 +101,7 @@ func (t *token) turnEffect() *TurnEffect {
 	return e
 }
 
-// recorded returns the wait as the history has it, without what Queue has changed.
+// recorded returns the wait as the history has it, without the changes of Queue.
 func (w *wait) recorded() *wait {
 	if w == nil || !w.Queued || w.counts() && !w.again && !w.rests() {
 		return w

@@ -23,7 +23,7 @@ func (m *Machine) walk(t *token, n *definition.Node) {
 	}
 }
 
-// noteMove reports that a token goes on to a node.
+// noteMove reports that a token continues to a node.
 func (m *Machine) noteMove(t *token, to *definition.Node) {
 	if m.pace.again { // it went to the node at the end of the stretch before
 		m.pace.again = false
@@ -47,7 +47,7 @@ func (m *Machine) noteMove(t *token, to *definition.Node) {
 // ended reports whether the run has ended or must end, or the walk was abandoned.
 func (m *Machine) ended() bool { return m.status.Terminal() || m.fatal != nil || m.stopped }
 
-// goesOn reports whether a token goes on after its node has completed: the state that came of it has not failed the token.
+// goesOn reports whether a token continues after its node has completed: the state that came of it has not failed the token.
 func (m *Machine) goesOn(t *token) bool { return t.phase == live && t.rollback == nil && !m.ended() }
 
 // visit schedules a node and begins it. It returns the next node if the node completed at once.
@@ -105,7 +105,7 @@ func (m *Machine) visit(t *token, n *definition.Node) *definition.Node {
 	return nil
 }
 
-// correct takes over the state with which a fork was told to continue from here.
+// correct sets the state that the creator of a fork gave for this point.
 func (m *Machine) correct(t *token) {
 	if m.recorded == nil || t.block != nil {
 		return
@@ -163,7 +163,7 @@ type completion struct {
 	output  map[string]any // CompleteNode.output
 	delta   map[string]any // what is merged; nil repeats the state
 	overlay bool
-	// checkpoint is false where the protocol writes none (spec: execution, 9.2).
+	// checkpoint is false where the protocol writes no checkpoint (spec: execution, 9.2).
 	checkpoint bool
 }
 

@@ -15,7 +15,7 @@ func showsState(p *definition.Program) bool {
 	return slices.ContainsFunc(p.Nodes, func(n *definition.Node) bool { return n.Interrupt != nil && n.Interrupt.Show == nil })
 }
 
-// wrote notes which members of the state have been written, the newest last: a question whose author shows nothing shows these first.
+// wrote notes which fields of the state have been written, the newest last: a question whose author shows nothing shows these first.
 func (m *Machine) wrote(t *token, delta map[string]any) {
 	if !m.showsState || len(delta) == 0 {
 		return

@@ -2,7 +2,7 @@ package problem
 
 // Codes of the protocol (AWP 1.0.0). Their text is contract.
 const (
-	// ValidationError: a definition, argument or size was refused.
+	// ValidationError: a definition, argument or size was rejected.
 	ValidationError Code = "VALIDATION_ERROR"
 	// InterruptInParallelBranch: an interrupt node can be reached inside a parallel branch.
 	InterruptInParallelBranch Code = "INTERRUPT_IN_PARALLEL_BRANCH"
@@ -12,7 +12,7 @@ const (
 	ExecutionNotFound Code = "EXECUTION_NOT_FOUND"
 	// InvalidListCursor: the cursor is not one that a list call returned. Adapters of the protocol report VALIDATION_ERROR.
 	InvalidListCursor Code = "INVALID_LIST_CURSOR"
-	// InvalidResumePayload: a resume was refused; the run is unchanged.
+	// InvalidResumePayload: a resume was rejected; the run is unchanged.
 	InvalidResumePayload Code = "INVALID_RESUME_PAYLOAD"
 	// SubmitNotAwaiting: the activity is not pending.
 	SubmitNotAwaiting Code = "ACTIVITY_SUBMIT_NOT_AWAITING"
@@ -80,7 +80,7 @@ const (
 const (
 	// AnsweredDifferently: the same activity, interrupt or signal was answered before, with another content.
 	AnsweredDifferently Code = "ANSWERED_DIFFERENTLY"
-	// NotAwaiting: the run goes on, but does not wait, or no longer waits, for what the call brings.
+	// NotAwaiting: the run continues, but does not wait, or no longer waits, for the input of the call.
 	NotAwaiting Code = "NOT_AWAITING"
 	// AnswerAmbiguous: an answer names no interrupt, and can mean more than one.
 	AnswerAmbiguous Code = "ANSWER_AMBIGUOUS"
@@ -98,7 +98,7 @@ const (
 	CallCancelled Code = "CALL_CANCELLED"
 	// CancelGoesOn warns that a run is cancelled, and not all of its subworkflows are yet.
 	CancelGoesOn Code = "CANCEL_GOES_ON"
-	// RunWillFail warns that a branch has failed without which the run cannot complete, while other branches still go on.
+	// RunWillFail warns that a branch has failed without which the run cannot complete, while other branches still continue.
 	RunWillFail Code = "RUN_WILL_FAIL"
 	// ExecutorPanic: an executor panicked or ended its goroutine; the attempt counts as failed.
 	ExecutorPanic Code = "ACTIVITY_EXECUTOR_PANIC"
@@ -108,17 +108,17 @@ const (
 	ActivityOutputInvalid Code = "ACTIVITY_OUTPUT_INVALID"
 	// ActivityOutputTooLarge: an output exceeds the size limit.
 	ActivityOutputTooLarge Code = "ACTIVITY_OUTPUT_TOO_LARGE"
-	// JournalInvalid: what an executor records of an attempt cannot be a step. The steps before it are recorded.
+	// JournalInvalid: an executor records an invalid step of an attempt. The steps before it are recorded.
 	JournalInvalid Code = "JOURNAL_INVALID"
 	// LLMContextExceeded: a conversation is larger than the model takes. Package chat has the code too, as it imports nothing.
 	LLMContextExceeded Code = "LLM_CONTEXT_EXCEEDED"
 	// LLMQuotaExceeded: the provider's account has no credit left.
 	LLMQuotaExceeded Code = "LLM_QUOTA_EXCEEDED"
-	// LLMCredentialsRefused: the provider refuses the key.
+	// LLMCredentialsRefused: the provider rejects the key.
 	LLMCredentialsRefused Code = "LLM_CREDENTIALS_REFUSED"
 	// AgentConfigInvalid: the configuration of an agent, its list of tools or its input cannot be used.
 	AgentConfigInvalid Code = "AGENT_CONFIG_INVALID"
-	// AgentPartialAnswer: an agent has answered with what it had when a budget ended; a warning.
+	// AgentPartialAnswer: an agent has answered with a partial result when a budget ended; a warning.
 	AgentPartialAnswer Code = "AGENT_PARTIAL_ANSWER"
 	// AgentTurnsExceeded: an agent has asked its model as often as its budget allows.
 	AgentTurnsExceeded Code = "AGENT_TURNS_EXCEEDED"
@@ -142,7 +142,7 @@ const (
 	AgentContextExceeded Code = "AGENT_CONTEXT_EXCEEDED"
 	// AgentStopped: a person or a hook has stopped an agent.
 	AgentStopped Code = "AGENT_STOPPED"
-	// AgentBudgetSpent: a retry would go on with an agent whose budget is used up.
+	// AgentBudgetSpent: a retry would continue an agent whose budget is used up.
 	AgentBudgetSpent Code = "AGENT_BUDGET_SPENT"
 	// RetryRepeatsEffects: a retry would make calls of an agent again that have done something.
 	RetryRepeatsEffects Code = "RETRY_REPEATS_EFFECTS"
@@ -168,7 +168,7 @@ const (
 	APIResponseTooLarge Code = "API_RESPONSE_TOO_LARGE"
 	// APIRawBodyNotText: a raw body is not a text. Nothing was sent.
 	APIRawBodyNotText Code = "API_RAW_BODY_NOT_TEXT"
-	// APICredentialsMissing: what authorizes a call cannot be read. Nothing was sent.
+	// APICredentialsMissing: the credentials of a call cannot be read. Nothing was sent.
 	APICredentialsMissing Code = "API_CREDENTIALS_MISSING"
 	// APIUnreachable: a service did not respond.
 	APIUnreachable Code = "API_UNREACHABLE"
@@ -202,7 +202,7 @@ const (
 	StateInvalid Code = "STATE_SCHEMA_VIOLATION"
 	// InputInvalid: the input of a run breaks input_schema or state_schema.
 	InputInvalid Code = "INPUT_INVALID"
-	// CompensationFailed: a compensation failed, so that a rollback ended. What is not undone is named.
+	// CompensationFailed: a compensation failed, so that a rollback ended. The message names the nodes that are not undone.
 	CompensationFailed Code = "COMPENSATION_FAILED"
 	// MapItemsInvalid: the items of a map are no list, or too many.
 	MapItemsInvalid Code = "MAP_ITEMS_INVALID"
@@ -273,7 +273,7 @@ const (
 const (
 	// TestFileInvalid: a value breaks the schema of test files.
 	TestFileInvalid Code = "TEST_FILE_INVALID"
-	// TestStubMissing: a test says nothing about what a node answers.
+	// TestStubMissing: a test has no stub for a node.
 	TestStubMissing Code = "TEST_STUB_MISSING"
 )
 
@@ -303,7 +303,7 @@ const (
 	DefinitionSchema Code = "DEFINITION_SCHEMA"
 	// ExtensionNotNamed: a member belongs to an extension that the document does not name in x-workflows-engine.
 	ExtensionNotNamed Code = "EXTENSION_NOT_NAMED"
-	// ExtensionUnused: a document names an extension and uses none of its members.
+	// ExtensionUnused: a document names an extension and does not use it.
 	ExtensionUnused Code = "EXTENSION_UNUSED"
 	// ExtensionUsed: a document that is to be plain AWP names extensions.
 	ExtensionUsed Code = "EXTENSION_USED"
@@ -359,7 +359,7 @@ const (
 	SchemaInvalid Code = "SCHEMA_INVALID"
 	// SchemaPortability: engines read a schema differently.
 	SchemaPortability Code = "SCHEMA_PORTABILITY"
-	// ReducerCustom: the protocol refuses the reducer custom.
+	// ReducerCustom: the protocol rejects the reducer custom.
 	ReducerCustom Code = "REDUCER_CUSTOM"
 	// FormatUnchecked: a schema names a format that no value is checked against.
 	FormatUnchecked Code = "FORMAT_UNCHECKED"
@@ -367,7 +367,7 @@ const (
 	ReducerUnknown Code = "REDUCER_UNKNOWN"
 	// ReducerType: a reducer produces values that the property's type forbids.
 	ReducerType Code = "REDUCER_TYPE"
-	// StateAssignment: a node assigns what the state_schema forbids.
+	// StateAssignment: a node assigns a value that the state_schema forbids.
 	StateAssignment Code = "STATE_ASSIGNMENT"
 	// CheckpointPolicyInvalid: the checkpointing block is invalid.
 	CheckpointPolicyInvalid Code = "CHECKPOINT_POLICY_INVALID"
@@ -426,7 +426,7 @@ const (
 	AgentStepsGap Code = "AGENT_STEPS_GAP"
 	// AgentStepsDiffer: a step that an agent has recorded, or the outcome of its attempt, does not follow from the steps before it.
 	AgentStepsDiffer Code = "AGENT_STEPS_DIFFER"
-	// ProjectionDiffers: what status and lists return does not follow from the records.
+	// ProjectionDiffers: the projection of status and lists does not follow from the records.
 	ProjectionDiffers Code = "PROJECTION_DIFFERS"
 	// PositionUnusable: the stored position of a run cannot be used. The run continues from its history.
 	PositionUnusable Code = "POSITION_UNUSABLE"
@@ -437,7 +437,7 @@ const (
 	// RowOrphaned: a row belongs to a run that does not exist.
 	RowOrphaned Code = "ROW_ORPHANED"
 	// DeletionUnfinished: the deletion of a run has not finished; the run counts as deleted. Calls about the run, and calls that
-	// would begin another run with its id, are refused with this code too.
+	// would begin another run with its id, are rejected with this code too.
 	DeletionUnfinished Code = "DELETION_UNFINISHED"
 	// BlobDamaged: a large value is missing from its side table, or does not match its hash.
 	BlobDamaged Code = "BLOB_DAMAGED"

@@ -28,8 +28,8 @@ var Failures = []Code{
 // maxAuthorsCode bounds the length of an author's code.
 const maxAuthorsCode = 64
 
-// AuthorsCode reports whether authors of definitions may give failures a code: it has capital letters, digits and underscores, and is none
-// of Failures, so that who catches one of those gets what the engine means by it.
+// AuthorsCode reports whether authors of definitions may give failures a code: it has capital letters, digits and underscores, and is not
+// in Failures, so that a caught code of the engine keeps its meaning.
 func AuthorsCode(code string) bool {
 	for i := range len(code) {
 		c := code[i]
@@ -40,7 +40,7 @@ func AuthorsCode(code string) bool {
 	return code != "" && len(code) <= maxAuthorsCode && !slices.Contains(Failures, Code(code))
 }
 
-// IsLimit reports whether a code is that of a limit of runs, from where a run goes on once the limit is higher.
+// IsLimit reports whether a code is that of a limit of runs, from where a run continues once the limit is higher.
 func (c Code) IsLimit() bool {
 	switch c {
 	case StepBudgetExceeded, RecordLimitExceeded, ByteLimitExceeded, PendingLimitExceeded:

@@ -6,23 +6,23 @@ import (
 	"slices"
 )
 
-// Severity says whether a Finding refuses the document.
+// Severity says whether a Finding rejects the document.
 type Severity string
 
-// The two severities: an error refuses the document, a warning does not.
+// The two severities: an error rejects the document, a warning does not.
 const (
 	SeverityError   Severity = "error"
 	SeverityWarning Severity = "warning"
 )
 
-// Finding is one problem of a document: what is wrong, where, and what to write instead.
+// Finding is one problem of a document: the fault, its place, and a fix.
 type Finding struct {
 	Code     Code
 	Severity Severity
 	At       Place
 	// Message is one plain sentence.
 	Message string
-	// Hint says what to write instead. It may be empty.
+	// Hint is the fix. It may be empty.
 	Hint string
 	// Keyword is the JSON Schema keyword that failed ("type", "required", "additionalProperties", "oneOf", …), or "profile" for
 	// a rule beyond the schema. The conformance vectors expect it together with At.Pointer.
@@ -36,7 +36,7 @@ type Finding struct {
 // Findings is a list of problems of one document.
 type Findings []Finding
 
-// HasErrors reports whether the findings refuse the document.
+// HasErrors reports whether the findings reject the document.
 func (fs Findings) HasErrors() bool {
 	return slices.ContainsFunc(fs, func(f Finding) bool { return f.Severity == SeverityError })
 }

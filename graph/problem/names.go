@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Names returns what hints call the library's calls and options: qualified Go names, so that nothing else reads like one, and
-// none begins another. Adapters that offer them under other names translate hints with a Glossary that has them all.
+// Names returns the names of the library's calls and options in hints: qualified Go names, so that nothing else reads like one, and
+// no name begins another. Adapters that offer them under other names translate hints with a Glossary that has them all.
 func Names() []string {
 	return []string{
 		"Runner.Status", "Runner.List", "Runner.Drive", "Runner.Prune", "Runner.Verify", "StartRequest.AllowExisting", "StatusRequest.Wait", "ForkRequest.Anew",

@@ -1,7 +1,7 @@
 // Package problem holds the one error type of the project and the closed list of its codes.
 //
 // Every refusal that a caller can act on is an *Error: a stable Code, a sentence for people, the Place of the problem and a
-// Hint that says what to do next. Match by code, never by text:
+// Hint with the next step. Match by code, never by text:
 //
 //	if errors.Is(err, problem.SignalNotAwaiting) { … }
 //	if e, ok := errors.AsType[*problem.Error](err); ok { use(e.At.Pointer) }
@@ -69,14 +69,14 @@ type Error struct {
 	Reason  Code
 	Message string
 	At      Place
-	// Hint says what to do next, in one sentence. It may be empty.
+	// Hint is the next step, in one sentence. It may be empty.
 	Hint string
 	// Details holds data for adapters, in plain JSON. It may be nil.
 	Details map[string]any
-	// Data is what failed carries for the state of a run, in plain JSON, such as the value that a program raised. Adapters do not print it:
+	// Data holds facts about the failure for the state of a run, in plain JSON, such as the value that a program raised. Adapters do not print it:
 	// their readers may not see the state.
 	Data map[string]any
-	// Findings holds every problem of a definition or payload that was refused.
+	// Findings holds every problem of a definition or payload that was rejected.
 	Findings Findings
 	// Err is the cause, if any.
 	Err error
