@@ -17,7 +17,7 @@ func (p *Performer) Missing(n *definition.Node) (missing, setting string) {
 	of := named(n.Type, n.Config)
 	can, err := p.capabilities(portNode(n))
 	setting = can.Setting
-	if of.noun == nounAgent { // an llm_call by an agent
+	if of.noun == nounAgent && n.Delegate == nil { // an llm_call by an agent
 		setting = "Options.Activities"
 		if agents, _ := p.capabilities(activities.Node{Type: delegateType, Protocol: "sdk"}); p.Delegates != nil {
 			setting = agents.Setting
