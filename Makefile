@@ -22,9 +22,9 @@ test: ## the tests, as the README says
 	$(GO) test ./...
 
 # Packages that start no goroutine. The race detector runs only those of their tests that share a value between goroutines (SHARED).
-COMPUTE = graph/definition graph/expr graph/internal/admit graph/lint graph/machine graph/problem graph/view delegate/agentloop internal/agentfile internal/agentview \
+COMPUTE = graph/definition graph/expr graph/internal/admit graph/lint graph/machine graph/problem graph/view delegate/agentloop internal/agentfile internal/agentsteps \
 	internal/archtest internal/backtrack internal/buildstamp internal/document internal/explain internal/format internal/guide internal/jsondelta internal/jsonobject \
-	internal/jsonschema internal/jsonvalue internal/manifest internal/outline internal/picture internal/release internal/runjson internal/runtree internal/scaffold \
+	internal/jsonschema internal/jsonvalue internal/manifest internal/outline internal/picture internal/release internal/runjson internal/timeline internal/scaffold \
 	internal/shellword internal/suggest internal/supply internal/workflowtest schemas
 SHARED = TestSharedState|TestConcurrentEvaluations|TestADocumentIsCompiledOnce|TestCacheConcurrently|TestPatternsEnd
 RACE = $(GO) test -race -gcflags=modernc.org/sqlite/lib=-race=false -vet=off
