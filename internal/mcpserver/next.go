@@ -56,7 +56,7 @@ func nextCall(run runView) toolCall {
 	return call("workflow_status", members{{"execution_id", run.ExecutionID}, {"wait_ms", float64(nextWaitMS)}}, note)
 }
 
-// longWait is the shortest time for which a caller should not wait in a call.
+// longWait is the shortest wait that a caller should not spend in a call.
 const longWait = 5 * time.Minute
 
 // earliest is when the first of the timers of a run is due.

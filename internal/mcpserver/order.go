@@ -168,7 +168,7 @@ func (q *turns) named(t *turn, run string) {
 	q.line()
 }
 
-// begin returns the turn of a request whose handler starts, nil if it has none.
+// begin returns the turn of a request whose handler starts, or nil.
 func (q *turns) begin(req mcp.Request) *turn {
 	extra := req.GetExtra()
 	if extra == nil {

@@ -29,7 +29,7 @@ const (
 	maxToolSchema, maxToolDescription, maxToolTitle = 2 << 10, 600, 120
 )
 
-// registered holds the tools of registered workflows. The zero value has none.
+// registered holds the tools of registered workflows. The zero value is empty.
 type registered struct{ tools atomic.Pointer[[]*tool] }
 
 func (r *registered) list() []*tool {

@@ -53,7 +53,7 @@ type Options struct {
 	// Key returns the key of a name that the processes of a database share, such as a history.Keyring keeps; nil means a random one for
 	// this server alone.
 	Key func(ctx context.Context, name string) ([]byte, error)
-	// StoreFlags are the flags with which terminal commands reach the same runs; they may be nil.
+	// StoreFlags are the flags that terminal commands need to reach the same runs; they may be nil.
 	StoreFlags []string
 	// WaitLimit is how long a call without wait_ms waits for a person, as long as the engine has it wait for a run: 0 means 20 s, less
 	// not at all.

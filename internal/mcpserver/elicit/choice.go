@@ -15,7 +15,7 @@ type option struct {
 
 type options []option
 
-// optionsOf returns the values listed in a schema, nil if it lists none.
+// optionsOf returns the values listed in a schema, or nil.
 func optionsOf(s map[string]any) (options, error) {
 	if v, ok := s["const"]; ok {
 		return listOptions([]any{v}, nil)

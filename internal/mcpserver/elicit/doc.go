@@ -17,7 +17,7 @@ const (
 
 // The revisions of the protocol that matter here.
 const (
-	// Since is the first revision in which servers ask people.
+	// Since is the first revision with questions of servers to people.
 	Since = "2025-06-18"
 	// richerSince is the first one with choices of several, and with defaults for all fields.
 	richerSince = "2025-11-25"
