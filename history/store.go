@@ -236,3 +236,55 @@ type ListPage struct {
 	// NextCursor is "" on the last page; otherwise "<updated_at>|<execution_id>" of the last item.
 	NextCursor string
 }
+
+// Prober is a Store that can try a write.
+type Prober interface {
+	// Probe commits a write that leaves nothing behind, as it leaves the store as it was. The error is that of a write: STORE_FULL, for
+	// instance.
+	Probe(ctx context.Context) error
+}
+
+// Watcher is a Store that notices what other processes write.
+type Watcher interface {
+	// Watch calls changed with runs to which records were appended, by any process, and the seq of the last of them. It
+	// returns nil when ctx ends, or the store's error. A call of changed is a hint: it may come twice, late or never.
+	// changed must return soon and must not close the store.
+	Watch(ctx context.Context, changed func(executionID string, seq int64)) error
+}
+
+// KeyBytes is the length of a key of a Keyring.
+const KeyBytes = 32
+
+// Keyring is a Store that keeps random keys for those who use it. Both stores of this module are.
+type Keyring interface {
+	// Key returns the key of a name: KeyBytes random bytes, made when they are first asked for, and the same for every process that
+	// uses the store and after every restart. A key is not part of any run: exports do not have it, gc leaves it.
+	Key(ctx context.Context, name string) ([]byte, error)
+}
+
+// Wrap returns a store that answers as outer, which calls inner, and that keeps inner's optional interfaces (Importer, Keyring,
+// Prober, Pruner, Shrinker, Verifier, Watcher) where outer does not implement them. A struct that embeds a Store, for metrics or faults, has
+// none of them by itself: it could not be pruned or verified.
+//
+//	store = history.Wrap(timed{Store: store}, store)
+func Wrap(outer, inner Store) Store { return wrapped{outer, inner} }
+
+type wrapped struct {
+	Store
+	inner Store
+}
+
+// As returns a store as an optional interface T, if it has it: the store itself, or one that was wrapped.
+func As[T any](s Store) (T, bool) {
+	for {
+		w, ok := s.(wrapped)
+		if !ok {
+			t, ok := s.(T)
+			return t, ok
+		}
+		if t, ok := As[T](w.Store); ok {
+			return t, true
+		}
+		s = w.inner
+	}
+}

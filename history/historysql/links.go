@@ -3,6 +3,7 @@ package historysql
 import (
 	"context"
 	"database/sql/driver"
+	"slices"
 	"time"
 
 	"github.com/workflows-engine/workflows-engine/history"
@@ -74,4 +75,101 @@ func storeLink(c *conn, b *history.Batch) error {
 	}
 	_, err := c.exec(putLink, b.ExecutionID, l.From, string(l.Kind), l.Seq, actor, l.At.UnixMilli())
 	return err
+}
+
+// Handle marks a run as handled; see history.Store.
+func (s *Store) Handle(ctx context.Context, h history.Handling) error {
+	if err := h.Check(); err != nil {
+		return err
+	}
+	e, err := s.Execution(ctx, h.ExecutionID) // a phase in which a run has ended stays
+	if err == nil {
+		err = history.NotToHandle(e.ID, e.Phase)
+	}
+	if err != nil {
+		return err
+	}
+	return s.mark(ctx, h.ExecutionID, func(c *conn) error { return storeHandled(c, &h) })
+}
+
+const dropHandled = `DELETE FROM handled WHERE execution_id = ?1`
+
+// Unhandle takes the mark off a run; see history.Store.
+func (s *Store) Unhandle(ctx context.Context, executionID string) error {
+	return s.mark(ctx, executionID, func(c *conn) error {
+		_, err := c.exec(dropHandled, executionID)
+		return err
+	})
+}
+
+const readPhase = `SELECT phase FROM executions WHERE execution_id = ?1`
+
+// mark changes the mark of a run that exists.
+func (s *Store) mark(ctx context.Context, executionID string, change func(c *conn) error) error {
+	return s.write(ctx, "the mark of the run was not changed", func(c *conn) error {
+		switch phase, err := c.one(readPhase, executionID); {
+		case err != nil:
+			return err
+		case phase == nil || textOf(phase) == markDeleted:
+			return history.NotFound(executionID)
+		}
+		return change(c)
+	})
+}
+
+const putHandled = `INSERT INTO handled (execution_id, note, retry_id, actor, at) VALUES (?1, ?2, ?3, ?4, ?5)
+ON CONFLICT (execution_id) DO UPDATE SET note = excluded.note, retry_id = excluded.retry_id, actor = excluded.actor, at = excluded.at`
+
+func storeHandled(c *conn, h *history.Handling) error {
+	args := []any{h.ExecutionID, h.Note, h.Retry, h.Actor, h.At.UnixMilli()}
+	for i := 1; i <= 3; i++ {
+		if args[i] == "" {
+			args[i] = nil
+		}
+	}
+	_, err := c.exec(putHandled, args...)
+	return err
+}
+
+const handleEnded = `INSERT INTO handled (execution_id, retry_id, at) SELECT execution_id, ?2, ?3 FROM executions WHERE execution_id = ?1 AND phase IN ('failed', 'cancelled')
+ON CONFLICT (execution_id) DO NOTHING`
+
+// handleRetried marks the runs whose work is done with the batch, or was by a retry before.
+func handleRetried(c *conn, b *history.Batch) error {
+	if !b.EndsFork() {
+		return nil
+	}
+	related, err := retriesOf(c, b.ExecutionID)
+	if err != nil {
+		return err
+	}
+	ids, retry := b.Handles(related)
+	for _, id := range ids {
+		if _, err := c.exec(handleEnded, id, retry, b.Execution.UpdatedAt.UnixMilli()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+const readHandled = `SELECT note, retry_id, actor, at FROM handled WHERE execution_id = ?1`
+
+// Handled returns the marks of runs; see history.Store.
+func (s *Store) Handled(ctx context.Context, executionIDs ...string) (map[string]history.Handling, error) {
+	marks := map[string]history.Handling{}
+	for _, id := range executionIDs {
+		for _, marked := range slices.Compact([]string{history.Root(id), id}) { // its own mark comes after that of its root
+			err := reader{ctx, &s.readers}.query(readHandled, func(row []driver.Value) error {
+				at, _ := row[3].(int64)
+				marks[id] = history.Handling{
+					ExecutionID: marked, Note: textOf(row[0]), Retry: textOf(row[1]), Actor: textOf(row[2]), At: time.UnixMilli(at).UTC(),
+				}
+				return nil
+			}, marked)
+			if err != nil {
+				return nil, failure("the marks of the runs could not be read", err)
+			}
+		}
+	}
+	return marks, nil
 }
