@@ -136,14 +136,34 @@ func (m *Machine) restOver(t *token) {
 	m.effects = append(m.effects, t.effect())
 }
 
-// Pause lets the attempts in flight whose executors have recorded steps rest until now: nothing that follows from the steps has been begun
-// in this run. It returns the records. It is for forks. The attempts of the keys in goOn do not rest: the work that follows their steps may have
-// been begun.
+// Pause prepares a fork to continue at now, and returns the records that it adds. Attempts with a journal rest until now, since work that
+// follows from the journal has not started in this run; those with a key in goOn have started. A host attempt whose config cannot be filled
+// in fails, as in the forked run, where the failure is the record after the request.
 func (m *Machine) Pause(now time.Time, goOn map[string]bool) []history.Record {
 	m.setNow(now)
+	type unfit struct {
+		t   *token
+		err error
+	}
+	var fails []unfit
 	for t := range m.waiting {
-		if w := t.wait; w.Journal != nil && w.counts() && !w.Queued && !w.rests() && !goOn[t.key()] {
+		w := t.wait
+		if w.Journal != nil && w.counts() && !w.Queued && !w.rests() && !goOn[t.key()] {
 			m.restUntil(t, m.now, 0)
+		}
+		if w.Host && !w.Queued {
+			env := m.env()
+			env.Now = w.Since
+			if _, err := t.fill(w, env); err != nil {
+				fails = append(fails, unfit{t, err})
+			}
+		}
+	}
+	for _, f := range fails {
+		if f.t.wait != nil && !m.ended() { // an earlier failure may have ended its branch
+			m.beginStretch()
+			m.takeOutcome(f.t, unfilled(f.err))
+			m.settle()
 		}
 	}
 	return m.Ready().Records

@@ -70,12 +70,17 @@ func (m *Machine) request(t *token, w *wait) {
 	m.event(history.ActivityRequested, p)
 	m.waitFor(t, w)
 	if unfit != nil { // as an attempt in process fails
-		m.takeOutcome(t, Outcome{Host: true, Error: unfit.Error(), Code: codeOf(unfit), Final: true})
+		m.takeOutcome(t, unfilled(unfit))
 		return
 	}
 	if e := t.effect(); e != nil && !known {
 		m.effects = append(m.effects, e)
 	}
+}
+
+// unfilled is the outcome of a host attempt whose config cannot be filled in.
+func unfilled(err error) Outcome {
+	return Outcome{Host: true, Error: err.Error(), Code: codeOf(err), Final: true}
 }
 
 // fill returns the members of an activity's config that its metadata wants to have filled in, for whoever performs it outside of this engine.
