@@ -49,7 +49,7 @@ type Endpoint struct {
 type Agent struct {
 	// Config has no Name, Models, Agents, AskPerson and Compaction.Model. Instructions are those of the file, if the agent names one.
 	agentloop.Config
-	// Models are the names of its models, in the order in which they are asked; there is at least one.
+	// Models are the names of its models, in order of preference; there is at least one.
 	Models []string
 	// SummaryModel is the name of the model that sums up long conversations, "" for the one that is asked.
 	SummaryModel string `json:",omitempty"`
@@ -96,7 +96,7 @@ type API struct {
 
 // Auth names the secrets that authorize calls.
 type Auth struct {
-	// Type is none, bearer (with TokenRef), header (Name, ValueRef) or basic (UserRef, PassRef).
+	// Type is "none", bearer (with TokenRef), header (Name, ValueRef) or basic (UserRef, PassRef).
 	Type     string `json:"type"`
 	TokenRef string `json:"tokenRef,omitempty"`
 	Name     string `json:"name,omitempty"`
@@ -117,22 +117,22 @@ type Skills struct {
 	Path string `json:"path"`
 }
 
-// Surroundings are what a list is checked against. A nil function checks nothing.
+// Surroundings are the environment of a list. A nil function checks nothing.
 type Surroundings struct {
 	// ReadFile reads a file with instructions.
 	ReadFile func(path string) ([]byte, error)
 	// Secret returns why a reference to a secret cannot be resolved.
 	Secret func(reference string) error
-	// Servers are the names of the MCP servers. NoServers is why there are none, "" if that is not known.
+	// Servers are the names of the MCP servers. NoServers explains their absence, "" if it is not known.
 	Servers   []string
 	NoServers string
-	// Steps are the handlers of steps. NoSteps is why there are none, "" if that is not known.
+	// Steps are the handlers of steps. NoSteps explains their absence, "" if it is not known.
 	Steps   []string
 	NoSteps string
 	// Absolute resolves the path of a directory.
 	Absolute func(path string) string
 	// KnowledgeBase and Skill return why a directory has no knowledge base or skill of a name.
 	KnowledgeBase, Skill func(directory, name string) error
-	// NoProvider is why a model needs an endpoint of its own, "" if it needs none.
+	// NoProvider explains why a model needs an endpoint of its own, "" if it does not.
 	NoProvider string
 }

@@ -28,7 +28,7 @@ func (p *parser) tools(agent, at string, tools []Tool) {
 	}
 }
 
-// names are the names and globs by which an agent lists a tool.
+// names are the names and globs of a tool in a list.
 func (t *Tool) names() []string {
 	switch {
 	case t.Builtin != "":

@@ -15,12 +15,12 @@ type CodeGroup struct {
 	Codes []Code
 }
 
-// Code is what the page says of a code, without its marks.
+// Code is the explanation of a code on the page, as plain text.
 type Code struct {
 	Name string
-	// When says when the code comes, Do what to do.
+	// When describes when the code occurs, Do how to fix it.
 	When, Do string
-	// Wrong and Right are examples of parts of definitions, "" if there are none.
+	// Wrong and Right are examples of parts of definitions, "" without examples.
 	Wrong, Right string
 }
 
@@ -56,7 +56,7 @@ var CodeGroups = sync.OnceValue(func() []CodeGroup {
 	return groups
 })
 
-// FindCode returns a code, whatever the case of its letters. Of an unknown one, near is that which was probably meant, "" if none is near.
+// FindCode returns a code, ignoring case. near is the nearest known code to an unknown one, "" if they all differ much.
 func FindCode(name string) (code Code, near string, ok bool) {
 	name = strings.ToUpper(strings.TrimSpace(name))
 	var names []string

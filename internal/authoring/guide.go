@@ -1,5 +1,5 @@
-// Package authoring gives authors of definitions what they read and start from: the pages of the guide by topic, the explanation of each
-// code, and templates of definitions with their tests.
+// Package authoring holds texts for authors of definitions: the pages of the guide by topic, the explanation of each code, and templates of
+// definitions with their tests.
 package authoring
 
 import (
@@ -34,7 +34,7 @@ const examples = "the-examples-whole"
 // entry is a page on a topic.
 type entry struct{ topic, text string }
 
-// Topics returns all topics, in the order in which to read them.
+// Topics returns all topics, in reading order.
 func Topics() []string {
 	var topics []string
 	for _, e := range entries() {
@@ -43,7 +43,7 @@ func Topics() []string {
 	return topics
 }
 
-// Page returns the page on a topic, in Markdown; "" if there is none.
+// Page returns the page on a topic, in Markdown; "" for an unknown topic.
 func Page(topic string) string {
 	i := slices.IndexFunc(entries(), func(e entry) bool { return e.topic == topic })
 	if i < 0 {
@@ -52,7 +52,7 @@ func Page(topic string) string {
 	return entries()[i].text
 }
 
-// TopicHint says which topics there are instead of one that there is not.
+// TopicHint suggests topics in place of an unknown one.
 func TopicHint(topic string) string {
 	topics := Topics()
 	if near := suggest.DidYouMean(topic, topics); near != "" {
@@ -64,13 +64,13 @@ func TopicHint(topic string) string {
 	return "The topics are " + problem.AndList(topics) + "."
 }
 
-// code is what a page names as part of a definition, word any of its words.
+// code matches a part of a definition on a page, word any word.
 var (
 	code = regexp.MustCompile("`([a-z_]{3,})|([a-z_]{3,}):")
 	word = regexp.MustCompile(`[a-z_]{3,}`)
 )
 
-// about returns the topic whose page has a part of a definition most often, or else the part that is nearest to it; "" for none.
+// about returns the topic of the page that names a part of a definition, or the part nearest to it, most often; "" without one.
 func about(part string) string {
 	known, most, topic := map[string]bool{}, map[string]int{}, map[string]string{}
 	for _, e := range entries()[1:] { // the first has something of all, and so do the recipes
@@ -140,7 +140,7 @@ func sections(page string) []entry {
 	return all
 }
 
-// anchor is the name by which links refer to a heading.
+// anchor is the name of a heading in links.
 func anchor(title string) string {
 	return strings.Map(func(r rune) rune {
 		switch {

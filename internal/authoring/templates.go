@@ -12,10 +12,10 @@ import (
 //go:embed templates/*.yaml
 var templateFiles embed.FS
 
-// Template is a definition to begin with.
+// Template is a definition to start from.
 type Template struct {
 	Name string
-	// What is the first line of the definition, which says what it is for.
+	// What is the first line of the definition, which describes its purpose.
 	What string
 }
 

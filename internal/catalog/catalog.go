@@ -2,13 +2,13 @@
 // found by words and started without being sent.
 //
 //	c := catalog.New("/srv/workflows", catalog.Options{Verify: verify, Log: log})
-//	for _, w := range c.Look().Workflows { … }     // what the folder has now
+//	for _, w := range c.Look().Workflows { … }     // the current definitions
 //	run, err := runner.Start(ctx, graph.StartRequest{DefinitionRef: "refund-approval"}) // c is the Runner's Options.Workflows
 //	go c.Watch(ctx)                                // for those who want to know of changes: OnChange
 //
-// The folder is looked at whenever somebody asks; only files that have changed are read. A file that breaks, because it is not a
-// valid definition or because Verify refuses it, is reported with the place, and its last good version stays usable until the
-// process ends. A name whose file is broken and of which no good version is known is refused: nothing older is run in its place.
+// The folder is read on use, and only changed files are read. A broken file, which is not a valid definition or is rejected by Verify, is
+// reported with the place, and its last good version stays usable until the process ends. The name of a broken file without a good
+// version is an error: no older definition runs in its place.
 package catalog
 
 import (
@@ -28,7 +28,7 @@ import (
 const (
 	// MaxFiles is how many definitions of a folder are read, in the order of their file names.
 	MaxFiles = 1000
-	// MaxBytes is what their texts may take together.
+	// MaxBytes bounds the sum of their texts.
 	MaxBytes = 64 << 20
 	// PollInterval is how often Watch looks at the folder. Polling works where notifications of the system do not: on network file
 	// systems, and in volumes of containers.
@@ -38,7 +38,7 @@ const (
 // Options configure a Catalog. The zero value works.
 type Options struct {
 	// Verify, unless nil, refuses definitions that must not be run. Who runs a definition asks again: the catalog asks so that a
-	// file that nobody may run counts as broken.
+	// file that is not allowed to run counts as broken.
 	Verify func(*definition.Document) error
 	// Log gets a warning for each file that breaks, once a change, and a line when it is mended; nil discards them.
 	Log *slog.Logger
@@ -55,7 +55,7 @@ type Catalog struct {
 	onChange []func(*Snapshot)
 }
 
-// New returns the catalog of a folder. The folder is read when somebody looks.
+// New returns the catalog of a folder. The folder is read on use.
 func New(folder string, o Options) *Catalog {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -88,7 +88,7 @@ func (c *Catalog) Watch(ctx context.Context) {
 	}
 }
 
-// Look reads what has changed in the folder and returns what it has now. Files are not followed into subfolders.
+// Look reads the changed files of the folder and returns its current definitions. Subfolders are not read.
 func (c *Catalog) Look() *Snapshot {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -109,7 +109,7 @@ func (c *Catalog) Look() *Snapshot {
 	return c.snapshot
 }
 
-// changed reports whether the files, or what is wrong with the folder, are not those of the snapshot.
+// changed reports whether the files, or the error of the folder, differ from the snapshot.
 func (c *Catalog) changed(err *problem.Error) bool {
 	before := c.snapshot
 	if before == nil || (err == nil) != (before.Err == nil) || err != nil && err.Error() != before.Err.Error() || len(c.files) != len(before.files) {
@@ -123,7 +123,7 @@ func (c *Catalog) changed(err *problem.Error) bool {
 	return false
 }
 
-// list returns the definitions of the folder, by file name. A folder that cannot be read leaves what is known of it as it is.
+// list returns the definitions of the folder, by file name. If the folder cannot be read, the snapshot does not change.
 func (c *Catalog) list() ([]fs.FileInfo, *problem.Error) {
 	entries, err := os.ReadDir(c.folder)
 	if err != nil {

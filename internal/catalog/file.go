@@ -47,7 +47,7 @@ func stem(name string) string {
 	return name
 }
 
-// content is what a file held when it was read: compared by its address, so that a snapshot knows which versions it is made of.
+// content is the content of a file when it was read. Snapshots compare it by address.
 type content struct {
 	sum    [sha256.Size]byte
 	good   *Workflow // the last version that is good; nil if there was none
@@ -118,7 +118,7 @@ func readText(path string) ([]byte, error) {
 	return io.ReadAll(io.LimitReader(f, definition.MaxBytes+1)) // of more, the parser says that it is too much
 }
 
-// judge makes a workflow of a file's text, or says what is wrong with it.
+// judge makes a workflow of a file's text, or returns its mistakes.
 func (c *Catalog) judge(name string, text []byte, unread error) (*Workflow, *Broken) {
 	broken := &Broken{File: name, Name: stem(name)}
 	refuse := func(err error) (*Workflow, *Broken) {

@@ -34,7 +34,7 @@ func (s *Snapshot) Search(query string) []*Workflow {
 	return found
 }
 
-// wordsOf returns the words of a text in small letters, without those that say nothing of what a workflow does.
+// wordsOf returns the words of a text in lower case, without stop words.
 func wordsOf(text string) []string {
 	words := strings.FieldsFunc(strings.ToLower(text), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) })
 	return slices.DeleteFunc(words, func(w string) bool { return slices.Contains(emptyWords, w) })

@@ -12,13 +12,13 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/suggest"
 )
 
-// Snapshot is what a folder had when somebody looked. It is immutable.
+// Snapshot is the content of a folder at one time. It is immutable.
 type Snapshot struct {
 	// Workflows can be started, by name, version and file. Of files with the same definition the first counts.
 	Workflows []*Workflow
 	// Broken are the files that are no usable definitions, by file name.
 	Broken []*Broken
-	// Err says why the folder could not be read, or not all of it; nil if it could. The rest is then what was known before.
+	// Err is why the folder could not be read, or not all of it. The rest is then that of the snapshot before.
 	Err *problem.Error
 
 	folder string
@@ -60,8 +60,8 @@ func newSnapshot(folder string, files map[string]*file, err *problem.Error) *Sna
 const maxRef = 128
 
 // Find returns the workflow of a name, a name@version or a definition hash; of a name with colons, the last part may be the name,
-// as in urn:example:unit-tests. The error is a *problem.Error: WORKFLOW_NOT_FOUND if there is none, VALIDATION_ERROR if there are
-// several, or if its file is broken and no good version is known.
+// as in urn:example:unit-tests. The error is a *problem.Error: WORKFLOW_NOT_FOUND for an unknown name, VALIDATION_ERROR if there are
+// several workflows, or only a broken file without a good version.
 func (s *Snapshot) Find(ref string) (*Workflow, error) { return s.find(ref, "") }
 
 // find is Find for a definition that has the pinned hash, unless that is "".
@@ -112,8 +112,7 @@ func (s *Snapshot) FileOf(ref string) (string, error) {
 	return "", err
 }
 
-// brokenNamed returns the broken file that has one of the names, which may be followed by a version, and of which no good version
-// is known; nil if there is none.
+// brokenNamed returns the broken file, without a good version, of one of the names, which may be followed by a version; nil without one.
 func (s *Snapshot) brokenNamed(names ...string) *Broken {
 	for _, b := range s.Broken {
 		for _, name := range names {
@@ -137,7 +136,7 @@ func ambiguous(ref string, found []*Workflow) error {
 	return e.WithHint("Name one of them by its version, as in %q, or a subworkflow by version_pin; or rename the other.", found[0].Name+"@"+found[0].Version)
 }
 
-// refused is the error for the name of a broken file of which no good version is known.
+// refused is the error for the name of a broken file without a good version.
 func refused(ref string, b *Broken) error {
 	e := problem.New(problem.ValidationError, "workflow %q: %s cannot be used: %s", ref, b.File, b.Text()).
 		WithHint("Correct the file. Nothing else is run in its place.")

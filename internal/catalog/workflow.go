@@ -15,19 +15,19 @@ import (
 type Workflow struct {
 	// Name, Version and Description are the document's; the description may be "".
 	Name, Version, Description string
-	// Ref is what starts exactly this definition: the name; name@version where several have the name; the hash where several have both,
-	// and in place of what is very long.
+	// Ref names exactly this definition: the name; name@version if several have the name; the hash if several have both, or if the name is
+	// very long.
 	Ref string
 	// File is the file's name in the folder.
 	File string
 	// Hash is the definition hash.
 	Hash string
-	// InputSchema is the start node's input_schema in plain JSON; without one what state_schema requires, since the input is the first
-	// state; nil if that is nothing. Shared: do not change it.
+	// InputSchema is the start node's input_schema in plain JSON; without one the required part of state_schema, since the input is the first
+	// state; nil without both. Shared: do not change it.
 	InputSchema map[string]any
 	// Warnings are the doubts about the definition.
 	Warnings problem.Findings
-	// Broken is what is wrong with the file now, of which this is the last good version; nil if nothing is.
+	// Broken is the error of the current file, if this is its last good version; nil otherwise.
 	Broken *Broken
 
 	source *source
@@ -46,13 +46,13 @@ type Broken struct {
 	File string
 	// Name is that of the document, as far as it can be read; else that of the file without its suffix.
 	Name string
-	// Err says what is wrong, with the places in its Findings.
+	// Err is the error, with the places in its Findings.
 	Err *problem.Error
-	// Kept is the last good version, which is used meanwhile; nil if there is none.
+	// Kept is the last good version, which is used meanwhile; nil without one.
 	Kept *Workflow
 }
 
-// Readable reports whether the file has been read: what is wrong is its text.
+// Readable reports whether the file has been read: the mistake is in its text.
 func (b *Broken) Readable() bool { return len(b.Err.Findings) > 0 }
 
 // First is the first thing that is wrong.
@@ -65,7 +65,7 @@ func (b *Broken) First() problem.Finding {
 	return problem.Finding{Code: b.Err.Code, Severity: problem.SeverityError, At: b.Err.At, Message: b.Err.Error(), Hint: b.Err.Hint}
 }
 
-// Text says in one line what is wrong, and where.
+// Text is the error in one line, with its place.
 func (b *Broken) Text() string {
 	text, at := b.Err.Error(), b.First().At
 	if place := problem.Format("line %d, column %d: ", at.Line, at.Column); at.Line > 0 && !strings.HasPrefix(text, place) {
@@ -90,7 +90,7 @@ func newWorkflow(file string, prog *definition.Program, findings problem.Finding
 	return w
 }
 
-// requiredState is the schema of the members that a definition's state must have from the first, nil if there are none.
+// requiredState is the schema of the fields that the state must have from the start, nil without any.
 func requiredState(d *definition.Document) map[string]any {
 	root, _ := d.Value().(map[string]any)
 	schema, _ := root["state_schema"].(map[string]any)
@@ -147,14 +147,14 @@ func (w *Workflow) Document() *definition.Document {
 // object is a JSON object of a document.
 type object map[string]any
 
-// head is the object "document" of a definition, nil if it has none.
+// head is the object "document" of a definition, nil without one.
 func head(d *definition.Document) object {
 	root, _ := d.Value().(map[string]any)
 	about, _ := root["document"].(map[string]any)
 	return about
 }
 
-// text is a member that is a text, "" if it is none.
+// text is the value of a string field, "" for another type.
 func (o object) text(name string) string {
 	text, _ := o[name].(string)
 	return text

@@ -19,9 +19,9 @@ import (
 func newAgent(a *app) *cobra.Command {
 	return group(&cobra.Command{
 		Use:   "agent",
-		Short: "List, check and run the agents that run inside the engine",
-		Long: `Look after the agents that --agents or $WORKFLOW_ENGINE_AGENTS names, and run one. Such an agent asks a model, calls
-tools and asks people until it has an answer; each of its steps is recorded, so that it goes on where it was after a crash.`,
+		Short: "Manage the agents of the engine",
+		Long: `Manage the agents of the list in --agents or $WORKFLOW_ENGINE_AGENTS, and run one. An agent asks a model, calls tools and asks
+people until it has an answer. Each of its steps is recorded, so that it continues after a crash.`,
 	}, newAgentList(a), newAgentShow(a), newAgentValidate(a), newAgentRun(a), newAgentTranscript(a))
 }
 
@@ -29,7 +29,7 @@ func newAgentList(a *app) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:     "list",
-		Short:   "List the agents",
+		Short:   "List agents",
 		Example: "  workflows-engine agent list --agents agents.json",
 		Args:    exactly(),
 		RunE:    func(*cobra.Command, []string) error { return a.listAgents(asJSON) },
@@ -84,7 +84,7 @@ func orEmpty(list []string) []string {
 	return list
 }
 
-// toolText names what an agent may call.
+// toolText names a tool of an agent.
 func toolText(t agentfile.Tool) string {
 	switch {
 	case t.Builtin != "":
@@ -109,10 +109,10 @@ func newAgentShow(a *app) *cobra.Command {
 	var tools bool
 	cmd := &cobra.Command{
 		Use:   "show NAME",
-		Short: "Print an agent as a run of it begins with",
-		Long: `Print an agent as JSON: what it is told, its models and where they are asked, its gates, budgets and sub-agents, with the
-defaults filled in. Secrets are shown as references. --tools connects to its servers and adds the tools with their schemas; what is
-probably wrong with them goes to standard error.`,
+		Short: "Show the configuration of an agent",
+		Long: `Print the configuration of an agent as JSON, with the defaults filled in: instructions, models and their addresses, gates, budgets
+and sub-agents. Secrets are shown as references. --tools connects to its servers and adds the tools with their schemas, and warns of
+likely mistakes on standard error.`,
 		Example:           "  workflows-engine agent show researcher --agents agents.json --tools",
 		Args:              exactly("NAME"),
 		RunE:              func(cmd *cobra.Command, args []string) error { return a.showAgent(cmd.Context(), args[0], tools) },
@@ -171,7 +171,7 @@ func (a *app) showAgent(ctx context.Context, name string, withTools bool) error 
 	return firstError(err, executors.Close())
 }
 
-// endpointOf says where a model is asked, and by which reference its key is found.
+// endpointOf returns the address of a model, with the reference to its key.
 func endpointOf(c *config.Config, m agentfile.Model) map[string]any {
 	e := m.Endpoint
 	if e == nil {
@@ -190,9 +190,9 @@ func newAgentValidate(a *app) *cobra.Command {
 	var tools bool
 	cmd := &cobra.Command{
 		Use:   "validate FILE",
-		Short: "Say what is wrong in a list of agents, and where",
-		Long: `Say what is wrong in a list of agents, and where. Secrets, files and folders that it names have to be there. Servers, step handlers and
-the provider of models are checked against --mcp-config, $WORKFLOW_ENGINE_STEP_COMMANDS and $WORKFLOW_ENGINE_LLM_CONFIG, where these are set.
+		Short: "Validate a list of agents",
+		Long: `Validate a list of agents. Its secrets, files and directories must exist. Servers, step handlers and the provider of
+models are checked against --mcp-config, $WORKFLOW_ENGINE_STEP_COMMANDS and $WORKFLOW_ENGINE_LLM_CONFIG, if these are set.
 
 --check-tools connects to the servers and lists the tools of each agent. It warns of patterns that match no tool, and of more than 128 tools.`,
 		Example: "  workflows-engine agent validate agents.json --mcp-config mcp.json --check-tools",
@@ -253,7 +253,7 @@ func (a *app) checkAllTools(ctx context.Context, c *config.Config, file string, 
 	return err
 }
 
-// checkTools lists the tools that an agent begins with, and says what is probably wrong with them.
+// checkTools lists the tools of an agent, with warnings about likely mistakes.
 func (a *app) checkTools(ctx context.Context, agents *agent.Agents, name string) ([]agent.Tool, error) {
 	tools, warnings, err := agents.Check(ctx, name)
 	for _, warning := range warnings {

@@ -31,14 +31,13 @@ func newAgentRun(a *app) *cobra.Command {
 	var o agentRunOptions
 	cmd := &cobra.Command{
 		Use:   "run NAME [TASK]",
-		Short: "Run an agent, and print its answer",
-		Long: `Run an agent in this process, in a workflow of a start, the agent and an end. The task is TASK, or - for standard input, or the
-member task of --input, whose other members the agent is given as JSON. The answer goes to standard output as JSON.
+		Short: "Run an agent",
+		Long: `Run an agent in this process, in a workflow with the agent as its only activity. The task is TASK, - for standard input, or the field
+task of --input; the agent receives the other fields as JSON. The answer is printed as JSON.
 
-Where the agent asks a person, the answers of --resume are used in order, then a person at the terminal is asked, who sees the
-arguments of calls: approve, deny, edit, respond or stop. If nobody is there, the command prints how to continue and exits with
-status 3. Every step is stored: after a crash, recover goes on with it. --detach leaves the run to a server or worker that has
-the agent, and prints its id.`,
+When the agent asks a person, the answers of --resume are used in order, then the terminal asks, with the arguments of calls:
+approve, deny, edit, respond or stop. Without a terminal the command prints how to continue, and exits with status 3. Every step is
+stored: after a crash, recover continues the run. --detach prints the id of the run, and lets a server or worker drive it.`,
 		Example: `  workflows-engine agent run researcher 'Which customers pay late?' --agents agents.json
   workflows-engine agent run researcher - < letter.txt
   workflows-engine agent run researcher --input '{"task":"Sum up","rows":[1,2]}' --id sums-1`,
@@ -51,14 +50,14 @@ the agent, and prints its id.`,
 		RunE:              func(cmd *cobra.Command, args []string) error { return a.runAgent(cmd.Context(), args, o) },
 		ValidArgsFunction: a.completeAgents,
 	}
-	cmd.Flags().StringVarP(&o.input, "input", "i", "", "what the agent is given: `JSON`, @file, or - for standard input")
-	cmd.Flags().StringVar(&o.id, "id", "", "the run's `id` (default a new UUID)")
+	cmd.Flags().StringVarP(&o.input, "input", "i", "", "input of the agent: `JSON`, @file, or - for standard input")
+	cmd.Flags().StringVar(&o.id, "id", "", "`id` of the run (default a new UUID)")
 	registerNotify(a, cmd, &o.notify)
 	o.answers.register(cmd.Flags())
 	registerWait(cmd.Flags(), &o.wait)
 	registerStream(cmd.Flags(), &o.driveOptions)
-	cmd.Flags().BoolVar(&o.json, "json", false, "print where the run stands as JSON, instead of the answer alone")
-	cmd.Flags().BoolVar(&o.detach, "detach", false, "begin the run, print its id and leave it to a server or worker")
+	cmd.Flags().BoolVar(&o.json, "json", false, "print the status of the run as JSON")
+	cmd.Flags().BoolVar(&o.detach, "detach", false, "start the run, print its id, and let a server or worker drive it")
 	cmd.PreRunE = exclusive("detach", "wait")
 	return cmd
 }
@@ -79,14 +78,14 @@ func (a *app) runAgent(ctx context.Context, args []string, o agentRunOptions) er
 	}
 	if len(args) == 2 {
 		if _, both := input["task"]; both {
-			return usage("there are two tasks: TASK and the member task of --input").WithHint("Leave one of them out.")
+			return usage("there are two tasks: TASK and the field task of --input").WithHint("Leave one of them out.")
 		}
 		if input["task"], err = a.task(args[1], o.input); err != nil {
 			return err
 		}
 	}
 	if len(input) == 0 {
-		return usage("the agent has no task").WithHint("Write it behind the name, or as the member task of --input.")
+		return usage("the agent has no task").WithHint("Write it after the name, or as the field task of --input.")
 	}
 	document, err := agentWorkflow(name, input)
 	if err != nil {
@@ -126,7 +125,7 @@ func (a *app) task(argument, input string) (string, error) {
 		return "", err
 	}
 	if !utf8.Valid(text) || strings.TrimSpace(string(text)) == "" {
-		return "", usage("standard input has no task: it is empty, or no text in UTF-8")
+		return "", usage("standard input must be a task in UTF-8 text")
 	}
 	return strings.TrimSpace(string(text)), nil
 }
@@ -134,7 +133,7 @@ func (a *app) task(argument, input string) (string, error) {
 // detached prints the id of a run that others go on with.
 func (d *drive) detached(run *view.Run) error {
 	d.session.view.settle(run)
-	fmt.Fprintf(d.app.stderr, "run %s has begun; a server or worker with its agent goes on with it. Watch it with:\n  %s\n",
+	fmt.Fprintf(d.app.stderr, "run %s has started; a server or worker with its agent continues it. Watch it with:\n  %s\n",
 		run.ExecutionID, d.session.reading("watch", run.ExecutionID))
 	if d.json {
 		return d.session.writeJSON(d.app.stdout, runjson.Full(run, envname.Options))
@@ -143,7 +142,7 @@ func (d *drive) detached(run *view.Run) error {
 	return err
 }
 
-// agentInput is the member of the state that holds what the agent is given, so that the rest of the state is its answer.
+// agentInput is the field of the state with the input of the agent, so that the rest of the state is its answer.
 const agentInput = "agent_input"
 
 // agentWorkflow is a workflow of a start, an agent and an end.
@@ -167,8 +166,8 @@ func agentWorkflow(name string, input map[string]any) (*definition.Document, err
 	}))
 }
 
-// replyPrinter prints on a terminal what the models of agents say, as it arrives, line by line: what is printed meanwhile, such as the tree of
-// the run, stays whole. Long lines are broken between words.
+// replyPrinter streams the answers of models to a terminal, line by line, without breaking other output such as the tree of the run. Long
+// lines are broken between words.
 type replyPrinter struct {
 	out io.Writer
 	// clean makes a line harmless, without secrets.
@@ -225,7 +224,7 @@ func (v *replyPrinter) progress(p graph.Progress) {
 	v.print(r)
 }
 
-// parentOf is what the keys of an agent's turns begin with.
+// parentOf returns the prefix of the keys of an agent's turns.
 func parentOf(key string) string { return key[:strings.LastIndex(key, "/")+1] }
 
 // print prints the lines of a reply that are whole, or as long as the terminal is wide.

@@ -268,7 +268,7 @@ func TestATaskFromStandardInput(t *testing.T) {
 		t.Error(stdout)
 	}
 	c.stdin = strings.NewReader(" \n")
-	if _, stderr := c.run(exitUsage, "agent", "run", "summarizer", "-"); !strings.Contains(stderr, "standard input has no task") {
+	if _, stderr := c.run(exitUsage, "agent", "run", "summarizer", "-"); !strings.Contains(stderr, "standard input must be a task") {
 		t.Error(stderr)
 	}
 	c.run(exitUsage, "agent", "run", "summarizer", "-", "--input", "-")

@@ -22,13 +22,13 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/suggest"
 )
 
-// ask shows what the run waits for and reads the answer from the terminal, until it can be read or the person ends
-// with Ctrl-D, which leaves the run waiting.
+// ask shows the wait of the run and reads the answer from the terminal, until it is valid or the person ends the input with Ctrl-D,
+// which leaves the run waiting.
 func (a *app) ask(ctx context.Context, p *view.Pending) (filled, bool, error) {
 	f := filled{asked: true, interruptID: interruptID(p)}
 	if p.Kind == machine.WaitSignal {
 		f.signal, f.signalKey = p.SignalName, p.ID
-		fmt.Fprintf(a.stderr, "\n%s %s waits for the signal %q. Has it come? Then write its payload, {} for none:\n",
+		fmt.Fprintf(a.stderr, "\n%s %s waits for the signal %q. If it has arrived, write its payload, or {}:\n",
 			a.paint.wait("?"), a.paint.bold(plainCell(p.NodeID)), p.SignalName)
 	} else {
 		fmt.Fprintf(a.stderr, "\n%s an answer is needed\n", a.paint.wait("?"))
@@ -136,8 +136,8 @@ type decisions struct {
 	decided map[string]any
 }
 
-// take reads a line: a decision about all calls that have none yet, or about the one whose key stands before it. It returns the answer once
-// all are decided.
+// take reads a line: a decision about all undecided calls, or about the call with the key before it. It returns the answer once all are
+// decided.
 func (d *decisions) take(line string) (map[string]any, error) {
 	if strings.HasPrefix(strings.TrimSpace(line), "{") {
 		return parsePayload(line, nil)
@@ -211,21 +211,21 @@ func decision(verb, rest string, c agentsteps.Ask, several bool) (map[string]any
 	case "edit":
 		arguments, err := edited(rest, c.Arguments)
 		if several || err != nil || rest == "" {
-			return nil, firstError(err, fmt.Errorf("write the arguments behind the key and edit, as in %s edit %s", c.Key, jsonvalue.Canonical(c.Arguments)))
+			return nil, firstError(err, fmt.Errorf("write the arguments after the key and edit, as in %s edit %s", c.Key, jsonvalue.Canonical(c.Arguments)))
 		}
 		d["arguments"] = arguments
 	case "respond":
 		if several || rest == "" {
-			return nil, fmt.Errorf("write the result behind the key and respond, as in %s respond \"done by hand\"", c.Key)
+			return nil, fmt.Errorf("write the result after the key and respond, as in %s respond \"done by hand\"", c.Key)
 		}
 		d["result"] = typed(rest, nil)
 	default:
-		return nil, fmt.Errorf("%q is no decision: write %s", verb, decisionsText)
+		return nil, fmt.Errorf("%q is not a decision: write %s", verb, decisionsText)
 	}
 	return d, nil
 }
 
-// edited are arguments as a person has changed them: JSON in their place, or NAME=VALUE for some of them. What was a text stays one.
+// edited returns arguments with the changes of a person: JSON in their place, or NAME=VALUE for some of them. A string stays a string.
 func edited(text string, arguments map[string]any) (map[string]any, error) {
 	if strings.HasPrefix(text, "{") {
 		return parsePayload(text, nil)
@@ -256,9 +256,8 @@ func takesWords(p *view.Pending) bool {
 	return agentsteps.AsksPerson(p.Show) && len(required) == 0 && propertySchema(p.ResumeSchema, "text")["type"] == "string"
 }
 
-// parsePayload reads what a person typed: a JSON object, or words of the form key=value. A value is read as the type
-// that the schema gives the key, a boolean from yes and no too; without one, as JSON if it is JSON, else as text. A lone yes or no answers the
-// boolean that is asked for.
+// parsePayload reads the input of a person: a JSON object, or words of the form key=value. A value has the type of its key in the schema,
+// with yes and no for booleans; without a type it is JSON if it can be, else text. A lone yes or no answers the only boolean of the schema.
 func parsePayload(line string, schema map[string]any) (map[string]any, error) {
 	line = strings.TrimSpace(line)
 	if strings.HasPrefix(line, "{") {
@@ -282,7 +281,7 @@ func parsePayload(line string, schema map[string]any) (map[string]any, error) {
 			}
 		}
 		if !ok || key == "" {
-			return nil, fmt.Errorf("%q is neither JSON nor key=value", word)
+			return nil, fmt.Errorf("%q must be JSON or key=value", word)
 		}
 		payload[key] = typed(text, propertySchema(schema, key))
 	}
@@ -378,14 +377,14 @@ func splitWords(line string) ([]string, error) {
 	return words, nil
 }
 
-// answer is what a script gives a run that waits: a payload for an interrupt, or a signal.
+// answer is a prepared input of a waiting run: a payload for an interrupt, or a signal.
 type answer struct {
 	signal  string         // "" for an interrupt
 	payload string         // as written on the command line
 	object  map[string]any // the payload, once read
 }
 
-// answers collects --resume and --signal flags in the order in which they were written.
+// answers collects --resume and --signal flags in the order of the command line.
 type answers []answer
 
 // register adds the two flags to a set.
@@ -442,7 +441,7 @@ func (as answers) awaited(program *definition.Program) error {
 		switch {
 		case answer.signal == "" || slices.Contains(names, answer.signal):
 		case len(names) == 0:
-			return usage("--signal: the definition waits for no signal, and so not for %q", answer.signal)
+			return usage("--signal: the definition does not wait for signals, such as %q", answer.signal)
 		default:
 			return usage("--signal: the definition does not wait for a signal %q", answer.signal).
 				WithHint("It waits for %s.", strings.Join(names, ", "))

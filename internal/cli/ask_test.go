@@ -52,7 +52,7 @@ func TestAskUntilTheAnswerDoes(t *testing.T) {
 		t.Errorf("exit %d, stdout %s, stderr %s", exit, stdout, stderr)
 	}
 	for _, want := range []string{
-		"review asks: Please read the draft", "approve  boolean", `"nonsense" is neither JSON nor key=value`,
+		"review asks: Please read the draft", "approve  boolean", `"nonsense" must be JSON or key=value`,
 		"error INVALID_RESUME_PAYLOAD:", "completed run",
 	} {
 		if !strings.Contains(stderr, want) {

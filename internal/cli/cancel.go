@@ -19,13 +19,13 @@ func newCancel(a *app) *cobra.Command {
 	var keepTasks bool
 	cmd := &cobra.Command{
 		Use:   "cancel ID",
-		Short: "End a run and its subworkflows",
-		Long: `End a run. A run that was cancelled before answers with the first reason; one that has completed or failed
-cannot be cancelled. One whose definition asks for it (rollback in x-workflows-engine) is rolled back first, by the
-processes that perform its nodes, and ends then; another cancel ends it at once.
+		Short: "Cancel a run",
+		Long: `Cancel a run and its subworkflows. A repeated cancel returns the first reason. A completed or failed run cannot be cancelled. If its
+definition has a rollback (x-workflows-engine), the run is rolled back first, by the processes that perform its nodes; another
+cancel ends it at once.
 
-The run's tasks at agents are cancelled too. With --keep-tasks they are not, now or later: for a run that was moved to
-another database with export and import, and continues there with the same tasks.`,
+Tasks of the run at agents are cancelled, too. --keep-tasks keeps them, for a run that was moved to another database with export and
+import and continues there with the same tasks.`,
 		Example: `  workflows-engine cancel order-17 --reason 'ordered twice'
   workflows-engine cancel order-17 --keep-tasks --reason 'moved to new.db'`,
 		Args:              exactly("ID"),
@@ -34,8 +34,8 @@ another database with export and import, and continues there with the same tasks
 			return a.cancel(cmd.Context(), args[0], reason, keepTasks)
 		},
 	}
-	cmd.Flags().StringVar(&reason, "reason", "", "why, for the history")
-	cmd.Flags().BoolVar(&keepTasks, "keep-tasks", false, "leave tasks at agents alone: they belong to the run where it was moved to")
+	cmd.Flags().StringVar(&reason, "reason", "", "record this `reason` in the history")
+	cmd.Flags().BoolVar(&keepTasks, "keep-tasks", false, "do not cancel tasks at agents: the run was moved elsewhere and still needs them")
 	return cmd
 }
 
@@ -52,7 +52,7 @@ func (a *app) cancel(ctx context.Context, id, reason string, keepTasks bool) err
 				return s.without
 			}
 			if !keepTasks {
-				fmt.Fprintf(a.stderr, "%s the run's tasks at agents are not cancelled, since the settings cannot be used: %v\n", a.paint.wait("warning:"), s.without)
+				fmt.Fprintf(a.stderr, "%s tasks of the run at agents were not cancelled: the settings are not valid: %v\n", a.paint.wait("warning:"), s.without)
 			}
 		}
 		run, err := s.engine.Cancel(ctx, graph.CancelRequest{ExecutionID: id, Reason: reason, KeepTasks: keepTasks})
@@ -93,18 +93,18 @@ func (a *app) reportBelow(ctx context.Context, s *session, run *view.Run, w io.W
 		if err != nil || len(below.Rollbacks) == 0 {
 			continue // it is about to end, or cannot be read
 		}
-		fmt.Fprintf(w, "subworkflow %s is rolled back: a server or a worker goes on with it, or %s\n", id, s.command("recover", id))
+		fmt.Fprintf(w, "subworkflow %s is being rolled back by a server or a worker; or run %s\n", id, s.command("recover", id))
 	}
 	return nil
 }
 
-// rollsBack says that a cancelled run is rolled back first, and by whom.
+// rollsBack prints that a cancelled run is rolled back first, and its owner.
 func (a *app) rollsBack(ctx context.Context, s *session, run *view.Run) error {
 	owners, err := s.ownersOf(ctx, run)
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(a.human, "run %s is rolled back first; to see how far it is:\n  %s\n", run.ExecutionID, s.command("status", run.ExecutionID))
+	fmt.Fprintf(a.human, "run %s is being rolled back; show its progress with:\n  %s\n", run.ExecutionID, s.command("status", run.ExecutionID))
 	for i := range run.Pending {
 		p := &run.Pending[i]
 		if owner, ok := owners[p.ExecutionID]; ok && byProcess(p) && !owner.Live() {

@@ -14,7 +14,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/suggest"
 )
 
-// explainDefinition says with which flags a run is continued whose definition is not stored.
+// explainDefinition adds the flags that continue a run without a stored definition.
 func explainDefinition(err error) error {
 	e, ok := problem.As(err)
 	if !ok || e.Code != problem.DefinitionNotFound || e.Err != nil {
@@ -24,8 +24,8 @@ func explainDefinition(err error) error {
 	return named.WithHint("Name its file with --definition FILE.")
 }
 
-// explainMissing says how a run begins that was refused because something is missing here. or is another way, first says what to look at
-// before; nil is nothing.
+// explainMissing adds to a rejected start how to start the run. or is another way; first, if not nil, returns a command to inspect the
+// problem.
 func explainMissing(err error, or string, first func() string) error {
 	e, ok := problem.As(err)
 	if !ok || e.Code != problem.ExecutorNotConfigured {
@@ -35,10 +35,10 @@ func explainMissing(err error, or string, first func() string) error {
 	if first != nil {
 		look = first()
 	}
-	return e.WithHint("Nothing was started. %sConfigure what is missing, or pretend it with --profile demo, or begin all the same with --allow-missing%s.", look, or)
+	return e.WithHint("Nothing was started. %sConfigure the executors, or use stub outputs with --profile demo, or start anyway with --allow-missing%s.", look, or)
 }
 
-// misspeltAgent says of the first delegation to an agent that is not configured here which one it probably means, "" if none is near.
+// misspeltAgent returns the configured agent nearest to the first unknown one of a definition, "" if all differ much.
 func (s *session) misspeltAgent(ctx context.Context, document *definition.Document) (text string) {
 	names := s.config.AgentNames()
 	s.eachNode(ctx, document, map[string]bool{}, func(n *definition.Node) {
@@ -72,7 +72,7 @@ func (s *session) missing(ctx context.Context, document *definition.Document) []
 }
 
 // eachNode calls do with every node of a definition and of its subworkflows. Definitions that cannot be found or
-// compiled are left out: the engine says what is wrong with them.
+// compiled are left out: the engine reports their mistakes.
 func (s *session) eachNode(ctx context.Context, document *definition.Document, seen map[string]bool, do func(*definition.Node)) {
 	if seen[document.Hash()] {
 		return
@@ -111,8 +111,8 @@ func (s *session) subworkflow(ctx context.Context, c *definition.SubworkflowConf
 	return document
 }
 
-// addRequiredFlags adds to what commands repeat the flags without which no command could continue the run. Which executors there are is for the
-// user to say: a command that was called without --profile demo names none that has it, or pretended outcomes would be recorded as real ones.
+// addRequiredFlags adds to printed commands the flags that continuing the run requires. Executors are the choice of the user: a command
+// without --profile demo never prints it, or stub outcomes would be recorded as real ones.
 func (s *session) addRequiredFlags(ctx context.Context, run *view.Run) error {
 	if run.Status.Terminal() {
 		return nil

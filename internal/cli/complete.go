@@ -42,8 +42,8 @@ func (a *app) completeIDs(phase history.Phase) cobra.CompletionFunc {
 // describedWidth is how many characters of a text describe a completion.
 const describedWidth = 40
 
-// completeWaits completes a command's first argument with the ids of runs in a phase, and its second with what entry says of a wait of
-// the run: a value and its description, or "" for a wait that does not count.
+// completeWaits completes the first argument of a command with the ids of runs in a phase, and the second with the values of entry for the
+// waits of the run, with descriptions; "" skips a wait.
 func (a *app) completeWaits(phase history.Phase, entry func(*view.Pending) (value, about string)) cobra.CompletionFunc {
 	ids := a.completeIDs(phase)
 	return func(cmd *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
@@ -57,7 +57,7 @@ func (a *app) completeWaits(phase history.Phase, entry func(*view.Pending) (valu
 	}
 }
 
-// completeWait completes a flag with what entry says of the waits of the run that is the first argument.
+// completeWait completes a flag with the values of entry for the waits of the run in the first argument.
 func (a *app) completeWait(cmd *cobra.Command, flag string, entry func(*view.Pending) (value, about string)) {
 	a.completeFlag(cmd, flag, func(cmd *cobra.Command, args []string) ([]string, cobra.ShellCompDirective) {
 		if len(args) == 0 {
@@ -83,7 +83,7 @@ func (a *app) waits(cmd *cobra.Command, id string, entry func(*view.Pending) (va
 	})
 }
 
-// The entries of completions: what a host performs, the signals and the questions that a run waits for.
+// The entries of completions: the activities of a host, the signals and the questions of a waiting run.
 func hostWork(p *view.Pending) (value, about string) {
 	if !p.Host {
 		return "", ""
@@ -163,7 +163,7 @@ func (a *app) completeFlag(cmd *cobra.Command, flag string, complete func(*cobra
 	}
 }
 
-// completed opens the store and lists what completes a word.
+// completed opens the store and lists the completions of a word.
 func (a *app) completed(cmd *cobra.Command, list func(*session) ([]string, error)) ([]string, cobra.ShellCompDirective) {
 	s, err := a.open(cmd.Context(), sessionOptions{store: readOnlyStore, executors: noExecutors, log: slog.New(slog.DiscardHandler)})
 	if err != nil {
@@ -190,7 +190,7 @@ func (s *session) theRun(ctx context.Context, named string) (*view.Run, error) {
 	return s.engine.Status(ctx, graph.StatusRequest{ExecutionID: named})
 }
 
-// unique takes out what is there before already.
+// unique removes duplicates.
 func unique(list []string) []string {
 	seen := map[string]bool{}
 	return slices.DeleteFunc(list, func(text string) bool {
@@ -203,8 +203,7 @@ func unique(list []string) []string {
 // shortID is the beginning of an id that the engine has made. Ids of the user's own are not looked for.
 var shortID = regexp.MustCompile(`^[0-9a-f]{4,8}$|^[0-9a-f]{8}-[0-9a-f-]{0,26}$`)
 
-// uuidBegins fits ids that the engine has made. Their first 13 characters are the millisecond in which they were made: shownOfUUID of
-// them name a run.
+// uuidBegins matches generated ids. Their first 13 characters are a time in milliseconds: shownOfUUID characters name a run.
 var uuidBegins = regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-7`)
 
 const shownOfUUID = 13
@@ -212,7 +211,7 @@ const shownOfUUID = 13
 // maxCandidates is how many runs are named that a short id may mean.
 const maxCandidates = 10
 
-// completeShortID replaces the beginning of a run's id in the arguments by the id. What no run fits is left to the command to report.
+// completeShortID replaces the prefix of an id in the arguments by the id. An unknown prefix is kept: the command reports it.
 func (a *app) completeShortID(cmd *cobra.Command, args []string) error {
 	if len(args) == 0 || !shortID.MatchString(args[0]) {
 		return nil

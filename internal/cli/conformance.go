@@ -17,17 +17,17 @@ func newConformance(a *app) *cobra.Command {
 	)
 	cmd := &cobra.Command{
 		Use:   "conformance DIR",
-		Short: "Run the protocol's conformance vectors against this engine",
-		Long: `Run conformance vectors: DIR is a folder with vectors/, a part of it, or one *.vector.json file. Every vector
-that fails is listed with what was expected and what came.`,
+		Short: "Run the conformance vectors of the protocol",
+		Long: `Run conformance vectors: DIR is a directory with vectors/, a part of it, or one *.vector.json file. Each failed
+vector is listed with the expected and the actual value.`,
 		Example: `  workflows-engine conformance conformance
   workflows-engine conformance conformance/vectors/cycles
   workflows-engine conformance conformance --json > report.json`,
 		Args: exactly("DIR"),
 		RunE: func(cmd *cobra.Command, args []string) error { return a.conformance(cmd.Context(), args[0], o, asJSON) },
 	}
-	cmd.Flags().StringVar(&o.Profile, "vector-profile", "", "only vectors of this profile, and those without one")
-	cmd.Flags().BoolVar(&o.AllowPending, "allow-pending", false, "pass parity vectors that are marked as pending")
+	cmd.Flags().StringVar(&o.Profile, "vector-profile", "", "run only vectors of this `profile`, and those without one")
+	cmd.Flags().BoolVar(&o.AllowPending, "allow-pending", false, "accept parity vectors that are marked as pending")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the report as JSON")
 	return cmd
 }

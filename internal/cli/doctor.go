@@ -22,12 +22,13 @@ func newDoctor(a *app) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "doctor",
-		Short: "Say what keeps hosts from working with the engine, and how to mend it",
-		Long: `Look at the settings, at the database, and at the configuration files of the MCP hosts that are installed, for you and for the
-project in the current folder. The server of each file is started as the host starts it: without the variables of your shell
-and, for hosts with a window, with a PATH of /usr/bin:/bin; one with an address is asked for its health. Like any server it opens the database, and continues runs for as long as it is asked.
+		Short: "Diagnose MCP host configuration",
+		Long: `Check the settings, the database, and the configuration files of installed MCP hosts, for you and for the project in the current
+directory. The server in each file is started as the host starts it: without the variables of your shell and, for hosts with a
+window, with a PATH of /usr/bin:/bin. A server with an address is asked for its health. While it runs, a started server opens the
+database and continues runs.
 
-Exit status: 0 if there are no problems, 1 if there are. Warnings are no problems.`,
+Exit status: 0 without problems, 1 with problems. Warnings do not count.`,
 		Example: `  workflows-engine doctor
   workflows-engine doctor --json | jq -r '.findings[] | select(.level == "problem") | .fix'`,
 		Args: exactly(),
@@ -98,7 +99,7 @@ func (a *app) examineSettings(ctx context.Context, r *doctor.Report) *config.Con
 	return c
 }
 
-// examineExecutors builds what performs nodes, and says what it is.
+// examineExecutors builds the executors, and reports them.
 func examineExecutors(r *doctor.Report, subject string, c *config.Config) {
 	for _, warning := range c.Warnings {
 		if c.OtherStorePath == "" || !strings.Contains(warning, c.OtherStorePath) { // it has a finding of its own
@@ -121,8 +122,8 @@ func examineExecutors(r *doctor.Report, subject string, c *config.Config) {
 	}
 }
 
-// examineAgents says which agents run inside the engine. What is wrong in their list, such as a missing secret or server, is an error of the
-// settings, with each place.
+// examineAgents reports the agents of the engine. Mistakes in their list, such as a missing secret or server, are reported as an error of
+// the settings, with each place.
 func examineAgents(r *doctor.Report, subject string, c *config.Config) {
 	if names := c.AgentNames(); len(names) > 0 {
 		r.Add(doctor.OK, doctor.Agents, subject, "", "%s: %s", count(len(names), "agent"), cut(strings.Join(names, ", "), detailWidth))

@@ -24,7 +24,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/timeline"
 )
 
-// driveOptions are what the commands that drive a run have in common.
+// driveOptions are the common options of commands that drive a run.
 type driveOptions struct {
 	// answers for the places where the run waits, used before a person is asked.
 	answers answers
@@ -36,7 +36,7 @@ type driveOptions struct {
 	mode string
 	// definition is the file of the run's definition, needed only for runs whose definition is not stored.
 	definition string
-	// noStream keeps what models of agents say from being printed on a terminal as it arrives.
+	// noStream does not stream the answers of models to a terminal.
 	noStream bool
 }
 
@@ -46,18 +46,18 @@ type drive struct {
 	app      *app
 	session  *session
 	deadline time.Time
-	// caller is what every call about the run repeats. None of them waits: rest does.
+	// caller is repeated by every call about the run. No call waits: rest does.
 	caller graph.Caller
 	// leaveTimers makes rest leave runs that wait for a time to a later command.
 	leaveTimers bool
 	// cancelling: the run was being rolled back for a cancel when the command began, so that it is to end as cancelled.
 	cancelling bool
-	// ownWords: an answer that this command gave has been taken, or the command began the run, so that what the run asks next has not been
-	// asked when an earlier call of the same command answered it. Until then the answers of flags name no interrupt: see graph.Runner.Resume.
+	// ownWords: the run has taken an answer of this command, or was started by it, so that its next question is new. Until then answers of
+	// flags name no interrupt: see graph.Runner.Resume.
 	ownWords bool
 	// reported: it has been said that another process owns the run.
 	reported bool
-	// text prints what models of agents say as it arrives; nil where nobody sees it.
+	// text streams the answers of models; nil without a terminal.
 	text *replyPrinter
 }
 
@@ -73,8 +73,8 @@ func (a *app) drive(s *session, o driveOptions) *drive {
 	return d
 }
 
-// from takes the answer of the call that began or continued the run, and drives on. What it returns decides the exit
-// status; everything else has been printed.
+// from takes the answer of the call that started or continued the run, and drives on. Its result decides the exit status; the rest
+// has been printed.
 func (d *drive) from(ctx context.Context, run *view.Run, err error) error {
 	if err == nil {
 		d.warn(run)
@@ -103,7 +103,7 @@ func (d *drive) from(ctx context.Context, run *view.Run, err error) error {
 	}
 }
 
-// warn prints what became of a call other than it asked for. What is missing has been said before.
+// warn prints the warnings of a call. Missing executors have been reported before.
 func (d *drive) warn(run *view.Run) {
 	for _, w := range run.Warnings {
 		if w.Limit == 0 && w.Code != problem.ExecutorNotConfigured {
@@ -113,7 +113,7 @@ func (d *drive) warn(run *view.Run) {
 	}
 }
 
-// rest waits until the run has ended, waits for a caller or for what no process performs, the time is over or ctx ends.
+// rest waits until the run has ended, waits for a caller or a missing executor, the time is over or ctx ends.
 func (d *drive) rest(ctx context.Context, run *view.Run) (*view.Run, error) {
 	left := d.left()
 	if run.Status.Terminal() || awaited(run) != nil || left <= 0 || ctx.Err() != nil {
@@ -144,7 +144,7 @@ func (d *drive) reportOwner(o graph.OwnedRun) {
 	}
 	d.reported = true
 	d.session.view.flush()
-	fmt.Fprintf(d.app.stderr, "run %s is held by another process, until %s unless that process renews its lease; waiting to take it over\n",
+	fmt.Fprintf(d.app.stderr, "run %s is owned by another process, until %s unless it renews its lease; waiting to claim it\n",
 		o.ExecutionID, timeText(d.app.now().Add(o.Owner.Left)))
 }
 
@@ -159,8 +159,8 @@ func (d *drive) left() time.Duration {
 	return d.deadline.Sub(d.app.now())
 }
 
-// goesOn reports whether a run that waits for somebody goes on elsewhere meanwhile: attempts of this process in other branches, and with
-// --wait timers that are due by then.
+// goesOn reports whether a waiting run also proceeds: by attempts of this process in other branches or, with --wait, by timers that are due
+// in time.
 func (d *drive) goesOn(run *view.Run) bool {
 	left := d.left()
 	return awaited(run) != nil && left > 0 && slices.ContainsFunc(run.Pending, func(p view.Pending) bool {
@@ -182,7 +182,7 @@ func (d *drive) change(ctx context.Context, run *view.Run) (*view.Run, error) {
 	return d.session.engine.Status(ctx, graph.StatusRequest{ExecutionID: run.ExecutionID, Since: run.Seq, Wait: &wait})
 }
 
-// awaited returns the first entry that a person, a host or another system has to end, nil if there is none.
+// awaited returns the first entry that a person, a host or another system must end; nil without one.
 func awaited(run *view.Run) *view.Pending {
 	for i, p := range run.Pending {
 		if p.NeedsInput() {
@@ -260,7 +260,7 @@ func (d *drive) apply(ctx context.Context, run *view.Run, f filled) (*view.Run, 
 // taken notes that the run has taken an answer of this command, or says that it had taken it before.
 func (d *drive) taken(run *view.Run) {
 	if run.Repeated {
-		fmt.Fprintf(d.app.stderr, "%s this was answered before, in the same way; nothing was changed\n", d.app.paint.wait("repeated:"))
+		fmt.Fprintf(d.app.stderr, "%s the same answer was given before; nothing changed\n", d.app.paint.wait("repeated:"))
 		return
 	}
 	d.ownWords = true
@@ -285,7 +285,7 @@ func (d *drive) ended(ctx context.Context, run *view.Run) error {
 		}
 		fmt.Fprintf(d.app.stderr, "  hint: it has ended; %s\n  %s\n", how, d.session.command("retry", run.ExecutionID, flags...))
 		if strings.HasPrefix(run.ErrorCode, "AGENT_") && run.ErrorCode != string(problem.AgentConfigInvalid) {
-			fmt.Fprintf(d.app.stderr, "  what the agent was told and did:\n  %s\n", shellword.Command([]string{program, "agent", "transcript"}, []string{run.ExecutionID}, d.session.sameStore...))
+			fmt.Fprintf(d.app.stderr, "  conversation of the agent:\n  %s\n", shellword.Command([]string{program, "agent", "transcript"}, []string{run.ExecutionID}, d.session.sameStore...))
 		}
 	}
 	if err := d.app.reportBelow(ctx, d.session, run, d.app.stderr); err != nil {
@@ -306,7 +306,7 @@ func (d *drive) ended(ctx context.Context, run *view.Run) error {
 	return nil
 }
 
-// paused says what a run waits for and which command continues it.
+// paused prints the wait of a run, and the command that continues it.
 func (d *drive) paused(ctx context.Context, run *view.Run) error {
 	d.session.view.settle(run)
 	if run.Lacks != nil {
@@ -324,15 +324,15 @@ func (d *drive) paused(ctx context.Context, run *view.Run) error {
 	return silent{exitPaused}
 }
 
-// stopped ends the command before the run has come to rest. run is nil if there is none.
+// stopped ends the command while the run is active. run is nil if it does not exist yet.
 func (d *drive) stopped(ctx context.Context, run *view.Run, err error) error {
 	d.session.view.settle(run)
 	if run == nil || ctx.Err() == nil {
 		return err
 	}
-	fmt.Fprintf(d.app.stderr, "\ninterrupted; everything that run %s has done is recorded\n", run.ExecutionID)
+	fmt.Fprintf(d.app.stderr, "\ninterrupted; all steps of run %s are recorded\n", run.ExecutionID)
 	if d.session.config.Store != config.Memory {
-		d.ways(ctx, run.ExecutionID)
+		d.printNextCommands(ctx, run.ExecutionID)
 	}
 	return silent{exitInterrupted}
 }
@@ -345,8 +345,8 @@ func (s *session) reading(name, id string, flags ...string) string {
 // lastLook bounds how long a command that was interrupted looks where its run stands.
 const lastLook = 2 * time.Second
 
-// ways prints the commands by which a run goes on after this one: those that end its waits, or else take it over.
-func (d *drive) ways(ctx context.Context, id string) {
+// printNextCommands prints the commands that continue a run: those that end its waits, or else recover it.
+func (d *drive) printNextCommands(ctx context.Context, id string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastLook)
 	defer cancel()
 	commands, watch := []string{d.session.command("recover", id)}, d.session.command("watch", id)
@@ -393,13 +393,13 @@ func registerDrive(set *pflag.FlagSet, o *driveOptions) {
 	o.answers.register(set)
 	set.StringVar(&o.mode, flagMode, "", "who performs activities: in_process (what is configured here) or host_mediated (whoever submits)")
 	registerWait(set, &o.wait)
-	set.BoolVar(&o.json, "json", false, "print where the run stands as JSON, instead of its result alone")
+	set.BoolVar(&o.json, "json", false, "print the status of the run as JSON")
 	registerStream(set, o)
 }
 
 // registerStream adds the flag that keeps the words of models from being printed as they arrive.
 func registerStream(set *pflag.FlagSet, o *driveOptions) {
-	set.BoolVar(&o.noStream, "no-stream", false, "on a terminal, do not print what models of agents say as it arrives")
+	set.BoolVar(&o.noStream, "no-stream", false, "do not stream the answers of models to a terminal")
 }
 
 // registerWait adds the flag that bounds how long a command waits for a run. Without the flag the limit stays nil.
@@ -447,7 +447,7 @@ func (a *app) continued(
 	})
 }
 
-// caller reads what the flags say about the run, before anything is changed.
+// caller reads the flags about the run, before anything is changed.
 func (a *app) caller(o driveOptions) (caller graph.Caller, err error) {
 	if caller.Mode, err = parseMode(o.mode); err != nil {
 		return caller, err
@@ -472,7 +472,7 @@ func parseMode(text string) (machine.Mode, error) {
 	case "", machine.InProcess, machine.HostMediated:
 		return mode, nil
 	}
-	return "", usage("--mode: %q is not understood", text).
+	return "", usage("invalid value %q for --mode", text).
 		WithHint("Write %s or %s.", machine.InProcess, machine.HostMediated)
 }
 
@@ -520,10 +520,10 @@ func (a *app) summarize(run *view.Run) {
 	}
 }
 
-// maxErrorData bounds what is shown of the data of a failure.
+// maxErrorData bounds the shown data of a failure.
 const maxErrorData = 1 << 10
 
-// errorData shows what the failure of a run carries, "" if that is nothing.
+// errorData shows the data of a failure, "" without any.
 func errorData(run *view.Run) string {
 	if run.ErrorData == nil {
 		return ""
@@ -538,7 +538,7 @@ func (a *app) summarizeRollback(run *view.Run) {
 	}
 }
 
-// explainPause says what the run waits for, and prints the command that ends the wait, ready to be pasted.
+// explainPause prints the wait of a run, and the command that ends it, ready to be pasted.
 func (a *app) explainPause(run *view.Run, s *session) {
 	p := awaited(run)
 	if p == nil {
@@ -551,7 +551,7 @@ func (a *app) explainPause(run *view.Run, s *session) {
 	case machine.WaitSignal:
 		fmt.Fprintf(a.stderr, "  %s waits for the signal %q\n  %s\n", plainCell(p.NodeID), p.SignalName, payloadText)
 	default:
-		fmt.Fprintf(a.stderr, "  %s (%s) is to be performed by the host\n", waiterText(p), p.NodeType)
+		fmt.Fprintf(a.stderr, "  %s (%s) waits for the host\n", waiterText(p), p.NodeType)
 	}
 	if !p.Deadline.IsZero() {
 		fmt.Fprintf(a.stderr, "  %s\n", deadlineText(p, a.now()))
@@ -560,13 +560,13 @@ func (a *app) explainPause(run *view.Run, s *session) {
 		fmt.Fprintf(a.stderr, "  %s\n", lackText(run.Lacks))
 	}
 	if s.config.Store == config.Memory {
-		fmt.Fprintln(a.stderr, "  the run was kept in memory and is lost now; use --store sqlite, or give --resume and --signal to run")
+		fmt.Fprintln(a.stderr, "  the run was in memory and is lost; use --store sqlite, or give --resume and --signal to run")
 		return
 	}
 	fmt.Fprintf(a.stderr, "continue with:\n  %s\n", s.continuation(run, p))
 }
 
-// payloadText says what JSON stands for in the command that sends a signal: no object would do for every workflow.
+// payloadText explains JSON in the command that sends a signal: no object fits every workflow.
 const payloadText = "put what the signal brings for JSON, {} for nothing: it is merged into the state"
 
 // waiterText names the node of a wait, and the item of a map.
@@ -577,7 +577,7 @@ func waiterText(p *view.Pending) string {
 	return fmt.Sprintf("%s, item %d of %d", plainCell(p.NodeID), p.Item+1, p.Items)
 }
 
-// explainTime is explainPause for a run that continues by itself, or would in a process that has what it needs.
+// explainTime is explainPause for a run that continues by itself, or in a process with its executors.
 func (a *app) explainTime(run *view.Run, s *session) {
 	if run.Lacks != nil {
 		fmt.Fprintf(a.stderr, "  %s\n", lackText(run.Lacks))
@@ -591,7 +591,7 @@ func (a *app) explainTime(run *view.Run, s *session) {
 	fmt.Fprintf(a.stderr, "continue with:\n  %s\n", s.command("recover", run.ExecutionID))
 }
 
-// lackText says what is missing here to continue a run, and who continues it.
+// lackText names the missing executor of a run, and the process that continues it.
 func lackText(l *view.Lack) string {
 	if l.Host {
 		return fmt.Sprintf("node %s, which may follow, needs %s, which this command lacks: another process performs it%s, or a host if you answer with --mode host_mediated",
@@ -604,7 +604,7 @@ func lackText(l *view.Lack) string {
 	return fmt.Sprintf("%sthis command lacks %s; it leaves the run to a process that has it%s", at, l.Missing, settingText(l))
 }
 
-// settingText returns the process that has what is missing, "" if that is not known.
+// settingText describes the process with the missing executor, "" if it is not known.
 func settingText(l *view.Lack) string {
 	if l.Setting == "" {
 		return ""
@@ -612,11 +612,10 @@ func settingText(l *view.Lack) string {
 	return ", such as " + program + " worker with " + commandHint(l.Setting, "")
 }
 
-// maxShown bounds what the terminal shows beside a question, in bytes.
+// maxShown bounds the data shown beside a question, in bytes.
 const maxShown = 8 << 10
 
-// shownText is what is shown beside a question, without what acts on a terminal. Of a state that nobody has chosen to show, what looks like a
-// secret is hidden.
+// shownText is the data shown beside a question, without controls of a terminal. In the state, values that look like secrets are hidden.
 func shownText(p *view.Pending) string {
 	shown := *p
 	shown.State, _ = history.DefaultRedaction().Value(p.State).(map[string]any)

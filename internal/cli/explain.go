@@ -13,9 +13,9 @@ import (
 func newExplain(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "explain [CODE]",
-		Short: "Say what an error code means, and what to do",
-		Long: `Say what a code means, when it comes, and what to do; for some codes of definitions with an example. Without a
-code, list all of them by group. The same stands in docs/codes.md.`,
+		Short: "Explain an error code",
+		Long: `Explain a code: when it occurs, and how to fix it; for some codes of definitions with an example. Without a code,
+list all codes by group. docs/codes.md has the same text.`,
 		Example: `  workflows-engine explain GRAPH_ENDLESS_LOOP
   workflows-engine explain`,
 		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
@@ -49,7 +49,7 @@ code, list all of them by group. The same stands in docs/codes.md.`,
 func writeCode(w io.Writer, name string) error {
 	c, near, ok := authoring.FindCode(name)
 	if !ok {
-		e := usage("there is no code %q", name)
+		e := usage("unknown code %q", name)
 		if near != "" {
 			return e.WithHint("Did you mean %s? %s explain lists all codes.", near, program)
 		}
@@ -63,7 +63,7 @@ func writeCode(w io.Writer, name string) error {
 	return err
 }
 
-// codeWidth bounds what the list says of a code.
+// codeWidth bounds the description of a code in the list.
 const codeWidth = 90
 
 // writeCodes lists all codes by group.

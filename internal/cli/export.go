@@ -13,17 +13,16 @@ func newExport(a *app) *cobra.Command {
 	var redact bool
 	cmd := &cobra.Command{
 		Use:   "export ID",
-		Short: "Write a run as JSON lines, to keep it or to move it to another database",
-		Long: `Write a run with its subworkflows and the definitions they need to standard output, one JSON object a line: a header,
-definitions, records, and a trailer with counts and a SHA-256, which reveals a truncated file. import reads it into
-another database, where the run continues.
+		Short: "Export a run",
+		Long: `Write a run with its subworkflows and their definitions to standard output, one JSON object a line: a header, definitions,
+records, and a trailer with counts and a SHA-256, which reveals a truncated file. import reads the file into another database.
 
-The run may continue during the export: what is written is one state of it. To move a run, stop the process that drives
-it first, and cancel it here afterwards with cancel --keep-tasks: a run in two databases does everything twice, and a
-plain cancel also ends its tasks at agents, which belong to the imported run.
+The run may continue during the export; the file has one consistent state. To move a run, stop the process that drives it first, and
+cancel the run here afterwards with cancel --keep-tasks: a run in two databases performs its activities twice, and a plain cancel
+ends its tasks at agents, which belong to the imported run.
 
-The file holds inputs, outputs and answers in plain text, because import needs them. --redact masks the values of members
-that look like secrets (apikey, token, password, secret), for a file that people are to read; it cannot be imported.`,
+The file has inputs, outputs and answers in plain text, because import needs them. --redact masks the values of fields that look like
+secrets (apikey, token, password, secret), for a file to read; it cannot be imported.`,
 		Example: `  workflows-engine export order-17 > run.jsonl
   workflows-engine export order-17 --redact | jq -c 'select(.type == "record")'
   workflows-engine export order-17 --db old.db | workflows-engine import - --db new.db`,
@@ -31,7 +30,7 @@ that look like secrets (apikey, token, password, secret), for a file that people
 		ValidArgsFunction: a.completeIDs(""),
 		RunE:              func(cmd *cobra.Command, args []string) error { return a.export(cmd.Context(), args[0], redact) },
 	}
-	cmd.Flags().BoolVar(&redact, "redact", false, "mask what looks like a secret; the file then cannot be imported")
+	cmd.Flags().BoolVar(&redact, "redact", false, "mask values that look like secrets; the file cannot be imported")
 	return cmd
 }
 

@@ -21,10 +21,10 @@ func newFmt(a *app) *cobra.Command {
 	var o fmtOptions
 	cmd := &cobra.Command{
 		Use:   "fmt FILE...|-",
-		Short: "Write definitions in their usual form",
-		Long: `Print definitions with their members in a fixed order, indented by two spaces. Comments in YAML are kept, and so is
-the hash: a definition that would say something else, or whose comments would move, is left alone. Files ending in .yaml
-or .yml are YAML, all others JSON. --write changes the files; --check prints the names of those that would change, and then ends with status 1.`,
+		Short: "Format definitions",
+		Long: `Print definitions with their fields in a fixed order, indented by two spaces. Comments in YAML and the hash are kept: a
+definition is not changed if its meaning or the place of a comment would change. Files ending in .yaml or .yml are YAML, all others
+JSON. --write changes the files. --check lists the files that would change, and exits with status 1 if there are any.`,
 		Example: `  workflows-engine fmt order.workflow.yaml
   workflows-engine fmt --write *.workflow.yaml *.workflow.json
   workflows-engine fmt --check workflows/*`,
@@ -37,9 +37,9 @@ or .yml are YAML, all others JSON. --write changes the files; --check prints the
 		PreRunE: exclusive("check", "write"),
 		RunE:    func(_ *cobra.Command, files []string) error { return a.fmt(files, o) },
 	}
-	cmd.Flags().StringVar(&o.format, "format", "", "json or yaml, instead of going by the extension")
-	cmd.Flags().BoolVar(&o.check, "check", false, "change nothing; print the names of files that are not formatted")
-	cmd.Flags().BoolVarP(&o.write, "write", "w", false, "change the files, and print the names of those that were changed")
+	cmd.Flags().StringVar(&o.format, "format", "", "read the input as this `format`, json or yaml, whatever the extension")
+	cmd.Flags().BoolVar(&o.check, "check", false, "change nothing; list the files that are not formatted")
+	cmd.Flags().BoolVarP(&o.write, "write", "w", false, "change the files, and list those that changed")
 	return cmd
 }
 
@@ -59,7 +59,7 @@ func (a *app) fmt(files []string, o fmtOptions) error {
 		formatted, err := s.formatted()
 		if err != nil {
 			a.printError(err)
-			fmt.Fprintf(a.stderr, "%s was left alone\n", s.name())
+			fmt.Fprintf(a.stderr, "%s was not changed\n", s.name())
 			worst = max(worst, exitFailed)
 			continue
 		}
@@ -103,7 +103,7 @@ func (a *app) rewrite(file string, was, text []byte) error {
 		}
 	}
 	if err != nil {
-		return usage("%s cannot be written", file).WithCause(err).WithHint("Look at the permissions of the folder and the free space. The file is as it was.")
+		return usage("%s cannot be written", file).WithCause(err).WithHint("Check the permissions of the directory and the free space. The file was not changed.")
 	}
 	return nil
 }

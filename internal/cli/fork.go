@@ -35,23 +35,23 @@ func newFork(a *app) *cobra.Command {
 	var o forkOptions
 	cmd := &cobra.Command{
 		Use:   "fork ID --at SEQ | --before NODE",
-		Short: "Start a new run from the past of another one",
-		Long: `Start a new run with the past of another one up to a record, or to the newest visit of a node, and drive it. The
-other run is never changed, whatever its state. history ID shows the records and their numbers; any of them will do.
+		Short: "Fork a run",
+		Long: `Start a new run with the history of another run up to a record, or up to the newest visit of a node, and drive it. The other
+run does not change, whatever its state. history ID shows the records with their numbers.
 
-What was recorded up to SEQ is kept: outcomes of activities, answers, signals, fired timers, ended subworkflows. What
-was pending there starts again: attempts, under the new run's idempotency keys, those that record steps after the last of
-them; timers, with the time that they had left; subworkflows that had not ended, from their beginning. The end of the run is not kept: fork a cancelled run at its last
-record to continue it, a failed one at a record before the failure to try again.
+The new run keeps the outcomes of activities, answers, signals, fired timers and ended subworkflows up to SEQ. Pending work
+starts again: attempts under new idempotency keys, after their last journal entry; timers with their remaining time; subworkflows
+from their start. The end of the run is not kept: fork a cancelled run at its last record to continue it, and a failed run at a
+record before its failure to try again.
 
-With --before, --state corrects the state that the new run continues with: members replace those of the state, null removes
-one (a JSON merge patch).
+With --before, --state corrects the state of the new run: fields replace those of the state, null removes one (a JSON merge
+patch).
 
-With --definition the new run follows another definition, for instance a corrected one, which must lead to the same
-past: otherwise the fork is refused with the first difference, and nothing is written.
+With --definition the new run follows another definition, such as a corrected one. It must lead to the same history; otherwise the
+fork is rejected with the first difference, and nothing is written.
 
-A fork is refused, with a list of all that is missing, if this command lacks what the rest of the run may need, unless
---allow-missing is given: then what is missing is left to a process that has it.`,
+If an executor for the rest of the run is missing here, the fork is rejected with a list; --allow-missing starts it for a process
+that has the executor.`,
 		Example: `  workflows-engine fork order-17 --at 41
   workflows-engine fork order-17 --before charge --state '{"amount":17}'
   workflows-engine fork order-17 --at 41 --definition corrected.workflow.json --id second-try`,
@@ -60,18 +60,18 @@ A fork is refused, with a list of all that is missing, if this command lacks wha
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch at := cmd.Flags().Changed("at"); {
 			case at == (o.before != ""):
-				return usage("fork needs one of --at and --before").
-					WithHint("Write the number of the last record to keep, or the node to begin with; see %s.", shellword.Command([]string{program, "history"}, args))
+				return usage("fork needs --at or --before").
+					WithHint("Write the number of the last record to keep, or the node to start with; see %s.", shellword.Command([]string{program, "history"}, args))
 			case at && cmd.Flags().Changed("state"):
-				return usage("--state goes with --before").WithHint("Write the node whose newest visit the new run begins with.")
+				return usage("--state needs --before").WithHint("Write the node to start with.")
 			}
 			o.corrects = cmd.Flags().Changed("state")
 			return a.fork(cmd.Context(), args[0], o)
 		},
 	}
 	set := cmd.Flags()
-	set.Int64Var(&o.at, "at", 0, "the `seq` of the last record to keep")
-	set.StringVar(&o.before, "before", "", "the `node` whose newest visit the new run begins with")
+	set.Int64Var(&o.at, "at", 0, "keep the records up to this `seq`")
+	set.StringVar(&o.before, "before", "", "start the new run at the newest visit of this `node`")
 	registerFork(set, &o)
 	a.completeNodes(cmd, "before")
 	return cmd
@@ -79,21 +79,21 @@ A fork is refused, with a list of all that is missing, if this command lacks wha
 
 // registerFork adds the flags of commands that fork a run.
 func registerFork(set *pflag.FlagSet, o *forkOptions) {
-	set.StringVar(&o.correction, "state", "", "what to correct in the state before the node, as `JSON`, @file, or - for standard input")
-	set.StringVar(&o.id, "id", "", "the new run's `id` (default a new one)")
+	set.StringVar(&o.correction, "state", "", "merge this patch into the state before the node: `JSON`, @file, or - for standard input")
+	set.StringVar(&o.id, "id", "", "`id` of the new run (default a new one)")
 	set.StringVar(&o.definition, flagDefinition, "", "`file` of the definition to follow instead of the run's own")
-	set.BoolVar(&o.allowMissing, "allow-missing", false, "begin although something is missing here, and leave it to another process")
+	set.BoolVar(&o.allowMissing, "allow-missing", false, "start even if an executor is missing here; another process may have it")
 	config.RegisterWorkflowDir(set, &o.folder, "none")
 	o.answers.register(set)
 	registerWait(set, &o.wait)
-	set.BoolVar(&o.json, "json", false, "print where the run stands as JSON, instead of its result alone")
+	set.BoolVar(&o.json, "json", false, "print the status of the run as JSON")
 }
 
 // fork starts a run from another one's past and drives it.
 func (a *app) fork(ctx context.Context, id string, o forkOptions) error {
 	if o.at < 1 && o.before == "" {
 		return problem.New(problem.ValidationError, "run %q has no record %d", id, o.at).WithPlace(problem.Place{ExecutionID: id}).
-			WithHint("Its records begin at 1; its history shows them.")
+			WithHint("Records are numbered from 1; see its history.")
 	}
 	return a.forked(ctx, o, graph.ForkRequest{ExecutionID: id, Seq: o.at, BeforeNode: o.before})
 }
@@ -151,7 +151,7 @@ func (s *session) forkedAt(ctx context.Context, run *view.Run, req *graph.ForkRe
 	return fmt.Sprintf("record %d", seq)
 }
 
-// seamBack is how far before the end of what a run has taken over the step is looked for with which its agent goes on.
+// seamBack bounds the search, from the end of the copied records, for the step that the agent of a fork continues with.
 const seamBack = 50
 
 // hasSeam reports whether an agent has gone on in a run after the failure of another one. upto is where the step stands at the latest.

@@ -28,20 +28,19 @@ func newGC(a *app) *cobra.Command {
 	var o gcOptions
 	cmd := &cobra.Command{
 		Use:   "gc --older-than TIME",
-		Short: "Delete runs that ended long ago",
-		Long: `Delete runs that have ended and have not changed for a time, with their subworkflows: history, state, everything.
-A run is deleted together with all its subworkflows or not at all, so nothing is ever deleted of a run that has not
-ended. Deleted runs cannot be restored: export what is worth keeping, and use --dry-run to see what would be deleted.
+		Short: "Delete ended runs",
+		Long: `Delete runs that have ended and have not changed for a time, with their subworkflows, history and state. A run is deleted with
+all its subworkflows or not at all, and never before all of them have ended. Deleted runs cannot be restored: export those worth
+keeping, and list the runs first with --dry-run.
 
-gc works beside any number of servers and workers: each transaction is short. A run with very many records is deleted
-in steps, and disappears for every process with the first step. If gc is killed, the next gc completes the deletion,
-and says so.
+Servers and workers may run meanwhile: each transaction is short. A run with very many records is deleted in steps, and disappears for
+every process with the first step. If gc is killed, the next gc completes the deletion and reports it.
 
-Deleted runs leave free space in the file, which new runs use before the file grows. --vacuum returns it to the disk:
-it rewrites the file, which needs the same space once more, and other processes cannot write until it is done.
+Deleted runs leave free space in the file for new runs. --vacuum returns it to the disk: it rewrites the file, needs the same space
+once more, and blocks writers until it is done.
 
-Definitions are kept, because runs can be started by their name. --definitions also deletes those that no remaining
-run was started with or can start as a subworkflow.`,
+Definitions are kept, because runs can be started by their name. --definitions also deletes definitions that no remaining run
+uses or can start as a subworkflow.`,
 		Example: `  workflows-engine gc --older-than 30d --dry-run
   workflows-engine gc --older-than 30d
   workflows-engine gc --older-than 7d --phase failed,cancelled --name nightly-import
@@ -50,14 +49,14 @@ run was started with or can start as a subworkflow.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.gc(cmd.Context(), o) },
 	}
 	set := cmd.Flags()
-	set.StringVar(&o.olderThan, "older-than", "", "only runs not changed for this `time`, as in 30d, 2w or 12h; 0 for all that have ended")
-	set.StringSliceVar(&o.phases, "phase", nil, "only runs that ended so: completed, failed, cancelled (default all three)")
-	set.StringVar(&o.name, "name", "", "only runs of the definition with this document.name")
-	set.BoolVar(&o.dryRun, "dry-run", false, "delete nothing, and list what would be deleted")
+	set.StringVar(&o.olderThan, "older-than", "", "delete only runs not changed for this `time`, as in 30d, 2w or 12h; 0 for all ended runs")
+	set.StringSliceVar(&o.phases, "phase", nil, "delete only runs in this `phase`: completed, failed or cancelled (default all three)")
+	set.StringVar(&o.name, "name", "", "delete only runs of the definition with this document.`name`")
+	set.BoolVar(&o.dryRun, "dry-run", false, "delete nothing; list the runs to delete")
 	set.BoolVar(&o.json, "json", false, "print as JSON")
-	set.IntVar(&o.batch, "batch", 100, "how many runs to examine at once")
-	set.BoolVar(&o.definitions, "definitions", false, "also delete definitions that no run needs")
-	set.BoolVar(&o.vacuum, "vacuum", false, "return the free space in the file to the disk")
+	set.IntVar(&o.batch, "batch", 100, "examine this `number` of runs at once")
+	set.BoolVar(&o.definitions, "definitions", false, "also delete unused definitions")
+	set.BoolVar(&o.vacuum, "vacuum", false, "return free space to the disk")
 	return cmd
 }
 
@@ -65,16 +64,16 @@ run was started with or can start as a subworkflow.`,
 func (o gcOptions) query(now time.Time) (history.PruneQuery, error) {
 	q := history.PruneQuery{DefinitionName: o.name, Limit: o.batch, DryRun: o.dryRun}
 	if o.olderThan == "" {
-		return q, usage("gc needs --older-than").WithHint("Write how long a run must have been at rest, as in --older-than 30d; --dry-run shows what would be deleted.")
+		return q, usage("gc needs --older-than").WithHint("Write the time since the last change, as in --older-than 30d; --dry-run lists the runs.")
 	}
 	age, err := parseAge(o.olderThan)
 	if err != nil {
-		return q, usage("--older-than: %q is not understood", o.olderThan).
+		return q, usage("invalid value %q for --older-than", o.olderThan).
 			WithHint("Write a number with its unit, as in 30d, 2w, 12h or 1d12h.")
 	}
 	q.Before = now.Add(-age)
 	if o.batch < 1 {
-		return q, usage("--batch: %d is not above 0", o.batch)
+		return q, usage("--batch must be above 0, not %d", o.batch)
 	}
 	if o.vacuum && o.dryRun {
 		return q, usage("--vacuum and --dry-run cannot be given together").WithHint("Choose one of them.")
@@ -82,7 +81,7 @@ func (o gcOptions) query(now time.Time) (history.PruneQuery, error) {
 	for _, text := range o.phases {
 		p := history.Phase(text)
 		if !slices.Contains(history.Phases(), p) || !p.Terminal() {
-			return q, usage("--phase: %q is not understood", text).
+			return q, usage("invalid value %q for --phase", text).
 				WithHint("Write completed, failed or cancelled; runs that have not ended are never deleted.")
 		}
 		q.Phases = append(q.Phases, p)
@@ -123,7 +122,7 @@ func parseAge(text string) (time.Duration, error) {
 	return total + d, err
 }
 
-// collected is what a gc has deleted, or would delete.
+// collected lists what gc has deleted, or would delete.
 type collected struct {
 	DryRun       bool             `json:"dry_run,omitempty"`
 	Runs         int              `json:"runs"`
@@ -167,7 +166,7 @@ func (c *collected) add(t *history.PrunedTree) {
 	})
 }
 
-// gc deletes ended runs. What was deleted before an error or an interrupt is said all the same.
+// gc deletes ended runs. Deletions before an error or an interrupt are reported, too.
 func (a *app) gc(ctx context.Context, o gcOptions) error {
 	q, err := o.query(a.now())
 	if err != nil {
@@ -180,7 +179,7 @@ func (a *app) gc(ctx context.Context, o gcOptions) error {
 		}
 		if o.vacuum { // a store without a file is refused before anything is deleted
 			if _, _, err := pruner.Size(ctx); errors.Is(err, problem.Unsupported) {
-				return problem.New(problem.Unsupported, "this store does not support --vacuum: it is not in a file").
+				return problem.New(problem.Unsupported, "--vacuum needs a store in a file").
 					WithHint("Leave --vacuum out.")
 			} else if err != nil {
 				return err
@@ -259,13 +258,13 @@ func (a *app) writeCollected(c *collected, o gcOptions) error {
 		count(int(c.Records), "record"), bytesText(c.Bytes))
 	switch {
 	case c.Finished > 0 && c.DryRun:
-		fmt.Fprintf(a.human, "would finish the deletion of %s that a gc which was cut short has begun\n", count(c.Finished, "run"))
+		fmt.Fprintf(a.human, "would finish an interrupted deletion of %s\n", count(c.Finished, "run"))
 	case c.Finished > 0:
-		fmt.Fprintf(a.human, "finished the deletion of %s that a gc which was cut short had begun\n", count(c.Finished, "run"))
+		fmt.Fprintf(a.human, "finished an interrupted deletion of %s\n", count(c.Finished, "run"))
 	}
 	switch {
 	case o.definitions && c.DryRun:
-		fmt.Fprintf(a.human, "%s not needed by any run now; those that only the runs above need would go too\n", count(len(c.Definitions), "definition"))
+		fmt.Fprintf(a.human, "%s not used by any run now; those used only by the runs above would be deleted, too\n", count(len(c.Definitions), "definition"))
 	case o.definitions:
 		fmt.Fprintf(a.human, "deleted %s\n", count(len(c.Definitions), "definition"))
 	}

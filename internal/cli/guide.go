@@ -13,7 +13,7 @@ func newGuide(a *app) *cobra.Command {
 	topics := authoring.Topics()
 	return &cobra.Command{
 		Use:   "guide [TOPIC]",
-		Short: "Print how to write a definition",
+		Short: "Show the authoring guide",
 		Long: `Print a page on writing definitions, in Markdown, as the tool workflow_guide gives it to models.
 The pages are the sections of docs/definitions.md and docs/cookbook.md.
 The topics are ` + problem.AndList(topics) + `.`,

@@ -14,12 +14,12 @@ func newHandle(a *app) *cobra.Command {
 	var undo bool
 	cmd := &cobra.Command{
 		Use:   "handle ID... --note TEXT | --undo",
-		Short: "Mark failed or cancelled runs as handled",
-		Long: `Mark runs that have failed or were cancelled as handled: they need nobody any more, because somebody has done what was to be
-done. list --unhandled leaves them out, with their subworkflows. A run of which a retry has completed is handled without this.
+		Short: "Mark runs as handled",
+		Long: `Mark failed or cancelled runs as handled: they need no more attention. list --unhandled leaves them out, with their subworkflows. A
+run with a completed retry counts as handled.
 
-The note is kept beside the history, with the time and who wrote it; status shows it, export and import keep it. A newer note takes the
-place of the older one. --undo takes the mark off.`,
+The note is stored beside the history with its time and author; status shows it, export and import keep it. A new note replaces the
+old one. --undo removes the mark.`,
 		Example: `  workflows-engine handle order-17 --note 'refunded by hand, ticket 4711'
   workflows-engine handle order-17 --undo
   workflows-engine list --phase failed --unhandled`,
@@ -32,7 +32,7 @@ place of the older one. --undo takes the mark off.`,
 		ValidArgsFunction: a.completeIDs(history.PhaseFailed),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if cmd.Flags().Changed("note") == undo {
-				return usage("handle needs one of --note and --undo").WithHint("Write what was done about the run, as in --note 'refunded by hand'.")
+				return usage("handle needs --note or --undo").WithHint("Describe the solution, as in --note 'refunded by hand'.")
 			}
 			for i := range args {
 				if err := a.completeShortID(cmd, args[i:]); err != nil {
@@ -49,7 +49,7 @@ place of the older one. --undo takes the mark off.`,
 						return err
 					}
 					if undo {
-						_, err = fmt.Fprintf(a.human, "run %s needs somebody again\n", id)
+						_, err = fmt.Fprintf(a.human, "run %s is unhandled\n", id)
 					} else {
 						_, err = fmt.Fprintf(a.human, "run %s is handled\n", id)
 					}
@@ -61,7 +61,7 @@ place of the older one. --undo takes the mark off.`,
 			})
 		},
 	}
-	cmd.Flags().StringVar(&note, "note", "", "`text` that says what was done")
-	cmd.Flags().BoolVar(&undo, "undo", false, "take the mark off")
+	cmd.Flags().StringVar(&note, "note", "", "`text` about the solution")
+	cmd.Flags().BoolVar(&undo, "undo", false, "remove the mark")
 	return cmd
 }

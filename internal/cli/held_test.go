@@ -155,7 +155,7 @@ func TestRecoverHeld(t *testing.T) {
 			if status != exitOK || !strings.Contains(stdout, `"ended": true`) {
 				t.Errorf("recover r: status %d\n%s\n%s", status, stdout, stderr)
 			}
-			if n := strings.Count(stderr, "is held by another process, until 2"); n != 1 {
+			if n := strings.Count(stderr, "is owned by another process, until 2"); n != 1 {
 				t.Errorf("said %d times\n%s", n, stderr)
 			}
 		})
@@ -172,7 +172,7 @@ func TestRecoverGivenBack(t *testing.T) {
 			path, process := occupy(t, text, 1, time.Hour)
 			var end sync.Once
 			now := func(told *notes) time.Time {
-				if strings.Contains(told.String(), "is held by another process") {
+				if strings.Contains(told.String(), "is owned by another process") {
 					end.Do(func() { process.Close() })
 				}
 				return time.Now()

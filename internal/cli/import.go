@@ -24,9 +24,9 @@ func newImport(a *app) *cobra.Command {
 before anything is written, and it is written in one transaction: a file that is truncated or changed, or whose history
 does not follow its definition, leaves nothing behind.
 
-The run continues where it stood: it waits for the same answer, its timers are set again, and attempts that were in
-flight are performed again, with the same idempotency key, once a process takes the run over (recover, a worker, a
-server). Its tasks at agents belong to it from now on: cancel the run that it was exported from with cancel --keep-tasks.
+The run continues at the same place: it waits for the same answer, its timers are set again, and attempts in flight are performed
+again with the same idempotency key, once a process recovers the run (recover, a worker, a server). Its tasks at agents belong to it
+now: cancel the exported run with cancel --keep-tasks.
 
 A run whose id exists is refused, unless it is the same, record for record; then nothing is changed, and import says so.
 
@@ -126,7 +126,7 @@ func (a *app) rehearseImport(ctx context.Context, text []byte) error {
 	if err != nil || !c.MakesStore() {
 		return err
 	}
-	// What is to be checked against what the database holds is nothing in this case.
+	// There is nothing to check against the database in this case.
 	c.Store = config.Memory
 	empty, err := c.OpenStore(ctx)
 	if err != nil {
@@ -143,7 +143,7 @@ func (a *app) rehearseImport(ctx context.Context, text []byte) error {
 func (a *app) writeImported(w io.Writer, res *graph.ImportResult) {
 	what := fmt.Sprintf("run %s (%s) with %s, %s", res.ExecutionID, res.Phase, count(res.Subworkflows, "subworkflow"), count(res.Records, "record"))
 	if res.Existed {
-		fmt.Fprintf(w, "unchanged: %s is here already, record for record\n", what)
+		fmt.Fprintf(w, "unchanged: %s exists with the same records\n", what)
 		return
 	}
 	fmt.Fprintf(w, "imported %s\n", what)
@@ -152,7 +152,7 @@ func (a *app) writeImported(w io.Writer, res *graph.ImportResult) {
 			a.paint.wait("warning:"), plainCell(r.ExecutionID), count(r.Records, "record"))
 	}
 	if !res.Phase.Terminal() {
-		fmt.Fprintf(a.stderr, "what it waits for: %s\n", shellword.Command([]string{program, "status"}, []string{res.ExecutionID}, a.flags.Given()...))
+		fmt.Fprintf(a.stderr, "show its status with: %s\n", shellword.Command([]string{program, "status"}, []string{res.ExecutionID}, a.flags.Given()...))
 	}
 	if res.Tasks > 0 {
 		fmt.Fprintf(a.stderr, "%s agents work on %s of the run, and a plain cancel where it came from would end that; end the old run with: %s\n",

@@ -42,10 +42,10 @@ type installOptions struct {
 
 // register adds the flags that install and uninstall share.
 func (o *installOptions) register(set *pflag.FlagSet) {
-	set.StringSliceVar(&o.hosts, "host", nil, "the `host`: "+strings.Join(mcphost.Names(), ", ")+", or all that are installed")
-	set.StringVar(&o.scope, "scope", string(mcphost.User), "user: for all your projects; project: for everybody, in the current folder")
-	set.StringVar(&o.name, "name", defaultName, "name of the server in the host")
-	set.BoolVar(&o.dryRun, "dry-run", false, "change nothing, and say what would change")
+	set.StringSliceVar(&o.hosts, "host", nil, "`host` to configure: "+strings.Join(mcphost.Names(), ", ")+", or all installed ones")
+	set.StringVar(&o.scope, "scope", string(mcphost.User), "user: for all your projects; project: for all users of the current directory")
+	set.StringVar(&o.name, "name", defaultName, "`name` of the server in the host")
+	set.BoolVar(&o.dryRun, "dry-run", false, "change nothing; print the changes")
 	set.BoolVarP(&o.yes, "yes", "y", false, "do not ask")
 }
 
@@ -53,19 +53,18 @@ func newInstall(a *app) *cobra.Command {
 	var o installOptions
 	cmd := &cobra.Command{
 		Use:   "install [flags] [-- SERVER-FLAG…]",
-		Short: "Name the MCP server in the configuration files of hosts",
-		Long: `Name the MCP server, workflows-engine-mcp, in the configuration files of MCP hosts, with its full path. What follows
--- are flags of the server, and --env sets its variables. Everything else in a file stays as it is, comments included; a copy
-of a file that changes is kept beside it. An entry that is there gets the new path; its arguments are replaced only by others,
-its variables are kept unless --env names them. The file of Codex is TOML and is not edited: the entry is printed, with the file to
-paste it into.
+		Short: "Register the MCP server with hosts",
+		Long: `Register the MCP server, workflows-engine-mcp, in the configuration files of MCP hosts, with its full path. Flags of the server
+follow --, and --env sets its variables. The rest of a file is kept, comments included, and a changed file is backed up beside
+itself. An existing entry gets the new path; its arguments are replaced only by new ones, and its variables are kept unless --env
+names them. The file of Codex is TOML and is not edited: the entry is printed, with the file to paste it into.
 
---npx names the npm package instead of a path. It is not published yet: until it is, use it with a registry of your own that has it.
---url names the address of a server that listens (workflows-engine-mcp --transport http), for hosts that connect to one; --token-env is
-the variable in which the host finds the bearer token, which itself is never written.
+--npx writes the npm package instead of a path. The package is not published yet: use a registry of your own that has it.
+--url writes the address of a listening server (workflows-engine-mcp --transport http), for hosts that connect to one; --token-env
+names the variable with the bearer token, which itself is never written.
 
-Without --host the hosts that are installed are shown, and you are asked. --print changes nothing: it prints what to paste,
-and --print deeplink the address that installs the server when it is opened (Cursor, VS Code).`,
+Without --host you choose among the installed hosts. --print changes nothing: it prints the entry to paste; --print deeplink prints
+an address that installs the server when it is opened (Cursor, VS Code).`,
 		Example: `  workflows-engine install --host claude-code
   workflows-engine install --host all --dry-run
   workflows-engine install --host vscode --scope project -- --db /srv/team/runs.db
@@ -75,12 +74,12 @@ and --print deeplink the address that installs the server when it is opened (Cur
 	}
 	set := cmd.Flags()
 	o.register(set)
-	set.StringArrayVar(&o.env, "env", nil, "variable of the server, `NAME=VALUE`; may be repeated")
-	set.StringVar(&o.server, "server", "", "the server's `file` (default: beside this program, else in PATH)")
-	set.BoolVar(&o.npx, "npx", false, "have the host start the server by npx, from the npm package")
-	set.StringVar(&o.url, "url", "", "the `address` of a server that listens, for the host to connect to")
-	set.StringVar(&o.tokenEnv, "token-env", "", "with --url: the `variable` that holds the bearer token")
-	set.StringVar(&o.print, "print", "", "print what to paste, or with deeplink an address to open")
+	set.StringArrayVar(&o.env, "env", nil, "set a variable of the server: `NAME=VALUE`; may be repeated")
+	set.StringVar(&o.server, "server", "", "start the server from this `file` (default: beside this program, else in PATH)")
+	set.BoolVar(&o.npx, "npx", false, "start the server with npx, from the npm package")
+	set.StringVar(&o.url, "url", "", "connect the host to the server at this `address`")
+	set.StringVar(&o.tokenEnv, "token-env", "", "with --url: read the bearer token from this `variable`")
+	set.StringVar(&o.print, "print", "", "print the entry to paste; with deeplink an address to open")
 	set.Lookup("print").NoOptDefVal = "file"
 	return cmd
 }
@@ -89,10 +88,10 @@ func newUninstall(a *app) *cobra.Command {
 	var o installOptions
 	cmd := &cobra.Command{
 		Use:   "uninstall",
-		Short: "Take the MCP server out of the configuration files of hosts",
-		Long: `Take the entry that install made out of the configuration files of MCP hosts, and nothing else. A file in which nothing else
-has changed since becomes what it was before, byte for byte; a file that install made is removed. The file of Codex is not edited: what
-to delete from it is printed. The database stays.`,
+		Short: "Unregister the MCP server from hosts",
+		Long: `Remove the entry that install wrote from the configuration files of MCP hosts. A file without other changes is restored byte for
+byte; a file that install created is removed. The file of Codex is not edited: the lines to delete are printed. The database is
+kept.`,
 		Example: `  workflows-engine uninstall --host cursor
   workflows-engine uninstall --host all --dry-run`,
 		Args: exactly(),
@@ -116,7 +115,7 @@ to delete from it is printed. The database stays.`,
 		},
 	}
 	o.register(cmd.Flags())
-	cmd.Flags().StringVar(&o.url, "url", "", "the `address`, if that is what install wrote")
+	cmd.Flags().StringVar(&o.url, "url", "", "`address` that install wrote, if it wrote one")
 	return cmd
 }
 
@@ -182,7 +181,7 @@ func (a *app) install(cmd *cobra.Command, o installOptions, args []string) error
 	return err
 }
 
-// noteApproval says what to do about a host that asks before calls, and cancels them where nobody can answer.
+// noteApproval explains how to configure a host that asks before calls, and cancels them without a person.
 func (a *app) noteApproval(h mcphost.Host, name string) {
 	fmt.Fprintf(a.stderr, "note: %s asks you before calls that change something, and cancels them where it cannot (codex exec).\n"+
 		"To have it make all but answers to questions, add to the table of %s in its file:\n%s", h.Title, name, mcphost.Approval)
@@ -197,14 +196,14 @@ func (a *app) foreign(h mcphost.Host, c mcphost.Content, o installOptions) error
 	}
 	if e.URL != "" {
 		return problem.New(problem.HostFileInvalid, "%s names a server %s at %s", c.Path, o.name, e.URL).
-			WithHint("If it is this one, take it out with uninstall --host %s --name %s --url %s; else choose another name with --name. The file was not changed.",
+			WithHint("If it is this one, remove it with uninstall --host %s --name %s --url %s; else choose another name with --name. The file was not changed.",
 				h.Name, shellword.Quote(o.name), shellword.Quote(e.URL))
 	}
 	return problem.New(problem.HostFileInvalid, "%s names another server %s", c.Path, o.name).
-		WithHint("Choose another name with --name, or take that entry out in an editor. The file was not changed.")
+		WithHint("Choose another name with --name, or remove that entry in an editor. The file was not changed.")
 }
 
-// prepareHosts does what makes hosts find what this shell finds, and warns of what they will not find.
+// prepareHosts lets hosts find the settings of this shell, and warns of those that they will not find.
 func (a *app) prepareHosts(o installOptions) error {
 	c, err := a.flags.LoadStore(a.env)
 	if err != nil {
@@ -221,7 +220,7 @@ func (a *app) prepareHosts(o installOptions) error {
 		return nil
 	}
 	if err := c.LeaveNote(); err != nil {
-		return fmt.Errorf("the place of the database cannot be noted for hosts: %w", err)
+		return fmt.Errorf("write the location of the database for hosts: %w", err)
 	}
 	return nil
 }
@@ -235,7 +234,7 @@ func (a *app) entry(o installOptions, args []string) (mcphost.Entry, error) {
 	var err error
 	switch {
 	case o.tokenEnv != "":
-		return e, usage("--token-env is for an address").WithHint("Give the address with --url. A server that the host starts needs no token.")
+		return e, usage("--token-env needs --url").WithHint("Give the address with --url. A server that the host starts needs no token.")
 	case o.npx && o.server != "":
 		return e, usage("--npx and --server exclude each other")
 	case o.npx:
@@ -250,7 +249,7 @@ func (a *app) entry(o installOptions, args []string) (mcphost.Entry, error) {
 		fmt.Fprintf(a.stderr, "%s %s is in a cache and may vanish; install the programs, then run this again\n", a.paint.wait("warning:"), e.Command)
 	}
 	for i, arg := range e.Args {
-		// A host starts the server in a folder that nobody knows.
+		// The host chooses the working directory of the server.
 		flag, value, joined := strings.Cut(arg, "=")
 		if !slices.Contains([]string{"--db", "--store-path", "--mcp-config", "--agents", "--workflow-dir"}, flag) {
 			continue
@@ -266,7 +265,7 @@ func (a *app) entry(o installOptions, args []string) (mcphost.Entry, error) {
 			e.Args[i+1] = value
 		}
 		if _, err := os.Stat(value); errors.Is(err, fs.ErrNotExist) && (flag == "--workflow-dir" || flag == "--mcp-config" || flag == "--agents") {
-			fmt.Fprintf(a.stderr, "%s there is no %s (%s); make it before the host starts the server\n", a.paint.wait("warning:"), value, flag)
+			fmt.Fprintf(a.stderr, "%s %s does not exist (%s); create it before the host starts the server\n", a.paint.wait("warning:"), value, flag)
 		}
 	}
 	for _, setting := range o.env {
@@ -323,7 +322,7 @@ func (a *app) printEntry(o installOptions, e mcphost.Entry) error {
 			a.noteApproval(chosen[0], o.name)
 		}
 	default:
-		return usage("--print: %q is not understood", o.print).WithHint("Write --print, or --print deeplink.")
+		return usage("invalid value %q for --print", o.print).WithHint("Write --print, or --print deeplink.")
 	}
 	return nil
 }
@@ -366,10 +365,10 @@ type hostEdit struct {
 	byHand, paste string
 }
 
-// edit changes the files of the hosts, then prints next. For files that are not edited it prints what to change by hand.
+// edit changes the files of the hosts, then prints next. For files that are not edited it prints the change to make by hand.
 func (a *app) edit(ctx context.Context, o installOptions, next string, change func(mcphost.Host, mcphost.Content) (hostEdit, error)) error {
 	if o.scope != string(mcphost.User) && o.scope != string(mcphost.Project) {
-		return usage("--scope: %q is not understood", o.scope).WithHint("Write user or project.")
+		return usage("invalid value %q for --scope", o.scope).WithHint("Write user or project.")
 	}
 	asked := len(o.hosts) == 0
 	if asked {
@@ -447,7 +446,7 @@ func (a *app) edit(ctx context.Context, o installOptions, next string, change fu
 		}
 	}
 	for _, s := range steps {
-		// The change is made anew of what the file holds by now: another process may have written it.
+		// The change is computed again from the current text: another process may have written the file.
 		saved, err := mcphost.Edit(s.path, a.now(), func(c mcphost.Content) ([]byte, error) {
 			edit, err := change(s.host, c)
 			return edit.text, err
@@ -459,7 +458,7 @@ func (a *app) edit(ctx context.Context, o installOptions, next string, change fu
 		}
 		fmt.Fprintf(a.human, "%s: done", s.host.Title)
 		if saved != "" {
-			fmt.Fprintf(a.human, "; as it was the file is kept in %s", saved)
+			fmt.Fprintf(a.human, "; backup: %s", saved)
 		}
 		fmt.Fprintln(a.human)
 	}
@@ -472,7 +471,7 @@ func (a *app) edit(ctx context.Context, o installOptions, next string, change fu
 // confirm asks whether to go on. Without a person to ask nothing is done.
 func (a *app) confirm(ctx context.Context) error {
 	if !a.interactive {
-		return usage("nothing was changed: no host was named, and there is nobody to ask").WithHint("Name hosts with --host; --host all takes all of these.")
+		return usage("nothing was changed: no host was named, and there is no terminal to ask").WithHint("Name hosts with --host; --host all selects all of these.")
 	}
 	fmt.Fprint(a.stderr, "Go on? [y/n] ")
 	line, err := a.readLine(ctx)
@@ -486,8 +485,8 @@ func (a *app) confirm(ctx context.Context) error {
 // server is the name of the program that hosts start.
 const server = mcphost.Program
 
-// serverFile is the full path of the server: as given, beside the file by which this program was called, or in PATH. Links
-// are kept: those of package managers outlive a version, what they lead to does not.
+// serverFile is the full path of the server: as given, beside this program, or in PATH. Links are kept: those of package managers outlive
+// a version, unlike their targets.
 func (a *app) serverFile(given string) (string, error) {
 	name := server
 	if a.env.GOOS == "windows" {
@@ -517,11 +516,11 @@ func (a *app) serverFile(given string) (string, error) {
 			return path, nil
 		}
 	}
-	return "", usage("there is no %s beside this program or in PATH", name).
-		WithHint("Install both programs into one folder, or name the server's file with --server.")
+	return "", usage("%s not found beside this program or in PATH", name).
+		WithHint("Install both programs into one directory, or name the file of the server with --server.")
 }
 
-// calledBy is the path by which this program was called, links kept.
+// calledBy is the path that this program was called by, links kept.
 func calledBy() (string, error) {
 	path := os.Args[0]
 	var err error

@@ -34,11 +34,12 @@ func newList(a *app) *cobra.Command {
 	var o listOptions
 	cmd := &cobra.Command{
 		Use:   "list",
-		Short: "List runs, the last changed first",
-		Long: `List runs, the last changed first. A run that has not ended has what it waits for: the time of a timer, the beginning of a question. A failed run has the code of its error, and the retries of it; one of which
-a retry has completed, or that somebody has marked (the command handle), is handled: --unhandled leaves it out. --tree puts subworkflows under the run that began them.
+		Short: "List runs",
+		Long: `List runs, the last changed first. An active run shows its waits: the time of a timer, the start of a question. A failed run shows
+the code of its error and its retries; with a completed retry, or a mark of the command handle, it is handled: --unhandled leaves it
+out. --tree lists subworkflows below their parents.
 
-On a terminal the columns are cut to its width; of ids that the engine has made, as much is shown as names the run in other commands.`,
+On a terminal columns are cut to its width, and generated ids are shortened to a prefix that other commands accept.`,
 		Example: `  workflows-engine list
   workflows-engine list --phase interrupted,failed
   workflows-engine list --phase failed --unhandled
@@ -50,17 +51,17 @@ On a terminal the columns are cut to its width; of ids that the engine has made,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.list(cmd.Context(), o) },
 	}
 	set := cmd.Flags()
-	set.BoolVar(&o.open, "open", false, "only runs that have not ended")
-	set.StringSliceVar(&o.phases, "phase", nil, "only runs in this `phase`, or in one of several: "+problem.OrList(history.Phases()))
+	set.BoolVar(&o.open, "open", false, "list active runs only")
+	set.StringSliceVar(&o.phases, "phase", nil, "list only runs in this `phase`; may be repeated: "+problem.OrList(history.Phases()))
 	registerLabels(set, &o.labels, "only runs with this label, as `KEY=VALUE` or KEY; may be repeated")
-	set.StringVar(&o.name, "name", "", "only runs of the definition with this document.name")
+	set.StringVar(&o.name, "name", "", "list only runs of the definition with this document.`name`")
 	registerTime(set, &o.newer, "newer", "only runs changed within this `time`, as in 24h")
 	registerTime(set, &o.older, "older", "only runs not changed within this `time`, as in 1h")
-	set.IntVar(&o.limit, "limit", 50, "how many, at most 100")
-	set.StringVar(&o.cursor, "cursor", "", "next_cursor of the page before")
-	set.BoolVar(&o.roots, "roots", false, "leave subworkflows out")
-	set.BoolVar(&o.unhandled, "unhandled", false, "leave out failed and cancelled runs that need nobody any more; see the command handle")
-	set.BoolVar(&o.tree, "tree", false, "put subworkflows under the run that began them")
+	set.IntVar(&o.limit, "limit", 50, "list at most this `number` of runs, up to 100")
+	set.StringVar(&o.cursor, "cursor", "", "continue from this `cursor`, the next_cursor of the previous page")
+	set.BoolVar(&o.roots, "roots", false, "leave out subworkflows")
+	set.BoolVar(&o.unhandled, "unhandled", false, "leave out runs that are marked as handled (see handle)")
+	set.BoolVar(&o.tree, "tree", false, "list subworkflows below their parents")
 	set.BoolVar(&o.json, "json", false, "print as JSON")
 	cmd.PreRunE = exclusive("tree", "json")
 	a.completeLabels(cmd, "label")
@@ -91,7 +92,7 @@ func (o listOptions) query(now time.Time) (history.ListQuery, error) {
 	q := history.ListQuery{DefinitionName: o.name, Cursor: o.cursor, Limit: o.limit, Roots: o.roots, Unhandled: o.unhandled}
 	for _, p := range o.phases {
 		if !slices.Contains(history.Phases(), history.Phase(p)) {
-			return q, usage("--phase: %q is not understood", p).WithHint("Write %s.", problem.OrList(history.Phases()))
+			return q, usage("invalid value %q for --phase", p).WithHint("Write %s.", problem.OrList(history.Phases()))
 		}
 		q.Phases = append(q.Phases, history.Phase(p))
 	}
@@ -106,7 +107,7 @@ func (o listOptions) query(now time.Time) (history.ListQuery, error) {
 		return q, err
 	}
 	if o.limit < 1 || o.limit > 100 {
-		return q, usage("--limit: %d is not between 1 and 100", o.limit)
+		return q, usage("--limit must be from 1 to 100, not %d", o.limit)
 	}
 	if o.newer > 0 {
 		q.UpdatedAfter = now.Add(-o.newer)
@@ -319,7 +320,7 @@ func lineageText(l *history.Lineage) string {
 	return strings.Join(parts, "; ")
 }
 
-// indentedID is the id under that of its parent, of which it is told what comes after.
+// indentedID is the id below that of its parent, shortened to the part that differs.
 func (e *listed) indentedID(short bool) string {
 	id := e.ID
 	if short && uuidBegins.MatchString(id) {
@@ -414,7 +415,7 @@ func (f families) below(id string, depth int, each func(x *history.Execution, de
 // phaseText is the phase of a run as every command shows it, and as list --phase takes it.
 func phaseText(x *history.Execution) string { return string(x.Phase) }
 
-// waitsText says in a few words what a run waits for, and whether no process drives it or a subworkflow of it.
+// waitsText describes in a few words the wait of a run, and whether the run or a subworkflow has no owner.
 func waitsText(x *history.Execution, left []history.Unattended) string {
 	var of []history.Unattended
 	for _, u := range left {
@@ -456,9 +457,9 @@ func (a *app) writeUnattended(s *session, left []history.Unattended) {
 	switch len(roots) {
 	case 0:
 	case 1:
-		fmt.Fprintf(a.stderr, "no process looks after run %s: %s\n", history.Root(left[0].ExecutionID),
+		fmt.Fprintf(a.stderr, "run %s has no owner; recover it with: %s\n", history.Root(left[0].ExecutionID),
 			s.command("recover", history.Root(left[0].ExecutionID)))
 	default:
-		fmt.Fprintf(a.stderr, "no process looks after %s: %s\n", count(len(roots), "of these run"), shellword.Line(append([]string{program, "recover"}, s.repeat...)...))
+		fmt.Fprintf(a.stderr, "no owner for %s; recover them with: %s\n", count(len(roots), "of these run"), shellword.Line(append([]string{program, "recover"}, s.repeat...)...))
 	}
 }

@@ -1,7 +1,7 @@
 // Package cli is the command line: cobra commands that read flags and files, call the engine once or a few times, and
-// print. Each command has a file of its own with a thin cobra part and a work function that has never heard of cobra.
+// print. Each command has one file, with a cobra part and a work function that does not depend on cobra.
 //
-// What a command was asked for goes to standard output and nothing else; everything about the way there, errors
+// The result of a command, and nothing else, goes to standard output; everything about the way there, errors
 // included, goes to standard error. The exit statuses are below.
 package cli
 
@@ -28,12 +28,12 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/shellword"
 )
 
-// app is what every command works with.
+// app holds the streams and settings of all commands.
 type app struct {
-	// ctx ends when the command is interrupted, and with it what it reads: stdin, and the files of its command line.
+	// ctx ends when the command is interrupted; then reads of stdin and of the files of its command line end, too.
 	ctx   context.Context
 	stdin io.Reader
-	// stdout takes JSON and other exact text; what people read goes to human, which is stdout too, or to stderr.
+	// stdout receives JSON and other exact text; text for people goes to human, which is stdout, too, or to stderr.
 	stdout, human, stderr io.Writer
 	env                   config.Environment
 	flags                 *config.Flags
@@ -44,17 +44,17 @@ type app struct {
 	paint palette
 	// screen keeps a tree at the end of stderr; nil if stderr is no terminal, or one that cannot.
 	screen *screen
-	// columns is how wide the terminal is that stdout is; 0 if it is none.
+	// columns is the width of stdout, 0 if it is not a terminal.
 	columns func() int
-	// terminal is how wide the terminal is that stderr is; nil if it is none.
+	// terminal returns the width of stderr; nil if it is not a terminal.
 	terminal func() int
 	// interactive is true if a person sits at stdin and stderr.
 	interactive bool
-	// database is the file that a session has opened, "" before and for none.
+	// database is the file that a session has opened, "" without one.
 	database string
 	// lines reads stdin line by line once a person is asked.
 	lines *bufio.Reader
-	// standardLog is given the logger for what packages print with package log, such as net/http; nil leaves that as it is.
+	// standardLog receives the logger for lines of package log, which net/http uses; nil changes nothing.
 	standardLog func(*slog.Logger)
 }
 
@@ -108,7 +108,7 @@ func person() history.Actor {
 	return a
 }
 
-// execute runs one command, prints what ended it and returns the exit status.
+// execute runs one command, prints its error and returns the exit status.
 func (a *app) execute(ctx context.Context, args []string) int {
 	ctx = arrival.With(ctx, arrival.At(time.Now()))
 	a.ctx, a.stdin = ctx, &interruptible{ctx: ctx, from: a.stdin}
@@ -145,7 +145,7 @@ type silent struct{ status int }
 
 func (s silent) Error() string { return "" }
 
-// status returns the exit status for what a command returned.
+// status returns the exit status for the error of a command.
 func status(err error) int {
 	if err == nil {
 		return exitOK
@@ -167,7 +167,7 @@ func usage(format string, args ...any) *problem.Error {
 	return problem.New(problem.UsageError, format, args...)
 }
 
-// printError prints what ended a command, once and for all: code, message, place, and what to do next.
+// printError prints the error of a command: code, message, place and hint.
 func (a *app) printError(err error) {
 	if err == nil {
 		return
@@ -203,7 +203,7 @@ func (a *app) fileAsID(e *problem.Error) *problem.Error {
 	return hinted.WithHint("Did you mean --db %s?", shellword.Quote(file))
 }
 
-// writeProblem prints a problem. store are the flags with which the commands of its hint reach the same runs.
+// writeProblem prints a problem. store are the flags that the commands of its hint need to reach the same runs.
 func writeProblem(w io.Writer, paint palette, e *problem.Error, store []string) {
 	label := "error:"
 	if e.Code != problem.UsageError {
@@ -232,7 +232,7 @@ func commandHint(hint, id string, store ...string) string {
 	return commandWords(id, store...).Translate(hint)
 }
 
-// commandWords are the names under which users of commands know what the library's hints speak of.
+// commandWords translates the names of the library in hints into commands.
 func commandWords(id string, store ...string) problem.Glossary {
 	if id == "" {
 		id = "ID"

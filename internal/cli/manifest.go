@@ -16,7 +16,7 @@ import (
 func newManifest(a *app) *cobra.Command {
 	validate := &cobra.Command{
 		Use:     "validate FILE",
-		Short:   "Say what is wrong in a manifest, and where",
+		Short:   "Validate a manifest",
 		Example: "  workflows-engine mcp-manifest validate mcp.json",
 		Args:    namedFile,
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -29,18 +29,17 @@ func newManifest(a *app) *cobra.Command {
 	}
 	check := &cobra.Command{
 		Use:   "check FILE",
-		Short: "Connect to the servers of a manifest and list their tools",
-		Long: `Connect to each server of a manifest and list its tools, under the same rules as a run: commands have to be
-allowed, and secrets are resolved. Servers that are disabled are left out.`,
+		Short: "List the tools of the servers",
+		Long: `Connect to each server of a manifest and list its tools, by the rules of a run: commands must be allowed, and
+secrets are resolved. Disabled servers are left out.`,
 		Example: "  workflows-engine mcp-manifest check mcp.json",
 		Args:    namedFile,
 		RunE:    func(cmd *cobra.Command, args []string) error { return a.checkManifest(cmd.Context(), args[0]) },
 	}
 	return group(&cobra.Command{
 		Use:   "mcp-manifest",
-		Short: "Check an operator manifest and the MCP servers that it names",
-		Long: `Look after operator manifests: the files that name the MCP servers whose tools tool_call nodes may call, in
-the form that MCP hosts use.`,
+		Short: "Check a manifest and its MCP servers",
+		Long:  `Check operator manifests: files with the MCP servers of tool_call nodes, in the form of MCP hosts.`,
 	}, validate, check)
 }
 
@@ -55,8 +54,7 @@ func namedFile(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// readOperatorFile reads a file and prints what is wrong with it. One that cannot be read counts as refused, which by the
-// protocol is status 1.
+// readOperatorFile reads a file and prints its mistakes. An unreadable file counts as invalid, which is status 1 by the protocol.
 func readOperatorFile[T any](a *app, file string, parse func([]byte) (T, problem.Findings)) (parsed T, err error) {
 	text, err := a.readAll(file)
 	if err != nil {

@@ -25,9 +25,9 @@ func newNew(a *app) *cobra.Command {
 	}
 	cmd := &cobra.Command{
 		Use:   "new NAME|FILE",
-		Short: "Write a new definition, with a test to begin with",
-		Long: `Write a new definition and, beside it, its test file: NAME.workflow.yaml and NAME.test.yaml. A FILE that ends in
-.workflow.json is written as JSON. Files that exist are never overwritten. The templates:
+		Short: "Create a definition and its test",
+		Long: `Create a definition and its test file beside it: NAME.workflow.yaml and NAME.test.yaml. A FILE that ends in
+.workflow.json is written as JSON. Existing files are never overwritten. The templates:
 
 ` + strings.Join(kinds, "\n"),
 		Example: `  workflows-engine new order
@@ -58,7 +58,7 @@ func newFiles(file string) (workflow, tests, name string, err error) {
 		}
 	}
 	if name == "" || name == base && filepath.Ext(base) != "" {
-		return "", "", "", usage("%q is no name of a definition", file).
+		return "", "", "", usage("invalid name %q for a definition", file).
 			WithHint("Write a name without an ending, as in order, or order.workflow.yaml or order.workflow.json.")
 	}
 	return folder + name + ending, folder + name + ".test.yaml", name, nil
@@ -72,7 +72,7 @@ func (a *app) create(file, template string) error {
 	}
 	text, test := authoring.TemplateFiles(template, name)
 	if text == "" {
-		return usage("there is no template %q", template).WithHint("The templates are %s.", problem.AndList(authoring.TemplateNames()))
+		return usage("unknown template %q", template).WithHint("The templates are %s.", problem.AndList(authoring.TemplateNames()))
 	}
 	if strings.HasSuffix(workflow, ".json") {
 		doc, err := definition.ParseYAML([]byte(text))
@@ -117,7 +117,7 @@ func (a *app) writeNew(file, text string) error {
 		}
 		cannot := usage("%s cannot be written", file).WithCause(err)
 		if errors.Is(err, fs.ErrNotExist) {
-			cannot = cannot.WithHint("Make its folder first: %s.", shellword.Line("mkdir", "-p", filepath.Dir(file)))
+			cannot = cannot.WithHint("Create its directory first: %s.", shellword.Line("mkdir", "-p", filepath.Dir(file)))
 		}
 		return cannot
 	}

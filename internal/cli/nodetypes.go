@@ -8,10 +8,10 @@ import (
 	"github.com/workflows-engine/workflows-engine/history"
 )
 
-// nodeFacts are what a definition says of a node that not every record of it does.
+// nodeFacts are the facts about a node that only its definition has.
 type nodeFacts struct {
 	nodeType string
-	// by names what performs an activity: the model, server/tool, or the handler.
+	// by names the executor of an activity: the model, server/tool, or the handler.
 	by string
 }
 
@@ -29,7 +29,7 @@ func compileStored(document *definition.Document) (*definition.Program, []proble
 	return definition.Compile(document, definition.Options{AllowInterruptInBranch: true, Stored: true})
 }
 
-// nodesOf returns what a stored definition says of its nodes, by node id. It is nil for a definition that is not stored:
+// nodesOf returns the facts of a stored definition about its nodes, by node id. It is nil for a definition that is not stored:
 // display continues without.
 func nodesOf(ctx context.Context, store history.Store, hash string) map[string]nodeFacts {
 	document, err := storedDefinition(ctx, store, hash)

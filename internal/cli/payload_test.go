@@ -33,9 +33,9 @@ func TestParsePayload(t *testing.T) {
 		{line: "name=", want: `{"name":""}`},
 		{line: "approve=yes name=yes", want: `{"approve":true,"name":"yes"}`},
 		{line: "approve=N name=n", want: `{"approve":false,"name":"n"}`},
-		{line: "yes", refused: `"yes" is neither JSON nor key=value`}, // more than one member is asked for
-		{line: "approve", refused: `"approve" is neither JSON nor key=value`},
-		{line: "=x", refused: "neither JSON nor key=value"},
+		{line: "yes", refused: `"yes" must be JSON or key=value`}, // more than one member is asked for
+		{line: "approve", refused: `"approve" must be JSON or key=value`},
+		{line: "=x", refused: "must be JSON or key=value"},
 		{line: `name="open`, refused: "is not closed"},
 		{line: `{"approve":`, refused: "line 1"},
 		{line: `{"a":1,"a":2}`, refused: "line 1"},

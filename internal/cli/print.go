@@ -22,7 +22,7 @@ func writeEncoded(w io.Writer, v any) error { return encode(w, v, "  ") }
 // writeLine is writeEncoded on one line.
 func writeLine(w io.Writer, v any) error { return encode(w, v, "") }
 
-// encode writes what a terminal would act on as JSON writes controls: the text may be shown on one, and means the same.
+// encode escapes the characters that a terminal would act on, as JSON escapes controls: the text means the same.
 func encode(w io.Writer, v any, indent string) error {
 	var text strings.Builder
 	encoder := json.NewEncoder(&text)
@@ -102,8 +102,8 @@ func fitted(rows [][]string, width int, keep map[string]int) [][]string {
 	return cutRows
 }
 
-// wrapped breaks lines at blanks so that they have at most width characters, if their words allow it; what goes on is indented. A width of
-// 0 is no bound.
+// wrapped breaks lines at blanks after at most width characters, if the words allow it; continuation lines are indented. A width of 0 is
+// no bound.
 func wrapped(text string, width int) string {
 	const further = "    "
 	if width <= 2*len(further) {
@@ -136,7 +136,7 @@ func short(v any, width int) string {
 	return cut(string(jsonvalue.Canonical(v)), width)
 }
 
-// cut shortens text to width characters, the last of which then is an ellipsis, and puts it on one line.
+// cut shortens text to one line of width characters, including an ellipsis.
 func cut(text string, width int) string {
 	text = plain(strings.Join(strings.Fields(text), " "))
 	if utf8.RuneCountInString(text) <= width {

@@ -36,7 +36,7 @@ func (a *app) readSource(file, format string) (source, error) {
 	case "json", "yaml":
 		s.yaml = format == "yaml"
 	default:
-		return s, usage("--format: %q is not understood", format).WithHint("Write json or yaml.")
+		return s, usage("invalid value %q for --format", format).WithHint("Write json or yaml.")
 	}
 	var err error
 	if s.text, err = a.readAll(file); errors.Is(err, fs.ErrNotExist) {
@@ -47,8 +47,8 @@ func (a *app) readSource(file, format string) (source, error) {
 	return s, err
 }
 
-// nearFile is the definition that somebody probably meant by a file that is not there: NAME.workflow.yaml by NAME, or the file of a
-// similar name in its folder; "" if there is none.
+// nearFile suggests the definition for a missing file: NAME.workflow.yaml for NAME, or the file in its folder with the most similar name;
+// "" without one.
 func (a *app) nearFile(file string) string {
 	entries, err := os.ReadDir(filepath.Dir(a.path(file)))
 	if err != nil {
@@ -150,7 +150,7 @@ func documentHead(d *definition.Document) (name, version string) {
 	return name, version
 }
 
-// maxReadBytes bounds a file that is read as a whole. What takes it has a smaller bound of its own.
+// maxReadBytes bounds a file that is read as a whole. Its parsers have smaller bounds.
 const maxReadBytes = 256 << 20
 
 // interruptible is a reader whose Read returns when ctx ends. Reading a terminal or a pipe cannot be cancelled, and neither can opening a
@@ -158,7 +158,7 @@ const maxReadBytes = 256 << 20
 type interruptible struct {
 	ctx  context.Context
 	from io.Reader
-	// reading gets what the goroutine has read; nil while there is none.
+	// reading receives the bytes of the goroutine; nil without one.
 	reading chan chunk
 	rest    chunk
 }
@@ -243,7 +243,7 @@ func (a *app) readAll(file string) ([]byte, error) {
 	return text, err
 }
 
-// reading lets read take what it needs of a file, or of standard input.
+// reading calls read with a file, or with standard input.
 func (a *app) reading(file string, read func(io.Reader) error) error {
 	in, name := a.stdin, "standard input"
 	if file != standardInput {

@@ -30,21 +30,19 @@ func newRecover(a *app) *cobra.Command {
 	var o recoverOptions
 	cmd := &cobra.Command{
 		Use:   "recover [ID]",
-		Short: "Take over runs whose process is gone, and drive them",
-		Long: `Take over runs whose process has ended and runs whose timer is due, and drive them until they end or wait for
-a host, a person or a signal. The command performs of each run what is configured here, as a worker does, and leaves
-the rest to a process that has what is missing: it names such a run on standard error, and exits with status 1. A run
-that another process owns is named and left alone.
+		Short: "Recover orphaned runs",
+		Long: `Claim orphaned runs and runs with a due timer, and drive them until they end or wait for a host, a person or a signal. Like a
+worker, the command performs the nodes with an executor here. A run that needs another executor is listed on standard error, and
+the exit status is 1. Runs with another owner are listed and not changed.
 
-With an ID only that run is driven, its timers included. If it waits for what is missing here, the exit status is 3,
-as for every paused run. If another process owns it, the command waits until that process releases the run, or until
-its lease ends: that of a process that was killed ends after at most 30 seconds.
+With an ID only that run is driven, its timers included. If it waits for a missing executor, the exit status is 3, as for every
+paused run. If it has another owner, the command waits until the owner releases it or until the lease ends, at most 30 seconds
+after the owner was killed.
 
-Attempts that were in flight when a process ended are performed again, with the same idempotency key.
+Attempts in flight when a process ended are performed again, with the same idempotency key.
 
---dry-run changes nothing. It lists the runs that would be taken over, and why; on standard error it says what is
-missing for other runs, and how many runs wait for a host, a person or a signal. A worker does all the time what
-recover does once.`,
+--dry-run changes nothing. It lists the runs to recover with the reason, and on standard error the executors that other runs miss and
+the number of runs that wait for a host, a person or a signal. A worker does continuously what recover does once.`,
 		Example: `  workflows-engine recover --dry-run
   workflows-engine recover
   workflows-engine recover order-17 --profile demo`,
@@ -57,8 +55,8 @@ recover does once.`,
 			return a.recoverAll(cmd.Context(), o)
 		},
 	}
-	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "only list the runs that would be taken over")
-	cmd.Flags().IntVar(&o.limit, "limit", 100, "how many runs to take over at most")
+	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "only list the runs to recover")
+	cmd.Flags().IntVar(&o.limit, "limit", 100, "recover at most this `number` of runs")
 	registerContinue(cmd.Flags(), &o.driveOptions, &o.folder)
 	return cmd
 }
@@ -83,14 +81,14 @@ func (a *app) reportNextTimer(ctx context.Context, s *session) error {
 			continue
 		}
 		id := history.Root(next.ExecutionID)
-		fmt.Fprintf(a.stderr, "run %s waits until %s: recover it then, or have this wait: %s\n", id, timeText(next.Due),
+		fmt.Fprintf(a.stderr, "run %s waits until %s: recover it then, or wait with: %s\n", id, timeText(next.Due),
 			s.command("recover", id))
 		break
 	}
 	return err
 }
 
-// session is what recoverAll needs. A dry run has no use for a database that can be written to.
+// session returns the session of recoverAll. A dry run opens the database read-only.
 func (o recoverOptions) session() sessionOptions {
 	options := sessionOptions{drives: true, folder: o.folder, store: readOnlyIf(o.dryRun)}
 	if !o.dryRun {
@@ -99,11 +97,11 @@ func (o recoverOptions) session() sessionOptions {
 	return options
 }
 
-// recoverAll takes over what has no driver, fires what is due, and prints where each of those runs then stands. Runs
-// that nothing here can perform are named and left to others.
+// recoverAll claims runs without an owner, fires due timers, and prints the status of each of these runs. Runs without an executor here
+// are listed and left to other processes.
 func (a *app) recoverAll(ctx context.Context, o recoverOptions) error {
 	if o.limit < 1 {
-		return usage("--limit: %d is not above 0", o.limit)
+		return usage("--limit must be above 0, not %d", o.limit)
 	}
 	caller, err := a.caller(o.driveOptions)
 	if err != nil {
@@ -160,7 +158,7 @@ type recoverable struct {
 	until time.Time
 }
 
-// leftRun is a run that is left to others, with what is missing for it or a subworkflow of it, or why that is not known.
+// leftRun is a run for other processes, with the executor that it or a subworkflow misses, or why that is not known.
 type leftRun struct {
 	id string
 	graph.LeftRun
@@ -213,7 +211,7 @@ func (a *app) recoverable(ctx context.Context, s *session, caller graph.Caller, 
 // maxLeft is how many runs that are left to others are named.
 const maxLeft = 20
 
-// reportLeft says of runs that are left to others what is missing.
+// reportLeft prints the missing executors of runs for other processes.
 func (a *app) reportLeft(left []leftRun) {
 	for i, l := range left {
 		if i == maxLeft {
@@ -229,7 +227,7 @@ func (a *app) reportLeft(left []leftRun) {
 	}
 }
 
-// reportSkipped says of one run what is missing.
+// reportSkipped prints the missing executors of one run.
 func (a *app) reportSkipped(id string, l *view.Lack) {
 	fmt.Fprintf(a.stderr, "%s run %s%s: %s\n", a.paint.wait("left"), id, ofChild(id, l.ExecutionID), lackText(l))
 }
@@ -242,7 +240,7 @@ func ofChild(top, id string) string {
 	return " (subworkflow " + id + ")"
 }
 
-// writeRecoverable prints what a recover would do.
+// writeRecoverable prints the runs that recover would claim.
 func (a *app) writeRecoverable(ctx context.Context, s *session, found *recoverable, j *recoverJSON, asJSON bool) error {
 	rows := [][]string{{"ID", "NAME", "NODE", "WHY"}}
 	for _, id := range found.ids {
@@ -337,7 +335,7 @@ func (d *drive) recover(ctx context.Context, found *recoverable, j *recoverJSON)
 	return left
 }
 
-// recoverJSON is what recover --json prints of all runs.
+// recoverJSON is the output of recover --json for all runs.
 type recoverJSON struct {
 	DryRun bool `json:"dry_run,omitempty"`
 	// Executions are the runs that were driven on, as status --json has them, or with --dry-run those that would be taken

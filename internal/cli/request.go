@@ -13,8 +13,8 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/runjson"
 )
 
-// requestText says what a request sends, in one line: which item of a map, the model and the last message, the tool and its
-// arguments. With wholeWidth it is all of the request, as JSON.
+// requestText describes a request in one line: the item of a map, the model and the last message, the tool and its arguments. With wholeWidth
+// it is the whole request, as JSON.
 func requestText(request map[string]any, width int) string {
 	if len(request) == 0 {
 		return ""
@@ -72,8 +72,8 @@ const maxRequestSearch = 1000
 // maxRequestsShown is of how many attempts the status of a run shows the requests.
 const maxRequestsShown = 20
 
-// requestsOf finds the requests of the first attempts that a run waits for, by the ids of what it waits for. Those that are not among
-// the newest records are left out.
+// requestsOf finds the requests of the first pending attempts of a run, by the ids of its waits. Requests before the newest records are left
+// out.
 func (s *session) requestsOf(ctx context.Context, run *view.Run) (map[string]*history.Record, error) {
 	requests := map[string]*history.Record{}
 	wanted := map[string][]*view.Pending{}
@@ -125,7 +125,7 @@ func (s *session) findRequests(ctx context.Context, id string, wanted []*view.Pe
 	return nil
 }
 
-// stateTrail knows the newest state of the records that were read, to say what the next one changes.
+// stateTrail holds the newest state of the records that were read, to show the changes of the next one.
 type stateTrail struct{ last map[string]any }
 
 // apply takes the next record.
@@ -135,7 +135,7 @@ func (s *stateTrail) apply(r *history.Record) {
 	}
 }
 
-// text says what a state changes, or shows it whole: with wholeWidth, and if it is the first. It becomes the newest one.
+// text shows the changes of a state, or all of it: with wholeWidth, or if it is the first. It becomes the newest one.
 func (s *stateTrail) text(state map[string]any, width int) string {
 	before := s.last
 	s.last = state

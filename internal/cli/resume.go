@@ -22,13 +22,12 @@ func newResume(a *app) *cobra.Command {
 	var o resumeOptions
 	cmd := &cobra.Command{
 		Use:   "resume ID",
-		Short: "Answer an interrupt, and drive the run",
-		Long: `Answer the question that a run waits at, and drive the run. The payload must satisfy the interrupt's
-resume_schema; a refused payload changes nothing. workflows-engine status ID shows what is asked. At a terminal,
-leave --payload out to be asked.
+		Short: "Answer an interrupt",
+		Long: `Answer the question of a run, and drive the run. The payload must match the resume_schema of the interrupt; a rejected payload
+changes nothing. workflows-engine status ID shows the question. At a terminal, leave out --payload to be asked.
 
-Calls that an agent wants to make are answered by {"decision":"approve"} for all of them, or {"calls":{"t2.c1":{"decision":…},…}} for each
-its own: approve; deny or stop, with "reason"; edit, with "arguments"; respond, with "result".`,
+Answer the calls of an agent with {"decision":"approve"} for all of them, or with {"calls":{"t2.c1":{"decision":…},…}} for each:
+approve; deny or stop, with "reason"; edit, with "arguments"; respond, with "result".`,
 		Example: `  workflows-engine resume order-17 --payload '{"approve":true}'
   workflows-engine resume order-17 --payload @answer.json
   workflows-engine resume order-17 --payload '{"decision":"edit","arguments":{"order":"A7","amount":12}}'
@@ -40,8 +39,8 @@ its own: approve; deny or stop, with "reason"; edit, with "arguments"; respond, 
 			return a.resume(cmd.Context(), args[0], o)
 		},
 	}
-	cmd.Flags().StringVarP(&o.payload, "payload", "p", "", "the answer: `JSON`, @file, or - for standard input (default {})")
-	cmd.Flags().StringVar(&o.interrupt, "interrupt", "", "the interrupt's `id`, as status shows it: the answer is for it alone; needed when several are open")
+	cmd.Flags().StringVarP(&o.payload, "payload", "p", "", "answer: `JSON`, @file, or - for standard input (default {})")
+	cmd.Flags().StringVar(&o.interrupt, "interrupt", "", "answer the interrupt with this `id`, shown by status; required if several are open")
 	registerContinue(cmd.Flags(), &o.driveOptions, &o.folder)
 	a.completeWait(cmd, "interrupt", openInterrupt)
 	return cmd

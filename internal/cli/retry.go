@@ -13,18 +13,20 @@ func newRetry(a *app) *cobra.Command {
 	var o forkOptions
 	cmd := &cobra.Command{
 		Use:   "retry ID",
-		Short: "Start a new run from before the failure of another one",
-		Long: `Start a new run with the past of a failed one up to before the node that failed, and drive it. What the failed run has done
-before is not done again; of a map, items that had succeeded before the first failure are kept. A node that failed as a subworkflow starts its subworkflow
-anew. A run that failed inside an agent goes on after the last result that the agent had: calls that were made are not made again, and a call that
-may have been begun is made again, if at all, under its first key (docs/agents.md). --anew begins the agent from its start; if it has called tools
-that do more than read, that takes --repeat-effects too. An agent whose budget is used up goes on with --agent-config current, once the list of agents
-has a higher one: it then has the models, prices, budgets, retries and fallback of that list, and all else as it was. A run that failed at a limit goes on from where it was: raise the limit. One that was rolled back is tried again from before the first node
-that was undone.
+		Short: "Retry a failed run",
+		Long: `Start a new run with the history of a failed one up to the failed node, and drive it. Finished activities are not repeated, and a
+map keeps the items that succeeded before the first failure. A failed subworkflow starts again.
 
-The failed run is not changed. With --definition the new run follows a corrected definition, which must lead to the same past; --state
-corrects the state before the node (a JSON merge patch).
-fork begins at any other place.`,
+A run that failed inside an agent continues after the last result of the agent: finished calls are not repeated, and a call that may
+have started is repeated, if at all, under its first key (docs/agents.md). --anew starts the agent again; if it has called tools with
+effects, --repeat-effects is required, too. With --agent-config current, an agent that used up its budget continues with the models,
+prices, budgets, retries and fallback of the current list.
+
+A run that failed at a limit continues at the same place: raise the limit first. A run that was rolled back starts before the first
+node that was undone.
+
+The failed run does not change. With --definition the new run follows a corrected definition, which must lead to the same history;
+--state corrects the state before the node (a JSON merge patch). To start at any other place, use fork.`,
 		Example: `  workflows-engine retry order-17
   workflows-engine retry order-17 --definition corrected.workflow.json
   workflows-engine retry order-17 --state '{"amount":17}'
@@ -38,13 +40,13 @@ fork begins at any other place.`,
 		},
 	}
 	registerFork(cmd.Flags(), &o)
-	cmd.Flags().BoolVar(&o.anew, "anew", false, "begin the node that failed from its start, also where an agent could go on")
-	cmd.Flags().BoolVar(&o.repeatEffects, "repeat-effects", false, "allow that calls of agents which do more than read are made again, under other keys")
+	cmd.Flags().BoolVar(&o.anew, "anew", false, "start the failed node again, even if its agent can continue")
+	cmd.Flags().BoolVar(&o.repeatEffects, "repeat-effects", false, "repeat calls of agents that have effects, under new keys")
 	cmd.Flags().StringVar(&o.agentConfig, flagAgentConfig, configRecorded, "the `configuration` of models and budgets with which an agent goes on: recorded, or current")
 	if err := cmd.RegisterFlagCompletionFunc(flagAgentConfig, cobra.FixedCompletions([]cobra.Completion{configRecorded, configCurrent}, cobra.ShellCompDirectiveNoFileComp)); err != nil {
 		panic(err) // there is no such flag
 	}
-	cmd.Flags().BoolVar(&o.again, "again", false, "begin another retry although one is open or has completed")
+	cmd.Flags().BoolVar(&o.again, "again", false, "start another retry even if one is active or completed")
 	return cmd
 }
 
@@ -58,5 +60,5 @@ func (a *app) retry(ctx context.Context, id string, o forkOptions) error {
 	})
 }
 
-// currentConfig are the flags of a retry in which an agent goes on whose budget is used up.
+// currentConfig are the flags of a retry that continues an agent with a used-up budget.
 var currentConfig = []string{"--" + flagAgentConfig, configCurrent}

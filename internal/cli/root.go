@@ -13,9 +13,9 @@ import (
 func newRoot(a *app) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "workflows-engine",
-		Short: "Validate and run agent workflows, and look after their runs",
-		Long: `workflows-engine runs workflow definitions of the Agent Workflow Protocol. Every step of a run is recorded
-before it is acted on, so that a run survives the end of the process and is continued by any later command.
+		Short: "Validate, run and operate agent workflows",
+		Long: `workflows-engine runs workflow definitions of the Agent Workflow Protocol. Every step of a run is recorded before it
+takes effect, so that a run survives the end of the process, and any later command can continue it.
 
 ` + exitHelp,
 		Example: `  workflows-engine validate order.workflow.json
@@ -62,7 +62,7 @@ before it is acted on, so that a run survives the end of the process and is cont
 	return root
 }
 
-// otherWords are what other programs call a command, for "did you mean".
+// otherWords are the names of other programs for a command, for "did you mean".
 var otherWords = map[string]string{
 	"show": "status", "get": "status", "describe": "status", "inspect": "status", "info": "status",
 	"catalog": "workflows", "definitions": "workflows",
@@ -90,7 +90,7 @@ func noCommand(root *cobra.Command, args []string) error {
 
 // unknownCommand is the error for a word that is not a command of cmd.
 func unknownCommand(cmd *cobra.Command, word string) error {
-	e := usage("there is no command %q", word)
+	e := usage("unknown command %q", word)
 	near := cmd.SuggestionsFor(word)
 	if known, ok := otherWords[word]; ok && !cmd.HasParent() {
 		near = []string{known}
@@ -154,8 +154,8 @@ func exclusive(names ...string) func(*cobra.Command, []string) error {
 	}
 }
 
-// usageTemplate is what the help of a command says behind its description. The global flags are many, and matter to few commands: they have
-// a page of their own.
+// usageTemplate is the help of a command after its description. The global flags are on a page of their own: they are many, and matter to
+// few commands.
 const usageTemplate = `Usage:{{if .Runnable}}
   {{.UseLine}}{{end}}{{if .HasAvailableSubCommands}}
   {{.CommandPath}} [command]{{end}}{{if .HasExample}}
@@ -178,8 +178,8 @@ func newOptions(root *cobra.Command) *cobra.Command {
 	return &cobra.Command{
 		Use:   "options",
 		Short: "The flags that all commands have",
-		Long: `These flags go with every command: where runs are kept, what a run may take, what is logged. The environment variable
-behind a flag says the same for all commands.
+		Long: `All commands have these flags, for the store, the limits of runs and the log. An environment variable
+sets a flag for all commands.
 
 ` + root.PersistentFlags().FlagUsages(),
 	}

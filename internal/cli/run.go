@@ -27,18 +27,18 @@ func newRun(a *app) *cobra.Command {
 	var o runOptions
 	cmd := &cobra.Command{
 		Use:   "run FILE|NAME",
-		Short: "Run a definition, and show its nodes as they complete",
-		Long: `Run a workflow definition in this process. Nodes are shown on standard error as they complete; the result
-goes to standard output as JSON. Every step is stored first, so that the run survives the end of this process.
+		Short: "Run a definition",
+		Long: `Run a workflow definition in this process. Nodes are shown on standard error as they complete; the result is printed as JSON.
+Every step is stored first, so that the run survives the end of this process.
 
-Where the run waits for an answer or a signal, the answers of --resume and --signal are used in order, then a
-person at the terminal is asked. If nobody is there, the command prints how to continue and exits with status 3.
+When the run waits for an answer or a signal, the answers of --resume and --signal are used in order, then the terminal asks.
+Without a terminal the command prints how to continue, and exits with status 3.
 
-A run for which this command lacks an executor, a handler, an agent or a subworkflow is refused before it begins, with a
-list of all that is missing, unless --allow-missing is given or a host performs it (--mode host_mediated).
+If an executor, a handler, an agent or a subworkflow is missing, the run is rejected before it starts, with a list, unless
+--allow-missing is given or a host performs the activities (--mode host_mediated).
 
-A NAME is that of a workflow in --workflow-dir, as the command workflows lists them; a file of that name comes first. Subworkflows are
-found there by document.name, too, among the *.workflow.json and *.workflow.yaml files.`,
+NAME is a workflow in --workflow-dir, listed by the command workflows; a file with this name has precedence. Subworkflows are found
+there by document.name, too, in *.workflow.json and *.workflow.yaml files.`,
 		Example: `  workflows-engine run order.workflow.json --input '{"order":17}'
   workflows-engine run order.workflow.json --input @order.json --id order-17
   workflows-engine run examples/lighthouse/lighthouse.workflow.json --profile demo \
@@ -50,14 +50,14 @@ found there by document.name, too, among the *.workflow.json and *.workflow.yaml
 		RunE:              func(cmd *cobra.Command, args []string) error { return a.run(cmd.Context(), args[0], o) },
 		ValidArgsFunction: a.completeWorkflows(&o.folder),
 	}
-	cmd.Flags().StringVarP(&o.input, "input", "i", "", "the run's input: `JSON`, @file, or - for standard input (default {})")
-	cmd.Flags().StringVar(&o.id, "id", "", "the run's `id` (default a new UUID)")
-	cmd.Flags().StringVar(&o.title, "title", "", "a line that names the run in lists")
+	cmd.Flags().StringVarP(&o.input, "input", "i", "", "input of the run: `JSON`, @file, or - for standard input (default {})")
+	cmd.Flags().StringVar(&o.id, "id", "", "`id` of the run (default a new UUID)")
+	cmd.Flags().StringVar(&o.title, "title", "", "one-line `title` of the run in lists")
 	registerLabels(cmd.Flags(), &o.labels, "a label by which list finds the run, as `KEY=VALUE`; may be repeated")
 	registerNotify(a, cmd, &o.notify)
-	cmd.Flags().IntVar(&o.priority, "priority", 0, "where attempts wait for their turn (--limits), the next one is that of the run with the highest `number`")
-	cmd.Flags().StringVar(&o.format, "format", "", "json or yaml, instead of going by the extension")
-	cmd.Flags().BoolVar(&o.allowMissing, "allow-missing", false, "begin although something is missing here; a run that reaches it fails")
+	cmd.Flags().IntVar(&o.priority, "priority", 0, "order of waiting attempts (--limits): the highest `number` is first")
+	cmd.Flags().StringVar(&o.format, "format", "", "read the definition as this `format`, json or yaml, whatever the extension")
+	cmd.Flags().BoolVar(&o.allowMissing, "allow-missing", false, "start even if an executor is missing; a run that reaches its node fails")
 	config.RegisterWorkflowDir(cmd.Flags(), &o.folder, "the folder of FILE")
 	registerDrive(cmd.Flags(), &o.driveOptions)
 	a.completeLabels(cmd, "label")
@@ -105,7 +105,7 @@ func (a *app) run(ctx context.Context, file string, o runOptions) error {
 	return a.with(ctx, sessionOptions{store: createStore, display: showTree, drives: true, folder: folder}, func(s *session) error {
 		a.announce(s, mode)
 		if missing := s.missing(ctx, c.document); o.allowMissing && len(missing) > 0 && mode != machine.HostMediated {
-			fmt.Fprintf(a.stderr, "%s nothing is configured here for %s; a run that reaches such a node fails\n",
+			fmt.Fprintf(a.stderr, "%s no executor is configured for %s; a run that reaches such a node fails\n",
 				a.paint.wait("warning:"), problem.AndList(missing))
 		}
 		d := a.drive(s, o.driveOptions)
@@ -127,11 +127,10 @@ func (a *app) run(ctx context.Context, file string, o runOptions) error {
 	})
 }
 
-// announce says which store keeps the run, unless it is the default one, and whether anything is pretended: not what the
-// host performs.
+// announce prints the store of the run, unless it is the default one, and whether stubs answer for executors of this process.
 func (a *app) announce(s *session, mode machine.Mode) {
 	if s.config.Profile == config.Demo && mode != machine.HostMediated {
-		fmt.Fprintln(a.stderr, a.paint.faint("demo profile: what is not configured is pretended, from the nodes' metadata.demo_output"))
+		fmt.Fprintln(a.stderr, a.paint.faint("demo profile: stubs answer for missing executors, with metadata.demo_output"))
 	}
 	if s.config.StorePathGiven || s.config.StorePath == "" {
 		fmt.Fprintln(a.stderr, a.paint.faint(s.config.StoreLine()))

@@ -27,7 +27,7 @@ func requiredNames(schema map[string]any) []string {
 	return names
 }
 
-// describeMembers says in one line each what an answer may hold: name, kind, whether it is required, description.
+// describeMembers describes each field of an answer in a line: name, kind, whether it is required, description.
 func describeMembers(schema map[string]any) [][]string {
 	properties, _ := schema["properties"].(map[string]any)
 	required := requiredNames(schema)
@@ -53,7 +53,7 @@ func describeMembers(schema map[string]any) [][]string {
 	return rows
 }
 
-// kindText says what a value may be: its allowed values, or its type.
+// kindText describes the values that a schema allows: a list, or a type.
 func kindText(schema map[string]any) string {
 	if constant, ok := schema["const"]; ok {
 		return short(constant, 40)
@@ -74,8 +74,7 @@ func kindText(schema map[string]any) string {
 	return "any"
 }
 
-// exampleObject is an answer that could satisfy the schema: its required members, those of its first alternative, or its first one if none
-// is required.
+// exampleObject is an answer that could match the schema: its required fields, or those of its first alternative, or its first field.
 func exampleObject(schema map[string]any) map[string]any {
 	example := map[string]any{}
 	names := requiredNames(schema)

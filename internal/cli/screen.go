@@ -12,8 +12,8 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/config"
 )
 
-// screen keeps a few lines at the end of a terminal's output, which are drawn again and again. What is written otherwise appears above
-// them. Each frame is one write, over the one before, so that nothing flickers.
+// screen keeps a few lines at the end of a terminal's output, which are redrawn. Other output appears above them. Each frame is one write
+// over the one before, so that nothing flickers.
 type screen struct {
 	mu  sync.Mutex
 	out io.Writer
@@ -25,7 +25,7 @@ type screen struct {
 	drawn  int   // the columns that the terminal had then
 }
 
-// newScreen returns the screen of a terminal; nil for what is none, and for one that is dumb or cannot be told its size.
+// newScreen returns the screen of a terminal; nil if the stream is not a terminal, or is a dumb one or one without a size.
 func newScreen(stream any, env config.Environment) *screen {
 	file, ok := stream.(*os.File)
 	if !ok || !isTerminal(stream) || variable(env, "TERM") == "dumb" {
@@ -70,7 +70,7 @@ func (s *screen) draw(lines []string, widths []int) error {
 	return err
 }
 
-// settle leaves the frame where it is: what is written next comes after it.
+// settle leaves the frame in place: later text follows it.
 func (s *screen) settle() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -112,7 +112,7 @@ func (s *screen) top(columns int) string {
 }
 
 // text is the frame as it is written: no line goes on in a second row, whatever the terminal thinks of the widths of characters, and
-// what was there before is gone.
+// the previous frame is gone.
 func (s *screen) text() string {
 	var b strings.Builder
 	b.WriteString("\x1b[?7l")

@@ -22,13 +22,12 @@ type session struct {
 	config *config.Config
 	store  history.Store
 	engine graph.Engine
-	// executors are what the configuration can perform in process.
+	// executors are the configured executors of this process.
 	executors config.Executors
 	// without is why a lenient session has no executors, nil if it has those that are configured.
 	without error
 	view    display
-	// workflows are the definitions of the folder that was named, nil without one. What is found by address is not looked
-	// at before a run: that belongs to the engine.
+	// workflows are the definitions of the named folder, nil without one. The engine fetches those at an address.
 	workflows *catalog.Catalog
 	// repeat are the flags that another command needs to drive the same runs, sameStore those that it needs to read them.
 	repeat, sameStore []string
@@ -59,7 +58,7 @@ const (
 	noExecutors                   // their settings are not read
 )
 
-// displayMode tells what a session shows on standard error while runs proceed.
+// displayMode selects the display on standard error while runs proceed.
 type displayMode int
 
 const (
@@ -100,7 +99,7 @@ func (a *app) with(ctx context.Context, o sessionOptions, do func(*session) erro
 	return firstError(do(s), s.close())
 }
 
-// deliverLimit is how long a command that ends waits for the webhooks of what it has done to be sent. What is left is another process's.
+// deliverLimit bounds the wait for deliveries at the end of a command. Other processes send the rest.
 const deliverLimit = 10 * time.Second
 
 // open loads the configuration, opens the store and makes an engine over it.
@@ -209,7 +208,7 @@ func (a *app) openStore(ctx context.Context, o sessionOptions, c *config.Config)
 	return store, nil
 }
 
-// note says what people should know, or logs it in a command that keeps a log.
+// note prints a note, or logs it in a command that keeps a log.
 func (a *app) note(note string, log *slog.Logger) {
 	if log != nil {
 		log.Info(note)
@@ -218,7 +217,7 @@ func (a *app) note(note string, log *slog.Logger) {
 	}
 }
 
-// warn says which settings are doubtful, such as those without effect: to people, or in the log of a command that keeps one.
+// warn prints the warnings about settings, or logs them in a command that keeps a log.
 func (a *app) warn(c *config.Config, log *slog.Logger) {
 	for _, warning := range c.Warnings {
 		if log != nil {
@@ -229,14 +228,14 @@ func (a *app) warn(c *config.Config, log *slog.Logger) {
 	}
 }
 
-// close ends the work in order: the engine first, which still writes to the store, then what is shown.
+// close ends the engine first, which still writes to the store, then the display, then the store.
 func (s *session) close() error {
 	err := firstError(s.engine.Close(), s.executors.Close())
 	s.view.close()
 	return firstError(err, s.store.Close())
 }
 
-// withoutRuns is a log without the lines about runs, which the output of a command tells of.
+// withoutRuns drops the log lines about runs, which the output of a command covers.
 type withoutRuns struct{ slog.Handler }
 
 func (l withoutRuns) Handle(ctx context.Context, r slog.Record) error {

@@ -19,9 +19,9 @@ func newSignal(a *app) *cobra.Command {
 	var o signalOptions
 	cmd := &cobra.Command{
 		Use:   "signal ID NAME",
-		Short: "Deliver a signal to a run that waits for it, and drive the run",
-		Long: `Deliver a signal. Its payload is merged into the run's state through the reducers. A run that does not wait
-for a signal of this name refuses it and is not changed, unless a later wait keeps it (extension early_signals).`,
+		Short: "Send a signal to a run",
+		Long: `Send a signal. Its payload is merged into the state of the run by the reducers. A run that does not wait for a signal
+of this name rejects it and does not change, unless it keeps the signal for a later wait (extension early_signals).`,
 		Example: `  workflows-engine signal order-17 release_approved --payload '{"approved_by":"kim"}'
   workflows-engine signal order-17 go`,
 		Args:              exactly("ID", "NAME"),
@@ -30,8 +30,8 @@ for a signal of this name refuses it and is not changed, unless a later wait kee
 			return a.signal(cmd.Context(), args[0], args[1], o)
 		},
 	}
-	cmd.Flags().StringVarP(&o.payload, "payload", "p", "", "the signal's payload: `JSON`, @file, or - for standard input (default {})")
-	cmd.Flags().StringVar(&o.key, "idempotency-key", "", "any `text` that names this signal: sent again with it, it counts once")
+	cmd.Flags().StringVarP(&o.payload, "payload", "p", "", "payload of the signal: `JSON`, @file, or - for standard input (default {})")
+	cmd.Flags().StringVar(&o.key, "idempotency-key", "", "unique `text` of this signal: a repeated one has no effect")
 	registerContinue(cmd.Flags(), &o.driveOptions, &o.folder)
 	return cmd
 }

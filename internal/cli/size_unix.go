@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// terminalSize returns the columns and lines of a terminal; ok is false for a file that is none.
+// terminalSize returns the columns and lines of a terminal; ok is false for another file.
 func terminalSize(f *os.File) (columns, lines int, ok bool) {
 	size, err := unix.IoctlGetWinsize(int(f.Fd()), unix.TIOCGWINSZ)
 	if err != nil {

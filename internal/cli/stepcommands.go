@@ -18,12 +18,12 @@ import (
 func newStepCommands(a *app) *cobra.Command {
 	return group(&cobra.Command{
 		Use:   "step-commands",
-		Short: "Check the list of programs that perform steps, and try one",
-		Long: `Look after the list that $WORKFLOW_ENGINE_STEP_COMMANDS names: the programs that perform step nodes, one for
-each handler. Such a program gets a JSON document on standard input and answers with one on standard output.`,
+		Short: "Check and try step commands",
+		Long: `Check and try the list of $WORKFLOW_ENGINE_STEP_COMMANDS: the programs that perform step nodes, one for each
+handler. A program reads a JSON document from standard input, and writes one to standard output.`,
 	}, newTryStepCommand(a), &cobra.Command{
 		Use:     "validate FILE",
-		Short:   "Say what is wrong in a list of step commands, and where",
+		Short:   "Validate a list of step commands",
 		Example: "  workflows-engine step-commands validate steps.json",
 		Args:    namedFile,
 		RunE: func(_ *cobra.Command, args []string) error {
@@ -40,9 +40,9 @@ func newTryStepCommand(a *app) *cobra.Command {
 	var state, config string
 	cmd := &cobra.Command{
 		Use:   "try FILE HANDLER",
-		Short: "Run the program of a handler once, without a workflow",
-		Long: `Run the program of a handler once, as a step of a workflow would, and print the output that it answers with. What
-the program prints on standard error is printed too.`,
+		Short: "Run the program of a handler once",
+		Long: `Run the program of a handler once, as a step node does, and print its output. The standard error of the program
+is shown, too.`,
 		Example: `  workflows-engine step-commands try steps.json urn:example:total --state '{"items": [{"price": 2}]}'`,
 		Args:    exactly("FILE", "HANDLER"),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -65,8 +65,8 @@ the program prints on standard error is printed too.`,
 			return a.tryStepCommand(cmd.Context(), args[0], commands, request)
 		},
 	}
-	cmd.Flags().StringVar(&state, "state", "", "the workflow state: `JSON`, @file, or - for standard input (default {})")
-	cmd.Flags().StringVar(&config, "config", "", "further members of the node's config: `JSON`, @file, or -")
+	cmd.Flags().StringVar(&state, "state", "", "state of the run: `JSON`, @file, or - for standard input (default {})")
+	cmd.Flags().StringVar(&config, "config", "", "further fields of the node's config: `JSON`, @file, or -")
 	return cmd
 }
 

@@ -20,11 +20,11 @@ func newStore(a *app) *cobra.Command {
 		Long: `Bring a database of an older version of this engine to the newest version.
 Servers, workers and commands that write do the same when they open it; commands that only read never do.
 
-A copy of the database is made beside it first, with its version and the time (UTC) in its name, such as
-runs.db.v4-20261122T2209.bak. Binaries of the older version open the copy. What is recorded after the migration is not in
-it. While copy and migration are made, other processes cannot write.
+The database is backed up first, to a file beside it with its version and the time (UTC) in its name, such as
+runs.db.v4-20261122T2209.bak. Older binaries can open the backup, which has no later records. Other processes cannot write during
+backup and migration.
 
---dry-run changes nothing. It does not tell whether other processes have the database open: that cannot be known.`,
+--dry-run changes nothing. It cannot tell whether other processes have the database open.`,
 		Example: `  workflows-engine store migrate --dry-run
   workflows-engine store migrate --db /var/lib/workflows/runs.db
   workflows-engine store migrate --no-backup`,
@@ -32,17 +32,17 @@ it. While copy and migration are made, other processes cannot write.
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.migrateStore(cmd.Context(), o) },
 	}
 	set := migrate.Flags()
-	set.BoolVar(&o.dryRun, "dry-run", false, "only say from which version to which, how many runs, and how large the copy is")
-	set.BoolVar(&o.noBackup, "no-backup", false, "make no copy of the database")
+	set.BoolVar(&o.dryRun, "dry-run", false, "change nothing; print the versions, the number of runs and the size of the backup")
+	set.BoolVar(&o.noBackup, "no-backup", false, "do not back up the database")
 	set.BoolVar(&o.json, "json", false, "print as JSON")
 	return group(&cobra.Command{
 		Use:   "store",
-		Short: "Look after the database as a whole",
-		Long:  "Look after the database as a whole. verify checks it, gc deletes old runs.",
+		Short: "Manage the database",
+		Long:  "Manage the database. verify checks it, gc deletes old runs.",
 	}, migrate)
 }
 
-// migrateStore migrates the database, or says what that would do.
+// migrateStore migrates the database, or prints the plan.
 func (a *app) migrateStore(ctx context.Context, o migrateOptions) error {
 	c, err := a.flags.LoadStore(a.env)
 	if err != nil {
@@ -68,13 +68,13 @@ func (a *app) migrateStore(ctx context.Context, o migrateOptions) error {
 	case o.dryRun:
 		fmt.Fprintf(a.human, "%s, with %s, would be migrated from %s to version %d\n", c.StorePath, count(int(m.Runs), "run"), from, m.To)
 		if !o.noBackup {
-			fmt.Fprintf(a.human, "a copy of it would take %d bytes beside it\n", m.Bytes)
+			fmt.Fprintf(a.human, "the backup beside it would take %d bytes\n", m.Bytes)
 		}
-		fmt.Fprintln(a.human, "stop what uses the database first: whether other processes have it open cannot be known")
+		fmt.Fprintln(a.human, "stop all processes that use the database first; they cannot be detected")
 	default:
 		fmt.Fprintf(a.human, "%s was migrated from %s to version %d\n", c.StorePath, from, m.To)
 		if m.Backup != "" {
-			fmt.Fprintf(a.human, "as it was it is kept in %s\n", m.Backup)
+			fmt.Fprintf(a.human, "backup: %s\n", m.Backup)
 		}
 	}
 	return nil

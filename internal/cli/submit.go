@@ -20,9 +20,9 @@ func newSubmit(a *app) *cobra.Command {
 	var o submitOptions
 	cmd := &cobra.Command{
 		Use:   "submit ID NODE",
-		Short: "Report the outcome of an activity that the host performs",
-		Long: `Report the outcome of a pending activity or delegate of a host-mediated run, and drive the run: its output
-with --result, or a failure with --error and --code, which the node's retry policy then judges.`,
+		Short: "Submit the outcome of an activity",
+		Long: `Submit the outcome of a pending activity or delegate of a host-mediated run, and drive the run: an output
+with --result, or a failure with --error and --code, to which the retry policy of the node applies.`,
 		Example: `  workflows-engine submit order-17 classify --result '{"intent":"billing","confidence":0.9}'
   workflows-engine submit order-17 fetch --error 'HTTP 503' --code UPSTREAM_DOWN
   workflows-engine submit order-17 search_web --branch web --result @findings.json`,
@@ -33,13 +33,13 @@ with --result, or a failure with --error and --code, which the node's retry poli
 		},
 	}
 	set := cmd.Flags()
-	set.StringVarP(&o.result, "result", "r", "", "the output: `JSON`, @file, or - for standard input")
-	set.StringVar(&o.failure, "error", "", "what went wrong, instead of a result")
-	set.StringVar(&o.code, "code", "", "stable code of the failure; retry policies match on it")
-	set.StringVar(&o.branch, "branch", "", "parallel branch of the node, when it waits in several")
-	set.StringVar(&o.key, "idempotency-key", "", "key of the attempt, as status shows it; a repeated submit then does nothing")
-	set.StringVar(&o.correlation, "correlation-id", "", "correlation id of a delegate (default: the pending one's)")
-	set.StringVar(&o.task, "external-task-id", "", "the task's id at the agent")
+	set.StringVarP(&o.result, "result", "r", "", "output: `JSON`, @file, or - for standard input")
+	set.StringVar(&o.failure, "error", "", "report a failure with this `message`")
+	set.StringVar(&o.code, "code", "", "stable `code` of the failure; retry policies match it")
+	set.StringVar(&o.branch, "branch", "", "parallel `branch` of the node, if it waits in several")
+	set.StringVar(&o.key, "idempotency-key", "", "`key` of the attempt, shown by status: a repeated submit has no effect")
+	set.StringVar(&o.correlation, "correlation-id", "", "correlation `id` of a delegate (default: that of the pending one)")
+	set.StringVar(&o.task, "external-task-id", "", "`id` of the task at the agent")
 	cmd.PreRunE = exclusive("result", "error")
 	registerContinue(set, &o.driveOptions, &o.folder)
 	a.completeWait(cmd, "branch", hostBranch)
@@ -73,8 +73,8 @@ func (a *app) submit(ctx context.Context, id, node string, o submitOptions) erro
 	})
 }
 
-// completeSubmit fills in what the run knows itself and a person need not repeat: the parallel span and the
-// correlation id. The first pending entry of the node counts; if there is none, the engine's refusal says so.
+// completeSubmit fills in the parallel span and the correlation id from the first pending entry of the node. Without an entry the engine
+// reports the error.
 func completeSubmit(req *graph.SubmitRequest, run *view.Run, branch string) {
 	for _, p := range run.Pending {
 		if p.NodeID != req.NodeID || !p.Host || branch != "" && (p.Span == nil || p.Span.BranchName != branch) {

@@ -58,11 +58,11 @@ func (p palette) bold(text string) string  { return p.wrap("1", text) }
 
 // Text from definitions, histories and outputs must not steer the terminal that it is shown on: it could hide lines,
 // change the title or pretend to be this program. All output for people therefore goes through a plainWriter. In JSON
-// the same characters are escaped, which changes nothing of what it means.
+// the same characters are escaped, which keeps its meaning.
 
-// plain makes characters visible that a terminal would act on: controls other than line ends and tabs, and those that
-// change the direction of text. They become \u001b and the like, which is what JSON writes for them. Bytes that are no
-// UTF-8 become the replacement character, since some terminals take them for controls too.
+// plain escapes characters that a terminal would act on: controls other than line ends and tabs, and those that change the direction of
+// text, as \u001b and the like, the form of JSON. Bytes that are not UTF-8 become the replacement character, since some terminals take
+// them for controls, too.
 func plain(text string) string {
 	if !strings.ContainsFunc(text, acts) && utf8.ValidString(text) {
 		return text
@@ -94,7 +94,7 @@ func acts(r rune) bool {
 }
 
 // The palette marks its colours with characters that Unicode keeps for the inside of programs, so that the writer can
-// tell them from what a text contains.
+// tell them from the text.
 const (
 	markBegin = "\ufdd0"
 	markEnd   = "\ufdd1"
@@ -143,8 +143,8 @@ func (o *output) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// verdict returns what ends the command: its own error, or that its result was lost. A reader that has gone away, as in
-// "list | head", has seen what it wanted, and nothing is said.
+// verdict returns the error of a command: its own, or the loss of its result. A reader that has gone away, as in "list | head", is not an
+// error.
 func (o *output) verdict(err error) error {
 	_, isSilent := errors.AsType[silent](err)
 	if o.err == nil || err != nil && !isSilent && !errors.Is(err, o.err) {

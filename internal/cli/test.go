@@ -27,10 +27,10 @@ func newTest(a *app) *cobra.Command {
 	var o testOptions
 	cmd := &cobra.Command{
 		Use:   "test [PATH...]",
-		Short: "Run the tests that stand beside definitions, in virtual time",
-		Long: `Run test files: NAME.test.yaml, .yml or .json beside NAME.workflow.json or .yaml. A test is one run of the definition with stubs in
-place of activities, agents and people; waits and back-offs take no time, and nothing is stored. PATH is a folder, which is searched
-with the folders below it, or a test file; without one the current folder is searched.
+		Short: "Run the tests of definitions",
+		Long: `Run test files: NAME.test.yaml, .yml or .json beside NAME.workflow.json or .yaml. A test is one run of the definition with stubs
+for activities, agents and people, in virtual time; nothing is stored. PATH is a test file, or a directory that is searched with its
+subdirectories; the default is the current directory.
 
 docs/testing-workflows.md describes the files.`,
 		Example: `  workflows-engine test
@@ -39,11 +39,11 @@ docs/testing-workflows.md describes the files.`,
   workflows-engine test --junit report.xml`,
 		RunE: func(cmd *cobra.Command, paths []string) error { return a.test(cmd.Context(), paths, o) },
 	}
-	cmd.Flags().BoolVar(&o.update, "update", false, "write what runs do into the expect of tests with snapshot: true")
-	cmd.Flags().BoolVar(&o.cover, "cover", false, "print which nodes and edges of the definitions the tests go through")
-	cmd.Flags().BoolVar(&o.watch, "watch", false, "run the tests again whenever a file changes, until interrupted")
-	cmd.Flags().StringVar(&o.run, "run", "", "only tests whose names match this regular expression")
-	cmd.Flags().StringVar(&o.junit, "junit", "", "also write a JUnit report to this file")
+	cmd.Flags().BoolVar(&o.update, "update", false, "update the expectations of tests with snapshot: true")
+	cmd.Flags().BoolVar(&o.cover, "cover", false, "print the coverage of nodes and edges")
+	cmd.Flags().BoolVar(&o.watch, "watch", false, "repeat the tests when a file changes, until interrupted")
+	cmd.Flags().StringVar(&o.run, "run", "", "run only tests with names that match this `regexp`")
+	cmd.Flags().StringVar(&o.junit, "junit", "", "also write a JUnit report to this `file`")
 	return cmd
 }
 
@@ -102,7 +102,7 @@ func (s *testSession) run(ctx context.Context, paths []string) error {
 		return err
 	}
 	if len(found) == 0 {
-		return usage("there are no test files in %s", strings.Join(paths, ", ")).
+		return usage("no test files in %s", strings.Join(paths, ", ")).
 			WithHint("Write NAME.test.yaml beside NAME.workflow.yaml; docs/testing-workflows.md describes it.")
 	}
 	for _, path := range found {
@@ -185,7 +185,7 @@ func (s *testSession) load(path string) (*workflowtest.File, error) {
 	return f, nil
 }
 
-// writeBrokenTest shows what is wrong with a test file or its definition, as validate does.
+// writeBrokenTest shows the mistakes of a test file or its definition, as validate does.
 func (s *testSession) writeBrokenTest(err error) {
 	s.broken++
 	b, ok := errors.AsType[*workflowtest.Broken](err)
@@ -196,7 +196,7 @@ func (s *testSession) writeBrokenTest(err error) {
 	writeFindings(s.stderr, s.paint, checked{source: source{file: b.Path, text: b.Text}, findings: b.Err.Findings})
 }
 
-// writeResult prints one line for a test and, if it has failed, what is different.
+// writeResult prints one line for a test and, if it has failed, the differences.
 func writeResult(w io.Writer, r *workflowtest.Result) {
 	path := filepath.ToSlash(r.File.Path)
 	if r.Passed() {
@@ -206,7 +206,7 @@ func writeResult(w io.Writer, r *workflowtest.Result) {
 	fmt.Fprintf(w, "FAIL  %s:%d: %s\n%s", path, r.Test.Place.Line, r.Test.Name, resultText(r))
 }
 
-// resultText says what is different, one thing a line or three, each line indented.
+// resultText lists the differences, each in one indented line or in three.
 func resultText(r *workflowtest.Result) string {
 	var b strings.Builder
 	showsPath := false

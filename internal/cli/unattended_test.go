@@ -82,7 +82,7 @@ func TestAnOverdueTimerIsSaid(t *testing.T) {
 
 	stdout, stderr = c.at(late, exitOK, "list", "--db", db)
 	wantMatch(t, stdout, `^n1 +day +running +nap +[0-9hdm]+ +`+overdue+`$`, true)
-	wantMatch(t, stderr, `^no process looks after run n1: workflows-engine recover n1 --db `, true)
+	wantMatch(t, stderr, `^run n1 has no owner; recover it with: workflows-engine recover n1 --db `, true)
 	stdout, _ = c.at(late, exitOK, "status", "n1", "--db", db)
 	wantMatch(t, stdout, `^process +`+overdue+`: workflows-engine recover n1 --db `, true)
 	stdout, stderr = c.at(late, exitOK, "list", "--phase", "interrupted", "--db", db)
@@ -120,7 +120,7 @@ func TestAnOverdueDeadlineOfASubworkflow(t *testing.T) {
 	late := begun.Add(3 * time.Hour)
 	stdout, stderr := c.at(late, exitOK, "list", "--roots", "--db", db)
 	wantMatch(t, stdout, `^p1 +asks +running +v +[0-9hdm]+ +timer overdue since `, true)
-	wantMatch(t, stderr, `^no process looks after 2 of these runs: workflows-engine recover --db `, true)
+	wantMatch(t, stderr, `^no owner for 2 of these runs; recover them with: workflows-engine recover --db `, true)
 	stdout, _ = c.at(late, exitOK, "status", "p1", "--db", db)
 	wantMatch(t, stdout, `^process +timer overdue since .*: workflows-engine recover p1 --db `, true)
 }

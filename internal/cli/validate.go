@@ -27,14 +27,14 @@ func newValidate(a *app) *cobra.Command {
 	var o validateOptions
 	cmd := &cobra.Command{
 		Use:   "validate [FILE...|-]",
-		Short: "Check definitions and say what is wrong, where, and what to write instead",
-		Long: `Check workflow definitions. Every problem is listed with its place in the file; warnings are things that
-run, but probably not as meant. What the protocol accepts and what would fail a run here is an error, too; with --protocol the
-verdict is the protocol's alone. Without a file, or with -, the definition is read from standard input.
+		Short: "Validate definitions",
+		Long: `Validate workflow definitions. Every problem is listed with its place in the file; a warning is a valid part that is probably a
+mistake. A definition that the protocol accepts and that fails here is an error, too; --protocol applies the rules of the protocol
+alone. Without a file, or with -, the definition is read from standard input.
 
 Files ending in .yaml or .yml are read as YAML, all others as JSON. The input of a subworkflow is checked, too, if its definition is
-found in the workflow folder. Where agents are configured (--agents), a delegation of protocol sdk to another one is a warning, and so is a
-skill in the node's metadata that the agent does not have.`,
+in the workflow directory. If agents are configured (--agents), a delegation of protocol sdk to an unknown agent is a warning, and so is
+an unknown skill in the metadata of its node.`,
 		Example: `  workflows-engine validate order.workflow.json
   workflows-engine validate --strict examples/*/*.workflow.json
   workflows-engine validate --protocol order.workflow.json
@@ -43,10 +43,10 @@ skill in the node's metadata that the agent does not have.`,
   workflows-engine validate --hash order.workflow.json`,
 		RunE: func(_ *cobra.Command, files []string) error { return a.validate(files, o) },
 	}
-	cmd.Flags().StringVar(&o.format, "format", "", "json or yaml, instead of going by the extension")
+	cmd.Flags().StringVar(&o.format, "format", "", "read the input as this `format`, json or yaml, whatever the extension")
 	cmd.Flags().BoolVar(&o.json, "json", false, "print the findings as JSON")
 	cmd.Flags().BoolVar(&o.strict, "strict", false, "treat warnings as errors")
-	cmd.Flags().BoolVar(&o.protocol, "protocol", false, "give the protocol's verdict: refuse extensions, accept what other engines run")
+	cmd.Flags().BoolVar(&o.protocol, "protocol", false, "apply the rules of the protocol: reject extensions, accept definitions that other engines run")
 	cmd.Flags().BoolVar(&o.canonical, "canonical", false, "print the canonical JSON text of a valid definition")
 	cmd.Flags().BoolVar(&o.hash, "hash", false, "print the definition hash of a valid definition")
 	config.RegisterWorkflowDir(cmd.Flags(), &o.folder, "the folder of FILE")
@@ -123,7 +123,7 @@ func (a *app) validate(files []string, o validateOptions) error {
 	return nil
 }
 
-// agents are the settings with the agents that are configured, without any if they cannot be used, of which this is not the place to speak.
+// agents are the settings with the configured agents; without agents if the list is not valid, which other commands report.
 func (a *app) agents() *config.Config {
 	if c, err := a.flags.LoadAgentList(a.env); err == nil {
 		return c
@@ -131,8 +131,7 @@ func (a *app) agents() *config.Config {
 	return &config.Config{}
 }
 
-// checkFile is check for a file. One that cannot be read must not hide what is wrong with the others, so its error is
-// part of the answer.
+// checkFile is check for a file. An unreadable file must not hide the mistakes of others, so its error is part of the result.
 func (a *app) checkFile(file, format string, o lint.Options) checked {
 	s, err := a.readSource(file, format)
 	if err != nil {
@@ -157,7 +156,7 @@ func (a *app) subworkflows(file, flag string) func(ref, pin string) *definition.
 	}
 }
 
-// writeChecked prints the findings on stderr, and on stdout what was asked for.
+// writeChecked prints the findings on stderr, and the result on stdout.
 func (a *app) writeChecked(c checked, o validateOptions, several bool) {
 	a.printError(c.err)
 	writeFindings(a.stderr, a.paint, c)
@@ -223,7 +222,7 @@ func isUnreadable(findings problem.Findings) bool {
 	return slices.ContainsFunc(findings, func(f problem.Finding) bool { return f.Code == problem.DefinitionSyntax })
 }
 
-// checkedList is what validate --json prints.
+// checkedList is the output of validate --json.
 type checkedList struct {
 	Valid bool          `json:"valid"`
 	Files []checkedFile `json:"files"`

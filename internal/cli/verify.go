@@ -22,21 +22,19 @@ func newVerify(a *app) *cobra.Command {
 	var o verifyOptions
 	cmd := &cobra.Command{
 		Use:   "verify [ID]",
-		Short: "Check what a database holds",
-		Long: `Check a database, or one run in it: the file itself; that each run's records are complete and readable, end once, and
-have each outcome once; that definitions are those that their hashes name; that what status and lists answer is what the
-records say; that runs can be replayed, with the outputs, states and results that are recorded, and the steps of agents; that open
-runs have their position and timers; and that no row is left over. Nothing is asked, called or connected to.
+		Short: "Verify a database",
+		Long: `Verify a database, or one run in it: the file; the records of each run, complete and readable, with one end and one outcome for each
+attempt; definitions by their hashes; projections (the answers of status and list); the replay of runs with the recorded outputs,
+states, results and journals of agents; positions and timers of active runs; and leftover rows. No executor is called.
 
-Nothing is changed, and no process has to stop: each run is read in one snapshot. --repair rewrites wrong projections and
-missing references to large values, and deletes rows of runs that do not exist and large values that no run needs. It never
-touches records.
+Nothing changes, and no process has to stop: each run is read in one snapshot. --repair rewrites wrong projections and missing
+references to large values, and deletes rows of missing runs and unused large values. It never changes records.
 
---file checks a file that export has written instead, without a database.
+--file verifies an exported file instead, without a database.
 
-If the database cannot be read completely, verify reports what it found until then, with the error.
+If the database cannot be read completely, verify prints its findings so far, with the error.
 
-Exit status: 0 all is well, or was repaired; 1 something was found, each line with its run, record, code and what to do.`,
+Exit status: 0 without findings, or if all were repaired; 1 with findings, each with its run, record, code and fix.`,
 		Example: `  workflows-engine verify
   workflows-engine verify order-17
   workflows-engine verify --db /backup/runs.db --json
@@ -59,19 +57,19 @@ Exit status: 0 all is well, or was repaired; 1 something was found, each line wi
 		},
 	}
 	cmd.Flags().BoolVar(&o.json, "json", false, "print as JSON")
-	cmd.Flags().BoolVar(&o.repair, "repair", false, "repair what does not touch records")
-	cmd.Flags().StringVar(&o.file, "file", "", "check this `file` of export, or - for standard input, instead of a database")
+	cmd.Flags().BoolVar(&o.repair, "repair", false, "repair everything but records")
+	cmd.Flags().StringVar(&o.file, "file", "", "verify this exported `file`, or - for standard input, instead of a database")
 	cmd.PreRunE = exclusive("file", "repair")
 	return cmd
 }
 
-// verified is what a verify says.
+// verified is the output of verify --json.
 type verified struct {
 	Runs        int64               `json:"runs"`
 	Records     int64               `json:"records"`
 	Definitions int64               `json:"definitions"`
 	Findings    []storedFindingJSON `json:"findings"`
-	// Error is what kept the rest from being looked at.
+	// Error is why the rest was not checked.
 	Error *verifyErrorJSON `json:"error,omitempty"`
 }
 
@@ -98,8 +96,7 @@ type storedFindingJSON struct {
 	Repaired    bool   `json:"repaired,omitempty"`
 }
 
-// verify checks a database, or one run. What was found before an error is printed too: of all files, a damaged one has to be
-// reported.
+// verify checks a database, or one run. Findings before an error are printed, too: a damaged file must be reported above all.
 func (a *app) verify(ctx context.Context, id string, o verifyOptions) error {
 	return a.with(ctx, sessionOptions{store: readOnlyIf(!o.repair), executors: noExecutors}, func(s *session) error {
 		verifier, err := graph.Need[graph.Verifier](s.engine, "verify")
@@ -116,7 +113,7 @@ func (a *app) verify(ctx context.Context, id string, o verifyOptions) error {
 	})
 }
 
-// reportVerified prints what a check finds.
+// reportVerified prints the findings of a check.
 func (a *app) reportVerified(o verifyOptions, check func(report func(history.Finding)) (history.Verified, error)) error {
 	v := verified{Findings: []storedFindingJSON{}}
 	open := 0
@@ -145,7 +142,7 @@ func (a *app) reportVerified(o verifyOptions, check func(report func(history.Fin
 	return err
 }
 
-// verifyFile checks a file that export has written: what import refuses, and that its runs can be replayed.
+// verifyFile checks an exported file as import does, and replays its runs.
 func (a *app) verifyFile(ctx context.Context, o verifyOptions) error {
 	file, text, err := a.readRun(o.file)
 	if err != nil {
@@ -196,7 +193,7 @@ func foundText(found, open int) string {
 	return count(found, "finding")
 }
 
-// printFinding prints one finding: where, code, what and what to do.
+// printFinding prints one finding: place, code, message and hint.
 func (a *app) printFinding(f *history.Finding) {
 	where := "database"
 	if f.ExecutionID != "" {

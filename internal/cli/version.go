@@ -12,7 +12,7 @@ import (
 // protocolVersion is the version of the Agent Workflow Protocol that the engine speaks.
 const protocolVersion = "1.0.0"
 
-// buildFacts say what this binary is.
+// buildFacts describe this binary.
 type buildFacts struct {
 	Version  string `json:"version"`
 	Commit   string `json:"commit"`
@@ -26,7 +26,7 @@ func newVersion(a *app) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "version",
-		Short: "Print version, commit, date, Go release and protocol version",
+		Short: "Print the version",
 		Example: `  workflows-engine version
   workflows-engine version --json`,
 		Args: exactly(),
@@ -44,7 +44,7 @@ func newVersion(a *app) *cobra.Command {
 	return cmd
 }
 
-// currentBuild says what this program was built from.
+// currentBuild returns the facts of this binary.
 func currentBuild() buildFacts {
 	stamp := buildstamp.Read()
 	return buildFacts{

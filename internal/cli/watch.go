@@ -59,7 +59,7 @@ func (a *app) watch(ctx context.Context, id string, o watchOptions) error {
 		switch {
 		case ctx.Err() != nil:
 			fmt.Fprintf(a.stderr, "\nstopped watching; run %s continues\n", id)
-			d.ways(ctx, id)
+			d.printNextCommands(ctx, id)
 			return silent{exitInterrupted}
 		case err != nil:
 			return err

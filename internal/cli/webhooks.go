@@ -19,16 +19,16 @@ import (
 func newWebhooks(a *app) *cobra.Command {
 	return group(&cobra.Command{
 		Use:   "webhooks",
-		Short: "List, repeat and try notifications of runs",
-		Long: `Look after the notifications that runs send to the targets of --webhooks or $WORKFLOW_ENGINE_WEBHOOKS: when a run completes, fails,
-is cancelled, or asks somebody. What is to be sent is stored with the step that brings it, and sent by any process that drives runs and
-has the target: at least once, for up to five attempts within about 36 minutes. docs/webhooks.md says what a receiver checks.`,
+		Short: "Manage webhooks",
+		Long: `Manage the webhooks of --webhooks or $WORKFLOW_ENGINE_WEBHOOKS, which are sent when a run completes, fails, is cancelled or asks a
+question. A delivery is stored with the step that causes it. Any process that drives runs and has the target sends it: at least once, in
+up to five attempts within about 36 minutes. docs/webhooks.md describes the checks of a receiver.`,
 	}, newWebhooksList(a), newWebhooksRetry(a), newWebhooksTest(a))
 }
 
 // registerNotify adds the flag that names targets.
 func registerNotify(a *app, cmd *cobra.Command, names *[]string) {
-	cmd.Flags().StringSliceVar(names, "notify", nil, "webhook `target` that is notified of the run (--webhooks); may be repeated")
+	cmd.Flags().StringSliceVar(names, "notify", nil, "notify this webhook `target` of the run (--webhooks); may be repeated")
 	if err := cmd.RegisterFlagCompletionFunc("notify", a.completeTargets); err != nil {
 		panic(err) // the flag is registered in the line above
 	}
@@ -55,20 +55,20 @@ func newWebhooksList(a *app) *cobra.Command {
 	var o webhooksListOptions
 	cmd := &cobra.Command{
 		Use:   "list",
-		Short: "List what has been sent, and what is to be",
-		Long: `List deliveries, the newest first: each is an event of a run for one target. One that is dead has been given up: webhooks retry sends it
-again. --json has each attempt.`,
+		Short: "List webhook deliveries",
+		Long: `List deliveries, the newest first: each is an event of a run for one target. The attempts of a dead delivery are used up: webhooks
+retry sends it again. --json has each attempt.`,
 		Example: `  workflows-engine webhooks list --state dead
   workflows-engine webhooks list --run order-17 --json`,
 		Args: exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.listWebhooks(cmd.Context(), o) },
 	}
 	set := cmd.Flags()
-	set.StringSliceVar(&o.states, "state", nil, "only deliveries in this `state`: pending, delivered, dead or unwanted; may be repeated")
-	set.StringVar(&o.run, "run", "", "only those of the run with this `id`")
-	set.StringVar(&o.target, "target", "", "only those to the target of this `name`")
-	set.IntVar(&o.limit, "limit", 100, "how many, up to 1000")
-	set.StringVar(&o.cursor, "cursor", "", "the page behind another one, as that says")
+	set.StringSliceVar(&o.states, "state", nil, "list only deliveries in this `state`: pending, delivered, dead or unwanted; may be repeated")
+	set.StringVar(&o.run, "run", "", "list only deliveries of the run with this `id`")
+	set.StringVar(&o.target, "target", "", "list only deliveries to the target with this `name`")
+	set.IntVar(&o.limit, "limit", 100, "list at most this `number` of deliveries, up to 1000")
+	set.StringVar(&o.cursor, "cursor", "", "continue from this `cursor`, printed by the previous page")
 	set.BoolVar(&o.json, "json", false, "print JSON, one object a line")
 	var states []string
 	for _, s := range history.DeliveryStates() {
@@ -84,12 +84,12 @@ func (a *app) listWebhooks(ctx context.Context, o webhooksListOptions) error {
 	q := history.DeliveryQuery{ExecutionID: o.run, Target: o.target, Limit: o.limit, Cursor: o.cursor}
 	for _, s := range o.states {
 		if !slices.Contains(history.DeliveryStates(), history.DeliveryState(s)) {
-			return usage("--state: %q is not understood", s).WithHint("Write %s.", problem.OrList(history.DeliveryStates()))
+			return usage("invalid value %q for --state", s).WithHint("Write %s.", problem.OrList(history.DeliveryStates()))
 		}
 		q.States = append(q.States, history.DeliveryState(s))
 	}
 	if o.limit < 1 || o.limit > 1000 {
-		return usage("--limit: %d is not between 1 and 1000", o.limit)
+		return usage("--limit must be from 1 to 1000, not %d", o.limit)
 	}
 	return a.with(ctx, sessionOptions{store: readOnlyStore, executors: noExecutors}, func(s *session) error {
 		deliverer, err := graph.Need[graph.Deliverer](s.engine, "webhooks")
@@ -129,7 +129,7 @@ func (a *app) writeDeliveries(ds []history.Delivery) error {
 	}
 	if i := slices.IndexFunc(ds, func(d history.Delivery) bool { return d.State == history.DeliveryDead }); i >= 0 {
 		retry := shellword.Command([]string{program, "webhooks", "retry"}, []string{ds[i].ID}, a.flags.GivenStore()...)
-		fmt.Fprintf(a.stderr, "%s what is dead has been given up; to send one again: %s\n", a.paint.faint("note:"), retry)
+		fmt.Fprintf(a.stderr, "%s dead deliveries are not sent again; retry one with: %s\n", a.paint.faint("note:"), retry)
 	}
 	return nil
 }
@@ -142,7 +142,7 @@ func (a *app) stateText(d *history.Delivery) string {
 	return string(d.State)
 }
 
-// lastAttempt says what became of the newest attempt.
+// lastAttempt describes the newest attempt.
 func lastAttempt(d *history.Delivery) string {
 	if len(d.Tries) == 0 {
 		return ""
@@ -190,10 +190,10 @@ func newWebhooksRetry(a *app) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "retry DELIVERY",
-		Short: "Send a delivery again",
-		Long: `Send a delivery again, from its first step on, with the same event id. Where this process has the target (--webhooks), it is sent at
-once, and the command says what came of it, for up to 10 seconds; otherwise a server or a worker that has the target sends it. The exit
-status is 1 if the target refuses it for good again.`,
+		Short: "Retry a webhook delivery",
+		Long: `Retry a webhook delivery with all its attempts, under the same event id. If this process has the target (--webhooks), it is sent at
+once, and the command waits up to 10 seconds for the result; otherwise a server or a worker with the target sends it. The exit status
+is 1 if the delivery fails for good.`,
 		Example: "  workflows-engine webhooks retry dlv_3x7q… --webhooks webhooks.json",
 		Args:    exactly("DELIVERY"),
 		RunE:    func(cmd *cobra.Command, args []string) error { return a.retryWebhook(cmd.Context(), args[0], asJSON) },
@@ -236,9 +236,9 @@ func has[T any](m map[string]T, name string) bool { _, ok := m[name]; return ok 
 func newWebhooksTest(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "test TARGET",
-		Short: "Send a target a test event",
-		Long: `Send a target the event webhook.test, signed as any, and say how it answers. Nothing is stored, and no database is needed. The exit
-status is 1 if the target does not take it.`,
+		Short: "Send a test event",
+		Long: `Send the signed event webhook.test to a target, and print the answer. Nothing is stored, and no database is needed. The exit status
+is 1 if the target does not accept it.`,
 		Example:           "  workflows-engine webhooks test ops --webhooks webhooks.json",
 		Args:              exactly("TARGET"),
 		RunE:              func(cmd *cobra.Command, args []string) error { return a.testWebhook(cmd.Context(), args[0]) },
@@ -261,7 +261,7 @@ func (a *app) testWebhook(ctx context.Context, name string) error {
 	if limit == 0 {
 		limit = graph.DefaultWebhookTimeout
 	}
-	ctx, stop := context.WithTimeoutCause(ctx, limit, fmt.Errorf("there was no answer within %v", limit))
+	ctx, stop := context.WithTimeoutCause(ctx, limit, fmt.Errorf("no answer within %v", limit))
 	defer stop()
 	r, err := deliver(ctx, d)
 	switch {
@@ -271,7 +271,7 @@ func (a *app) testWebhook(ctx context.Context, name string) error {
 		err = fmt.Errorf("%s", r.Error)
 	}
 	if err != nil {
-		return fmt.Errorf("%s does not take the test: %w", name, err)
+		return fmt.Errorf("%s did not accept the test: %w", name, err)
 	}
 	fmt.Fprintf(a.human, "OK: %s answers with status %d\n", name, r.Status)
 	return nil

@@ -23,34 +23,31 @@ func newWorker(a *app) *cobra.Command {
 	var folder, health string
 	cmd := &cobra.Command{
 		Use:   "worker",
-		Short: "Look after all runs of a database, until stopped",
-		Long: `Look after the runs of a database until stopped: fire timers, retries and deadlines when they are due, and take
-over in-process runs whose process is gone. Of runs that wait for a host, a person or a signal, the worker only
-enforces the deadlines.
+		Short: "Run a worker",
+		Long: `Drive the runs of a database until stopped: fire timers, retries and deadlines when they are due, and claim orphaned in-process
+runs. For runs that wait for a host, a person or a signal, the worker only enforces the deadlines.
 
-Any number of workers, servers and commands may share a database: each process has a lease in it, and each run has at
-most one owner. A worker takes over only what it can perform, so start it with the flags and variables that the runs
-were started with (--profile, --mcp-config, --workflow-dir, WORKFLOW_ENGINE_LLM_CONFIG, …). The rest waits for another
-worker.
+Any number of workers, servers and commands may share a database: each process has a lease, and each run has at most one owner. A
+worker claims only runs that it can perform, so start it with the flags and variables of the runs (--profile, --mcp-config,
+--workflow-dir, WORKFLOW_ENGINE_LLM_CONFIG, …). Other runs wait for another worker.
 
-The worker logs on standard error, from level info on (--log-level, --log-format json). Under systemd it reports when
-it is ready and when it stops, and answers the watchdog while the database can be read; see docs/operations.md for a
-unit file. To look after all runs once, use recover.
+The worker logs on standard error, from level info (--log-level, --log-format json). Under systemd it reports when it is ready and when
+it stops, and answers the watchdog while the database can be read; docs/operations.md has a unit file. To recover runs once, use
+recover.
 
-SIGTERM and Ctrl-C stop it in order: executors are cancelled, what they still return is recorded, and the lease is
-released, so that another process can continue the runs within about a second. With WORKFLOW_ENGINE_DRAIN (as in 20s)
-executors have that long to end before they are cancelled; nothing new is begun meanwhile. A second signal ends it
-immediately.
+SIGTERM and Ctrl-C stop it in order: executors are cancelled, their last outcomes are recorded, and the lease is released, so that
+another process can continue the runs within about a second. With WORKFLOW_ENGINE_DRAIN (as in 20s) executors have this time to end
+before they are cancelled; no attempt starts meanwhile. A second signal ends it immediately.
 
-Exit status: 0 stopped by a signal; 1 the database cannot be opened or was deleted, moved or restored meanwhile, or an
-executor did not stop within 10 seconds; 2 wrong usage or settings.`,
+Exit status: 0 stopped by a signal; 1 the database cannot be opened or was deleted, moved or restored meanwhile, or an executor did not
+stop within 10 seconds; 2 wrong usage or settings.`,
 		Example: `  workflows-engine worker --db /var/lib/workflows/runs.db --mcp-config mcp.json
   workflows-engine worker --profile demo --log-format json`,
 		Args: exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.worker(cmd.Context(), folder, health) },
 	}
 	config.RegisterWorkflowDir(cmd.Flags(), &folder, "none")
-	cmd.Flags().StringVar(&health, "health", "", "answer GET /healthz at this `address`, as in 127.0.0.1:8771: 200 while the database can be read and written, else 503")
+	cmd.Flags().StringVar(&health, "health", "", "serve GET /healthz at this `address`, as in 127.0.0.1:8771: 200 if the database can be read and written, else 503")
 	return cmd
 }
 
@@ -124,7 +121,7 @@ func (a *app) worker(ctx context.Context, folder, health string) (err error) {
 	return nil
 }
 
-// logged logs what ended a worker, and returns an error that is not printed again.
+// logged logs the error that ended a worker, and returns one that is not printed again.
 func logged(log *slog.Logger, err error) error {
 	attributes := []any{logError, err}
 	if e, ok := problem.As(err); ok {
@@ -188,8 +185,8 @@ const healthRequestTime = 5 * time.Second
 func serveHealth(address string, store history.Store) (bound net.Addr, stop func() error, err error) {
 	listener, err := net.Listen("tcp", address)
 	if err != nil {
-		return nil, nil, problem.New(problem.UsageError, "--health: %s cannot be listened on", address).WithCause(err).
-			WithHint("Write host and port, as in 127.0.0.1:8771. Another program may use the port: port 0 takes a free one.")
+		return nil, nil, problem.New(problem.UsageError, "cannot listen on %s for --health", address).WithCause(err).
+			WithHint("Write host and port, as in 127.0.0.1:8771. If another program uses the port, port 0 selects a free one.")
 	}
 	mux := http.NewServeMux()
 	mux.Handle(streamable.HealthPath, streamable.Health(func(ctx context.Context) error {

@@ -25,11 +25,11 @@ func newWorkflows(a *app) *cobra.Command {
 	)
 	cmd := &cobra.Command{
 		Use:   "workflows [WORD...]",
-		Short: "List the definitions that can be started by name",
-		Long: `List the definitions of the workflow folder; with words, those that have them in name or description, the best first. run starts one
-by the name in the first column, as the MCP server's workflow_start does by definition_ref. Inputs in brackets may be left out.
+		Short: "List named definitions",
+		Long: `List the definitions of the workflow directory; with words, those with the words in name or description, the best match first. run
+starts a definition by the name in the first column, like definition_ref of the MCP tool workflow_start. Inputs in brackets are optional.
 
-Files that cannot be used are shown on standard error, each with the place and what to write instead.`,
+Invalid files are listed on standard error, with the place and a fix.`,
 		Example: `  workflows-engine workflows --workflow-dir ~/workflows
   workflows-engine workflows refund
   workflows-engine workflows --json | jq -r '.workflows[].definition_ref'`,
@@ -42,7 +42,7 @@ Files that cannot be used are shown on standard error, each with the place and w
 	return cmd
 }
 
-// workflowDir is the folder that the flag names, else that of the settings; "" if there is none.
+// workflowDir is the directory of the flag, else that of the settings; "" without one.
 func (a *app) workflowDir(flag string) string {
 	if flag != "" {
 		return a.path(flag)
@@ -88,7 +88,7 @@ func (a *app) workflows(folder, query string, asJSON bool) error {
 	return writeTable(a.human, rows)
 }
 
-// writeBroken shows what is wrong with a file as validate does.
+// writeBroken shows the mistakes of a file as validate does.
 func (a *app) writeBroken(dir string, b *catalog.Broken) {
 	if b.Readable() {
 		if c := a.checkFile(filepath.Join(dir, b.File), "", lint.Options{}); !c.valid(false) && c.err == nil {
@@ -149,9 +149,9 @@ func (a *app) definitionFile(named, flag string) (string, error) {
 	case isPath:
 		return named, nil // reading it says what is wrong
 	case dir == "" && a.nearFile(named) != "":
-		return "", usage("there is no file %s", named).WithHint("%s", suggest.Hint(a.nearFile(named)))
+		return "", usage("file %s not found", named).WithHint("%s", suggest.Hint(a.nearFile(named)))
 	case dir == "":
-		return "", usage("there is no file %s", named).WithHint("To run a workflow by its name, name its folder with --workflow-dir or %s.", envname.WorkflowDir)
+		return "", usage("file %s not found", named).WithHint("To run a workflow by its name, name its folder with --workflow-dir or %s.", envname.WorkflowDir)
 	}
 	file, err := catalog.New(dir, catalog.Options{}).Look().FileOf(named)
 	if err != nil {

@@ -17,7 +17,7 @@ const (
 	transportHTTPTasks = "http-tasks"
 )
 
-// A2ASettings are the endpoint of one agent, or of all that have none of their own.
+// A2ASettings are the endpoint of one agent, or the default endpoint.
 type A2ASettings struct {
 	// Transport is jsonrpc (the default) or http-tasks.
 	Transport string

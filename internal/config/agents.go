@@ -84,7 +84,7 @@ func loadAgents(c *Config, s setting, env Environment) error {
 	return nil
 }
 
-// AroundAgents is what a list of agents is checked against: the secrets and servers of this configuration, and files with instructions beside
+// AroundAgents returns the surroundings of a list of agents: the secrets and servers of this configuration, and files with instructions beside
 // the list. file is that of the list, "" for one in a variable.
 func (c *Config) AroundAgents(file string) agentfile.Surroundings {
 	folder := c.env.Directory

@@ -16,7 +16,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/webhook"
 )
 
-// StoreKind says where histories are kept.
+// StoreKind is a kind of store.
 type StoreKind string
 
 // The two kinds of stores.
@@ -25,7 +25,7 @@ const (
 	Memory StoreKind = "memory"
 )
 
-// Synchronous says what a committed step survives.
+// Synchronous is the durability of a committed step.
 type Synchronous string
 
 // Full survives a power cut; Normal survives the end of the process, and is faster.
@@ -37,8 +37,8 @@ const (
 // Profile selects executors that invent outputs.
 type Profile string
 
-// NoProfile refuses what is not configured. Demo answers it from the nodes' metadata.demo_output and invents
-// delegates' answers.
+// NoProfile rejects activities without an executor. Demo answers them from the nodes' metadata.demo_output and invents
+// answers of delegates.
 const (
 	NoProfile Profile = ""
 	Demo      Profile = "demo"
@@ -67,18 +67,18 @@ type Config struct {
 	StorePath string
 	// StorePathGiven says that the user named the path. The default one may be created on first use.
 	StorePathGiven bool
-	// OtherStorePath is a second database at a default place, which is not used; "" if there is none.
+	// OtherStorePath is a second database at a default place, which is not used; "" without one.
 	OtherStorePath string
 	Synchronous    Synchronous
 	Profile        Profile
 	WaitLimit      time.Duration
 	// MinHostTimeout and Drain: see graph.Options.
 	MinHostTimeout, Drain time.Duration
-	// Elicit says who answers interrupts over MCP.
+	// Elicit decides who answers interrupts over MCP.
 	Elicit elicit.Mode
 	// OmitRequests: see graph.Options.
 	OmitRequests bool
-	// Limits bound what a run may grow to.
+	// Limits bound the size of a run.
 	Limits Limits
 	// MaxMemory bounds the memory of the process, in bytes; 0 for no bound (package memory).
 	MaxMemory int64
@@ -102,7 +102,7 @@ type Config struct {
 	Agents *agentfile.File
 	// Webhooks are the targets of --webhooks; nil if not configured.
 	Webhooks *webhook.List
-	// Log is what executors log to; nil discards it. The caller sets it before Executors.
+	// Log receives the log lines of executors; nil discards them. The caller sets it before Executors.
 	Log *slog.Logger
 	// A2A are the endpoints of WORKFLOW_ENGINE_A2A_CONFIG for delegates of protocol a2a; nil if not configured.
 	A2A *A2ASettings
@@ -110,7 +110,7 @@ type Config struct {
 	WorkflowDir string
 	// WorkflowSources fetches subworkflows from where WORKFLOW_ENGINE_WORKFLOW_SOURCES allows it; nil if not configured.
 	WorkflowSources *httpworkflow.Resolver
-	// Signing says which definitions may be run.
+	// Signing decides which definitions may run.
 	Signing signing.Policy
 	// Warnings are sentences about settings that have no effect. They belong on standard error at start.
 	Warnings []string
@@ -122,7 +122,7 @@ type Config struct {
 	kind setting
 	// note is the default database beside which LeaveNote notes StorePath, "" if that is not needed.
 	note string
-	// env is what the configuration was read from; secrets are resolved there at use.
+	// env is the source of the configuration; secrets are resolved there at use.
 	env Environment
 }
 
@@ -134,7 +134,7 @@ func (c *Config) StoreLine() string {
 	return fmt.Sprintf("execution history store: sqlite (%s)", c.StorePath)
 }
 
-// Logger writes what happens in the background to w, which is standard error in both commands, without the secrets of the settings.
+// Logger logs to w, which is standard error in both commands, without the secrets of the settings.
 func (c *Config) Logger(w io.Writer) *slog.Logger {
 	options := &slog.HandlerOptions{Level: c.LogLevel}
 	w = c.Masked(w)

@@ -69,7 +69,7 @@ func (c *Config) defaultStorePath(env Environment) error {
 	return nil
 }
 
-// present reports whether there is a database, or what is left of one.
+// present reports whether there is a database, or a leftover WAL of one.
 func present(path string) bool {
 	_, err := os.Stat(path)
 	return !errors.Is(err, fs.ErrNotExist) || historysql.LeftoverWAL(path)
@@ -85,7 +85,7 @@ func sameFile(a, b string) bool {
 // noteSuffix ends the name of the note beside where the database would be.
 const noteSuffix = ".location"
 
-// readNote returns the path in the note, "" if there is none.
+// readNote returns the path in the note, "" without one.
 func readNote(home string) (string, error) {
 	if home == "" {
 		return "", nil

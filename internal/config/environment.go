@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Environment is what a Config is read from besides flags. System returns that of the process; tests make their own.
+// Environment is the source of a Config besides flags. System returns that of the process; tests make their own.
 type Environment struct {
 	// Variables in the form of os.Environ: "NAME=value".
 	Variables []string
@@ -15,7 +15,7 @@ type Environment struct {
 	GOOS string
 	// Home is the user's home folder, "" if unknown.
 	Home string
-	// Directory is what relative paths are relative to.
+	// Directory is the base of relative paths.
 	Directory string
 	// ReadFile reads a file that a variable names.
 	ReadFile func(path string) ([]byte, error)
@@ -28,7 +28,7 @@ type Environment struct {
 
 // System is the environment of this process.
 func System() Environment {
-	// Both answers may be missing, in a container without a HOME for instance. What needs them says so.
+	// Both may be missing, for instance in a container without HOME. Their users report it.
 	home, _ := os.UserHomeDir()
 	directory, _ := os.Getwd()
 	return Environment{
@@ -85,8 +85,7 @@ func (e Environment) dataFolder() string {
 	return filepath.Join(e.Home, ".local", "share", name)
 }
 
-// xdgFolder is the folder that XDG_DATA_HOME names, "" if none. A folder that is not absolute is ignored, as the XDG base
-// directory rules ask.
+// xdgFolder is the folder below XDG_DATA_HOME, "" without one. A path that is not absolute is ignored, as the XDG base directory rules ask.
 func (e Environment) xdgFolder() string {
 	if dir := e.lookup("XDG_DATA_HOME"); filepath.IsAbs(dir) && e.GOOS != "windows" {
 		return filepath.Join(dir, "workflows-engine")

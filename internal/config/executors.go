@@ -19,7 +19,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/memory"
 )
 
-// Executors perform activities and delegates in process. What is not configured is refused with the name of its setting.
+// Executors perform activities and delegates in process. A missing executor is an error with the name of its setting.
 type Executors struct {
 	Activities activities.Executor
 	Delegates  activities.Executor
@@ -73,10 +73,10 @@ func (e Executors) Close() error {
 	return errors.Join(errs...)
 }
 
-// route names what serves one node type or delegate protocol.
+// route names the executor of one node type or delegate protocol.
 type route struct{ name, by string }
 
-// What can serve a route (spec: cli-and-config, 12). Stub and mock need the demo profile.
+// The executors of a route (spec: cli-and-config, 12). Stub and mock need the demo profile.
 const (
 	byProduction = "production"
 	byMissing    = "missing"
@@ -94,7 +94,7 @@ func (e Executors) Performs(name string) bool {
 	return slices.ContainsFunc(e.routes, func(r route) bool { return r.name == name && r.by != byMissing })
 }
 
-// Routing says in a few lines what performs which kind of node.
+// Routing describes in a few lines the executor of each kind of node.
 func (e Executors) Routing() []string {
 	var nodes, protocols []string
 	demo := "inactive"
@@ -117,7 +117,7 @@ func (e Executors) Routing() []string {
 	}
 }
 
-// Routes says what performs each kind of node and each delegate protocol, as attributes of a log line.
+// Routes returns the executors of node types and delegate protocols as attributes of a log line.
 func (e Executors) Routes() []slog.Attr {
 	attributes := make([]slog.Attr, len(e.routes))
 	for i, r := range e.routes {

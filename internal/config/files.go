@@ -19,7 +19,7 @@ const maxSettingsBytes = 16 << 20
 // readSettings reads a file with settings.
 func readSettings(path string) ([]byte, error) { return regularfile.Read(path, maxSettingsBytes) }
 
-// notes are warnings about what the settings name, each once.
+// notes are warnings about the files of the settings, each once.
 type notes struct {
 	mu    sync.Mutex
 	taken []string

@@ -9,8 +9,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 )
 
-// FlagError is the USAGE_ERROR for arguments that a set of flags cannot parse. For an invalid number or time it says what
-// is expected.
+// FlagError is the USAGE_ERROR for arguments that a set of flags cannot parse. For an invalid number or time it describes a valid one.
 func FlagError(err error) *problem.Error {
 	invalid, ok := errors.AsType[*pflag.InvalidValueError](err)
 	if !ok {

@@ -9,7 +9,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/memory"
 )
 
-// Limits bound what a run and a tree of runs may grow to; 0 means the engine's default (graph.Options).
+// Limits bound the size of a run and of a tree of runs; 0 is the engine's default (graph.Options).
 type Limits struct {
 	Visits  int
 	Records int64
@@ -26,7 +26,7 @@ func loadMemory(c *Config, s setting, _ Environment) (err error) {
 	return err
 }
 
-// MemoryBudget makes the bound of memory the runtime's and returns what admits new work.
+// MemoryBudget sets the memory limit of the runtime, and returns the budget that admits new work.
 func (c *Config) MemoryBudget() *memory.Budget {
 	return memory.Set(c.MaxMemory, c.env.Variable("GOMEMLIMIT"))
 }

@@ -84,14 +84,14 @@ func TestLoadStore(t *testing.T) {
 		{name: "path by variable", variables: []string{"WORKFLOW_ENGINE_STORE_PATH=/x/y.db"}, kind: config.SQLite,
 			path: "/x/y.db", given: true},
 		{name: "home", args: []string{"--store-path", "~/a.db"}, kind: config.SQLite, path: "/home/kim/a.db", given: true},
-		{name: "unknown kind", args: []string{"--store", "sqllite"}, refused: `--store: "sqllite" is not understood`},
+		{name: "unknown kind", args: []string{"--store", "sqllite"}, refused: `invalid value "sqllite" for --store`},
 		{name: "unknown kind by variable", variables: []string{"WORKFLOW_ENGINE_STORE=redis"},
-			refused: `WORKFLOW_ENGINE_STORE: "redis" is not understood`},
+			refused: `invalid value "redis" for WORKFLOW_ENGINE_STORE`},
 		{name: "memory with a path", args: []string{"--store", "memory", "--store-path", "x.db"},
 			refused: "--store asks for memory and --store-path for a file"},
 		{name: "sqlite's own name for memory", args: []string{"--store-path", ":memory:"}, refused: ":memory:"},
 		{name: "blank path", args: []string{"--store-path", " "}, refused: "--store-path is blank"},
-		{name: "unknown synchronous", args: []string{"--synchronous", "off"}, refused: `--synchronous: "off"`},
+		{name: "unknown synchronous", args: []string{"--synchronous", "off"}, refused: `"off" for --synchronous`},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -177,13 +177,13 @@ func TestLoadRest(t *testing.T) {
 		variables, args []string
 		want            string
 	}{
-		{args: []string{"--profile", "Demo"}, want: `--profile: "Demo"`},
-		{variables: []string{"WORKFLOW_ENGINE_PROFILE=prod"}, want: `WORKFLOW_ENGINE_PROFILE: "prod"`},
-		{args: []string{"--wait-limit", "20"}, want: `--wait-limit: "20"`},
-		{args: []string{"--wait-limit", "-1s"}, want: `--wait-limit: "-1s"`},
-		{variables: []string{"WORKFLOW_ENGINE_ELICIT=sometimes"}, want: `WORKFLOW_ENGINE_ELICIT: "sometimes"`},
-		{args: []string{"--log-level", "loud"}, want: `--log-level: "loud"`},
-		{args: []string{"--log-format", "xml"}, want: `--log-format: "xml"`},
+		{args: []string{"--profile", "Demo"}, want: `invalid value "Demo" for --profile`},
+		{variables: []string{"WORKFLOW_ENGINE_PROFILE=prod"}, want: `invalid value "prod" for WORKFLOW_ENGINE_PROFILE`},
+		{args: []string{"--wait-limit", "20"}, want: `invalid value "20" for --wait-limit`},
+		{args: []string{"--wait-limit", "-1s"}, want: `invalid value "-1s" for --wait-limit`},
+		{variables: []string{"WORKFLOW_ENGINE_ELICIT=sometimes"}, want: `invalid value "sometimes" for WORKFLOW_ENGINE_ELICIT`},
+		{args: []string{"--log-level", "loud"}, want: `invalid value "loud" for --log-level`},
+		{args: []string{"--log-format", "xml"}, want: `invalid value "xml" for --log-format`},
 	} {
 		_, err := load(t, environment(tt.variables...), tt.args...)
 		requireRefused(t, err, tt.want)
@@ -257,7 +257,7 @@ func TestLoadSigning(t *testing.T) {
 		}
 	}
 	for variable, want := range map[string]string{
-		"WORKFLOW_ENGINE_DEFINITION_SIGNING_MODE=off":       `"off" is not understood`,
+		"WORKFLOW_ENGINE_DEFINITION_SIGNING_MODE=off":       `invalid value "off"`,
 		"WORKFLOW_ENGINE_SIGNING_PUBLIC_KEYS=missing.json":  "cannot be read",
 		`WORKFLOW_ENGINE_SIGNING_PUBLIC_KEYS={"k":"short"}`: "cannot be used",
 	} {

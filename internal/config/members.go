@@ -8,7 +8,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/jsonobject"
 )
 
-// The members by which a service's key is named (spec: cli-and-config, 9 and 11).
+// The fields that name the key of a service (spec: cli-and-config, 9 and 11).
 const (
 	keyEnvMember = "apiKeyEnv"
 	keyRefMember = "apiKeySecretRef"

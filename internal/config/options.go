@@ -78,72 +78,72 @@ const (
 
 	// FlagWorkflowDir is a flag of the server, and of the commands that find definitions by name.
 	FlagWorkflowDir = "workflow-dir"
-	// flagDB is the short form of --store-path, by which commands that are shown name it.
+	// flagDB is the short form of --store-path, used in printed commands.
 	flagDB = "db"
 )
 
-// options are all settings with one value, in the order in which they are read and shown.
+// options are all settings with one value, in the order of reading and of help.
 var options = []option{
 	{flag: flagStore, variable: envname.Store, fallback: string(SQLite), group: ofStore,
-		help: "where runs are kept: sqlite or memory", load: func(c *Config, s setting, _ Environment) error {
+		help: "store of runs: sqlite or memory", load: func(c *Config, s setting, _ Environment) error {
 			c.kind = s
 			return nil
 		}},
 	{flag: flagStorePath, variable: envname.StorePath, shown: "runs.db in your data folder", group: ofStore,
 		help: "database `file`, --db for short", load: loadStore},
 	{flag: "synchronous", variable: envname.Synchronous, fallback: string(Full), group: ofStore,
-		help: "what a step survives: full (a power cut) or normal (a crash; faster)",
+		help: "durability of a step: full (survives a power cut) or normal (survives a crash; faster)",
 		load: choice(func(c *Config) *Synchronous { return &c.Synchronous }, Full, Normal)},
 	{flag: "profile", variable: envname.Profile, group: ofCalls,
-		help: "demo answers activities from metadata.demo_output and invents delegates", load: loadProfile},
+		help: "demo stubs missing executors with metadata.demo_output", load: loadProfile},
 	{flag: flagMCPConfig, variable: envname.MCPConfig, group: ofManifest,
-		help: "operator manifest `file` with the MCP servers of tool_call nodes", load: loadManifest},
+		help: "`file` with the MCP servers of tool_call nodes", load: loadManifest},
 	{variable: envname.StepHandlers, group: ofSteps, load: loadStepHandlers},
 	{variable: envname.StepCommands, group: ofSteps, load: loadStepCommands},
 	{variable: envname.LLM, group: ofLLM, load: loadLLM},
 	{variable: envname.A2A, group: ofA2A, load: loadA2A},
 	{flag: flagAgents, variable: envname.Agents, group: ofAgents,
-		help: "`file` with agents that run inside the engine", load: loadAgents},
+		help: "`file` with the agents of the engine", load: loadAgents},
 	{flag: flagWebhooks, variable: envname.Webhooks, group: ofWebhooks,
-		help: "`file` with the webhook targets that runs may notify", load: loadWebhooks},
+		help: "`file` with webhook targets", load: loadWebhooks},
 	{flag: "max-visits", variable: envname.MaxVisits, shown: "10000", group: ofLimits,
-		help: "node visits that a run may make", load: number(func(c *Config) *int { return &c.Limits.Visits })},
+		help: "limit of node visits of a run", load: number(func(c *Config) *int { return &c.Limits.Visits })},
 	{flag: "max-records", variable: envname.MaxRecords, shown: "1000000", group: ofLimits,
-		help: "records that a run may have", load: number(func(c *Config) *int64 { return &c.Limits.Records })},
+		help: "limit of records of a run", load: number(func(c *Config) *int64 { return &c.Limits.Records })},
 	{flag: "max-bytes", variable: envname.MaxBytes, shown: "1GiB", group: ofLimits,
-		help: "bytes that a run's records may take in the store, as in 512MiB", load: size(func(c *Config) *int64 { return &c.Limits.Bytes })},
+		help: "limit of the stored records of a run in bytes, as in 512MiB", load: size(func(c *Config) *int64 { return &c.Limits.Bytes })},
 	{flag: "max-pending", variable: envname.MaxPending, shown: "10000", group: ofLimits,
-		help: "activities that a run may await at the same time", load: number(func(c *Config) *int { return &c.Limits.Pending })},
+		help: "limit of pending activities of a run", load: number(func(c *Config) *int { return &c.Limits.Pending })},
 	{flag: "min-host-timeout", variable: envname.MinHostTimeout, fallback: DefaultMinHostTimeout.String(), shown: "10m", group: ofCalls,
-		help: "shortest timeout of an activity that a host performs; shorter ones in definitions are raised to it, 0 for none",
+		help: "minimum timeout of activities that a host performs; shorter ones are raised to it, 0 for none",
 		load: duration(func(c *Config) *time.Duration { return &c.MinHostTimeout }, "Write a time with its unit, as in 90s or 10m, or 0 for the timeouts of definitions.")},
 	{flag: "max-depth", variable: envname.MaxDepth, shown: "4", group: ofLimits,
-		help: "levels to which subworkflows may nest", load: number(func(c *Config) *int { return &c.Limits.Depth })},
+		help: "limit of nested subworkflows", load: number(func(c *Config) *int { return &c.Limits.Depth })},
 	{flag: "max-tree-runs", variable: envname.MaxTreeRuns, shown: "1000", group: ofLimits,
-		help: "runs that a run and all subworkflows below it may be", load: number(func(c *Config) *int64 { return &c.Limits.Tree.Runs })},
+		help: "limit of runs in a tree: a run with all its subworkflows", load: number(func(c *Config) *int64 { return &c.Limits.Tree.Runs })},
 	{flag: "max-tree-visits", variable: envname.MaxTreeVisits, shown: "100000", group: ofLimits,
-		help: "node visits that they may make together", load: number(func(c *Config) *int64 { return &c.Limits.Tree.Visits })},
+		help: "limit of node visits of a tree", load: number(func(c *Config) *int64 { return &c.Limits.Tree.Visits })},
 	{flag: "max-tree-records", variable: envname.MaxTreeRecords, shown: "2000000", group: ofLimits,
-		help: "records that they may have together", load: number(func(c *Config) *int64 { return &c.Limits.Tree.Records })},
+		help: "limit of records of a tree", load: number(func(c *Config) *int64 { return &c.Limits.Tree.Records })},
 	{flag: "max-tree-bytes", variable: envname.MaxTreeBytes, shown: "2GiB", group: ofLimits,
-		help: "bytes that their records may take in the store", load: size(func(c *Config) *int64 { return &c.Limits.Tree.Bytes })},
+		help: "limit of the stored records of a tree in bytes", load: size(func(c *Config) *int64 { return &c.Limits.Tree.Bytes })},
 	{flag: "max-tree-pending", variable: envname.MaxTreePending, shown: "10000", group: ofLimits,
-		help: "activities that they may await at the same time", load: number(func(c *Config) *int64 { return &c.Limits.Tree.Pending })},
+		help: "limit of pending activities of a tree", load: number(func(c *Config) *int64 { return &c.Limits.Tree.Pending })},
 	{flag: "default-retry", variable: envname.DefaultRetry, shown: "once", group: ofCalls,
-		help: "how often activities without a retry policy are attempted in runs that start, as in llm_call=3,tool_call=2", load: loadDefaultRetry},
+		help: "attempts of activities without a retry policy in new runs, as in llm_call=3,tool_call=2", load: loadDefaultRetry},
 	{flag: "limits", variable: envname.Limits, group: ofCalls,
-		help: "attempts at once, or starts a second, by class, as in step=20,mcp:github=2,agent:x=1/s", load: loadAttemptLimits},
+		help: "limits of concurrent attempts or of starts a second, by class, as in step=20,mcp:github=2,agent:x=1/s", load: loadAttemptLimits},
 	{flag: "max-memory", variable: envname.MaxMemory, fallback: strconv.Itoa(memory.Default), shown: "512MiB", group: ofCalls,
-		help: "memory that the process may take, as in 1GiB; 0 for no bound", load: loadMemory},
+		help: "memory limit of the process, as in 1GiB; 0 for none", load: loadMemory},
 	{flag: "log-level", variable: envname.LogLevel, fallback: "warn", group: ofLog, use: anyCommand,
-		help: "debug, info, warn or error", load: loadLogLevel},
+		help: "lowest level that is logged: debug, info, warn or error", load: loadLogLevel},
 	{flag: "log-format", variable: envname.LogFormat, fallback: string(LogText), group: ofLog, use: anyCommand,
-		help: "text or json", load: choice(func(c *Config) *LogFormat { return &c.LogFormat }, LogText, LogJSON)},
+		help: "form of log lines: text or json", load: choice(func(c *Config) *LogFormat { return &c.LogFormat }, LogText, LogJSON)},
 	{flag: "wait-limit", variable: envname.WaitLimit, fallback: DefaultWaitLimit.String(), group: ofCalls, use: servers,
-		help: "how long a call waits for a run to come to rest, as in 20s, at most 5m; 0 for not at all",
+		help: "how long a call waits until a run needs input or ends, as in 20s, at most 5m; 0 to return at once",
 		load: duration(func(c *Config) *time.Duration { return &c.WaitLimit }, "Write a time with its unit, as in 500ms, 20s or 2m, or 0 for calls that do not wait.")},
 	{flag: "elicit", variable: envname.Elicit, fallback: string(elicit.Auto), group: ofCalls, use: servers,
-		help: "who answers interrupts: auto (hosts ask the person where they can), never (they do not) or required (only so)",
+		help: "who answers interrupts: auto (the host asks the person if it can), never (the model) or required (only the person)",
 		load: choice(func(c *Config) *elicit.Mode { return &c.Elicit }, elicit.Auto, elicit.Never, elicit.Required)},
 	{variable: envname.Drain, fallback: "0", group: ofCalls,
 		load: duration(func(c *Config) *time.Duration { return &c.Drain }, "Write a time with its unit, as in 20s or 2m, or 0 for attempts that are stopped at once.")},
@@ -260,7 +260,7 @@ func (f *Flags) pick(env Environment, o option) setting {
 func (f *Flags) Load(env Environment) (*Config, error) { return f.load(env, all) }
 
 // LoadStore is Load for commands that work on stored runs and perform nothing. It reads the settings of the database, the limits and the
-// log, and none of executors: a model's key that is gone must not stop a backup. Flags are checked all the same, since the user wrote them
+// log, not those of executors: a missing key of a model must not stop a backup. Flags are checked all the same, since the user wrote them
 // for this very command.
 func (f *Flags) LoadStore(env Environment) (*Config, error) {
 	flagsAlone := env
@@ -286,7 +286,7 @@ func (f *Flags) LoadForAgents(env Environment) (*Config, error) {
 	return f.load(env, ofLog|ofLLM|ofManifest|ofSteps)
 }
 
-// LoadAgentList is Load for a command that lists the agents and runs none: secrets, servers and folders that the list names need not exist.
+// LoadAgentList is Load for a command that only lists agents: secrets, servers and folders of the list need not exist.
 func (f *Flags) LoadAgentList(env Environment) (*Config, error) {
 	c, err := f.load(env, ofLog)
 	if err != nil {
@@ -338,9 +338,9 @@ func ineffective(variables []string) []string {
 	return slices.Compact(warnings)
 }
 
-// refuse reports that a setting is not understood.
+// refuse returns the error of an invalid setting.
 func refuse(s setting, hint string, args ...any) *problem.Error {
-	return problem.New(problem.UsageError, "%s: %q is not understood", s.from, s.value).WithHint(hint, args...)
+	return problem.New(problem.UsageError, "invalid value %q for %s", s.value, s.from).WithHint(hint, args...)
 }
 
 // choose finds the one of known that equals the setting, letters in any case.

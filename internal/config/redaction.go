@@ -12,9 +12,9 @@ import (
 )
 
 const (
-	// minSecret is the length in bytes from which a configured secret is masked where records are shown.
+	// minSecret is the least length, in bytes, of a secret that is masked in shown records.
 	minSecret = 8
-	// minAnswerSecret is that in answers, of which hosts take what they perform: a shorter one may be a word there.
+	// minAnswerSecret is that in answers, which hosts act on: a shorter secret may be an ordinary word.
 	minAnswerSecret = 16
 )
 
@@ -66,20 +66,19 @@ func (s *secrets) scrubber(answers bool) childprocess.Scrubber {
 	return s.shown
 }
 
-// Redaction hides where records are shown what is secret by its name, those of WORKFLOW_ENGINE_REDACT included, and the secrets that
-// the settings name.
+// Redaction masks shown records: values with secret names, those of WORKFLOW_ENGINE_REDACT included, and the secrets of the settings.
 func (c *Config) Redaction() *history.Redaction {
 	r := history.DefaultRedaction().WithNames(strings.Split(c.env.lookup(envname.Redact), ",")...).WithMask(c.env.secrets.mask)
 	return &r
 }
 
-// AnswerRedaction hides those secrets of the settings in answers that cannot stand there by chance. Names hide nothing there: what
-// hosts perform, and what callers make of a result, has them.
+// AnswerRedaction masks the secrets of the settings in answers, if they are too long to occur by chance. Names mask nothing there: hosts
+// and callers act on the values.
 func (c *Config) AnswerRedaction() history.Redaction {
 	return history.Redaction{}.WithMask(c.env.secrets.maskAnswer)
 }
 
-// Masked writes to w without the secrets of the settings. What is written at once is masked as a whole.
+// Masked writes to w without the secrets of the settings. Each write is masked as a whole.
 func (c *Config) Masked(w io.Writer) io.Writer { return masked{w, c.env.secrets} }
 
 type masked struct {

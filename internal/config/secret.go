@@ -47,7 +47,7 @@ func (e Environment) secretFile(path string) (string, error) {
 		return problem.New(problem.UsageError, "secret file:%s cannot be read", path).WithCause(err).
 			WithHint("The path is relative to the working directory and must stay inside it.")
 	}
-	// A root refuses what leads outside, "..", absolute paths and links alike.
+	// A root refuses paths that lead outside: "..", absolute paths and links.
 	root, err := os.OpenRoot(e.Directory)
 	if err != nil {
 		return "", fail(err)

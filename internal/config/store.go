@@ -101,8 +101,7 @@ func (c *Config) OpenStoreToRead(ctx context.Context) (history.Store, error) {
 	return c.openFile(ctx, historysql.Options{ReadOnly: true})
 }
 
-// absent returns what stands for a database that is not there: nothing in memory for the default one, an error for one that
-// the user named.
+// absent returns the store in place of a missing database: an empty one in memory for the default path, an error for a given path.
 func (c *Config) absent() (history.Store, error) {
 	switch {
 	case c.Store == Memory, c.missing() && !c.StorePathGiven:
@@ -114,7 +113,7 @@ func (c *Config) absent() (history.Store, error) {
 	return nil, nil
 }
 
-// MigrateStore brings the database to the newest version. With dryRun it only says what that would do.
+// MigrateStore migrates the database to the newest version. With dryRun it only returns the plan.
 func (c *Config) MigrateStore(ctx context.Context, dryRun, backup bool) (historysql.Migration, error) {
 	if c.Store == Memory {
 		return historysql.Migration{}, problem.New(problem.UsageError, "only a database has a version, and --store is memory").
@@ -137,7 +136,7 @@ func (c *Config) MigrateStore(ctx context.Context, dryRun, backup bool) (history
 	return store.(*historysql.Store).Migration(), store.Close()
 }
 
-// MigrationNote says what opening a store did to a database of an older version, "" if nothing.
+// MigrationNote describes the migration of a store at its opening, "" without one.
 func MigrationNote(store history.Store) string {
 	s, ok := store.(*historysql.Store)
 	if !ok {
@@ -147,9 +146,9 @@ func MigrationNote(store history.Store) string {
 	case m.From == m.To:
 		return ""
 	case s.ReadOnly():
-		return fmt.Sprintf("the database has %s and is read from a temporary copy; store migrate brings it to version %d", VersionName(m.From), m.To)
+		return fmt.Sprintf("the database has %s and is read from a temporary copy; store migrate migrates it to version %d", VersionName(m.From), m.To)
 	case m.Backup != "":
-		return fmt.Sprintf("the database was migrated from %s to version %d; as it was it is kept in %s", VersionName(m.From), m.To, m.Backup)
+		return fmt.Sprintf("the database was migrated from %s to version %d; backup: %s", VersionName(m.From), m.To, m.Backup)
 	}
 	return ""
 }
@@ -159,7 +158,7 @@ func VersionName(version int) string {
 	return fmt.Sprintf("version %d", version)
 }
 
-// Versions are the version of a database and the newest one; they are equal for a store that has none.
+// Versions are the version of a database and the newest one; they are equal for a store without versions.
 func Versions(store history.Store) (from, to int) {
 	if s, ok := store.(*historysql.Store); ok {
 		m := s.Migration()

@@ -12,9 +12,8 @@ import (
 // minToken is the least length in bytes of a token: one that is shorter can be guessed, and cannot be masked in answers.
 const minToken = minAnswerSecret
 
-// HTTPToken returns what clients of a server that listens have to send: the content of a file, without white space around it, or if that
-// is "" the value of WORKFLOW_ENGINE_HTTP_TOKEN; "" if neither is given. It is masked as the other secrets of the settings are, and loose
-// permissions of the file become a warning.
+// HTTPToken returns the bearer token of a server that listens: the trimmed content of a file, or without a file the value of
+// WORKFLOW_ENGINE_HTTP_TOKEN; "" without both. The token is masked like other secrets, and loose permissions of the file become a warning.
 func (c *Config) HTTPToken(file string) (string, error) {
 	token, from := c.env.lookup(envname.HTTPToken), envname.HTTPToken
 	if file != "" {

@@ -35,8 +35,8 @@ func loadManifest(c *Config, path setting, env Environment) error {
 	return nil
 }
 
-// Tools makes an executor for the servers of a manifest. Log gets what the servers print; nil discards it. The
-// caller closes the executor.
+// Tools makes an executor for the servers of a manifest. Log receives the output of the servers; nil discards it. The caller closes the
+// executor.
 func (c *Config) Tools(m *manifest.Manifest, log *slog.Logger) (*toolcall.Executor, error) {
 	servers := make(map[string]toolcall.Server, len(m.Servers))
 	for name, s := range m.Servers {

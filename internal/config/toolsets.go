@@ -15,7 +15,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/agentfile"
 )
 
-// toolsets are what the tools of a list's agents are made of. What the list does not have is nil, and no agent names it.
+// toolsets are the parts of agents' tools. A part is nil if no agent of the list uses it.
 type toolsets struct {
 	servers   *toolcall.Executor
 	steps     activities.Executor
@@ -109,7 +109,7 @@ func rank(t agentfile.Tool) int {
 	return 2
 }
 
-// toolOptions are what the list says of tools instead of their server.
+// toolOptions are the settings of the list that replace those of the server.
 func toolOptions(t agentfile.Tool) []agent.Option {
 	var list []agent.Option
 	if t.Parallel != nil {

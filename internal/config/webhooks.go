@@ -32,7 +32,7 @@ func loadWebhooks(c *Config, s setting, env Environment) error {
 	return nil
 }
 
-// Hooks are the webhook targets as a Runner knows them, nil without any, and what sends to them.
+// Hooks are the webhook targets as a Runner knows them, nil without any, and the function that sends to them.
 func (c *Config) Hooks() (map[string]graph.Webhook, func(context.Context, history.Delivery) (history.Receipt, error)) {
 	if c.Webhooks == nil {
 		return nil, nil

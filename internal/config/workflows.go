@@ -16,7 +16,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/httpworkflow"
 )
 
-// Catalog is the definitions of a folder that may be run under the settings; nil for "". log gets what breaks there; nil discards it.
+// Catalog is the definitions of a folder that the settings allow; nil for "". log receives its errors; nil discards them.
 func (c *Config) Catalog(folder string, log *slog.Logger) *catalog.Catalog {
 	if folder == "" {
 		return nil
@@ -25,7 +25,7 @@ func (c *Config) Catalog(folder string, log *slog.Logger) *catalog.Catalog {
 }
 
 // Workflows finds definitions: by http or https address where WORKFLOW_ENGINE_WORKFLOW_SOURCES allows it, and by name
-// in a folder, nil for none.
+// in a folder, which may be nil.
 func (c *Config) Workflows(folder *catalog.Catalog) graph.Resolver {
 	return workflows{folder: folder, web: c.WorkflowSources}
 }
@@ -41,7 +41,7 @@ func isAddress(ref string) bool {
 	return found && (strings.EqualFold(scheme, "http") || strings.EqualFold(scheme, "https"))
 }
 
-// ResolveNow implements graph.ImmediateResolver: what is fetched is not at hand.
+// ResolveNow implements graph.ImmediateResolver: definitions at an address must be fetched first.
 func (w workflows) ResolveNow(ref, pin string) (*definition.Document, error) {
 	if isAddress(ref) && w.web != nil {
 		return nil, errFetched
@@ -66,8 +66,8 @@ func (w workflows) ResolveWorkflow(ctx context.Context, ref, pin string) (*defin
 		WithHint("No folder with definitions is named: Options.Workflows.")
 }
 
-// Lacking says in one line what an engine lacks to perform the definitions of a folder in process; "" if nothing, if there is no
-// folder or if the engine cannot tell.
+// Lacking names in one line the executors that the definitions of a folder need and an engine misses; "" without any, without a folder, or
+// if the engine cannot tell.
 func Lacking(ctx context.Context, e graph.Engine, folder *catalog.Catalog) string {
 	l, ok := e.(interface {
 		Lacking(context.Context, ...*definition.Document) string

@@ -1,6 +1,5 @@
-// Package doctor finds out why hosts cannot work with the engine: it starts the server as a host would, and looks at settings and
-// databases. Every problem comes with its fix. What it looks at stays as it is, except that a server that is started opens its
-// database as always.
+// Package doctor diagnoses why hosts cannot work with the engine: it starts the server as a host does, and checks settings and databases.
+// Every problem has a fix. Nothing is changed, except that a started server opens its database.
 package doctor
 
 import (
@@ -21,7 +20,7 @@ const (
 	Problem Level = "problem"
 )
 
-// Code names what a finding is about. Codes are stable.
+// Code is the subject of a finding. Codes are stable.
 type Code string
 
 // All codes.
@@ -36,7 +35,7 @@ const (
 	ServerNotInPath Code = "server-not-in-path"
 	// ServerFailed: the server does not answer the handshake.
 	ServerFailed Code = "server-failed"
-	// ServerTrouble: the server answers calls with what keeps it from working.
+	// ServerTrouble: the server answers calls with an error of its settings.
 	ServerTrouble Code = "server-trouble"
 	// ServerVersion: the server is of another version than the command.
 	ServerVersion Code = "server-version"
@@ -95,7 +94,7 @@ func (r *Report) Add(level Level, code Code, subject, fix, format string, args .
 	r.Findings = append(r.Findings, Finding{Code: code, Level: level, Subject: subject, Message: fmt.Sprintf(format, args...), Fix: fix})
 }
 
-// AddError adds a problem with the hint of its error as the fix, or another if it has none; for an error with findings one for each.
+// AddError adds a problem with the hint of its error as the fix, or else another one; for an error with findings one for each.
 func (r *Report) AddError(code Code, subject string, err error, otherwise string) {
 	fix := otherwise
 	if e, ok := errors.AsType[*problem.Error](err); ok {

@@ -18,12 +18,12 @@ import (
 
 // Start says how a host starts a server.
 type Start struct {
-	// Subject is what findings are about, such as the host and its file.
+	// Subject names the host and its file in findings.
 	Subject string
 	Command string
 	Args    []string
 	Env     map[string]string
-	// Home is the user's folder, Directory that in which the server runs.
+	// Home is the user's folder, Directory the working directory of the server.
 	Home, Directory string
 	// Path is the PATH that the host has; "" means that of a program that was not started from a shell.
 	Path string
@@ -47,7 +47,7 @@ func (s Start) path() string {
 	return cmp.Or(s.Path, barePath)
 }
 
-// Environ is the environment that a host gives a server: hardly anything, and what its file names.
+// Environ is the environment that a host gives a server: a few variables, and those of its file.
 func (s Start) Environ() []string {
 	env := []string{"HOME=" + s.Home}
 	if runtime.GOOS == "windows" {
@@ -62,7 +62,7 @@ func (s Start) Environ() []string {
 	return append(env, "PATH="+s.path())
 }
 
-// Find returns the file of a program that a host starts by its name, "" if it finds none.
+// Find returns the file of a program that a host starts by its name, "" if it is not found.
 func (s Start) Find(name string) string {
 	if strings.ContainsAny(name, `/\`) {
 		return name
@@ -110,7 +110,7 @@ func (r *Report) Serve(ctx context.Context, s Start) {
 	r.ask(ctx, s, session)
 }
 
-// ask looks at what a server says of itself and whether it can work.
+// ask checks the description of a server, and whether it can work.
 func (r *Report) ask(ctx context.Context, s Start, session *mcp.ClientSession) {
 	tools, err := session.ListTools(ctx, nil)
 	if err != nil {
@@ -136,7 +136,7 @@ func (r *Report) ask(ctx context.Context, s Start, session *mcp.ClientSession) {
 	}
 }
 
-// refusal is what an error answer says, and its hint.
+// refusal is the message of an error answer, and its hint.
 func refusal(res *mcp.CallToolResult) (message, hint string) {
 	raw, err := json.Marshal(res.StructuredContent)
 	var content struct {
@@ -156,7 +156,7 @@ func refusal(res *mcp.CallToolResult) (message, hint string) {
 	return "the call was refused", ""
 }
 
-// quoted is the end of what a program printed.
+// quoted is the end of the output of a program.
 func quoted(text string) string {
 	text = strings.TrimSpace(text)
 	if text == "" {
@@ -169,7 +169,7 @@ func quoted(text string) string {
 	return fmt.Sprintf("; it printed: %s", strings.ReplaceAll(text, "\n", " | "))
 }
 
-// lastHint is the indented line after an error, which says what to do.
+// lastHint is the indented line after an error.
 func lastHint(text, otherwise string) string {
 	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
 	if last := lines[len(lines)-1]; strings.HasPrefix(last, "  ") {

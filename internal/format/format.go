@@ -1,5 +1,5 @@
-// Package format writes definitions in one form: members in a fixed order, indented by two spaces. It changes neither what a definition
-// says, which it checks by the hash, nor its comments.
+// Package format writes definitions in one form: fields in a fixed order, indented by two spaces. It keeps the meaning of a definition,
+// checked by the hash, and its comments.
 package format
 
 import (

@@ -8,7 +8,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
-// maxWidth is the widest line on which an object or a list stands as a whole.
+// maxWidth is the width of the longest line with a whole object or array.
 const maxWidth = 100
 
 // writeJSON appends a value at an indentation: on one line if it fits, else each member and element on a line of its own. The root is

@@ -6,8 +6,8 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
-// role is what an object of a definition is. It says in which order its members stand, and what they are in turn. Members that it does
-// not name follow in the order in which they are written; so do those of objects without a role, such as a config or a schema.
+// role is the role of an object in a definition. It orders the fields, and gives them roles. Fields without a place in the order follow as
+// they are written; so do those of objects without a role, such as a config or a schema.
 type role struct {
 	order []string
 	// members are the roles of members, or of their elements if they are lists.

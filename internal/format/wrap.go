@@ -59,8 +59,8 @@ func breakLine(line []byte, indent int) []byte {
 	return append(append(out, margin...), rest...)
 }
 
-// breakAt returns the last space at which the first line of a text is not wider than a number of characters, or the first one at all; 0
-// if the text is not wider, or has no such space.
+// breakAt returns the last space that keeps the first line of a text within a width in characters, or else the first space; 0 if the text
+// fits, or has no space.
 func breakAt(text []byte, width int) int {
 	at, characters := 0, 0
 	for i := range text {

@@ -126,7 +126,7 @@ func withMarks(text []byte, mark string, at []int) (out []byte) {
 // not count.
 type place struct{ after, before string }
 
-// atEnd is what a comment at the end of the text stands before.
+// atEnd is the position of a comment at the end of the text.
 const atEnd = "end"
 
 // near reports whether a comment still stands beside one of the parts that it stood between.
@@ -195,7 +195,7 @@ func numbers(text, mark string) map[int]int {
 	return found
 }
 
-// lost is the error of a comment for which the library has no place.
+// lost is the error of a comment that the library cannot keep.
 func lost(text []byte, at int) error {
 	comment, _, _ := strings.Cut(string(text[at:]), "\n")
 	return problem.New(problem.Unsupported, "the definition cannot be formatted: the comment %q on line %d would be lost", problem.Excerpt(comment, 60), bytes.Count(text[:at], []byte("\n"))+1).

@@ -20,7 +20,7 @@ type cache struct {
 	order *list.List
 }
 
-// entry is what is kept of an address. Its holder alone may touch what stands below turn.
+// entry is the cached definition of an address. Only its holder may use the fields below turn.
 type entry struct {
 	address string
 	users   int
@@ -38,7 +38,7 @@ func (c *cache) init(most int) {
 	c.most, c.entries, c.order = most, map[string]*entry{}, list.New()
 }
 
-// acquire returns the entry of an address, a new one if there is none, for use until release. It waits for its turn or
+// acquire returns the entry of an address, a new one if necessary, for use until release. It waits for its turn or
 // for the end of ctx.
 func (c *cache) acquire(ctx context.Context, address string) (*entry, error) {
 	c.mu.Lock()
@@ -72,7 +72,7 @@ func (c *cache) release(e *entry) {
 	c.drop(e, empty)
 }
 
-// drop counts one user less. Of the entries that are not in use only the last ones are kept, and none that is empty.
+// drop counts one user less. Of the unused entries only the last ones are kept, without empty ones.
 func (c *cache) drop(e *entry, empty bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

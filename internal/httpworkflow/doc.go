@@ -6,6 +6,6 @@
 // link-local or otherwise special address unless Config.PrivateNetworks has it. That is checked for the very address
 // that is dialled, so that a name cannot mean another one by then.
 //
-// What is fetched is bounded in time and size, and kept for the process: as long as Cache-Control allows, then asked for
-// again with its ETag. A document whose hash is pinned is asked for once.
+// A fetched document is bounded in time and size, and kept for the process: as long as Cache-Control allows, then requested
+// again with its ETag. A document with a pinned hash is requested once.
 package httpworkflow

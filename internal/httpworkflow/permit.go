@@ -22,7 +22,7 @@ func refused(format string, args ...any) *refusal {
 	return &refusal{fmt.Sprintf(format, args...)}
 }
 
-// prefix is what addresses may begin with.
+// prefix is an allowed beginning of addresses.
 type prefix struct{ scheme, host, path string }
 
 func parsePrefix(text string) (prefix, error) {
@@ -35,7 +35,7 @@ func parsePrefix(text string) (prefix, error) {
 	return prefix{u.Scheme, host(u), strings.TrimSuffix(u.Path, "/")}, nil
 }
 
-// permit refuses an address that does not begin with what is allowed.
+// permit rejects an address without an allowed prefix.
 func (r *Resolver) permit(u *url.URL) error {
 	switch {
 	case u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "":

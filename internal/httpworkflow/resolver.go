@@ -27,7 +27,7 @@ const (
 
 // Config configures a Resolver. Only Allow is required.
 type Config struct {
-	// Allow lists what addresses may begin with, as in "https://definitions.example/flows/". A path ends at a slash:
+	// Allow lists the allowed prefixes of addresses, as in "https://definitions.example/flows/". A path ends at a slash:
 	// "https://x/flows" allows /flows and /flows/a, not /flows2.
 	Allow []string
 	// PrivateNetworks lists the networks with special addresses that may be dialled all the same.

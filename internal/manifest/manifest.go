@@ -1,4 +1,4 @@
-// Package manifest reads the operator's two lists of what performs activities: MCP servers for tool_call nodes, and programs for step nodes.
+// Package manifest reads two lists of the operator: MCP servers for tool_call nodes, and programs for step nodes.
 //
 //	m, findings := manifest.Parse(text)
 //	if findings.HasErrors() { … } // m is nil then
@@ -103,7 +103,7 @@ func Parse(text []byte) (*Manifest, problem.Findings) {
 	return m, d.Findings()
 }
 
-// The values of "type" by the way in which a server is reached.
+// The values of "type" by transport.
 var (
 	commandTypes = []string{"stdio"}
 	addressTypes = []string{"http", "streamable-http", "streamableHttp", "streamable_http"}

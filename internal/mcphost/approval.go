@@ -1,7 +1,7 @@
 package mcphost
 
-// Approval is what a user may write into the table of the server so that the host calls its tools without asking. Answers to questions are
-// left to a person: the host goes on asking before it gives one.
+// Approval is a line for the table of the server that lets the host call its tools without asking. Answers to questions are left out: the
+// host still asks before it gives one.
 const Approval = `default_tools_approval_mode = "approve"
 tools.workflow_resume.approval_mode = "prompt"
 `

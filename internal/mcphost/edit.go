@@ -61,7 +61,7 @@ func (h Host) parse(path string, text []byte) (map[string]any, error) {
 	return values, nil
 }
 
-// invalid is the refusal of a file that cannot be read as what it should be.
+// invalid is the error of a file that cannot be parsed.
 func (h Host) invalid(path string, err error) error {
 	what := "JSON"
 	if h.toml {
@@ -75,7 +75,7 @@ func (h Host) invalid(path string, err error) error {
 		WithHint("Correct the file in an editor, then try again. It was not changed.")
 }
 
-// Doubts says what of a valid text the host may not read, "" if nothing.
+// Doubts describes the parts of a valid text that the host may not read, "" without any.
 func (h Host) Doubts(text []byte) string {
 	if h.toml || h.lenient || len(bytes.TrimSpace(text)) == 0 {
 		return ""
@@ -107,7 +107,7 @@ func (h Host) Add(path string, text []byte, name string, e Entry) ([]byte, error
 	return after, h.verify(path, text, after, name)
 }
 
-// planned returns the entry to write, merged with the one that the text has; before is that one, nil if there is none.
+// planned returns the entry to write, merged with the one in the text; before is that one, nil without one.
 func (h Host) planned(path string, text []byte, name string, e Entry) (planned Entry, before *Entry, err error) {
 	if err := h.Accepts(e); err != nil {
 		return e, nil, err

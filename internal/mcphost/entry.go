@@ -15,13 +15,13 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 )
 
-// Entry says how a host starts a server, or at which address it finds one.
+// Entry is how a host starts a server, or the address of one.
 type Entry struct {
 	Command string
 	Args    []string
 	Env     map[string]string
 	// URL is the address; then the members above are empty. TokenEnv names the host's variable that holds the bearer token, "" for
-	// none: the token itself is never written.
+	// no token: the token itself is never written.
 	URL, TokenEnv string
 }
 
@@ -70,8 +70,7 @@ type remote struct {
 
 const authorization = "Authorization"
 
-// members are those that describe the entry, in the order in which they are written; those in first only stand in entries that
-// start the server.
+// members are the fields of an entry, in the order of the file; those in first occur only in entries that start the server.
 func (h Host) members(e Entry, first []member) []member {
 	if e.URL != "" {
 		list := append(slices.Clone(h.remote.first), member{h.remote.address, e.URL})
@@ -109,8 +108,8 @@ func (h Host) Accepts(e Entry) error {
 	return nil
 }
 
-// merged is what becomes of an entry that is there: how to start the server, or its address, is e's; flags are replaced only if e
-// has any, and variables that e does not name stay.
+// merged is an existing entry with the command or the address of e; its flags are replaced only if e has any, and its other variables
+// are kept.
 func (e Entry) merged(there Entry) Entry {
 	if e.URL != "" {
 		e.TokenEnv = cmp.Or(e.TokenEnv, there.TokenEnv)
@@ -130,7 +129,7 @@ func (e Entry) merged(there Entry) Entry {
 	return e
 }
 
-// entryOf reads an entry from what a file says of a server; what has another type is left out.
+// entryOf reads an entry from a server in a file; fields of another type are left out.
 func (h Host) entryOf(value any) (e Entry) {
 	object, _ := value.(map[string]any)
 	e.Command, _ = object["command"].(string)
@@ -192,7 +191,7 @@ func compact(value any) []byte {
 	return bytes.TrimRight(out.Bytes(), "\n")
 }
 
-// Print returns what to paste into the host's file.
+// Print returns the text to paste into the host's file.
 func (h Host) Print(name string, e Entry) string {
 	if h.toml {
 		return h.tables(name, e)

@@ -17,7 +17,7 @@ import (
 
 // Content is a file as it was read.
 type Content struct {
-	// Path is the file's name, and target what symbolic links lead to.
+	// Path is the file's name, target the end of its symbolic links.
 	Path, target string
 	Text         []byte
 	// Exists says that there is a file.
@@ -100,8 +100,8 @@ func globbed(path string) string {
 	return string(out)
 }
 
-// Edit changes a file, again if another program changes it meanwhile. Others who edit it with Edit wait for their turn. change returns the file's
-// new text, nil for none. A file that exists is copied beside it first; the copy's path is returned.
+// Edit changes a file, again if another program changes it meanwhile. Concurrent calls wait for their turn. change returns the new text of
+// the file, nil for no change. An existing file is backed up beside itself; the path of the backup is returned.
 func Edit(path string, now time.Time, change func(Content) ([]byte, error)) (saved string, err error) {
 	target, err := follow(path)
 	if err != nil {

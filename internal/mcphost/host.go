@@ -30,7 +30,7 @@ func (m Machine) join(folder string, names ...string) string {
 	return strings.TrimRight(folder, separator) + separator + strings.Join(names, separator)
 }
 
-// settings is the folder in which programs with a window keep their settings, "" if it is unknown.
+// settings is the folder with the settings of programs with a window, "" if it is unknown.
 func (m Machine) settings() string {
 	switch m.GOOS {
 	case "windows":
@@ -52,7 +52,7 @@ func (m Machine) unixSettings() string {
 	return m.join(m.Home, ".config")
 }
 
-// Scope says for whom a server is named.
+// Scope is the range of a registration.
 type Scope string
 
 // User is every project of the user, Project the people who work on the project in the current folder.
@@ -63,11 +63,11 @@ const (
 
 // Host is a program that starts MCP servers, or connects to them.
 type Host struct {
-	// Name is what --host takes, Title what people call it.
+	// Name is the value of --host, Title the name for people.
 	Name, Title string
 	// Terminal says that the host is started from a shell, and has the shell's PATH.
 	Terminal bool
-	// user returns the user's file and the folder that shows that the host is installed; "" if there is none on the machine.
+	// user returns the user's file and the folder that shows that the host is installed; "" without one.
 	user func(Machine) (file, folder string)
 	// project is the file below a project's folder, nil for hosts without one.
 	project []string

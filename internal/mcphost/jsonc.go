@@ -41,7 +41,7 @@ func parseJSON(text []byte) (*jsonText, error) {
 	return d, nil
 }
 
-// indentation is what stands before a member on its line, and whether the line begins there.
+// indentation is the white space before a field, and whether it starts the line.
 func indentation(before hujson.Extra) (indent string, broken bool) {
 	i := bytes.LastIndexByte(before, '\n')
 	if i < 0 {
@@ -115,7 +115,7 @@ func equalJSON(there, value []byte) bool {
 	return json.Unmarshal(there, &a) == nil && json.Unmarshal(value, &b) == nil && reflect.DeepEqual(a, b)
 }
 
-// literal is a value in the document's style; indent is that of the line on which it begins.
+// literal is a value in the document's style; indent is that of its first line.
 func (d *jsonText) literal(value any, indent string, lines bool) hujson.ValueTrimmed {
 	text := compact(value)
 	if lines {
@@ -144,7 +144,7 @@ func (d *jsonText) append(o *hujson.Object, name string, value any, indent strin
 			lines = bytes.Contains(o.AfterExtra, []byte("\n"))
 		}
 	}
-	// What stands before the closing brace: comments stay before the new member, white space after it.
+	// Text before the closing brace: comments stay before the new field, white space after it.
 	comments := bytes.TrimRight(o.AfterExtra, " \t\r\n")
 	space := o.AfterExtra[len(comments):]
 	if len(comments) > 0 {
@@ -229,7 +229,7 @@ func (d *jsonText) cut(o *hujson.Object, at int) {
 	case n == 0 && len(comments) == 0 && len(bytes.TrimSpace(o.AfterExtra)) == 0:
 		o.AfterExtra = nil
 	case n > 0 && gone.Value.AfterExtra == nil:
-		// What stood between the member before and its comma, which goes with it.
+		// The text between the field before and its comma, which is removed, too.
 		before := o.Members[n-1].Value.AfterExtra
 		o.Members[n-1].Value.AfterExtra = nil
 		o.AfterExtra = d.before(d.before(o.AfterExtra, comments), bytes.TrimRight(before, " \t\r\n"))
@@ -241,8 +241,7 @@ func (d *jsonText) cut(o *hujson.Object, at int) {
 	}
 }
 
-// before puts comments before what follows, which begins on a line of its own: the last comment may reach to the end of its
-// line.
+// before puts comments before the text that follows, on a line of its own: the last comment may end with its line.
 func (d *jsonText) before(rest hujson.Extra, comments []byte) hujson.Extra {
 	if len(comments) == 0 {
 		return rest

@@ -1,4 +1,4 @@
-// Package suggest finds the name that somebody probably meant.
+// Package suggest finds the known name that is nearest to a misspelt one.
 package suggest
 
 import (
@@ -45,12 +45,12 @@ func differing(x, y string) (string, string) {
 	return x[words:], y[words:]
 }
 
-// DidYouMean is a hint with the nearest of the names, "" if none is near.
+// DidYouMean is a hint with the nearest of the names, "" if all differ much.
 func DidYouMean(wrong string, names []string) string {
 	return Hint(Nearest(wrong, names))
 }
 
-// Hint is a hint with a name that was probably meant, "" for none.
+// Hint is a hint with a suggested name, "" for "".
 func Hint(near string) string {
 	if near == "" {
 		return ""

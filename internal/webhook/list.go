@@ -114,7 +114,7 @@ func (t Target) check(d *document.Document, at string, secret func(reference str
 	return t
 }
 
-// header returns the value of a header as the list has it: a reference stands for what it names.
+// header returns the value of a header of the list, with a reference resolved.
 func header(text string, secret func(string) (string, error)) (string, error) {
 	if literal, ok := strings.CutPrefix(text, "literal:"); ok {
 		return literal, nil

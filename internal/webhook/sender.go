@@ -38,7 +38,7 @@ const (
 
 // Options of a Sender.
 type Options struct {
-	// Secret reads what a reference names, for each attempt anew: a secret can be replaced while the process runs.
+	// Secret resolves a reference, for each attempt again: a secret can be replaced while the process runs.
 	Secret func(reference string) (string, error)
 	// Setting names the list in errors.
 	Setting string
@@ -155,7 +155,7 @@ func (s *Sender) keys(t *Target) (keys [][]byte, err error) {
 	return keys, nil
 }
 
-// printable is the id of a run as a header can have it: what no header may hold, and the percent sign, is percent-encoded.
+// printable is the id of a run for a header: characters that are invalid there, and the percent sign, are percent-encoded.
 func printable(id string) string {
 	var b strings.Builder
 	for i := range len(id) {
@@ -179,7 +179,7 @@ func (s *Sender) retryAfter(text string) time.Duration {
 	return 0
 }
 
-// plainly is the error of a request without its address, which may hold what nobody else is to know: errors are stored.
+// plainly is the error of a request without its address, which may be confidential: errors are stored.
 func (s *Sender) plainly(err error) error {
 	if request, ok := errors.AsType[*url.Error](err); ok {
 		err = request.Err

@@ -13,7 +13,7 @@ import (
 // standardPrefix begins secrets whose rest is a key in base64.
 const standardPrefix = "whsec_"
 
-// keyOf returns the key that a secret stands for: what stands in base64 behind whsec_, or else the bytes of the text.
+// keyOf returns the key of a secret: the base64 text after whsec_, or else the bytes of the text.
 func keyOf(secret string) ([]byte, error) {
 	encoded, ok := strings.CutPrefix(secret, standardPrefix)
 	if !ok {

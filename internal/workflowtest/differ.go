@@ -15,7 +15,7 @@ const (
 	maxValue = 300
 )
 
-// differences compares a value with what is expected. Unless exactly is true, objects may have more members than expected.
+// differences compares a value with an expected one. Unless exactly is true, objects may have more fields.
 func differences(what string, want, got any, exactly bool) []Difference {
 	d := differ{exactly: exactly}
 	d.compare(what, want, got)

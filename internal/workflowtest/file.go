@@ -1,5 +1,5 @@
-// Package workflowtest reads the files in which authors test their definitions, runs the tests in virtual time, and says what was
-// expected and what came.
+// Package workflowtest reads files with tests of definitions, runs the tests in virtual time, and reports the differences from the
+// expected results.
 package workflowtest
 
 import (
@@ -44,7 +44,7 @@ type Test struct {
 	expect   *expectation
 }
 
-// expectation is what a run is compared with. Members that are nil, or not set, are not looked at.
+// expectation is the expected result of a run. Fields that are nil or not set are not compared.
 type expectation struct {
 	status                          string
 	path, waiting                   []string
@@ -60,7 +60,7 @@ type expectation struct {
 
 // Broken is the error for a file that cannot be used.
 type Broken struct {
-	// Path is that of the test file or of its definition, Text what it holds, nil if it could not be read.
+	// Path is that of the test file or of its definition, Text its content, nil if it could not be read.
 	Path string
 	Text []byte
 	Err  *problem.Error
@@ -68,7 +68,7 @@ type Broken struct {
 
 func (b *Broken) Error() string { return filepath.ToSlash(b.Path) + ": " + b.Err.Error() }
 
-// Unwrap returns what is wrong with the file.
+// Unwrap returns the error of the file.
 func (b *Broken) Unwrap() error { return b.Err }
 
 // broken makes the error for a file.

@@ -35,7 +35,7 @@ type junitFailure struct {
 	Text    string `xml:",chardata"`
 }
 
-// JUnit is a report in the form that continuous integration reads, one suite a file. Text says what is wrong with a test.
+// JUnit is a report in JUnit's XML, one suite a file. Text describes the failure of a test.
 func JUnit(results []*Result, text func(*Result) string) ([]byte, error) {
 	all := junitSuites{}
 	suites := map[string]*junitSuite{}

@@ -24,7 +24,7 @@ type reader struct {
 	workflows graph.Resolver
 }
 
-// statuses are those at which a simulation can stand when nothing more can happen.
+// statuses are the final statuses of a simulation.
 var statuses = []string{"completed", "failed", "cancelled", "refused", "interrupted", "awaiting_signal"}
 
 func (r *reader) tests(list jsonobject.Value) (tests []*Test) {
@@ -98,7 +98,7 @@ func each[T any](v jsonobject.Value, read func(jsonobject.Value) T, all func(...
 	return all(list...)
 }
 
-// stub reads what a node answers in a visit.
+// stub reads the answer of a node in a visit.
 func stub(v jsonobject.Value) graphtest.Stub {
 	o := v.Object()
 	attempts := o.Get("attempts")
@@ -122,7 +122,7 @@ func stub(v jsonobject.Value) graphtest.Stub {
 	return graphtest.Attempts(list...)
 }
 
-// attempt reads what one attempt answers.
+// attempt reads the answer of one attempt.
 func attempt(v jsonobject.Value, o *jsonobject.Object, choice string) graphtest.Stub {
 	if o == nil {
 		return nil
@@ -249,7 +249,7 @@ func (r *reader) node(v jsonobject.Value, id string, stub definition.Stub) {
 	}
 }
 
-// signal checks that some node waits for a signal: one that nobody waits for never comes. Those of subworkflows are not looked for.
+// signal checks that a node waits for a signal. Nodes of subworkflows are not checked.
 func (r *reader) signal(v jsonobject.Value, name string) {
 	if r.prog == nil || name == "" {
 		return

@@ -15,9 +15,9 @@ import (
 type Result struct {
 	File *File
 	Test *Test
-	// Outcome is how the run went, nil if there was none.
+	// Outcome is the course of the run, nil if it did not start.
 	Outcome *graphtest.Outcome
-	// Differences are what was expected and did not come; none if the test has passed.
+	// Differences are the deviations from the expected result; empty if the test has passed.
 	Differences []Difference
 	// unfit says that the test does not fit the run, whose outcome is how far it has come.
 	unfit bool
@@ -27,7 +27,7 @@ type Result struct {
 
 // Difference is one thing that is not as expected.
 type Difference struct {
-	// What says what is different. Expected and Got are "" for what has no values.
+	// What names the difference. Expected and Got are "" for a difference without values.
 	What, Expected, Got string
 }
 
@@ -65,7 +65,7 @@ func (f *File) run(t *Test) *Result {
 	return r
 }
 
-// explain is what ended a simulation, with the stub to add if one is missing.
+// explain is the reason for the end of a simulation, with the stub to add if one is missing.
 func explain(err error) string {
 	e, ok := problem.As(err)
 	if !ok {
@@ -85,7 +85,7 @@ func explain(err error) string {
 	return fmt.Sprintf("%s. Add it to the test:\n  stubs:\n    %s:\n      output: %s", text, e.At.NodeID, output)
 }
 
-// compare returns what of a run is not as expected.
+// compare returns the differences of a run from the expected result.
 func (x *expectation) compare(out *graphtest.Outcome) (list []Difference) {
 	differ := func(what, expected, got string) { list = append(list, Difference{what, expected, got}) }
 	if got := string(out.Status); got != x.status {
@@ -129,7 +129,7 @@ func (x *expectation) compare(out *graphtest.Outcome) (list []Difference) {
 	return list
 }
 
-// maxRaised bounds what is shown of a value that a program raised.
+// maxRaised bounds the shown part of a value that a program raised.
 const maxRaised = 300
 
 // because says why a run stands as it does.

@@ -18,8 +18,8 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/regularfile"
 )
 
-// Update writes what the runs of tests with snapshot: true did into their expect. It replaces these lines of the file and leaves every
-// other byte as it is. It reports whether the file has changed.
+// Update writes the results of tests with snapshot: true into their expect, and leaves every other byte of the file unchanged. It reports
+// whether the file has changed.
 func (f *File) Update(base string, results []*Result) (changed bool, err error) {
 	source := string(f.text)
 	// From the last test to the first, so that the lines of those before stay where they are.
@@ -139,7 +139,7 @@ func member(n *yaml.Node, name string) *yaml.Node {
 	return nil
 }
 
-// snapshot is what a test expects of a run that goes as this one went.
+// snapshot is the expectation that this run meets.
 func snapshot(out *graphtest.Outcome) *yaml.Node {
 	n := &yaml.Node{Kind: yaml.MappingNode}
 	put := func(name string, value *yaml.Node) { n.Content = append(n.Content, scalar(name), value) }
@@ -181,7 +181,7 @@ func flow(texts []string) *yaml.Node {
 	return n
 }
 
-// word is what every reader of YAML takes for a text without quotes, unless it is one of otherWords.
+// word matches a text that needs no quotes in YAML, unless it is one of otherWords.
 var word = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_./-]*( [A-Za-z0-9_./-]+)*$`) })
 
 var otherWords = []string{"true", "false", "null", "yes", "no", "on", "off", "y", "n"}

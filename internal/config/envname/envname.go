@@ -1,5 +1,4 @@
-// Package envname holds the names of the environment variables, for those who read them and for the messages that tell an
-// operator what to set.
+// Package envname holds the names of the environment variables, for readers and for hints.
 package envname
 
 import "github.com/workflows-engine/workflows-engine/graph/problem"
@@ -49,7 +48,7 @@ const (
 	HTTPToken        = Prefix + "HTTP_TOKEN"
 )
 
-// Options are the flags that set what hints of the library call by its Go name.
+// Options are the flags for the Go names in hints of the library.
 var Options = problem.Glossary{
 	"Options.MaxVisits": "--max-visits", "Options.MaxRecords": "--max-records", "Options.MaxBytes": "--max-bytes",
 	"TreeLimits.Runs": "--max-tree-runs", "TreeLimits.Visits": "--max-tree-visits", "TreeLimits.Records": "--max-tree-records",
