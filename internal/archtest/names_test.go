@@ -18,7 +18,7 @@ var (
 	adapterNames = regexp.MustCompile(`workflow_(start|status|resume|submit|signal|cancel|list)|\bwait_ms\b|activity_execution_mode|allow_existing|` +
 		`WORKFLOW_ENGINE_|(^|[ (,])--[a-z]|workflows-engine (run|status|recover|gc|verify|worker|list)\b`)
 	// goNames are those that adapters translate, and what looks like one.
-	goNames = regexp.MustCompile(`\b(Runner|Options|TreeLimits|ExportOptions|[A-Z][a-z]+Request)\.[A-Z][A-Za-z]+`)
+	goNames = regexp.MustCompile(`\b(Runner|TreeLimits|([A-Z][a-z]+)?Options|[A-Z][a-z]+Request)\.[A-Z][A-Za-z]+`)
 	library = []string{"graph", "activities", "delegate", "history"}
 )
 

@@ -356,6 +356,7 @@ var words = withOptions(problem.Glossary{
 	"ForkRequest.Anew": "workflow_fork with anew true", "ForkRequest.CurrentAgentConfig": "workflow_fork with current_config true",
 	"Runner.Prune":  "the operator's workflows-engine gc --older-than 30d",
 	"Runner.Verify": "the operator's workflows-engine verify", "ExportOptions.Redact": "--redact",
+	"DatabaseOptions.Definitions": "--definition FILE",
 })
 
 func withOptions(g problem.Glossary) problem.Glossary {
