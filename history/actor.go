@@ -2,19 +2,19 @@ package history
 
 import "strings"
 
-// Actor is who made a call, as the caller says: nothing of it is authenticated.
+// Actor identifies the caller, as reported by the caller. It is not authenticated.
 type Actor struct {
-	// Via is the way of the call: "mcp" for a tool call, "elicitation" for an answer that an MCP host has asked a person for, "command" for
-	// the command line, or what an embedder chose.
+	// Via is the channel of the call: "mcp" for a tool call, "elicitation" for an answer that an MCP host requested from a person, "command"
+	// for the command line, or a value chosen by an embedder.
 	Via string
-	// Name is the client's name for the first two, the user's name in the operating system for a command.
+	// Name is the client's name for "mcp" and "elicitation", the operating system's user name for "command".
 	Name string
-	// Title and Version are a client's.
+	// Title and Version are set for a client.
 	Title   string
 	Version string
 }
 
-// String returns the actor for people, as in "claude-code 2.1 (mcp)".
+// String returns the actor in readable form, such as "claude-code 2.1 (mcp)".
 func (a *Actor) String() string {
 	if a.Name == "" {
 		return a.Via
@@ -26,20 +26,19 @@ func (a *Actor) String() string {
 	return text
 }
 
-// MaxActorName and MaxActorShort are how many bytes of an actor's texts are recorded: of the name and the title, and of the others. A
-// longer text ends with "…" instead.
+// MaxActorName limits Name and Title, MaxActorShort the other fields of a recorded actor, in bytes. A longer text is cut and ends with "…".
 const (
 	MaxActorName  = 64
 	MaxActorShort = 32
 )
 
-// short reports whether an actor is as one is recorded.
+// short reports whether all fields of an actor are within their limits.
 func (a *Actor) short() bool {
 	line := func(text string, most int) bool { return len(strings.TrimSuffix(text, "…")) <= most && Seen(text) }
 	return line(a.Via, MaxActorShort) && line(a.Name, MaxActorName) && line(a.Title, MaxActorName) && line(a.Version, MaxActorShort)
 }
 
-// actorMembers are the members of the object that an Actor is stored as.
+// actorMembers are the fields of the JSON object that stores an Actor.
 var actorMembers = []member[Actor]{
 	{"via", func(a *Actor) any { return &a.Via }},
 	{"name", func(a *Actor) any { return &a.Name }},
@@ -55,7 +54,7 @@ func (w *objectWriter) actor(name string, a *Actor) {
 	}
 }
 
-// readActor returns nil unless v is an object.
+// readActor returns nil if v is not an object.
 func readActor(v any) *Actor {
 	m := object(v)
 	if m == nil {

@@ -8,12 +8,11 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 )
 
-// MaxIDBytes is the length of the longest id that a run may have. Stores keep ids as keys of tables.
+// MaxIDBytes is the maximum length of a new run's id. Stores use ids as table keys.
 const MaxIDBytes = 2048
 
-// Check refuses a batch that breaks the contract of Store.Append, with INTERNAL_ERROR: the caller is wrong, and the history
-// could not be read afterwards. A batch that begins a run with an invalid id is refused with VALIDATION_ERROR; a run that
-// already has such an id continues.
+// Check returns INTERNAL_ERROR if the batch violates the contract of Store.Append: the caller has a bug, and the history would be unreadable.
+// It returns VALIDATION_ERROR for a new run with an invalid id. An existing run with such an id continues.
 func (b *Batch) Check() error {
 	fault := func(format string, args ...any) error {
 		return problem.New(problem.Internal, "append: "+format, args...).WithPlace(problem.Place{ExecutionID: b.ExecutionID})
@@ -62,7 +61,7 @@ func (b *Batch) Check() error {
 	return nil
 }
 
-// Check refuses a definition without its hash, which is the key, or with a signature that cannot be kept, with INTERNAL_ERROR.
+// Check returns INTERNAL_ERROR if the definition lacks its hash, which is its key, or has an invalid signature.
 func (d *StoredDefinition) Check() error {
 	if d.Hash == "" {
 		return problem.New(problem.Internal, "the definition %q has no hash", d.Name)
@@ -75,7 +74,7 @@ func (d *StoredDefinition) Check() error {
 	return nil
 }
 
-// Conflict returns the error of an append whose expected seq is not that of the run's last record.
+// Conflict returns the error of an append whose ExpectedSeq differs from the seq of the run's last record.
 func (b *Batch) Conflict() error {
 	return problem.New(problem.HistoryConflict, "run %q has no last record %d: another writer appended first",
 		b.ExecutionID, b.ExpectedSeq).
@@ -83,21 +82,21 @@ func (b *Batch) Conflict() error {
 		WithHint("Read the run again and repeat the decision.")
 }
 
-// LeaseHeld returns the error of an append as the owner while another process owns the run.
+// LeaseHeld returns the error of an append by an owner while another process owns the run.
 func (b *Batch) LeaseHeld() error {
 	return problem.New(problem.LeaseHeld, "another process owns run %q", b.ExecutionID).
 		WithPlace(problem.Place{ExecutionID: b.ExecutionID}).
 		WithHint("Append without an owner, and leave what the records request to the run's owner.")
 }
 
-// NotFound returns the error of a run that has no records.
+// NotFound returns the error for a run without records.
 func NotFound(executionID string) error {
 	return problem.New(problem.ExecutionNotFound, "no run has the id %q", executionID).
 		WithPlace(problem.Place{ExecutionID: executionID}).
 		WithHint("Check the id; Runner.List shows the runs.")
 }
 
-// Definitions are the definitions that the batch stores.
+// Definitions returns the definitions that the batch stores.
 func (b *Batch) Definitions() iter.Seq[*StoredDefinition] {
 	return func(yield func(*StoredDefinition) bool) {
 		if b.Definition != nil && !yield(b.Definition) {

@@ -10,7 +10,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 )
 
-// Bounds of what people find a run by, in characters.
+// Limits of titles and labels, in characters.
 const (
 	maxTitle      = 200
 	maxLabels     = 16
@@ -18,7 +18,7 @@ const (
 	maxLabelValue = 200
 )
 
-// CheckCaption refuses a title or labels that are no short lines, with VALIDATION_ERROR.
+// CheckCaption returns VALIDATION_ERROR unless the title and the labels are short single lines.
 func CheckCaption(title string, labels map[string]string) error {
 	if err := checkLine("the title", title, maxTitle); err != nil {
 		return err
@@ -42,7 +42,7 @@ func CheckCaption(title string, labels map[string]string) error {
 	return nil
 }
 
-// checkLine refuses a text that is longer than so many characters or that has some that cannot be seen.
+// checkLine returns an error if a text has more than most characters, or has invisible ones.
 func checkLine(what, text string, most int) error {
 	if n := utf8.RuneCountInString(text); n > most {
 		return problem.New(problem.ValidationError, "%s has %d characters, the limit is %d", what, n, most).WithHint("Shorten it.")
@@ -54,8 +54,8 @@ func checkLine(what, text string, most int) error {
 	return nil
 }
 
-// Seen reports whether a text has no control and formatting characters and no line separators: in a list or a log they hide what stands
-// there.
+// Seen reports whether a text is valid UTF-8 without control characters, formatting characters and line separators. Such characters hide
+// content in lists and logs.
 func Seen(text string) bool {
 	return utf8.ValidString(text) && !strings.ContainsFunc(text, func(r rune) bool { return unicode.In(r, unicode.Cc, unicode.Cf, unicode.Zl, unicode.Zp) })
 }

@@ -8,16 +8,16 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
-// DecodePayload reads a stored payload, whichever engine wrote it. Like the reference engine it ignores unknown members and
-// members of an unexpected type; the stored text keeps them. If raw is not a JSON object, the error has code HISTORY_CORRUPT.
+// DecodePayload parses a stored payload, written by any engine. Like the reference engine it ignores unknown fields and fields of an
+// unexpected type; the stored text keeps them. If raw is not a JSON object, the error has code HISTORY_CORRUPT.
 //
-// The name is that of the record, for the error: the members that the protocol has today do not depend on it.
+// The error contains the record's name. The protocol's current fields do not depend on the name.
 func DecodePayload(name Name, raw []byte) (Payload, error) {
 	return DecodePayloadFunc(name, raw, nil)
 }
 
-// DecodePayloadFunc reads what AppendPayloadFunc wrote: value takes what was written instead of a value of the workflow, and
-// returns the value. Its error is returned unchanged.
+// DecodePayloadFunc parses the output of AppendPayloadFunc: value receives the replacement of a workflow value and returns the original
+// value. Its error is returned unchanged.
 func DecodePayloadFunc(name Name, raw []byte, value func(member string, v any) (any, error)) (Payload, error) {
 	v, err := jsonvalue.Decode(raw)
 	if err != nil {
@@ -46,7 +46,7 @@ func DecodePayloadFunc(name Name, raw []byte, value func(member string, v any) (
 	return p, nil
 }
 
-// expand returns the value of a member that may have been replaced.
+// expand returns the original value of a field that may hold a replacement.
 func expand(member string, v any, value func(member string, v any) (any, error)) (any, error) {
 	if member == memberStateRef {
 		ref := object(v)
@@ -63,7 +63,7 @@ func expand(member string, v any, value func(member string, v any) (any, error))
 	return value(member, v)
 }
 
-// setField sets a field to the value of its member. Each member has its own field, so their order does not matter.
+// setField sets a Go field to the value of its JSON field. Each JSON field has a separate Go field, so their order does not matter.
 func setField(field, v any) {
 	switch f := field.(type) {
 	case *string:
@@ -113,7 +113,7 @@ func setField(field, v any) {
 	}
 }
 
-// readObject sets the fields of x whose members an object has.
+// readObject sets the fields of x that are present in an object.
 func readObject[T any](object map[string]any, members []member[T], x *T) {
 	for i := range members {
 		if v, ok := object[members[i].name]; ok {
@@ -152,7 +152,7 @@ func integer(v any) int64 {
 	return int64(f)
 }
 
-// texts returns nil unless all elements are strings. An empty array is an empty slice.
+// texts returns nil unless all elements are strings. For an empty array it returns an empty slice.
 func texts(v any) []string {
 	elements, ok := v.([]any)
 	if !ok {
@@ -167,7 +167,7 @@ func texts(v any) []string {
 	return out
 }
 
-// textMap returns the members of an object that are strings, nil if there are none.
+// textMap returns the string fields of an object, nil if it has no such fields.
 func textMap(v any) map[string]string {
 	var out map[string]string
 	for name, v := range object(v) {
@@ -189,7 +189,7 @@ func timestamp(v any) time.Time {
 	return t
 }
 
-// span returns nil unless all four members are strings (spec: execution, 6.3).
+// span returns nil unless all four fields are strings (spec: execution, 6.3).
 func span(v any) *ParallelSpan {
 	m := object(v)
 	var s ParallelSpan

@@ -11,7 +11,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 )
 
-// RunEvent is what happens to a run that others may want to know of.
+// RunEvent is a change of a run that can be delivered to targets.
 type RunEvent string
 
 // All events of runs.
@@ -25,18 +25,18 @@ const (
 // RunEvents returns all events.
 func RunEvents() []RunEvent { return []RunEvent{RunCompleted, RunFailed, RunInterrupted, RunCancelled} }
 
-// DeliveryState says what becomes of a delivery.
+// DeliveryState is the state of a delivery.
 type DeliveryState string
 
 // All states of deliveries.
 const (
-	// DeliveryPending: it is sent when it is due. Its run is not deleted.
+	// DeliveryPending: the delivery is sent when it is due. Its run cannot be deleted.
 	DeliveryPending DeliveryState = "pending"
-	// DeliveryDone: the target has taken it.
+	// DeliveryDone: the target accepted the delivery.
 	DeliveryDone DeliveryState = "delivered"
-	// DeliveryDead: it has been given up.
+	// DeliveryDead: sending was given up.
 	DeliveryDead DeliveryState = "dead"
-	// DeliveryUnwanted: the target does not want such events, which the process that wrote it did not know.
+	// DeliveryUnwanted: the target does not want this event, and the process that wrote the delivery did not know that.
 	DeliveryUnwanted DeliveryState = "unwanted"
 )
 
@@ -45,27 +45,27 @@ func DeliveryStates() []DeliveryState {
 	return []DeliveryState{DeliveryPending, DeliveryDone, DeliveryDead, DeliveryUnwanted}
 }
 
-// Delivery is an event of a run on its way to one target. It is written in the transaction that brings the event, so that none is lost,
-// and is sent until the target takes it or it is given up: at least once, always with the same EventID.
+// Delivery is an event of a run, to be sent to one target. It is written in the same transaction as the event, so that it cannot be lost. It
+// is sent at least once, always with the same EventID, until the target accepts it or sending is given up.
 type Delivery struct {
-	// ID is unique among all deliveries. Deliveries of one event to several targets have one EventID.
+	// ID is unique among all deliveries. Deliveries of one event to several targets share the EventID.
 	ID, EventID string
 	ExecutionID string
-	// Seq is the last record of the batch that brought the event.
+	// Seq is the seq of the last record of the event's batch.
 	Seq    int64
 	Event  RunEvent
 	Target string
-	// Body is what is sent. Lists of deliveries are without.
+	// Body is the content to send. Lists of deliveries omit it.
 	Body      []byte
 	CreatedAt time.Time
 	State     DeliveryState
-	// Due is when the next attempt is to be made.
+	// Due is the time of the next attempt.
 	Due time.Time
-	// Step counts the attempts that have failed since the delivery was made, or last made anew (Store.RequeueDelivery).
+	// Step counts the failed attempts since the delivery was created or last requeued (Store.RequeueDelivery).
 	Step int
-	// Attempts counts all attempts: the newest has this number.
+	// Attempts counts all attempts; it is the number of the newest one.
 	Attempts int
-	// Tries are the attempts, the first one first. Only ListDeliveries returns them.
+	// Tries are the attempts, oldest first. Only ListDeliveries returns them.
 	Tries []DeliveryAttempt
 }
 
@@ -73,62 +73,62 @@ type Delivery struct {
 type DeliveryAttempt struct {
 	// Number counts from 1.
 	Number int
-	// Process is the one that sends.
+	// Process is the sending process.
 	Process string
-	// EndedAt is zero while it is under way, and if its process has died meanwhile: the target may have got it or not.
+	// EndedAt is zero during the attempt, and after a crash of its process: then the target may have received the delivery or not.
 	BeganAt, EndedAt time.Time
-	// Outcome is "" as long as there is none.
+	// Outcome is "" until the attempt has an outcome.
 	Outcome SendOutcome
-	// Status is that of the answer, 0 without one.
+	// Status is the status code of the response, 0 without a response.
 	Status int
-	// Error says why it failed.
+	// Error describes the failure.
 	Error string
 }
 
-// AttemptID names an attempt among those of all deliveries.
+// AttemptID returns an id for an attempt that is unique among the attempts of all deliveries.
 func AttemptID(deliveryID string, number int) string { return deliveryID + "." + strconv.Itoa(number) }
 
-// DeliveryOf returns the id of the delivery that an id, of it or of one of its attempts, belongs to.
+// DeliveryOf returns the delivery id for the id of a delivery or of one of its attempts.
 func DeliveryOf(id string) string {
 	delivery, _, _ := strings.Cut(strings.TrimSpace(id), ".")
 	return delivery
 }
 
-// SendOutcome says what an attempt has come to.
+// SendOutcome is the outcome of an attempt to send.
 type SendOutcome string
 
 // All outcomes.
 const (
-	// Sent: the target has taken it.
+	// Sent: the target accepted the delivery.
 	Sent SendOutcome = "delivered"
-	// SendAgain: it failed for a reason that may pass.
+	// SendAgain: the attempt failed for a possibly temporary reason.
 	SendAgain SendOutcome = "failed"
-	// SendRefused: the target does not want it.
+	// SendRefused: the target does not want the delivery.
 	SendRefused SendOutcome = "refused"
-	// SendStopped: the process was stopped meanwhile. It does not count as a failure.
+	// SendStopped: the process was stopped during the attempt. This does not count as a failure.
 	SendStopped SendOutcome = "stopped"
 )
 
-// Receipt is what became of an attempt.
+// Receipt describes the outcome of an attempt.
 type Receipt struct {
 	Outcome SendOutcome
-	// Status is that of the answer, 0 without one.
+	// Status is the status code of the response, 0 without a response.
 	Status int
-	// RetryAfter is how long the target wants to be left alone, 0 if it does not say.
+	// RetryAfter is the delay that the target asked for, 0 if it did not ask.
 	RetryAfter time.Duration
-	// Error says why the attempt failed, without secrets: it is stored.
+	// Error describes the failure, without secrets, because it is stored.
 	Error string
 }
 
 // DeliveryClaim begins an attempt.
 type DeliveryClaim struct {
 	DeliveryID string
-	// Attempt is the number of the new attempt: Delivery.Attempts of the delivery that was found due, and 1.
+	// Attempt is the number of the new attempt: Delivery.Attempts of the due delivery, plus 1.
 	Attempt int
-	// Process is the one that sends, TTL how long it keeps others from it.
+	// Process is the sending process. TTL is the time for which other processes cannot claim the delivery.
 	Process string
 	TTL     time.Duration
-	// At is when the attempt begins.
+	// At is the start time of the attempt.
 	At time.Time
 }
 
@@ -136,10 +136,10 @@ type DeliveryClaim struct {
 type Settlement struct {
 	DeliveryID string
 	Attempt    int
-	// At is when it ended.
+	// At is the end time of the attempt.
 	At time.Time
 	Receipt
-	// State, Due and Step are the delivery's from then on.
+	// State, Due and Step are the delivery's new values.
 	State DeliveryState
 	Due   time.Time
 	Step  int
@@ -151,11 +151,11 @@ type DeliveryQuery struct {
 	States                          []DeliveryState
 	// Limit is 1 to 1000; 0 means 100.
 	Limit int
-	// Cursor is DeliveryPage.NextCursor of the page before.
+	// Cursor is DeliveryPage.NextCursor of the previous page.
 	Cursor string
 }
 
-// DeliveryPage is a page of deliveries, the newest first.
+// DeliveryPage is a page of deliveries, newest first.
 type DeliveryPage struct {
 	Deliveries []Delivery
 	// NextCursor is "" on the last page.
@@ -167,7 +167,7 @@ const (
 	maxDeliveries     = 1000
 )
 
-// Check refuses an invalid query, sets the defaults, and returns the number before which the page begins, 0 for the first one.
+// Check validates the query and sets the defaults. before is the exclusive upper bound of the page's delivery numbers, 0 for the first page.
 func (q *DeliveryQuery) Check() (before int64, err error) {
 	if q.Limit < 0 || q.Limit > maxDeliveries {
 		return 0, problem.New(problem.ValidationError, "invalid limit %d: expected 1 to %d", q.Limit, maxDeliveries)
@@ -184,13 +184,13 @@ func (q *DeliveryQuery) Check() (before int64, err error) {
 	return before, nil
 }
 
-// UnknownDelivery returns the error of a delivery that does not exist.
+// UnknownDelivery returns the error for a delivery that does not exist.
 func UnknownDelivery(id string) error {
 	return problem.New(problem.DeliveryNotFound, "no delivery has the id %q", id).
 		WithHint("The command webhooks list shows the deliveries; those of deleted runs are gone.")
 }
 
-// checkDeliveries refuses deliveries that could not be read again.
+// checkDeliveries returns an error if a store could not read the deliveries again.
 func (b *Batch) checkDeliveries() error {
 	for i := range b.Deliveries {
 		d := &b.Deliveries[i]

@@ -9,15 +9,14 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
-// AppendPayload appends the record's payload as it is stored: a compact JSON object whose first member is executionId
-// (spec: execution, 2.1), followed by nodeId and the members that are set. Depending on the record's name some members are
-// written even when empty.
+// AppendPayload appends the record's payload in its stored form: a compact JSON object that begins with executionId (spec: execution, 2.1)
+// and nodeId, followed by the fields that are set. Depending on the record's name, some fields are written even if they are empty.
 func (r *Record) AppendPayload(dst []byte, executionID string) []byte {
 	return r.AppendPayloadFunc(dst, executionID, nil)
 }
 
-// AppendPayloadFunc is AppendPayload for stores that keep large values elsewhere: value appends the values of the workflow, or
-// what replaces them. DecodePayloadFunc is the inverse. If value is nil, the values are written unchanged.
+// AppendPayloadFunc is AppendPayload for stores that keep large values elsewhere: value appends a workflow value, or its replacement.
+// DecodePayloadFunc is the inverse. If value is nil, the values are written unchanged.
 func (r *Record) AppendPayloadFunc(dst []byte, executionID string, value func(dst []byte, member string, v any) []byte) []byte {
 	w := objectWriter{buf: append(dst, '{'), value: value}
 	w.text("executionId", executionID)
@@ -25,14 +24,14 @@ func (r *Record) AppendPayloadFunc(dst []byte, executionID string, value func(ds
 	return append(w.buf, '}')
 }
 
-// objectWriter appends members to an open object.
+// objectWriter appends fields to an open object.
 type objectWriter struct {
 	buf []byte
-	// value, unless nil, writes the values of the workflow.
+	// value, unless nil, writes the workflow values.
 	value func(dst []byte, member string, v any) []byte
 }
 
-// writeObject writes the members of x whose fields are not zero, and the member that is written even when it is empty.
+// writeObject writes the nonzero fields of x, and the field evenEmpty even if it is empty.
 func writeObject[T any](w *objectWriter, members []member[T], x *T, evenEmpty string) {
 	for i := range members {
 		m := &members[i]
@@ -40,7 +39,7 @@ func writeObject[T any](w *objectWriter, members []member[T], x *T, evenEmpty st
 	}
 }
 
-// member writes a member unless its field is zero.
+// member writes a field unless it is zero.
 func (w *objectWriter) member(name string, field any, evenEmpty bool) {
 	switch v := field.(type) {
 	case *string:
@@ -81,7 +80,7 @@ func (w *objectWriter) member(name string, field any, evenEmpty bool) {
 	}
 }
 
-// composite is member for members that are objects or lists of objects of a fixed form.
+// composite is member for fields that hold objects or arrays of objects of a fixed form.
 func (w *objectWriter) composite(name string, field any) {
 	switch v := field.(type) {
 	case **ParallelSpan:
@@ -165,7 +164,7 @@ func (w *objectWriter) name(name string) {
 	w.buf = append(w.buf, '"', ':')
 }
 
-// open begins a member that is an object.
+// open begins a field that holds an object.
 func (w *objectWriter) open(name string) {
 	w.name(name)
 	w.buf = append(w.buf, '{')
@@ -206,7 +205,7 @@ func writeList[T any](w *objectWriter, name string, list []T, write func(*T)) {
 	w.buf = append(w.buf, ']')
 }
 
-// writeObjects writes a list of objects, unless it is empty.
+// writeObjects writes an array of objects unless it is empty.
 func writeObjects[T any](w *objectWriter, name string, list []T, members []member[T], evenEmpty string) {
 	if len(list) > 0 {
 		writeList(w, name, list, func(x *T) {
@@ -217,28 +216,28 @@ func writeObjects[T any](w *objectWriter, name string, list []T, members []membe
 	}
 }
 
-// memberStateRef is the member of a checkpoint with the state, in its member "state".
+// memberStateRef is the checkpoint field whose field "state" holds the state.
 const memberStateRef = "stateRef"
 
-// MemberRequest is the member with what is sent, MemberAgentStep that with a step of an attempt.
+// MemberRequest is the field of the sent request, MemberAgentStep the field of a journal entry.
 const (
 	MemberRequest   = "request"
 	MemberAgentStep = "agentStep"
 )
 
-// IsOwnValue reports whether a member is this engine's alone, so that a store may keep its large values elsewhere in a record that other
-// engines can read.
+// IsOwnValue reports whether only this engine uses a field. A store may keep large values of such a field elsewhere, even in records that
+// other engines can read.
 func IsOwnValue(member string) bool { return member == MemberRequest || member == MemberAgentStep }
 
-// isValue lists the members of payloads with values of the workflow, which may be large.
+// isValue lists the payload fields that hold workflow values, which may be large.
 var isValue = map[string]bool{
 	"input": true, "payload": true, "output": true, "state": true, "result": true, "delegateInput": true, "usage": true, "repair": true, "data": true,
 	MemberRequest: true, MemberAgentStep: true, "childFinalState": true, "childResult": true, "mergedOutput": true, memberStateRef: true,
 }
 
-// Weigh returns a lower bound of the bytes that the values of the record take when written in full. With a limit greater than 0
-// it stops there, and returns a number not below the limit. What is this engine's alone (IsOwnValue) does not count: it never
-// makes a record one that is written short.
+// Weigh returns a lower bound for the size, in bytes, of the record's values when written in full. If limit is greater than 0, it stops at
+// the limit and returns a number that is not below it. Fields that only this engine uses (IsOwnValue) do not count: they never cause a record
+// to be written in short form.
 func (r *Record) Weigh(limit int) int {
 	p := &r.Payload
 	n := 0
@@ -257,8 +256,8 @@ func (r *Record) Weigh(limit int) int {
 	return n
 }
 
-// Text returns the complete payload as an engine of the protocol stores it: Raw or, if the store keeps the values elsewhere, the
-// payload written again. The result must not be changed.
+// Text returns the complete payload as any engine of the protocol stores it: Raw or, if the store keeps the values elsewhere, the payload
+// encoded again. Do not change the result.
 func (r *Record) Text(executionID string) []byte {
 	if r.Raw != nil {
 		return r.Raw

@@ -10,21 +10,22 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 )
 
-// Handling says that a run which has failed or was cancelled needs nobody any more: a retry of it has completed, or somebody has said so. Its
-// subworkflows are handled with it. It is no part of the run's history.
+// Handling marks a failed or cancelled run as handled: a retry completed, or a user marked it. The mark covers the run's subworkflows. It is
+// not part of the run's history.
 type Handling struct {
 	ExecutionID string
-	// Note is what was done about it. Retry, instead, is the retry that has completed: of the run, or of another one that tried the same work.
+	// Note describes how the run was handled. Retry is set instead if a retry completed: a retry of this run or of another run of the same
+	// work.
 	Note, Retry string
-	// Actor is who has said so, as text; "" if that is not known.
+	// Actor is the user or client that set the mark, as text; "" if unknown.
 	Actor string
 	At    time.Time
 }
 
-// MaxNoteBytes bounds a note.
+// MaxNoteBytes is the maximum length of a note.
 const MaxNoteBytes = 4096
 
-// Check refuses a mark that no store takes.
+// Check returns an error if the mark is invalid.
 func (h *Handling) Check() error {
 	place := problem.Place{ExecutionID: h.ExecutionID}
 	switch {
@@ -38,7 +39,7 @@ func (h *Handling) Check() error {
 	return nil
 }
 
-// NotToHandle refuses the mark of a run in a phase that needs none; nil for one that has failed or was cancelled.
+// NotToHandle returns the error of marking a run in a phase other than failed and cancelled; nil for those two.
 func NotToHandle(executionID string, p Phase) error {
 	if p == PhaseFailed || p == PhaseCancelled {
 		return nil
@@ -47,20 +48,20 @@ func NotToHandle(executionID string, p Phase) error {
 		WithPlace(problem.Place{ExecutionID: executionID}).WithHint("Nothing was changed.")
 }
 
-// Lineage is how a run stands to others, beside its history.
+// Lineage holds a run's relations to other runs, which its history does not contain.
 type Lineage struct {
-	// RetryOf is the run that it is a retry of.
+	// RetryOf is the run that this run retries.
 	RetryOf string
-	// Retries are the retries of it, the oldest first.
+	// Retries are the retries of this run, oldest first.
 	Retries []Link
-	// Live is the run that does or has done the work of a run that has failed: a retry of it, or of a run that tried the same work. Another
-	// one has to be asked for.
+	// Live is the open or completed retry that does the work of a failed run: a retry of it, or of another run of the same work. While it is
+	// set, another retry needs an explicit request.
 	Live string
-	// Handled is set if it needs nobody any more.
+	// Handled is set if the run is handled.
 	Handled *Handling
 }
 
-// AddLineage sets the Lineage of runs, which takes no time for those that have not failed, were not cancelled and were not forked.
+// AddLineage sets the Lineage of runs. It costs nothing for runs that are not failed, cancelled or forked.
 func AddLineage(ctx context.Context, s Store, runs ...*Execution) error {
 	var ended []string
 	for _, e := range runs {

@@ -6,20 +6,21 @@ import (
 	"time"
 )
 
-// Importer is a Store that can import whole runs. Both stores of this module are.
+// Importer is a Store that can import whole runs. Both stores of this module implement it.
 type Importer interface {
-	// Import adds runs with their definitions in one transaction: all or nothing. DUPLICATE_EXECUTION_ID if one of the runs
-	// exists, otherwise the errors of Append. A definition that is stored already stays as it is.
+	// Import adds runs with their definitions in one transaction, all or nothing. It returns DUPLICATE_EXECUTION_ID if a run exists,
+	// otherwise the errors of Append. It does not change a definition that is already stored.
 	Import(ctx context.Context, in Import) error
 }
 
-// Import is what enters a store together. Its records must be those of an export; only what Batches looks at is checked.
+// Import holds runs and definitions to be stored together. The records must come from an export; only the values that Batches uses are
+// checked.
 type Import struct {
 	Definitions []StoredDefinition
 	Runs        []ImportedRun
 }
 
-// Batches returns each run as the batch that begins it. It refuses what Append would refuse.
+// Batches returns one initial batch for each run. It returns an error for a batch that Append would refuse.
 func (in *Import) Batches() ([]Batch, error) {
 	for i := range in.Definitions {
 		if err := in.Definitions[i].Check(); err != nil {
@@ -48,11 +49,11 @@ func (in *Import) Batches() ([]Batch, error) {
 // ImportedRun is a run with all its records.
 type ImportedRun struct {
 	ExecutionID string
-	// Records have their payload texts in Raw, which are stored as they are.
+	// Records have their payload texts in Raw, which are stored unchanged.
 	Records []Record
-	// Execution is the projection of the records, Timers their open timers.
+	// Execution is the projection of the records, Timers the run's open timers.
 	Execution Execution
 	Timers    []Timer
-	// Handled is set for a run that is handled.
+	// Handled is set for a handled run.
 	Handled *Handling
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 )
 
-// LinkKind says how a run has come from another one.
+// LinkKind is the relation between a run and its origin.
 type LinkKind string
 
 // The kinds of links.
@@ -17,22 +17,22 @@ const (
 	Retried LinkKind = "retry"
 )
 
-// Link says that a run, To, has begun with the past of another one, From, up to a record.
+// Link records that the run To began with a copy of the records of the run From, up to one record.
 type Link struct {
 	From, To string
 	Kind     LinkKind
 	Seq      int64
-	// Actor is who began it, as text; "" if that is not known.
+	// Actor is the caller that began To, as text; "" if unknown.
 	Actor string
 	At    time.Time
-	// Again lets a batch begin a retry beside others. It is not stored.
+	// Again allows a second retry of the same work. It is not stored.
 	Again bool
-	// Phase is that of To; "" if it has been deleted. A batch does not set it.
+	// Phase is the phase of To; "" if To was deleted. A batch does not set it.
 	Phase Phase
 }
 
-// AlreadyRetried refuses a retry whose work another one is doing or has done; nil if none is. related are the links of the Retries of From, and
-// done the retry by which From is marked as handled, if it is: that may have been deleted since.
+// AlreadyRetried returns the error of a retry whose work another retry does or has done; nil if there is no such retry. related are the links
+// of the Retries of From. done is the retry in the Handling of From, "" without one; it may have been deleted.
 func (l *Link) AlreadyRetried(related []Link, done string) error {
 	id := cmp.Or(LiveRetry(l.From, related), done)
 	if id == "" {
@@ -43,8 +43,8 @@ func (l *Link) AlreadyRetried(related []Link, done string) error {
 		WithHint("Look at run %q: it does the work of run %q. Nothing was written; ForkRequest.Again begins another retry beside it.", id, l.From)
 }
 
-// Retries returns the links of all retries of the work that a run does: of the run that was begun first, of the retries of that, and so on.
-// linksOf are those of one run; see Store.Links.
+// Retries returns the links of all retries of a run's work: of the first run, of its retries, and so on. linksOf returns the links of one
+// run; see Store.Links.
 func Retries(id string, linksOf func(id string) ([]Link, error)) ([]Link, error) {
 	var related []Link
 	seen := map[string]bool{id: true}
@@ -63,7 +63,7 @@ func Retries(id string, linksOf func(id string) ([]Link, error)) ([]Link, error)
 					ids = append(ids, other)
 				}
 			}
-			if l.From == ids[0] { // each link is one of both its ends
+			if l.From == ids[0] { // each link occurs at both of its ends
 				related = append(related, l)
 			}
 		}
@@ -72,7 +72,7 @@ func Retries(id string, linksOf func(id string) ([]Link, error)) ([]Link, error)
 	return related, nil
 }
 
-// first is the run whose work the others try again.
+// first returns the original run of the work.
 func first(id string, related []Link) string {
 	for seen := 0; seen <= len(related); seen++ {
 		i := slices.IndexFunc(related, func(l Link) bool { return l.To == id })
@@ -84,8 +84,8 @@ func first(id string, related []Link) string {
 	return id
 }
 
-// LiveRetry is the run that does the work of a run, by the links of its Retries: one that has completed, else the oldest that is open; "" if
-// there is none.
+// LiveRetry returns the retry that does the work of a run, from the links of its Retries: a completed one, else the oldest open one; ""
+// without such a retry.
 func LiveRetry(id string, related []Link) string {
 	open := ""
 	for i := range related {
@@ -100,14 +100,14 @@ func LiveRetry(id string, related []Link) string {
 	return open
 }
 
-// EndsFork reports whether a run that has begun with the past of another one ends with the batch.
+// EndsFork reports whether the batch ends a fork or a retry.
 func (b *Batch) EndsFork() bool {
 	return len(b.Records) > 0 && b.Execution.Phase.Terminal() && b.Execution.ForkedFrom.ExecutionID != ""
 }
 
-// Handles returns the runs that need nobody any more once the batch has ended a run, if they have failed or were cancelled, and the retry that
-// has done their work: the other runs of the work if it has completed, else the run itself if another one has. related are the links of its
-// Retries.
+// Handles returns the runs to mark as handled after the batch has ended a run, if they have failed or were cancelled, and the retry that did
+// their work. If the ended run completed, these are all other runs of the work; else the run itself, if another run has completed. related
+// are the links of its Retries.
 func (b *Batch) Handles(related []Link) (ids []string, retry string) {
 	if b.Execution.Phase != PhaseCompleted {
 		for _, l := range related {
@@ -127,7 +127,7 @@ func (b *Batch) Handles(related []Link) (ids []string, retry string) {
 	return ids, b.ExecutionID
 }
 
-// Live reports whether a retry in a phase keeps others from being begun.
+// Live reports whether a retry prevents further retries: it is open or completed.
 func (l *Link) Live() bool {
 	return l.Kind == Retried && l.Phase != "" && l.Phase != PhaseFailed && l.Phase != PhaseCancelled
 }

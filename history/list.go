@@ -10,7 +10,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 )
 
-// Cursor is a position in the order of List: newest first, and by id, bytewise, if the times are equal.
+// Cursor is a position in the order of List: newest first; runs with equal times are ordered by id, bytewise.
 type Cursor struct {
 	UpdatedAt   time.Time
 	ExecutionID string
@@ -23,7 +23,7 @@ func CursorOf(e *Execution) Cursor { return Cursor{UpdatedAt: e.UpdatedAt, Execu
 func ParseCursor(s string) (Cursor, error) {
 	at, id, found := strings.Cut(s, "|")
 	if found && id != "" {
-		if t, err := ParseTimestamp(at); err == nil && t.Year() >= 0 && t.Year() <= 9999 { // what String writes
+		if t, err := ParseTimestamp(at); err == nil && t.Year() >= 0 && t.Year() <= 9999 { // the range that String writes
 			return Cursor{UpdatedAt: t, ExecutionID: id}, nil
 		}
 	}
@@ -31,7 +31,7 @@ func ParseCursor(s string) (Cursor, error) {
 		WithHint("Pass the next cursor of the previous page unchanged, or none for the first page.")
 }
 
-// String is "<updated_at>|<execution_id>" (spec: execution, 11.3).
+// String returns "<updated_at>|<execution_id>" (spec: execution, 11.3).
 func (c Cursor) String() string { return FormatTimestamp(c.UpdatedAt) + "|" + c.ExecutionID }
 
 // Compare compares positions in the order of List.
@@ -44,8 +44,8 @@ const (
 	maxListLimit     = 100
 )
 
-// PageSize is the number of runs that a page of the query holds: 50 by default, at most 100 (spec: execution, 11.3).
-// Another limit is a VALIDATION_ERROR: a shorter page than the caller asked for would look like the last one.
+// PageSize returns the page size of the query: 50 by default, at most 100 (spec: execution, 11.3). Another limit is a VALIDATION_ERROR,
+// because a page shorter than requested would look like the last one.
 func (q *ListQuery) PageSize() (int, error) {
 	switch {
 	case q.Limit < 0 || q.Limit > maxListLimit:
@@ -57,7 +57,7 @@ func (q *ListQuery) PageSize() (int, error) {
 	return q.Limit, nil
 }
 
-// Selected returns the phases that the query selects, in the order of Phases.
+// Selected returns the selected phases in the order of Phases.
 func (q *ListQuery) Selected() []Phase {
 	if q.Phase == "" && len(q.Phases) == 0 {
 		return Phases()
@@ -65,7 +65,7 @@ func (q *ListQuery) Selected() []Phase {
 	return slices.DeleteFunc(Phases(), func(p Phase) bool { return p != q.Phase && !slices.Contains(q.Phases, p) })
 }
 
-// Matches reports whether a run matches the query's filters. The cursor is not one of them.
+// Matches reports whether a run matches the query's filters. It ignores the cursor.
 func (q *ListQuery) Matches(e *Execution) bool {
 	for name, value := range q.Labels {
 		if has, ok := e.Labels[name]; !ok || value != "" && value != has {
@@ -80,7 +80,7 @@ func (q *ListQuery) Matches(e *Execution) bool {
 		(q.UpdatedBefore.IsZero() || !e.UpdatedAt.After(q.UpdatedBefore))
 }
 
-// Each calls f for every run of a store in a phase, or in any phase if phase is "". It returns the first error of f or of the store.
+// Each calls f for every run of a store in a phase, or in all phases if phase is "". It returns the first error of f or of the store.
 func Each(ctx context.Context, store Store, phase Phase, f func(*Execution) error) error {
 	q := ListQuery{Phase: phase, Limit: 100}
 	for {

@@ -2,23 +2,23 @@ package history
 
 import "sync"
 
-// member is a member of the JSON object that a T is stored as.
+// member is a field of the JSON object that stores a T.
 type member[T any] struct {
 	name string
-	// field returns the pointer to the field of the T that holds the member.
+	// field returns a pointer to the Go field of the T.
 	field func(*T) any
 }
 
-// stateRef is the type of Payload.StateRef for its member of payloadMembers: the state is stored inside of an object.
+// stateRef is the type of Payload.StateRef in payloadMembers: the state is stored within an object.
 type stateRef map[string]any
 
-// writtenEmpty names the member that the records of a name have even when it is empty.
+// writtenEmpty maps a record name to the field that is written even if it is empty.
 var writtenEmpty = map[Name]string{
 	ExecutionStarted: "inputKeys", StartParallel: "branchNames", ParallelForked: "branchNames",
 	RaiseInterrupt: "prompt", InterruptRaised: "prompt",
 }
 
-// payloadTable has the members of payloads in the order in which they are written, with the values that each may have.
+// payloadTable lists the payload fields in the order of writing, with their allowed values.
 var payloadTable = []payloadMember{
 	{"nodeId", func(p *Payload) any { return &p.NodeID }, anyText},
 	{"visit", func(p *Payload) any { return &p.Visit }, count},
@@ -103,17 +103,17 @@ var payloadTable = []payloadMember{
 	{"failed", func(p *Payload) any { return &p.Failed }, flag},
 	{"replayed", func(p *Payload) any { return &p.Replayed }, flag},
 	{"childDefinitionHash", func(p *Payload) any { return &p.ChildDefinitionHash }, hash},
-	// Checkpoints, and the end of a run by a replay mismatch.
+	// Checkpoints, and replay mismatches that end a run.
 	{"lastAppliedEventSeq", func(p *Payload) any { return &p.LastAppliedEventSeq }, sofar},
 	{memberStateRef, func(p *Payload) any { return (*stateRef)(&p.StateRef) }, stateReference},
 	{"context", func(p *Payload) any { return &p.Context }, mismatched},
-	// Who made the call. The last two stay last: an import adds them to a text; see package graph/transfer.
+	// The caller. The last two stay last: an import appends them to a text; see package graph/transfer.
 	{"actor", func(p *Payload) any { return &p.Actor }, author},
 	{"importedAt", func(p *Payload) any { return &p.ImportedAt }, moment},
 	{"importedBy", func(p *Payload) any { return &p.ImportedBy }, author},
 }
 
-// payloadMembers are the members of payloads as they are written and read.
+// payloadMembers lists the payload fields for writing and reading.
 var payloadMembers = func() []member[Payload] {
 	var all []member[Payload]
 	for _, m := range payloadTable {
@@ -122,7 +122,7 @@ var payloadMembers = func() []member[Payload] {
 	return all
 }()
 
-// payloadNumbers has the number of each member in payloadTable.
+// payloadNumbers maps a field's name to its index in payloadTable.
 var payloadNumbers = sync.OnceValue(func() map[string]int {
 	m := make(map[string]int, len(payloadTable))
 	for i := range payloadTable {
