@@ -77,16 +77,16 @@ func (s *Store) Import(ctx context.Context, in history.Import) error {
 	return nil
 }
 
-// addition is what a batch adds to its run. It is made before the store is locked.
+// addition holds the rows that a batch adds to its run. It is built before the store is locked.
 type addition struct {
 	rows []row
 	text []byte
 }
 
-// usualText is the size in bytes up to which most texts of records and projections go.
+// usualText is the initial buffer size, in bytes, for the text of a record or projection. Most fit.
 const usualText = 1024
 
-// additionOf copies what a store keeps of a batch; payload appends the text of a record.
+// additionOf copies the data that a store keeps of a batch; payload appends the text of a record.
 func additionOf(b *history.Batch, payload func(dst []byte, r *history.Record) []byte) addition {
 	buf := make([]byte, 0, usualText)
 	buf = b.Execution.AppendText(buf)
@@ -99,7 +99,7 @@ func additionOf(b *history.Batch, payload func(dst []byte, r *history.Record) []
 	return a
 }
 
-// add adds records to a run, which it begins if it does not exist, and stores the batch's position and timers.
+// add adds records to a run and stores the position and timers of the batch. It creates a missing run.
 func (s *Store) add(b *history.Batch, a addition) *run {
 	x := s.runs[b.ExecutionID]
 	if x == nil {
@@ -129,7 +129,7 @@ func (s *Store) add(b *history.Batch, a addition) *run {
 	return x
 }
 
-// milli returns the time as a file would keep it.
+// milli returns the time in UTC, in whole milliseconds, the precision of a file.
 func milli(t time.Time) time.Time { return t.UTC().Truncate(time.Millisecond) }
 
 // PutDefinition stores a definition; see history.Store.

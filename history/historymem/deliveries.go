@@ -11,7 +11,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/history/internal/storeclock"
 )
 
-// delivery is a delivery with its number, which orders deliveries, and the time at which the lease of its newest attempt ends.
+// delivery is a delivery with its number, which orders deliveries, and the end of the lease of its newest attempt.
 type delivery struct {
 	history.Delivery
 	number int64
@@ -40,7 +40,7 @@ func (s *Store) notifies(runs []history.Execution) bool {
 	})
 }
 
-// delivery returns a delivery, nil if there is none with this id.
+// delivery returns the delivery with an id, or nil.
 func (s *Store) delivery(id string) *delivery {
 	if i := slices.IndexFunc(s.deliveries, func(d *delivery) bool { return d.ID == id }); i >= 0 {
 		return s.deliveries[i]
@@ -54,7 +54,7 @@ func (s *Store) free(d *delivery) bool {
 	return !d.leased.After(milli(now)) || d.leased.After(now.Add(storeclock.MaxStep))
 }
 
-// DueDeliveries returns what is to be sent to a target; see history.Store.
+// DueDeliveries returns the due deliveries of a target; see history.Store.
 func (s *Store) DueDeliveries(ctx context.Context, target string, now time.Time, limit int) (due []history.Delivery, err error) {
 	err = s.do(ctx, func() {
 		var found []*delivery
@@ -74,7 +74,7 @@ func (s *Store) DueDeliveries(ctx context.Context, target string, now time.Time,
 	return due, err
 }
 
-// listed is a delivery as lists have it.
+// listed returns the delivery in the form used in lists.
 func (d *delivery) listed() history.Delivery {
 	out := d.Delivery
 	out.Body, out.Tries = nil, nil
@@ -120,7 +120,7 @@ func (s *Store) RequeueDelivery(ctx context.Context, deliveryID string, due time
 	})
 }
 
-// change changes a delivery; do reports whether there is what it is to change.
+// change changes a delivery. do reports whether the delivery is in the state that it changes.
 func (s *Store) change(ctx context.Context, id string, do func(d *delivery) bool) error {
 	if err := s.enter(ctx); err != nil {
 		return err

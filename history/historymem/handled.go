@@ -21,7 +21,7 @@ func (s *Store) Handle(ctx context.Context, h history.Handling) error {
 	})
 }
 
-// Unhandle takes the mark off a run; see history.Store.
+// Unhandle removes the mark of a run; see history.Store.
 func (s *Store) Unhandle(ctx context.Context, executionID string) error {
 	return s.mark(ctx, executionID, func(x *run) error {
 		delete(s.handled, x.id)
@@ -66,7 +66,7 @@ func (s *Store) isHandled(id string) bool {
 	return ok
 }
 
-// handleRetried marks the runs whose work is done with the batch, or was by a retry before.
+// handleRetried marks the runs whose work the batch completes, or an earlier retry completed.
 func (s *Store) handleRetried(b *history.Batch) {
 	if !b.EndsFork() {
 		return

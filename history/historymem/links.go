@@ -8,7 +8,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/history"
 )
 
-// Links returns what has begun with the past of a run, and where it comes from; see history.Store.
+// Links returns the links of a run, from its origin and to the runs that began with its past; see history.Store.
 func (s *Store) Links(ctx context.Context, executionID string) ([]history.Link, error) {
 	if err := s.enter(ctx); err != nil {
 		return nil, err
@@ -38,7 +38,7 @@ func (s *Store) retriesOf(executionID string) []history.Link {
 	return related
 }
 
-// link keeps the link of a batch, unless it is a retry beside another one.
+// link stores the link of a batch. It refuses a second retry of the same work.
 func (s *Store) link(b *history.Batch) error {
 	if b.Link == nil {
 		return nil

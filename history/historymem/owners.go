@@ -11,7 +11,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/history/internal/storeclock"
 )
 
-// live reports whether a process has a lease that has not run out.
+// live reports whether a process has an unexpired lease.
 func (s *Store) live(process string) bool { return s.processes[process].After(milli(s.clock.Leases())) }
 
 // owning returns the processes that own runs.
@@ -48,7 +48,7 @@ func (s *Store) Release(ctx context.Context, process string) error {
 	})
 }
 
-// forgetProcesses forgets the processes that are gone and own nothing, and those whose lease was begun by a clock that was wrong.
+// forgetProcesses removes expired processes that own no runs, and processes whose lease was set by a wrong clock.
 func (s *Store) forgetProcesses() {
 	owning := s.owning()
 	wrong := s.clock.Leases().Add(storeclock.MaxStep)
@@ -70,7 +70,7 @@ func (s *Store) Claim(ctx context.Context, process string, executionIDs ...strin
 	return claimed, err
 }
 
-// Disown gives up runs that a process owns; see history.Store.
+// Disown releases runs that a process owns; see history.Store.
 func (s *Store) Disown(ctx context.Context, process string, executionIDs ...string) error {
 	return s.do(ctx, func() {
 		for _, id := range executionIDs {
@@ -81,12 +81,12 @@ func (s *Store) Disown(ctx context.Context, process string, executionIDs ...stri
 	})
 }
 
-// ownedElsewhere reports whether another process whose lease has not run out owns a run.
+// ownedElsewhere reports whether another process with an unexpired lease owns a run.
 func (s *Store) ownedElsewhere(x *run, process string) bool {
 	return x.owner != "" && x.owner != process && s.live(x.owner)
 }
 
-// keepOwner stores who owns the run after a batch that was not refused.
+// keepOwner stores the owner of a run after an accepted batch.
 func (s *Store) keepOwner(x *run, b *history.Batch) {
 	switch {
 	case b.Execution.Phase.Terminal():
@@ -98,7 +98,7 @@ func (s *Store) keepOwner(x *run, b *history.Batch) {
 	}
 }
 
-// Owner returns who owns a run; see history.Store.
+// Owner returns the owner of a run; see history.Store.
 func (s *Store) Owner(ctx context.Context, executionID string) (o history.Owner, err error) {
 	err = s.do(ctx, func() {
 		x := s.runs[executionID]
@@ -138,7 +138,7 @@ func (s *Store) Departed(ctx context.Context) (departed []string, err error) {
 	return departed, err
 }
 
-// Unowned returns runs that need a driver and have none; see history.Store.
+// Unowned returns runs that need a driver and have no owner; see history.Store.
 func (s *Store) Unowned(ctx context.Context, limit int) (ids []string, err error) {
 	since := map[string]time.Time{}
 	err = s.do(ctx, func() {

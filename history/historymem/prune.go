@@ -11,7 +11,7 @@ import (
 
 var _ history.Pruner = (*Store)(nil)
 
-// Prune deletes a page of trees of ended runs; see history.Pruner. Each call looks at all runs.
+// Prune deletes a page of trees of ended runs; see history.Pruner. Each call reads all runs.
 func (s *Store) Prune(ctx context.Context, q history.PruneQuery) (history.PrunePage, error) {
 	var page history.PrunePage
 	if err := q.Check(); err != nil {
@@ -51,7 +51,7 @@ func (s *Store) Prune(ctx context.Context, q history.PruneQuery) (history.PruneP
 				t.Bytes += int64(len(r.payload))
 			}
 			if !q.DryRun {
-				delete(s.runs, tree[i].ID) // it has ended, so nobody owns it
+				delete(s.runs, tree[i].ID) // an ended run has no owner
 				s.dropDeliveries(tree[i].ID)
 				delete(s.handled, tree[i].ID)
 				s.links = slices.DeleteFunc(s.links, func(l history.Link) bool { return l.From == tree[i].ID || l.To == tree[i].ID })
@@ -62,12 +62,12 @@ func (s *Store) Prune(ctx context.Context, q history.PruneQuery) (history.PruneP
 	return page, nil
 }
 
-// older orders the runs that changed last longest ago first.
+// older orders runs by their last change, oldest first.
 func older(a, b history.Cursor) int {
 	return cmp.Or(a.UpdatedAt.Compare(b.UpdatedAt), cmp.Compare(a.ExecutionID, b.ExecutionID))
 }
 
-// tree returns a run and all subworkflows below it, nil if it is one itself of a run that is stored.
+// tree returns a run and all subworkflows below it, or nil if the run is a subworkflow of a stored run.
 func (s *Store) tree(id string) []history.Execution {
 	for _, above := range history.Ancestors(id) {
 		if s.runs[above] != nil {

@@ -16,7 +16,7 @@ func (s *Store) Read(ctx context.Context, executionID string, fromSeq int64, lim
 	var rows []row
 	err := s.do(ctx, func() {
 		if x := s.runs[executionID]; x != nil {
-			rows = x.rows // rows that are there never change
+			rows = x.rows // existing rows never change
 		}
 	})
 	first := max(fromSeq, 1)
@@ -111,7 +111,7 @@ func (s *Store) List(ctx context.Context, q history.ListQuery) (history.ListPage
 	return page, nil
 }
 
-// Tree returns what the runs of a tree have used; see history.Store.
+// Tree returns the resources used by the runs of a tree; see history.Store.
 func (s *Store) Tree(ctx context.Context, executionID string) (u history.TreeUse, err error) {
 	err = s.do(ctx, func() {
 		for id, x := range s.runs {
@@ -137,7 +137,7 @@ func (s *Store) DefinitionByName(ctx context.Context, name, version string) (his
 	})
 }
 
-// definition returns the one stored last that a condition holds for.
+// definition returns the newest definition that satisfies a condition.
 func (s *Store) definition(ctx context.Context, is func(d *history.StoredDefinition) bool) (history.StoredDefinition, error) {
 	if err := s.enter(ctx); err != nil {
 		return history.StoredDefinition{}, err

@@ -1,8 +1,8 @@
-// Package historymem keeps runs in memory, for tests and for embedders that want no file.
+// Package historymem keeps runs in memory, for tests and for embedders without a file.
 //
-// It has the meaning of the SQLite store to the letter (both pass the tests in package historytest): payloads are kept
-// as the text that a file would hold, so nothing that a caller does to what it gave or got changes what is stored.
-// A page of a list, and every question about owners but Owner, costs time proportional to the number of runs.
+// It behaves exactly like the SQLite store (both pass the tests in package historytest). It keeps payloads as text, so a caller that changes
+// its arguments or results does not change the stored data. Listing a page, and every query about owners except Owner, takes time
+// proportional to the number of runs.
 package historymem
 
 import (
@@ -15,50 +15,50 @@ import (
 	"github.com/workflows-engine/workflows-engine/history/internal/storeclock"
 )
 
-// Store is a history.Store in memory. New makes one. All methods are safe for concurrent use.
+// Store is a history.Store in memory. Create it with New. All methods are safe for concurrent use.
 type Store struct {
 	mu          sync.Mutex
 	runs        map[string]*run
-	processes   map[string]time.Time       // when the lease of each process ends or has ended, in whole milliseconds
-	definitions []history.StoredDefinition // in the order in which they were stored
+	processes   map[string]time.Time       // end of the lease of each process, in whole milliseconds
+	definitions []history.StoredDefinition // in insertion order
 	watches     map[chan change]bool
 	keys        map[string][]byte
-	links       []history.Link // in the order in which they were stored
+	links       []history.Link // in insertion order
 	handled     map[string]history.Handling
-	deliveries  []*delivery // in the order in which they were stored
-	numbered    int64       // the number of the newest
+	deliveries  []*delivery // in insertion order
+	numbered    int64       // number of the newest delivery
 	closed      bool
 	clock       *storeclock.Clock
 }
 
-// Options of a store. The zero value is ready to use.
+// Options configures a store. The zero value is ready to use.
 type Options struct {
-	// Now is the machine's clock and Uptime how long it has been up, with a name of its start; nil means the machine's own. If Now
-	// is given, no Uptime is known without this. The store's time does not step back with Now, and leases go by Uptime.
+	// Now is the machine's clock; Uptime returns the time since boot and an id of the boot. nil means the real ones, but with a custom Now a
+	// nil Uptime means an unknown uptime. The store's time does not step back with Now. Leases use Uptime.
 	Now    func() time.Time
 	Uptime func() (boot string, up time.Duration)
 }
 
 var _ history.Store = (*Store)(nil)
 
-// run is the history of one run and what is kept beside it.
+// run is the history of one run with the data stored beside it.
 type run struct {
 	id   string
 	rows []row
-	// text is the run's projection in its stored form, parsed what execution has made of it.
+	// text is the run's stored projection; parsed caches it for execution.
 	text        []byte
 	parsed      *history.Execution
 	bytes       int64
 	position    []byte
 	positionSeq int64
 	timers      []history.Timer
-	// owner is the process that owns the run, "" if none does. disowned is when the last owner gave the run up.
+	// owner is the process that owns the run, or "". disowned is when the last owner released it.
 	owner    string
 	disowned time.Time
 }
 
-// execution returns the run's projection. It is never handed out, because it shares maps; text is, and whoever parses that
-// reports its faults.
+// execution returns the run's projection. Do not return it to callers, because it shares maps. Return text instead; its parser reports its
+// faults.
 func (x *run) execution() *history.Execution {
 	if x.parsed == nil {
 		e, _ := history.ParseExecution(x.id, x.text)
@@ -67,7 +67,7 @@ func (x *run) execution() *history.Execution {
 	return x.parsed
 }
 
-// row is a record as it would be stored.
+// row is a record in its stored form.
 type row struct {
 	kind    history.Kind
 	name    history.Name
@@ -77,10 +77,10 @@ type row struct {
 	foreign bool
 }
 
-// New makes an empty store.
+// New creates an empty store.
 func New() *Store { return NewWith(Options{}) }
 
-// NewWith makes an empty store with options.
+// NewWith creates an empty store with options.
 func NewWith(o Options) *Store {
 	s := &Store{runs: map[string]*run{}, processes: map[string]time.Time{}, watches: map[chan change]bool{}, keys: map[string][]byte{}, handled: map[string]history.Handling{}}
 	if o.Now == nil && o.Uptime == nil {
@@ -91,7 +91,7 @@ func NewWith(o Options) *Store {
 	return s
 }
 
-// Close drops everything. The store cannot be used afterwards.
+// Close deletes all data. The store cannot be used afterwards.
 func (s *Store) Close() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -104,7 +104,7 @@ func (s *Store) Close() error {
 
 var errClosed = problem.New(problem.Internal, "the store is closed")
 
-// enter locks the store for one call; the caller unlocks it if there is no error.
+// enter locks the store for one call. Without an error the caller must unlock it.
 func (s *Store) enter(ctx context.Context) error {
 	if ctx.Err() != nil {
 		return problem.New(problem.Internal, "the store was not asked").WithCause(context.Cause(ctx))
@@ -117,7 +117,7 @@ func (s *Store) enter(ctx context.Context) error {
 	return nil
 }
 
-// do makes a call that cannot fail while the store is locked.
+// do makes a call that cannot fail, with the store locked.
 func (s *Store) do(ctx context.Context, call func()) error {
 	if err := s.enter(ctx); err != nil {
 		return err

@@ -14,7 +14,7 @@ type change struct {
 	seq         int64
 }
 
-// maxChanges bounds the changes that a watch has yet to report. Those beyond are not reported.
+// maxChanges bounds the unreported changes of a watch. Further changes are dropped.
 const maxChanges = 1024
 
 // Watch calls changed with runs that have grown; see history.Watcher.
@@ -41,7 +41,7 @@ func (s *Store) Watch(ctx context.Context, changed func(executionID string, seq 
 	}
 }
 
-// changed reports to every watch that a run has grown.
+// changed notifies every watch that a run has grown.
 func (s *Store) changed(executionID string, seq int64) {
 	for changes := range s.watches {
 		select {

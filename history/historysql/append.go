@@ -16,9 +16,8 @@ import (
 
 // Append adds a batch to one run's history; see history.Store.
 //
-// Nothing is read first, because the key of the table detects a faster writer: a row with the next seq means that the
-// run is longer than expected. If the row of executions is not at the expected seq, a query tells whether the run is
-// shorter.
+// It reads nothing first. A duplicate key means that the run is longer than expected: another writer was faster. If the row of executions is
+// not at the expected seq, a query finds out whether the run is shorter.
 func (s *Store) Append(ctx context.Context, b history.Batch) error {
 	if err := b.Check(); err != nil {
 		return err
@@ -34,14 +33,14 @@ func (s *Store) Append(ctx context.Context, b history.Batch) error {
 	return err
 }
 
-// appending is a call of Append. Values are pooled: a process makes thousands of calls a second.
+// appending is a call of Append. Values are pooled, because a process makes thousands of calls a second.
 type appending struct {
 	store *Store
 	batch history.Batch
 	text  batchText
 	short shortform.Encoder
 	prior priorRow
-	// added is the number of bytes that the run has grown by.
+	// added is the number of bytes added to the run.
 	added int64
 }
 
@@ -85,7 +84,7 @@ func (a *appending) change(c *conn) error {
 
 const batchStored = `SELECT 1 FROM history WHERE execution_id = ?1 AND seq = ?2 AND payload_json = ?3 AND created_at = ?4`
 
-// stored reports whether the newest record of the batch is there.
+// stored reports whether the newest record of the batch is stored.
 func (a *appending) stored(c *conn) (bool, error) {
 	n := len(a.batch.Records)
 	if n == 0 {
@@ -96,7 +95,7 @@ func (a *appending) stored(c *conn) (bool, error) {
 	return found != nil, err
 }
 
-// batchText is the payloads of a batch as they are stored, in one piece.
+// batchText holds the stored payloads of a batch in one buffer.
 type batchText struct {
 	buffer []byte
 	ends   []int // of each payload
@@ -104,10 +103,10 @@ type batchText struct {
 	all    string
 }
 
-// maxPooledText keeps the buffers of a huge batch out of the pool.
+// maxPooledText is the largest buffer, in bytes, that returns to the pool.
 const maxPooledText = 1 << 20
 
-// emptied returns the buffers for reuse, and whether they are small enough to be pooled.
+// emptied returns the buffers for reuse, and whether they are small enough for the pool.
 func (t *batchText) emptied() (again batchText, small bool) {
 	return batchText{buffer: t.buffer[:0], ends: t.ends[:0], args: t.args[:0]}, cap(t.buffer) <= maxPooledText
 }
@@ -129,8 +128,8 @@ func (t *batchText) payload(i int) string {
 	return t.all[start:t.ends[i]]
 }
 
-// storeProjection stores the projection if the run's last record was the expected one. fenced reports that the batch's
-// owner owns the run before and after the batch.
+// storeProjection stores the projection if the run's last record is the expected one. fenced reports whether the batch's owner owns the run
+// before and after the batch.
 func storeProjection(c *conn, b *history.Batch, t *batchText, added int64) (fenced bool, err error) {
 	e := b.Execution
 	e.Bytes += added
@@ -186,8 +185,8 @@ func moveRow(c *conn, t *batchText, e *history.Execution, from int64, owner any,
 	return n > 0, err
 }
 
-// listedAt rounds a time in milliseconds down to the tenth of a second, which is what the indexes of lists hold. A page
-// sorts the runs within a tenth.
+// listedAt rounds a time in milliseconds down to a tenth of a second, the precision of the list indexes. Runs within a tenth are sorted when
+// a page is read.
 func listedAt(updated int64) int64 {
 	const tenth = 100
 	return updated - (updated%tenth+tenth)%tenth
@@ -195,7 +194,7 @@ func listedAt(updated int64) int64 {
 
 const rowExists = `SELECT 1 FROM history WHERE execution_id = ?1 AND seq = ?2`
 
-// expectHead checks that the record before the batch exists. A record after it would have been a duplicate key.
+// expectHead checks that the record before the batch exists. A later record would have caused a duplicate key.
 func expectHead(c *conn, b *history.Batch) error {
 	if b.ExpectedSeq == 0 {
 		return nil
@@ -207,10 +206,10 @@ func expectHead(c *conn, b *history.Batch) error {
 	return err
 }
 
-// maxRowPosition is the size of a position up to which it stands in the run's row of executions, which each append writes.
+// maxRowPosition is the largest position, in bytes, stored in the run's row of executions, which each append writes.
 const maxRowPosition = 2048
 
-// positionOf returns what the run's row has of a batch's position, and the seq of that; a seq of nil keeps what is stored.
+// positionOf returns the position of a batch to store in the run's row, and its seq. A nil seq keeps the stored position.
 func positionOf(b *history.Batch) (seq, position any) {
 	switch ended := b.Execution.Phase.Terminal(); {
 	case ended, b.Position == nil && b.ExpectedSeq == 0:
@@ -229,7 +228,7 @@ ON CONFLICT (execution_id) DO UPDATE SET position = excluded.position`
 	dropPosition = `DELETE FROM positions WHERE execution_id = ?1`
 )
 
-// storePosition stores a batch's position if that is too large for the run's row, and deletes what another one replaces.
+// storePosition stores a position that is too large for the run's row, and deletes a large position that the batch replaces.
 func storePosition(c *conn, b *history.Batch) (err error) {
 	switch ended := b.Execution.Phase.Terminal(); {
 	case len(b.Position) > maxRowPosition && !ended:
@@ -248,7 +247,7 @@ ON CONFLICT (execution_id) DO UPDATE SET
     problem = excluded.problem, bytes = excluded.bytes, position_seq = COALESCE(?11, position_seq), position = CASE WHEN ?11 IS NULL THEN position ELSE ?12 END
 WHERE executions.problem IS NOT 'deleted'`
 
-// storeExecution stores a projection, whatever is stored now. unreadable says why the run cannot be read, or is empty.
+// storeExecution stores a projection unconditionally. unreadable is the reason why the run cannot be read, or empty.
 func storeExecution(c *conn, e *history.Execution, unreadable string, positionSeq, position any) error {
 	var problem any
 	if unreadable != "" {
@@ -257,7 +256,7 @@ func storeExecution(c *conn, e *history.Execution, unreadable string, positionSe
 	updated := e.UpdatedAt.UnixMilli()
 	n, err := c.exec(putExecution, e.ID, e.Seq, string(e.Phase), e.DefinitionName, e.CreatedAt.UnixMilli(), updated, listedAt(updated),
 		flag(e.NeedsDriver()), string(e.AppendText(nil)), problem, positionSeq, position, e.Bytes)
-	if err == nil && n == 0 { // it is being deleted
+	if err == nil && n == 0 { // the run is being deleted
 		return history.BeingDeleted(e.ID)
 	}
 	return err
@@ -312,16 +311,16 @@ func insertDefinition(c *conn, d *history.StoredDefinition) error {
 }
 
 const (
-	// maxInsertRows is the number of rows that one statement inserts; a longer batch takes several.
+	// maxInsertRows is the number of rows inserted by one statement; a longer batch takes several.
 	maxInsertRows = 32
-	// A batch of up to maxShapeRows records with one time gets a statement of its own, as long as a connection has fewer
-	// than maxShapes of these. Runs repeat a handful of them.
+	// A batch of at most maxShapeRows records with one time gets its own statement, up to maxShapes of them per connection. Runs repeat a
+	// handful of shapes.
 	maxShapeRows = 12
 	maxShapes    = 64
 )
 
-// insertBatch inserts the records. If it fails, the transaction must be rolled back: OR FAIL leaves the rows before the
-// failure, because it spares SQLite a copy of every page that it changes.
+// insertBatch inserts the records. After an error the caller must roll back: OR FAIL keeps the rows before the failure, because it spares
+// SQLite a copy of every page that it changes.
 func insertBatch(c *conn, b *history.Batch, t *batchText) error {
 	if len(b.Records) == 0 { // no key can be a duplicate
 		if found, err := c.one(rowExists, b.ExecutionID, b.ExpectedSeq+1); err != nil || found != nil {
@@ -360,7 +359,7 @@ func insertBatch(c *conn, b *history.Batch, t *batchText) error {
 	return nil
 }
 
-// insertStatements holds the statement for each number of rows of any kind.
+// insertStatements holds the generic insert statement for each number of rows.
 var insertStatements = sync.OnceValue(func() (texts [maxInsertRows + 1]string) {
 	for n := 1; n <= maxInsertRows; n++ {
 		texts[n] = insertStatement(n, func(i int) (at, kind, name, payload string) {
@@ -382,8 +381,8 @@ func insertStatement(n int, values func(i int) (at, kind, name, payload string))
 	return insertRows + " " + strings.Join(rows, ",")
 }
 
-// shapeOf returns a statement that contains the kinds and names of the records and binds one time, so that two of three
-// values need not be bound. The names are of the closed list; see history.Batch.Check.
+// shapeOf returns a statement that contains the kinds and names of the records and binds one time, so that only one of three values is bound.
+// Names come from a closed list; see history.Batch.Check.
 func (c *conn) shapeOf(records []history.Record) (text string, ok bool) {
 	if len(records) == 0 || len(records) > maxShapeRows {
 		return "", false

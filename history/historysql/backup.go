@@ -16,8 +16,8 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 )
 
-// backup is the copy of a file that is being migrated. Until the migration is about to be committed its name ends with
-// partialSuffix, so that what a killed process leaves is recognised and deleted by the next migration.
+// backup is the copy of a file under migration. Its name ends with partialSuffix until just before the commit, so that the next migration can
+// recognise and delete the copy of a killed process.
 type backup struct{ path string }
 
 const (
@@ -25,8 +25,8 @@ const (
 	partialSuffix = ".partial"
 )
 
-// backUp copies the file beside itself and flushes the copy. The caller holds the file's write lock: nobody else makes a
-// copy, and nothing is written between the copy and the migration.
+// backUp copies the file beside itself and flushes the copy. The caller holds the file's write lock, so no other process makes a copy, or
+// writes between the copy and the migration.
 func (s *Store) backUp(ctx context.Context, version int64) (backup, error) {
 	file := linkTarget(s.path)
 	for _, left := range partialsOf(file) {
@@ -53,8 +53,7 @@ func (s *Store) backUp(ctx context.Context, version int64) (backup, error) {
 		"Nothing was changed. Make room for the copy of about %d bytes in a folder that can be written to, or migrate without it (Options.NoBackup).", bytes)
 }
 
-// copyFailure is the error for a copy that cannot be made. The hint is for a place that cannot take it; a file that cannot
-// be read has its own.
+// copyFailure returns the error for a failed copy. The hint covers a target that cannot hold the copy; an unreadable source has its own hint.
 func copyFailure(err error, what, hint string, args ...any) error {
 	code := problem.StoreUnavailable
 	switch {
@@ -70,7 +69,7 @@ func copyFailure(err error, what, hint string, args ...any) error {
 	return problem.New(code, "%s", what).WithCause(err).WithHint(hint, args...)
 }
 
-// freeName returns a name for which there is no file yet.
+// freeName returns an unused file name.
 func freeName(stem string) string {
 	for n := 1; ; n++ {
 		name := stem + backupSuffix
@@ -83,7 +82,7 @@ func freeName(stem string) string {
 	}
 }
 
-// keep gives a complete copy its name. It replaces no file.
+// keep gives a complete copy its final name. It never replaces a file.
 func (b backup) keep() error {
 	if b.path == "" {
 		return nil
@@ -97,8 +96,8 @@ func (b backup) keep() error {
 	return flush(filepath.Dir(b.path))
 }
 
-// drop deletes the copy unless it has its name; kept deletes that too. Whether a commit that failed is durable is not
-// certain, unless the disk was full.
+// drop deletes a copy without its final name; with kept, also one that has it. A failed commit may still be durable, unless the disk was
+// full.
 func (b backup) drop(kept bool) {
 	if b.path == "" {
 		return
@@ -108,9 +107,9 @@ func (b backup) drop(kept bool) {
 	}
 }
 
-// partialsOf returns the copies of a file that are being made, and those that processes which were killed have left.
+// partialsOf returns the unfinished copies of a file: those in progress, and those of killed processes.
 func partialsOf(file string) (paths []string) {
-	entries, _ := os.ReadDir(filepath.Dir(file)) // of a folder that cannot be read, none are known
+	entries, _ := os.ReadDir(filepath.Dir(file)) // an unreadable folder counts as empty
 	for _, e := range entries {
 		if n := e.Name(); strings.HasPrefix(n, filepath.Base(file)+".v") && strings.HasSuffix(n, backupSuffix+partialSuffix) {
 			paths = append(paths, filepath.Join(filepath.Dir(file), n))
@@ -119,7 +118,7 @@ func partialsOf(file string) (paths []string) {
 	return paths
 }
 
-// flush makes a file durable, or the names in a folder where the system can do that.
+// flush makes a file durable, or the names in a folder if the system supports that.
 func flush(path string) error {
 	f, err := os.OpenFile(path, os.O_RDWR, 0)
 	folder := err != nil
@@ -136,10 +135,10 @@ func flush(path string) error {
 	return errors.Join(err, f.Close())
 }
 
-// copyStep is the number of pages that are copied before the context is looked at.
+// copyStep is the number of pages copied between two checks of the context.
 const copyStep = 4096
 
-// copyTo makes a copy of the file, as of one moment, at a path where there is nothing yet.
+// copyTo copies a snapshot of the file to a new path.
 func (s *Store) copyTo(ctx context.Context, source, target string) (err error) {
 	f, err := os.OpenFile(target, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
 	if err != nil {
@@ -153,7 +152,7 @@ func (s *Store) copyTo(ctx context.Context, source, target string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, c.Close()) }()
-	// The transaction keeps the copy from beginning again when another process writes.
+	// Without the transaction the copy would restart when another process writes.
 	if err := c.script("BEGIN; SELECT count(*) FROM sqlite_schema"); err != nil {
 		return err
 	}

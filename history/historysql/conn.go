@@ -11,14 +11,14 @@ import (
 	"modernc.org/sqlite"
 )
 
-// conn is a connection of the driver with its prepared statements. One goroutine at a time uses it, always with a
-// context that never ends, because an interrupted statement would leave a transaction half done.
+// conn is a connection of the driver with its prepared statements. One goroutine at a time uses it, always with a context that never ends,
+// because an interrupted statement would leave a transaction half done.
 //
-// It bypasses database/sql, whose pool would close the connection and its statements on its own terms.
+// It bypasses database/sql, because that pool decides by itself when to close connections and statements.
 type conn struct {
 	driver.Conn
 	statements map[string]statement
-	// shapes are the inserts of batches by the names of their records; see shapeOf.
+	// shapes maps the record names of a batch to its insert statement; see shapeOf.
 	shapes   map[string]string
 	shapeKey []byte
 }
@@ -54,8 +54,8 @@ func (c *conn) Close() error {
 	return errors.Join(append(errs, c.Conn.Close())...)
 }
 
-// mayWrite returns the error of a write. SQLite opens a file that it can only read without reporting it. A lock that
-// another process holds is no error.
+// mayWrite tries a write and returns its error, because SQLite opens a read-only file without an error. A lock held by another process is not
+// an error.
 func (c *conn) mayWrite() error {
 	if err := c.script("DELETE FROM leases WHERE FALSE"); !isBusy(err) {
 		return err
@@ -63,7 +63,7 @@ func (c *conn) mayWrite() error {
 	return nil
 }
 
-// prepare returns the statement for a text. Each text is prepared once.
+// prepare returns the prepared statement for a text, and caches it.
 func (c *conn) prepare(text string) (statement, error) {
 	if s, ok := c.statements[text]; ok {
 		return s, nil
@@ -80,7 +80,7 @@ func (c *conn) prepare(text string) (statement, error) {
 	return s, nil
 }
 
-// exec runs a prepared statement and returns the number of rows that it changed.
+// exec runs a prepared statement and returns the number of changed rows.
 func (c *conn) exec(text string, args ...any) (int64, error) {
 	return c.run(text, named(nil, args...))
 }
@@ -93,7 +93,7 @@ func (c *conn) do(text string) error {
 	})
 }
 
-// run is exec with arguments in the driver's form.
+// run is exec with arguments of the driver's type.
 func (c *conn) run(text string, args []driver.NamedValue) (int64, error) {
 	s, err := c.prepare(text)
 	if err != nil {
@@ -112,7 +112,7 @@ func (c *conn) script(text string) error {
 	return err
 }
 
-// query calls each with every row of a prepared query.
+// query calls each for every row of a prepared query.
 func (c *conn) query(text string, each func(row []driver.Value) error, args ...any) (err error) {
 	s, err := c.prepare(text)
 	if err != nil {
@@ -138,7 +138,7 @@ func (c *conn) query(text string, each func(row []driver.Value) error, args ...a
 	}
 }
 
-// one returns the first column of the first row of a query, nil if there is none.
+// one returns the first column of the first row of a query, or nil without rows.
 func (c *conn) one(text string, args ...any) (driver.Value, error) {
 	var v driver.Value
 	err := c.query(text, func(row []driver.Value) error {
@@ -148,7 +148,7 @@ func (c *conn) one(text string, args ...any) (driver.Value, error) {
 	return v, err
 }
 
-// named appends arguments in the driver's form. Values must be int64, string, []byte or nil.
+// named appends arguments as the driver's type. Values must be int64, string, []byte or nil.
 func named(dst []driver.NamedValue, args ...any) []driver.NamedValue {
 	for _, v := range args {
 		dst = append(dst, driver.NamedValue{Ordinal: len(dst) + 1, Value: v})
@@ -156,13 +156,13 @@ func named(dst []driver.NamedValue, args ...any) []driver.NamedValue {
 	return dst
 }
 
-// querier asks the database: a conn within a transaction, the pool of readers, or a snapshot.
+// querier runs queries: a conn within a transaction, the pool of readers, or a snapshot.
 type querier interface {
-	// query calls each with every row of a query. The row is only valid during the call.
+	// query calls each for every row of a query. The row is only valid during the call.
 	query(text string, each func(row []driver.Value) error, args ...any) error
 }
 
-// reader is the querier of one call that only reads.
+// reader is the querier of one read-only call.
 type reader struct {
 	ctx context.Context
 	*readers
@@ -176,7 +176,7 @@ func (r reader) query(text string, each func(row []driver.Value) error, args ...
 	return eachRow(rows, valuesOf(each))
 }
 
-// snapshot is a querier that sees the database as of one moment.
+// snapshot is a querier with a consistent view of the database.
 type snapshot struct {
 	ctx context.Context
 	tx  *sql.Tx
@@ -202,7 +202,7 @@ func (s snapshot) query(text string, each func(row []driver.Value) error, args .
 	return eachRow(rows, valuesOf(each))
 }
 
-// valuesOf calls each with the values of a row.
+// valuesOf adapts each to rows of database/sql.
 func valuesOf(each func(row []driver.Value) error) func(rows *sql.Rows) error {
 	var row []driver.Value
 	var into []any
@@ -224,7 +224,7 @@ func valuesOf(each func(row []driver.Value) error) func(rows *sql.Rows) error {
 	}
 }
 
-// column returns the first column of a query, of texts.
+// column returns the first column of a query as texts.
 func column(in querier, text string, args ...any) (out []string, err error) {
 	err = in.query(text, func(row []driver.Value) error {
 		out = append(out, textOf(row[0]))
@@ -233,7 +233,7 @@ func column(in querier, text string, args ...any) (out []string, err error) {
 	return out, err
 }
 
-// textOf converts a column that the driver returns as text or bytes. Any other is "".
+// textOf converts a column that the driver returns as text or bytes. Any other type yields "".
 func textOf(v driver.Value) string {
 	switch v := v.(type) {
 	case string:
@@ -244,7 +244,7 @@ func textOf(v driver.Value) string {
 	return ""
 }
 
-// eachRow calls each for every row, and closes the rows.
+// eachRow calls each for every row and closes the rows.
 func eachRow(rows *sql.Rows, each func(rows *sql.Rows) error) error {
 	defer rows.Close()
 	for rows.Next() {
@@ -255,7 +255,7 @@ func eachRow(rows *sql.Rows, each func(rows *sql.Rows) error) error {
 	return rows.Err()
 }
 
-// readers is the pool of reading connections with its statements, which are prepared when they are first used.
+// readers is the pool of read-only connections. It prepares statements on first use.
 type readers struct {
 	pool *sql.DB
 	// check is called before each query.
@@ -282,7 +282,7 @@ func (r *readers) statement(ctx context.Context, text string) (*sql.Stmt, error)
 	return s, nil
 }
 
-// rows begins a query.
+// rows starts a query.
 func (r *readers) rows(ctx context.Context, text string, args []any) (*sql.Rows, error) {
 	if err := r.check(); err != nil {
 		return nil, err
@@ -303,7 +303,7 @@ func (r *readers) query(ctx context.Context, text string, each func(rows *sql.Ro
 	return eachRow(rows, func(rows *sql.Rows) error { return scanFailure(ctx, each(rows)) })
 }
 
-// row scans the first row of a query; found is false if there is none.
+// row scans the first row of a query. found is false without rows.
 func (r *readers) row(ctx context.Context, text string, args []any, into ...any) (found bool, err error) {
 	err = r.query(ctx, text, func(rows *sql.Rows) error {
 		if found {

@@ -40,7 +40,7 @@ func (s *Store) definition(ctx context.Context, text string, args ...any) (histo
 	return d, nil
 }
 
-// signaturesOf takes the column signature apart: a signature block a line.
+// signaturesOf splits the column signature, which has one signature block per line.
 func signaturesOf(lines string) [][]byte {
 	if lines == "" {
 		return nil
@@ -50,7 +50,7 @@ func signaturesOf(lines string) [][]byte {
 
 const allDefinitions = `SELECT hash, name, version, text FROM definitions ORDER BY number`
 
-// definitions returns all definitions in the order in which they were stored.
+// definitions returns all definitions in insertion order.
 func definitions(in querier) (out []history.StoredDefinition, err error) {
 	err = in.query(allDefinitions, func(row []driver.Value) error {
 		out = append(out, history.StoredDefinition{
@@ -89,7 +89,7 @@ func (s *Store) Key(ctx context.Context, name string) ([]byte, error) {
 		if _, err := c.exec(putKey, name, fresh); err != nil {
 			return err
 		}
-		// Another process may have been first.
+		// Another process may have stored a key first.
 		return c.query(readKey, func(row []driver.Value) error {
 			value, _ := row[0].([]byte)
 			key = slices.Clone(value)

@@ -20,7 +20,7 @@ const (
 	putDelivery      = `INSERT INTO deliveries (delivery_id, event_id, execution_id, target, state, due) VALUES (?1, ?2, ?3, ?4, 'pending', ?5)`
 )
 
-// storeDeliveries stores a batch's deliveries. The body of an event stands once.
+// storeDeliveries stores a batch's deliveries. The body of an event is stored once.
 func storeDeliveries(c *conn, b *history.Batch) error {
 	for i := range b.Deliveries {
 		d := &b.Deliveries[i]
@@ -44,7 +44,7 @@ func deliveryBytes(b *history.Batch) (n int) {
 	return n
 }
 
-// deliveryOf reads a row of readDelivery and its kin. number orders deliveries.
+// deliveryOf parses a row of readDelivery or a similar query. number orders deliveries.
 func deliveryOf(row []driver.Value) (d history.Delivery, number int64) {
 	whole := func(i int) int64 {
 		n, _ := row[i].(int64)
@@ -61,7 +61,7 @@ func deliveryOf(row []driver.Value) (d history.Delivery, number int64) {
 	return d, whole(12)
 }
 
-// leaseBounds are the times between which a lease ends that counts: one that ends later was begun by a clock that was wrong.
+// leaseBounds returns the bounds of the end of a valid lease. A lease that ends after wrong was set by a wrong clock.
 func (s *Store) leaseBounds() (over, wrong int64) {
 	now := s.clock.Leases()
 	return now.UnixMilli(), now.Add(storeclock.MaxStep).UnixMilli()
@@ -72,7 +72,7 @@ FROM deliveries AS d INDEXED BY deliveries_due JOIN delivery_events AS e ON e.ev
 WHERE d.state = 'pending' AND d.target = ?1 AND d.due <= ?2 AND (d.leased <= ?3 OR d.leased > ?4)
 ORDER BY d.due, d.number LIMIT ?5`
 
-// DueDeliveries returns what is to be sent to a target; see history.Store.
+// DueDeliveries returns the due deliveries of a target; see history.Store.
 func (s *Store) DueDeliveries(ctx context.Context, target string, now time.Time, limit int) (due []history.Delivery, err error) {
 	over, wrong := s.leaseBounds()
 	err = reader{ctx, &s.readers}.query(dueDeliveries, func(row []driver.Value) error {
@@ -208,7 +208,7 @@ const listDeliveries = `SELECT d.delivery_id, d.event_id, d.execution_id, d.targ
 FROM deliveries AS d JOIN delivery_events AS e ON e.event_id = d.event_id
 WHERE %s d.number < ?1 AND (?2 = '' OR d.target = ?2) ORDER BY d.number DESC LIMIT ?3`
 
-// deliveriesStatement returns the query of a page of deliveries.
+// deliveriesStatement returns the query for a page of deliveries.
 func deliveriesStatement(q *history.DeliveryQuery) string {
 	var filter strings.Builder
 	switch {
@@ -231,7 +231,7 @@ func deliveriesStatement(q *history.DeliveryQuery) string {
 		}
 		fmt.Fprintf(&filter, "d.state IN (%s) AND ", strings.Join(known, ", "))
 	}
-	// The parameters are numbered: all of them are used, so that they can be bound.
+	// Numbered parameters must all be used, or they cannot be bound.
 	filter.WriteString("?4 IS NOT NULL AND ?5 IS NOT NULL AND")
 	return fmt.Sprintf(listDeliveries, filter.String())
 }

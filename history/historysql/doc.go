@@ -4,10 +4,9 @@
 //
 // FORMAT.md describes the file. A file of the npm engine is rejected; OpenEngineFile reads it for an import.
 //
-// A batch is one transaction. Batches that wait for each other share one, and so a flush. Writers of one process queue,
-// writers of different processes retry until BusyTimeout is over, and readers never wait. Once a transaction has begun,
-// the caller's context does not end it, so that a connection is never left in the middle of one.
+// A batch is one transaction. Waiting batches of a process share a transaction, and so a flush. Writers of one process queue, writers of
+// different processes retry until BusyTimeout is over, and readers never wait. Once a transaction has begun, the caller's context no longer
+// ends it.
 //
-// All writes of a store go through one connection of the driver, which keeps its statements prepared. A pool of
-// read-only connections serves the rest.
+// All writes of a store use one driver connection with prepared statements. Reads use a pool of read-only connections.
 package historysql

@@ -10,8 +10,8 @@ import (
 	"github.com/workflows-engine/workflows-engine/history"
 )
 
-// EngineFile is a database of the npm engine, the protocol's reference engine, as of the moment at which it was opened.
-// It has one table, history (spec: cli-and-config, 5.2). Not safe for concurrent use.
+// EngineFile is a snapshot of a database of the npm engine, the protocol's reference engine. Its only table is history (spec: cli-and-config,
+// 5.2). Not safe for concurrent use.
 type EngineFile struct {
 	path   string
 	conn   *conn
@@ -19,8 +19,8 @@ type EngineFile struct {
 	finish func()
 }
 
-// OpenEngineFile opens a database of the npm engine for reading. Records that are still in its WAL are read too, the file
-// is not changed, and it may be in use. The error is USAGE_ERROR for a database of this engine, HISTORY_CORRUPT for any other file.
+// OpenEngineFile opens a database of the npm engine for reading. It also reads the records in the WAL, does not change the file, and works
+// while the file is in use. The error is USAGE_ERROR for a database of this engine, HISTORY_CORRUPT for any other file.
 func OpenEngineFile(ctx context.Context, path string) (*EngineFile, error) {
 	s, err := newStore(path, Options{ReadOnly: true})
 	if err != nil {
@@ -70,14 +70,14 @@ func (f *EngineFile) Close() error {
 
 const engineRuns = `SELECT DISTINCT execution_id FROM history ORDER BY execution_id`
 
-// Runs returns the ids of all runs, subworkflows included.
+// Runs returns the ids of all runs, including subworkflows.
 func (f *EngineFile) Runs() ([]string, error) {
 	ids, err := column(f.conn, engineRuns)
 	return ids, failure("the runs of "+f.path+" cannot be listed", err)
 }
 
-// Records returns all records of a run, marked as recorded by another engine. A row that cannot be read, or a gap between rows, is
-// HISTORY_CORRUPT or HISTORY_VERSION_UNSUPPORTED and names the run.
+// Records returns all records of a run, marked as recorded by another engine. An unreadable row or a gap returns HISTORY_CORRUPT or
+// HISTORY_VERSION_UNSUPPORTED, with the run's id.
 func (f *EngineFile) Records(executionID string) ([]history.Record, error) {
 	var rows []storedRow
 	err := f.conn.query(f.rows, func(row []driver.Value) error {

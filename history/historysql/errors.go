@@ -11,7 +11,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 )
 
-// primaryCode returns SQLite's primary result code of an error, 0 if the error is not SQLite's.
+// primaryCode returns SQLite's primary result code of an error, 0 for other errors.
 func primaryCode(err error) int {
 	if e, ok := errors.AsType[*sqlite.Error](err); ok {
 		return e.Code() & 0xff
@@ -19,9 +19,8 @@ func primaryCode(err error) int {
 	return 0
 }
 
-// isFull reports whether the disk is full. SQLite has a code for this only where it writes to the database and its WAL.
-// For the shared-memory file, which every connection in WAL mode needs, it reports that it could not set the size; on a
-// working disk that means that the disk is full.
+// isFull reports whether the disk is full. SQLite has a code for this only when it writes to the database or its WAL. If it cannot extend the
+// shared-memory file, which every connection in WAL mode needs, it reports a failed resize; on a working disk that also means a full disk.
 func isFull(err error) bool {
 	if errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT) {
 		return true
@@ -46,7 +45,7 @@ const hintFull = "The disk is full. Nothing was written; free some space and try
 
 const hintFileDamaged = "The file is damaged. Restore it from a backup; it was not changed."
 
-// columnError is a column of an unexpected type, which only damage to the file can cause.
+// columnError is a column of an unexpected type. Only damage to the file can cause it.
 type columnError struct{ cause error }
 
 func (e *columnError) Error() string { return e.cause.Error() }
@@ -59,8 +58,7 @@ func scanFailure(ctx context.Context, err error) error {
 	return &columnError{err}
 }
 
-// failure adds the code and the hint that a caller needs to an error of the driver. An error that has a code is returned
-// as it is.
+// failure adds a code and a hint to an error of the driver. It returns an error with a code unchanged.
 func failure(doing string, err error) error {
 	if _, ok := problem.As(err); ok || err == nil {
 		return err

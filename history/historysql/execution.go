@@ -9,8 +9,8 @@ import (
 	"github.com/workflows-engine/workflows-engine/history"
 )
 
-// Execution returns a run's projection; see history.Store. It compares the projection with the run's last record, and
-// folds the records that the projection has not seen.
+// Execution returns a run's projection; see history.Store. If the stored projection is behind the run's last record, it folds the missing
+// records.
 func (s *Store) Execution(ctx context.Context, executionID string) (history.Execution, error) {
 	e, head, err := s.storedExecution(ctx, executionID)
 	switch {
@@ -28,8 +28,7 @@ FROM (SELECT 1) LEFT JOIN executions AS e ON e.execution_id = ?1`
 	blobBytes = `SELECT COALESCE(sum(octet_length(content)), 0) FROM blobs WHERE number IN (SELECT blob FROM blob_refs WHERE execution_id = ?1)`
 )
 
-// storedExecution returns the stored projection and the seq of the run's last record. In the place of a projection that
-// cannot be read it returns an empty one.
+// storedExecution returns the stored projection and the seq of the run's last record. An unreadable projection is returned empty.
 func (s *Store) storedExecution(ctx context.Context, executionID string) (e history.Execution, head int64, err error) {
 	var seq, last sql.NullInt64
 	var projection []byte
@@ -62,23 +61,22 @@ const treeUse = `SELECT count(*), COALESCE(sum(visits), 0), COALESCE(sum(seq), 0
     WHERE (execution_id = ?1 OR execution_id >= ?2 AND execution_id < ?3) AND problem IS NOT 'deleted'
 )`
 
-// Tree returns what the runs of a tree have used; see history.Store.
+// Tree returns the resources used by the runs of a tree; see history.Store.
 func (s *Store) Tree(ctx context.Context, executionID string) (u history.TreeUse, err error) {
 	from, to := history.DescendantRange(executionID)
 	_, err = s.readers.row(ctx, treeUse, []any{executionID, from, to}, &u.Runs, &u.Visits, &u.Records, &u.Bytes, &u.Pending)
 	return u, failure("what the tree has used could not be read", err)
 }
 
-// folding is a projection that is being brought up to date.
+// folding is a projection during a catch-up.
 type folding struct {
 	execution history.Execution
 	reader    rowReader
-	// unreadable is the problem of the first row that could not be read. Such a row is folded with what its columns
-	// tell, so that lists go on showing the run.
+	// unreadable is the problem of the first unreadable row. Such a row is folded from its columns alone, so that lists still show the run.
 	unreadable *problem.Error
 }
 
-// apply folds a row. It notes what is wrong with the row; an error is the database's, and then nothing has been folded.
+// apply folds a row and notes its problem. If the database returns an error, apply returns it and folds nothing.
 func (f *folding) apply(r *storedRow) error {
 	if f.execution.Seq+1 != r.seq {
 		f.note(r.gap(f.execution.ID, f.execution.Seq+1))
@@ -102,7 +100,7 @@ func (f *folding) note(e *problem.Error) {
 	}
 }
 
-// err returns the error for a reader of the run, nil if all rows could be read.
+// err returns the error for a reader of the run, or nil if all rows were readable.
 func (f *folding) err() error {
 	if f.unreadable == nil {
 		return nil
@@ -110,7 +108,7 @@ func (f *folding) err() error {
 	return f.unreadable
 }
 
-// fold brings a projection up to date in memory, up to the record head.
+// fold folds the missing records up to head into a projection, in memory.
 func (s *Store) fold(ctx context.Context, e history.Execution, head int64) (*folding, error) {
 	q := reader{ctx, &s.readers}
 	f := &folding{execution: e, reader: newRowReader(e.ID, shelf{q}, true)}
@@ -131,11 +129,11 @@ func (s *Store) fold(ctx context.Context, e history.Execution, head int64) (*fol
 	}
 }
 
-// refreshProjection folds the records that the projection of a run has not seen and stores the result; a read-only store
-// folds them up to head and stores nothing.
+// refreshProjection folds the missing records into a run's projection and stores the result. A read-only store folds them up to head and
+// stores nothing.
 //
-// Records are read before the write lock is taken, because the reference engine does not wait for locks; those that were
-// added meanwhile are read under it.
+// It reads records before it takes the write lock, because the reference engine does not wait for locks. Later records are read under the
+// lock.
 func (s *Store) refreshProjection(ctx context.Context, e history.Execution, head int64) (history.Execution, error) {
 	const doing = "the run could not be brought up to date"
 	if head == 0 {
@@ -155,7 +153,7 @@ func (s *Store) refreshProjection(ctx context.Context, e history.Execution, head
 	return f.execution, err
 }
 
-// finish folds the records from seq on within a transaction and stores the projection.
+// finish folds the records from seq within a transaction and stores the projection.
 func (f *folding) finish(c *conn, seq int64) error {
 	rows, err := rowsOf(c, f.execution.ID, seq, -1)
 	if err != nil {
@@ -168,7 +166,7 @@ func (f *folding) finish(c *conn, seq int64) error {
 		}
 	}
 	e := &f.execution
-	// The run may have been deleted since it was read.
+	// The run may have been deleted meanwhile.
 	switch found, err := c.one(rowExists, e.ID, e.Seq); {
 	case err != nil:
 		return err

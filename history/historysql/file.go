@@ -15,9 +15,9 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 )
 
-// createFile creates the file and its folder if they are missing, readable by the user only. It does not open an
-// existing file: closing it would release the locks that other connections of this process hold. If the path is a
-// symlink whose target is missing, it creates the target but no folder, which may be on a disk that is not mounted.
+// createFile creates a missing file and its folder, readable by the user only. It does not open an existing file, because closing it would
+// release the locks of this process's other connections. For a symlink with a missing target it creates the target but no folder: the disk of
+// that folder may not be mounted.
 func createFile(path string) error {
 	if err := makeFolder(filepath.Dir(path)); err != nil {
 		return cannotOpen(path, err)
@@ -39,12 +39,12 @@ func createFile(path string) error {
 	return nil
 }
 
-// makeFolder creates a folder and those above it that are missing, and makes their names durable: SQLite does so for the names in the
-// folder alone, and a power cut would lose a new folder with everything in it.
+// makeFolder creates a folder and its missing parents, and makes their names durable. SQLite does this only for names inside the folder, so a
+// power cut could lose a new folder.
 func makeFolder(path string) error {
 	switch _, err := os.Stat(path); {
 	case err == nil:
-		return nil // or not a folder, which opening the file reports
+		return nil // if it is not a folder, opening the file fails
 	case !errors.Is(err, fs.ErrNotExist):
 		return err
 	}
@@ -55,17 +55,17 @@ func makeFolder(path string) error {
 	if err := os.Mkdir(path, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
-	_ = flush(parent) // a folder that cannot be read is left to the system
+	_ = flush(parent) // ignore an unreadable folder
 	return nil
 }
 
-// linkTarget returns the path that a symlink leads to, also where nothing exists yet. SQLite does not create a file
-// through a symlink, and keeps the WAL beside the target.
+// linkTarget returns the target path of a symlink, which need not exist. SQLite cannot create a file through a symlink, and keeps the WAL
+// beside the target.
 func linkTarget(path string) string {
 	if target, err := filepath.EvalSymlinks(path); err == nil {
 		return target
 	}
-	const maxLinks = 40 // as systems have it
+	const maxLinks = 40 // the usual system limit
 	target := path
 	for range maxLinks {
 		next, err := os.Readlink(target)
@@ -84,14 +84,14 @@ func linkTarget(path string) string {
 	return path // a symlink loop
 }
 
-// rejectNonRegular refuses pipes, sockets and devices: opening a pipe would wait for a process at its other end.
+// rejectNonRegular refuses pipes, sockets and devices: opening a pipe would block until another process opens it.
 func rejectNonRegular(path string) error {
 	info, err := os.Stat(path)
 	switch {
 	case errors.Is(err, syscall.ELOOP): // SQLite does not report a symlink loop
 		return cannotOpen(path, err)
 	case err != nil:
-		return nil // opening the file reports it
+		return nil // opening the file returns the error
 	}
 	what := ""
 	switch mode := info.Mode(); {
@@ -116,8 +116,7 @@ func cannotOpen(path string, err error) error {
 		WithHint("Check the path and its permissions.")
 }
 
-// dataSource returns the driver's name of a file. SQLite reads the parameter mode: rw, or ro for connections that cannot
-// write.
+// dataSource returns the driver's name of a file. SQLite's mode is rw, or ro for read-only connections.
 func dataSource(path, mode string, o *Options) string {
 	q := url.Values{"mode": {mode}}
 	if mode == "ro" {
@@ -132,7 +131,8 @@ func dataSource(path, mode string, o *Options) string {
 	return u.String()
 }
 
-// probeBytes is how much a probe writes: a step of a run may take as much, and a smaller write can still find room in the log of a full disk.
+// probeBytes is the size of a probe's write, in bytes. A step of a run may need as much; a smaller write can still fit into the log on a full
+// disk.
 const probeBytes = 64 << 10
 
 const (
@@ -140,7 +140,7 @@ const (
 	dropProbe = `DELETE FROM processes WHERE process = ?1`
 )
 
-// Probe commits a write; see history.Prober. A row that is added and removed in one transaction is written to the log all the same.
+// Probe commits a write; see history.Prober. A row that is added and removed in one transaction is still written to the log.
 func (s *Store) Probe(ctx context.Context) error {
 	return s.write(ctx, "the database cannot be written", func(c *conn) error {
 		name := "probe/" + rand.Text() + strings.Repeat(" ", probeBytes)

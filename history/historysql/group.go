@@ -11,28 +11,28 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 )
 
-// Writes of one process that wait for each other share a transaction, and with it the flush to the disk, which takes
-// longer than all their statements (group commit). The first write leads: it begins a transaction, makes the changes of
-// all writes that wait by then, commits, and answers them. A goroutine does the same for the writes that came meanwhile,
-// until none waits. A lone write is never delayed.
+// Waiting writes of one process share a transaction, and with it the flush to the disk, which takes longer than all
+// their statements (group commit). The first write leads: it begins a transaction, makes the changes of all waiting
+// writes, commits, and answers them. A goroutine then does the same for later writes, until the queue is empty. A lone
+// write is never delayed.
 
 const (
-	// maxGroup and maxGroupBytes bound a shared transaction, and so how long the first of a group waits for the last.
+	// maxGroup and maxGroupBytes bound a shared transaction, and so the delay of its first write.
 	maxGroup      = 64
 	maxGroupBytes = 4 << 20
 )
 
-// pending is a write that waits to be made.
+// pending is a waiting write.
 type pending struct {
 	ctx context.Context
 	// change may be called again after a rollback.
 	change func(c *conn) error
-	// stored reports whether the change has been made; nil if it may simply be made again.
+	// stored reports whether the change is stored; nil if repeating the change is safe.
 	stored func(c *conn) (bool, error)
 	size   int
-	// err is the result; it may be read when done is closed.
+	// err is the result, valid after done is closed.
 	err  error
-	done chan struct{} // nil for a write that leads, which answers itself
+	done chan struct{} // nil for the leading write
 }
 
 func (p *pending) answer(err error) {
@@ -42,14 +42,14 @@ func (p *pending) answer(err error) {
 	}
 }
 
-// queue holds the waiting writes in the order of their arrival.
+// queue holds the waiting writes in order of arrival.
 type queue struct {
 	mu      sync.Mutex
 	waiting []*pending
 	led     bool // whether a write leads
 }
 
-// add queues p and reports whether p has to lead, because no other write does.
+// add queues p and reports whether p must lead, because no write leads.
 func (q *queue) add(p *pending) (leads bool) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -61,7 +61,7 @@ func (q *queue) add(p *pending) (leads bool) {
 	return leads
 }
 
-// next returns the oldest waiting write, which leads. If there is none, the next write that is added leads.
+// next returns the oldest waiting write, which must lead. If the queue is empty, the next added write leads.
 func (q *queue) next() *pending {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -71,7 +71,7 @@ func (q *queue) next() *pending {
 	return q.waiting[0]
 }
 
-// remove takes p out of the queue and reports whether it was still waiting.
+// remove removes p from the queue and reports whether it was still waiting.
 func (q *queue) remove(p *pending) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -83,7 +83,7 @@ func (q *queue) remove(p *pending) bool {
 	return true
 }
 
-// take takes the oldest write and as many others as fit out of the queue, oldest first.
+// take removes the oldest write and as many others as fit from the queue, and returns them oldest first.
 func (q *queue) take() []*pending {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -99,8 +99,8 @@ func (q *queue) take() []*pending {
 	return group
 }
 
-// share makes a change in a transaction that it may share with other writes; write does not share. The context may
-// cancel the call until the transaction has begun. size is the approximate number of bytes that the change writes.
+// share makes a change in a transaction that it may share with other writes; write does not share. The context can cancel the call until the
+// transaction begins. size is the approximate size of the change in bytes.
 func (s *Store) share(ctx context.Context, doing string, size int, change func(c *conn) error) error {
 	return s.sharePending(doing, &pending{ctx: ctx, change: change, size: size})
 }
@@ -128,16 +128,15 @@ func (s *Store) sharePending(doing string, p *pending) error {
 	return failure(doing, p.err)
 }
 
-// leadAll leads until no write waits.
+// leadAll leads until the queue is empty.
 func (s *Store) leadAll(p *pending) {
 	for ; p != nil; p = s.queue.next() {
 		s.lead(p)
 	}
 }
 
-// lead makes the changes of the waiting writes, p the oldest of them. If no transaction can begin, only p fails. The
-// context of p ends only the wait for the turn and for the file's lock: the other writes are taken from the queue after
-// the transaction has begun.
+// lead makes the changes of the waiting writes; p is the oldest. If no transaction can begin, only p fails. The context of p limits only the
+// wait for the turn and for the file's lock, because the other writes leave the queue after the transaction has begun.
 func (s *Store) lead(p *pending) {
 	var c *conn
 	var err error
@@ -162,8 +161,8 @@ func (s *Store) lead(p *pending) {
 	s.change(c, group)
 }
 
-// change makes the changes of a group in the transaction that has begun, and answers them. If a change fails, the others
-// are made again without it, and it is made again alone, so that no write fails because of another.
+// change makes the changes of a group in the current transaction, and answers them. If one change fails, it repeats the others without it,
+// and then that one alone, so that no write fails because of another.
 func (s *Store) change(c *conn, group []*pending) {
 	var alone []*pending
 	for {
@@ -208,20 +207,20 @@ func (s *Store) change(c *conn, group []*pending) {
 	}
 }
 
-// failedFlush reports whether an error of commit leaves it open whether the transaction is stored: its last bytes may have
-// reached the disk. A disk that is full has not taken them.
+// failedFlush reports whether a failed commit may still have stored the transaction, because its last bytes may have reached the disk. A full
+// disk has not stored them.
 func failedFlush(err error) bool { return primaryCode(err) == sqlite3.SQLITE_IOERR && !isFull(err) }
 
-// settle returns the result of a write whose transaction failed to commit. It looks at the file through another connection, and makes
-// the change once more if it is not there: what it commits is written over what the failed commit has left in the WAL, which a
-// crash might otherwise bring back. If that fails too, the change may be stored or not.
+// settle returns the result of a write after a failed commit. It checks the file through another connection and repeats the change if it is
+// missing. The new commit overwrites the remains of the failed one in the WAL, which a crash might otherwise restore. If the repetition also
+// fails, the change may be stored or not.
 func (s *Store) settle(p *pending, failed error) error {
 	c, err := s.begin(background)
 	if err == nil {
 		if err = withoutPanic(c, p.changeOnce(s)); err != nil {
 			s.rollback(c)
 			if e, ok := problem.As(err); ok && e.Code != problem.Internal {
-				return err // another process wrote first: then nothing was
+				return err // another process wrote first, so nothing was
 			}
 		} else if err = s.commit(c); err == nil {
 			return nil
@@ -232,7 +231,7 @@ func (s *Store) settle(p *pending, failed error) error {
 		WithHint("What the call writes may be stored or not. Check the disk, and look at the run before you repeat the call.")
 }
 
-// changeOnce makes the change unless it has been made. Then it writes something else, so that the commit flushes.
+// changeOnce makes the change unless it is already stored. In that case it makes a different write, so that the commit flushes.
 func (p *pending) changeOnce(s *Store) func(c *conn) error {
 	return func(c *conn) error {
 		if p.stored != nil {
