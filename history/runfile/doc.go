@@ -7,9 +7,10 @@
 //	{"type":"record","seq":2,"kind":"command","name":"ScheduleNode","created_at":"…","payload":{…}}
 //	{"type":"trailer","definitions":1,"runs":1,"records":2,"sha256":"…"}
 //
-// The first run is the exported one; its subworkflows follow. The hash in the last line is that of all lines before it, so that
-// a truncated or changed file is detected. A signed definition has a member "signatures", a list of its signature blocks. A record that
-// another engine wrote has "foreign":true. A failed or cancelled run that needs nobody any more has a member "handled". The header of a file with masked values has "redacted":true; such a file cannot be imported.
+// The first run is the exported one; its subworkflows follow. The trailer holds the hash of all earlier lines, so truncated or changed
+// files are detected. Optional fields: "signatures", the signature blocks of a signed definition; "foreign":true for a record written
+// by another engine; "handled" for a failed or cancelled run that needs no more attention; and "redacted":true in the header of a file
+// with masked values, which cannot be imported.
 //
-// Read is strict: an unknown member, a record out of order, a definition that does not match its hash are errors with the line.
+// Read is strict: unknown fields, records out of order and definitions that do not match their hash are errors with the line.
 package runfile

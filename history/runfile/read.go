@@ -16,27 +16,27 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
-// MaxLineBytes bounds one line, and MaxBytes a file. The first line is short: what is no file of runs is refused before much of it is read.
+// MaxLineBytes limits one line, and MaxBytes a file. The first line is short, so that other files are refused early.
 const (
 	MaxLineBytes   = 64 << 20
 	MaxBytes       = 4 << 30
 	maxHeaderBytes = 64 << 10
 )
 
-// maxLevels is how deeply a payload may be nested: a value of the workflow and what a record puts around it, with room.
+// maxLevels limits the nesting of a payload: a workflow value and the fields around it, with room.
 const maxLevels = 2 * jsonvalue.MaxDepth
 
 // File is the content of a file.
 type File struct {
 	// ExecutionID is the exported run, the first of Runs.
 	ExecutionID string
-	// Redacted says that values were masked, so that the runs cannot be imported.
+	// Redacted reports whether values were masked; such runs cannot be imported.
 	Redacted    bool
 	Definitions []history.StoredDefinition
 	Runs        []Run
 }
 
-// line is a line of any type. Members that a type does not have must be absent.
+// line is a line of any type. Fields that a type does not have must be absent.
 type line struct {
 	Type        string            `json:"type"`
 	Format      *string           `json:"format"`
@@ -60,12 +60,12 @@ type line struct {
 	SHA256      *string           `json:"sha256"`
 }
 
-// mark is what says of a run that it is handled.
+// mark is the "handled" field of a run.
 type mark struct {
 	Note, Retry, Actor, At string
 }
 
-// members lists the required members of each type of line.
+// members lists the required fields of each type of line.
 var members = map[string][]string{
 	typeHeader:     {"format", "version", "execution_id", "exported_at"},
 	typeDefinition: {"hash", "name", "version", "text"},
@@ -74,10 +74,10 @@ var members = map[string][]string{
 	typeTrailer:    {"definitions", "runs", "records", "sha256"},
 }
 
-// optional lists the optional members, with the type of line that may have them.
+// optional lists the optional fields, with the type of line that may have them.
 var optional = map[string]string{"redacted": typeHeader, "signatures": typeDefinition, "foreign": typeRecord, "handled": typeRun}
 
-// given returns which members a line has.
+// given returns the set of fields of a line.
 func (l *line) given() map[string]bool {
 	return map[string]bool{
 		"format": l.Format != nil, "version": l.Version != nil, "execution_id": l.ExecutionID != nil, "exported_at": l.ExportedAt != nil,
@@ -92,11 +92,11 @@ type reader struct {
 	file  File
 	n     int
 	audit *history.Audit
-	// left is the number of records of the current run that are still to come.
+	// left is the number of records missing in the current run.
 	left    int
 	records int
 	ended   bool
-	// bytes counts what was read, of at most so many.
+	// bytes counts the bytes read; most is their limit.
 	bytes, most int64
 }
 
@@ -108,12 +108,12 @@ func (r *reader) fail(format string, args ...any) *problem.Error {
 		WithHint("Export the run again, and move the file as it is. Nothing was imported.")
 }
 
-// Read reads and checks a whole file. The error has code IMPORT_INVALID and the line, or is that of in.
+// Read reads and checks a whole file. It fails with IMPORT_INVALID and the line, or with the error of in.
 func Read(in io.Reader) (*File, error) {
 	return read(in, MaxBytes)
 }
 
-// read reads a file of at most so many bytes.
+// read reads a file of at most that many bytes.
 func read(in io.Reader, most int64) (*File, error) {
 	r := &reader{most: most}
 	lines := bufio.NewReaderSize(in, 1<<16)
@@ -155,7 +155,7 @@ func read(in io.Reader, most int64) (*File, error) {
 
 var errLong = errors.New("the line is too long")
 
-// readLine reads a line of at most so many bytes with its newline. A last line without one is io.EOF.
+// readLine reads a line of at most that many bytes, including its newline. A last line without a newline is io.EOF.
 func readLine(in *bufio.Reader, most int) ([]byte, error) {
 	var text []byte
 	for {
@@ -298,7 +298,7 @@ func (r *reader) record(l *line) error {
 	if record.Payload, err = history.DecodePayload(record.Name, record.Raw); err != nil {
 		return r.fail("the payload cannot be read").WithCause(err)
 	}
-	if _, losses, _ := jsonvalue.DecodeExact(record.Raw); len(losses) > 0 && !record.Foreign { // what another engine recorded is taken as it is
+	if _, losses, _ := jsonvalue.DecodeExact(record.Raw); len(losses) > 0 && !record.Foreign { // records of other engines are kept unchanged
 		return r.fail("a value of the payload would change").WithCause(losses[0])
 	}
 	var owner struct {

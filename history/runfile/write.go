@@ -34,14 +34,14 @@ type Run struct {
 	ExecutionID string
 	// Records have their payload texts in Raw.
 	Records []history.Record
-	// Handled is set for a run that has failed or was cancelled and needs nobody any more.
+	// Handled is set for a failed or cancelled run that needs no more attention.
 	Handled *history.Handling
 }
 
-// Writer writes a file. Call Header, then Definition for each definition, then Run for each run, then Trailer. After an error
-// the file is invalid.
+// Writer writes a file. Call Header, then Definition for each definition, then Run for each run, then Trailer. After an error the file
+// is invalid.
 type Writer struct {
-	// Redaction is what a redacted file hides; nil means history.DefaultRedaction.
+	// Redaction selects the values masked in a redacted file; nil means history.DefaultRedaction.
 	Redaction *history.Redaction
 
 	out      io.Writer
@@ -77,7 +77,7 @@ func (w *Writer) Definition(d history.StoredDefinition) error {
 	w.text("name", d.Name)
 	w.text("version", d.Version)
 	w.raw("text", w.shown(d.Text))
-	if len(d.Signatures) > 0 && !w.redacted { // a signature holds what it signs
+	if len(d.Signatures) > 0 && !w.redacted { // a signature contains the signed content
 		w.raw("signatures", slices.Concat([]byte("["), bytes.Join(d.Signatures, []byte(",")), []byte("]")))
 	}
 	return w.end()

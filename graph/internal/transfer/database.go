@@ -13,11 +13,11 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
-// Database is a database of the npm engine as of one moment.
+// Database is a snapshot of a database of the npm engine.
 type Database interface {
-	// Runs returns the ids of all runs, subworkflows included, in order.
+	// Runs returns the ids of all runs, including subworkflows, in order.
 	Runs() ([]string, error)
-	// Records returns all records of a run, with their texts in Raw and marked as Foreign.
+	// Records returns all records of a run, with their texts in Raw and Foreign set.
 	Records(executionID string) ([]history.Record, error)
 }
 
@@ -35,8 +35,8 @@ type DatabaseRun struct {
 	Err    error
 }
 
-// ImportDatabase imports the runs of a database, each with its subworkflows in one transaction. A rejected run does not keep the others
-// out. An error other than those of runs is the database's or the store's; runs imported before it stay.
+// ImportDatabase imports the runs of a database. Each root and its subworkflows share a transaction. A rejected run does not affect
+// the others. Any other error is from the database or the store; runs imported before it remain.
 func ImportDatabase(ctx context.Context, store history.Store, from Database, o DatabaseOptions) ([]DatabaseRun, error) {
 	d := databaseImport{store: store, from: from, mode: o.Mode}
 	if d.mode == "" {
@@ -64,7 +64,7 @@ func ImportDatabase(ctx context.Context, store history.Store, from Database, o D
 	return out, nil
 }
 
-// trees groups ids in order by the topmost run that is among them. A subworkflow has the id of its parent before its own.
+// trees groups ids, in order, by their topmost run in the list. The id of a subworkflow starts with the id of its parent.
 func trees(ids []string) (out [][]string) {
 	index := map[string]int{}
 	for _, id := range ids {
@@ -84,7 +84,7 @@ func trees(ids []string) (out [][]string) {
 	return out
 }
 
-// rejectsRun tells an error about one run from trouble with the database, the store or the call.
+// rejectsRun reports whether an error concerns one run, rather than the database, the store or the call.
 func rejectsRun(err error) bool {
 	p, ok := problem.As(err)
 	if !ok {
@@ -104,7 +104,7 @@ type databaseImport struct {
 	mode     machine.Mode
 }
 
-// tree imports a run with its subworkflows. ids has parents before their subworkflows.
+// tree imports a run with its subworkflows. ids lists parents before their subworkflows.
 func (d *databaseImport) tree(ctx context.Context, ids []string) (*ImportResult, error) {
 	file := &runfile.File{ExecutionID: ids[0]}
 	stored := 0
@@ -146,7 +146,7 @@ func (d *databaseImport) tree(ctx context.Context, ids []string) (*ImportResult,
 	return importFile(ctx, d.store, file, nil)
 }
 
-// parentIn returns the nearest run above another one, nil for a root.
+// parentIn returns the nearest ancestor of a run in runs, or nil.
 func parentIn(runs []runfile.Run, id string) *runfile.Run {
 	for _, above := range history.Ancestors(id) {
 		if i := slices.IndexFunc(runs, func(r runfile.Run) bool { return r.ExecutionID == above }); i >= 0 {
@@ -156,8 +156,8 @@ func parentIn(runs []runfile.Run, id string) *runfile.Run {
 	return nil
 }
 
-// stored reports whether an earlier import brought the records of a run; the run may have continued here since. A run with
-// other records is DUPLICATE_EXECUTION_ID.
+// stored reports whether an earlier import stored the records of a run; the run may have continued here since. It fails with
+// DUPLICATE_EXECUTION_ID if the run has other records.
 func (d *databaseImport) stored(ctx context.Context, id string, records []history.Record) (bool, error) {
 	stored, err := d.store.Read(ctx, id, 1, 0)
 	if err != nil || len(stored) == 0 {
@@ -181,7 +181,7 @@ func (d *databaseImport) stored(ctx context.Context, id string, records []histor
 	return false, rejected(id, problem.DuplicateExecutionID, "Import into another database, or delete the run here first.", "exists here already, and differs from record %d on", same+1)
 }
 
-// existing is the result for runs that are stored already.
+// existing returns the result for runs that are already stored.
 func (d *databaseImport) existing(ctx context.Context, file *runfile.File) (*ImportResult, error) {
 	e, err := d.store.Execution(ctx, file.ExecutionID)
 	res := &ImportResult{ExecutionID: file.ExecutionID, Subworkflows: len(file.Runs) - 1, Phase: e.Phase, Existed: true}
@@ -191,8 +191,8 @@ func (d *databaseImport) existing(ctx context.Context, file *runfile.File) (*Imp
 	return res, err
 }
 
-// adopt adds to the first record of a run the fields that this engine records at a start, and returns the run's definition. A run
-// that has ended and whose definition was not given stays as it is.
+// adopt adds the start fields of this engine to the first record of a run, and returns the run's definition. A completed run without a
+// given definition stays unchanged.
 func (d *databaseImport) adopt(r *runfile.Run, parent *runfile.Run) (*definition.Program, error) {
 	first := &r.Records[0]
 	e := history.Project(r.ExecutionID, r.Records)
@@ -252,8 +252,8 @@ func follows(prog *definition.Program, r *runfile.Run, phase history.Phase) erro
 	return hinted(r.ExecutionID, err)
 }
 
-// recordedInput returns the input of a run from its first state, which is the input with the output of the entry node. It is not known if
-// the entry node has replaced a part, or if the run stopped before.
+// recordedInput derives the input of a run from its first state: the input merged with the output of the entry node. ok is false if
+// the entry node replaced part of the input, or if the run stopped before.
 func recordedInput(prog *definition.Program, records []history.Record) (input map[string]any, ok bool) {
 	keys := records[0].Payload.InputKeys
 	if len(keys) == 0 {
@@ -280,7 +280,7 @@ func recordedInput(prog *definition.Program, records []history.Record) (input ma
 	return input, true
 }
 
-// rejected is the error for a run of a database.
+// rejected returns the error for a run of a database.
 func rejected(id string, code problem.Code, hint, format string, args ...any) error {
 	return problem.New(code, "run %q "+format, append([]any{id}, args...)...).WithPlace(problem.Place{ExecutionID: id}).WithHint("%s", hint)
 }

@@ -15,24 +15,23 @@ import (
 	"github.com/workflows-engine/workflows-engine/history/runfile"
 )
 
-// ExportOptions say how a run is exported.
+// ExportOptions configures an export.
 type ExportOptions struct {
-	// Redact masks what Redaction hides, nil being history.DefaultRedaction. The file can then be read, and not be imported.
+	// Redact masks the values selected by Redaction; nil means history.DefaultRedaction. A redacted file cannot be imported.
 	Redact    bool
 	Redaction *history.Redaction
 	// Now is the time of the export.
 	Now time.Time
 }
 
-// Export writes a run with its subworkflows and their definitions in the form of package runfile. Of a run that goes on,
-// what is written is a state in which it has been: each history is read as of one moment, a parent's before its
-// children's, so that no parent knows more than its child. The error is EXECUTION_NOT_FOUND or the store's or out's; what
-// has been written then is of no use, and Import notices.
+// Export writes a run, its subworkflows and their definitions in the format of package runfile. A run that is still active is written
+// as a consistent snapshot: parents are read before their children, so no parent is ahead of its child. It fails with
+// EXECUTION_NOT_FOUND or an error of the store or out; the partial output is then useless, and Import rejects it.
 func Export(ctx context.Context, store history.Store, executionID string, o ExportOptions, out io.Writer) error {
 	x := exporter{Store: store, seen: map[string]bool{}}
 	err := x.collect(ctx, executionID)
 	if err == nil {
-		// Of a run that is being deleted, only the first records may have been there still.
+		// If the run is being deleted, only its first records may have been read.
 		_, err = store.Execution(ctx, executionID)
 	}
 	if err != nil {
@@ -63,7 +62,7 @@ type exporter struct {
 	seen        map[string]bool // hashes
 }
 
-// collect reads a run, and then the subworkflows that it has started.
+// collect reads a run and then the subworkflows it started.
 func (x *exporter) collect(ctx context.Context, id string) error {
 	exec, err := x.Execution(ctx, id)
 	if err != nil {
@@ -102,7 +101,7 @@ func (x *exporter) collect(ctx context.Context, id string) error {
 			continue
 		}
 		begun[child] = true
-		// One that was only about to be started is started by whoever takes the run over.
+		// A child that is not stored yet is started by the next driver of its parent.
 		if err := x.collect(ctx, child); err != nil && !errors.Is(err, problem.ExecutionNotFound) {
 			return err
 		}
@@ -110,22 +109,21 @@ func (x *exporter) collect(ctx context.Context, id string) error {
 	return nil
 }
 
-// define adds a definition, and with ahead those of the subworkflows that a run of it may still start, as far as they are
-// stored.
+// define adds a definition; with ahead, also the stored definitions of the subworkflows that the run may still start.
 func (x *exporter) define(ctx context.Context, hash string, ahead bool) error {
 	if hash == "" || x.seen[hash] {
 		return nil
 	}
 	d, err := x.Definition(ctx, hash)
 	if errors.Is(err, problem.DefinitionNotFound) {
-		return nil // a run of another engine, whose caller has it
+		return nil // a run of another engine: its caller has the definition
 	}
 	if err != nil {
 		return err
 	}
 	prog, err := library.CompileStored(d)
 	if err != nil {
-		return err // nobody could import it
+		return err // the file could not be imported
 	}
 	x.seen[hash] = true
 	x.definitions = append(x.definitions, d)

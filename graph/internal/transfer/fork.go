@@ -19,36 +19,36 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
-// Fork is a run that is to begin with the past of another one; see graph.ForkRequest.
+// Fork describes a new run that begins with the past of another run; see graph.ForkRequest.
 type Fork struct {
-	// From is the run to fork, To the new one. Seq is the last record to take over; with BeforeNode the past ends before the newest
-	// visit of a node, and Correction is a merge patch of the state there.
+	// From is the run to fork, To the new run. Seq is the last record to copy. With BeforeNode, the past ends before the newest visit
+	// of that node instead, and Correction is a merge patch of the state there.
 	From, To   string
 	Seq        int64
 	BeforeNode string
 	Correction map[string]any
-	// Retry, instead of Seq and BeforeNode, begins the new run where the other one has failed.
+	// Retry, instead of Seq and BeforeNode, begins the new run where the other run failed.
 	Retry *Retry
-	// Again begins a retry beside others.
+	// Again allows a retry in addition to existing ones.
 	Again bool
-	// Parent is the run that the new one is a subworkflow of, at a depth; "" and 0 for one that no run waits for.
+	// Parent and Depth are set if the new run is a subworkflow; "" and 0 if no run waits for it.
 	Parent string
 	Depth  int
-	// Definition is what the new run follows; nil means the run's own.
+	// Definition is the definition of the new run; nil means the definition of From.
 	Definition *definition.Document
-	// RequireCapable refuses a run that Capabilities do not suffice for.
+	// RequireCapable refuses a run whose requirements Capabilities do not meet.
 	RequireCapable bool
 	Capabilities   library.Capabilities
 	Library        *library.Library
-	// Limits bound the new run, MaxVisits its visits of nodes, MaxBytes its state.
+	// Limits bounds the new run, MaxVisits its visits of nodes, MaxBytes its state.
 	Limits    machine.Limits
 	MaxVisits int
 	MaxBytes  int
-	// Now is when the past ends, in whole milliseconds.
+	// Now is the time of the end of the past, in whole milliseconds.
 	Now time.Time
 }
 
-// Batch returns the first append of the new run. Nothing is written. Its errors are those of Runner.Fork.
+// Batch returns the first append of the new run and writes nothing. Its errors are those of Runner.Fork.
 func (f *Fork) Batch(ctx context.Context, store history.Store) (history.Batch, error) {
 	if f.Correction != nil && f.BeforeNode == "" && f.Retry == nil {
 		return history.Batch{}, problem.New(problem.ValidationError, "a correction of the state goes with a node").WithHint("Say before which node the new run begins.")
@@ -123,15 +123,15 @@ func (f *Fork) Batch(ctx context.Context, store history.Store) (history.Batch, e
 	}, nil
 }
 
-// retryOf says how a subworkflow is tried again with its parent: from where it has failed, or from where it stood when it was cancelled.
+// retryOf returns the retry of a subworkflow whose parent is retried: from its failure, or from its last position if it was cancelled.
 func retryOf(exec *history.Execution, records []history.Record) *Retry {
 	end := view.Ending{Status: machine.Status(exec.Phase)}
 	end.TakeRecords(records)
 	return &Retry{Node: end.NodeID, Code: end.Code, Message: end.Error, Compensated: end.Compensated, AtLimit: problem.Code(end.Code).IsLimit()}
 }
 
-// below says what becomes of the subworkflows of the run: those in which agents have recorded steps are to be continued. That is looked at, down
-// to the last one, before anything is written: their runs begin later, once the new run drives.
+// below returns a function that decides how the run's subworkflows continue: those with recorded steps of agents are continued. The
+// whole tree is checked before anything is written, because these runs begin later, when the new run is driven.
 func (f *Fork) below(ctx context.Context, store history.Store) func(child string) (Continuation, error) {
 	known := map[string]Continuation{}
 	return func(child string) (Continuation, error) {
@@ -193,7 +193,7 @@ type treeRun struct {
 	records []history.Record
 }
 
-// treeOf reads runs and those below them, with those of another tree that they are about to go on with.
+// treeOf reads runs and their descendants, including runs of another tree that they continue.
 func treeOf(ctx context.Context, store history.Store, ids ...string) (tree []treeRun, err error) {
 	for i := 0; i < len(ids); i++ {
 		records, err := store.Read(ctx, ids[i], 1, 0)
@@ -215,7 +215,7 @@ func treeOf(ctx context.Context, store history.Store, ids ...string) (tree []tre
 	return tree, nil
 }
 
-// effectsOf lists calls that do more than read, each one once: a run has those of the one that it goes on with, too.
+// effectsOf lists the calls with side effects, without duplicates: a run also contains the calls of the run it continues.
 func effectsOf(tree []treeRun) (calls []string) {
 	for _, r := range tree {
 		for _, c := range EffectsOf(r.id, r.records) {
@@ -227,8 +227,8 @@ func effectsOf(tree []treeRun) (calls []string) {
 	return calls
 }
 
-// refuseBelow refuses a retry which begins subworkflows again whose agents have made calls that do more than read. dropped are the records
-// that the new run does not take over, past its own: it goes on with the subworkflows that these name.
+// refuseBelow refuses a retry that restarts subworkflows whose agents made calls with side effects. dropped are records of the other
+// run that are not copied; the new run continues the subworkflows named in them.
 func (f *Fork) refuseBelow(ctx context.Context, store history.Store, past, dropped []history.Record) error {
 	if f.Retry.RepeatEffects || f.Retry.Compensated > 0 {
 		return nil
@@ -253,8 +253,7 @@ func (f *Fork) refuseBelow(ctx context.Context, store history.Store, past, dropp
 	return RepeatsEffects(effectsOf(tree), problem.Place{ExecutionID: f.From, NodeID: f.Retry.Node})
 }
 
-// corrected adds to a past the state with which the new run continues. It is recorded whole, so that no replay has to apply the
-// patch again.
+// corrected appends the corrected state to a past. It is recorded as a whole, so that replay does not apply the patch again.
 func (f *ForkedPast) corrected(past []history.Record) ([]history.Record, error) {
 	at := problem.Place{ExecutionID: f.From, NodeID: f.BeforeNode}
 	newest := -1
@@ -286,8 +285,8 @@ func (f *ForkedPast) corrected(past []history.Record) ([]history.Record, error) 
 	}), nil
 }
 
-// inBlock reports whether a parallel block is open at the end of a past: one that was neither joined, nor left by a failure that a node
-// around it caught, nor cancelled with its branch.
+// inBlock reports whether a parallel block is open at the end of a past: not joined, not failed and caught by an outer node, and not
+// cancelled with its branch.
 func inBlock(past []history.Record) bool {
 	var open []string
 	for i := range past {
@@ -308,7 +307,7 @@ func inBlock(past []history.Record) bool {
 	return len(open) > 0
 }
 
-// until returns the blocks around a node, all if it is none of them.
+// until returns the blocks around a node, or all if it is not one of them.
 func until(open []string, node string) []string {
 	if i := slices.Index(open, node); i >= 0 {
 		return open[:i]

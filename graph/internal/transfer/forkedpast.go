@@ -19,46 +19,46 @@ type ForkedPast struct {
 	// From is the run to fork, To the new run. Seq is the last record of From to copy.
 	From, To string
 	Seq      int64
-	// BeforeNode, instead of Seq, is the node before whose newest visit the past ends; of visits that a rollback has undone, before the
-	// first.
+	// BeforeNode, instead of Seq, ends the past before the newest visit of this node. If a rollback has undone visits, the past ends
+	// before the first of them.
 	BeforeNode string
-	// Correction, with BeforeNode, is a JSON merge patch of the state with which the new run continues; nil leaves the state as it was.
+	// Correction, with BeforeNode, is a JSON merge patch of the state where the new run continues; nil keeps the state.
 	Correction map[string]any
-	// Retry, instead of Seq and BeforeNode, begins the new run where the other one has failed. Changed says that it follows another
+	// Retry, instead of Seq and BeforeNode, begins the new run where the other run failed. Changed is set if it follows another
 	// definition.
 	Retry   *Retry
 	Changed bool
-	// Parent is the run that the new one is a subworkflow of, at a depth; "" and 0 for one that no run waits for.
+	// Parent and Depth are set if the new run is a subworkflow; "" and 0 if no run waits for it.
 	Parent string
 	Depth  int
-	// Below, for a retry, says what becomes of a subworkflow of the other run that the new run waits for again.
+	// Below, for a retry, returns how a subworkflow of the other run continues when the new run waits for it again.
 	Below func(child string) (Continuation, error)
-	// MaxStateBytes bounds what a corrected state may grow to, as canonical JSON.
+	// MaxStateBytes limits a corrected state, as canonical JSON.
 	MaxStateBytes int
 	// Program is the program of the new run. The copied records must follow from it.
 	Program *definition.Program
-	// Own is the program that the other run follows; nil if it is Program.
+	// Own is the program of the other run; nil if it is Program.
 	Own       *definition.Program
 	MaxVisits int
-	// Subworkflows are the versions of those that the new run may start.
+	// Subworkflows holds the versions of the subworkflows that the new run may start.
 	Subworkflows map[string]string
-	// Now is when the new run's past ends, in whole milliseconds.
+	// Now is the time of the end of the new run's past, in whole milliseconds.
 	Now time.Time
-	// Actor is who forks, nil if that is not known. The actors of copied answers, signals and outcomes stay.
+	// Actor is the actor of the fork; nil if unknown. The actors of copied answers, signals and outcomes stay.
 	Actor *history.Actor
 }
 
-// Continuation says what becomes of a subworkflow in a retry of its parent.
+// Continuation describes how a subworkflow continues in a retry of its parent.
 type Continuation struct {
-	// Exists says that it had been begun.
+	// Exists reports whether the subworkflow was started.
 	Exists bool
-	// Seq is the last record that the new one takes over; 0 if it begins from its start, because no agents are in it.
+	// Seq is the last record that the new subworkflow copies; 0 to restart it, because it has no steps of agents.
 	Seq int64
 }
 
-// Past returns the first records of the new run, and its machine after them. records are all records of the other run. Their
-// times are moved so that the past ends at Now. VALIDATION_ERROR if the other run has no record Seq, NONDETERMINISM_DETECTED if the
-// past does not follow from the program.
+// Past returns the first records of the new run, and its machine after them. records are all records of the other run; their times are
+// moved so that the past ends at Now. It fails with VALIDATION_ERROR if the other run has no record Seq, and with
+// NONDETERMINISM_DETECTED if the past does not follow from the program.
 func (f *ForkedPast) Past(records []history.Record) ([]history.Record, *machine.Machine, error) {
 	if f.Retry != nil {
 		if err := f.retried(records); err != nil {
@@ -95,13 +95,13 @@ func (f *ForkedPast) Past(records []history.Record) ([]history.Record, *machine.
 	return past, m, err
 }
 
-// beforeNode is the number of the last record before the newest visit of a node; 0 if there was none. The command of a visit in a
-// parallel branch is written only when the branches before it have ended, and its outcome at once: the past ends before both, because
-// an outcome in it would be repeated.
+// beforeNode returns the seq of the last record before the newest visit of a node, or 0 if the node was not visited. In a parallel
+// branch, the command of a visit is written only when the earlier branches have ended, but its outcome is written at once. The past
+// ends before both, because a copied outcome would be repeated.
 func beforeNode(records []history.Record, node string) int64 {
 	scheduled, visits := int64(0), 0
 	mapped := 0                   // visits that have begun a map
-	visit, outcome := 0, int64(0) // the newest visit with an outcome, and the first of its outcomes
+	visit, outcome := 0, int64(0) // newest visit with an outcome, and its first outcome
 	for i := range records {
 		r := &records[i]
 		switch p := &r.Payload; {
@@ -115,7 +115,7 @@ func beforeNode(records []history.Record, node string) int64 {
 			visit, outcome = max(p.Visit, 1), r.Seq
 		}
 	}
-	if mapped > 0 && visits >= mapped { // items have visits of their own
+	if mapped > 0 && visits >= mapped { // items have their own visits
 		return scheduled - 1
 	}
 	if visit >= visits && outcome > 0 && (visit > visits || outcome < scheduled) {
@@ -124,10 +124,10 @@ func beforeNode(records []history.Record, node string) int64 {
 	return max(scheduled-1, 0)
 }
 
-// beforeItem is the number of the last record before the first item failed in the newest map at a node: the items that had ended by
-// then are kept. It is 0 if the node has no map, or no item of it has failed.
+// beforeItem returns the seq of the last record before the first failed item in the newest map at a node, so that earlier outcomes of
+// items are kept. It returns 0 if the node has no map, or no item failed.
 func beforeItem(records []history.Record, node string) int64 {
-	visit, next := 0, 1 // of the newest map and of the one after it; each item has a visit of its own
+	visit, next := 0, 1 // newest map, and the next one; each item has its own visit
 	for i := range records {
 		if p := &records[i].Payload; records[i].Name == history.MapStarted && p.NodeID == node {
 			items, _ := p.Items.Value.(float64)
@@ -211,8 +211,8 @@ func (f *ForkedPast) rewritten(all []history.Record, n int) ([]history.Record, e
 	return withoutOpenTasks(out), nil
 }
 
-// adopt gives the record of another engine in a run of this one the members with which this engine would have written it: the
-// copy counts as written here. from are the records from this one on.
+// adopt adds the fields that this engine would have recorded to a record of another engine, so that the copy counts as written here.
+// from holds this record and all later ones.
 func adopt(r *history.Record, from []history.Record, visit int, mode string) {
 	p := &r.Payload
 	if r.Kind == history.Event && p.Visit == 0 && visit > 1 {
@@ -231,7 +231,7 @@ func adopt(r *history.Record, from []history.Record, visit int, mode string) {
 	}
 }
 
-// rewrite turns a payload into one of the new run. It may change the payload, but not the values in it.
+// rewrite changes a payload into a payload of the new run. It may change the payload, but not the values in it.
 func (f *ForkedPast) rewrite(p *history.Payload, name history.Name, shift time.Duration) {
 	for _, id := range []*string{&p.ChildExecutionID, &p.ParentExecutionID, &p.IdempotencyKey, &p.Correlation} {
 		*id = f.own(*id)
@@ -257,7 +257,7 @@ func (f *ForkedPast) rewrite(p *history.Payload, name history.Name, shift time.D
 	}
 }
 
-// own replaces the other run's id by the new one at the beginning of an id.
+// own replaces the other run's id by the new id at the beginning of an id.
 func (f *ForkedPast) own(id string) string {
 	rest, ok := strings.CutPrefix(id, f.From)
 	if !ok || rest != "" && rest[0] != ':' {
@@ -266,8 +266,8 @@ func (f *ForkedPast) own(id string) string {
 	return f.To + rest
 }
 
-// withoutOpenTasks removes the records of tasks at remote agents whose attempts have not ended. Such a task belongs to the other
-// run: an answer or a cancel of the new run would reach it too.
+// withoutOpenTasks removes the records of remote tasks whose attempts have not ended. Such a task belongs to the other run: an answer
+// or a cancel by the new run would affect both.
 func withoutOpenTasks(records []history.Record) []history.Record {
 	type visit struct {
 		node string
@@ -287,7 +287,7 @@ func withoutOpenTasks(records []history.Record) []history.Record {
 	return dropped(records, func(i int) bool { return open[i] })
 }
 
-// dropped returns records without some of them.
+// dropped returns records without those that drop selects.
 func dropped(records []history.Record, drop func(i int) bool) []history.Record {
 	kept := make([]history.Record, 0, len(records))
 	for i, r := range records {

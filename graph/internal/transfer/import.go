@@ -33,14 +33,14 @@ type NotReplayed struct {
 	Records     int
 }
 
-// Import reads what Export has written and adds the runs, all or nothing; the store must be a history.Importer. Everything is
-// checked before: the file (IMPORT_INVALID with the line), that each run follows its definition to where it stands or to its end
-// (NONDETERMINISM_DETECTED, DEFINITION_REQUIRED), that the steps of agents follow from each other, if check is not nil (AGENT_STEPS_DIFFER), and
-// that subworkflows have their parents. Results that activities and people gave are
-// taken as they are: nothing shows that somebody has changed one together with all that follows from it. DUPLICATE_EXECUTION_ID if a
-// run exists with other records. The runs go on
-// where they stood: with the next answer, or as soon as a process takes them over. See to it that they do not also go
-// on where they came from.
+// Import reads an exported file and adds its runs, all or nothing; the store must be a history.Importer. It first checks the file
+// (IMPORT_INVALID with the line), that each run follows its definition up to its end or current position (NONDETERMINISM_DETECTED,
+// DEFINITION_REQUIRED), the steps of agents, unless check is nil (AGENT_STEPS_DIFFER), and that subworkflows have their parents.
+// Recorded results of activities and people are trusted: a consistent change of a result and everything that follows from it cannot be
+// detected. It fails with DUPLICATE_EXECUTION_ID if a run exists with other records.
+//
+// Imported runs continue with the next answer, or when a process claims them. The caller must make sure that they do not continue in
+// their source store too.
 func Import(ctx context.Context, store history.Store, in io.Reader, check CheckSteps) (*ImportResult, error) {
 	file, err := runfile.Read(in)
 	if err != nil {
@@ -62,7 +62,7 @@ func importFile(ctx context.Context, store history.Store, file *runfile.File, ch
 	}
 	res := &ImportResult{ExecutionID: file.ExecutionID, Subworkflows: len(file.Runs) - 1, Definitions: len(file.Definitions)}
 	i := history.Import{Definitions: file.Definitions}
-	for j := range i.Definitions { // nobody has verified the signatures: they leave room for others
+	for j := range i.Definitions { // unverified signatures: they leave room for others
 		d := &i.Definitions[j]
 		d.Signatures = d.Signatures[:min(len(d.Signatures), history.MaxSignatures/2)]
 		if stored, err := store.Definition(ctx, d.Hash); err == nil && stored.Signatures != nil {
@@ -100,7 +100,7 @@ func importFile(ctx context.Context, store history.Store, file *runfile.File, ch
 	return res, importer.Import(ctx, i)
 }
 
-// notReplayed counts the records of a run that are not compared with what its definition makes.
+// notReplayed counts the records of a run that are not compared with its definition.
 func notReplayed(r *history.ImportedRun) (n int) {
 	if r.Execution.Mode == "" {
 		return len(r.Records)
@@ -113,7 +113,7 @@ func notReplayed(r *history.ImportedRun) (n int) {
 	return n
 }
 
-// existing reports whether all runs of a file are stored as they are. One that is stored otherwise is refused.
+// existing reports whether all runs of a file are stored with the same records. It refuses a run stored with other records.
 func existing(ctx context.Context, store history.Store, file *runfile.File) (bool, error) {
 	found := 0
 	for i := range file.Runs {
@@ -154,13 +154,13 @@ func existing(ctx context.Context, store history.Store, file *runfile.File) (boo
 	return found > 0, nil
 }
 
-// sameRecord reports whether two records are the same, whoever has imported their runs.
+// sameRecord reports whether two records are equal, ignoring who imported their runs.
 func sameRecord(id string, a, b *history.Record) bool {
 	return a.Kind == b.Kind && a.Name == b.Name && a.CreatedAt.Equal(b.CreatedAt) &&
 		bytes.Equal(runfile.OneLine(withoutImporter(a, a.Text(id))), withoutImporter(b, b.Text(id)))
 }
 
-// importedRun checks a run of a file and derives what belongs beside it; tasks counts those that agents work on for it.
+// importedRun checks a run of a file and derives the data stored with it. tasks counts its open tasks at remote agents.
 func importedRun(ctx context.Context, store history.Store, file *runfile.File, r *runfile.Run) (out history.ImportedRun, tasks int, err error) {
 	out = history.ImportedRun{ExecutionID: r.ExecutionID, Records: r.Records, Execution: history.Project(r.ExecutionID, r.Records), Handled: r.Handled}
 	e := &out.Execution
@@ -198,7 +198,7 @@ func importedRun(ctx context.Context, store history.Store, file *runfile.File, r
 	return out, tasks, nil
 }
 
-// hinted names the run whose history does not follow its definition, and says what to do.
+// hinted adds the run to an error about its history, and a hint.
 func hinted(executionID string, err error) error {
 	p, ok := problem.As(err)
 	if !ok {
@@ -212,10 +212,10 @@ func hinted(executionID string, err error) error {
 	return &named
 }
 
-// maxAhead is how far the clock of where a run was recorded may be ahead of the store's.
+// maxAhead is how far the clock of the source may be ahead of the store's clock.
 const maxAhead = 24 * time.Hour
 
-// belong refuses runs that are not part of one tree, or whose parent is missing, and records of a time that has not come.
+// belong refuses runs that do not form one tree, runs without their parent, and records with a time in the future.
 func belong(ctx context.Context, store history.Store, file *runfile.File) error {
 	now, err := store.Now(ctx)
 	if err != nil {
@@ -282,12 +282,12 @@ func belong(ctx context.Context, store history.Store, file *runfile.File) error 
 	return nil
 }
 
-// parentRun is what a run says of its subworkflows.
+// parentRun holds the records of a run about its subworkflows.
 type parentRun struct {
 	depth int
-	// copied is the last record that a fork took from another run: what it says is of the other's subworkflows.
+	// copied is the seq of the last record copied by a fork: up to it, records are about the subworkflows of the other run.
 	copied int64
-	// children are the records about each subworkflow, by its id.
+	// children holds the records about each subworkflow, by its id.
 	children map[string][]*history.Record
 }
 
@@ -319,8 +319,8 @@ func importedDefinition(ctx context.Context, store history.Store, file *runfile.
 	return library.ReadStored(d)
 }
 
-// sign names in the first record of a run who imports it and when, instead of who did so before. Without an actor the record stays
-// as it is. The rest of its text is not written again: it may be another engine's.
+// sign records the importer and the time in the first record of a run, replacing an earlier importer. Without an actor the record
+// stays unchanged. The rest of its text is not written again: it may be from another engine.
 func sign(ctx context.Context, store history.Store, first *history.Record) error {
 	by := run.ActorOf(ctx)
 	if by == nil {
@@ -340,7 +340,7 @@ func sign(ctx context.Context, store history.Store, first *history.Record) error
 	return nil
 }
 
-// withoutImporter returns the text of a record without its last members, if these say who imported the run.
+// withoutImporter returns the text of a record without trailing importer fields.
 func withoutImporter(r *history.Record, text []byte) []byte {
 	if r.Payload.ImportedBy == nil {
 		return text
@@ -352,7 +352,7 @@ func withoutImporter(r *history.Record, text []byte) []byte {
 	return append(bytes.Clone(rest), '}')
 }
 
-// importer returns the end of the text of a record that says who imported the run.
+// importer returns the end of a record's text that names the importer.
 func importer(p *history.Payload) []byte {
 	r := history.Record{Payload: history.Payload{ImportedAt: p.ImportedAt, ImportedBy: p.ImportedBy}}
 	return bytes.TrimPrefix(r.AppendPayload(nil, ""), []byte(`{"executionId":""`))

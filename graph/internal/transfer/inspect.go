@@ -14,12 +14,11 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
-// Inspect checks of a run what needs the machine, and changes nothing: the history can be replayed with the definition, and the
-// outputs, states and result in it follow from the definition and the recorded outcomes. It checks of an open run also that the
-// stored position can be used, that the stored timers are the open timers of the history, and that the subworkflows that have
-// completed are stored. It checks no runs that another engine began, and no records that another engine wrote. Together with a
-// history.Verifier it checks a whole database, as the command verify does. check, unless nil, checks the steps of attempts. The error is
-// EXECUTION_NOT_FOUND or the store's.
+// Inspect runs the checks of a run that need the machine, and changes nothing. It checks that the history can be replayed with the
+// definition, and that the outputs, states and result follow from the definition and the recorded outcomes. For an open run it also
+// checks that the stored position is usable, that the stored timers match the history, and that completed subworkflows are stored.
+// Runs begun and records written by another engine are not checked. With a history.Verifier it checks a whole database, like the
+// command verify. check, unless nil, checks the steps of attempts. It fails with EXECUTION_NOT_FOUND or an error of the store.
 func Inspect(ctx context.Context, store history.Store, executionID string, check CheckSteps) ([]history.Finding, error) {
 	for try := 0; ; try++ {
 		before, err := store.Execution(ctx, executionID)
@@ -45,7 +44,7 @@ func Inspect(ctx context.Context, store history.Store, executionID string, check
 	}
 }
 
-// maxInspections bounds how often a run is inspected again because it was written to meanwhile.
+// maxInspections limits how often a run is inspected again because it was written to meanwhile.
 const maxInspections = 5
 
 type inspection struct {
@@ -102,7 +101,7 @@ func (i *inspection) look(ctx context.Context) error {
 	return i.timers(ctx, m, restored)
 }
 
-// lookBack compares the records of a run that has ended, without its end: it may have failed at a limit, or been cancelled.
+// lookBack compares the records of a completed run, except for its end: it may have failed at a limit, or been cancelled.
 func (i *inspection) lookBack(ctx context.Context) error {
 	stored, err := i.Definition(ctx, i.exec.DefinitionHash)
 	if errors.Is(err, problem.DefinitionNotFound) {
@@ -130,15 +129,15 @@ func (i *inspection) lookBack(ctx context.Context) error {
 
 const hintAltered = "Records are never repaired, and the run has ended. Restore the database from a backup if you need its records."
 
-// compared notes the first difference. The others may follow from it.
+// compared reports the first difference only; others may follow from it.
 func (i *inspection) compared(differences []machine.Difference, hint string) {
 	if len(differences) > 0 {
 		i.note(differences[0].Seq, problem.Nondeterminism, hint, "%s", differences[0].String())
 	}
 }
 
-// timers compares the open timers with the stored timers. The history does not hold when a remote task is polled, nor the deadline of
-// an attempt that was performed again: that one is in the position. restored is the machine of the stored position, or nil.
+// timers compares the open timers with the stored timers. The poll times of remote tasks and the deadline of a repeated attempt are
+// not in the history; the deadline is in the position. restored is the machine of the stored position, or nil.
 func (i *inspection) timers(ctx context.Context, m, restored *machine.Machine) error {
 	all, err := i.DueTimers(ctx, time.UnixMilli(1<<50), 0)
 	if err != nil {
@@ -173,9 +172,8 @@ func (i *inspection) timers(ctx context.Context, m, restored *machine.Machine) e
 	return nil
 }
 
-// endedChildren looks for the subworkflows that have completed: they are deleted with the run, not before. The copied records of
-// a fork name subworkflows of another run. A subworkflow that failed may never have begun, and one that the run waits for may
-// not be stored yet.
+// endedChildren checks that completed subworkflows are stored: they are deleted with the run, not before. Copied records of a fork
+// name subworkflows of another run. A failed subworkflow may never have started, and an open one may not be stored yet.
 func (i *inspection) endedChildren(ctx context.Context, records []history.Record) error {
 	for j := range records {
 		p := &records[j].Payload
@@ -188,7 +186,7 @@ func (i *inspection) endedChildren(ctx context.Context, records []history.Record
 			err = i.endedChild(ctx, &records[j], &child)
 		}
 		switch {
-		case history.IsBeingDeleted(err): // which is another finding
+		case history.IsBeingDeleted(err): // reported by another finding
 		case errors.Is(err, problem.ExecutionNotFound):
 			i.note(records[j].Seq, problem.SubworkflowMissing, "The run continues without it. Restore the database from a backup if you need its history.",
 				"the subworkflow %q ended here, and is not stored", p.ChildExecutionID)
@@ -199,7 +197,7 @@ func (i *inspection) endedChildren(ctx context.Context, records []history.Record
 	return nil
 }
 
-// endedChild compares what a run has recorded of a subworkflow's end with that end.
+// endedChild compares a subworkflow's end with the run's record of it.
 func (i *inspection) endedChild(ctx context.Context, rec *history.Record, child *history.Execution) error {
 	last, err := i.Read(ctx, child.ID, child.Seq, 1)
 	if err != nil || len(last) == 0 {
@@ -211,7 +209,7 @@ func (i *inspection) endedChild(ctx context.Context, rec *history.Record, child 
 	return nil
 }
 
-// ChildDiffers says in what the record of a run about the end of its subworkflow differs from that end, "" if in nothing. last is the
+// ChildDiffers describes how a run's record about the end of its subworkflow differs from that end; "" if it does not. last is the
 // subworkflow's last record. Subworkflows that another engine began or ended are not compared.
 func ChildDiffers(rec *history.Record, child *history.Execution, last *history.Record) string {
 	p := &rec.Payload
@@ -226,12 +224,12 @@ func ChildDiffers(rec *history.Record, child *history.Execution, last *history.R
 	return ""
 }
 
-// isUnreadable reports whether a run is stored but cannot be read, for which there are other findings.
+// isUnreadable reports whether a run is stored but cannot be read; other findings cover this.
 func isUnreadable(err error) bool {
 	return errors.Is(err, problem.HistoryCorrupt) || errors.Is(err, problem.HistoryNewer)
 }
 
-// position tries the stored position, and returns the machine that continues from it, nil if there is none.
+// position tries the stored position, and returns the machine that continues from it, or nil without a position.
 func (i *inspection) position(ctx context.Context, prog *definition.Program, now time.Time) (*machine.Machine, error) {
 	seq, data, err := i.Position(ctx, i.exec.ID)
 	if err != nil || seq == 0 || len(data) == 0 {
@@ -263,8 +261,9 @@ func (i *inspection) position(ctx context.Context, prog *definition.Program, now
 	return m, nil
 }
 
-// Verify checks a run, or everything if executionID is "": what the store can tell, and what Inspect finds. What a store cannot check
-// of itself is left out, and steps are checked only with a check. A run whose records cannot be read is reported and passed over; any other error ends the check.
+// Verify checks a run, or the whole store if executionID is "", with the store's checks and Inspect. Checks that the store does not
+// support are omitted, and steps are checked only with a check. A run with unreadable records is reported and skipped; any other error
+// ends the check.
 func Verify(ctx context.Context, store history.Store, executionID string, repair bool, check CheckSteps, report func(history.Finding)) (counts history.Verified, err error) {
 	reported, tell := false, report
 	report = func(f history.Finding) { reported = true; tell(f) }

@@ -1,6 +1,6 @@
-// Package transfer moves, forks and checks histories. Export and Import move runs between stores as files in the form of package
-// runfile; a Fork begins a run with the past of another one; Replay and Inspect walk a definition with the recorded outcomes and
-// compare the records that follow with the recorded ones.
+// Package transfer moves, forks and checks histories. Export and Import move runs between stores as files in the format of package
+// runfile. A Fork begins a run with the past of another run. Replay and Inspect execute a definition with the recorded outcomes and
+// compare the resulting records with the recorded ones.
 package transfer
 
 import (
@@ -14,8 +14,8 @@ import (
 	"github.com/workflows-engine/workflows-engine/history"
 )
 
-// Replay replays records with a definition. It returns the machine, the batch that it would append next, and the values in which
-// the records differ from the definition. NONDETERMINISM_DETECTED if the commands differ. maxVisits 0 means the default.
+// Replay replays records with a definition. It returns the machine, the batch that it would append next, and the values where the
+// records differ from the definition. It fails with NONDETERMINISM_DETECTED if the commands differ. maxVisits 0 means the default.
 func Replay(prog *definition.Program, id string, records []history.Record, input map[string]any, maxVisits int, now time.Time) (*machine.Machine, machine.Batch, []machine.Difference, error) {
 	// The history of a run of this engine holds the rest of the config.
 	m, differences, err := machine.Prove(prog, machine.Config{ExecutionID: id, Mode: machine.HostMediated, MaxVisits: maxVisits}, records, input, now)
@@ -42,7 +42,7 @@ func Replay(prog *definition.Program, id string, records []history.Record, input
 	return m, b, differences, nil
 }
 
-// Prove is Run, but a difference is an error too.
+// Prove is like Replay, but a difference is an error too.
 func Prove(prog *definition.Program, id string, records []history.Record, input map[string]any, maxVisits int, now time.Time) (*machine.Machine, error) {
 	m, _, differences, err := Replay(prog, id, records, input, maxVisits, now)
 	if err == nil && len(differences) > 0 {
@@ -51,13 +51,13 @@ func Prove(prog *definition.Program, id string, records []history.Record, input 
 	return m, err
 }
 
-// DifferenceError is the error for differences. It names the first: the others may follow from it.
+// DifferenceError returns the error for differences. It names only the first: others may follow from it.
 func DifferenceError(differences []machine.Difference) error {
 	return problem.New(problem.Nondeterminism, "%s", differences[0].String()).WithPlace(problem.Place{NodeID: differences[0].NodeID})
 }
 
-// ProveEnded is Run for a run that has ended. The definition must lead to the recorded end, unless a limit of the engine or a caller's cancel
-// brought it, which replay cannot tell.
+// ProveEnded is like Replay for a completed run. The definition must lead to the recorded end, except for an end by an engine limit or
+// a caller's cancel, which replay cannot reproduce.
 func ProveEnded(prog *definition.Program, id string, records []history.Record) ([]machine.Difference, error) {
 	at := slices.IndexFunc(records, ends)
 	if at < 0 {
@@ -71,7 +71,7 @@ func ProveEnded(prog *definition.Program, id string, records []history.Record) (
 	m, b, differences, err := Replay(prog, id, records[:past], InputOf(records), 0, records[past-1].CreatedAt)
 	if err != nil {
 		if end.Payload.Code == string(problem.Nondeterminism) {
-			return nil, nil // which the run has recorded
+			return nil, nil // recorded by the run
 		}
 		return nil, err
 	}
@@ -96,12 +96,12 @@ func unreached(end *history.Record) error {
 	return problem.New(problem.Nondeterminism, "record %d is %s, and the definition does not lead to it", end.Seq, end.Name)
 }
 
-// failsOtherwise reports whether a run can have failed where the definition does not fail it now. A limit depends on the settings of the
-// process, and releases differ in the expressions that they can evaluate. b is what the machine would record next: a run that stands at a question or a
-// time fails by nothing.
+// failsOtherwise reports whether a run can have failed where the definition does not fail it now. Limits depend on the settings of the
+// process, and releases differ in the expressions they support. b is the machine's next batch: a run that waits for an answer or a
+// time cannot fail this way.
 func failsOtherwise(m *machine.Machine, b *machine.Batch, code problem.Code) bool {
 	switch code {
-	case problem.Nondeterminism: // which the run has recorded
+	case problem.Nondeterminism: // recorded by the run
 		return true
 	case problem.StepBudgetExceeded, problem.RecordLimitExceeded, problem.ByteLimitExceeded, problem.PendingLimitExceeded, problem.TreeLimitExceeded,
 		problem.ExpressionFailed, problem.ExpressionLimit:
@@ -121,7 +121,7 @@ func attempted(w machine.Wait) bool {
 
 func isState(r history.Record) bool { return r.Name == history.StateUpdated }
 
-// InputOf returns the input of a run of this engine: that of its first record, else its first state.
+// InputOf returns the input of a run of this engine, from its first record or else its first state.
 func InputOf(records []history.Record) map[string]any {
 	if input := records[0].Payload.Input; input != nil {
 		return input

@@ -15,20 +15,21 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
-// Retry is how a run that has failed is tried again: from before the node that failed, or, where agents have done something there, from
-// where they stood.
+// Retry describes how a failed run is retried: from before the failed node or, if agents have recorded steps there, from their last
+// step.
 type Retry struct {
-	// Node is where the run failed, "" for the run as a whole; Code and Message say how. Compensated counts what was undone since.
+	// Node is the failed node, "" for the run as a whole; Code and Message describe the failure. Compensated counts the visits undone
+	// since.
 	Node, Code, Message string
 	Compensated         int
-	// AtLimit says that it has failed at a limit of runs.
+	// AtLimit is set if the run failed at a run limit.
 	AtLimit bool
-	// Anew begins the node from its start in any case. RepeatEffects allows that calls are made again then.
+	// Anew restarts the node in any case. RepeatEffects allows calls to be repeated.
 	Anew, RepeatEffects bool
-	// Current has the agent that failed go on with today's configuration.
+	// Current continues the failed agent with its current configuration.
 	Current bool
 
-	// failed is the attempt to go on with, or, with Anew, to begin again; nil where the past ends before it.
+	// failed is the attempt to continue or, with Anew, to restart; nil if the past ends before it.
 	failed *attemptID
 }
 
@@ -44,12 +45,12 @@ func idOf(p *history.Payload) attemptID {
 
 func (a attemptID) String() string { return fmt.Sprintf("%s#%d.%d", a.node, a.visit, a.attempt) }
 
-// agentAttempt is an attempt in which an agent has recorded steps.
+// agentAttempt is an attempt of an agent with recorded steps.
 type agentAttempt struct {
 	attemptID
 	steps []agentsteps.Step
 	seqs  []int64
-	// completed is the seq of its outcome, if it has succeeded.
+	// completed is the seq of its outcome, if it succeeded.
 	completed int64
 }
 
@@ -69,7 +70,7 @@ func agentAttempts(records []history.Record) []*agentAttempt {
 		if p.AgentStep == nil {
 			if r.Name == history.ActivityCompleted && !p.Replayed {
 				id := idOf(p)
-				for _, a := range all { // the outcome of a first attempt does not say its number
+				for _, a := range all { // the outcome of a first attempt has no number
 					if a.node == id.node && a.visit == id.visit && a.completed == 0 {
 						a.completed = r.Seq
 					}
@@ -96,8 +97,9 @@ func agentAttempts(records []history.Record) []*agentAttempt {
 	return all
 }
 
-// AgentContinues returns the step after which the agent of a run that has failed at a node goes on in a retry, and how many calls of tools are kept;
-// "" where the retry begins before the node, or is refused. Where a budget was used up, that is so for a retry with Current. records are the last ones of the run.
+// AgentContinues returns the step after which a retry continues the agent of a failed node, and the number of tool calls kept; "" if
+// the retry begins before the node or is refused. If a budget was spent, this holds for a retry with Current. records are the last
+// records of the run.
 func AgentContinues(records []history.Record, node, code string) (after string, calls int) {
 	end := decisive(records, node)
 	if end == nil || end.Name != history.ActivityFailed || agentsteps.Ended(code) {
@@ -109,7 +111,7 @@ func AgentContinues(records []history.Record, node, code string) (after string, 
 		}
 		kept := a.steps[:agentsteps.Kept(a.steps, code)]
 		for _, s := range slices.Backward(kept[min(1, len(kept)):]) {
-			if s.Kind != agentsteps.Continued && s.Kind != agentsteps.Reconfigured { // those stand between what the agent has done
+			if s.Kind != agentsteps.Continued && s.Kind != agentsteps.Reconfigured { // these separate the agent's own steps
 				return s.Key, agentsteps.Made(kept)
 			}
 		}
@@ -117,7 +119,7 @@ func AgentContinues(records []history.Record, node, code string) (after string, 
 	return "", 0
 }
 
-// FailedChild returns the subworkflow that failed a run at a node; "" if something else did.
+// FailedChild returns the subworkflow that failed a run at a node; "" if the failure has another cause.
 func FailedChild(records []history.Record, node string) string {
 	if end := decisive(records, node); end != nil && end.Name == history.SubworkflowCompleted {
 		return end.Payload.ChildExecutionID
@@ -131,16 +133,16 @@ func (a *agentAttempt) before(seq int64) []agentsteps.Step {
 	return a.steps[:n]
 }
 
-// retried finds where the new run begins. It sets BeforeNode, or Seq and what there is to go on with.
+// retried finds where the new run begins. It sets BeforeNode, or Seq and the attempt to continue.
 func (f *ForkedPast) retried(records []history.Record) error {
 	t := f.Retry
 	at := problem.Place{ExecutionID: f.From, NodeID: t.Node}
 	if t.AtLimit || t.Node == "" {
-		f.Seq = int64(len(records)) // the end is not taken over
+		f.Seq = int64(len(records)) // the end is not copied
 		return nil
 	}
 	f.BeforeNode = t.Node
-	if t.Compensated > 0 { // before that node stands what was undone
+	if t.Compensated > 0 { // the undone visits come before that node
 		before, node := undoneBefore(records)
 		f.BeforeNode = cmp.Or(node, t.Node)
 		if node != "" && f.Correction == nil {
@@ -170,13 +172,13 @@ func (f *ForkedPast) retried(records []history.Record) error {
 		})
 	}
 	if !involved || end == nil || t.Anew || f.Correction != nil || f.Changed {
-		if end != nil && end.Seq == cut+1 { // an item of a map, whose steps stand before its end
+		if end != nil && end.Seq == cut+1 { // an item of a map: its steps come before its end
 			t.failed, t.Anew = &id, true
 		}
 		return f.refuseEffects(agents, cut, at)
 	}
 	switch {
-	case child: // what its agents can do has been looked at
+	case child: // f.Below has checked its agents
 	case agentsteps.Ended(t.Code):
 		return problem.New(problem.ValidationError, "the agent at %q was ended with %s, and cannot go on", t.Node, t.Code).WithPlace(at).
 			WithHint("ForkRequest.Anew begins the node from its start.")
@@ -194,7 +196,7 @@ func (f *ForkedPast) retried(records []history.Record) error {
 	return nil
 }
 
-// cut is where the past ends if the node begins from its start.
+// cut returns the seq where the past ends if the node is restarted.
 func (f *ForkedPast) cut(records []history.Record) int64 {
 	if f.Correction == nil {
 		if seq := beforeItem(records, f.BeforeNode); seq > 0 {
@@ -212,7 +214,7 @@ func undoneBefore(records []history.Record) (int64, string) {
 	return before, node
 }
 
-// decisive is the failure of the attempt, or of the subworkflow, that has failed a run at a node: of an item of its map or of a branch of it, too.
+// decisive returns the failure of the attempt or subworkflow that failed a run at a node, including items of its map and its branches.
 func decisive(records []history.Record, node string) *history.Record {
 	for _, r := range slices.Backward(records) {
 		p := &r.Payload
@@ -227,7 +229,7 @@ func decisive(records []history.Record, node string) *history.Record {
 	return nil
 }
 
-// expired is the end of the time of a node whose newest visit has timed out, such as a parallel block; nil if it has not.
+// expired returns the timeout of a node's newest visit, such as a parallel block; nil if it did not time out.
 func expired(records []history.Record, node string) *history.Record {
 	for _, r := range slices.Backward(records) {
 		switch {
@@ -241,7 +243,7 @@ func expired(records []history.Record, node string) *history.Record {
 	return nil
 }
 
-// refuseEffects refuses a past in which calls of agents that do more than read are not kept: they would be made again, under other keys.
+// refuseEffects refuses a past that drops calls of agents with side effects: they would be made again, under other keys.
 func (f *ForkedPast) refuseEffects(agents []*agentAttempt, cut int64, at problem.Place) error {
 	if f.Retry.RepeatEffects {
 		return nil
@@ -255,7 +257,7 @@ func (f *ForkedPast) refuseEffects(agents []*agentAttempt, cut int64, at problem
 		base := cmp.Or(agentsteps.KeyBase(&a.steps[0]), f.From+":"+a.String())
 		for _, c := range agentsteps.Effects(a.steps) {
 			if a.completed > 0 && a.completed <= cut || slices.ContainsFunc(kept, func(k agentsteps.Call) bool { return k.Key == c.Key && (c.Open || !k.Open) }) {
-				continue // an agent goes on with a call whose outcome is unknown as it does after a crash
+				continue // an agent handles a call with unknown outcome as after a crash
 			}
 			lost = append(lost, Effect(base, &c))
 		}
@@ -263,7 +265,7 @@ func (f *ForkedPast) refuseEffects(agents []*agentAttempt, cut int64, at problem
 	return RepeatsEffects(lost, at)
 }
 
-// EffectsOf are the calls of all agents of a run that do more than read.
+// EffectsOf returns the calls with side effects of all agents of a run.
 func EffectsOf(executionID string, records []history.Record) []string {
 	var calls []string
 	for _, a := range agentAttempts(records) {
@@ -275,10 +277,10 @@ func EffectsOf(executionID string, records []history.Record) []string {
 	return calls
 }
 
-// maxArguments is how many characters of the arguments of a call are shown.
+// maxArguments is the number of characters shown of a call's arguments.
 const maxArguments = 200
 
-// Effect says which call would be made again.
+// Effect describes a call that would be made again.
 func Effect(base string, c *agentsteps.Call) string {
 	text := fmt.Sprintf("%s %s (key %s/%s)", c.Tool, problem.ClipRunes(string(jsonvalue.Canonical(c.Arguments)), maxArguments), base, c.Key)
 	if c.Open {
@@ -287,10 +289,10 @@ func Effect(base string, c *agentsteps.Call) string {
 	return text
 }
 
-// maxEffects is how many calls a refusal names.
+// maxEffects is the number of calls named in a refusal.
 const maxEffects = 20
 
-// RepeatsEffects is the refusal to make calls again, nil if there are none.
+// RepeatsEffects returns the error that refuses to repeat calls; nil if calls is empty.
 func RepeatsEffects(calls []string, at problem.Place) error {
 	if len(calls) == 0 {
 		return nil
@@ -303,7 +305,7 @@ func RepeatsEffects(calls []string, at problem.Place) error {
 		WithHint("Nothing was written. Where the agent can go on, retry without a correction and not anew. Else look what the calls have done; ForkRequest.RepeatEffects allows that they are made again.")
 }
 
-// shiftOf is how much later the records of the new run are. An attempt or a node whose time was over has its full time again.
+// shiftOf returns how much later the records of the new run are. An attempt or node that timed out gets its full time again.
 func (f *ForkedPast) shiftOf(all []history.Record, n int) time.Duration {
 	if f.Retry != nil && f.Retry.failed != nil && !f.Retry.Anew && f.Retry.Code == string(problem.Timeout) {
 		for i := range n {
@@ -320,8 +322,8 @@ func (f *ForkedPast) shiftOf(all []history.Record, n int) time.Duration {
 	return f.Now.Sub(all[n-1].CreatedAt)
 }
 
-// goOn prepares the steps of agents in a copied past for going on: in a retry under the keys of the first run, with a step that says after
-// which failure. It drops of the attempt that failed what it does not go on after. from are the records that were copied.
+// goOn prepares the recorded steps of agents in a copied past for continuing; in a retry under the keys of the first run, with a step
+// that records the failure. It drops the steps of the failed attempt that are not kept. from are the copied records.
 func (f *ForkedPast) goOn(out, from []history.Record) []history.Record {
 	agents := agentAttempts(out)
 	for _, a := range agents {
@@ -329,7 +331,7 @@ func (f *ForkedPast) goOn(out, from []history.Record) []history.Record {
 			continue
 		}
 		p := &out[a.seqs[0]-1].Payload
-		if f.Retry == nil { // the calls of a fork are its own
+		if f.Retry == nil { // a fork makes its own calls
 			if _, named := p.AgentStep[agentsteps.Continues]; named {
 				p.AgentStep = without(p.AgentStep, agentsteps.Continues)
 			}
@@ -367,8 +369,8 @@ func (f *ForkedPast) goOn(out, from []history.Record) []history.Record {
 	return append(out, seam)
 }
 
-// continueBelow names, in the records of the subworkflows that the new run waits for, the runs that these go on with: in a retry those of the
-// other run, under its keys. Those of a plain fork begin from their start.
+// continueBelow sets, in the records of the subworkflows that the new run waits for, the runs to continue: in a retry the other run's
+// subworkflows, under their keys. In a plain fork they restart.
 func (f *ForkedPast) continueBelow(out []history.Record) error {
 	ended := map[string]bool{}
 	for i := range out {
@@ -393,7 +395,7 @@ func (f *ForkedPast) continueBelow(out []history.Record) error {
 		switch {
 		case err != nil:
 			return err
-		case from.Exists: // else it is what the other run was about to go on with
+		case from.Exists: // else keep the origin that the other run was about to continue
 			p.ForkedFrom = history.ForkOrigin{}
 			if from.Seq > 0 {
 				p.ForkedFrom = history.ForkOrigin{ExecutionID: f.From + rest, Seq: from.Seq}
@@ -416,7 +418,7 @@ func without(m map[string]any, name string) map[string]any {
 	return out
 }
 
-// continuing are the attempts of agents that go on in a retry, by their keys: what their steps have led to may have been begun.
+// continuing returns the keys of the agents' attempts that a retry continues; effects of their steps may have begun.
 func (f *ForkedPast) continuing(past []history.Record) map[string]bool {
 	if f.Retry == nil {
 		return nil
@@ -430,8 +432,8 @@ func (f *ForkedPast) continuing(past []history.Record) map[string]bool {
 	return keys
 }
 
-// beforeUndone ends the past, which ends before a visit of BeforeNode, before the first of its visits that a rollback has undone since, or
-// is about to undo. It refuses a past with anything else in it that is undone: the new run would build upon what is no longer there.
+// beforeUndone moves the end of a past before BeforeNode to before the first visit of that node that a rollback has undone or will
+// undo. It refuses a past with any other undone visit: the new run would depend on effects that no longer exist.
 func (f *ForkedPast) beforeUndone(records []history.Record) error {
 	var undone history.Undone
 	for i := range records {
@@ -465,7 +467,7 @@ func (f *ForkedPast) beforeUndone(records []history.Record) error {
 		WithHint("Fork it before node %q; at the number of a record what was undone counts as done.", node)
 }
 
-// undoing lists the visits that a rollback which has not ended is about to undo.
+// undoing lists the visits that an unfinished rollback will undo.
 func (f *ForkedPast) undoing(records []history.Record) ([]history.Visit, error) {
 	began := slices.ContainsFunc(records, func(r history.Record) bool { return r.Name == history.RollbackStarted })
 	if !began || slices.ContainsFunc(records, ends) {

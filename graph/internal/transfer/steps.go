@@ -10,18 +10,18 @@ import (
 	"github.com/workflows-engine/workflows-engine/history"
 )
 
-// CheckSteps checks the steps that an executor has recorded of an attempt; see graph.Options.CheckSteps.
+// CheckSteps checks the steps recorded for an attempt by an executor; see graph.Options.CheckSteps.
 type CheckSteps func(activities.RecordedAttempt) (at int, err error)
 
-// stepPage is how many records are read at a time.
+// stepPage is the number of records read at a time.
 const stepPage = 256
 
-// attempt is one whose steps are collected.
+// attempt collects the steps of one attempt.
 type attempt struct {
 	node          string
 	visit, number int
 	activities.RecordedAttempt
-	seqs []int64 // of the records with the steps
+	seqs []int64 // records of the steps
 }
 
 // steps checks the recorded steps of each attempt of a run.
@@ -79,14 +79,15 @@ func (i *inspection) steps(ctx context.Context, check CheckSteps) error {
 	return nil
 }
 
-// has reports whether a record is one of the attempt.
+// has reports whether a record belongs to the attempt.
 func (a *attempt) has(p *history.Payload) bool {
 	return a.node == p.NodeID && a.visit == max(p.Visit, 1) && a.number == max(p.Attempt, 1)
 }
 
 const hintDiffer = "Records are never repaired. Restore the database from a backup, or fork the run at a record before this one."
 
-// RecordedSteps checks the steps in a run that is not stored. AGENT_STEPS_DIFFER names the first that does not follow.
+// RecordedSteps checks the steps in a run that is not stored. It fails with AGENT_STEPS_DIFFER for the first step that does not
+// follow.
 func RecordedSteps(ctx context.Context, executionID string, records []history.Record, check CheckSteps) error {
 	i := inspection{Store: unstored{records: records}, exec: &history.Execution{ID: executionID}}
 	if err := i.steps(ctx, check); err != nil || len(i.findings) == 0 {
