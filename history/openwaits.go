@@ -2,13 +2,13 @@ package history
 
 import "slices"
 
-// What a run waits for is derived from facts: one event opens a wait, another closes it. The slices are replaced, so that copies of an
-// Execution do not change; only what ApplyAll has made itself it changes in place.
+// Waits are derived from facts: one event opens a wait, another closes it. Slices are replaced, so that copies of an Execution do not change;
+// ApplyAll changes only its own slices in place.
 
-// manyWaits is how many waits there are before it pays to count them by node.
+// manyWaits is the minimum number of waits for which a count by node pays off.
 const manyWaits = 64
 
-// changeWaits makes the waits this fold's own, with room for more.
+// changeWaits makes the waits exclusive to this fold, with room for more.
 func (f *fold) changeWaits(more int) {
 	if !f.own {
 		f.waits = append(make([]Wait, 0, len(f.waits)+more), f.waits...)
@@ -16,7 +16,7 @@ func (f *fold) changeWaits(more int) {
 	}
 }
 
-// findWait returns the index of the first wait, of one of the kinds, that a record is about; -1 if there is none.
+// findWait returns the index of the first wait of the given kinds that matches a record, -1 without a match.
 func (f *fold) findWait(p *Payload, ks ...WaitKind) int {
 	if f.own && f.nodes == nil && len(f.waits) >= manyWaits {
 		f.nodes = map[string]int{}
@@ -35,7 +35,7 @@ func (f *fold) findWait(p *Payload, ks ...WaitKind) int {
 	return -1
 }
 
-// beginWait adds a wait. The wait of a repeated record, or of the attempt after a back-off, replaces the one before.
+// beginWait adds a wait. It replaces the existing wait for a repeated record and for the attempt after a back-off.
 func (f *fold) beginWait(p *Payload, w Wait, replaces ...WaitKind) {
 	w.NodeID, w.Visit, w.Span, w.BlockVisit = p.NodeID, p.Visit, p.Span, p.BlockVisit
 	if i := f.findWait(p, append(replaces, w.Kind)...); i >= 0 {
@@ -54,7 +54,7 @@ func (f *fold) replaceWait(i int, w Wait) {
 	f.waits[i] = w
 }
 
-// waitPlace returns where a wait is inserted: the waits of one parallel block are in branch order.
+// waitPlace returns the index for a new wait: the waits of one parallel block are in branch order.
 func (f *fold) waitPlace(s *ParallelSpan) int {
 	last := len(f.waits)
 	place := last
@@ -67,7 +67,7 @@ func (f *fold) waitPlace(s *ParallelSpan) int {
 	}
 	branches := f.forks[i].branches
 	until := slices.Index(branches, s.BranchName)
-	for i := last; i > 0; i-- { // as a rule the branch is the last one so far
+	for i := last; i > 0; i-- { // usually the newest branch is the last one
 		w := &f.waits[i-1]
 		if w.Span == nil || w.Span.ParallelNodeID != s.ParallelNodeID {
 			continue
@@ -80,7 +80,7 @@ func (f *fold) waitPlace(s *ParallelSpan) int {
 	return place
 }
 
-// isAfter reports whether a branch comes after the one at an index. It looks near that first.
+// isAfter reports whether a branch comes after the branch at an index. It searches backwards from the index first.
 func isAfter(branches []string, index int, name string) bool {
 	for i := index; i >= 0; i-- {
 		if branches[i] == name {
@@ -114,13 +114,13 @@ func (f *fold) dropWaits(drop func(w *Wait) bool) {
 	f.waits = kept
 }
 
-// openFork adds a parallel block. An open block of the same node was left by a loop, and is closed.
+// openFork adds a parallel block. It closes an open block of the same node, which a loop has left.
 func (f *fold) openFork(p *Payload) {
 	f.closeForks(f.forkOf(p.NodeID))
 	f.forks = append(slices.Clip(f.forks), fork{node: p.NodeID, visit: p.Visit, join: p.Join, branches: p.BranchNames})
 }
 
-// forkOf returns the index of a node's open block, len(forks) if there is none.
+// forkOf returns the index of a node's open block, len(forks) without one.
 func (f *fold) forkOf(node string) int {
 	if i := slices.IndexFunc(f.forks, func(k fork) bool { return k.node == node }); i >= 0 {
 		return i
@@ -128,10 +128,9 @@ func (f *fold) forkOf(node string) int {
 	return len(f.forks)
 }
 
-// closeForks closes the blocks from index i on and drops the waits of their branches. The blocks are nested in each other,
-// because the commands of branches never interleave (spec: execution, 10.6). Facts may precede the command that opens their
-// block, so the end of the last block drops all waits in branches. They may even belong to a later visit of a block whose end was
-// held back: those stay.
+// closeForks closes the blocks from index i on and drops the waits of their branches. Blocks are nested, because the commands of branches
+// never interleave (spec: execution, 10.6). Facts may precede the command that opens their block, so the end of the last block drops all
+// waits in branches. The exception are waits of a later visit of a block whose end was held back: they are kept.
 func (f *fold) closeForks(i int) {
 	if i >= len(f.forks) {
 		return
@@ -146,8 +145,8 @@ func (f *fold) closeForks(i int) {
 	}
 }
 
-// failBlocks closes the blocks that a FailNode ends: the block of the node itself, and the blocks around it whose joins need all
-// branches, up to the block of the node that catches the failure. The failing node is in the innermost block of the script.
+// failBlocks closes the blocks that a FailNode ends: the block of the node, and the enclosing blocks whose joins need all branches, up to the
+// block of the node that catches the failure. The failing node is in the innermost block of the script.
 func (f *fold) failBlocks(node, caughtBy string) {
 	i := f.forkOf(node)
 	for i > 0 && f.forks[i-1].join == "all" && caughtBy != node {

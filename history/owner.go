@@ -6,30 +6,30 @@ import (
 	"time"
 )
 
-// Owner says which process owns a run and how long its lease has left, by the store's clock.
+// Owner is the process that owns a run, with the remaining time of its lease by the store's clock.
 type Owner struct {
-	// Process is "" for a run that nobody owns.
+	// Process is "" for a run without an owner.
 	Process string
-	// Left is positive until the lease of the process runs out. If it is negative, the lease ended, or the run was disowned
-	// (Process ""), so long ago; 0 if that is not known.
+	// Left is positive until the process's lease ends. If it is negative, the lease ended, or the run was disowned (Process ""), that long
+	// ago. It is 0 if the time is unknown.
 	Left time.Duration
 }
 
-// OwnerUntil returns the owner of a run whose lease ends, or which was disowned, at a time.
+// OwnerUntil returns the owner of a run. end is the time at which the lease ends, or at which the run was disowned.
 func OwnerUntil(process string, end, now time.Time) Owner {
 	left := end.Sub(now)
 	if left == 0 {
-		left = -1 // it is known
+		left = -1 // 0 means unknown
 	}
 	return Owner{Process: process, Left: left}
 }
 
-// Live reports whether a process owns the run and its lease has not run out.
+// Live reports whether a process owns the run and its lease has not ended.
 func (o Owner) Live() bool { return o.Process != "" && o.Left > 0 }
 
-// NeedsDriver reports whether a process may have to drive the run: it performs an activity in process, waits for a
-// subworkflow, stopped in the middle of its walk, or is a subworkflow, which ends with its parent. A run that waits for a host,
-// a person, a signal or a timer needs no driver; neither does a run that only the reference engine has written to.
+// NeedsDriver reports whether a process may have to drive the run: it performs an activity in process, waits for a subworkflow, was
+// interrupted between two waits, or is a subworkflow, which ends with its parent. A run that waits for a host, a person, a signal or a timer
+// needs no driver. Neither does a run that only the reference engine has written to.
 func (e *Execution) NeedsDriver() bool {
 	if e.Phase.Terminal() {
 		return false
@@ -45,10 +45,10 @@ func (e *Execution) NeedsDriver() bool {
 	return len(e.Waits) == 0 && e.Mode != ""
 }
 
-// Orphaned reports whether a run that no live process owns cannot continue without a driver. It refines NeedsDriver. A
-// subworkflow wakes its parent when it ends: the parent needs a driver only if the subworkflow has ended, or never began. A
-// parent cancels its subworkflows when it ends: a subworkflow that waits for somebody else needs a driver only if a crash came
-// between the two. phase returns another run's phase; ok is false if there is no such run.
+// Orphaned reports whether a run without a live owner cannot continue without a driver. It refines NeedsDriver. A subworkflow wakes its
+// parent when it ends, so the parent needs a driver only if the subworkflow has ended or never began. A parent cancels its subworkflows when
+// it ends, so a subworkflow with an external wait needs a driver only if a crash prevented that. phase returns another run's phase; ok is
+// false for an unknown run.
 func (e *Execution) Orphaned(phase func(executionID string) (p Phase, ok bool)) bool {
 	if !e.NeedsDriver() {
 		return false
@@ -75,16 +75,17 @@ func (e *Execution) Orphaned(phase func(executionID string) (p Phase, ok bool)) 
 // Unattended is an open run that cannot continue because no live process drives it.
 type Unattended struct {
 	ExecutionID string
-	// Due is the time of its earliest overdue timer or deadline, zero for a run whose process has ended in the middle of its work.
+	// Due is the time of the run's earliest overdue timer or deadline, zero for a run whose process ended during its work.
 	Due time.Time
 }
 
-// UnattendedGrace is how long a timer has to be overdue before its run counts as unattended: processes that watch the store fire
-// another's timer within two seconds.
+// UnattendedGrace is the minimum delay of an overdue timer for its run to count as unattended. Processes that watch the store fire the timers
+// of other processes within two seconds.
 const UnattendedGrace = 3 * time.Second
 
-// FindUnattended returns the runs that cannot continue because no live process drives them, subworkflows as runs of their own: first
-// those with an overdue timer, earliest first, then those that Store.Unowned returns. Only runs that match keeps are looked at; nil keeps all.
+// FindUnattended returns the runs that cannot continue because no live process drives them; subworkflows are separate runs. Runs with an
+// overdue timer come first, earliest first, then the runs from Store.Unowned. Only runs for which keeps returns true are examined; a nil
+// keeps selects all runs.
 func FindUnattended(ctx context.Context, s Store, now time.Time, keeps func(executionID string) bool) ([]Unattended, error) {
 	timers, err := s.DueTimers(ctx, now.Add(-UnattendedGrace), 0)
 	if err != nil {

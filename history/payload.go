@@ -2,31 +2,31 @@ package history
 
 import "time"
 
-// Payload holds the members of all payloads; a record uses those that the protocol defines for it (spec: execution, 2.2 and
-// 2.3). Zero values are left out of the stored text, unless the comment of the member says otherwise.
-// Members marked "added" are this engine's additions, which the reference engine ignores (spec: execution, 10.6).
+// Payload holds the fields of all payloads. Each record uses the fields that the protocol defines for it (spec: execution, 2.2 and 2.3). Zero
+// values are omitted from the stored text, unless the field's comment states otherwise. Fields marked "added" are additions of this engine,
+// which the reference engine ignores (spec: execution, 10.6).
 type Payload struct {
 	NodeID string
-	// Visit is the visit of NodeID that a record belongs to, from the second visit on. Added, on facts and
-	// on the commands of parallel blocks. FailNode in a branch has it always, on the main path never.
+	// Visit is the record's visit of NodeID, set from the second visit on. Added, on facts and on the commands of parallel blocks. FailNode
+	// always has it in a branch and never on the main path.
 	Visit int
 
-	// CompleteNode: the node's output; nil leaves the member out, an empty map is written.
+	// Output is the node's output, on CompleteNode. If it is nil, the field is omitted; an empty map is written.
 	Output map[string]any
-	// StateUpdated: the whole state; nil leaves the member out, an empty map is written.
+	// State is the whole state, on StateUpdated. If it is nil, the field is omitted; an empty map is written.
 	State map[string]any
-	// ActivityCompleted: the outcome's object. ExecutionCompleted: the run's result, JSON null included.
+	// Result is the outcome's object on ActivityCompleted, and the run's result, including JSON null, on ExecutionCompleted.
 	Result Optional
 
 	// FailNode.
 	Reason  string
 	Message string
 	Code    string
-	// FailedNodeID names the node of an orchestration_error, which by the protocol has no NodeID, and on ExecutionFailed the node that
+	// FailedNodeID is the failed node of an orchestration_error, for which the protocol omits NodeID, and on ExecutionFailed the node that
 	// failed before a rollback. Added.
 	FailedNodeID string
-	// CaughtBy is the node that catches the failure, the failing one or a parallel node around it, and Target the node at which the
-	// run goes on; "" if nothing does. Added.
+	// CaughtBy is the node that catches the failure: the failing node or an enclosing parallel node. Target is the node at which the run
+	// continues. Both are "" for an uncaught failure. Added.
 	CaughtBy string
 	Target   string
 
@@ -41,27 +41,27 @@ type Payload struct {
 	// Items is the number of items of a map. Added, on MapStarted.
 	Items Optional
 
-	// Compensations is how much a rollback is to undo. Added, on RollbackStarted, and on the ExecutionCancelled and ExecutionFailed of a
-	// run that a rollback came before. Compensates is the visit that a compensation undoes, "<node>#<visit>". Added, on NodeScheduled.
+	// Compensations is the number of compensations of a rollback. Added, on RollbackStarted, and on ExecutionCancelled and ExecutionFailed
+	// after a rollback. Compensates is the visit that a compensation undoes, "<node>#<visit>". Added, on NodeScheduled.
 	Compensations int
 	Compensates   string
 
-	// StartTimer, TimerStarted, TimerFired. TimerKind is "duration" or "until" (member "kind"), or (added) "deadline" of a
-	// TimerFired that ends an interrupt or a parallel block. StartTimer of kind duration has WaitMS, even if it is 0.
+	// StartTimer, TimerStarted, TimerFired. TimerKind (field "kind") is "duration", "until" or, added, "deadline" for a TimerFired that ends
+	// an interrupt or a parallel block. StartTimer of kind duration has WaitMS, even if it is 0.
 	TimerKind string
 	WaitMS    Optional
 	Until     string
-	// DueAt is when a timer is due, or a remote task is polled; RetryAt when a failed attempt is retried. Added, on
+	// DueAt is the due time of a timer, or of the next poll of a remote task. RetryAt is the time of the next attempt. Added, on
 	// TimerStarted, ActivityFailed and the records of remote tasks.
 	DueAt   time.Time
 	RetryAt time.Time
 
-	// Signals. SignalPayload is the member "payload" of DeliverSignal, SignalReceived and (added) InterruptResumed and SignalKept;
-	// nil leaves it out.
+	// Signals. SignalPayload is the field "payload" of DeliverSignal, SignalReceived and, added, InterruptResumed and SignalKept. If it is
+	// nil, the field is omitted.
 	SignalName    string
 	SignalPayload map[string]any
 
-	// RaiseInterrupt, InterruptRaised: Prompt is written even when empty.
+	// RaiseInterrupt, InterruptRaised: Prompt is written even if it is empty.
 	Prompt string
 
 	// Subworkflows.
@@ -81,7 +81,7 @@ type Payload struct {
 	TimeoutMS int64
 	Attempt   int
 	Span      *ParallelSpan
-	// BlockVisit is the visit of Span's node, from the second visit on. Added.
+	// BlockVisit is the visit of Span's node, set from the second visit on. Added.
 	BlockVisit   int
 	WillRetry    bool
 	Error        string
@@ -91,42 +91,41 @@ type Payload struct {
 	ExternalTask string // externalTaskId
 	// ExternalContext is the conversation of a remote task (externalContextId). Added, on the records of remote tasks.
 	ExternalContext string
-	// DelegateInput: nil leaves it out.
+	// DelegateInput is omitted if it is nil.
 	DelegateInput map[string]any
-	// Request is what is sent: that of a model or tool, or which item of a map an attempt works on. It is for readers: no replay looks
-	// at it. Nil if nothing is said beyond the definition and the state. Added, on ActivityRequested.
+	// Request is the request sent to a model or tool, or the map item of an attempt. It is for readers; replay ignores it. It is nil if the
+	// definition and the state determine the request. Added, on ActivityRequested.
 	Request map[string]any
-	// AgentStep is a step that an executor has recorded of an attempt, with "key", "kind", "n", "totals" and members of its own. Added, on
-	// ActivityRequested, InterruptRaised and InterruptResumed.
+	// AgentStep is a journal entry that an executor recorded within an attempt. It has the fields "key", "kind", "n" and "totals", and
+	// others. Added, on ActivityRequested, InterruptRaised and InterruptResumed.
 	AgentStep map[string]any
-	// Mode is activityExecutionMode: who performs an ActivityRequested, and the mode in which the run was started. Added, on
-	// ActivityRequested and ExecutionStarted.
+	// Mode is activityExecutionMode: the performer of an ActivityRequested, or the mode of the run. Added, on ActivityRequested and
+	// ExecutionStarted.
 	Mode string
-	// IdempotencyKey is the key with which an outcome was submitted or a signal was sent. Added, on ActivityCompleted,
-	// ActivityFailed, SignalReceived and SignalKept.
+	// IdempotencyKey is the key of a submitted outcome or a sent signal. Added, on ActivityCompleted, ActivityFailed, SignalReceived and
+	// SignalKept.
 	IdempotencyKey string
-	// Data is what a failure carries besides its message, such as the value that a program raised. Added, on ActivityFailed, FailNode, ExecutionFailed
-	// and SubworkflowCompleted.
+	// Data holds details of a failure besides its message, such as the value that a program raised. Added, on ActivityFailed, FailNode,
+	// ExecutionFailed and SubworkflowCompleted.
 	Data map[string]any
-	// Usage is what an executor reports besides its output (model, tokens, duration). Added, on ActivityCompleted
-	// and ActivityFailed.
+	// Usage is an executor's report besides its output (model, tokens, duration). Added, on ActivityCompleted and ActivityFailed.
 	Usage map[string]any
 	// Repair is the input of the next attempt, which repairs this one. Added, on an ActivityFailed that was granted a repair.
 	Repair map[string]any
-	// Queued says that the attempt of a node waits for its turn before it is requested. Added, on NodeScheduled.
+	// Queued is true if the node's attempt waits for its turn before it is requested. Added, on NodeScheduled.
 	Queued bool
-	// Partial are the nodes whose output was less than was asked for, each with the code of the reason. Added, on ExecutionCompleted.
+	// Partial maps each node with an incomplete output to the code of the reason. Added, on ExecutionCompleted.
 	Partial map[string]string
-	// FailFast says that the first failure of a branch, as recorded, fails the parallel block that the visit begins. Without it, the
-	// first one in branch order does, once the branches before it have ended. Added, on NodeScheduled of a join "all".
+	// FailFast makes the first recorded failure of a branch fail the parallel block that the visit begins. Without it, the first failure in
+	// branch order fails the block, after the preceding branches have ended. Added, on NodeScheduled of a join "all".
 	FailFast bool
-	// Correction says that the state is not what led here but what a fork was told to continue with. Added, on StateUpdated.
+	// Correction is true for a state that was given to a fork, in place of the state that led to this point. Added, on StateUpdated.
 	Correction bool
-	// KeepTasks says that the tasks at agents are not cancelled with the run: they belong to a copy of it elsewhere. Added, on
+	// KeepTasks excludes tasks at agents from the cancellation of the run, because they belong to a copy of the run elsewhere. Added, on
 	// ExecutionCancelled.
 	KeepTasks bool
 
-	// ExecutionStarted. InputKeys is written even when empty.
+	// ExecutionStarted. InputKeys is written even if it is empty.
 	WorkflowName    string
 	WorkflowVersion string
 	InputKeys       []string
@@ -134,35 +133,34 @@ type Payload struct {
 	DefinitionHash string
 	// InputHash is the SHA-256 of the canonical input. Added, on ExecutionStarted.
 	InputHash string
-	// Input is the original input, unless the entry node is a start node, whose StateUpdated holds it. Added, on
-	// ExecutionStarted.
+	// Input is the original input. It is omitted if the entry node is a start node, whose StateUpdated holds it. Added, on ExecutionStarted.
 	Input map[string]any
-	// Branches is the order in which parallel branches run, "concurrent" or "sequential"; "" (reference) means sequential.
-	// Added, on ExecutionStarted.
+	// Branches is the execution order of parallel branches, "concurrent" or "sequential"; "" (reference) means sequential. Added, on
+	// ExecutionStarted.
 	Branches string
 	// Depth is the nesting depth of a subworkflow's run, 0 at the root. Added, on ExecutionStarted.
 	Depth int
 	// TraceParent is the trace parent (W3C Trace Context) of the call that started the run. Added, on ExecutionStarted.
 	TraceParent string
-	// Priority decides between runs whose attempts wait for a turn. Added, on ExecutionStarted.
+	// Priority orders runs whose attempts wait for a turn. Added, on ExecutionStarted.
 	Priority int
-	// ForkedFrom says where the run was forked; zero for other runs. Added, on ExecutionStarted.
+	// ForkedFrom is the origin of a fork; zero for other runs. Added, on ExecutionStarted.
 	ForkedFrom ForkOrigin
-	// Subworkflows are the definition hashes of the subworkflows that the run may start, by workflow_ref, as they were resolved when it
-	// began; one that could not be resolved then, or that the definition pins, is left out. Added, on ExecutionStarted.
+	// Subworkflows maps each workflow_ref that the run may start to a definition hash, as resolved at the start. References that could not be
+	// resolved, or that the definition pins, are omitted. Added, on ExecutionStarted.
 	Subworkflows map[string]string
-	// Attempts are how often activities without a retry policy are attempted in the run, by node type. Added, on ExecutionStarted.
+	// Attempts is the maximum number of attempts, by node type, of activities without a retry policy. Added, on ExecutionStarted.
 	Attempts map[string]int
-	// Title and Labels are what people find the run by. Added, on ExecutionStarted.
+	// Title and Labels help people find the run. Added, on ExecutionStarted.
 	Title  string
 	Labels map[string]string
-	// Notify are the names of the targets that are notified of the run's events. Added, on ExecutionStarted.
+	// Notify lists the names of the targets to notify of the run's events. Added, on ExecutionStarted.
 	Notify []string
 
-	// Actor is who made the call that the record comes from, nil if the caller did not say. Added, on the first record of a start,
-	// fork, resume, signal, cancel or submit.
+	// Actor is the caller whose call caused the record, nil if unknown. Added, on the first record of a start, fork, resume, signal, cancel
+	// or submit.
 	Actor *Actor
-	// ImportedBy is who imported the run into this store, and ImportedAt when. Added, on ExecutionStarted.
+	// ImportedBy is the caller that imported the run into this store, ImportedAt the time of the import. Added, on ExecutionStarted.
 	ImportedAt time.Time
 	ImportedBy *Actor
 
@@ -170,17 +168,17 @@ type Payload struct {
 	Policy              string
 	IntervalNodes       int
 	LastAppliedEventSeq int64
-	// StateRef is {"kind":"inline_state","state":…}; StateRef holds the state, nil leaves the member out.
+	// StateRef is {"kind":"inline_state","state":…}. The Go field holds the state; if it is nil, the field is omitted.
 	StateRef map[string]any
 
 	// ExecutionFailed of a replay mismatch.
 	Context *MismatchContext
 
-	// over is the first member of the text it was read from that has another form than its field; see DecodePayload.
+	// over is the first field of the parsed text whose form does not fit its Go field; see DecodePayload.
 	over *passedOver
 }
 
-// ForkOrigin is where a run was forked: the other run, and the seq of the last record that was copied.
+// ForkOrigin is the origin of a fork: the other run, and the seq of the last copied record.
 type ForkOrigin struct {
 	ExecutionID string
 	Seq         int64
@@ -208,7 +206,7 @@ type MismatchContext struct {
 	Expected, Actual CommandIdentity
 }
 
-// CommandIdentity is what a replay compares: the command's name and node. Seq is 0 if it does not apply.
+// CommandIdentity identifies a command for replay: its name and node. Seq is 0 if it does not apply.
 type CommandIdentity struct {
 	Name   Name
 	Seq    int64

@@ -18,17 +18,17 @@ func Project(executionID string, records []Record) Execution {
 	return e
 }
 
-// Apply advances the projection by one record, which must be the next record of the run. A Seq of 0 counts as the next.
+// Apply advances the projection by the next record of the run. A Seq of 0 counts as the next.
 //
-// The rules are those of the protocol (spec: execution, 11.1 and 11.2) with these differences. A resumed interrupt has ended.
-// A join tolerated a failure that commands follow. What the run waits for is derived from all open requests, not only from the
-// newest record. While a process of this engine performs an activity, the run is running; requests of the reference engine do
-// not say who performs them, and the run awaits the activity.
+// The rules are those of the protocol (spec: execution, 11.1 and 11.2) with these differences. A resumed interrupt has ended. A failure
+// followed by commands was tolerated by a join. The waits are derived from all open requests, not only from the newest record. While a
+// process of this engine performs an activity, the run is running. Requests of the reference engine do not name a performer, so the run
+// awaits the activity.
 func (e *Execution) Apply(r Record) {
 	e.ApplyAll([]Record{r})
 }
 
-// ApplyAll advances the projection by records, as Apply does one by one.
+// ApplyAll applies several records, as repeated calls of Apply do.
 func (e *Execution) ApplyAll(records []Record) {
 	if len(records) == 0 {
 		return
@@ -40,7 +40,7 @@ func (e *Execution) ApplyAll(records []Record) {
 	e.settle()
 }
 
-// apply leaves the waits to be changed in place by the next record.
+// apply allows the next record to change the waits in place.
 func (e *Execution) apply(r *Record) {
 	e.Seq++
 	if r.Seq != 0 {
@@ -127,8 +127,8 @@ func (e *Execution) event(name Name, p *Payload, foreign bool) {
 			e.stepRecorded(p, WaitInterrupt)
 			return
 		}
-		// A replay of the reference engine repeats the event, without its command, for interrupts that have ended. Those in branches are
-		// of this engine, which may hold their commands back.
+		// A replay of the reference engine repeats the event, without its command, for interrupts that have ended. Interrupts in branches are
+		// always from this engine, which may hold their commands back.
 		if f.raised || e.NodeVisits == 0 || p.Span != nil {
 			f.beginWait(p, Wait{Kind: WaitInterrupt, Prompt: problem.ClipRunes(p.Prompt, maxWaitPrompt)})
 		}
@@ -159,7 +159,7 @@ func (e *Execution) event(name Name, p *Payload, foreign bool) {
 			f.endWait(p, WaitSubworkflow)
 		}
 	case RollbackStarted:
-		if p.Reason != rollbackOfCatch { // of the whole run: nothing else goes on
+		if p.Reason != rollbackOfCatch { // of the whole run: no branch continues
 			f.waits, f.forks, f.nodes = nil, nil, nil
 		}
 	case ParallelBranchCancelled:
@@ -192,8 +192,8 @@ func (e *Execution) start(p *Payload) {
 	}
 }
 
-// requested opens the wait for an attempt. A repeated request, or one of a later attempt, of a delegate may lack the members
-// about the agent. One of another engine does not say who performs it: then the mode in which the run began decides.
+// requested opens the wait for an attempt. A repeated request of a delegate, or a request of a later attempt, may lack the agent's fields. A
+// request of another engine does not name its performer; the mode of the run's start decides.
 func (e *Execution) requested(p *Payload, foreign bool) {
 	e.correlate(p)
 	switch {
@@ -229,9 +229,8 @@ func (e *Execution) requested(p *Payload, foreign bool) {
 	f.beginWait(p, w, WaitBackoff)
 }
 
-// taskMoved applies a record of a delegate's task at its agent: the agent works on it (ActivityRequested with the task's id),
-// the agent asks a question (InterruptRaised), or the question was answered (InterruptResumed), and a process has to deliver
-// the answer.
+// taskMoved applies a record of a delegate's task at its agent: the agent works on the task (ActivityRequested with the task's id), the agent
+// asks a question (InterruptRaised), or the question was answered (InterruptResumed) and a process must deliver the answer.
 func (e *Execution) taskMoved(p *Payload, kind WaitKind) {
 	f := &e.fold
 	i := f.findWait(p, WaitActivity, WaitInterrupt)
@@ -246,8 +245,8 @@ func (e *Execution) taskMoved(p *Payload, kind WaitKind) {
 	f.replaceWait(i, w)
 }
 
-// stepRecorded applies a step of an attempt: its executor asks a question (InterruptRaised), which was answered (InterruptResumed), rests
-// until a time (ActivityRequested with one), or goes on.
+// stepRecorded applies a journal entry of an attempt: its executor asks a question (InterruptRaised), gets the answer (InterruptResumed),
+// rests until a time (ActivityRequested with that time), or continues.
 func (e *Execution) stepRecorded(p *Payload, kind WaitKind) {
 	f := &e.fold
 	i := f.findWait(p, WaitActivity, WaitInterrupt, WaitTimer)
@@ -255,7 +254,7 @@ func (e *Execution) stepRecorded(p *Payload, kind WaitKind) {
 		return
 	}
 	if w := f.waits[i]; w.Kind == WaitActivity && kind == WaitActivity && p.DueAt.IsZero() && !w.Queued {
-		return // it is as it was
+		return // unchanged
 	}
 	w := f.waits[i]
 	w.Kind, w.Due, w.Prompt, w.Queued = kind, p.DueAt, problem.ClipRunes(p.Prompt, maxWaitPrompt), p.SignalPayload != nil
@@ -265,12 +264,12 @@ func (e *Execution) stepRecorded(p *Payload, kind WaitKind) {
 	f.replaceWait(i, w)
 }
 
-// attemptFailed closes an attempt, and opens the wait for the next one if there is one.
+// attemptFailed closes an attempt, and opens the wait for the next attempt, if any.
 func (e *Execution) attemptFailed(p *Payload) {
 	f := &e.fold
 	i := f.findWait(p, WaitActivity, WaitBackoff)
 	if i < 0 {
-		i = f.findWait(p, WaitInterrupt, WaitTimer) // a question of an agent, or a rest: both are of an attempt
+		i = f.findWait(p, WaitInterrupt, WaitTimer) // a question of an agent, or a rest: both belong to an attempt
 		if i < 0 || f.waits[i].NodeType == "" {
 			return
 		}
@@ -290,22 +289,22 @@ func (e *Execution) end(outcome Phase, reason string) {
 	f.waits, f.forks, f.nodes = nil, nil, nil
 }
 
-// correlate keeps the newest delegate's correlation id.
+// correlate stores the newest delegate's correlation id.
 func (e *Execution) correlate(p *Payload) {
 	if p.Correlation != "" && (p.NodeType == nodeDelegate || p.NodeType == "") {
 		e.DelegateCorrelationID = p.Correlation
 	}
 }
 
-// relate keeps the newest subworkflow's ids.
+// relate stores the newest subworkflow's ids.
 func (e *Execution) relate(p *Payload) {
 	if p.ChildExecutionID != "" && p.ParentExecutionID != "" {
 		e.ChildExecutionID, e.ChildParentID = p.ChildExecutionID, p.ParentExecutionID
 	}
 }
 
-// ParentID is the run that started this one as a subworkflow, "" for a root. Of a run of the reference engine, which records no parent, the id
-// tells it.
+// ParentID returns the run that started this one as a subworkflow, "" for a root. The reference engine does not record the parent; for its
+// runs ParentID derives it from the id.
 func (e *Execution) ParentID() string {
 	if e.Parent == "" && e.ChildExecutionID == e.ID {
 		return e.ChildParentID
@@ -313,8 +312,8 @@ func (e *Execution) ParentID() string {
 	return e.Parent
 }
 
-// nameFamily sets the ids of a subworkflow's run that has started no subworkflow itself: its own as the child, and its
-// parent's. Runs of this engine record their parent; of a run of the reference engine only the id tells the parent.
+// nameFamily sets ChildExecutionID and ChildParentID of a subworkflow that started no subworkflow: its own id and its parent's. The reference
+// engine does not record the parent; for its runs the id determines it.
 func (e *Execution) nameFamily() {
 	if e.Parent != "" {
 		e.ChildExecutionID, e.ChildParentID = e.ID, e.Parent
@@ -325,7 +324,7 @@ func (e *Execution) nameFamily() {
 	}
 }
 
-// settle derives the members that depend on what the run waits for.
+// settle derives the fields that depend on the run's waits.
 func (e *Execution) settle() {
 	f := &e.fold
 	e.Waits, e.CurrentNodeID = f.waits, f.lastNode
@@ -359,8 +358,8 @@ func (e *Execution) settle() {
 	}
 }
 
-// deciding returns the wait that determines the phase: an activity that a process performs, else the first wait for a host, a
-// person or a signal, else the first task at an agent; nil if there is none.
+// deciding returns the wait that determines the phase: an activity that a process performs, else the first wait for a host, a person or a
+// signal, else the first task at an agent; nil without such a wait.
 func (f *fold) deciding() *Wait {
 	var first, away *Wait
 	for i := range f.waits {
@@ -382,7 +381,7 @@ func (f *fold) deciding() *Wait {
 	return first
 }
 
-// executionMembers, waitMembers and forkMembers are the members of a stored projection in the order in which they are written.
+// executionMembers, waitMembers and forkMembers list the fields of a stored projection in the order of writing.
 var executionMembers = []member[Execution]{
 	{"seq", func(x *Execution) any { return &x.Seq }},
 	{"name", func(x *Execution) any { return &x.DefinitionName }},
@@ -443,15 +442,14 @@ var forkMembers = []member[fork]{
 	{"branches", func(x *fork) any { return &x.branches }},
 }
 
-// AppendText appends the projection as the JSON text that stores keep. It holds everything but the run's id, which is the key,
-// including what Apply needs to continue.
+// AppendText appends the projection in its stored form, as JSON. It includes the state of Apply, but not the run's id, which is the key.
 func (e *Execution) AppendText(dst []byte) []byte {
 	w := objectWriter{buf: append(dst, '{')}
 	writeObject(&w, executionMembers, e, "")
 	return append(w.buf, '}')
 }
 
-// WrittenAs reports whether a stored text is that of the projection, or the text without prompts of an earlier version.
+// WrittenAs reports whether a stored text equals the projection's text, or the text without prompts of an earlier version.
 func (e *Execution) WrittenAs(text string) bool {
 	if text == string(e.AppendText(nil)) {
 		return true

@@ -11,54 +11,54 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
-// Pruner is a Store that can delete runs that have ended. Both stores of this module are.
+// Pruner is a Store that can delete ended runs. Both stores of this module implement it.
 //
-// A tree is deleted as a whole: a run and all its subworkflows, theirs included. It is deleted only if all its runs have ended
-// and its root matches the query, so that no open run loses a subworkflow. From the moment in which the deletion begins, its
-// runs are EXECUTION_NOT_FOUND (see BeingDeleted). A very large tree is deleted in several transactions, so that other writers
-// do not wait for long. If the process ends in between, the next Prune continues.
+// A tree is deleted as a whole: a run and all subworkflows below it. It is deleted only if all its runs have ended and its root matches the
+// query, so that no open run loses a subworkflow. As soon as the deletion begins, its runs are EXECUTION_NOT_FOUND (see BeingDeleted). A very
+// large tree is deleted in several transactions, so that other writers do not wait for long. If the process ends in between, the next Prune
+// continues.
 type Pruner interface {
-	// Prune deletes a page of trees, those that ended longest ago first. VALIDATION_ERROR for a query with phases that are not
-	// terminal, or with a negative limit.
+	// Prune deletes a page of trees, longest ended first. It returns VALIDATION_ERROR for a query with phases that are not terminal, or with
+	// a negative limit.
 	Prune(ctx context.Context, q PruneQuery) (PrunePage, error)
 
-	// PruneDefinitions deletes the stored definitions that no run needs: no run has started with it or is bound to it
-	// (Execution.Subworkflows), and no stored run can start
-	// it as a subworkflow, by its hash or, if it is the newest one, by its name. With dryRun it only lists them.
+	// PruneDefinitions deletes the unneeded stored definitions. A definition is needed if a run started with it or is bound to it
+	// (Execution.Subworkflows), or if a stored run can start it as a subworkflow: by its hash or, for the newest definition of a name, by
+	// that name. With dryRun it only returns them.
 	PruneDefinitions(ctx context.Context, dryRun bool) ([]StoredDefinition, error)
 }
 
 // Shrinker is a Store in a file that can be compacted.
 type Shrinker interface {
-	// Size returns the size of the file, its WAL included, and how much of it is free for new runs.
+	// Size returns the size of the file, including its WAL, and the free space in it, in bytes.
 	Size(ctx context.Context) (bytes, free int64, err error)
 
-	// Shrink rewrites the file without its free space. Writers of all processes wait until it is done, or give up. It needs
-	// as much free disk space as the runs take.
+	// Shrink rewrites the file without its free space. Writers of all processes wait until it is done, or give up. It needs as much free disk
+	// space as the runs take.
 	Shrink(ctx context.Context) error
 }
 
 // PruneQuery selects trees by the run at their root. Zero values do not filter.
 type PruneQuery struct {
-	// Before selects trees whose runs were all updated last at this time or earlier.
+	// Before selects trees whose runs were all last updated at this time or earlier.
 	Before time.Time
-	// Phases are completed, failed and cancelled; none means all three.
+	// Phases are completed, failed and cancelled; an empty list selects all three.
 	Phases []Phase
-	// DefinitionName is that of the root.
+	// DefinitionName is the definition name of the root.
 	DefinitionName string
-	// Limit bounds the trees that one call deletes; 0 means 100.
+	// Limit is the maximum number of trees that one call deletes; 0 means 100.
 	Limit int
-	// Cursor is PrunePage.NextCursor of the previous call, with the same filters; "" begins with the oldest.
+	// Cursor is PrunePage.NextCursor of the previous call with the same filters; "" begins with the oldest.
 	Cursor string
 	// DryRun lists the trees and deletes nothing.
 	DryRun bool
 }
 
-// PrunePage is what one call has deleted, or would delete.
+// PrunePage is the result of one call: the trees that it deleted, or would delete.
 type PrunePage struct {
 	Trees []PrunedTree
-	// Finished counts the runs, subworkflows included, whose deletion an interrupted call began, and this call finished or would
-	// finish. They are in no tree.
+	// Finished counts the runs, including subworkflows, whose interrupted deletion this call finished or would finish. They are not part of a
+	// tree.
 	Finished int
 	// NextCursor is "" after the last page. An empty page may have one.
 	NextCursor string
@@ -71,26 +71,26 @@ type PrunedTree struct {
 	DefinitionName string
 	Phase          Phase
 	UpdatedAt      time.Time
-	// Executions, Records and Bytes count the whole tree. Bytes is the size of the payloads that no other run shares.
+	// Executions, Records and Bytes count the whole tree. Bytes is the size of the payloads that other runs do not share.
 	Executions int
 	Records    int64
 	Bytes      int64
 }
 
-// BeingDeleted returns the error of a run whose deletion has begun and not finished: DELETION_UNFINISHED. Such a run counts as
-// deleted, so that errors.Is also reports ExecutionNotFound.
+// BeingDeleted returns the error DELETION_UNFINISHED of a run whose deletion has begun and not finished. Such a run counts as deleted, so
+// errors.Is also reports ExecutionNotFound.
 func BeingDeleted(executionID string) error {
 	return problem.New(problem.DeletionUnfinished, "run %q is being deleted: it counts as deleted", executionID).WithReason(problem.ExecutionNotFound).
 		WithPlace(problem.Place{ExecutionID: executionID}).
 		WithHint("Its id is free after that. If no process deletes it now, one was interrupted; the next deletion finishes it: Runner.Prune.")
 }
 
-// IsBeingDeleted reports whether an error is that of BeingDeleted.
+// IsBeingDeleted reports whether an error comes from BeingDeleted.
 func IsBeingDeleted(err error) bool { return errors.Is(err, problem.DeletionUnfinished) }
 
 const defaultPruneLimit = 100
 
-// Check refuses an invalid query, and sets the defaults.
+// Check validates the query and sets the defaults.
 func (q *PruneQuery) Check() error {
 	if q.Limit < 0 {
 		return problem.New(problem.ValidationError, "limit %d is negative", q.Limit)
@@ -110,7 +110,7 @@ func (q *PruneQuery) Check() error {
 	return nil
 }
 
-// Selects reports whether a tree is to be deleted. tree holds the projections of all its runs, the root first.
+// Selects reports whether the query selects a tree for deletion. tree holds the projections of all its runs, the root first.
 func (q *PruneQuery) Selects(tree []Execution) bool {
 	root := &tree[0]
 	if !slices.Contains(q.Phases, root.Phase) || q.DefinitionName != "" && root.DefinitionName != q.DefinitionName {
@@ -121,10 +121,10 @@ func (q *PruneQuery) Selects(tree []Execution) bool {
 	})
 }
 
-// ChildMark separates a run's id from the name of its subworkflow (spec: execution, 12.1). No other id has it inside.
+// ChildMark separates a run's id from the name of its subworkflow (spec: execution, 12.1). Other ids do not contain it.
 const ChildMark = ":sub:"
 
-// Ancestors returns the ids of the runs that, by its id, a run may be a subworkflow of, the nearest first.
+// Ancestors returns the possible ancestors of a run by its id, nearest first.
 func Ancestors(executionID string) []string {
 	var out []string
 	for {
@@ -147,8 +147,8 @@ func DescendantRange(executionID string) (from, to string) {
 	return executionID + ChildMark, executionID + ChildMark[:len(ChildMark)-1] + ";"
 }
 
-// Unneeded returns the stored definitions that none of the runs, with these definition hashes, needs; see
-// Pruner.PruneDefinitions. stored is in the order of storing.
+// Unneeded returns the stored definitions that the runs with these definition hashes do not need; see Pruner.PruneDefinitions. stored is in
+// the order of storing.
 func Unneeded(stored []StoredDefinition, hashes []string) []StoredDefinition {
 	byHash, byName, byVersion := map[string]int{}, map[string]int{}, map[string]int{}
 	for i := range stored {
@@ -184,8 +184,8 @@ func Unneeded(stored []StoredDefinition, hashes []string) []StoredDefinition {
 	return out
 }
 
-// subworkflowRefs returns the names under which the subworkflows of a definition are looked up: the reference, its part after
-// the last colon, and the pinned hash.
+// subworkflowRefs returns the lookup names of a definition's subworkflows: each reference, its part after the last colon, and the pinned
+// hash.
 func subworkflowRefs(canonical []byte) []string {
 	v, err := jsonvalue.Decode(canonical)
 	if err != nil {

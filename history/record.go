@@ -7,7 +7,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 )
 
-// Kind says whether a record is a command, part of the run's script, or an event, one of its facts.
+// Kind distinguishes commands, the run's script, from events, its facts.
 type Kind string
 
 // The two kinds of records (spec: execution, 2.1).
@@ -16,7 +16,7 @@ const (
 	Event   Kind = "event"
 )
 
-// Name is the name of a record. No other names than those below are written.
+// Name is the name of a record. Only the names below are written.
 type Name string
 
 // Commands (spec: execution, 2.2).
@@ -57,51 +57,50 @@ const (
 	SignalReceived          Name = "SignalReceived"
 	SubworkflowStarted      Name = "SubworkflowStarted"
 	SubworkflowCompleted    Name = "SubworkflowCompleted"
-	// SignalKept says that a signal has come before a wait for it. Added.
+	// SignalKept records a signal that arrived before a wait for it. Added.
 	SignalKept Name = "SignalKept"
-	// RollbackStarted says why a run or a branch is rolled back, and how much is to be undone. Added.
+	// RollbackStarted records the reason for the rollback of a run or a branch, and the number of compensations. Added.
 	RollbackStarted Name = "RollbackStarted"
-	// MapStarted says how many items a node with a map is repeated for. Added.
+	// MapStarted records the number of items of a node with a map. Added.
 	MapStarted         Name = "MapStarted"
 	ExecutionCompleted Name = "ExecutionCompleted"
 	ExecutionFailed    Name = "ExecutionFailed"
 	ExecutionCancelled Name = "ExecutionCancelled"
 )
 
-// RecordSchemaVersion is the version of the row envelope that this package writes. A reader refuses higher ones
-// (spec: execution, 10.7).
+// RecordSchemaVersion is the version of the row envelope that this package writes. Readers refuse higher versions (spec: execution, 10.7).
 const RecordSchemaVersion = 1
 
-// Record is one row of a run's append-only history.
+// Record is one entry of a run's append-only history.
 type Record struct {
-	// Seq is 1 for the first record of a run and grows by 1. The store assigns it.
+	// Seq numbers the records of a run from 1 without gaps. The store assigns it.
 	Seq int64
 	Kind
 	Name    Name
 	Payload Payload
 	// CreatedAt is UTC with millisecond precision. The writer sets it.
 	CreatedAt time.Time
-	// Raw is the payload text as stored, with the members that Payload does not know. Only reading sets it. It is nil for a
-	// record whose large values the store keeps elsewhere; Text returns the payload of any record.
+	// Raw is the payload text as stored, including fields unknown to Payload. Only reading sets it. It is nil if the store keeps large values
+	// of the record elsewhere; Text returns the payload of any record.
 	Raw []byte
-	// Foreign is true for a record that another engine wrote. Only reading sets it, if the store knows.
+	// Foreign is true for a record that another engine wrote. Only reading sets it, if the store has this information.
 	Foreign bool
-	// Attempt is the attempt that an ActivityCompleted or ActivityFailed ends. Only the machine sets it, for graph.Options.OnRecord: it
-	// is not stored.
+	// Attempt is the attempt that an ActivityCompleted or ActivityFailed ends. Only the machine sets it, for graph.Options.OnRecord. It is
+	// not stored.
 	Attempt *Attempt
 }
 
-// Attempt names one attempt of an activity or delegate.
+// Attempt identifies one attempt of an activity or delegate.
 type Attempt struct {
 	NodeID string
-	// Visit counts the visits of the node in the run, for a map also its items; Number the attempts of the visit. Both begin at 1.
+	// Visit counts the node's visits in the run, for a map also its items. Number counts the visit's attempts. Both begin at 1.
 	Visit, Number int
-	// IdempotencyKey is the key that the executor or the host was given.
+	// IdempotencyKey is the key that the executor or the host received.
 	IdempotencyKey string
 }
 
-// RowVersion returns the record schema version of a stored value: the value itself if it is an integer of at least 1, else 1
-// (spec: execution, 10.7). Stored values are int64, float64, string, []byte or nil, as SQL drivers return them.
+// RowVersion returns the record schema version of a stored value: the value itself if it is an integer of at least 1, else 1 (spec:
+// execution, 10.7). Stored values are int64, float64, string, []byte or nil, as SQL drivers return them.
 func RowVersion(stored any) int64 {
 	switch v := stored.(type) {
 	case int64:
@@ -114,7 +113,7 @@ func RowVersion(stored any) int64 {
 	return 1
 }
 
-// CheckRowVersion refuses rows of a newer version than this package knows, with HISTORY_VERSION_UNSUPPORTED.
+// CheckRowVersion returns HISTORY_VERSION_UNSUPPORTED for a row of a version newer than RecordSchemaVersion.
 func CheckRowVersion(executionID string, seq int64, stored any) error {
 	v := RowVersion(stored)
 	if v <= RecordSchemaVersion {
@@ -126,10 +125,10 @@ func CheckRowVersion(executionID string, seq int64, stored any) error {
 		WithHint("A newer engine wrote to this run. Continue it with that engine, or update this one.")
 }
 
-// timestampLayout is the protocol's form of a time: UTC, milliseconds, 24 characters (spec: execution, 2.1).
+// timestampLayout is the protocol's time format: UTC, milliseconds, 24 characters (spec: execution, 2.1).
 const timestampLayout = "2006-01-02T15:04:05.000Z"
 
-// AppendTimestamp appends a time in the protocol's form, for instance 2026-11-21T01:03:46.919Z, truncated to milliseconds.
+// AppendTimestamp appends a time in the protocol's format, for instance 2026-11-21T01:03:46.919Z, truncated to milliseconds.
 func AppendTimestamp(dst []byte, t time.Time) []byte {
 	t = t.UTC()
 	year, month, day := t.Date()
@@ -147,7 +146,7 @@ func AppendTimestamp(dst []byte, t time.Time) []byte {
 
 func digit(n int) byte { return byte('0' + n%10) }
 
-// FormatTimestamp returns a time in the protocol's form.
+// FormatTimestamp returns a time in the protocol's format.
 func FormatTimestamp(t time.Time) string {
 	return string(AppendTimestamp(make([]byte, 0, len(timestampLayout)), t))
 }

@@ -11,11 +11,11 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
-// Redacted replaces the value of a member that must not be shown.
+// Redacted replaces the value of a hidden field.
 const Redacted = "[REDACTED]"
 
-// Redaction hides values in logs, exports and answers: those of members with certain names, and certain texts wherever they
-// stand. Stores never redact, because redacted values cannot be replayed.
+// Redaction hides values in logs, exports and answers: the values of fields with certain names, and certain texts anywhere. Stores never
+// redact, because redacted values cannot be replayed.
 //
 // The zero value hides nothing.
 type Redaction struct {
@@ -23,22 +23,20 @@ type Redaction struct {
 	mask  func(string) string
 }
 
-// NewRedaction hides members whose names contain one of names, compared word by word in any spelling: "api-key" hides apiKey,
-// X-Api-Key and api_key_2, and not apikeys.
+// NewRedaction hides fields whose names contain one of names, compared word by word in any spelling: "api-key" hides apiKey, X-Api-Key and
+// api_key_2, but not apikeys.
 func NewRedaction(names ...string) Redaction { return Redaction{}.WithNames(names...) }
 
-// DefaultRedaction hides the members that the protocol names (spec: execution, 1.6) and those with other names that are usual for
-// secrets.
+// DefaultRedaction hides the fields that the protocol names (spec: execution, 1.6) and other usual names of secrets.
 func DefaultRedaction() Redaction { return defaultRedaction }
 
-// WithNames returns a Redaction that hides members with these names as well.
+// WithNames returns a Redaction that also hides fields with these names.
 func (r Redaction) WithNames(names ...string) Redaction {
 	r.names = r.names.with(names)
 	return r
 }
 
-// WithMask returns a Redaction that shows each text, names of members included, as mask returns it: without the secrets that it
-// knows.
+// WithMask returns a Redaction that passes each text, including field names, through mask, which removes the secrets known to it.
 func (r Redaction) WithMask(mask func(string) string) Redaction {
 	r.mask = mask
 	return r
@@ -52,7 +50,7 @@ func (r *Redaction) Or() Redaction {
 	return *r
 }
 
-// Redact hides what is secret in the record, in Raw and in what is read from it. nil is DefaultRedaction.
+// Redact hides the secrets of the record, in Raw and in the fields parsed from it. A nil by means DefaultRedaction.
 func (r *Record) Redact(by *Redaction) (err error) {
 	r.Raw = by.Or().Text(r.Raw)
 	r.Payload, err = DecodePayload(r.Name, r.Raw)
@@ -62,7 +60,7 @@ func (r *Record) Redact(by *Redaction) (err error) {
 // RedactValue is DefaultRedaction().Value.
 func RedactValue(v any) any { return defaultRedaction.Value(v) }
 
-// String returns a text without the secrets that are hidden by value.
+// String returns a text in which secrets known by value are hidden.
 func (r Redaction) String(text string) string {
 	if r.mask == nil {
 		return text
@@ -70,8 +68,8 @@ func (r Redaction) String(text string) string {
 	return r.mask(text)
 }
 
-// Value returns a plain value in which hidden members, at any depth, are replaced by Redacted. The given value is not changed;
-// the result shares unchanged parts with it.
+// Value returns a plain value in which hidden fields, at any depth, are replaced by Redacted. It does not change v; the result shares
+// unchanged parts with it.
 func (r Redaction) Value(v any) any {
 	out, _ := r.value(v)
 	return out
@@ -123,8 +121,8 @@ func (r Redaction) value(v any) (out any, changed bool) {
 	return v, false
 }
 
-// Text is Value for JSON text. The rest of the text keeps its form and order; a text with nothing to hide is returned unchanged.
-// Text that is not JSON is replaced as a whole.
+// Text is Value for JSON text. The rest of the text keeps its form and order. A text without hidden fields is returned unchanged. Invalid
+// JSON is replaced as a whole.
 func (r Redaction) Text(raw []byte) []byte {
 	if !json.Valid(raw) {
 		return jsonvalue.AppendString(nil, Redacted)
@@ -165,7 +163,7 @@ func (t *redactedText) value() {
 	_, _ = t.in.Token() // the closing bracket
 }
 
-// token reads a token. In a text it masks what is secret.
+// token reads a token. It masks the secrets in a string.
 func (t *redactedText) token() json.Token {
 	before := t.in.InputOffset()
 	token, _ := t.in.Token()
@@ -190,8 +188,8 @@ func (t *redactedText) hide() {
 	t.copied = end
 }
 
-// defaultRedaction hides what the protocol and well-known tools hide. A token or jwt is hidden only as the end of a name: a
-// token_count is no secret.
+// defaultRedaction hides the names that the protocol and well-known tools hide. A token or jwt is hidden only at the end of a name: a
+// token_count is not secret.
 var defaultRedaction = Redaction{names: secretNames{
 	anywhere: []string{
 		"accesskey", "accesstoken", "apikey", "apitoken", "authorization", "authtoken", "bearer", "clientsecret", "cookie", "cookies",
@@ -201,10 +199,10 @@ var defaultRedaction = Redaction{names: secretNames{
 	atEnd: []string{"jwt", "token"},
 }}
 
-// secretNames are names of members with secrets, in lower case and without what separates words.
+// secretNames lists names of secret fields, in lower case and without word separators.
 type secretNames struct{ anywhere, atEnd []string }
 
-// with returns the names with others, which count anywhere in a name.
+// with returns the names plus others, which match anywhere in a name.
 func (n secretNames) with(names []string) secretNames {
 	n.anywhere = slices.Clone(n.anywhere)
 	for _, name := range names {
@@ -215,10 +213,11 @@ func (n secretNames) with(names []string) secretNames {
 	return n
 }
 
-// pieceMember has a part of the text of a value (activities.PieceMember): which members it has cannot be told, so that it is hidden as a whole.
+// pieceMember is the field that holds a part of a value's text (activities.PieceMember). The fields in that part are unknown, so the whole
+// field is hidden.
 const pieceMember = "pieceText"
 
-// hide reports whether a member has one of the names: as one or several whole words of its own name.
+// hide reports whether a field's name contains one of the names, as one or several whole words.
 func (n secretNames) hide(member string) bool {
 	if member == pieceMember {
 		return len(n.anywhere)+len(n.atEnd) > 0
@@ -236,11 +235,11 @@ func (n secretNames) hide(member string) bool {
 	return false
 }
 
-// maxNameWords bounds how many words of a name are looked at.
+// maxNameWords is the maximum number of words examined in a name.
 const maxNameWords = 16
 
-// words splits a name into words, in lower case: at what is no letter, where a capital follows a small letter, and before the last of
-// several capitals that a small letter follows (APIKey).
+// words splits a name into lower-case words: at characters that are not letters, between a small letter and a capital, and before the last of
+// several capitals if a small letter follows it (APIKey).
 func words(name string) (list []string) {
 	var word []rune
 	end := func() {

@@ -15,7 +15,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
-// payloadMember is a member of a payload: where it is kept, and which values it may have. A history may be forged.
+// payloadMember is a payload field with its allowed values. A history may be forged.
 type payloadMember struct {
 	name  string
 	field func(*Payload) any
@@ -24,22 +24,23 @@ type payloadMember struct {
 
 // rule is a range of values.
 type rule struct {
-	// want describes the range after "expected".
+	// want describes the range, after the word "expected".
 	want string
-	// fits reports whether the value of a field that is not zero is in the range. Nil takes every value of the form.
+	// fits reports whether a nonzero field is in the range. If it is nil, any value of the right form fits.
 	fits func(a *Audit, r *Record, field any) bool
-	// ours says that other engines may write the member otherwise, incoming that earlier releases may have: it is held in files only.
+	// ours limits the rule to records of this engine, because other engines may write different values. incoming limits it to files, because
+	// earlier releases may have stored different values.
 	ours, incoming bool
 }
 
-// MemberRule describes a member of payloads.
+// MemberRule describes a payload field.
 type MemberRule struct {
 	Name string
-	// Want describes the values that are taken.
+	// Want describes the allowed values.
 	Want string
 }
 
-// MemberRules lists the members of payloads in the order in which they are written.
+// MemberRules lists the payload fields in the order of writing.
 func MemberRules() []MemberRule {
 	var all []MemberRule
 	for _, m := range payloadTable {
@@ -118,13 +119,13 @@ var (
 	hash = foreignToo(checks("a SHA-256 hash", func(_ *Audit, _ *Record, v string) bool { return v == "" || hashForm.MatchString(v) }))
 )
 
-// inFiles makes a rule about a text for people one of files only.
+// inFiles limits a rule for readable text to files.
 func inFiles(r rule) rule {
 	r.incoming = true
 	return r
 }
 
-// foreignToo makes a rule one of this engine's records only.
+// foreignToo limits a rule to this engine's records.
 func foreignToo(r rule) rule {
 	r.ours = true
 	return r
@@ -136,7 +137,7 @@ func oneOf(values ...string) rule {
 	}))
 }
 
-// maxTarget bounds the name of a target in bytes, as the list of targets does.
+// maxTarget is the maximum length of a target's name in bytes, as in the list of targets.
 const maxTarget = 128
 
 var (
@@ -144,12 +145,13 @@ var (
 	traceParentForm = regexp.MustCompile(`^[0-9a-f]{2}-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$`)
 )
 
-// IsTraceParent reports whether a text has the form of the header traceparent (W3C Trace Context).
+// IsTraceParent reports whether a text has the form of a traceparent header (W3C Trace Context).
 func IsTraceParent(text string) bool { return traceParentForm.MatchString(text) }
 
 func inRange(t time.Time) bool { year := t.UTC().Year(); return year >= 1970 && year <= 9000 }
 
-// misfit returns the first member of a record whose value cannot have been recorded, "" if there is none, and what is expected.
+// misfit returns the first field of a record with an impossible value, the value, and a description of the allowed values. name is "" if all
+// values are possible.
 func (a *Audit) misfit(r *Record) (name, found, want string) {
 	over := r.Payload.over
 	for i := range payloadTable {
@@ -167,14 +169,14 @@ func (a *Audit) misfit(r *Record) (name, found, want string) {
 	return "", "", ""
 }
 
-// passedOver is a value of which something was passed over when it was read.
+// passedOver is a value that reading ignored, at least in part.
 type passedOver struct {
-	// member is the number of the member in payloadTable.
+	// member is the field's index in payloadTable.
 	member int
 	value  any
 }
 
-// isWhole reports whether a field, which was set to a value, holds the whole of it.
+// isWhole reports whether a field holds all of the value that it was set to.
 func isWhole(field, v any) bool {
 	switch f := field.(type) {
 	case *Optional:
@@ -209,14 +211,14 @@ func isWhole(field, v any) bool {
 	return err == nil && jsonvalue.Equal(v, again)
 }
 
-// written is the value of a field as it is stored.
+// written returns a field's value in its stored form.
 func written(field any) []byte {
 	w := objectWriter{buf: []byte("{")}
 	w.member("", field, false)
 	return bytes.TrimPrefix(w.buf[1:], []byte(`"":`))
 }
 
-// isZero reports whether a field of a simple type has no value.
+// isZero reports whether a field of a simple type is zero.
 func isZero(field any) bool {
 	switch f := field.(type) {
 	case *string:
@@ -235,10 +237,10 @@ func isZero(field any) bool {
 	return false
 }
 
-// maxFound bounds the value in a finding, in bytes.
+// maxFound is the maximum length of the value in a finding, in bytes.
 const maxFound = 80
 
-// shown returns a JSON text for people: short, and without characters that cannot be seen.
+// shown returns a JSON text in readable form: short, and without invisible characters.
 func shown(raw []byte) string {
 	var b strings.Builder
 	for _, r := range string(raw) {

@@ -7,11 +7,11 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
-// MaxSignatures is how many signatures of a definition are kept: one for each key that signs it, those of the past included. One that
-// comes later is not, because a process may trust the definition by any that is there.
+// MaxSignatures is the maximum number of stored signatures of a definition: one for each past or present key. Further signatures are dropped
+// instead of replacing others, because a process may trust the definition by any stored signature.
 const MaxSignatures = 16
 
-// AddSignatures returns the signatures of a definition and those of more whose value is not among them, up to MaxSignatures. Stores use it.
+// AddSignatures returns the signatures in have plus those of more with other values, up to MaxSignatures. Stores use it.
 func AddSignatures(have, more [][]byte) [][]byte {
 	for _, block := range more {
 		same := func(other []byte) bool { return bytes.Equal(signatureValue(other), signatureValue(block)) }
@@ -22,7 +22,7 @@ func AddSignatures(have, more [][]byte) [][]byte {
 	return have
 }
 
-// signatureValue is what makes a signature block the same as another.
+// signatureValue returns the value by which signature blocks are compared.
 func signatureValue(block []byte) []byte {
 	return bytes.TrimSpace(jsonvalue.StringText(jsonvalue.MemberText(block, "value")))
 }

@@ -2,20 +2,20 @@ package history
 
 import "github.com/workflows-engine/workflows-engine/graph/problem"
 
-// The members of a step that say which one it is; package machine writes them.
+// The fields that identify a journal entry; package machine writes them.
 const (
 	stepKey    = "key"
 	stepKind   = "kind"
 	stepNumber = "n"
-	// stepExpired says that nobody has answered the question: what was recorded as its answer is what goes without one.
+	// stepExpired marks the default answer of a question that expired without an answer.
 	stepExpired = "expired"
 )
 
-// AnswerExpired reports whether the answer to a question is what goes without one, since its time was over.
+// AnswerExpired reports whether the answer is the default answer of an expired question.
 func (p *Payload) AnswerExpired() bool { return p.AgentStep[stepExpired] == true }
 
-// Step says which step of an attempt a record holds: its key, what has happened, and its number in the attempt, from 1 on; ok is false if
-// the record holds none. A payload of which only the outline was read may lack all three.
+// Step returns the journal entry that a record holds: its key, its kind, and its number in the attempt, from 1. ok is false for a record
+// without an entry. All three may be missing from a payload that was read only in outline.
 func (p *Payload) Step() (key, kind string, n int, ok bool) {
 	if p.AgentStep == nil {
 		return "", "", 0, false
@@ -26,13 +26,13 @@ func (p *Payload) Step() (key, kind string, n int, ok bool) {
 	return key, kind, int(number), true
 }
 
-// stepsOf identifies an attempt that has steps.
+// stepsOf identifies an attempt with journal entries.
 type stepsOf struct {
 	node           string
 	visit, attempt int
 }
 
-// step checks that the steps of an attempt are counted without gaps, and none twice.
+// step checks that the journal entries of an attempt are numbered without gaps and duplicates.
 func (a *Audit) step(r *Record) {
 	p := &r.Payload
 	_, _, n, _ := p.Step()
