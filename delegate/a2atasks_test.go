@@ -205,8 +205,6 @@ func TestAnotherTransport(t *testing.T) {
 	}
 }
 
-func second[T any](_ T, err error) error { return err }
-
 // FuzzA2AAnswers: whatever an agent answers, it is a task or a failure with a code.
 func FuzzA2AAnswers(f *testing.F) {
 	for _, seed := range []string{

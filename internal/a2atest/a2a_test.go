@@ -363,12 +363,13 @@ func TestAnAgentThatIsAwayForAMoment(t *testing.T) {
 	if m := a.got(); len(m) != 1 || m[0].ID != "r:d#1.3" {
 		t.Errorf("messages %+v", m)
 	}
-	away.Store(4)
-	cards.Store(0)
-	b.restart()
+	b.restart(func(*delegate.A2AConfig) { // once the first process asks no more
+		away.Store(4)
+		cards.Store(0)
+	})
 	b.until("r", func(*view.Run) bool { return a.count("tasks/get") > 5 })
-	if cards.Load() != 5 {
-		t.Errorf("%d looks for a card, want 5", cards.Load())
+	if n := cards.Load(); n < 3 { // at two places in vain, and again
+		t.Errorf("the card was requested %d times", n)
 	}
 	close(a.release)
 	run := b.ended("r")
