@@ -19,23 +19,23 @@ const (
 	OpList   = "list"
 )
 
-// Call is one step of a parity vector, as a surface receives it. Members that the operation does not have are zero.
+// Call is one step of a parity vector, as a surface receives it. Fields that the operation does not have are zero.
 type Call struct {
 	Op          string
 	ExecutionID string
-	// Definition and Input go with start, resume (definition only), submit_activity and signal.
+	// Definition and Input are set for start, resume (definition only), submit_activity and signal.
 	Definition *definition.Document
 	Input      map[string]any
-	// Mode is "" if the step names none.
+	// Mode is "" if the step has no mode.
 	Mode machine.Mode
-	// Payload of a resume or a signal; nil if the step has none.
+	// Payload is the payload of a resume or a signal; nil if absent.
 	Payload map[string]any
 	NodeID  string
 	Outcome Outcome
 	// Span is nil outside of parallel branches.
 	Span       *history.ParallelSpan
 	SignalName string
-	// IdempotencyKey of a submit or a signal, and InterruptID of a resume, are added to the protocol's format: "" if the step names none.
+	// IdempotencyKey (submit, signal) and InterruptID (resume) extend the protocol's format; "" if absent.
 	IdempotencyKey, InterruptID string
 	Reason                      string
 	// Phase, Limit and Cursor belong to list; zero values do not filter.
@@ -44,7 +44,7 @@ type Call struct {
 	Cursor string
 }
 
-// Outcome of an activity or delegate, as it is submitted.
+// Outcome is the submitted outcome of an activity or delegate.
 type Outcome struct {
 	OK bool
 	// Result, CorrelationID and ExternalTaskID belong to a success, Error and Code to a failure.
@@ -60,7 +60,7 @@ func (o Outcome) request() graph.SubmitRequest {
 	}
 }
 
-// readOutcome reads an outcome; the members of delegates may be in either spelling.
+// readOutcome reads an outcome; the fields of delegates may have either spelling.
 func readOutcome(o *jsonobject.Object) Outcome {
 	ok := o.Require("ok")
 	out := Outcome{OK: ok.Bool(), Result: o.Get("result").Map()}
@@ -94,10 +94,10 @@ func readSpan(o *jsonobject.Object) *history.ParallelSpan {
 	}
 }
 
-// Tool is the name of the protocol's tool for the call.
+// Tool returns the name of the protocol's tool for the call.
 func (c Call) Tool() string { return "workflow_" + c.Op }
 
-// Arguments are the call's arguments as the protocol's tools take them.
+// Arguments returns the call's arguments for the protocol's tools.
 func (c Call) Arguments() map[string]any {
 	args := fields{}
 	if c.Op != OpList {

@@ -7,7 +7,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
-// problems collects what is wrong with one vector.
+// problems collects the problems of one vector.
 type problems []Problem
 
 func (ps *problems) add(at, format string, args ...any) {
@@ -18,7 +18,7 @@ func (ps *problems) differ(at, message string, expected, got any) {
 	*ps = append(*ps, Problem{At: at, Message: message, Expected: expected, Got: got})
 }
 
-// compare reports every place where two plain values differ, the deepest one each time.
+// compare reports every difference between two plain values, as deep as possible.
 func (ps *problems) compare(at string, expected, got any) {
 	switch want := expected.(type) {
 	case map[string]any:

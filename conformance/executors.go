@@ -17,7 +17,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/jsonobject"
 )
 
-// stepHandlers is a step executor whose handlers answer with fixed outputs.
+// stepHandlers returns a step executor whose handlers return fixed outputs.
 func stepHandlers(outputs map[string]any) (activities.Executor, error) {
 	registry := activities.NewStepRegistry()
 	if err := registry.RegisterStatic(outputs); err != nil {
@@ -46,7 +46,7 @@ const (
 	childPath = "examples/r3-unit-tests-child.workflow.json"
 )
 
-// workflows resolves references to subworkflows: the protocol's one, and paths of definitions below the root.
+// workflows resolves references to subworkflows: childRef, and paths of definitions below the root.
 type workflows struct{ root fs.FS }
 
 // ResolveWorkflow implements graph.Resolver.
@@ -68,7 +68,7 @@ func (w workflows) ResolveWorkflow(_ context.Context, ref, _ string) (*definitio
 	return definition.Parse(text)
 }
 
-// noWorkflows resolves nothing and counts the requests: none proves that no recorded subworkflow ran again.
+// noWorkflows resolves nothing and counts the requests: zero requests prove that no recorded subworkflow ran again.
 type noWorkflows struct{ asked atomic.Int64 }
 
 // ResolveWorkflow implements graph.Resolver.
@@ -77,7 +77,7 @@ func (w *noWorkflows) ResolveWorkflow(_ context.Context, ref, _ string) (*defini
 	return nil, problem.New(problem.WorkflowNotFound, "workflow %q must not run again", ref)
 }
 
-// withRunner runs f with a runner over the store.
+// withRunner calls f with a runner over the store.
 func withRunner(store history.Store, o graph.Options, f func(*graph.Runner) error) error {
 	runner, err := graph.New(store, o)
 	if err != nil {

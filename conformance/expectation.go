@@ -10,10 +10,10 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
-// replayExpectation is what a replay vector expects of the history at the end.
+// replayExpectation describes the expected history at the end of a replay vector.
 type replayExpectation struct {
 	status string
-	// tail is the commands after those of the prefix. It is compared if checkTail is set.
+	// tail holds the commands after the prefix. It is compared if checkTail is set.
 	tail        []tailCommand
 	checkTail   bool
 	cardinality []cardinality
@@ -22,14 +22,14 @@ type replayExpectation struct {
 
 type tailCommand struct{ name, nodeID string }
 
-// cardinality is how often an event is in the history, in total or for each node.
+// cardinality is the expected count of an event in the history, in total or by node.
 type cardinality struct {
 	event  string
 	total  int
-	byNode map[string]int // nil: the total counts
+	byNode map[string]int // nil: total applies
 }
 
-// mismatch is what the last ExecutionFailed must say. Empty members are not compared.
+// mismatch describes the expected last ExecutionFailed. Empty fields are not compared.
 type mismatch struct {
 	messageIncludes  string
 	expected, actual map[string]any
@@ -65,7 +65,7 @@ func readIdentity(o *jsonobject.Object, name string) map[string]any {
 	return o.Get(name).Map()
 }
 
-// maxCount is the largest count that a vector may have.
+// maxCount is the largest count allowed in a vector.
 const maxCount = 1 << 30
 
 func readCardinality(o *jsonobject.Object) []cardinality {
@@ -87,7 +87,7 @@ func readCardinality(o *jsonobject.Object) []cardinality {
 	return list
 }
 
-// judge compares the run's end and its history with what is expected.
+// judge compares the run's end and its history with the expectation.
 func (r *replayRun) judge(ctx context.Context, last attempt) error {
 	if last.status != r.expect.status {
 		message := "differs"
@@ -140,7 +140,7 @@ func commands(records []history.Record) []tailCommand {
 	return list
 }
 
-// maxTailShown bounds the commands in a report: a run that has looped has thousands.
+// maxTailShown limits the commands in a report: a run that has looped has thousands.
 const maxTailShown = 100
 
 // tailValue returns commands as texts for a report.
@@ -200,7 +200,7 @@ func (m *mismatch) compare(records []history.Record, ps *problems) {
 	compareGiven("/expect/mismatch/actual", m.actual, identities.Actual, ps)
 }
 
-// compareGiven compares the members of a command's identity that the vector sets.
+// compareGiven compares the fields of a command's identity that the vector sets.
 func compareGiven(at string, want map[string]any, got history.CommandIdentity, ps *problems) {
 	have := map[string]any{"name": string(got.Name), "nodeId": got.NodeID, "seq": float64(got.Seq)}
 	for _, name := range jsonvalue.Keys(want) {

@@ -26,7 +26,7 @@ type parityCheck struct {
 	reason      string
 }
 
-// parityStep is a call and what its answer must be.
+// parityStep is a call and its expected answer.
 type parityStep struct {
 	call            Call
 	expectError     bool
@@ -54,7 +54,7 @@ func readParity(o *jsonobject.Object) check {
 		}
 		c.steps = append(c.steps, step)
 	}
-	// A step without input sends the script's first one again.
+	// A step without input repeats the script's first input.
 	for i := range c.steps {
 		if call := &c.steps[i].call; call.Op == OpSubmit || call.Op == OpSignal || call.Op == OpStart && call.Input == nil {
 			call.Input = orEmpty(scenario)
@@ -147,7 +147,7 @@ func stepPlace(n int, op, surface string) string {
 	return fmt.Sprintf("/steps/%d (%s, %s)", n, op, surface)
 }
 
-// play runs the script on one surface, over a store of its own.
+// play runs the script on one surface, over its own store.
 func (c *parityCheck) play(ctx context.Context, s *trial, factory SurfaceFactory) (got []snapshot, err error) {
 	store, err := s.options.NewStore(ctx)
 	if err != nil {
@@ -187,7 +187,7 @@ func (c *parityCheck) play(ctx context.Context, s *trial, factory SurfaceFactory
 	return got, err
 }
 
-// replay checks that what was recorded leads to where the run stands.
+// replay checks that the recorded history leads to the current state of the run.
 func (c *parityCheck) replay(ctx context.Context, r *graph.Runner) error {
 	var differs []error
 	_, err := r.Verify(ctx, c.executionID, false, func(f history.Finding) {

@@ -15,7 +15,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
-// readPrefix reads historyPrefix: rows as an engine leaves them, without seq, time and execution id.
+// readPrefix reads historyPrefix: rows as an engine stores them, without seq, time and execution id.
 func readPrefix(o *jsonobject.Object) []history.Record {
 	rows := o.Get("historyPrefix").Elements()
 	records := make([]history.Record, 0, len(rows))
@@ -36,7 +36,8 @@ func readPrefix(o *jsonobject.Object) []history.Record {
 	return records
 }
 
-// importPrefix stores the prefix as the history of a run, as an import does. A prefix without an order of branches is as the npm engine leaves it.
+// importPrefix stores the prefix as the history of a run, like an import. A prefix without an order of branches has that of the npm
+// engine.
 func (r *replayRun) importPrefix(ctx context.Context) error {
 	if len(r.prefix) == 0 {
 		return nil

@@ -16,8 +16,8 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/jsonobject"
 )
 
-// replayCheck continues a recorded history and checks what is appended (spec: execution, 13.3). Every call has a runner of its
-// own over the same store, as if the engine had restarted in between.
+// replayCheck continues a recorded history and checks the appended records (spec: execution, 13.3). Every call has its own runner over
+// the same store, as if the engine had restarted in between.
 type replayCheck struct {
 	input  map[string]any
 	prefix []history.Record
@@ -41,7 +41,7 @@ type submission struct {
 	outcome Outcome
 	span    *history.ParallelSpan
 	tamper  map[string]any
-	// refusal is the code that must refuse the submit, "" if the submit must succeed.
+	// refusal is the expected error code of the submit; "" if it must succeed.
 	refusal string
 }
 
@@ -177,12 +177,12 @@ func (r *replayRun) play(ctx context.Context) error {
 	return r.judge(ctx, last)
 }
 
-// assertingEngine configures the engine for start and resume such that whatever must not be called fails.
+// assertingEngine configures the engine for start and resume so that forbidden calls fail.
 func (r *replayRun) assertingEngine() (graph.Options, *noWorkflows, error) {
 	forbidden := &noWorkflows{}
 	o := graph.Options{
 		Activities: activities.Stub{}, Delegates: delegate.Mock{}, Workflows: workflows{r.root}, Branches: r.options.Branches,
-		DefaultMode: r.mode, // for prefixes that do not say in which mode they were written
+		DefaultMode: r.mode, // for prefixes without a recorded mode
 	}
 	switch {
 	case r.noActivity:
@@ -225,7 +225,7 @@ func (r *replayRun) submit(ctx context.Context, g *graph.Runner, at string, s su
 	return nil
 }
 
-// tampered returns the definition with some of its top-level members replaced.
+// tampered returns the definition with some top-level fields replaced.
 func tampered(d *definition.Document, tamper map[string]any) (*definition.Document, error) {
 	top, ok := d.Value().(map[string]any)
 	if tamper == nil || !ok {

@@ -13,22 +13,22 @@ const (
 type Report struct {
 	Status  Status `json:"status"`
 	Profile string `json:"profile,omitempty"`
-	// Total is the number of vectors that ran, Counts the same by kind.
+	// Total is the number of vectors that ran; Counts has the numbers by kind.
 	Total  int            `json:"total"`
 	Passed int            `json:"passed"`
 	Failed int            `json:"failed"`
 	Counts map[string]int `json:"counts"`
-	// Surfaces are the surfaces that parity vectors compared.
+	// Surfaces lists the surfaces that parity vectors compared.
 	Surfaces []string `json:"surfaces"`
-	// Problems of the run as a whole, such as a folder without vectors.
+	// Problems lists problems of the whole run, such as a folder without vectors.
 	Problems []Problem `json:"problems,omitempty"`
-	// Vectors in path order.
+	// Vectors is in path order.
 	Vectors []VectorReport `json:"vectors"`
 }
 
 // VectorReport is the outcome of one vector.
 type VectorReport struct {
-	// ID is "" if the file could not be read that far.
+	// ID is "" if it could not be read from the file.
 	ID          string `json:"id"`
 	Kind        string `json:"kind"`
 	Path        string `json:"path"`
@@ -38,12 +38,12 @@ type VectorReport struct {
 	Problems []Problem `json:"problems,omitempty"`
 }
 
-// Problem is one thing that differs from what a vector expects, or that is wrong with the vector itself.
+// Problem is a difference from a vector's expectation, or an error in the vector itself.
 type Problem struct {
-	// At is a place: a JSON pointer into the vector, or a step and a surface and a member.
+	// At is the place: a JSON pointer into the vector, or a step, a surface and a field.
 	At      string `json:"at,omitempty"`
 	Message string `json:"message"`
-	// Expected and Got are plain JSON, where there is something to compare.
+	// Expected and Got are plain JSON, for problems found by a comparison.
 	Expected any `json:"expected,omitempty"`
 	Got      any `json:"got,omitempty"`
 }

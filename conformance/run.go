@@ -19,29 +19,29 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/regularfile"
 )
 
-// DefaultTimeout is how long a vector may take unless Options say otherwise.
+// DefaultTimeout is the default time limit of a vector.
 const DefaultTimeout = time.Minute
 
-// Options change how vectors run. The zero value is ready to use.
+// Options configures a run of vectors. The zero value is ready to use.
 type Options struct {
-	// Profile selects the vectors that name it and those that name none; "" selects all.
+	// Profile selects the vectors with this profile and those without profiles; "" selects all.
 	Profile string
-	// Surfaces are the surfaces that parity vectors compare with the runner.
+	// Surfaces lists the surfaces that parity vectors compare with the runner.
 	Surfaces []SurfaceFactory
-	// AllowPending makes parity vectors that are marked as pending pass without running.
+	// AllowPending passes parity vectors marked as pending without running them.
 	AllowPending bool
-	// NewStore makes the empty store of one vector, which is closed after it; nil means a store in memory.
+	// NewStore opens an empty store for one vector, which is closed after it; nil means a store in memory.
 	NewStore func(ctx context.Context) (history.Store, error)
 	// Branches is the order in which the engine walks parallel branches; "" is the engine's default.
 	Branches machine.BranchOrder
-	// Timeout bounds each vector; 0 means DefaultTimeout.
+	// Timeout limits each vector; 0 means DefaultTimeout.
 	Timeout time.Duration
-	// Parallel is how many vectors run at once; 0 means one for each processor.
+	// Parallel is the number of vectors that run at once; 0 means one per processor.
 	Parallel int
 }
 
-// Run runs the vectors of a root: those in its folder vectors/, or all of it if there is no such folder. The error is
-// about the folder or the context; what is wrong with vectors is in the report.
+// Run runs the vectors below a root: those in its folder vectors/, or all of them without such a folder. An error concerns the folder
+// or the context; problems of vectors are in the report.
 func Run(ctx context.Context, root fs.FS, o Options) (Report, error) {
 	start := "."
 	if info, err := fs.Stat(root, "vectors"); err == nil && info.IsDir() {
@@ -50,7 +50,7 @@ func Run(ctx context.Context, root fs.FS, o Options) (Report, error) {
 	return runBelow(ctx, root, start, o)
 }
 
-// RunDir is Run for a folder of the file system, which may also be a part of a vectors folder, or one vector file.
+// RunDir is like Run for a folder of the file system. dir may also be part of a vectors folder, or one vector file.
 func RunDir(ctx context.Context, dir string, o Options) (Report, error) {
 	root, start, err := findRoot(dir)
 	if err != nil {
@@ -59,8 +59,8 @@ func RunDir(ctx context.Context, dir string, o Options) (Report, error) {
 	return runBelow(ctx, regularfile.FS(root), start, o)
 }
 
-// findRoot returns the folder that paths in vectors are relative to, and where below it to look for vectors. A folder inside
-// vectors/ is recognised by its path.
+// findRoot returns the root for the paths in vectors, and the folder below it to search for vectors. A folder inside vectors/ is
+// recognised by its path.
 func findRoot(dir string) (root, start string, err error) {
 	dir, err = filepath.Abs(dir)
 	if err != nil {
@@ -141,8 +141,7 @@ type candidate struct {
 	problems problems
 }
 
-// readAll reads the vectors that the profile selects. A vector that cannot be read is selected too, and one with the id of
-// another fails.
+// readAll reads the vectors that the profile selects. Unreadable vectors are selected too, and a vector with a duplicate id fails.
 func readAll(root fs.FS, paths []string, profile string) []candidate {
 	var selected []candidate
 	first := map[string]string{}
@@ -160,7 +159,7 @@ func readAll(root fs.FS, paths []string, profile string) []candidate {
 	return selected
 }
 
-// runAll runs the vectors, several at a time, and returns their outcomes in the same order.
+// runAll runs the vectors in parallel and returns their outcomes in the same order.
 func runAll(ctx context.Context, root fs.FS, candidates []candidate, o *Options) []VectorReport {
 	reports := make([]VectorReport, len(candidates))
 	slots := make(chan struct{}, o.Parallel)

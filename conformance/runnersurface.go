@@ -14,7 +14,7 @@ import (
 // runnerSurfaceName is the runner's name among the surfaces of a report.
 const runnerSurfaceName = "runner"
 
-// runnerSurface is the runner itself. Its answers have the members of the protocol's tools (spec: execution, 1.2 and 11.2).
+// runnerSurface is the runner itself. Its answers have the fields of the protocol's tools (spec: execution, 1.2 and 11.2).
 type runnerSurface struct{ runner *graph.Runner }
 
 func (s runnerSurface) Close() error { return nil }
@@ -81,8 +81,8 @@ func (s runnerSurface) list(ctx context.Context, c Call) (Answer, error) {
 	return Answer{Fields: fields}, nil
 }
 
-// codeOf returns the code that the protocol's tools report for an error: the protocol's own codes as they are, and
-// ENGINE_FAILURE for everything else that stops a run (spec: execution, 13.4).
+// codeOf returns the code that the protocol's tools report for an error: the protocol's own codes unchanged, and ENGINE_FAILURE for
+// any other error that stops a run (spec: execution, 13.4).
 func codeOf(err error) string {
 	e, ok := problem.As(err)
 	if !ok {
@@ -103,17 +103,17 @@ func codeOf(err error) string {
 	return string(problem.EngineFailure)
 }
 
-// fields collects the members of an object.
+// fields collects the fields of an object.
 type fields map[string]any
 
-// text sets a member unless the text is empty.
+// text sets a field unless the text is empty.
 func (f fields) text(name, value string) {
 	if value != "" {
 		f[name] = value
 	}
 }
 
-// runFields returns the members of the answer of an operation that drives a run.
+// runFields returns the answer fields of an operation that drives a run.
 func runFields(run *view.Run) map[string]any {
 	f := fields{"execution_id": run.ExecutionID, "status": string(run.Status)}
 	switch run.Status {
@@ -138,8 +138,7 @@ func runFields(run *view.Run) map[string]any {
 	return f
 }
 
-// firstPending returns the wait that the single members describe: the first, in branch order, of the kind that the status
-// names.
+// firstPending returns the wait described by the scalar fields: the first, in branch order, of the kind named by the status.
 func firstPending(run *view.Run) view.Pending {
 	for _, p := range run.Pending {
 		switch p.Kind {
@@ -168,7 +167,7 @@ func (f fields) delegate(p view.Pending) {
 	}
 }
 
-// statusFields returns the members of the answer of status.
+// statusFields returns the answer fields of status.
 func statusFields(run *view.Run) map[string]any {
 	f := fields{"execution_id": run.ExecutionID, "phase": string(phaseOf(run.Status))}
 	p := firstPending(run)

@@ -9,14 +9,14 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/jsonobject"
 )
 
-// schemaCheck asks whether a definition is accepted (spec: execution, 13.2).
+// schemaCheck checks whether a definition is accepted (spec: execution, 13.2).
 type schemaCheck struct {
 	ok bool
-	// signals, if any: one of them must fit one of the findings.
+	// signals are optional: if set, one of them must match one of the findings.
 	signals []signal
 }
 
-// signal describes a finding by the texts "instancePath", "keyword" and "messageIncludes"; absent members fit every finding.
+// signal describes a finding by the texts "instancePath", "keyword" and "messageIncludes"; absent fields match every finding.
 type signal map[string]any
 
 func readSchema(o *jsonobject.Object) check {
@@ -83,7 +83,7 @@ func (c schemaCheck) signalsValue() []any {
 	return list
 }
 
-// findingsText is all errors in one line.
+// findingsText returns all errors in one line.
 func findingsText(findings problem.Findings) string {
 	var texts []string
 	for _, f := range findings {
@@ -104,7 +104,7 @@ func pointerOrRoot(pointer string) string {
 	return pointer
 }
 
-// includesFold is strings.Contains without regard to case.
+// includesFold is strings.Contains, ignoring case.
 func includesFold(text, part string) bool {
 	return strings.Contains(strings.ToLower(text), strings.ToLower(part))
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/signing"
 )
 
-// The key that vectors are signed with. It is published with the protocol (spec: execution, 13.5) and protects nothing.
+// The signing key of the vectors. It is published with the protocol (spec: execution, 13.5) and protects nothing.
 const (
 	testKeyID      = "test-key-1"
 	testPrivateKey = "MC4CAQAwBQYDK2VwBCIEINoeGH3uTJB4vlquXo3VT41lyC_El-h1NOTC-4-Gyk1F"
@@ -76,7 +76,7 @@ func (c signingCheck) run(_ context.Context, s *trial) problems {
 	return ps
 }
 
-// signWithTestKey signs a definition and, to tamper, replaces the last character of the signature.
+// signWithTestKey signs a definition; with tamper, it replaces the last character of the signature.
 func signWithTestKey(doc any, tamper bool) (any, error) {
 	key, err := signing.ParsePrivateKey(testPrivateKey)
 	if err != nil {

@@ -9,8 +9,8 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
-// runMembers, statusMembers and listMembers are the members of answers that are compared (spec: execution, 13.4): those that
-// the protocol defines for the operation. A surface may answer with more.
+// runMembers, statusMembers and listMembers are the compared answer fields (spec: execution, 13.4): those that the protocol defines
+// for the operation. A surface may return more.
 var (
 	runMembers = []string{
 		"execution_id", "status", "final_state", "result", "error", "node_id", "state", "code", "parallel_span",
@@ -33,7 +33,7 @@ func membersOf(op string) []string {
 	return runMembers
 }
 
-// snapshot is an answer reduced to what is compared.
+// snapshot is the compared part of an answer.
 type snapshot struct {
 	op      string
 	isError bool
@@ -85,7 +85,7 @@ func (s snapshot) value() map[string]any {
 	return v
 }
 
-// comparable returns value without what differs between two runs of the same script: a cursor holds a time.
+// comparable returns value without fields that vary between runs of a script: a cursor contains a time.
 func (s snapshot) comparable() map[string]any {
 	v := s.value()
 	if _, more := v["next_cursor"]; more {

@@ -13,8 +13,8 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
-// taskAgent is an agent that speaks the HTTP task form: a task is working at its first poll and completed at its second, with
-// the output of the mock delegate. It answers HTTP requests without a network.
+// taskAgent is an agent that speaks the HTTP task form: a task is working at its first poll and completed at its second, with the
+// output of the mock delegate. It answers HTTP requests without a network.
 type taskAgent struct {
 	mu    sync.Mutex
 	tasks []*agentTask
@@ -27,7 +27,7 @@ type agentTask struct {
 
 func newTaskAgent() *taskAgent { return &taskAgent{} }
 
-// client returns a client whose requests all go to the agent.
+// client returns a client that sends all requests to the agent.
 func (a *taskAgent) client() *http.Client { return &http.Client{Transport: a} }
 
 // RoundTrip implements http.RoundTripper.

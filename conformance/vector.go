@@ -12,10 +12,10 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
-// suffix is how the names of vector files end.
+// suffix is the suffix of vector files.
 const suffix = ".vector.json"
 
-// vector is what vectors of all kinds have in common.
+// vector holds the common fields of all kinds of vectors.
 type vector struct {
 	id, kind, path, description string
 	// definition is the path of the definition, relative to the root.
@@ -24,7 +24,7 @@ type vector struct {
 	check      check
 }
 
-// check is what a vector of one kind does. The kinds are schemaCheck, replayCheck, parityCheck and signingCheck.
+// check is the kind-specific part of a vector: schemaCheck, replayCheck, parityCheck or signingCheck.
 type check interface {
 	run(ctx context.Context, s *trial) problems
 }
@@ -35,11 +35,11 @@ type trial struct {
 	root       fs.FS
 	options    *Options
 	definition *definition.Document
-	// refused is what is wrong with the definition's text. Only schema vectors receive it.
+	// refused holds the errors in the definition's text. Only schema vectors receive it.
 	refused problem.Findings
 }
 
-// readVector reads a vector file. It returns what could be read, and what is wrong with the file as problems.
+// readVector reads a vector file. It returns the readable part, and the file's problems.
 func readVector(root fs.FS, name string) (*vector, problems) {
 	v := &vector{path: name}
 	var ps problems
@@ -82,12 +82,12 @@ func (v *vector) read(o *jsonobject.Object) {
 	case "signing":
 		v.check = readSigning(o)
 	default:
-		return // which members there may be depends on the kind
+		return // the allowed fields depend on the kind
 	}
 	o.Close()
 }
 
-// selected reports whether the vector belongs to a profile; one without profiles belongs to all.
+// selected reports whether the vector belongs to a profile; a vector without profiles belongs to all.
 func (v *vector) selected(profile string) bool {
 	if profile == "" || v.profiles == nil {
 		return true
@@ -95,7 +95,7 @@ func (v *vector) selected(profile string) bool {
 	return slices.Contains(v.profiles, profile)
 }
 
-// runVector runs one vector that could be read.
+// runVector runs a readable vector.
 func runVector(ctx context.Context, v *vector, root fs.FS, o *Options) problems {
 	var ps problems
 	text, err := fs.ReadFile(root, path.Clean(v.definition))

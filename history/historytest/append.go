@@ -66,7 +66,7 @@ func readInParts(t *testing.T, s history.Store) {
 
 func recordsComeBack(t *testing.T, s history.Store) {
 	x := NewTrace(t, "x")
-	// Another zone and finer than a millisecond: what is stored is UTC, cut to the millisecond.
+	// Another zone and finer than a millisecond: the stored time is UTC, truncated to the millisecond.
 	x.Now = time.Date(2026, 11, 21, 3, 3, 46, 919_123_456, time.FixedZone("", 2*3600))
 	x.Append(s,
 		`E ExecutionStarted {"workflowName":"wörk <flow> \"q\"","workflowVersion":"1","inputKeys":["2","a"],"input":{"a":null,"n":1e21}}`,
@@ -135,7 +135,7 @@ func conflictsChangeNothing(t *testing.T, s history.Store) {
 	x.Append(s, "C ScheduleNode a")
 }
 
-// describeAll tells everything that a store knows of a run.
+// describeAll returns everything that a store holds of a run.
 func describeAll(t *testing.T, s history.Store, id string) string {
 	t.Helper()
 	e := got[history.Execution](t)(s.Execution(t.Context(), id))
@@ -210,7 +210,7 @@ func largePayloads(t *testing.T, s history.Store) {
 	}
 }
 
-// badIDs are ids under which no run may begin.
+// badIDs are invalid ids of runs.
 var badIDs = []string{"not UTF-8: \xff", "cut: \xc3", strings.Repeat("i", history.MaxIDBytes+1)}
 
 func unusualIDs(t *testing.T, s history.Store) {

@@ -8,11 +8,11 @@ import (
 	"github.com/workflows-engine/workflows-engine/history"
 )
 
-// benchID is as long as the random ids that runs get.
+// benchID is as long as the random ids of runs.
 const benchID = "0f8fad5b-d9cb-469f-a165-70867728950e"
 
-// Benchmark measures what runs do all the time: appending one record and one activity's six, with and without a
-// position; and reading the tail and the projection.
+// Benchmark measures the most common operations of runs: appending one record and an activity's six, with and without a position; and
+// reading the tail and the projection.
 func Benchmark(b *testing.B, open Open) {
 	b.Run("append 1", func(b *testing.B) {
 		benchAppend(b, open(b, nil), []string{"E NodeScheduled n12"}, nil)
@@ -56,7 +56,7 @@ func Benchmark(b *testing.B, open Open) {
 	})
 }
 
-// BenchmarkList measures a page of a list of a thousand and of a hundred thousand runs; short runs leave the latter out.
+// BenchmarkList measures a page of a list of a thousand and of a hundred thousand runs; short mode skips the latter.
 func BenchmarkList(b *testing.B, open Open) {
 	for _, runs := range []int{1000, 20_000, 100_000} {
 		if runs > 1000 && testing.Short() {
@@ -79,7 +79,7 @@ func benchAppend(b *testing.B, s history.Store, lines []string, add func(h *hist
 		if err := s.Append(b.Context(), h); err != nil {
 			b.Fatal(err)
 		}
-		// What a machine and a runner do for the next batch, as cheaply as can be.
+		// Do the work of a machine and a runner for the next batch, as cheaply as possible.
 		h.ExpectedSeq = e.Seq
 		for i := range h.Records {
 			h.Records[i].CreatedAt = h.Records[i].CreatedAt.Add(time.Millisecond)
@@ -89,7 +89,7 @@ func benchAppend(b *testing.B, s history.Store, lines []string, add func(h *hist
 	}
 }
 
-// benchList lists a hundred runs of many, first page and middle, with each kind of filter.
+// benchList lists a hundred of many runs, first page and middle, with each kind of filter.
 func benchList(b *testing.B, s history.Store, runs int) {
 	for i := range runs {
 		x := NewTrace(b, fmt.Sprintf("%08x-d9cb-469f-a165-%012d", uint32(i)*2654435761, i))

@@ -7,7 +7,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/history"
 )
 
-// SteppedClock is the clock of a machine: how long the machine has been up, and a time that may be set. Pass lets time pass.
+// SteppedClock is the clock of a machine: its uptime, and a time that may be set. Pass advances both.
 type SteppedClock struct {
 	passed clock
 	set    clock
@@ -16,7 +16,7 @@ type SteppedClock struct {
 // NewSteppedClock returns a clock that shows Begin.
 func NewSteppedClock() *SteppedClock { return &SteppedClock{clock{at: Begin}, clock{at: Begin}} }
 
-// Now returns what the clock shows.
+// Now returns the time of the clock.
 func (c *SteppedClock) Now() time.Time { return c.set.now() }
 
 // Uptime returns how long the machine has been up.
@@ -24,7 +24,7 @@ func (c *SteppedClock) Uptime() (boot string, up time.Duration) {
 	return "boot", c.passed.now().Sub(Begin) + time.Hour
 }
 
-// Pass lets time pass.
+// Pass advances the time and the uptime.
 func (c *SteppedClock) Pass(d time.Duration) {
 	c.passed.pass(d)
 	c.set.pass(d)
@@ -74,7 +74,7 @@ func ClockSteps(t *testing.T, open func(t testing.TB, c *SteppedClock) history.S
 	}
 }
 
-// clockStepsBack: where it is not known how long the machine has been up, a lease ends after its time all the same.
+// clockStepsBack: with an unknown uptime, a lease still ends after its time.
 func clockStepsBack(t *testing.T, s history.Store, c *clock) {
 	NewTrace(t, "x").Append(s, Start("w", "in_process")...)
 	must(t, s.Renew(t.Context(), "p", 10*time.Second))
@@ -90,7 +90,7 @@ func clockStepsBack(t *testing.T, s history.Store, c *clock) {
 	c.pass(10 * time.Second)
 	wantDeparted(t, s, "p")
 	wantClaim(t, s, "q", []string{"x"}, "x")
-	// Days are no step: the clock was wrong, and what was stored by it counts no more.
+	// A step of days means that the clock was wrong: earlier stored times no longer count.
 	c.pass(-48 * time.Hour)
 	if now := got[time.Time](t)(s.Now(t.Context())); !now.Before(before) {
 		t.Errorf("the store's time is %v", now)

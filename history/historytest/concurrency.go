@@ -13,12 +13,12 @@ import (
 	"github.com/workflows-engine/workflows-engine/history"
 )
 
-// oneAppenderWins lets several writers append to one run until each has succeeded a number of times. A writer
-// that gets a conflict reads the run again.
+// oneAppenderWins lets several writers append to one run until each has succeeded a number of times. A writer that gets a conflict
+// reads the run again.
 func oneAppenderWins(t *testing.T, s history.Store) { Contend(t, 4, 10, s) }
 
-// Contend lets writers append to one run at the same time, taking turns with the stores, until each has done so rounds
-// times; then it checks that nothing was lost or interleaved.
+// Contend lets writers append to one run concurrently until each has done so rounds times. The writers are spread over the stores. It
+// then checks that nothing was lost or interleaved.
 func Contend(t *testing.T, writers, rounds int, stores ...history.Store) {
 	ctx := t.Context()
 	const id = "contended"
@@ -62,7 +62,7 @@ func Contend(t *testing.T, writers, rounds int, stores ...history.Store) {
 	}
 }
 
-// appendOnce appends two records behind the run's last one.
+// appendOnce appends two records after the run's last one.
 func appendOnce(t testing.TB, s history.Store, id, node string) error {
 	e, err := s.Execution(t.Context(), id)
 	if errors.Is(err, problem.ExecutionNotFound) {
@@ -77,8 +77,8 @@ func appendOnce(t testing.TB, s history.Store, id, node string) error {
 
 func oneClaimerWins(t *testing.T, s history.Store, _ *clock) { ContendForRuns(t, 4, 25, s) }
 
-// ContendForRuns lets processes claim the same runs at the same time, taking turns with the stores, and checks that
-// each run goes to exactly one of them, to the same one wherever it is asked for.
+// ContendForRuns lets processes claim the same runs concurrently, spread over the stores, and checks that each run has exactly one
+// owner, the same in every store.
 func ContendForRuns(t *testing.T, processes, runs int, stores ...history.Store) {
 	ctx := t.Context()
 	var ids []string
@@ -146,7 +146,7 @@ func appendsToManyRuns(t *testing.T, s history.Store) {
 	}
 }
 
-// calls makes one call of each method of a store whose run "x" is to have the batch appended next.
+// calls returns one call of each method of a store, for a run "x" whose next batch is next.
 func calls(s history.Store, next history.Batch) map[string]func(ctx context.Context) error {
 	return map[string]func(ctx context.Context) error{
 		"Append":           func(ctx context.Context) error { return s.Append(ctx, next) },

@@ -24,7 +24,7 @@ func Delivers(event, body string, at time.Time, targets ...string) (out []histor
 	return out
 }
 
-// endsNotifying appends a run that has ended, with deliveries.
+// endsNotifying appends a completed run with deliveries.
 func endsNotifying(t *testing.T, s history.Store, id string, ds ...history.Delivery) {
 	t.Helper()
 	b := NewTrace(t, id).Batch(lines(Start("w", "in_process"), End())...)
@@ -32,7 +32,7 @@ func endsNotifying(t *testing.T, s history.Store, id string, ds ...history.Deliv
 	must(t, s.Append(t.Context(), b))
 }
 
-// dueIDs lists what is due.
+// dueIDs lists due deliveries.
 func dueIDs(t *testing.T, s history.Store, target string, now time.Time, limit int) string {
 	t.Helper()
 	var out []string
@@ -63,7 +63,7 @@ func oneDelivery(t *testing.T, s history.Store, id string) history.Delivery {
 	return page.Deliveries[0]
 }
 
-// deliveries: a delivery is stored with its batch or not at all, comes back as it was given, and goes its way.
+// deliveries: a delivery is stored with its batch or not at all, is returned unchanged, and passes through its states.
 func deliveries(t *testing.T, s history.Store, c *clock) {
 	ctx := t.Context()
 	x := NewTrace(t, "x")
@@ -92,7 +92,7 @@ func deliveries(t *testing.T, s history.Store, c *clock) {
 	b := refused
 	b.Deliveries = ds
 	must(t, s.Append(ctx, b))
-	clear(ds[0].Body) // what was given can be changed
+	clear(ds[0].Body) // the caller may change its values
 	at := Begin.Add(time.Millisecond)
 	if due := dueIDs(t, s, "ops", Begin, 0) + dueIDs(t, s, "ops", at, 0); due != "e1-ops/0" {
 		t.Errorf("due: %s", due)
@@ -140,8 +140,8 @@ func deliveries(t *testing.T, s history.Store, c *clock) {
 	claimDelivery(t, s, "unknown", 1, "p", false)
 }
 
-// deliveryClaims: an attempt keeps others away until its lease is over by the store's clock, and one that was overtaken changes nothing,
-// unless it has delivered.
+// deliveryClaims: an attempt excludes others until its lease ends by the store's clock. A superseded attempt changes nothing, unless
+// it has delivered.
 func deliveryClaims(t *testing.T, s history.Store, c *clock) {
 	ctx := t.Context()
 	endsNotifying(t, s, "x", Delivers("e", "{}", Begin, "a", "b")...)
@@ -157,7 +157,7 @@ func deliveryClaims(t *testing.T, s history.Store, c *clock) {
 	if due := dueIDs(t, s, "a", Begin, 0); due != "e-a/1" {
 		t.Errorf("after a death: %s", due)
 	}
-	claimDelivery(t, s, "e-a", 1, "q", false) // whoever found it before the first attempt
+	claimDelivery(t, s, "e-a", 1, "q", false) // a process that listed it before the first attempt
 	claimDelivery(t, s, "e-a", 2, "q", true)
 	late := history.Settlement{
 		DeliveryID: "e-a", Attempt: 1, At: Begin, Receipt: history.Receipt{Outcome: history.SendAgain}, State: history.DeliveryDead, Due: Begin, Step: 7,
@@ -175,7 +175,7 @@ func deliveryClaims(t *testing.T, s history.Store, c *clock) {
 	if d := oneDelivery(t, s, "e-a"); d.State != history.DeliveryDone {
 		t.Errorf("delivered late: %+v", d)
 	}
-	// The clock is set back a day: leases from before count no more.
+	// The clock is set back two days: earlier leases no longer count.
 	claimDelivery(t, s, "e-b", 1, "p", true)
 	c.pass(-48 * time.Hour)
 	got[time.Time](t)(s.Now(ctx))
@@ -183,7 +183,7 @@ func deliveryClaims(t *testing.T, s history.Store, c *clock) {
 	claimDelivery(t, s, "e-b", 2, "q", true)
 }
 
-// oneSenderWins: of many processes that claim an attempt at once, one gets it.
+// oneSenderWins: only one of many concurrent claims of an attempt succeeds.
 func oneSenderWins(t *testing.T, s history.Store, c *clock) {
 	endsNotifying(t, s, "x", Delivers("e", "{}", Begin, "a")...)
 	var won atomic.Int32
@@ -205,7 +205,7 @@ func oneSenderWins(t *testing.T, s history.Store, c *clock) {
 	}
 }
 
-// deliveriesAndPruning: a pending delivery keeps its run and what belongs to it, any other goes with it.
+// deliveriesAndPruning: a pending delivery keeps its run and the run's data; other deliveries are deleted with the run.
 func deliveriesAndPruning(t *testing.T, s history.Store) {
 	pruner(t, s)
 	ctx := t.Context()
@@ -227,7 +227,7 @@ func deliveriesAndPruning(t *testing.T, s history.Store) {
 	if page := got[history.DeliveryPage](t)(s.ListDeliveries(ctx, history.DeliveryQuery{})); len(page.Deliveries) > 0 {
 		t.Errorf("left %+v", page.Deliveries)
 	}
-	// A new run of the same id, with an event of the same id.
+	// A new run with the same id, and an event with the same id.
 	endsNotifying(t, s, "x", Delivers("e", "new", Begin, "a")...)
 	if d := claimDelivery(t, s, "e-a", 1, "p", true); string(d.Body) != "new" {
 		t.Errorf("sends %s", d.Body)

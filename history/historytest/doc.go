@@ -1,5 +1,5 @@
-// Package historytest holds the tests that every history.Store has to pass, benchmarks that compare stores, and a
-// wrapper that makes a store fail on purpose.
+// Package historytest holds the tests that every history.Store has to pass, benchmarks for comparing stores, and a wrapper that
+// injects faults.
 //
 //	func TestStore(t *testing.T) {
 //		historytest.Run(t, func(_ testing.TB, now func() time.Time) history.Store {

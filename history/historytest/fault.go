@@ -9,22 +9,22 @@ import (
 	"github.com/workflows-engine/workflows-engine/history"
 )
 
-// ErrInjected is the cause of every error that a FaultStore makes up.
+// ErrInjected is the cause of every error injected by a FaultStore.
 var ErrInjected = errors.New("injected fault")
 
-// Fault says when a FaultStore fails.
+// Fault configures when a FaultStore fails.
 type Fault struct {
 	// At is the number of the call that fails, counted from 1 since the fault was set.
 	At int
 	// Reads counts all calls of the store; otherwise only Append counts.
 	Reads bool
-	// AfterCommit lets the call take effect before it fails, as when the answer is lost.
+	// AfterCommit lets the call take effect before it fails, like a lost answer.
 	AfterCommit bool
-	// Dead lets every later call fail too, without effect, as when the process has died. Revive ends it.
+	// Dead makes every later call fail too, without effect, like a dead process. Revive ends it.
 	Dead bool
 }
 
-// FaultStore is a store that fails on purpose, so that what uses it can be tested against crashes:
+// FaultStore is a store that injects faults, for testing its callers against crashes:
 //
 //	for n := 1; ; n++ {
 //		s := historytest.NewFaultStore(historymem.New())
@@ -37,8 +37,7 @@ type Fault struct {
 //		recover(s)
 //	}
 //
-// It is a history.Store and has none of the optional interfaces. All methods are safe for concurrent use. Closing it
-// closes the store beneath.
+// It is a history.Store without the optional interfaces. All methods are safe for concurrent use. Close closes the wrapped store.
 type FaultStore struct {
 	wrapper
 	store history.Store
@@ -58,7 +57,7 @@ func NewFaultStore(s history.Store) *FaultStore {
 	return f
 }
 
-// Set plans a fault in place of the one before and counts from 1 again.
+// Set replaces the fault and restarts the count at 1.
 func (f *FaultStore) Set(fault Fault) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -72,25 +71,25 @@ func (f *FaultStore) Struck() bool {
 	return f.struck
 }
 
-// Calls names the methods of the calls that have counted since the fault was set, in order. With a Fault whose At is 0
-// it tells what there is to fail.
+// Calls returns the methods of the calls counted since the fault was set, in order. With a Fault whose At is 0 it lists the calls that
+// could fail.
 func (f *FaultStore) Calls() []string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return slices.Clone(f.calls)
 }
 
-// Revive ends the fault: calls pass again.
+// Revive removes the fault: calls succeed again.
 func (f *FaultStore) Revive() { f.Set(Fault{}) }
 
-// Appends counts the calls of Append since the store was wrapped.
+// Appends returns the number of calls of Append since the store was wrapped.
 func (f *FaultStore) Appends() int {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	return f.appends
 }
 
-// enter counts a call. fail says that it fails, before that it does so without effect.
+// enter counts a call. fail is set if the call fails, before if it fails without effect.
 func (f *FaultStore) enter(name string) (before, fail bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -115,7 +114,7 @@ func injected() error {
 	return problem.New(problem.Internal, "the store failed").WithCause(ErrInjected)
 }
 
-// pass makes a call of the store beneath, or fails. Close never fails on purpose.
+// pass calls the wrapped store, or fails. Close never fails on purpose.
 func (f *FaultStore) pass(method string, call func(s history.Store) error) error {
 	if method == "Close" {
 		return call(f.store)

@@ -11,10 +11,10 @@ import (
 	"github.com/workflows-engine/workflows-engine/history"
 )
 
-// failure is the end of a run that has failed.
+// failure is the end of a failed run.
 const failure = `E ExecutionFailed {"error":"boom"}`
 
-// marks shows which of some runs are handled.
+// marks lists the handled runs among ids.
 func marks(t *testing.T, s history.Store, ids ...string) string {
 	t.Helper()
 	found := got[map[string]history.Handling](t)(s.Handled(t.Context(), ids...))
@@ -27,7 +27,7 @@ func marks(t *testing.T, s history.Store, ids ...string) string {
 	return strings.Join(out, "; ")
 }
 
-// unhandledIDs are the runs that a list shows which leaves out what is handled.
+// unhandledIDs lists the runs of a query that excludes handled runs.
 func unhandledIDs(t *testing.T, s history.Store, q history.ListQuery) string {
 	t.Helper()
 	q.Unhandled = true
@@ -93,7 +93,7 @@ func handled(t *testing.T, s history.Store) {
 	same(t, "refused marks", marks(t, s, all...), `a:sub:n: a:sub:n "its own" "" "" 1000`)
 }
 
-// retry makes the batch that begins a run with the past of another one.
+// retry makes the batch that begins a run with the past of another run.
 func retry(t *testing.T, id string, l history.Link, more ...string) (*Trace, history.Batch) {
 	t.Helper()
 	x := NewTrace(t, id)
@@ -104,8 +104,8 @@ func retry(t *testing.T, id string, l history.Link, more ...string) (*Trace, his
 	return x, b
 }
 
-// retriesOfOneWork: a run, its retries and theirs do one work. While one of them does it, or once one has, whichever of the others is not tried
-// again unless that is asked for; and those that have failed need nobody any more, whether they failed before or after.
+// retriesOfOneWork: a run, its retries and their retries form one unit of work. While one of them is open, or after one has completed,
+// the others are retried only with Again. The failed runs of completed work count as handled, whether they failed before or after.
 func retriesOfOneWork(t *testing.T, s history.Store) {
 	ctx := t.Context()
 	begin := func(id, from string, again bool, more ...string) (*Trace, error) {
@@ -147,7 +147,7 @@ func retriesOfOneWork(t *testing.T, s history.Store) {
 	done := begun("a3", "a", true)
 	begun("a3x", "a", true, failure)
 	below.Append(s, failure)
-	live("a1b", "a2") // the oldest that is open
+	live("a1b", "a2") // the oldest open run
 	done.Append(s, End()...)
 	refused("a3", "a", "a1", "a1b", "a3x")
 	late.Append(s, failure)
@@ -161,7 +161,7 @@ func retriesOfOneWork(t *testing.T, s history.Store) {
 		`a: a "" "a3" "" %[1]d; a1: a1 "" "a3" "" %[1]d; a1b: a1b "" "a3" "" %[1]d; a2: a2 "" "a3" "" %[2]d; a3x: a3x "" "a3" "" %[1]d`, at(done), at(late)))
 	same(t, "list", unhandledIDs(t, s, history.ListQuery{Phase: history.PhaseFailed}), "z z1")
 
-	// It stays done when the run that has done it is deleted. Who asks for it tries it again.
+	// The work stays completed after its completed run is deleted. Again still allows a retry.
 	if p, ok := s.(history.Pruner); ok {
 		got[history.PrunePage](t)(p.Prune(ctx, history.PruneQuery{Before: Begin.Add(time.Hour), Phases: []history.Phase{history.PhaseCompleted}}))
 		refused("a3", "a", "a1", "a1b", "a2", "a3x")
@@ -191,7 +191,7 @@ func handledByRetries(t *testing.T, s history.Store) {
 		fmt.Sprintf(`a: a "" "r2" "" %d; r1: r1 "looked at" "" "" 0`, r2.Execution.UpdatedAt.UnixMilli()-Begin.UnixMilli()))
 	same(t, "list", unhandledIDs(t, s, history.ListQuery{Phase: history.PhaseFailed}), "")
 
-	// What has been retried stays handled after the retry is deleted, and a mark does not outlast its run.
+	// A run handled by a retry stays handled after the retry is deleted. A mark is deleted with its run.
 	p, ok := s.(history.Pruner)
 	if !ok {
 		return

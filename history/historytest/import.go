@@ -12,7 +12,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/history"
 )
 
-// imported returns a run as it comes out of a file.
+// imported returns a run as read from a file.
 func imported(t *testing.T, id string, lines ...string) history.ImportedRun {
 	t.Helper()
 	b := NewTrace(t, id).Batch(lines...)

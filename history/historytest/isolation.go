@@ -6,7 +6,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/history"
 )
 
-// delegatePending is a run with everything in it that a projection shares with records.
+// delegatePending is a run with every value that a projection shares with records.
 var delegatePending = lines(Start("w", "host_mediated"), []string{
 	"C ScheduleNode d",
 	"E NodeScheduled d",
@@ -14,7 +14,7 @@ var delegatePending = lines(Start("w", "host_mediated"), []string{
 		`"activityExecutionMode":"host_mediated"}`,
 })
 
-// givenValuesAreIsolated: what a caller does to a batch afterwards does not change what is stored.
+// givenValuesAreIsolated: later changes by the caller to a batch do not change the store.
 func givenValuesAreIsolated(t *testing.T, s history.Store) {
 	x := NewTrace(t, "x")
 	b := x.Batch(delegatePending...)
@@ -34,7 +34,7 @@ func givenValuesAreIsolated(t *testing.T, s history.Store) {
 	}
 }
 
-// gotValuesAreIsolated: what a caller does to what it got does not change what is stored.
+// gotValuesAreIsolated: changes by the caller to returned values do not change the store.
 func gotValuesAreIsolated(t *testing.T, s history.Store) {
 	ctx := t.Context()
 	x := NewTrace(t, "x")

@@ -8,8 +8,8 @@ import (
 	"github.com/workflows-engine/workflows-engine/history"
 )
 
-// keys: a name has one key, whoever asks and however many at once; names have different ones, and what a caller does to a key that it
-// got changes nothing.
+// keys: every caller gets the same key for a name, also concurrently. Names have different keys, and a caller's changes to a key have
+// no effect.
 func keys(t *testing.T, s history.Store) {
 	k, ok := s.(history.Keyring)
 	if !ok {

@@ -9,14 +9,13 @@ import (
 	"github.com/workflows-engine/workflows-engine/history"
 )
 
-// Open returns an empty store, which it closes when the test ends. The store judges leases by now; nil means by a clock
-// of its own.
+// Open returns an empty store, which it closes when the test ends. The store judges leases by now; nil means its own clock.
 type Open func(t testing.TB, now func() time.Time) history.Store
 
-// Run runs all tests of the contract, each with a store of its own.
+// Run runs all tests of the contract, each with its own store.
 func Run(t *testing.T, open Open) { run(t, open, false) }
 
-// kept says of a test that it is also one of RunPersistent.
+// kept marks a test that also belongs to RunPersistent.
 const kept = true
 
 func run(t *testing.T, open Open, persistent bool) {
@@ -123,7 +122,7 @@ func wantRefusal(t *testing.T, code problem.Code) func(_ any, err error) {
 	}
 }
 
-// wantPosition compares the position of a run. One that is not stored has the seq 0, and is nil.
+// wantPosition compares the position of a run. An absent position has the seq 0, and is nil.
 func wantPosition(t *testing.T, s history.Store, id string, wantSeq int64, want string) {
 	t.Helper()
 	if seq, data, err := s.Position(t.Context(), id); seq != wantSeq || string(data) != want || (data == nil) != (seq == 0) || err != nil {
@@ -148,7 +147,7 @@ func got[T any](t testing.TB) func(v T, err error) T {
 	}
 }
 
-// fill sets what a batch can store beside records.
+// fill sets the optional parts of a batch.
 func fill(b *history.Batch) {
 	b.Position = []byte("position")
 	b.SetTimers, b.Timers = true, []history.Timer{{Key: "k", Due: Begin}}
@@ -161,7 +160,7 @@ func read(t testing.TB, s history.Store, id string) []history.Record {
 	return got[[]history.Record](t)(s.Read(t.Context(), id, 1, 0))
 }
 
-// names lists records by name.
+// names returns the names of records.
 func names(rs []history.Record) []history.Name {
 	var out []history.Name
 	for i := range rs {

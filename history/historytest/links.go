@@ -49,7 +49,7 @@ func links(t *testing.T, s history.Store) {
 	same("r", `retry a>r@4 "ann (command)" completed 1000`)
 	same("nobody", "")
 
-	// One that has completed keeps others from being begun, a fork does not, and who asks for it begins another one.
+	// A completed retry prevents another one, a fork does not, and Again allows it.
 	second := history.Link{From: "a", Kind: history.Retried, Seq: 4, At: Begin.Add(2 * time.Second)}
 	err := s.Append(ctx, linked(t, "r2", second, false))
 	if !errors.Is(err, problem.AlreadyRetried) || !strings.Contains(err.Error(), `"r"`) {

@@ -30,7 +30,7 @@ type listed struct {
 // pages reads all pages of a query.
 func pages(t *testing.T, s history.Store, q history.ListQuery) [][]string {
 	t.Helper()
-	const most = 1000 // more would be endless
+	const most = 1000 // more means an endless loop
 	var out [][]string
 	for {
 		page := got[history.ListPage](t)(s.List(t.Context(), q))
@@ -52,7 +52,7 @@ func wantPages(t *testing.T, s history.Store, q history.ListQuery, want string) 
 	}
 }
 
-// listPages: newest first, and ids bytewise where the times are equal, on every page.
+// listPages: newest first, equal times in bytewise order of ids, on every page.
 func listPages(t *testing.T, s history.Store) {
 	wantPages(t, s, history.ListQuery{}, "[[]]")
 	started := []string{"E ExecutionStarted"}
@@ -69,7 +69,7 @@ func listPages(t *testing.T, s history.Store) {
 	if want := "2026-11-21T01:00:00.005Z|-"; page.NextCursor != want {
 		t.Errorf("the cursor is %q, want %q", page.NextCursor, want)
 	}
-	// A cursor whose run has moved on still marks a place.
+	// A cursor stays valid after its run has moved on.
 	wantPages(t, s, history.ListQuery{Cursor: "2026-11-21T01:00:00.005Z|a"}, "[[a|1 b é old]]")
 	wantPages(t, s, history.ListQuery{Cursor: "2026-11-21T01:00:00.004Z|a"}, "[[old]]")
 	wantPages(t, s, history.ListQuery{Cursor: "2999-01-01T00:00:00.000Z|a", Limit: 100}, "[[new - B _ a|1 b é old]]")
@@ -126,7 +126,7 @@ func listFilters(t *testing.T, s history.Store) {
 	}
 }
 
-// listLabels: labels are compared as a whole, name and value, whatever else of the run says the same.
+// listLabels: labels are compared as a whole, name and value, even if other data of the run has the same text.
 func listLabels(t *testing.T, s history.Store) {
 	for id, labels := range map[string]string{
 		"open": `{"customer":"17","empty":""}`, "quoted": `{"a \"quoted\" é.name":"=:\""}`, "ended": `{"customer":"17"}`,
@@ -160,7 +160,8 @@ func listLabels(t *testing.T, s history.Store) {
 	}
 }
 
-// listBelow: the subworkflows below a run at any depth, those that another engine has begun included, and no runs whose ids begin alike.
+// listBelow: lists the subworkflows below a run at any depth, including those begun by another engine, but not runs whose ids start
+// alike.
 func listBelow(t *testing.T, s history.Store) {
 	running, ended := Start("w", "in_process"), lines(Start("w", "in_process"), End())
 	fillList(t, s, []listed{
@@ -234,8 +235,7 @@ func listArguments(t *testing.T, s history.Store) {
 	}
 }
 
-// listManyTimes walks through runs of every kind of time, many of them equal or close together, page by page, and holds
-// the pages against the order that they must have.
+// listManyTimes reads runs with many equal or close times page by page, and checks their order.
 func listManyTimes(t *testing.T, s history.Store) {
 	kinds := [][]string{
 		Start("a", "in_process"), lines(Start("a", "in_process"), End()),
@@ -243,7 +243,7 @@ func listManyTimes(t *testing.T, s history.Store) {
 	}
 	var runs []listed
 	for i := range 90 {
-		// Thirds of one millisecond, thirds spread over half a second, thirds far from each other.
+		// A third within one millisecond, a third spread over half a second, a third far apart.
 		at := [...]int{250, i * 37 % 500, 1000 + i*61}[i%3]
 		runs = append(runs, listed{fmt.Sprintf("%03d", i*7919%90), at, kinds[i%len(kinds)]})
 	}

@@ -13,7 +13,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/history"
 )
 
-// clock is a store's clock that stands still between two calls of pass.
+// clock is a store's clock that changes only by pass.
 type clock struct {
 	mu sync.Mutex
 	at time.Time
@@ -34,10 +34,10 @@ func (c *clock) pass(d time.Duration) {
 	c.at = c.at.Add(d)
 }
 
-// justEnded is what is left, in seconds, of a lease that ends at this very moment; 0 would say that its end is not known.
+// justEnded is the remaining time, in seconds, of a lease that ends at this very moment; 0 would mean that its end is unknown.
 const justEnded = -1e-9
 
-// wantOwner compares the owner of a run; left counts seconds.
+// wantOwner compares the owner of a run; left is in seconds.
 func wantOwner(t *testing.T, s history.Store, id, process string, left float64) {
 	t.Helper()
 	o := got[history.Owner](t)(s.Owner(t.Context(), id))
@@ -46,7 +46,7 @@ func wantOwner(t *testing.T, s history.Store, id, process string, left float64) 
 	}
 }
 
-// wantClaim lets a process claim runs; want are those that it gets.
+// wantClaim lets a process claim runs; want lists the runs it should get.
 func wantClaim(t *testing.T, s history.Store, process string, ids []string, want ...string) {
 	t.Helper()
 	if claimed := got[[]string](t)(s.Claim(t.Context(), process, ids...)); !slices.Equal(claimed, want) {
@@ -75,7 +75,7 @@ func wantUnowned(t *testing.T, s history.Store, limit int, want ...string) {
 	}
 }
 
-// processLeases: one renewal lengthens the claim to all runs, and the store's clock tells when it ends.
+// processLeases: one renewal extends the claims to all runs, and the store's clock decides when they end.
 func processLeases(t *testing.T, s history.Store, c *clock) {
 	ctx := t.Context()
 	if now := got[time.Time](t)(s.Now(ctx)); !now.Equal(Begin) {
@@ -103,7 +103,7 @@ func processLeases(t *testing.T, s history.Store, c *clock) {
 	c.pass(500 * time.Millisecond)
 	wantOwner(t, s, "x", "p", -0.5)
 	wantClaim(t, s, "q", []string{"x"}, "x")
-	// A lease that has run out begins again; what another process has claimed stays that process's.
+	// An expired lease begins again; runs claimed by another process stay with that process.
 	must(t, s.Renew(ctx, "p", 10*time.Second))
 	wantOwner(t, s, "x", "q", 0.5)
 	wantOwner(t, s, "y", "p", 10)
@@ -136,8 +136,8 @@ func claims(t *testing.T, s history.Store, c *clock) {
 	wantClaim(t, s, "p", nil)
 	wantClaim(t, s, "p", []string{"c", "unknown", "a", "ended"}, "c", "a")
 	wantClaim(t, s, "q", []string{"a", "b", "c"}, "b")
-	wantClaim(t, s, "p", []string{"a", "b", "c"}, "a", "c") // those that it owns already count
-	// Only what a process owns is given up.
+	wantClaim(t, s, "p", []string{"a", "b", "c"}, "a", "c") // runs that it already owns count
+	// A process gives up only runs that it owns.
 	must(t, s.Disown(ctx, "p", "a", "b", "unknown", "ended"))
 	c.pass(time.Second)
 	wantOwner(t, s, "a", "", -1)
@@ -146,7 +146,7 @@ func claims(t *testing.T, s history.Store, c *clock) {
 	wantOwned(t, s, "p", map[string]int64{"c": 5})
 	wantClaim(t, s, "q", []string{"a", "c"}, "a")
 	wantOwner(t, s, "a", "q", 19)
-	// A process that has no lease can claim, and anybody can claim from it.
+	// A process without a lease can claim, and any process can claim from it.
 	must(t, s.Disown(ctx, "q", "a"))
 	wantClaim(t, s, "r", []string{"a"}, "a")
 	wantOwner(t, s, "a", "r", 0)
@@ -170,10 +170,10 @@ func batchOwners(t *testing.T, s history.Store, c *clock) {
 	c.pass(time.Second)
 	with("p", false, Node("begin", "a")...) // renews nothing
 	wantOwner(t, s, "x", "p", 9)
-	with("", false, "C ScheduleNode b") // whoever owns it
+	with("", false, "C ScheduleNode b") // regardless of the owner
 	wantOwner(t, s, "x", "p", 9)
 	c.pass(10 * time.Second)
-	with("p", false, "C ScheduleNode b") // nobody has claimed it
+	with("p", false, "C ScheduleNode b") // unclaimed
 	wantOwner(t, s, "x", "p", -1)
 	with("q", false, "C ScheduleNode c")
 	wantOwner(t, s, "x", "q", 49)
@@ -181,7 +181,7 @@ func batchOwners(t *testing.T, s history.Store, c *clock) {
 	c.pass(time.Second)
 	wantOwner(t, s, "x", "", -1)
 	wantOwned(t, s, "q", nil)
-	with("q", true, "C ScheduleNode e") // nobody's
+	with("q", true, "C ScheduleNode e") // not owned
 	wantOwner(t, s, "x", "", justEnded)
 	with("q", false, "C ScheduleNode f")
 	wantOwned(t, s, "q", map[string]int64{"x": x.Execution.Seq})
@@ -229,7 +229,7 @@ func refusedOwners(t *testing.T, s history.Store, c *clock) {
 		t.Errorf("a refused batch changed\n%s\nto\n%s", before, after)
 	}
 	wantRefusal(t, problem.DefinitionNotFound)(s.Definition(ctx, "h"))
-	// The former owner comes back after another process has claimed the run.
+	// The former owner returns after another process has claimed the run.
 	c.pass(10 * time.Second)
 	wantClaim(t, s, "q", []string{"x"}, "x")
 	must(t, s.Renew(ctx, "p", 10*time.Second))
@@ -265,7 +265,7 @@ func departedProcesses(t *testing.T, s history.Store, c *clock) {
 	must(t, s.Release(ctx, "idle"))
 	wantDeparted(t, s, "p", "q")
 	must(t, s.Renew(ctx, "r", time.Hour))
-	wantDeparted(t, s, "p", "q") // as long as nobody claims the runs
+	wantDeparted(t, s, "p", "q") // until the runs are claimed
 	wantClaim(t, s, "r", []string{"a", "b"}, "a", "b")
 	wantDeparted(t, s, "p")
 	must(t, s.Renew(ctx, "p", time.Second))
@@ -316,7 +316,7 @@ func unowned(t *testing.T, s history.Store, c *clock) {
 	c.pass(time.Minute)
 	must(t, s.Release(ctx, "q"))
 	wantUnowned(t, s, 0, "d-idle", "c-activity", "a-leased", "b-leased")
-	// A process that claims in vain disowns the run; then the others come first.
+	// A process that cannot drive a claimed run disowns it; then other runs come first.
 	must(t, s.Renew(ctx, "r", time.Minute))
 	wantClaim(t, s, "r", []string{"d-idle"}, "d-idle")
 	wantUnowned(t, s, 1, "c-activity")
@@ -347,7 +347,7 @@ func orphanedParents(t *testing.T, s history.Store) {
 	wantUnowned(t, s, 0, "p1", "p3") // the child of p1 never began, that of p3 has ended
 }
 
-// orphanedChildren: a subworkflow is an orphan if its parent ended before it, whatever it waits for.
+// orphanedChildren: a subworkflow is an orphan if its parent ended before it, regardless of its waits.
 func orphanedChildren(t *testing.T, s history.Store) {
 	child := func(parent string) string {
 		return `E ExecutionStarted {"workflowName":"c","activityExecutionMode":"host_mediated","parentExecutionId":"` + parent + `"}`

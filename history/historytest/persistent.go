@@ -8,11 +8,11 @@ import (
 	"github.com/workflows-engine/workflows-engine/history"
 )
 
-// OpenIn opens the store that is kept in a folder, or makes it if there is none. For the rest it is an Open.
+// OpenIn is like Open for a store kept in a folder; it creates a missing store.
 type OpenIn func(t testing.TB, dir string, now func() time.Time) history.Store
 
-// RunPersistent runs those tests of the contract that say what a store keeps. The store is closed and opened again between
-// writing and reading.
+// RunPersistent runs the tests of the contract about persistent data. The store is closed and opened again between writing and
+// reading.
 func RunPersistent(t *testing.T, open OpenIn) {
 	run(t, func(t testing.TB, now func() time.Time) history.Store {
 		dir := t.TempDir()
@@ -22,8 +22,8 @@ func RunPersistent(t *testing.T, open OpenIn) {
 	}, true)
 }
 
-// reopening is a store that is closed and opened again before the first call after a write. Appends in turn go to one
-// store; what is written after something was read goes to one that has not seen what was written before.
+// reopening is a store that is closed and opened again before the first call after a write. Successive appends use one store; after a
+// read, they use a store that has not seen the earlier writes.
 type reopening struct {
 	wrapper
 	t     testing.TB
@@ -53,7 +53,7 @@ func (r *reopening) List(ctx context.Context, q history.ListQuery) (history.List
 	return r.wrapper.List(ctx, q)
 }
 
-// optional returns the store beneath as one of the optional interfaces, or leaves the rest of the test out.
+// optional returns the wrapped store as one of the optional interfaces, or skips the rest of the test.
 func optional[T any](r *reopening) T {
 	v, ok := r.store.(T)
 	if !ok {

@@ -36,13 +36,13 @@ func checkProjection(t testing.TB, s history.Store, id string) {
 	t.Helper()
 	e := got[history.Execution](t)(s.Execution(t.Context(), id))
 	want := history.Project(id, read(t, s, id))
-	want.Bytes = e.Bytes // the store's
+	want.Bytes = e.Bytes // counted by the store
 	if !bytes.Equal(e.AppendText(nil), want.AppendText(nil)) || !reflect.DeepEqual(e, want) {
 		t.Errorf("the projection of %s is\n%s\nits records fold to\n%s", id, e.AppendText(nil), want.AppendText(nil))
 	}
 }
 
-// positions belong to the seq of the batch that brought them.
+// positions: a position has the seq of the batch that stored it.
 func positions(t *testing.T, s history.Store) {
 	x := NewTrace(t, "x")
 	x.Append(s, Start("w", "in_process")...)
@@ -84,9 +84,9 @@ func definitions(t *testing.T, s history.Store) {
 	b.Definition = &second
 	must(t, s.Append(ctx, b))
 	must(t, s.PutDefinition(ctx, repaired))
-	// The same hash again changes nothing, neither the text nor which one is the last.
+	// The same hash again changes neither the text nor the order of versions.
 	must(t, s.PutDefinition(ctx, history.StoredDefinition{Hash: "h2", Name: "w", Version: "2", Text: []byte(`other`)}))
-	// But signatures are added: what comes later replaces none of those that are there, however many come.
+	// But signatures are added: later signatures never replace existing ones, however many come.
 	for _, signature := range []string{`{"value":"a"}`, `{"value":"b"}`, ``, `{"value":" a ","keyId":"k"}`} {
 		signed := first
 		if signature != "" {

@@ -10,7 +10,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/history"
 )
 
-// pruner returns the store as a history.Pruner, and skips the rest of the test for a store that is none.
+// pruner returns the store as a history.Pruner, and skips the rest of the test if it is not one.
 func pruner(t *testing.T, s history.Store) history.Pruner {
 	t.Helper()
 	p, ok := s.(history.Pruner)
@@ -36,7 +36,7 @@ func prune(t *testing.T, s history.Store, q history.PruneQuery) (ids []string, t
 	}
 }
 
-// ended appends a run that has ended n milliseconds after Begin, as the event says.
+// ended appends a run that ends n milliseconds after Begin with event.
 func ended(t *testing.T, s history.Store, id, name, event string, n int) {
 	t.Helper()
 	x := NewTrace(t, id)
@@ -57,7 +57,7 @@ func pruning(t *testing.T, s history.Store) {
 	ended(t, s, "p", "w", "ExecutionCompleted", 100)
 	ended(t, s, "p:sub:v", "child", "ExecutionCompleted", 90)
 	ended(t, s, "p:sub:v:sub:u", "child", "ExecutionFailed", 90)
-	ended(t, s, "p2", "w", "ExecutionCompleted", 100) // no child of p, though its id begins alike
+	ended(t, s, "p2", "w", "ExecutionCompleted", 100) // not a child of p, though its id starts alike
 	ended(t, s, "q", "w", "ExecutionCancelled", 100)
 	left := NewTrace(t, "q:sub:v") // outlives its parent
 	left.Append(s, Start("child", "in_process")...)
@@ -108,7 +108,7 @@ func pruning(t *testing.T, s history.Store) {
 	if again, _ := prune(t, s, q); !slices.Equal(again, []string{"a"}) {
 		t.Errorf("deleted again %v", again)
 	}
-	// Once all its runs have ended, a tree is deleted, and so is a subworkflow whose root is gone.
+	// A tree is deleted once all its runs have ended, and so is a subworkflow whose root is gone.
 	left.Now = Begin.Add(400 * time.Millisecond)
 	left.Append(s, "E ExecutionCancelled")
 	if again, _ := prune(t, s, q); !slices.Equal(again, []string{"q"}) {
@@ -166,7 +166,7 @@ func pruningDefinitions(t *testing.T, s history.Store) {
 		must(t, s.PutDefinition(t.Context(), d))
 	}
 	NewTrace(t, "r").Append(s, Start("used", "in_process")...)
-	// A run is bound to versions of its subworkflows that are no longer the newest.
+	// A run is bound to old versions of its subworkflows.
 	bound := NewTrace(t, "bound").Batch(`E ExecutionStarted {"definitionHash":"h","subworkflows":{"lately":"b1","known":"b0"}}`)
 	bound.Subworkflows = []history.StoredDefinition{definition("b1", "lately", "", ""), definition("b0", "known", "", "")}
 	must(t, s.Append(t.Context(), bound))

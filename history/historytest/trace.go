@@ -60,7 +60,7 @@ func NewTrace(t testing.TB, executionID string) *Trace {
 	return &Trace{t: t, Execution: history.Execution{ID: executionID}, Now: Begin}
 }
 
-// Batch makes the next batch of records in the notation of traces, and takes it as appended.
+// Batch makes the next batch of records in the notation of traces, and treats it as appended.
 func (x *Trace) Batch(lines ...string) history.Batch {
 	x.t.Helper()
 	b := history.Batch{ExecutionID: x.Execution.ID, ExpectedSeq: x.Execution.Seq}
@@ -88,8 +88,7 @@ func (x *Trace) Append(s history.Store, lines ...string) {
 	clear(b.Records) // a store must not have kept them
 }
 
-// Lines that make up runs in tests: Start begins a run of this engine in the named mode, and Node is what one activity
-// adds to it.
+// Start returns the lines that begin a run of this engine in the named mode.
 func Start(definition, mode string) []string {
 	return []string{
 		fmt.Sprintf(`E ExecutionStarted {"workflowName":%q,"workflowVersion":"1","inputKeys":[],"definitionHash":"h","activityExecutionMode":%q}`,
@@ -101,7 +100,7 @@ func Start(definition, mode string) []string {
 	}
 }
 
-// Node is what one activity that a host has performed adds to a run, and the request of the next one.
+// Node returns the lines for one activity performed by a host, and the request of the next one.
 func Node(done, next string) []string {
 	return []string{
 		fmt.Sprintf(`E ActivityCompleted %s {"nodeType":"step","result":{"r":1}}`, done),
@@ -113,7 +112,7 @@ func Node(done, next string) []string {
 	}
 }
 
-// End completes a run.
+// End returns the lines that complete a run.
 func End() []string {
 	return []string{"C ScheduleNode end", "E NodeScheduled end", `C CompleteNode end {"output":{}}`, `E ExecutionCompleted {"result":null}`}
 }

@@ -7,8 +7,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/history"
 )
 
-// treeUse: what a tree has used is the sum over its runs, those that have ended included, and nothing of runs whose ids begin
-// alike.
+// treeUse: the usage of a tree is the sum over its runs, including completed ones, but not runs whose ids start alike.
 func treeUse(t *testing.T, s history.Store) {
 	want := func(root string, ids ...string) history.TreeUse {
 		t.Helper()
@@ -36,7 +35,7 @@ func treeUse(t *testing.T, s history.Store) {
 	parent.Append(s, `E ActivityFailed a {"nodeType":"step","attempt":1,"willRetry":true,"retryAt":"2026-11-21T02:00:00Z"}`, "E ActivityCompleted b")
 	ended(t, s, "p:sub:v", "child", "ExecutionCompleted", 90)
 	ids := []string{"p", "p:sub:v"}
-	for i := range 5 { // runs that fail with an open wait await nothing any more
+	for i := range 5 { // a failed run with an open wait no longer counts as waiting
 		id := fmt.Sprintf("p:sub:v#%d:sub:é", i)
 		NewTrace(t, id).Append(s, append(Start("w", "in_process"), "C ScheduleNode a", `E ActivityRequested a {"nodeType":"step","attempt":1}`, "E ExecutionFailed")...)
 		ids = append(ids, id)

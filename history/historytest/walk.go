@@ -13,14 +13,14 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
-// Walk makes a run with a state that changes at random: small values and large ones, lists that grow, objects with many
-// members. States share what stays the same, as those of a machine do.
+// Walk makes a run with a state that changes at random: small and large values, growing lists, objects with many fields. States share
+// unchanged values, like those of a machine.
 type Walk struct {
 	trace *Trace
 	rand  *rand.Rand
 	state map[string]any
 	prior history.Prior
-	// texts are the payloads of all records, as they are to come back.
+	// texts are the expected payloads of all records.
 	texts []string
 }
 
@@ -86,8 +86,8 @@ func (w *Walk) Append(s history.Store) {
 	must(x.t, s.Append(x.t.Context(), b))
 }
 
-// given makes the output of a node that has read the state: some members of the state, changed or not, as the same values or
-// as copies that a host sends, and members of its own.
+// given makes the output of a node that has read the state: some fields of the state, changed or not, as the same values or as copies
+// like those from a host, and new fields.
 func (w *Walk) given() map[string]any {
 	r := w.rand
 	out := w.delta()
@@ -128,7 +128,7 @@ func (w *Walk) given() map[string]any {
 	return out
 }
 
-// delta makes what a node may return.
+// delta makes a possible output of a node.
 func (w *Walk) delta() map[string]any {
 	r := w.rand
 	text := func(n int) string { return strings.Repeat(string(rune('a'+r.IntN(26))), 1+r.IntN(n)) }
@@ -136,7 +136,7 @@ func (w *Walk) delta() map[string]any {
 	switch r.IntN(9) {
 	case 0:
 		return map[string]any{name: text(3000)}
-	case 1: // many small members at once
+	case 1: // many small fields at once
 		m := map[string]any{}
 		for i := range r.IntN(200) {
 			m[fmt.Sprintf("m%d", i)] = text(10)
@@ -148,7 +148,7 @@ func (w *Walk) delta() map[string]any {
 			m[fmt.Sprintf("wide%d", r.IntN(1000))] = float64(r.IntN(100))
 		}
 		return m
-	case 3: // names that the store uses itself
+	case 3: // names used by the store itself
 		return map[string]any{"$" + name: text(400), "$blob": map[string]any{"$delta": text(5), "$$": nil, "": true}, name: map[string]any{"$blob": "abc"}}
 	case 4, 5:
 		return map[string]any{"list": []any{map[string]any{"id": float64(r.IntN(1e6)), "text": text(50)}}}
@@ -159,7 +159,7 @@ func (w *Walk) delta() map[string]any {
 	}
 }
 
-// Check reads the run in several ways and compares it with what was appended.
+// Check reads the run in several ways and compares it with the appended records.
 func (w *Walk) Check(s history.Store) {
 	x := w.trace
 	x.t.Helper()
@@ -188,7 +188,7 @@ func (w *Walk) Check(s history.Store) {
 	}
 }
 
-// Restart forgets what a process knows of the run, and reads its newest state as one that takes it over does.
+// Restart drops all cached knowledge of the run, and reads its newest state like a process that claims it.
 func (w *Walk) Restart(s history.Store) {
 	x := w.trace
 	x.t.Helper()
@@ -200,7 +200,7 @@ func (w *Walk) Restart(s history.Store) {
 	}
 }
 
-// bytesAreCounted: the store tells what the payloads of a run take, after each append and when asked.
+// bytesAreCounted: the store reports the size of a run's payloads, after each append and on request.
 func bytesAreCounted(t *testing.T, s history.Store) {
 	x := NewTrace(t, "x")
 	var before, after int64
@@ -230,7 +230,7 @@ func bytesAreCounted(t *testing.T, s history.Store) {
 	}
 }
 
-// changingStates: states of any size come back as they were written, whatever the store makes of them.
+// changingStates: states of any size are returned as written, however the store encodes them.
 func changingStates(t *testing.T, s history.Store) {
 	for seed := range uint64(3) {
 		w := NewWalk(t, fmt.Sprintf("walk-%d", seed), seed)

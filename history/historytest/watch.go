@@ -9,7 +9,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/history"
 )
 
-// watching: a watch reports what is appended.
+// watching: a watch reports appended records.
 func watching(t *testing.T, s history.Store, _ *clock) {
 	watcher, ok := s.(history.Watcher)
 	if !ok {
@@ -35,7 +35,7 @@ func watching(t *testing.T, s history.Store, _ *clock) {
 	hear := func(x *Trace) {
 		t.Helper()
 		deadline := time.After(10 * time.Second)
-		for again := time.Tick(200 * time.Millisecond); ; { // nobody knows when the watch begins
+		for again := time.Tick(200 * time.Millisecond); ; { // the watch begins at an unknown time
 			select {
 			case c := <-changes:
 				if c == (change{x.Execution.ID, x.Execution.Seq}) {

@@ -7,7 +7,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/history"
 )
 
-// wrapper has the methods of history.Store. Each passes its name and its call of the store to the function call.
+// wrapper implements history.Store. Each method passes its name and its call of the store to the function call.
 type wrapper struct {
 	call func(method string, do func(s history.Store) error) error
 }

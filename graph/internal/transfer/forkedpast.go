@@ -124,7 +124,7 @@ func beforeNode(records []history.Record, node string) int64 {
 	return max(scheduled-1, 0)
 }
 
-// beforeItem returns the seq of the last record before the first failed item in the newest map at a node, so that earlier outcomes of
+// beforeItem returns the seq of the last record before the first failure of an item in the newest map at a node; earlier outcomes of
 // items are kept. It returns 0 if the node has no map, or no item failed.
 func beforeItem(records []history.Record, node string) int64 {
 	visit, next := 0, 1 // newest map, and the next one; each item has its own visit
