@@ -125,7 +125,7 @@ type DeliveryClaim struct {
 	DeliveryID string
 	// Attempt is the number of the new attempt: Delivery.Attempts of the due delivery, plus 1.
 	Attempt int
-	// Process is the sending process. TTL is the time for which other processes cannot claim the delivery.
+	// Process is the sending process. TTL is how long other processes cannot claim the delivery.
 	Process string
 	TTL     time.Duration
 	// At is the start time of the attempt.

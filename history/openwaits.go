@@ -5,7 +5,7 @@ import "slices"
 // Waits are derived from facts: one event opens a wait, another closes it. Slices are replaced, so that copies of an Execution do not change;
 // ApplyAll changes only its own slices in place.
 
-// manyWaits is the minimum number of waits for which a count by node pays off.
+// manyWaits is the minimum number of waits that justifies a count by node.
 const manyWaits = 64
 
 // changeWaits makes the waits exclusive to this fold, with room for more.

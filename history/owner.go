@@ -15,7 +15,7 @@ type Owner struct {
 	Left time.Duration
 }
 
-// OwnerUntil returns the owner of a run. end is the time at which the lease ends, or at which the run was disowned.
+// OwnerUntil returns the owner of a run. end is the end of the lease, or the time when the run was disowned.
 func OwnerUntil(process string, end, now time.Time) Owner {
 	left := end.Sub(now)
 	if left == 0 {
@@ -84,8 +84,7 @@ type Unattended struct {
 const UnattendedGrace = 3 * time.Second
 
 // FindUnattended returns the runs that cannot continue because no live process drives them; subworkflows are separate runs. Runs with an
-// overdue timer come first, earliest first, then the runs from Store.Unowned. Only runs for which keeps returns true are examined; a nil
-// keeps selects all runs.
+// overdue timer come first, earliest first, then the runs from Store.Unowned. keeps selects the runs to examine; nil selects all.
 func FindUnattended(ctx context.Context, s Store, now time.Time, keeps func(executionID string) bool) ([]Unattended, error) {
 	timers, err := s.DueTimers(ctx, now.Add(-UnattendedGrace), 0)
 	if err != nil {

@@ -22,11 +22,11 @@ type Payload struct {
 	Reason  string
 	Message string
 	Code    string
-	// FailedNodeID is the failed node of an orchestration_error, for which the protocol omits NodeID, and on ExecutionFailed the node that
-	// failed before a rollback. Added.
+	// FailedNodeID is the failed node: on orchestration_error, where the protocol omits NodeID, and on ExecutionFailed after a rollback.
+	// Added.
 	FailedNodeID string
-	// CaughtBy is the node that catches the failure: the failing node or an enclosing parallel node. Target is the node at which the run
-	// continues. Both are "" for an uncaught failure. Added.
+	// CaughtBy is the node that catches the failure: the failing node or an enclosing parallel node. The run continues at Target. Both are ""
+	// for an uncaught failure. Added.
 	CaughtBy string
 	Target   string
 

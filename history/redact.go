@@ -60,7 +60,7 @@ func (r *Record) Redact(by *Redaction) (err error) {
 // RedactValue is DefaultRedaction().Value.
 func RedactValue(v any) any { return defaultRedaction.Value(v) }
 
-// String returns a text in which secrets known by value are hidden.
+// String returns a text without the secrets known by value.
 func (r Redaction) String(text string) string {
 	if r.mask == nil {
 		return text
@@ -68,8 +68,8 @@ func (r Redaction) String(text string) string {
 	return r.mask(text)
 }
 
-// Value returns a plain value in which hidden fields, at any depth, are replaced by Redacted. It does not change v; the result shares
-// unchanged parts with it.
+// Value returns v with all hidden fields, at any depth, replaced by Redacted. It does not change v; the result shares unchanged parts with
+// it.
 func (r Redaction) Value(v any) any {
 	out, _ := r.value(v)
 	return out

@@ -22,7 +22,7 @@ func AddSignatures(have, more [][]byte) [][]byte {
 	return have
 }
 
-// signatureValue returns the value by which signature blocks are compared.
+// signatureValue returns the value that identifies a signature block.
 func signatureValue(block []byte) []byte {
 	return bytes.TrimSpace(jsonvalue.StringText(jsonvalue.MemberText(block, "value")))
 }

@@ -5,17 +5,17 @@ import (
 	"strings"
 )
 
-// TreeUse is what a run and all subworkflows below it have used together; see Store.Tree. Runs that have ended count as well.
+// TreeUse is the total use of a run and all subworkflows below it; see Store.Tree. Ended runs count too.
 type TreeUse struct {
 	Runs    int64
 	Visits  int64
 	Records int64
 	Bytes   int64
-	// Pending is the number of activities and delegates that the runs of the tree await, those in a back-off included.
+	// Pending is the number of activities and delegates that the runs of the tree await, including those in a back-off.
 	Pending int64
 }
 
-// Add adds n times what a run has used; an n of -1 takes it away. A run without records has used nothing.
+// Add adds a run's use n times; an n of -1 subtracts it. The use of a run without records is zero.
 func (u *TreeUse) Add(e *Execution, n int64) {
 	if e.Seq == 0 {
 		return
@@ -31,10 +31,10 @@ func (u *TreeUse) Add(e *Execution, n int64) {
 	}
 }
 
-// InTree reports whether a run belongs to a tree of several runs: it is a subworkflow or has begun one.
+// InTree reports whether a run belongs to a tree of several runs: it is a subworkflow or has started one.
 func (e *Execution) InTree() bool { return e.Parent != "" || e.ChildExecutionID != "" }
 
-// Root returns the id of the run at the root of the tree that a run, by its id, belongs to.
+// Root returns the id of the root of a run's tree, derived from the run's id.
 func Root(executionID string) string {
 	for {
 		i := strings.LastIndex(executionID, ChildMark)
@@ -73,10 +73,10 @@ var kindOf = func() map[Name]Kind {
 // Names lists all record names, commands first, in the order of the protocol's tables (spec: execution, 2.2 and 2.3).
 func Names() []Name { return slices.Concat(commands, events) }
 
-// Kind returns whether records of this name are commands or events; "" for a name that the protocol does not have.
+// Kind returns the kind of records of this name, "" for a name outside the protocol.
 func (n Name) Kind() Kind { return kindOf[n] }
 
-// Terminal reports whether an event of this name ends a run, if no command follows it.
+// Terminal reports whether an event of this name ends a run, if it is not followed by a command.
 func (n Name) Terminal() bool {
 	return n == ExecutionCompleted || n == ExecutionFailed || n == ExecutionCancelled
 }

@@ -5,23 +5,23 @@ import (
 	"strconv"
 )
 
-// Undone follows the records of a run from the first on, and finds where to go on from before what its rollbacks have undone. The zero
-// value has seen no record.
+// Undone reads the records of a run from the first on, and finds the record to continue from, before the work that rollbacks have undone. The
+// zero value has read no records.
 type Undone struct {
 	visits map[string]*undoneVisit
-	// rollback is the newest RollbackStarted.
+	// rollback is the seq of the newest RollbackStarted.
 	rollback int64
 }
 
-// undoneVisit has the records in which a visit began and completed, and the one that undid it; 0 for none. undoes is the visit that it
-// undoes itself.
+// undoneVisit holds the seqs of the records that began, completed and undid a visit; 0 if absent. undoes is the visit that this visit itself
+// undoes.
 type undoneVisit struct {
 	node                   string
 	begun, completed, gone int64
 	undoes                 string
 }
 
-// Take takes the next record.
+// Take reads the next record.
 func (u *Undone) Take(r *Record) {
 	p := &r.Payload
 	switch r.Name {
@@ -53,7 +53,7 @@ type Visit struct {
 	Visit  int
 }
 
-// Undoing takes a visit that a rollback is about to undo after all records that have been taken.
+// Undoing marks a visit as undone after all records read so far: a rollback is about to undo it.
 func (u *Undone) Undoing(v Visit) {
 	u.visit(&Payload{NodeID: v.NodeID, Visit: v.Visit}).gone = math.MaxInt64
 }
@@ -71,8 +71,8 @@ func (u *Undone) visit(p *Payload) *undoneVisit {
 	return v
 }
 
-// Before returns the newest record up to seq at which nothing had been done that was, or is about to be, undone later, and the node whose visit begins after
-// it; "" if seq is such a record.
+// Before returns the newest record, at or before seq, that does not follow completed work that was undone later or is about to be undone.
+// node is the node whose visit begins after that record, "" if the record is seq itself.
 func (u *Undone) Before(seq int64) (before int64, node string) {
 	for before = seq; ; {
 		found := false
@@ -87,12 +87,12 @@ func (u *Undone) Before(seq int64) (before int64, node string) {
 	}
 }
 
-// rollbackPage is how many records BeforeRollback reads at once.
+// rollbackPage is the number of records that BeforeRollback reads at once.
 const rollbackPage = 200
 
-// BeforeRollback reads the records of a run whose newest rollback is over, and returns the newest record at which nothing had been done
-// that was undone later, and the node whose visit begins after it, "" if nothing was undone; 0 for a run without a rollback. read returns at
-// most limit records from a record on.
+// BeforeRollback reads the records of a run whose newest rollback is over. It returns the newest record that does not follow completed work
+// that was undone later, and the node whose visit begins after that record, "" if nothing was undone. before is 0 for a run without a
+// rollback. read returns at most limit records, beginning with record from.
 func BeforeRollback(read func(from int64, limit int) ([]Record, error)) (before int64, node string, err error) {
 	var u Undone
 	for from := int64(1); ; {

@@ -8,16 +8,15 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 )
 
-// Verifier is a Store that can check what it keeps.
+// Verifier is a Store that can check its data.
 type Verifier interface {
-	// Verify reads a run, or everything if executionID is "", and reports what is wrong with it; see the codes of Finding. Only
-	// with repair does it change anything: it rebuilds projections from the records, and deletes rows of side tables whose
-	// run does not exist. It never changes a record. It reads each run in one snapshot. EXECUTION_NOT_FOUND if nothing is stored
-	// under executionID.
+	// Verify checks a run, or the whole store if executionID is "", and reports its problems; see the codes of Finding. With repair it also
+	// rebuilds projections from the records, and deletes rows of side tables whose run does not exist. Without repair it changes nothing, and
+	// it never changes a record. It reads each run in one snapshot. It returns EXECUTION_NOT_FOUND if nothing is stored under executionID.
 	Verify(ctx context.Context, executionID string, repair bool, report func(Finding)) (Verified, error)
 }
 
-// Verified counts what was read.
+// Verified counts the checked data.
 type Verified struct {
 	Runs, Records, Definitions int64
 }
@@ -27,14 +26,14 @@ type Verified struct {
 // BLOB_DAMAGED, DEFINITION_HASH_MISMATCH and, from replay.Inspect, DEFINITION_REQUIRED, NONDETERMINISM_DETECTED, AGENT_STEPS_DIFFER,
 // POSITION_UNUSABLE, TIMERS_DIFFER and SUBWORKFLOW_MISSING.
 type Finding struct {
-	// ExecutionID is "" if the finding is not about a run, Seq 0 if it is not about a record.
+	// ExecutionID is "" if the finding does not concern a run, Seq is 0 if it does not concern a record.
 	ExecutionID string
 	Seq         int64
 	Code        problem.Code
 	Message     string
-	// Hint says what to do.
+	// Hint suggests a remedy.
 	Hint string
-	// Repaired says that Verify has repaired it.
+	// Repaired is true if Verify has repaired the problem.
 	Repaired bool
 }
 
@@ -44,11 +43,11 @@ const (
 	hintReport  = "The records can be read, but no engine should have written this. Keep a copy of the database and report it."
 )
 
-// Audit checks the records of one run in order, and makes its projection. Begin with Audit{ExecutionID: id}.
+// Audit checks the records of one run in order, and builds its projection. Begin with Audit{ExecutionID: id}.
 type Audit struct {
 	ExecutionID string
-	// Incoming says that the records are in a file, whose texts for people (titles, labels, names) are held to the bounds of this
-	// release. A store may hold others of an earlier release.
+	// Incoming is true for records in a file. Their readable texts (titles, labels, names) must be within the limits of this release; a store
+	// may hold longer ones from an earlier release.
 	Incoming bool
 	// Execution is the projection of the records so far.
 	Execution Execution
@@ -57,11 +56,11 @@ type Audit struct {
 
 	last  int64
 	ended int64
-	// settled holds false for what was requested, and true once it has had its outcome.
+	// settled maps a requested wait to false, and to true after its outcome.
 	settled map[settling]bool
-	// attempts holds the last attempt of each visit that was requested.
+	// attempts holds the last requested attempt of each visit.
 	attempts map[visited]int
-	// steps holds the number of the last step of each attempt that has any.
+	// steps holds the number of the last journal entry of each attempt.
 	steps map[stepsOf]int
 }
 
@@ -71,10 +70,10 @@ type visited struct {
 	visit int
 }
 
-// MaxFindings bounds the findings about one run.
+// MaxFindings is the maximum number of findings about one run.
 const MaxFindings = 20
 
-// settling identifies what can have one outcome.
+// settling identifies a request that can have only one outcome.
 type settling struct {
 	kind  WaitKind
 	node  string
@@ -90,7 +89,7 @@ func (a *Audit) note(seq int64, code problem.Code, hint, format string, args ...
 	}
 }
 
-// Record checks the next record. unreadable is the error of reading it; r then holds what could be read.
+// Record checks the next record. unreadable is the error of reading it; r then holds the readable part.
 func (a *Audit) Record(r *Record, unreadable error) {
 	if a.Execution.ID == "" {
 		a.Execution.ID = a.ExecutionID
@@ -120,7 +119,7 @@ func (a *Audit) Record(r *Record, unreadable error) {
 	a.Execution.Apply(*r)
 }
 
-// outcomes holds the events about what can have one outcome, and whether they are that outcome.
+// outcomes maps each event of a request with only one outcome to the kind of the request. settles is true for the outcome itself.
 var outcomes = map[Name]struct {
 	kind    WaitKind
 	settles bool
@@ -132,7 +131,7 @@ var outcomes = map[Name]struct {
 	SubworkflowStarted: {WaitSubworkflow, false}, SubworkflowCompleted: {WaitSubworkflow, true},
 }
 
-// ranges checks members whose values have a range.
+// ranges checks fields whose values have a range.
 func (a *Audit) ranges(r *Record) {
 	wrong := func(format string, args ...any) { a.note(r.Seq, problem.RecordUnreadable, hintReport, format, args...) }
 	if !inRange(r.CreatedAt) {
@@ -195,7 +194,7 @@ func (a *Audit) once(r *Record) {
 	}
 }
 
-// attempt checks the number of an attempt: they are counted from 1.
+// attempt checks that attempts are numbered from 1.
 func (a *Audit) attempt(r *Record) {
 	at, number := visited{r.Payload.NodeID, max(r.Payload.Visit, 1)}, max(r.Payload.Attempt, 1)
 	if r.Foreign || r.Name != ActivityRequested && r.Name != ActivityFailed {
