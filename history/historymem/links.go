@@ -38,7 +38,7 @@ func (s *Store) retriesOf(executionID string) []history.Link {
 	return related
 }
 
-// link stores the link of a batch. It refuses a second retry of the same work.
+// link stores the link of a batch. It refuses a second retry of the same work, unless Link.Again is set.
 func (s *Store) link(b *history.Batch) error {
 	if b.Link == nil {
 		return nil

@@ -83,7 +83,7 @@ func (s *Store) tree(id string) []history.Execution {
 	return tree
 }
 
-// PruneDefinitions deletes definitions that no run needs; see history.Pruner.
+// PruneDefinitions deletes unused definitions; see history.Pruner.
 func (s *Store) PruneDefinitions(ctx context.Context, dryRun bool) ([]history.StoredDefinition, error) {
 	if err := s.enter(ctx); err != nil {
 		return nil, err

@@ -8,7 +8,7 @@ import (
 
 var _ history.Watcher = (*Store)(nil)
 
-// change is what a watch reports: a run and the seq of its last record.
+// change is one report of a watch: a run and the seq of its last record.
 type change struct {
 	executionID string
 	seq         int64

@@ -12,8 +12,8 @@ import (
 
 var _ history.Importer = (*Store)(nil)
 
-// Import adds whole runs; see history.Importer. Runs whose text is what this engine would write are stored like appends,
-// so that large values are kept once; the texts of other runs are stored as they are.
+// Import adds whole runs; see history.Importer. Runs whose text equals this engine's encoding are stored like appends, so that large values
+// are kept once; the texts of other runs are stored unchanged.
 func (s *Store) Import(ctx context.Context, in history.Import) error {
 	const doing = "the runs were not imported"
 	batches, err := in.Batches()
@@ -68,8 +68,7 @@ func (s *Store) importRun(ctx context.Context, c *conn, b *history.Batch) error 
 const insertRow = `INSERT INTO history (execution_id, seq, kind, name, payload_json, created_at, record_schema_version, writer)
 VALUES (?1, ?2, ?3, ?4, ?5, ?6, 1, 0)`
 
-// importTexts inserts records with their texts as they are. They count as another engine's records that the projection
-// has seen.
+// importTexts inserts records with unchanged texts. They count as another engine's records, already folded into the projection.
 func importTexts(c *conn, b *history.Batch) error {
 	e := b.Execution
 	for i := range b.Records {

@@ -9,7 +9,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/history"
 )
 
-// Links returns what has begun with the past of a run, and where it comes from; see history.Store.
+// Links returns the links of a run, from its origin and to the runs that began with its past; see history.Store.
 func (s *Store) Links(ctx context.Context, executionID string) ([]history.Link, error) {
 	links, err := readLinks(reader{ctx, &s.readers}.query, executionID)
 	return links, failure("the links of the run could not be read", err)
@@ -21,7 +21,7 @@ UNION ALL
 SELECT l.from_id, l.to_id, l.kind, l.seq, l.actor, l.at, e.phase FROM run_links AS l
 LEFT JOIN executions AS e ON e.execution_id = l.to_id WHERE l.to_id = ?1 ORDER BY 6, 2`
 
-// readLinks reads the links of a run by a query of a connection or of a reader.
+// readLinks reads the links of a run with the query function of a connection or reader.
 func readLinks(query func(text string, each func(row []driver.Value) error, args ...any) error, executionID string) (links []history.Link, err error) {
 	err = query(linksOf, func(row []driver.Value) error {
 		seq, _ := row[3].(int64)
@@ -39,7 +39,7 @@ func readLinks(query func(text string, each func(row []driver.Value) error, args
 	return links, err
 }
 
-// retriesOf returns the links of all retries of the work of a run, as the transaction sees them.
+// retriesOf returns the links of all retries of the work of a run, within the transaction.
 func retriesOf(c *conn, executionID string) ([]history.Link, error) {
 	return history.Retries(executionID, func(id string) ([]history.Link, error) { return readLinks(c.query, id) })
 }
@@ -49,8 +49,8 @@ const (
 	handledByRetry = `SELECT retry_id FROM handled WHERE execution_id = ?1`
 )
 
-// storeLink stores the link of a batch, unless it is a retry beside another one. Both are one transaction: of two retries that come at once
-// the second sees the first.
+// storeLink stores the link of a batch. It refuses a second retry of the same work, unless Link.Again is set. Check and insert share a
+// transaction, so the second of two concurrent retries sees the first.
 func storeLink(c *conn, b *history.Batch) error {
 	l := b.Link
 	if l == nil {
@@ -82,7 +82,7 @@ func (s *Store) Handle(ctx context.Context, h history.Handling) error {
 	if err := h.Check(); err != nil {
 		return err
 	}
-	e, err := s.Execution(ctx, h.ExecutionID) // a phase in which a run has ended stays
+	e, err := s.Execution(ctx, h.ExecutionID) // an ended run never changes its phase
 	if err == nil {
 		err = history.NotToHandle(e.ID, e.Phase)
 	}
@@ -94,7 +94,7 @@ func (s *Store) Handle(ctx context.Context, h history.Handling) error {
 
 const dropHandled = `DELETE FROM handled WHERE execution_id = ?1`
 
-// Unhandle takes the mark off a run; see history.Store.
+// Unhandle removes the mark of a run; see history.Store.
 func (s *Store) Unhandle(ctx context.Context, executionID string) error {
 	return s.mark(ctx, executionID, func(c *conn) error {
 		_, err := c.exec(dropHandled, executionID)
@@ -104,7 +104,7 @@ func (s *Store) Unhandle(ctx context.Context, executionID string) error {
 
 const readPhase = `SELECT phase FROM executions WHERE execution_id = ?1`
 
-// mark changes the mark of a run that exists.
+// mark changes the mark of an existing run.
 func (s *Store) mark(ctx context.Context, executionID string, change func(c *conn) error) error {
 	return s.write(ctx, "the mark of the run was not changed", func(c *conn) error {
 		switch phase, err := c.one(readPhase, executionID); {
@@ -134,7 +134,7 @@ func storeHandled(c *conn, h *history.Handling) error {
 const handleEnded = `INSERT INTO handled (execution_id, retry_id, at) SELECT execution_id, ?2, ?3 FROM executions WHERE execution_id = ?1 AND phase IN ('failed', 'cancelled')
 ON CONFLICT (execution_id) DO NOTHING`
 
-// handleRetried marks the runs whose work is done with the batch, or was by a retry before.
+// handleRetried marks the runs whose work the batch completes, or an earlier retry completed.
 func handleRetried(c *conn, b *history.Batch) error {
 	if !b.EndsFork() {
 		return nil
@@ -158,7 +158,7 @@ const readHandled = `SELECT note, retry_id, actor, at FROM handled WHERE executi
 func (s *Store) Handled(ctx context.Context, executionIDs ...string) (map[string]history.Handling, error) {
 	marks := map[string]history.Handling{}
 	for _, id := range executionIDs {
-		for _, marked := range slices.Compact([]string{history.Root(id), id}) { // its own mark comes after that of its root
+		for _, marked := range slices.Compact([]string{history.Root(id), id}) { // the run's own mark overrides its root's mark
 			err := reader{ctx, &s.readers}.query(readHandled, func(row []driver.Value) error {
 				at, _ := row[3].(int64)
 				marks[id] = history.Handling{

@@ -39,8 +39,7 @@ func (s *Store) list(ctx context.Context, q history.ListQuery) (history.ListPage
 	return page, nil
 }
 
-// startOf returns the position after which the page begins: the cursor's, or the one before every run of the newest
-// time.
+// startOf returns the position before the page: the cursor, or the position before all runs of the newest time.
 func startOf(q *history.ListQuery) (history.Cursor, error) {
 	newest := history.Cursor{UpdatedAt: time.UnixMilli(math.MaxInt64 / 2)}
 	if !q.UpdatedBefore.IsZero() {
@@ -86,7 +85,7 @@ func (s *Store) page(ctx context.Context, q *history.ListQuery, from history.Cur
 	return out, err
 }
 
-// wantedLabels returns the labels of a query as JSON, and how a projection that has one of them contains that.
+// wantedLabels returns the labels of a query as JSON, and a text that every projection with one of them contains.
 func wantedLabels(q *history.ListQuery) (labels, one string) {
 	wanted := map[string]any{}
 	for name, value := range q.Labels {
@@ -116,11 +115,12 @@ AND instr(projection, ?9) AND NOT EXISTS (
         WHERE label.key = wanted.key AND (wanted.value = '' OR label.value = wanted.value)))`
 )
 
-// listStatement returns the query of a page of runs in some phases, of a definition, with labels, below a run, without subworkflows, or
-// without those that are handled if filtered by these.
-// Each phase is a range of an index. The page is merged from the first runs of each range, with all those of the last one's tenth
-// of a second. Labels are in no index: each run of the ranges is looked at. The runs below another one are a range of ids, and each is
-// looked at too.
+// listStatement returns the query for a page of runs in some phases. The flags add filters: by definition, by labels, below a run, without
+// subworkflows, without handled runs.
+//
+// Each phase is a range of an index. The page merges the first runs of each range, including all runs within the last one's tenth of a
+// second. Labels are in no index, so they are checked on each run of the ranges. The runs below another run are a range of ids, and each is
+// checked too.
 func listStatement(phases []history.Phase, definition, labels, below, roots, unhandled bool) string {
 	index, filter, text := "executions_by_phase", "", listRange
 	if definition {

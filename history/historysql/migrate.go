@@ -13,24 +13,22 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 )
 
-// Migration says how a file is brought to the newest version, or was. Before it is changed, a copy of the file is made
-// beside it, with its version and the time in its name, such as runs.db.v4-20261122T2209.bak: an older version of this
-// engine opens the copy, but not the migrated file. The copy is made within the transaction that migrates, so that nothing
-// is missing in it, whoever else writes.
+// Migration describes how a file is, or was, brought to the newest version. Before the change, a copy of the file is made beside it, with its
+// version and the time in its name, such as runs.db.v4-20261122T2209.bak. An older version of this engine can open the copy, but not the
+// migrated file. The copy is made within the migrating transaction, so it is complete even while other processes write.
 type Migration struct {
-	// From is the version of the file, To the newest one. They are equal if there is
-	// nothing to migrate, as in a new file.
+	// From is the version of the file, To the newest version. They are equal if no migration is needed, as in a new file.
 	From, To int
-	// Backup is the path of the copy that Open made, "" if it made none.
+	// Backup is the path of the copy made by Open, or "".
 	Backup string
 	// Runs is the number of runs in the file, Bytes the size of a copy. Only Inspect sets them.
 	Runs, Bytes int64
 }
 
-// Migration says what Open did. In a store that only reads, it migrated a temporary copy.
+// Migration returns the migration done by Open. A read-only store migrated a temporary copy.
 func (s *Store) Migration() Migration { return s.migration }
 
-// migration is what a file that is not refused needs.
+// migration returns the migration that an accepted file needs.
 func (id identity) migration() Migration {
 	m := Migration{From: int(id.version), To: len(migrations())}
 	if id.blank() {
@@ -39,10 +37,10 @@ func (id identity) migration() Migration {
 	return m
 }
 
-// ReadOnly reports whether the store only reads.
+// ReadOnly reports whether the store is read-only.
 func (s *Store) ReadOnly() bool { return s.options.ReadOnly }
 
-// Inspect says what Open would have to migrate, without changing the file.
+// Inspect returns the migration that Open would do, without changing the file.
 func Inspect(ctx context.Context, path string, o Options) (Migration, error) {
 	o.ReadOnly = true
 	s, err := newStore(path, o)
@@ -76,8 +74,7 @@ func (s *Store) inspect(ctx context.Context) (Migration, error) {
 	})
 }
 
-// migrate brings the file to the newest version. While another process does, it waits for that, which may take longer than
-// BusyTimeout.
+// migrate brings the file to the newest version. It waits for a migration by another process, which may take longer than BusyTimeout.
 func (s *Store) migrate(ctx context.Context) error {
 	err := s.migrateOnce(ctx)
 	for isBusy(err) && ctx.Err() == nil && len(partialsOf(linkTarget(s.path))) > 0 {
@@ -90,7 +87,7 @@ func (s *Store) migrate(ctx context.Context) error {
 func (s *Store) migrateOnce(ctx context.Context) error {
 	var b backup
 	err := s.transact(ctx, func(c *conn) error {
-		id, err := c.identify() // another process may have been here first
+		id, err := c.identify() // another process may have migrated the file
 		if err != nil {
 			return err
 		}
@@ -120,7 +117,7 @@ func (s *Store) migrateOnce(ctx context.Context) error {
 		return b.keep()
 	})
 	if err != nil {
-		b.drop(isFull(err)) // a server that is started again and again must not fill the disk
+		b.drop(isFull(err)) // a restart loop must not fill the disk
 		return err
 	}
 	s.migration.Backup = b.path
@@ -130,8 +127,8 @@ func (s *Store) migrateOnce(ctx context.Context) error {
 const runsBehind = `SELECT execution_id FROM history GROUP BY execution_id
 HAVING max(seq) > COALESCE((SELECT seq FROM executions AS e WHERE e.execution_id = history.execution_id), 0)`
 
-// refreshBehind folds the projections that are behind the records of their runs anew. Up to version 4 of the file, the
-// row of a run at full speed could be, and up to version 12 that of a run to which another engine had written.
+// refreshBehind refolds the projections that are behind the records of their runs. Up to version 4 of the file, this could be the row of a
+// run at full speed; up to version 12, the row of a run written to by another engine.
 func refreshBehind(c *conn) error {
 	ids, err := column(c, runsBehind)
 	for _, id := range ids {
@@ -142,8 +139,7 @@ func refreshBehind(c *conn) error {
 	return err
 }
 
-// applicationID marks the file as this engine's ("AWPh"). The file's user_version is the number of the newest migration
-// applied to it.
+// applicationID marks the file as this engine's ("AWPh"). The file's user_version is the number of its newest migration.
 const applicationID = 0x41575068
 
 //go:embed migrations/history.sql
@@ -152,7 +148,7 @@ var createHistory string
 //go:embed migrations/0*.sql
 var migrationFiles embed.FS
 
-// migrations returns the migrations in their order; each is applied once. Released ones are never edited.
+// migrations returns the migrations in order; each is applied once. Never edit a released one.
 var migrations = sync.OnceValue(func() []string {
 	names, err := fs.Glob(migrationFiles, "migrations/0*.sql")
 	if err != nil {
@@ -172,12 +168,12 @@ var migrations = sync.OnceValue(func() []string {
 	return texts
 })
 
-// identity is what a file tells about itself.
+// identity describes the kind and version of a file.
 type identity struct {
 	application, version int64
 	// objects is the number of tables, indexes, views and triggers.
 	objects int64
-	// columns are those of the table history with their place in the primary key; empty if there is no such table.
+	// columns maps the columns of the table history to their place in the primary key; empty without this table.
 	columns map[string]int64
 }
 
@@ -227,7 +223,7 @@ func (id identity) holdsHistory() bool {
 	return id.columns["execution_id"] == 1 && id.columns["seq"] == 2
 }
 
-// ofEngine reports whether the file is a database of the npm engine, which marks it with no number.
+// ofEngine reports whether the file is a database of the npm engine, which sets no application id or version.
 func (id identity) ofEngine() bool {
 	return id.application == 0 && id.version == 0 && id.holdsHistory()
 }
@@ -237,7 +233,7 @@ func (id identity) current() bool {
 	return id.application == applicationID && id.version == int64(len(migrations()))
 }
 
-// blank reports whether the file is empty, without even an application id.
+// blank reports whether the file is empty and has no application id.
 func (id identity) blank() bool {
 	return id.objects == 0 && id.application == 0 && id.version == 0
 }

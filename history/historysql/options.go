@@ -8,7 +8,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/history/internal/storeclock"
 )
 
-// What a committed batch survives.
+// Durability of a committed batch.
 const (
 	// Full survives a power failure: every batch is flushed to the disk.
 	Full = "full"
@@ -23,35 +23,35 @@ const (
 	defaultValueBytes  = 4 << 10
 )
 
-// minValueBytes is more than a reference to a blob takes.
+// minValueBytes is larger than a reference to a blob.
 const minValueBytes = 256
 
-// Options of a store. The zero value is ready to use.
+// Options configures a store. The zero value is ready to use.
 type Options struct {
 	// Synchronous is Full or Normal; "" means Full.
 	Synchronous string
 	// BusyTimeout is how long a write waits for other processes; 0 means 5 s.
 	BusyTimeout time.Duration
-	// Existing refuses a missing or empty file instead of creating or filling it. It is for callers that need existing
-	// runs, and keeps a file that lost its content from being taken for a new one.
+	// Existing refuses a missing or empty file instead of creating it. Use it if the runs must exist: a file that lost its content is then
+	// not mistaken for a new one.
 	Existing bool
-	// ReadOnly opens an existing file without changing it, and refuses an empty one. Calls that write fail. A file of an older version is copied to the temporary folder and read
-	// there, as it was when it was opened.
+	// ReadOnly opens an existing file without changing it, and refuses an empty one. Writes fail. A file of an older version is copied to the
+	// temporary folder when opened, and read there.
 	ReadOnly bool
-	// NoBackup migrates an older file without a copy of it; see Migration.
+	// NoBackup migrates an older file without copying it; see Migration.
 	NoBackup bool
-	// Now is the machine's clock and Uptime how long it has been up, with a name of its start; nil means the machine's own. If Now
-	// is given, no Uptime is known without this. All processes that share the file must have the same ones. The store's time
-	// does not step back with Now, and leases go by Uptime.
+	// Now is the machine's clock; Uptime returns the time since boot and an id of the boot. nil means the real ones, but with a custom Now a
+	// nil Uptime means an unknown uptime. All processes that share the file must use the same clocks. The store's time does not step back
+	// with Now. Leases use Uptime.
 	Now    func() time.Time
 	Uptime func() (boot string, up time.Duration)
 	// Readers is the number of reading connections; 0 means 4.
 	Readers int
-	// WholeBytes is the size up to which a payload is written whole; 0 means 64 KiB. In a
-	// larger payload the state is written as what has changed, and large values become blobs.
+	// WholeBytes is the largest payload, in bytes, that is written whole; 0 means 64 KiB. In a larger payload the state is written as a
+	// delta, and large values become blobs.
 	WholeBytes int
-	// ValueBytes is the size from which on a value in such a payload becomes a blob, kept once for all records that hold
-	// it; 0 means 4 KiB. The least is 256.
+	// ValueBytes is the smallest size of a value in such a payload that becomes a blob, stored once for all records that contain it; 0 means
+	// 4 KiB. The minimum is 256.
 	ValueBytes int
 }
 

@@ -16,13 +16,13 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/regularfile"
 )
 
-// rejectOrphanedWAL refuses what is not a regular file (rejectNonRegular), a database that lacks its WAL (rejectMissingWAL), and one
-// that is empty or missing while the WAL beside it has content. SQLite takes such a WAL for one of another file, and deletes it as soon as the database
-// is read. So this check comes before each connection.
+// rejectOrphanedWAL refuses a file that is not regular (rejectNonRegular), a database that lacks its WAL (rejectMissingWAL), and an empty or
+// missing database beside a WAL with content. SQLite assumes that such a WAL belongs to another file, and deletes it on the first read. So
+// this check comes before each connection.
 //
-// A database that another process is just creating is never refused: SQLite writes and flushes the database before its
-// WAL has content, and the WAL is checked first. The rollback journal of the first transaction of a file is beside an
-// empty file, and records that the file was empty.
+// A database that another process is just creating is never refused: SQLite writes and flushes the database before its WAL has content, and
+// the WAL is checked first. The rollback journal of the first transaction of a file is beside an empty file, and records that the file was
+// empty.
 func rejectOrphanedWAL(path string) error {
 	if err := rejectNonRegular(path); err != nil {
 		return err
@@ -43,15 +43,15 @@ func rejectOrphanedWAL(path string) error {
 			"Then restore the database from a backup. %s", filepath.Base(journal), anew)
 }
 
-// maxBlankSize is the size up to which SQLite takes a file for an empty one.
+// maxBlankSize is the largest file, in bytes, that SQLite treats as empty.
 const maxBlankSize = 1
 
-// LeftoverWAL reports whether there is a WAL or a hot rollback journal with content beside the path of a database. If the
-// database is missing, there was one, and Open refuses to create another.
+// LeftoverWAL reports whether a WAL or a hot rollback journal with content is beside the path of a database. If the database is missing, it
+// existed once, and Open refuses to create a new one.
 func LeftoverWAL(path string) bool { return leftoverJournal(path) != "" }
 
-// leftoverJournal returns the path of the file beside a database that holds part of its content, "" if there is none: a
-// WAL with content, or the rollback journal of a transaction that did not end.
+// leftoverJournal returns the path of the file beside a database that holds part of its content: a WAL with content, or the rollback journal
+// of an unfinished transaction. It returns "" without such a file.
 func leftoverJournal(path string) string {
 	if journal := siblingFile(path, walSuffix); hasContent(journal) {
 		return journal
@@ -67,8 +67,7 @@ const (
 	journalSuffix = "-journal"
 )
 
-// siblingFile returns the path of a file that SQLite keeps beside a database: beside the target of a symlink, not beside
-// the symlink.
+// siblingFile returns the path of a file that SQLite keeps beside a database. For a symlink that is beside its target.
 func siblingFile(path, suffix string) string {
 	return linkTarget(path) + suffix
 }
@@ -79,11 +78,10 @@ func hasContent(path string) bool {
 	return err == nil && info.Size() > 0
 }
 
-// journalMagic is what a journal that was not committed begins with (sqlite.org/fileformat.html, 3).
+// journalMagic starts a journal that was not committed (sqlite.org/fileformat.html, 3).
 var journalMagic = []byte{0xd9, 0xd5, 0x05, 0xf9, 0x20, 0xa1, 0x63, 0xd7}
 
-// restoresPages reports whether a file is the rollback journal of a transaction that did not end, on a file that had
-// pages before.
+// restoresPages reports whether a file is the rollback journal of an unfinished transaction on a file that had pages before.
 func restoresPages(journal string) bool {
 	f, _, err := regularfile.Open(journal)
 	if err != nil {
@@ -98,14 +96,14 @@ func restoresPages(journal string) bool {
 	return bytes.HasPrefix(head[:], journalMagic) && binary.BigEndian.Uint32(head[16:]) > 0
 }
 
-// rejectBlank returns the error for callers that do not begin runs: an empty file may have held runs once.
+// rejectBlank returns the error for callers that do not begin runs: an empty file may once have held runs.
 func rejectBlank(path string) error {
 	return problem.New(problem.HistoryCorrupt, "the database %s is empty", path).
 		WithHint("If it held runs, restore it from a backup. If it is new, begin a run, import one, or start a server or worker: they fill it.")
 }
 
-// awaitContent identifies a file and refuses an empty one, after a short wait: another process may be creating it, which
-// takes some milliseconds.
+// awaitContent identifies a file and refuses an empty one, after a short wait: another process may be creating it, which takes some
+// milliseconds.
 func (s *Store) awaitContent(ctx context.Context, look func() (identity, error)) (identity, error) {
 	const making, pause = 250 * time.Millisecond, 5 * time.Millisecond
 	for end := time.Now().Add(making); ; {
@@ -126,12 +124,12 @@ func (s *Store) awaitContent(ctx context.Context, look func() (identity, error))
 
 const shmSuffix = "-shm"
 
-// rejectMissingWAL refuses a database whose WAL is gone although it held steps that the database does not. SQLite would begin
-// another one, and nobody would notice. A process that closes in order removes the index of the WAL, the -shm file, before the WAL
-// itself; a crash leaves both, and the index says how far the WAL went. Where a file system does not keep that order, a power cut just
-// after such a close may leave the index alone: the file is then refused although it holds everything.
+// rejectMissingWAL refuses a database whose WAL is gone although the WAL held steps that are not in the database. SQLite would silently begin
+// a new WAL. A process that closes in order removes the index of the WAL, the -shm file, before the WAL itself. A crash leaves both, and the
+// index records the length of the WAL. On a file system that does not keep that order, a power cut just after such a close may leave the
+// index alone; the file is then refused although it is complete.
 //
-// Another process may be closing the database at this very moment, so what is suspicious is looked at again.
+// Another process may be closing the database at this moment, so a suspicious file is checked again.
 func rejectMissingWAL(path string) error {
 	const looks, pause = 3, 5 * time.Millisecond
 	for range looks {
@@ -146,8 +144,8 @@ func rejectMissingWAL(path string) error {
 			"be done again, remove %s.", filepath.Base(wal), filepath.Base(shm))
 }
 
-// unsavedFrames returns how many frames of a WAL had not been copied to the database, by its index (sqlite.org/walformat.html, 2.1):
-// the last valid frame, and at 96 how many have been copied, both in the byte order of the machine.
+// unsavedFrames returns the number of WAL frames not yet copied to the database, from the WAL's index (sqlite.org/walformat.html, 2.1): at 16
+// the last valid frame, at 96 the number of copied frames, both in the machine's byte order.
 func unsavedFrames(index string) uint32 {
 	f, _, err := regularfile.Open(index)
 	if err != nil {

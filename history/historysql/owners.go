@@ -14,7 +14,7 @@ import (
 )
 
 // A process has a lease, a row of the table processes, and the column owner of a run names its process. An unexpired row
-// of the table leases is an older version's claim to a run: it counts as an owner whose lease has not run out. See FORMAT.md.
+// of the table leases is an older version's claim to a run: it counts as an owner with an unexpired lease. See FORMAT.md.
 
 const renewProcess = `INSERT INTO processes (process, expires) VALUES (?1, ?2) ON CONFLICT (process) DO UPDATE SET expires = excluded.expires`
 
@@ -33,8 +33,8 @@ func (s *Store) Release(ctx context.Context, process string) error {
 
 const dropProcesses = `DELETE FROM processes WHERE expires <= ?1 AND NOT EXISTS (SELECT 1 FROM executions WHERE owner = process) OR expires > ?2`
 
-// setLease stores when the lease of a process ends. It deletes the rows of processes that are gone and own nothing, and
-// of those whose lease was begun by a clock that was wrong.
+// setLease stores the end of a process's lease. It deletes expired processes that own no runs, and processes whose lease was set by a wrong
+// clock.
 func (s *Store) setLease(ctx context.Context, doing, text, process string, end func(now time.Time) int64) error {
 	return s.share(ctx, doing, 0, func(c *conn) error {
 		if err := s.agree(c); err != nil {
@@ -61,13 +61,13 @@ func (s *Store) Claim(ctx context.Context, process string, executionIDs ...strin
 
 const disownExecution = `UPDATE executions SET owner = NULL, disowned = ?3 WHERE execution_id = ?1 AND owner IS COALESCE(?2, owner)`
 
-// Disown gives up runs that a process owns; see history.Store.
+// Disown releases runs that a process owns; see history.Store.
 func (s *Store) Disown(ctx context.Context, process string, executionIDs ...string) error {
 	_, err := s.setOwner(ctx, "the runs were not disowned", disownExecution, process, executionIDs)
 	return err
 }
 
-// setOwner changes the rows of runs in one transaction and returns the runs whose row was changed.
+// setOwner changes the rows of runs in one transaction and returns the changed runs.
 func (s *Store) setOwner(ctx context.Context, doing, text, process string, executionIDs []string) (changed []string, err error) {
 	err = s.share(ctx, doing, 0, func(c *conn) error {
 		changed = nil // the transaction may be a second attempt
@@ -92,7 +92,7 @@ func (s *Store) setOwner(ctx context.Context, doing, text, process string, execu
 const ownedElsewhere = `SELECT 1 FROM executions JOIN processes ON process = owner WHERE execution_id = ?1 AND owner <> ?2 AND expires > ?3
 UNION ALL SELECT 1 FROM leases WHERE execution_id = ?1 AND expires > ?3`
 
-// storeOwner stores who owns the run after the batch, or refuses it.
+// storeOwner stores the owner of the run after the batch, or refuses the batch.
 func (s *Store) storeOwner(c *conn, b *history.Batch) error {
 	ends := b.Execution.Phase.Terminal()
 	now := s.now()
@@ -118,7 +118,7 @@ FROM executions AS e LEFT JOIN processes AS p ON p.process = e.owner
 LEFT JOIN leases AS l ON l.execution_id = e.execution_id AND (l.expires > ?2 OR e.owner IS NULL AND e.disowned IS NULL)
 WHERE e.execution_id = ?1 AND e.phase NOT IN ('completed', 'failed', 'cancelled', 'deleted')`
 
-// Owner returns who owns a run; see history.Store.
+// Owner returns the owner of a run; see history.Store.
 func (s *Store) Owner(ctx context.Context, executionID string) (history.Owner, error) {
 	var process string
 	var end sql.NullInt64
@@ -135,8 +135,8 @@ func (s *Store) Owner(ctx context.Context, executionID string) (history.Owner, e
 const ownedExecutions = `SELECT execution_id, (SELECT seq FROM history AS h WHERE h.execution_id = e.execution_id ORDER BY seq DESC LIMIT 1)
 FROM executions AS e WHERE owner = ?1`
 
-// Owned returns the runs that a process owns; see history.Store. A run that an older version has ended is among them until
-// it is disowned: to leave it out would take reading the row of every run.
+// Owned returns the runs that a process owns; see history.Store. It includes runs that an older version has ended, until they are disowned:
+// excluding them would require the row of every run.
 func (s *Store) Owned(ctx context.Context, process string) (map[string]int64, error) {
 	owned := map[string]int64{}
 	var id string
@@ -180,8 +180,8 @@ LEFT JOIN leases AS l ON l.execution_id = e.execution_id
 WHERE e.driven = 1 AND (l.expires IS NULL OR l.expires <= ?1)
 ORDER BY COALESCE(p.expires, e.disowned, l.expires, e.updated_at), e.execution_id`
 
-// Unowned returns runs that need a driver and have none; see history.Store. The index holds the candidates;
-// Execution.Orphaned chooses among them by the phases of parents and subworkflows.
+// Unowned returns runs that need a driver and have no owner; see history.Store. The index holds the candidates; Execution.Orphaned selects
+// among them by the phases of parents and subworkflows.
 func (s *Store) Unowned(ctx context.Context, limit int) (ids []string, err error) {
 	const doing = "the runs without an owner could not be read"
 	candidates, err := column(reader{ctx, &s.readers}, unownedExecutions, s.now())
@@ -210,8 +210,9 @@ func (s *Store) Unowned(ctx context.Context, limit int) (ids []string, err error
 	return ids, nil
 }
 
-// The processes that share a file agree on two clocks, which go on where the machine's clock steps; see storeclock and
-// FORMAT.md. Each writes what it knows with its lease, and reads what others know then and whenever it is asked for the time.
+// The processes that share a file agree on two clocks, which continue when the machine's clock steps; see storeclock and
+// FORMAT.md. Each process writes its state of the clocks with its lease. It reads the state of others then and on each
+// call of Now.
 
 const readClocks = `SELECT COALESCE(max(leases) FILTER (WHERE boot = ?1), 0), COALESCE(max(floor) FILTER (WHERE boot = ?1), 0),
     COALESCE(max(seen) FILTER (WHERE seen <= ?2), 0) FROM clocks`
@@ -231,13 +232,13 @@ func (s *Store) Now(ctx context.Context) (time.Time, error) {
 	return s.clock.Now(), nil
 }
 
-// newest is the newest time that the clocks of others can have and count.
+// newest returns the latest time of another process's clock that counts as valid.
 func (s *Store) newest() int64 { return s.clock.Now().Add(storeclock.MaxStep).UnixMilli() }
 
 const putClock = `INSERT INTO clocks (boot, leases, floor, seen) VALUES (?1, ?2, ?3, ?4)
 ON CONFLICT (boot) DO UPDATE SET floor = excluded.floor, seen = excluded.seen`
 
-// agree reads what other processes know of the clocks, and stores what this one knows, in a transaction.
+// agree reads the clock state of other processes and stores this one's, in a transaction.
 func (s *Store) agree(c *conn) error {
 	boot := s.clock.Boot()
 	err := c.query(readClocks, func(row []driver.Value) error {
@@ -256,5 +257,5 @@ func (s *Store) agree(c *conn) error {
 	return err
 }
 
-// now is the time by which leases are judged.
+// now returns the time used to judge leases.
 func (s *Store) now() int64 { return s.clock.Leases().UnixMilli() }

@@ -13,13 +13,12 @@ import (
 	"github.com/workflows-engine/workflows-engine/history"
 )
 
-// pruneStep is the most rows of the table history that one transaction deletes, because other writers wait for it. A
-// tree with more rows, or with many large values, is first marked as deleted in one transaction and then deleted step by
-// step, each run from its last record back. The first record is deleted last, so that no run can begin under its id
-// meanwhile.
+// pruneStep is the maximum number of history rows deleted in one transaction, because other writers wait for it. A tree with more rows, or
+// with many large values, is first marked as deleted in one transaction, then deleted step by step, each run from its last record back. The
+// first record is deleted last, so that no run can begin under its id meanwhile.
 const pruneStep = 2000
 
-// markDeleted is the value of the columns phase and problem of a run that is being deleted.
+// markDeleted is the value of the columns phase and problem during a run's deletion.
 const markDeleted = "deleted"
 
 const doingPrune = "the runs were not deleted"
@@ -73,9 +72,9 @@ func (s *Store) Prune(ctx context.Context, q history.PruneQuery) (history.PruneP
 	return page, nil
 }
 
-// pruneCursor is where the next page of candidates begins. The phases are read one after another.
+// pruneCursor is the start of the next page of candidates. The phases are read one after another.
 type pruneCursor struct {
-	phase    int // index of the query's phases; their number behind the last
+	phase    int // index into the query's phases; their number at the end
 	listedAt int64
 	run      int64
 	end      bool
@@ -100,7 +99,7 @@ func (at *pruneCursor) String() string {
 	return fmt.Sprintf("%d|%d|%d", at.phase, at.listedAt, at.run)
 }
 
-// pruneCandidates returns runs that the query may select, and moves the cursor behind them.
+// pruneCandidates returns runs that the query may select, and moves the cursor past them.
 func (s *Store) pruneCandidates(ctx context.Context, q *history.PruneQuery, at *pruneCursor) (ids []string, err error) {
 	before := int64(math.MaxInt64)
 	if !q.Before.IsZero() {
@@ -141,7 +140,7 @@ SELECT count(*),
     (SELECT count(*) FROM blob_refs WHERE execution_id = ?1 OR execution_id >= ?2 AND execution_id < ?3)
 FROM history WHERE execution_id = ?1 OR execution_id >= ?2 AND execution_id < ?3`
 
-// pruneTree deletes one tree if the query selects it. A subworkflow whose parent is stored is no root.
+// pruneTree deletes one tree if the query selects it. A subworkflow with a stored parent is not a root.
 func (s *Store) pruneTree(ctx context.Context, id string, q *history.PruneQuery) (tree history.PrunedTree, ok bool, err error) {
 	from, to := history.DescendantRange(id)
 	var weighed bool
@@ -222,7 +221,7 @@ func prunable(in querier, id string, q *history.PruneQuery, tree *history.Pruned
 			return nil, err
 		}
 	}
-	if waiting { // somebody has yet to be notified of it
+	if waiting { // a notification is pending
 		return nil, errNotPrunable
 	}
 	root := &runs[0]
@@ -233,7 +232,7 @@ func prunable(in querier, id string, q *history.PruneQuery, tree *history.Pruned
 
 const pruneMark = `UPDATE executions SET phase = 'deleted', problem = 'deleted', driven = 0, owner = NULL, position_seq = 0, position = NULL WHERE execution_id = ?1`
 
-// markRun marks a run as deleted. Its rows are deleted later.
+// markRun marks a run as deleted. finishPruning deletes its rows.
 func markRun(c *conn, id string) error {
 	if _, err := c.exec(pruneMark, id); err != nil {
 		return err
@@ -241,7 +240,7 @@ func markRun(c *conn, id string) error {
 	return dropSideTables(c, id)
 }
 
-// pruneBlobs is the most blobs that one transaction drops references to: each may take many pages.
+// pruneBlobs is the maximum number of blob references dropped in one transaction: each blob may take many pages.
 const pruneBlobs = 100
 
 const (
@@ -272,7 +271,7 @@ const (
 	dropDeliveryEvents   = `DELETE FROM delivery_events WHERE execution_id = ?1`
 )
 
-// dropSideTables deletes the position, the timers, the deliveries, the links, the mark and the leases of a run. Further tables that refer to runs belong here.
+// dropSideTables deletes the position, timers, deliveries, links, mark and leases of a run. Add further tables that refer to runs here.
 func dropSideTables(c *conn, id string) error {
 	for _, text := range []string{dropPosition, dropTimers, dropDeliveryAttempts, dropDeliveries, dropDeliveryEvents, dropLinks, dropHandled} {
 		if _, err := c.exec(text, id); err != nil {
@@ -285,8 +284,8 @@ func dropSideTables(c *conn, id string) error {
 
 const pruneNextMarked = `SELECT execution_id FROM executions WHERE phase = 'deleted' LIMIT 1`
 
-// finishPruning deletes the rows of marked runs step by step, also of runs that a killed process has marked. It returns
-// the number of runs of which it deleted the last row.
+// finishPruning deletes the rows of marked runs step by step, including runs marked by a killed process. It returns the number of completely
+// deleted runs.
 func (s *Store) finishPruning(ctx context.Context) (finished int, err error) {
 	for {
 		if err := ctx.Err(); err != nil {
@@ -298,7 +297,7 @@ func (s *Store) finishPruning(ctx context.Context) (finished int, err error) {
 		}
 		last := 0
 		err := s.write(ctx, doingPrune, func(c *conn) error {
-			// Another process may have deleted the run, and a new run of that id may have begun.
+			// Another process may have deleted the run, and a new run with this id may have begun.
 			marked, err := c.one(readPhase, id)
 			if err != nil || textOf(marked) != markDeleted {
 				return err
@@ -326,7 +325,7 @@ SELECT child.value FROM executions, json_each(projection, '$.subworkflows') AS c
 	dropDefinition = `DELETE FROM definitions WHERE hash = ?1`
 )
 
-// PruneDefinitions deletes definitions that no run needs; see history.Pruner.
+// PruneDefinitions deletes unused definitions; see history.Pruner.
 func (s *Store) PruneDefinitions(ctx context.Context, dryRun bool) (out []history.StoredDefinition, err error) {
 	const doing = "the definitions were not deleted"
 	unneeded := func(in querier) error {
@@ -360,7 +359,7 @@ func (s *Store) PruneDefinitions(ctx context.Context, dryRun bool) (out []histor
 
 const fileSize = `SELECT (SELECT page_count FROM pragma_page_count), (SELECT freelist_count FROM pragma_freelist_count), (SELECT page_size FROM pragma_page_size)`
 
-// Size returns the size of the file and its WAL, and how much of it is free; see history.Shrinker.
+// Size returns the size of the file and its WAL, and the free part of it; see history.Shrinker.
 func (s *Store) Size(ctx context.Context) (bytes, free int64, err error) {
 	var pages, unused, each int64
 	if _, err := s.readers.row(ctx, fileSize, nil, &pages, &unused, &each); err != nil {
@@ -389,7 +388,7 @@ func (s *Store) Shrink(ctx context.Context) error {
 	if err := s.retryBusy(ctx, func() error { return c.script("VACUUM") }); err != nil {
 		return failure(doing, err)
 	}
-	// Copies what VACUUM wrote from the WAL to the file and empties the WAL. While a reader prevents that, a later
+	// Copies the pages written by VACUUM from the WAL to the file and empties the WAL. If a reader prevents that, a later
 	// writer does it.
 	return failure(doing, c.script("PRAGMA wal_checkpoint(TRUNCATE)"))
 }

@@ -8,8 +8,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/history"
 )
 
-// Read returns records of a run; see history.Store. Rows that cannot be read, and gaps between them, are
-// HISTORY_CORRUPT.
+// Read returns records of a run; see history.Store. Unreadable rows and gaps return HISTORY_CORRUPT.
 func (s *Store) Read(ctx context.Context, executionID string, fromSeq int64, limit int) ([]history.Record, error) {
 	first := max(fromSeq, 1)
 	q := reader{ctx, &s.readers}
@@ -20,7 +19,7 @@ func (s *Store) Read(ctx context.Context, executionID string, fromSeq int64, lim
 			break
 		}
 	}
-	// References are resolved after the query, because they need a connection of their own and the pool is small.
+	// References are resolved after the query, because they need another connection and the pool is small.
 	x := newRowReader(executionID, shelf{q}, false)
 	var out []history.Record
 	last := int64(0)
@@ -67,14 +66,14 @@ type storedRow struct {
 	payload   []byte
 	createdAt string
 	version   any
-	// writer tells which engine wrote the row; see FORMAT.md.
+	// writer identifies the engine that wrote the row; see FORMAT.md.
 	writer int64
 }
 
 const readRows = `SELECT seq, kind, name, payload_json, created_at, record_schema_version, writer FROM history
 WHERE execution_id = ?1 AND seq >= ?2 ORDER BY seq LIMIT ?3`
 
-// rowsOf returns at most limit rows of a run (-1: all) from seq first on. A column of an unexpected type counts as empty.
+// rowsOf returns at most limit rows of a run (-1: all), starting at seq first. A column of an unexpected type counts as empty.
 func rowsOf(q querier, executionID string, first, limit int64) (rows []storedRow, err error) {
 	err = q.query(readRows, func(row []driver.Value) error {
 		rows = append(rows, storedRowOf(row))
@@ -83,7 +82,7 @@ func rowsOf(q querier, executionID string, first, limit int64) (rows []storedRow
 	return rows, err
 }
 
-// storedRowOf returns the columns of readRows as a row.
+// storedRowOf parses a row of readRows.
 func storedRowOf(row []driver.Value) storedRow {
 	r := storedRow{
 		kind: textOf(row[1]), name: textOf(row[2]), payload: []byte(textOf(row[3])), createdAt: textOf(row[4]), version: row[5],
@@ -96,7 +95,7 @@ func storedRowOf(row []driver.Value) storedRow {
 // ownRow is the value of the column writer in rows of this engine.
 const ownRow = 1
 
-// record returns the row as a record. With an error the record holds what could be read.
+// record returns the row as a record. With an error, the record holds the readable part.
 func (r *storedRow) record(executionID string) (history.Record, error) {
 	out := history.Record{Seq: r.seq, Kind: history.Kind(r.kind), Name: history.Name(r.name), Raw: r.payload, Foreign: r.writer != ownRow}
 	at, atErr := history.ParseTimestamp(r.createdAt)
@@ -118,7 +117,7 @@ func (r *storedRow) record(executionID string) (history.Record, error) {
 	return out, nil
 }
 
-// gap returns the error of a row in the place of a record that is missing.
+// gap returns the error for a row found in place of a missing record.
 func (r *storedRow) gap(executionID string, want int64) *problem.Error {
 	return r.damaged(executionID, "follows a gap: record %d is missing", want)
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 )
 
-// openReadOnly opens a file that is not to be changed. A file of an older version is read from a copy.
+// openReadOnly opens a file without changing it. A file of an older version is read from a copy.
 func (s *Store) openReadOnly(ctx context.Context) error {
 	original := s.path
 	s.tidy = append(s.tidy, func() error { s.removeEmptyWAL(original); return nil })
@@ -27,9 +27,9 @@ func (s *Store) openReadOnly(ctx context.Context) error {
 	return s.openReaders(source)
 }
 
-// readable returns the driver's name by which a file can be read without changing it. On a read-only medium the
-// shared-memory file that readers of a WAL need cannot be created; if there is no WAL, the file is opened as immutable. A
-// file that another process has locked exclusively is being changed, and is not opened so.
+// readable returns the driver's name for reading a file without changing it. On a read-only medium SQLite cannot create the shared-memory
+// file that readers of a WAL need. Without a WAL, the file is then opened as immutable, unless another process holds an exclusive lock,
+// because it is changing the file.
 func (s *Store) readable(ctx context.Context) (source string, id identity, err error) {
 	source, id, err = s.readableAny(ctx)
 	if err == nil {
@@ -66,8 +66,8 @@ func (s *Store) readableAny(ctx context.Context) (source string, id identity, er
 	return source, id, err
 }
 
-// openCopy copies an older file to a temporary folder, migrates the copy, and reads that. The alternative, every query in a
-// form for every version, would have to be kept for ever.
+// openCopy copies an older file to a temporary folder, migrates the copy, and reads it. The alternative is to maintain every query for every
+// version.
 func (s *Store) openCopy(ctx context.Context, source string) error {
 	folder, err := os.MkdirTemp("", "workflows-engine-")
 	copied := filepath.Join(folder, "runs.db")
@@ -95,14 +95,14 @@ func (s *Store) migrateCopy(ctx context.Context, path string) error {
 	return migrated.Close()
 }
 
-// cannotLock reports whether reading failed because no file can be created or changed beside the database.
+// cannotLock reports whether a read failed because files beside the database cannot be created or changed.
 func cannotLock(err error) bool {
 	c := primaryCode(err)
 	return c == sqlite3.SQLITE_CANTOPEN || c == sqlite3.SQLITE_READONLY || isFull(err)
 }
 
-// unreadable explains why a database cannot be read without writing: of one with a WAL but without its shared-memory file,
-// where that file cannot be created, readers would see a past state, and of one with a hot journal half a transaction.
+// unreadable explains why a database cannot be read without writing. With a WAL, but without a shared-memory file and permission to create
+// it, readers would see a past state; with a hot journal, half a transaction.
 func (s *Store) unreadable(journal string, err error) error {
 	name := filepath.Base(journal)
 	if strings.HasSuffix(name, journalSuffix) {
@@ -122,10 +122,9 @@ func (s *Store) identifyReadOnly(source string) (identity, error) {
 	return id, errors.Join(err, c.Close())
 }
 
-// removeEmptyWAL lets SQLite remove the empty WAL and the shared-memory file that reading a database creates. Only a
-// connection that may write removes them, as the last one to be closed, which SQLite decides under its own locks. A WAL
-// with content is left alone, because removing it would write to the database. A failure has no consequence and is not
-// reported.
+// removeEmptyWAL lets SQLite remove the empty WAL and the shared-memory file created by a read. Only a writable connection removes them, when
+// it is the last one to close; SQLite decides this under its own locks. A WAL with content is kept, because removing it would write to the
+// database. Failures are harmless and ignored.
 func (s *Store) removeEmptyWAL(path string) {
 	if wal, err := os.Stat(siblingFile(path, walSuffix)); err != nil || wal.Size() > 0 {
 		return

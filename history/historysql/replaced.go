@@ -8,20 +8,20 @@ import (
 )
 
 // A database may be deleted, moved or restored while a process uses it. In WAL mode SQLite does not notice: it keeps
-// writing to the unlinked files, and the last connection to be closed copies its WAL over the file that is now at the path
-// and deletes that file's WAL. So this package compares the files, and does not touch files that it did not open.
+// writing to the unlinked files. Its last connection, when closed, copies its WAL over the new file at the path and
+// deletes the new file's WAL. So this package compares the files, and does not touch files that it did not open.
 
-// lookEvery is the shortest pause between two comparisons: two system calls are little for a call of a host, and much
-// for a run at full speed. Close always compares.
+// lookEvery is the shortest interval between two comparisons. Their two system calls are cheap for a call of a host, but expensive for a run
+// at full speed. Close always compares.
 const lookEvery = 10 * time.Millisecond
 
-// opened is the identity of the files that a store has open.
+// opened is the identity of a store's open files.
 type opened struct {
-	file, wal os.FileInfo // the wal is nil where the file system has none
+	file, wal os.FileInfo // wal is nil if the file system does not support a WAL
 	walPath   string
 }
 
-// remember notes the identity of the files. The writing connection has just opened them.
+// remember notes the identity of the files. Call it right after the writing connection has opened them.
 func (s *Store) remember() {
 	file, err := os.Stat(s.path)
 	if err != nil {
@@ -36,7 +36,7 @@ func (s *Store) remember() {
 	s.looked.Store(time.Now().UnixNano())
 }
 
-// replaced reports whether the paths now lead to other files than those that the store has open.
+// replaced reports whether the paths now lead to files other than the open ones.
 func (s *Store) replaced() bool {
 	was := s.opened.Load()
 	if was == nil {

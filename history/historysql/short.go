@@ -9,7 +9,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/history/internal/shortform"
 )
 
-// priorRow implements shortform.Prior through the pool of readers.
+// priorRow implements shortform.Prior with the pool of readers.
 type priorRow struct {
 	ctx         context.Context
 	r           *readers
@@ -34,7 +34,7 @@ const (
 	putBlobRef = `INSERT INTO blob_refs (execution_id, blob) SELECT ?1, number FROM blobs WHERE hash = ?2 ON CONFLICT DO NOTHING`
 )
 
-// storeShort stores the blobs of the batch and marks its short rows. It returns the size of the blobs that were new.
+// storeShort stores the blobs of the batch and marks its short rows. It returns the size of the new blobs, in bytes.
 func storeShort(c *conn, e *shortform.Encoder) (added int64, err error) {
 	id := e.Batch.ExecutionID
 	for _, b := range e.Blobs() {
@@ -63,9 +63,8 @@ AND NOT EXISTS (SELECT 1 FROM blob_refs WHERE blob = number AND execution_id <> 
 )`
 )
 
-// dropBlobsOf drops at most limit references of a run that is being deleted, and deletes the blobs that no other run
-// refers to. It returns the number of references dropped. The caller repeats it, in as many transactions as it likes,
-// until that is 0.
+// dropBlobsOf drops at most limit references of a run under deletion, and deletes the blobs without other references. It returns the number
+// of dropped references. The caller repeats it, in any number of transactions, until it returns 0.
 func dropBlobsOf(c *conn, executionID string, limit int64) (int64, error) {
 	if _, err := c.exec(dropBlobs, executionID, limit); err != nil {
 		return 0, err
@@ -102,7 +101,7 @@ func (x *rowReader) record(r *storedRow) (history.Record, error) {
 	p, err := read(out.Name)
 	if err != nil {
 		if _, ok := problem.As(err); !ok {
-			return out, err // the database's
+			return out, err // an error of the database
 		}
 		return out, r.damaged(x.id, "has a large value that cannot be read").WithCause(err)
 	}
@@ -129,8 +128,8 @@ func (s shelf) Blob(hash string) (content string, err error) {
 const readStates = `SELECT seq, payload_json FROM history
 WHERE execution_id = ?1 AND seq BETWEEN ?2 AND ?3 AND name = 'StateUpdated' AND record_schema_version = ?4 ORDER BY seq`
 
-// States implements shortform.Shelf. It reads all rows first, because each may need a connection of its own and the pool
-// is small.
+// States implements shortform.Shelf. It reads all rows before the calls of each, because each may need another connection and the pool is
+// small.
 func (s shelf) States(executionID string, first, last int64, each func(seq int64, payload []byte) error) error {
 	var rows []storedRow
 	err := s.query(readStates, func(row []driver.Value) error {

@@ -18,7 +18,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/history/internal/storeclock"
 )
 
-// Store is a history.Store in a SQLite file. Open returns one. All methods are safe for concurrent use.
+// Store is a history.Store in a SQLite file. Create it with Open. All methods are safe for concurrent use.
 type Store struct {
 	path    string
 	options Options
@@ -29,29 +29,28 @@ type Store struct {
 	closed  bool
 	queue   queue
 	readers readers
-	// closing ends when Close is called. A call of Watch holds watching for reading.
+	// closing ends when Close is called. A call of Watch read-locks watching.
 	closing  context.Context
 	end      context.CancelFunc
 	watching sync.RWMutex
-	// opened holds the identity of the files that are open, nil if it is not known. looked is when the files were last
-	// compared with it, and gone says that they were others; see replaced.
+	// opened is the identity of the open files, or nil if unknown. looked is the time of the last comparison, and gone reports that the files
+	// differed; see replaced.
 	opened atomic.Pointer[opened]
 	looked atomic.Int64
 	gone   atomic.Bool
-	// migration says what Open did. tidy ends what reading the file left beside it, and the temporary copy of the file at
-	// path, if that is one.
+	// migration is the migration done by Open. tidy removes the files created by reading, and the temporary copy at path, if path is one.
 	migration Migration
 	tidy      []func() error
 }
 
 var _ history.Store = (*Store)(nil)
 
-// Open opens the file at path, creates it if it is missing, and migrates it to the newest version. It rejects
-// with IMPORT_REQUIRED a database of the npm engine; with HISTORY_CORRUPT a file that is not a database of this engine, and an
-// empty file beside a WAL with content; with HISTORY_VERSION_UNSUPPORTED a file of a newer version. A rejected file is not changed.
+// Open opens the file at path, creates it if it is missing, and migrates it to the newest version. It rejects a database of the npm engine
+// with IMPORT_REQUIRED. It rejects a file that is not a database of this engine, and an empty file beside a WAL with content, with
+// HISTORY_CORRUPT, and a file of a newer version with HISTORY_VERSION_UNSUPPORTED. A rejected file is not changed.
 //
-// Before a file with runs is migrated, a copy of it is made beside it; see Migration. With Options.ReadOnly nothing is
-// migrated: a file of an older version is read from a temporary copy.
+// Before it migrates a file with runs, it makes a copy beside the file; see Migration. With Options.ReadOnly it does not migrate: it reads a
+// file of an older version from a temporary copy.
 func Open(ctx context.Context, path string, o Options) (*Store, error) {
 	s, err := newStore(path, o)
 	if err != nil {
@@ -142,8 +141,8 @@ func (s *Store) open(ctx context.Context) error {
 	return nil
 }
 
-// openAndIdentify opens the writing connection and checks whether the file may be used. Other processes that open or
-// convert the file may keep it locked.
+// openAndIdentify opens the writing connection and checks whether the file is usable. Other processes that open or convert the file may keep
+// it locked.
 func (s *Store) openAndIdentify() (identity, error) {
 	if s.writer == nil {
 		c, err := s.openWriter()
@@ -157,16 +156,15 @@ func (s *Store) openAndIdentify() (identity, error) {
 		err = id.check(s.path)
 	}
 	if err != nil || s.options.Existing && id.blank() || !id.blank() && !id.current() {
-		return id, err // a file that is to be migrated is copied as it is
+		return id, err // copy the file unchanged before a migration
 	}
 	return id, s.writer.script(useWAL)
 }
 
-// useWAL makes readers independent of writers. Where the file system has no shared memory, the file keeps its rollback
-// journal.
+// useWAL makes readers independent of writers. If the file system has no shared memory, the file keeps its rollback journal.
 const useWAL = "PRAGMA journal_mode = WAL"
 
-// openWriter opens a writing connection. The connection does not wait for locks by itself; see retryBusy.
+// openWriter opens a writing connection. The connection itself does not wait for locks; see retryBusy.
 func (s *Store) openWriter() (*conn, error) {
 	c, err := s.connect(dataSource(s.path, "rw", &s.options))
 	if err != nil {
@@ -212,7 +210,7 @@ func (c *guardedConnector) Connect(ctx context.Context) (driver.Conn, error) {
 	return c.Connector.Connect(ctx)
 }
 
-// Close waits for the transaction under way, ends the calls of Watch and closes the file. The store cannot be used afterwards.
+// Close waits for the current transaction, ends the calls of Watch and closes the file. The store cannot be used afterwards.
 func (s *Store) Close() error {
 	s.end()
 	s.watching.Lock()

@@ -15,7 +15,7 @@ ON CONFLICT (execution_id, timer_key) DO UPDATE SET due = excluded.due WHERE due
 	dropOtherTimers = `DELETE FROM timers WHERE execution_id = ?1 AND timer_key NOT IN (SELECT value FROM json_each(?2))`
 )
 
-// storeTimers stores a batch's timers. It does not write rows that stay the same.
+// storeTimers stores a batch's timers. It does not write unchanged rows.
 func storeTimers(c *conn, b *history.Batch) error {
 	if !b.SetTimers && !b.Execution.Phase.Terminal() {
 		return nil
@@ -55,7 +55,7 @@ func (s *Store) DueTimers(ctx context.Context, now time.Time, limit int) ([]hist
 	return out, nil
 }
 
-// sqlLimit converts a limit, of which 0 means all, to SQLite's form.
+// sqlLimit converts a limit to SQLite's form; 0 means all.
 func sqlLimit(limit int) int64 {
 	if limit <= 0 {
 		return -1

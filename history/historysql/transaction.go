@@ -9,15 +9,15 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 )
 
-// The pauses between two attempts to get the file's write lock. SQLite's own busy handler begins with longer ones, while
-// a transaction of this package takes well under a millisecond.
+// The pauses between two tries to get the file's write lock. SQLite's own busy handler begins with longer pauses, but a
+// transaction of this package takes well under a millisecond.
 const (
 	firstBusyWait = 50 * time.Microsecond
 	maxBusyWait   = 5 * time.Millisecond
 )
 
-// write makes a change in a transaction of its own. The context may cancel the call until the transaction has begun;
-// after that it is committed or rolled back.
+// write makes a change in its own transaction. The context can cancel the call until the transaction begins; after that it is committed or
+// rolled back.
 func (s *Store) write(ctx context.Context, doing string, change func(c *conn) error) error {
 	select {
 	case s.turn <- struct{}{}:
@@ -28,7 +28,7 @@ func (s *Store) write(ctx context.Context, doing string, change func(c *conn) er
 	return failure(doing, s.transact(ctx, change))
 }
 
-// writing returns the writing connection. It opens a new one if the last one was discarded. The caller has the turn.
+// writing returns the writing connection, a new one if the last was discarded. The caller has the turn.
 func (s *Store) writing() (*conn, error) {
 	switch {
 	case s.options.ReadOnly:
@@ -48,7 +48,7 @@ func (s *Store) writing() (*conn, error) {
 
 var errClosed = problem.New(problem.Internal, "the store is closed")
 
-// transact is write for a caller who has the turn.
+// transact is write for a caller that has the turn.
 func (s *Store) transact(ctx context.Context, change func(c *conn) error) error {
 	c, err := s.begin(ctx)
 	if err != nil {
@@ -64,8 +64,7 @@ func (s *Store) transact(ctx context.Context, change func(c *conn) error) error 
 	return err
 }
 
-// withoutPanic makes a change and returns a panic in it as an error, so that the transaction is always rolled back and
-// the turn passed on.
+// withoutPanic makes a change and returns a panic in it as an error, so that the transaction is always rolled back and the turn released.
 func withoutPanic(c *conn, change func(c *conn) error) (err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
@@ -75,7 +74,7 @@ func withoutPanic(c *conn, change func(c *conn) error) (err error) {
 	return change(c)
 }
 
-// begin begins a transaction. The context may cancel the call until the transaction has the file's lock.
+// begin begins a transaction. The context can cancel the call until the transaction has the file's lock.
 func (s *Store) begin(ctx context.Context) (*conn, error) {
 	c, err := s.writing()
 	if err != nil {
@@ -97,7 +96,7 @@ func (s *Store) begin(ctx context.Context) (*conn, error) {
 	return c, nil
 }
 
-// commit commits, and rolls back if that fails.
+// commit commits the transaction, or rolls it back if that fails.
 func (s *Store) commit(c *conn) error {
 	err := s.retryBusy(background, func() error { return c.do("COMMIT") })
 	if err != nil {
@@ -120,10 +119,10 @@ func (s *Store) discard(c *conn) {
 		return // see Close
 	}
 	s.opened.Store(nil)
-	_ = c.Close() // what went wrong has been reported by the statement that failed
+	_ = c.Close() // the failed statement has reported the error
 }
 
-// retryBusy repeats a call that needs a lock while others hold the lock, until BusyTimeout is over or the context ends.
+// retryBusy repeats a call while other processes hold its lock, until BusyTimeout is over or the context ends.
 func (s *Store) retryBusy(ctx context.Context, do func() error) error {
 	if err := context.Cause(ctx); err != nil {
 		return err

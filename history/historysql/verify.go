@@ -30,7 +30,7 @@ const (
 
 const lostAttempts = `SELECT count(*) FROM delivery_attempts WHERE delivery NOT IN (SELECT number FROM deliveries)`
 
-// Verify checks a run, or everything; see history.Verifier.
+// Verify checks one run or the whole store; see history.Verifier.
 func (s *Store) Verify(ctx context.Context, executionID string, repair bool, report func(history.Finding)) (history.Verified, error) {
 	v := &verifier{store: s, ctx: ctx, repair: repair, report: report, needed: map[string]bool{}}
 	ids := []string{executionID}
@@ -68,8 +68,8 @@ type verifier struct {
 	report func(history.Finding)
 	counts history.Verified
 
-	// unreferenced are the hashes of blobs that no run refers to, needed those that a run needs without a reference, and
-	// unread says that some record of some run could not be read.
+	// unreferenced holds the hashes of blobs without references, needed the hashes of blobs that a run needs without a reference. unread
+	// reports that a record of some run could not be read.
 	unreferenced []string
 	needed       map[string]bool
 	unread       bool
@@ -137,9 +137,9 @@ type stored struct {
 	seq, created, updated, driven       int64
 	phase, name, projection, unreadable sql.NullString
 	timers, blobs                       int64
-	// notices are the rows about deliveries, lost the deliveries without a body.
+	// notices counts the delivery rows, lost the deliveries without a body.
 	notices, lost int64
-	// links are the rows that tie it to other runs, handled the mark that somebody has seen to it.
+	// links counts the rows that link the run to others, handled its mark as handled.
 	links, handled int64
 }
 
@@ -152,7 +152,7 @@ const (
     (SELECT count(*) FROM deliveries AS d LEFT JOIN delivery_events AS e ON e.event_id = d.event_id WHERE d.execution_id = ?1 AND e.event_id IS NULL)`
 )
 
-// run checks one run as of one moment.
+// run checks one run in a snapshot.
 func (v *verifier) run(id string) error {
 	in, end, err := v.store.readers.snapshot(v.ctx)
 	if err != nil {
@@ -181,7 +181,7 @@ func (v *verifier) run(id string) error {
 	if err != nil {
 		return err
 	}
-	if err := tx.Rollback(); err != nil { // what rows refer to is read through other connections, and never changes
+	if err := tx.Rollback(); err != nil { // referenced data never changes, and is read through other connections
 		return err
 	}
 	if len(rows) > 0 || row.found {
@@ -193,14 +193,14 @@ func (v *verifier) run(id string) error {
 	v.counts.Records += int64(len(rows))
 	noting := &recordingShelf{Shelf: shelf{reader{v.ctx, &v.store.readers}}, hashes: map[string]bool{}}
 	x := newRowReader(id, noting, false)
-	// seen is the fold up to the record at which the stored projection ends.
+	// seen is the fold up to the last record of the stored projection.
 	var seen history.Execution
 	var record history.Record
 	var unreadable error
 	for i := range rows {
 		record, unreadable = x.record(&rows[i])
 		if _, ok := problem.As(unreadable); !ok && unreadable != nil {
-			return unreadable // the database's
+			return unreadable // an error of the database
 		}
 		audit.Record(&record, unreadable)
 		if rows[i].seq == row.seq {
@@ -213,7 +213,7 @@ func (v *verifier) run(id string) error {
 		return err
 	}
 	if there, err := v.store.readers.holds(v.ctx, id, audit.Execution.Seq); err != nil || !there {
-		return err // it has been deleted meanwhile
+		return err // the run was deleted meanwhile
 	}
 	if err := v.lostDeliveries(id, row.lost); err != nil {
 		return err
@@ -228,7 +228,7 @@ func (v *verifier) run(id string) error {
 	return v.sideTables(id, &row, &audit, &seen)
 }
 
-// recordingShelf notes which blobs were read.
+// recordingShelf records the hashes of the blobs read.
 type recordingShelf struct {
 	shortform.Shelf
 	hashes map[string]bool
@@ -245,8 +245,7 @@ func (s *recordingShelf) Blob(hash string) (string, error) {
 
 const blobsOf = `SELECT hash FROM blobs JOIN blob_refs ON blob = number WHERE execution_id = ?1`
 
-// missingRefs returns those of the needed blobs that the run has no reference to. They would be deleted with the last
-// run that has one.
+// missingRefs returns the needed blobs without a reference from the run. They would be deleted with the last run that has one.
 func (v *verifier) missingRefs(id string, needed map[string]bool) ([]string, error) {
 	held, err := column(reader{v.ctx, &v.store.readers}, blobsOf, id)
 	missing := maps.Clone(needed)
@@ -283,7 +282,7 @@ func (v *verifier) addRefs(id string, hashes []string) error {
 
 const dropLostDeliveries = `DELETE FROM deliveries WHERE execution_id = ?1 AND event_id NOT IN (SELECT event_id FROM delivery_events WHERE execution_id = ?1)`
 
-// lostDeliveries reports deliveries of which nothing can be sent; a repair deletes them.
+// lostDeliveries reports deliveries without a body; a repair deletes them.
 func (v *verifier) lostDeliveries(id string, n int64) error {
 	if n == 0 {
 		return nil
@@ -297,7 +296,7 @@ func (v *verifier) lostDeliveries(id string, n int64) error {
 
 const dropLostAttempts = `DELETE FROM delivery_attempts WHERE delivery NOT IN (SELECT number FROM deliveries)`
 
-// lostAttempts reports attempts of deliveries that do not exist; a repair deletes them.
+// lostAttempts reports attempts of missing deliveries; a repair deletes them.
 func (v *verifier) lostAttempts() error {
 	var n int64
 	if _, err := v.store.readers.row(v.ctx, lostAttempts, nil, &n); err != nil || n == 0 {
@@ -312,12 +311,11 @@ func (v *verifier) lostAttempts() error {
 
 const dropOrphan = `DELETE FROM blobs WHERE hash = ?1 AND NOT EXISTS (SELECT 1 FROM blob_refs WHERE blob = number)`
 
-// orphans reports blobs that no run refers to or needs, after all runs have been read. A repair deletes them, unless
-// some run could not be read: it may need them.
+// orphans reports unused blobs, after all runs have been read. A repair deletes them, unless some run could not be read and may need them.
 func (v *verifier) orphans() error {
 	for _, hash := range v.unreferenced {
 		if v.needed[hash] {
-			continue // the run that needs it has a finding of its own
+			continue // reported with the run that needs it
 		}
 		f := history.Finding{Code: problem.RowOrphaned, Hint: hintOrphaned, Message: fmt.Sprintf("no run refers to blob %s", hash)}
 		if v.unread {
@@ -335,7 +333,7 @@ func (v *verifier) orphans() error {
 	return nil
 }
 
-// withoutRecords reports rows of a run that does not exist.
+// withoutRecords reports rows of a missing run.
 func (v *verifier) withoutRecords(id string, row *stored) error {
 	if !row.found && row.timers == 0 && row.blobs == 0 && row.notices == 0 && row.links == 0 && row.handled == 0 {
 		return nil
@@ -394,7 +392,7 @@ func unreadableRecord(f history.Finding) bool {
 	return f.Code == problem.RecordUnreadable || f.Code == problem.HistoryNewer
 }
 
-// fix repairs what a finding reports, if that is asked for, and reports the finding.
+// fix repairs the problem of a finding, if requested, and reports the finding.
 func (v *verifier) fix(f *history.Finding, repair func(c *conn) error) error {
 	var err error
 	if v.repair {
@@ -405,7 +403,7 @@ func (v *verifier) fix(f *history.Finding, repair func(c *conn) error) error {
 	return err
 }
 
-// foldAnew stores a run's projection, folded from its records.
+// foldAnew rebuilds a run's projection from its records and stores it.
 func foldAnew(c *conn, id string) error {
 	f := &folding{execution: history.Execution{ID: id}}
 	large, err := c.one(blobBytes, id)

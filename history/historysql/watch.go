@@ -9,18 +9,17 @@ import (
 	"github.com/workflows-engine/workflows-engine/history"
 )
 
-// watchEvery is the pause between two looks at SQLite's data version, each a read of some bytes of shared memory.
+// watchEvery is the interval between two reads of SQLite's data version, some bytes of shared memory.
 const watchEvery = 50 * time.Millisecond
 
 var _ history.Watcher = (*Store)(nil)
 
-// Watch calls changed with runs that have grown; see history.Watcher. It compares SQLite's data version, which every
-// commit of another connection changes, and reads the rows that were added since. Rows are numbered in the order in
-// which they are added, but after a deletion of the last ones, or VACUUM, SQLite assigns their numbers again: such rows may
-// not be noticed.
+// Watch calls changed with runs that have grown; see history.Watcher. It compares SQLite's data version, which changes with every commit of
+// another connection, and reads the new rows. Rows are numbered in insertion order. But after VACUUM, or a deletion of the last rows, SQLite
+// reuses their numbers, and Watch may miss such rows.
 func (s *Store) Watch(ctx context.Context, changed func(executionID string, seq int64)) (err error) {
 	const doing = "the changes could not be read"
-	s.watching.RLock() // Close waits for its end
+	s.watching.RLock() // Close waits for Watch to end
 	defer s.watching.RUnlock()
 	if s.closing.Err() != nil {
 		return errClosed
@@ -54,7 +53,7 @@ func (s *Store) Watch(ctx context.Context, changed func(executionID string, seq 
 type watch struct {
 	conn    *conn
 	changed func(executionID string, seq int64)
-	// version is the data version up to which changes were read, last the last row of history then; -1 before that.
+	// version is the data version of the last read, last the last row of history at that time; -1 before the first read.
 	version driver.Value
 	last    int64
 }

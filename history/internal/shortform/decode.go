@@ -8,37 +8,36 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
-// Decoder reads short payloads of one run. Reading them in order is cheap: the newest state is kept.
+// Decoder reads short payloads of one run. Reading them in order is cheap, because it caches the newest state.
 type Decoder struct {
 	executionID string
 	shelf       Shelf
 	outline     bool
-	// newest is the state that was read last: only the newest is ever a base, and references are to the newest too.
+	// newest is the last state read: only the newest state is a base or the target of a reference.
 	newest knownState
 }
 
-// knownState is the state of the record seq, with the hash of what is stored for it.
+// knownState is the state of the record seq, with the hash of its stored text.
 type knownState struct {
 	seq   int64
 	state map[string]any
 	hash  string
 }
 
-// NewDecoder returns a Decoder for a run. With outline it leaves out the states and what refers to them, which a projection
-// does not need; the input of a delegate it does.
+// NewDecoder returns a Decoder for a run. With outline it omits states and references to them, which a projection does not need. It keeps the
+// input of a delegate, which a projection needs.
 func NewDecoder(executionID string, shelf Shelf, outline bool) *Decoder {
 	return &Decoder{executionID: executionID, shelf: shelf, outline: outline}
 }
 
-// Payload reads the short payload of a record. An error with a code says what is wrong with the payload; any other is the
-// shelf's.
+// Payload reads the short payload of a record. An error with a code describes a fault of the payload; any other error is the shelf's.
 func (d *Decoder) Payload(name history.Name, seq int64, raw []byte) (history.Payload, error) {
 	return history.DecodePayloadFunc(name, raw, func(member string, v any) (any, error) {
 		return d.member(name, seq, raw, member, v)
 	})
 }
 
-// HasShortOwn reports whether what is this engine's alone in a payload that is otherwise whole has to be read by [Decoder.Own].
+// HasShortOwn reports whether an otherwise whole payload has this engine's own fields in short form, so that [Decoder.Own] must read it.
 func HasShortOwn(name history.Name, raw []byte) bool {
 	switch name {
 	case history.ActivityRequested, history.InterruptRaised, history.InterruptResumed:
@@ -49,7 +48,7 @@ func HasShortOwn(name history.Name, raw []byte) bool {
 	}
 }
 
-// Own reads a payload of which only what is this engine's alone is short. Its errors are those of Payload.
+// Own reads a payload in which only this engine's own fields are short. Its errors are those of Payload.
 func (d *Decoder) Own(name history.Name, raw []byte) (history.Payload, error) {
 	return history.DecodePayloadFunc(name, raw, func(member string, v any) (any, error) {
 		switch {
@@ -58,13 +57,13 @@ func (d *Decoder) Own(name history.Name, raw []byte) (history.Payload, error) {
 		case d.outline && member == history.MemberRequest:
 			return nil, nil
 		case d.outline:
-			return map[string]any{}, nil // that there is a step tells the record from a request
+			return map[string]any{}, nil // an empty step still distinguishes the record from a request
 		}
 		return d.value(v)
 	})
 }
 
-// member returns the value that stands for v in a member of a payload.
+// member expands v, the value of a field of a payload.
 func (d *Decoder) member(name history.Name, seq int64, raw []byte, member string, v any) (any, error) {
 	m, _ := v.(map[string]any)
 	isState := member == "state" && name == history.StateUpdated
@@ -96,7 +95,7 @@ func (d *Decoder) member(name history.Name, seq int64, raw []byte, member string
 	return d.value(v)
 }
 
-// state returns the state that a StateUpdated stands for.
+// state returns the state stored in a StateUpdated.
 func (d *Decoder) state(seq int64, stored *storedState) (map[string]any, error) {
 	if s := stored.Snapshot; s != nil {
 		return d.snapshot(s)
@@ -131,7 +130,7 @@ func (d *Decoder) snapshot(s *storedSnapshot) (map[string]any, error) {
 	return state, nil
 }
 
-// changes returns the changes of a delta, if its base has the hash that it was written for.
+// changes returns the changes of a delta, if the hash of its base matches.
 func (d *Decoder) changes(delta *storedDelta, base string) (any, error) {
 	if delta.Hash != base {
 		return nil, unreadable("its state is based on record %d, whose hash does not match", delta.Base)
@@ -139,7 +138,7 @@ func (d *Decoder) changes(delta *storedDelta, base string) (any, error) {
 	return d.text(delta.Changes)
 }
 
-// stateAt returns the state of a record that was written short.
+// stateAt returns the state of a record in short form.
 func (d *Decoder) stateAt(seq int64) (knownState, error) {
 	if d.newest.seq == seq {
 		return d.newest, nil
@@ -157,8 +156,8 @@ func (d *Decoder) stateAt(seq int64) (knownState, error) {
 	return d.build(whole, seq)
 }
 
-// build builds a state from the last snapshot and the deltas since. No caller sees the states between, so they are changed in
-// place.
+// build computes a state from the last snapshot and the later deltas. It changes the intermediate states in place, because no caller sees
+// them.
 func (d *Decoder) build(whole, seq int64) (knownState, error) {
 	var now knownState
 	err := d.shelf.States(d.executionID, whole, seq, func(next int64, payload []byte) error {
@@ -190,7 +189,7 @@ func (d *Decoder) build(whole, seq int64) (knownState, error) {
 	return now, err
 }
 
-// text returns the value of a text with references.
+// text parses a text and resolves its references.
 func (d *Decoder) text(raw []byte) (any, error) {
 	v, err := jsonvalue.Decode(raw)
 	if err != nil {
@@ -199,7 +198,7 @@ func (d *Decoder) text(raw []byte) (any, error) {
 	return d.value(v)
 }
 
-// value replaces references by what they stand for, in v itself.
+// value replaces references by their values, in v itself.
 func (d *Decoder) value(v any) (any, error) {
 	switch v := v.(type) {
 	case map[string]any:
@@ -236,7 +235,7 @@ func (d *Decoder) value(v any) (any, error) {
 	return v, nil
 }
 
-// unmark restores the names of members that begin with "$".
+// unmark restores the names of fields that begin with "$".
 func unmark(m map[string]any, marked []string) error {
 	if len(marked) == 0 {
 		return nil

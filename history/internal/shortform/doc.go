@@ -1,12 +1,12 @@
-// Package shortform writes and reads payloads of records in a short form: large values are kept once, as blobs, and a large state
-// is written as what changed since the state before it. It is pure: a store keeps the rows and the blobs.
+// Package shortform writes and reads payloads of records in a short form: large values are kept once, as blobs, and a large state is written
+// as a delta to the previous state. It is pure: a store keeps the rows and the blobs.
 //
-// [Encoder] writes the payloads of a batch. A payload that is small is written whole, as the protocol has it. The others are
-// short, and their rows must be marked with [Version], so that no other engine takes the text for the record. The request in an
-// ActivityRequested, which no other engine reads, is written short in any row, without the mark. [Decoder] reads short payloads. history/historysql/FORMAT.md describes the form, under "Large values".
+// [Encoder] writes the payloads of a batch. A small payload is written whole, in the protocol's form. The others are short, and their rows
+// must be marked with [Version], so that other engines do not read the text as a whole record. The request in an ActivityRequested, which no
+// other engine reads, is written short in any row, without the mark. [Decoder] reads short payloads. history/historysql/FORMAT.md describes
+// the form, under "Large values".
 //
-// A store provides the two things that the package cannot know: the row of the state before a batch ([Prior]), and where blobs
-// and the rows of states are found ([Shelf]).
+// A store provides the row of the state before a batch ([Prior]), and access to blobs and to the rows of states ([Shelf]).
 package shortform
 
 import (
@@ -16,21 +16,21 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 )
 
-// Version is the record_schema_version of rows that are not complete in themselves. This engine counts its own forms from
-// 1000, far from any version of the protocol that another engine may write one day.
+// Version is the record_schema_version of short rows. This engine numbers its own forms from 1000, far from any future version of the
+// protocol.
 const Version = 1000
 
-// The members that stand for values in a short payload. A member of the workflow whose name begins with "$" is written with one
-// "$" more, so that none can be mistaken for these.
+// Markers are field names that replace values in a short payload. A workflow's field whose name begins with "$" is written
+// with one more "$", so that it cannot be mistaken for a marker.
 const (
 	markBlob     = "$blob"     // the value is the content of a blob
-	markState    = "$state"    // the state is that of another record
-	markPart     = "$part"     // the object is made of members of another record's state
+	markState    = "$state"    // the state of another record
+	markPart     = "$part"     // an object of fields of another record's state
 	markSnapshot = "$snapshot" // the state is written whole
-	markDelta    = "$delta"    // the state is written as what has changed
+	markDelta    = "$delta"    // the state is written as changes
 )
 
-// Blob is a large value that is kept by itself.
+// Blob is a large value stored separately.
 type Blob struct {
 	Hash    string // HashOf the content
 	Content string // JSON, which may refer to other blobs
@@ -38,26 +38,26 @@ type Blob struct {
 
 // Prior finds the row of the state before a batch.
 type Prior interface {
-	// ShortState returns the payload of the StateUpdated with the given seq in the batch's run. It returns nil if there is no
-	// such row, if it is not short, or if it cannot be read; the next state is then written whole.
+	// ShortState returns the payload of the StateUpdated with the given seq in the batch's run. It returns nil if the row is missing, not
+	// short, or unreadable; the next state is then written whole.
 	ShortState(seq int64) []byte
 }
 
-// Shelf finds what the short rows of a run refer to.
+// Shelf provides the blobs and states that the short rows of a run refer to.
 type Shelf interface {
-	// Blob returns the content of a blob, "" if there is none.
+	// Blob returns the content of a blob, or "" if it is missing.
 	Blob(hash string) (string, error)
-	// States calls each with the payloads of the short StateUpdated rows from one seq to another, in order.
+	// States calls each with the payloads of the short StateUpdated rows with seq first to last, in order.
 	States(executionID string, first, last int64, each func(seq int64, payload []byte) error) error
 }
 
-// HashOf returns the name of a text: its SHA-256 in hexadecimal.
+// HashOf returns the SHA-256 of a text in hexadecimal, its name.
 func HashOf(text []byte) string {
 	sum := sha256.Sum256(text)
 	return hex.EncodeToString(sum[:])
 }
 
-// isScalar reports whether a value has no values inside.
+// isScalar reports whether a value contains no other values.
 func isScalar(v any) bool {
 	switch v.(type) {
 	case nil, bool, float64, string:

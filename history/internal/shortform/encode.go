@@ -5,22 +5,22 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
-// Encoder writes the payloads of the records of a batch, in order, the large ones short. An Encoder with its exported fields set is
-// ready to use, for one batch.
+// Encoder writes the payloads of the records of a batch, in order, the large ones in short form. Set its exported fields and use it for one
+// batch.
 type Encoder struct {
 	Batch *history.Batch
-	// WholeBytes is the size up to which a payload is written whole, and ValueBytes the size from which on a value in a short
-	// payload becomes a blob.
+	// WholeBytes is the largest payload, in bytes, that is written whole. ValueBytes is the smallest size of a value in a short payload that
+	// becomes a blob.
 	WholeBytes, ValueBytes int
-	// Prior is asked at most once.
+	// Prior is called at most once.
 	Prior Prior
 
 	values valueWriter
-	// rows are the seqs of the records written short.
+	// rows holds the seqs of the short records.
 	rows []int64
-	// prior is the newest state, as far as it is written short: what the next one is compared with.
+	// prior is the newest state in short form, the base of the next one.
 	prior priorState
-	// asked says that Prior has been asked, or need not be.
+	// asked reports that Prior was called, or need not be.
 	asked bool
 }
 
@@ -41,7 +41,7 @@ func (e *Encoder) Append(dst []byte, i int) []byte {
 	return dst
 }
 
-// appendWhole appends a payload of which only what is this engine's alone is short: what is large in it becomes blobs.
+// appendWhole appends a payload in which only this engine's own fields are short: large values in them become blobs.
 func (e *Encoder) appendWhole(dst []byte, r *history.Record) []byte {
 	if r.Payload.Request == nil && r.Payload.AgentStep == nil {
 		return r.AppendPayload(dst, e.Batch.ExecutionID)
@@ -55,10 +55,10 @@ func (e *Encoder) appendWhole(dst []byte, r *history.Record) []byte {
 	})
 }
 
-// Rows returns the seqs of the records that were written short so far.
+// Rows returns the seqs of the short records written so far.
 func (e *Encoder) Rows() []int64 { return e.rows }
 
-// Blobs returns the blobs that the payloads written so far refer to. A blob may be there twice, or be stored already.
+// Blobs returns the blobs referenced by the payloads written so far. A blob may occur twice, or be stored already.
 func (e *Encoder) Blobs() []Blob { return e.values.blobs }
 
 // BlobBytes returns the size of the contents of Blobs.
@@ -86,7 +86,7 @@ func (e *Encoder) appendShort(dst []byte, i int) []byte {
 			w.short = true
 		default:
 			part := false
-			// The input of a delegate is read by the projection, which has no state at hand.
+			// The projection reads the input of a delegate, and has no states.
 			if e.prior.seq > 0 && len(state) > 0 && member != "delegateInput" {
 				dst, part = e.appendPart(dst, state)
 			}

@@ -9,11 +9,11 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
-// The output of a node is often part of the state with a little more, such as a log with one more entry. Such an object is written
-// as what has changed, like the state itself, so that it costs what the node added.
+// The output of a node is often part of the state with a small addition, such as a log with one more entry. Such an object
+// is written as changes, like the state itself, so that its size is that of the addition.
 
-// appendPart appends an object as some members of the newest state, changed. It reports false, and appends nothing, if the
-// object has nothing in common with the state.
+// appendPart appends an object as changes to some fields of the newest state. It appends nothing and returns false if the object has nothing
+// in common with the state.
 func (e *Encoder) appendPart(dst []byte, object map[string]any) ([]byte, bool) {
 	base := map[string]any{}
 	for name, value := range object {
@@ -59,7 +59,7 @@ func sameShape(a, b any) bool {
 	return false
 }
 
-// part returns an object that is written as a part of a state.
+// part returns an object written as a part of a state.
 func (d *Decoder) part(seq int64, stored any) (map[string]any, error) {
 	p, _ := stored.(map[string]any)
 	of, _ := p["state"].(float64)

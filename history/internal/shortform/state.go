@@ -7,27 +7,26 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/jsondelta"
 )
 
-// A large state is written as a delta to the one before, as long as the deltas since the last whole one are shorter
-// than it was; then it is written whole again. So a run's states take no more than the first one and a multiple of what
-// changed, and reading one costs no more than twice its size.
+// A large state is written as a delta to the previous one, until the deltas since the last whole state are larger than
+// that state; then it is written whole again. So a run's states take no more space than the first one and a multiple of
+// the changes, and reading one costs no more than twice its size.
 
-// deltaCost is what a delta counts besides its text: what a reader pays for each, near the size of its row.
+// deltaCost is the cost of a delta besides its text, in bytes: near the overhead of its row for a reader.
 const deltaCost = 512
 
-// priorState is the newest state, as far as it is written short.
+// priorState is the newest state written in short form.
 type priorState struct {
 	seq   int64
 	state map[string]any
-	// hash is that of the member "state" in the row.
+	// hash is the hash of the field "state" in the row.
 	hash string
-	// whole is the seq of the last record that holds the state whole, size what it took, and since what the deltas
-	// between have cost.
+	// whole is the seq of the last record with a whole state, size the size of that state, and since the total cost of the later deltas.
 	whole int64
 	size  int
 	since int
 }
 
-// storedState is the form of the member "state" of a StateUpdated that is written short: one of the two is set.
+// storedState is the field "state" of a short StateUpdated. One of its two fields is set.
 type storedState struct {
 	Snapshot *storedSnapshot `json:"$snapshot"`
 	Delta    *storedDelta    `json:"$delta"`
@@ -47,7 +46,7 @@ type storedDelta struct {
 	Changes json.RawMessage `json:"changes"`
 }
 
-// parseState reads the member "state" of a stored payload; ok is false if it is not written short.
+// parseState reads the field "state" of a stored payload; ok is false if it is not short.
 func parseState(payload []byte) (text json.RawMessage, s storedState, ok bool) {
 	var p struct {
 		State json.RawMessage `json:"state"`
@@ -80,7 +79,7 @@ func (e *Encoder) appendState(dst []byte, seq int64, state map[string]any) []byt
 	return dst
 }
 
-// appendDelta appends a state as what has changed, and adds what that costs.
+// appendDelta appends a state as changes, and adds their cost to next.since.
 func (e *Encoder) appendDelta(dst []byte, next *priorState, changes map[string]any) []byte {
 	w := &e.values
 	w.blobSize = 0
@@ -100,8 +99,8 @@ func appendReference(dst []byte, seq int64) []byte {
 	return append(strconv.AppendInt(append(dst, `{"`+markState+`":`...), seq, 10), '}')
 }
 
-// askPrior reads the row that the caller names as the newest state. The row never changes, and the append itself checks that no
-// record was appended behind it.
+// askPrior reads the row that the batch names as the newest state. The row never changes, and the append itself checks that no record was
+// appended after it.
 func (e *Encoder) askPrior() {
 	if e.asked {
 		return

@@ -8,32 +8,32 @@ import (
 
 // valueWriter writes values and moves the large ones to blobs.
 type valueWriter struct {
-	// least is the size from which on a value becomes a blob.
+	// least is the smallest size of a blob, in bytes.
 	least int
 	blobs []Blob
-	// seen are the references to values that are blobs already: a record's result and the state that it leads to hold the same
-	// value, which is encoded and hashed once.
+	// seen maps values to references to their blobs. A record's result and the resulting state often contain the same value, which is encoded
+	// and hashed once.
 	seen map[valueKey]reference
-	// short says that the text written last differs from that of the value itself.
+	// short reports that the last text differs from the value's plain JSON.
 	short bool
-	// blobSize is the size of the contents of the blobs that the text written last needs.
+	// blobSize is the total size of the blobs that the last text needs.
 	blobSize int
 }
 
-// reference stands for a value in a blob. size is that of the blob and of those inside.
+// reference replaces a value in a blob. size includes the blobs inside.
 type reference struct {
 	text string
 	size int
 }
 
-// valueKey is the same for one value that is met twice: a string by its content, a list or an object by the pointer to it. It
-// holds that pointer, so that no other value can get the same key while it is kept.
+// valueKey identifies a value: a string by its content, a list or an object by its pointer. The key holds the pointer, so no other value can
+// get the same key during its lifetime.
 type valueKey struct {
 	at     any
 	length int
 }
 
-// keyOf returns the zero key for what is empty or neither a string, a list nor an object.
+// keyOf returns the key of a string, list or object, and the zero key for empty and other values.
 func keyOf(v any) valueKey {
 	switch v := v.(type) {
 	case string:
@@ -50,8 +50,8 @@ func keyOf(v any) valueKey {
 	return valueKey{}
 }
 
-// value appends the text of a value. Blobs are made from the inside out: of a long list of small elements the list becomes a
-// blob, of an object with one long text the text.
+// value appends the text of a value. Blobs are made from the inside out: a long list of small elements becomes one blob; in an object with
+// one long text, only the text does.
 func (w *valueWriter) value(dst []byte, v any) []byte {
 	start, before := len(dst), w.blobSize
 	if text, ok := v.(string); len(w.seen) > 0 && (!ok || len(text) >= w.least) {
@@ -97,7 +97,7 @@ func (w *valueWriter) value(dst []byte, v any) []byte {
 	return w.toBlob(dst, start, before, keyOf(v))
 }
 
-// toBlob makes a blob of the text from start on and puts the reference in its place.
+// toBlob moves the text from start to a blob and replaces it by a reference.
 func (w *valueWriter) toBlob(dst []byte, start, before int, key valueKey) []byte {
 	b := Blob{HashOf(dst[start:]), string(dst[start:])}
 	w.blobs = append(w.blobs, b)

@@ -1,5 +1,5 @@
-// Package storeclock is the clock of a store. A step of the machine's clock neither ends a lease nor lengthens one, and the
-// store's time does not follow it back.
+// Package storeclock is the clock of a store. A step of the machine's clock neither ends nor extends a lease, and the store's time does not
+// step back with it.
 package storeclock
 
 import (
@@ -8,33 +8,33 @@ import (
 )
 
 const (
-	// tolerance is how far the machine's clock may go back or ahead without counting as stepped.
+	// tolerance is the largest jump of the machine's clock that does not count as a step.
 	tolerance = time.Second
-	// MaxStep is the longest step back that the store's time does not follow. A clock that was days ahead was wrong, and what
-	// it said must not count for ever.
+	// MaxStep is the longest backward step that the store's time ignores. A clock that was days ahead was wrong, and its time must not count
+	// for ever.
 	MaxStep = 24 * time.Hour
 )
 
-// Uptime tells how long the machine has been up, its sleep included, and names its start. A step of the clock changes neither.
+// Uptime returns the time since boot, including sleep, and an id of the boot. A step of the clock changes neither.
 type Uptime func() (boot string, up time.Duration)
 
-// Clock tells two times: Now, by which timers are due, and Leases, by which leases are judged.
+// Clock keeps two times: Now, for timers, and Leases, for leases.
 //
-// With an Uptime, Leases advances with it alone, and Now is the machine's time unless that was later before; then it goes on from
-// there. Without, both are the machine's time, continued where that steps back.
+// With an Uptime, Leases advances with the uptime alone. Now is the machine's time, or continues from the latest earlier reading if the
+// machine's time is behind it. Without an Uptime, both are the machine's time, and continue when it steps back.
 type Clock struct {
 	wall   func() time.Time
-	uptime Uptime // nil if it is not known
+	uptime Uptime // nil if unknown
 
 	mu   sync.Mutex
 	last time.Time // the last reading of wall
-	// ahead is how far the store's time is ahead of wall; without an Uptime.
+	// ahead is the lead of the store's time over wall; without an Uptime.
 	ahead time.Duration
-	// leases and floor are the times at which the machine started, by Leases and by Now; with an Uptime.
+	// leases and floor are the boot time, by Leases and by Now; with an Uptime.
 	leases, floor time.Time
 }
 
-// New returns a clock. Without a wall it is that of the machine.
+// New returns a clock. A nil wall means the machine's clock.
 func New(wall func() time.Time, uptime Uptime) *Clock {
 	if wall == nil {
 		wall = time.Now
@@ -69,7 +69,7 @@ func (c *Clock) now() time.Time {
 	return before
 }
 
-// notice compares a reading of wall with the last one, and returns how far the store's time is ahead of it.
+// notice compares a reading of wall with the last one, and returns the lead of the store's time over it.
 func (c *Clock) notice(now time.Time) time.Duration {
 	passed := max(now.Sub(c.last), 0) // monotonic, if the readings are
 	step := now.Round(0).Sub(c.last.Round(0)) - passed
@@ -83,7 +83,7 @@ func (c *Clock) notice(now time.Time) time.Duration {
 	return c.ahead
 }
 
-// Leases returns the time by which leases are judged.
+// Leases returns the time used to judge leases.
 func (c *Clock) Leases() time.Time {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -94,17 +94,17 @@ func (c *Clock) Leases() time.Time {
 	return c.leases.Add(up)
 }
 
-// State is what the processes that share a store have to know of each other's clocks. Times are in milliseconds since 1970.
+// State is the clock state shared by the processes of a store. Times are in milliseconds since 1970.
 type State struct {
-	// Boot names the start of the machine, "" if it is not known.
+	// Boot is the id of the machine's boot, or "" if unknown.
 	Boot string
-	// Leases and Floor are the times of that start by Clock.Leases and Clock.Now; 0 if nobody has stored them, or Boot is "".
+	// Leases and Floor are the boot time by Clock.Leases and Clock.Now; 0 if not stored, or if Boot is "".
 	Leases, Floor int64
-	// Seen is the newest store's time that any process has stored, 0 if none has.
+	// Seen is the newest store's time stored by any process, or 0.
 	Seen int64
 }
 
-// Boot returns the name of the machine's start, "" if it is not known.
+// Boot returns the id of the machine's boot, or "" if unknown.
 func (c *Clock) Boot() string {
 	if c.uptime == nil {
 		return ""
@@ -113,7 +113,7 @@ func (c *Clock) Boot() string {
 	return boot
 }
 
-// Agree makes the clock go with what other processes have stored.
+// Agree adjusts the clock to the state stored by other processes.
 func (c *Clock) Agree(s State) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -132,7 +132,7 @@ func (c *Clock) Agree(s State) {
 	switch {
 	case s.Leases != 0:
 		c.leases = time.UnixMilli(s.Leases)
-	case seen: // the machine has started again since, with a clock that is behind
+	case seen: // the machine has rebooted since, with a clock that is behind
 		c.leases = c.leases.Add(behind)
 	}
 	if seen {
@@ -140,7 +140,7 @@ func (c *Clock) Agree(s State) {
 	}
 }
 
-// State returns what other processes have to know.
+// State returns the state to share with other processes.
 func (c *Clock) State() State {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -6,7 +6,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// OfMachine returns the Uptime of this machine, nil if it is not known or the time of this process is simulated.
+// OfMachine returns the Uptime of this machine, or nil if it is unknown or this process uses simulated time.
 func OfMachine() Uptime {
 	var real unix.Timespec
 	id, err := unix.Sysctl("kern.bootsessionuuid")

@@ -2,5 +2,5 @@
 
 package storeclock
 
-// OfMachine returns nil: the uptime of this machine is not known.
+// OfMachine returns nil: the uptime of this machine is unknown.
 func OfMachine() Uptime { return nil }

@@ -8,7 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// counting returns the Uptime that a clock of the system counts, nil if there is none.
+// counting returns the Uptime measured by a system clock, or nil if the clock does not exist.
 func counting(clock int32, boot string) Uptime {
 	var first unix.Timespec
 	if unix.ClockGettime(clock, &first) != nil {
@@ -16,10 +16,10 @@ func counting(clock int32, boot string) Uptime {
 	}
 	return func() (string, time.Duration) {
 		up := first
-		_ = unix.ClockGettime(clock, &up) // which succeeded at first, and has no other reason to fail
+		_ = unix.ClockGettime(clock, &up) // it succeeded above, and cannot fail now
 		return boot, time.Duration(up.Nano())
 	}
 }
 
-// isNow reports whether the time of this process is, to a second, that of the system: it is not in a test that simulates it.
+// isNow reports whether the time of this process matches the system's, within a second. It does not in a test with simulated time.
 func isNow(system time.Time) bool { return time.Until(system).Abs() < time.Second }
