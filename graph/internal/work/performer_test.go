@@ -226,6 +226,7 @@ func TestAPoolPerformsInOrderWhatIsAnsweredAtOnce(t *testing.T) {
 		pool := &work.Pool{Performer: p, ExecutionID: "r", Run: r}
 		pool.Begin([]*work.Attempt{attempt(t.Context(), "exits"), attempt(t.Context(), "slow"), attempt(t.Context(), "i1"), attempt(t.Context(), "i2"), attempt(t.Context(), "i3")})
 		time.Sleep(time.Minute)
+		synctest.Wait()
 		want := []string{"i1#1.1 true", "i2#1.1 true", "i3#1.1 true", "i4#1.1 true", "slow#1.1 true", "exits#1.1 exited", "i5#1.1 true"}
 		if !slices.Equal(r.done, want) || r.held != 0 {
 			t.Errorf("%q, want %q; held %d times", r.done, want, r.held)
