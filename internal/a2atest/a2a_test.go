@@ -348,17 +348,18 @@ func TestAnAgentThatIsAwayForAMoment(t *testing.T) {
 	a := newAgent(t)
 	b := newBench(t, a)
 	var cards, away atomic.Int64
+	var gone atomic.Bool // since the last request for the card
 	a.spoil(func(w http.ResponseWriter, r *http.Request, _ string) bool {
 		if r.Method == http.MethodGet {
 			cards.Add(1)
+			gone.Store(away.Add(-1) >= 0)
 		}
-		if away.Add(-1) < 0 {
-			return false
+		if gone.Load() {
+			http.NotFound(w, r)
 		}
-		http.NotFound(w, r)
-		return true
+		return gone.Load()
 	})
-	away.Store(6) // two attempts: two places of a card, and the task form
+	away.Store(4) // two attempts look at two places for a card
 	task := b.begin("r", linear(t, "wait", `"retry":{"max_attempts":3,"initial_interval":"5ms"}`))
 	if m := a.got(); len(m) != 1 || m[0].ID != "r:d#1.3" {
 		t.Errorf("messages %+v", m)
@@ -368,8 +369,8 @@ func TestAnAgentThatIsAwayForAMoment(t *testing.T) {
 		cards.Store(0)
 	})
 	b.until("r", func(*view.Run) bool { return a.count("tasks/get") > 5 })
-	if n := cards.Load(); n < 3 { // at two places in vain, and again
-		t.Errorf("the card was requested %d times", n)
+	if cards.Load() != 5 {
+		t.Errorf("%d looks for a card, want 5", cards.Load())
 	}
 	close(a.release)
 	run := b.ended("r")
