@@ -241,7 +241,7 @@ func (c *shapeCheck) unknownMember(s *shape, m jsonvalue.Member, at *path) {
 			names[i] = known.name
 		}
 		if hint = suggest.DidYouMean(m.Name, names); hint == "" {
-			hint = "the members are " + problem.AndList(names)
+			hint = "use " + problem.OrList(names)
 		}
 	}
 	message := fmt.Sprintf("%s must NOT have additional properties: there is no member %q", s.noun, clip(m.Name))

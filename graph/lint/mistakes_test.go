@@ -18,7 +18,7 @@ var mistakes = []struct{ old, new, want string }{
 	{`${ .customer } with`, `${ .custmer } with`, `EXPRESSION_PATH_UNKNOWN /nodes/1/config/user_prompt: did you mean "customer"?`},
 	{`map(.price) | add`, `map(.pirce) | add`, `EXPRESSION_PATH_UNKNOWN /nodes/1/config/user_prompt: did you mean "price"?`},
 	{`.address.street //`, `.address.stret //`, `EXPRESSION_PATH_UNKNOWN /nodes/1/config/user_prompt: did you mean "street"?`},
-	{`.address.street //`, `.address.zip //`, `EXPRESSION_PATH_UNKNOWN /nodes/1/config/user_prompt: the members are country and street`},
+	{`.address.street //`, `.address.zip //`, `EXPRESSION_PATH_UNKNOWN /nodes/1/config/user_prompt: use country or street`},
 	{`.address.street //`, `.addres.street //`, `EXPRESSION_PATH_UNKNOWN /nodes/1/config/user_prompt: did you mean "address"?`},
 	{`select(.price > 10)`, `select(.priice > 10)`, `EXPRESSION_PATH_UNKNOWN /nodes/2/map/items: did you mean "price"?`},
 	{`[.items[] | select`, `[.itmes[] | select`, `EXPRESSION_PATH_UNKNOWN /nodes/2/map/items: did you mean "items"?`},
@@ -29,7 +29,7 @@ var mistakes = []struct{ old, new, want string }{
 	{`any(.items[]; .colour == "red")`, `any(.items[] | .["coulour"]; . == "red")`, `EXPRESSION_PATH_UNKNOWN /nodes/4/config/cases/1/when: did you mean "colour"?`},
 	{`[$all[] | {price, size`, `[$all[] | {prize, size`, `EXPRESSION_PATH_UNKNOWN /nodes/4/config/cases/2/when: did you mean "price"?`},
 	{`select(.price > 3)`, `select(.prise > 3)`, `EXPRESSION_PATH_UNKNOWN /nodes/4/config/cases/2/when: did you mean "price"?`},
-	{`select(.price > 3)`, `select(.count > 3)`, `EXPRESSION_PATH_UNKNOWN /nodes/4/config/cases/2/when: the members are price and size`},
+	{`select(.price > 3)`, `select(.count > 3)`, `EXPRESSION_PATH_UNKNOWN /nodes/4/config/cases/2/when: use price or size`},
 	{`.items as $all`, `.itmes as $all`, `EXPRESSION_PATH_UNKNOWN /nodes/4/config/cases/2/when: did you mean "items"?`},
 	{`.quote.total > 100`, `.quote.totla > 100`, `EXPRESSION_PATH_UNKNOWN /nodes/4/config/cases/3/when: did you mean "total"?`},
 	{`or .verdict ==`, `or .verdcit ==`, `EXPRESSION_PATH_UNKNOWN /nodes/4/config/cases/3/when: did you mean "verdict"?`},
@@ -252,7 +252,7 @@ func TestStateThatNothingElseWrites(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ spare, early, result, want string }{
 		{"", ".hours * .rate", "{cost, margin}", ""},
-		{"", ".hours * .wage", "{cost, margin}", `EXPRESSION_PATH_UNKNOWN /nodes/1/config/assignments/cost/jq: the members are cost, hours, margin and rate`},
+		{"", ".hours * .wage", "{cost, margin}", `EXPRESSION_PATH_UNKNOWN /nodes/1/config/assignments/cost/jq: use cost, hours, margin or rate`},
 		{"", ".hours * .rate", "{cost, margine}", `EXPRESSION_PATH_UNKNOWN /nodes/3/config/output_mapping: did you mean "margin"?`},
 		{", colour: {}", ".hours * .rate", "{cost, margin}", `STATE_KEY_UNUSED /state_schema/properties/colour: remove it, or name it in the input_schema of the start node`},
 		{", colour: {}", ".hours * .rate", ".", ""},

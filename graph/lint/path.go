@@ -91,7 +91,7 @@ func (w *walker) missing(of *shape, name string) bool {
 	case of.rest == nil && !of.unsure:
 		hint := suggest.Hint(near)
 		if hint == "" {
-			hint = "the members are " + problem.AndList(names[:min(len(names), 10)])
+			hint = "use " + problem.OrList(names[:min(len(names), 10)])
 		}
 		w.say(problem.ExpressionPath, fmt.Sprintf("no value here has the member %q", clip(name)), hint)
 	case near != "" && (of.fixed || misspelt(name, near)):

@@ -136,10 +136,10 @@ func (m *Machine) restOver(t *token) {
 	m.effects = append(m.effects, t.effect())
 }
 
-// Pause prepares a fork to continue at now, and returns the records that it adds. Attempts with a journal rest until now, since work that
+// BeginFork prepares a forked run to continue at now, and returns the records that it adds. Attempts with a journal rest until now, since work that
 // follows from the journal has not started in this run; those with a key in goOn have started. A host attempt whose config cannot be filled
 // in fails, as in the forked run, where the failure is the record after the request.
-func (m *Machine) Pause(now time.Time, goOn map[string]bool) []history.Record {
+func (m *Machine) BeginFork(now time.Time, goOn map[string]bool) []history.Record {
 	m.setNow(now)
 	type unfit struct {
 		t   *token

@@ -173,7 +173,7 @@ func (f *ForkedPast) past(records []history.Record) ([]history.Record, *machine.
 			return nil, nil, err
 		}
 	}
-	for _, rest := range m.Pause(f.Now, f.continuing(past)) {
+	for _, rest := range m.BeginFork(f.Now, f.continuing(past)) {
 		rest.Seq = int64(len(past) + 1)
 		past = append(past, rest)
 	}
