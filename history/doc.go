@@ -11,9 +11,9 @@
 //	}
 //
 // Stores keep this projection in side tables, so that status, list, timers and orphans are lookups. It can be rebuilt at any time, and is
-// refreshed if another engine has written to the run.
+// refreshed if an older version of this engine has written to the run.
 //
-// The form of records is the protocol's (spec: execution, 2): another engine can read and continue runs of this one. Fields are only ever
+// The form of records is the protocol's (spec: execution, 2): another engine can read runs of this one. Fields are only ever
 // added. DecodePayload reads all payloads of the reference engine; AppendPayload writes exactly the protocol's names. Stores keep payloads in
 // plain text, because masked values cannot be replayed; Redact masks payloads that leave the engine.
 //
