@@ -50,7 +50,7 @@ type ImmediateResolver interface {
 // Options configure the sources of definitions, and which are accepted.
 type Options struct {
 	Store history.Store
-	// Workflows resolves references that are neither registered nor stored; it may be nil.
+	// Workflows resolves references that are not registered, before stored definitions are searched; it may be nil.
 	Workflows Resolver
 	// Verify, unless nil, is asked about every definition before it is run or continued, wherever it comes from.
 	Verify func(*definition.Document) error
