@@ -60,9 +60,7 @@ func (p *Performer) call(ctx context.Context, executionID string, a *Attempt, re
 // activity performs an attempt of a step, llm_call or tool_call.
 func (p *Performer) activity(ctx context.Context, executionID string, a *Attempt, e *machine.ActivityEffect) (in machine.Input) {
 	defer p.recoverExecutor(executionID, e, &in)
-	req := p.activityRequest(executionID, e)
-	can, _ := p.capabilities(req.Node())
-	return p.call(ctx, executionID, a, e.Journal, req, can)
+	return p.call(ctx, executionID, a, e.Journal, p.activityRequest(executionID, e), p.capabilitiesFor(a))
 }
 
 func (p *Performer) activityRequest(executionID string, e *machine.ActivityEffect) activities.Request {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/workflows-engine/workflows-engine/activities"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 )
@@ -29,6 +30,8 @@ type Attempt struct {
 	// Context ends when the outcome is not wanted any more.
 	Context context.Context
 	cancel  context.CancelCauseFunc
+	// can holds the capabilities of the executor, nil until it was asked.
+	can *activities.Capabilities
 	// Done, if not nil, returns the attempt's turn to the queue.
 	Done func()
 	// Restarted is when this process repeated an attempt of another process; zero for an attempt requested here.

@@ -19,8 +19,7 @@ import (
 // delegate sends a delegation's input, or an answer, to its agent.
 func (p *Performer) delegate(ctx context.Context, executionID string, a *Attempt, e *machine.DelegateEffect) (in machine.Input) {
 	defer p.recoverExecutor(executionID, e, &in)
-	req := p.delegateRequest(executionID, e)
-	can, _ := p.capabilities(req.Node())
+	req, can := p.delegateRequest(executionID, e), p.capabilitiesFor(a)
 	switch {
 	case p.Delegates == nil || e.Task == nil && (can.Work != nil || can.Tasks == nil):
 		return p.call(ctx, executionID, a, e.Journal, req, can)
@@ -52,7 +51,7 @@ func (p *Performer) delegateRequest(executionID string, e *machine.DelegateEffec
 
 // tasks returns the executor of a delegation's tasks, or nil.
 func (p *Performer) tasks(e *machine.DelegateEffect) activities.Tasks {
-	can, _ := p.capabilities(activities.Node{ID: e.NodeID, Type: delegateType, Protocol: e.Protocol, AgentID: e.AgentID})
+	can, _ := p.capabilities(effectNode(e))
 	return can.Tasks
 }
 

@@ -67,16 +67,16 @@ func requests(r *history.Record, e machine.Effect) bool {
 // request returns the data that the executor sends for an effect, without secrets; nil if unknown. Data longer than an output may be is
 // replaced by its size.
 func (p *Performer) request(executionID string, e machine.Effect) map[string]any {
+	can, _ := p.capabilities(effectNode(e))
+	if can.Describe == nil {
+		return nil
+	}
 	var req activities.Request
 	switch e := e.(type) {
 	case *machine.ActivityEffect:
 		req = p.activityRequest(executionID, e)
 	case *machine.DelegateEffect:
 		req = p.delegateRequest(executionID, e)
-	}
-	can, _ := p.capabilities(req.Node())
-	if can.Describe == nil {
-		return nil
 	}
 	var said map[string]any
 	failed := guard.Call(p.Log, "an executor that was asked what it sends", func() { said = can.Describe(req) })

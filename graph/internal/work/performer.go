@@ -114,13 +114,32 @@ func (p *Performer) Immediate(a *Attempt) bool {
 	case *machine.WalkEffect:
 		return true
 	case *machine.ActivityEffect:
-		can, _ := p.capabilities(activities.Node{ID: e.NodeID, Type: e.NodeType, Config: e.Config})
-		return can.Immediate
+		return p.capabilitiesFor(a).Immediate
 	case *machine.DelegateEffect:
-		can, _ := p.capabilities(activities.Node{ID: e.NodeID, Type: delegateType, Protocol: e.Protocol, AgentID: e.AgentID})
-		return can.Immediate && (e.Task == nil || p.Delegates == nil)
+		return p.capabilitiesFor(a).Immediate && (e.Task == nil || p.Delegates == nil)
 	}
 	return false
+}
+
+// capabilitiesFor returns the capabilities of the executor for an attempt. The executor is asked once, so that the attempt is performed as
+// it was queued.
+func (p *Performer) capabilitiesFor(a *Attempt) activities.Capabilities {
+	if a.can == nil {
+		can, _ := p.capabilities(effectNode(a.Effect))
+		a.can = &can
+	}
+	return *a.can
+}
+
+// effectNode returns the node of an effect as executors know it.
+func effectNode(e machine.Effect) activities.Node {
+	switch e := e.(type) {
+	case *machine.ActivityEffect:
+		return activities.Node{ID: e.NodeID, Type: e.NodeType, Config: e.Config}
+	case *machine.DelegateEffect:
+		return activities.Node{ID: e.NodeID, Type: delegateType, Protocol: e.Protocol, AgentID: e.AgentID}
+	}
+	return activities.Node{}
 }
 
 // heartbeat returns the function that executors call to report that they are alive.
