@@ -156,7 +156,7 @@ func firstPending(run *view.Run) view.Pending {
 			}
 		}
 	}
-	return view.Pending{NodeID: run.CurrentNodeID}
+	return view.Pending{WaitInfo: machine.WaitInfo{NodeID: run.CurrentNodeID}}
 }
 
 func (f fields) delegate(p view.Pending) {

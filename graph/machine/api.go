@@ -316,52 +316,68 @@ const (
 	WaitChild     WaitKind = "child"   // a subworkflow
 )
 
-// Wait is one place where a run waits, with everything that is needed to end the wait.
-type Wait struct {
-	Kind WaitKind
-	// Key of the effect or interrupt.
-	Key     string
+// WaitInfo is the part of a wait that the engine shows to callers as it is: Wait and view.Pending embed it.
+type WaitInfo struct {
+	Kind    WaitKind
 	NodeID  string
 	Visit   int
 	Attempt int
-	// MaxAttempts is how many attempts the retry policy allows, for WaitActivity, WaitDelegate and WaitBackoff.
+	// MaxAttempts of the node's retry policy, 1 without one; set for WaitActivity, WaitDelegate and WaitBackoff. An attempt beyond it is
+	// a repair (activities.Failure.Repair).
 	MaxAttempts int
-	Span        *history.ParallelSpan
-	// Host is true if the host is to perform it.
-	Host bool
-	// Queued is true while an attempt in process, or the one after a back-off, waits for its turn.
-	Queued bool
-	// State is the state as the node sees it. Shared: do not change it.
-	State map[string]any
-	// Item is the index of the item of a map, Items how many the map has; 0 for other waits.
+	// Span is the branch of a parallel block that waits, or nil.
+	Span *history.ParallelSpan
+	// Item is the index of a map item, Items their number; 0 for other waits.
 	Item, Items int
+	// Host is true if the host must perform it.
+	Host bool
+	// Queued is true while the attempt, or the next one after a back-off, waits for a free place (graph.Options.Limits). Its timeout
+	// has not started.
+	Queued bool
+	// State as the node sees it.
+	State map[string]any
 
-	// RequestedAt is when the wait began. Deadline is when the attempt or interrupt times out, zero without a timeout.
+	// RequestedAt is when the wait began. Deadline is when the attempt, interrupt or signal times out; zero without a timeout.
 	RequestedAt time.Time
 	Deadline    time.Time
 	Timeout     time.Duration
-	// BlockDeadline is the earliest deadline of the parallel blocks around it, zero without one.
+	// BlockDeadline is the earliest deadline of the parallel blocks around it; zero without one.
 	BlockDeadline time.Time
-	// LastError and LastCode are the failure of the attempt before, from attempt 2 on and during a back-off.
+	// LastError and LastCode are the failure of the previous attempt in this visit.
 	LastError, LastCode string
 
-	// Filled are the members of the node's config that the state fills in, for a host. Shared: do not change it.
+	// SignalName of a WaitSignal.
+	SignalName string
+	// Prompt of a WaitInterrupt.
+	Prompt string
+	// Show is the value that the author shows below the prompt of a WaitInterrupt, or nil.
+	Show any
+	// Due is when a WaitTimer or WaitBackoff ends, or when an executor's question expires.
+	Due time.Time
+
+	// Of a WaitDelegate; a question of its agent is a WaitInterrupt with these fields.
+	AgentID, Protocol, CorrelationID string
+	DelegateInput                    map[string]any
+
+	// Of a WaitChild.
+	ChildExecutionID, WorkflowRef string
+}
+
+// Wait is one place where a run waits, with everything needed to end the wait. The Prompt of an interrupt is cut as recorded. Its maps are
+// shared: do not change them.
+type Wait struct {
+	WaitInfo
+	// Key of the effect or interrupt.
+	Key string
+	// Filled are the fields of the node's config that are filled in from the state, for a host.
 	Filled map[string]any
-
-	SignalName string    // WaitSignal
-	Prompt     string    // WaitInterrupt, cut as recorded
-	Question   string    // WaitInterrupt, the whole prompt if it is a template
-	Show       any       // WaitInterrupt, what is shown beside the question
-	Written    []string  // WaitInterrupt without Show, the members of State that were written since the last question, the newest first
-	Due        time.Time // WaitTimer, WaitBackoff
-
-	AgentID, Protocol, CorrelationID string         // WaitDelegate
-	DelegateInput                    map[string]any // WaitDelegate
+	// Question is the whole prompt of an interrupt, if the prompt is a template.
+	Question string
+	// Written are the fields of State that were written since the last question, the newest first. Set for an interrupt without Show.
+	Written []string
 	// Task of a delegate at its agent, nil until the agent has accepted one. While the agent asks a question, Kind is WaitInterrupt.
 	Task *Task
-	// Journal of an attempt whose executor records steps, nil before the first. While it asks a question, Kind is WaitInterrupt; while
-	// it rests until a time, WaitTimer.
+	// Journal of an attempt whose executor records entries, nil before the first one. While the executor asks a question, Kind is
+	// WaitInterrupt; while it rests until a time, WaitTimer.
 	Journal *Journal
-
-	ChildExecutionID, WorkflowRef string // WaitChild
 }

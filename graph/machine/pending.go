@@ -70,12 +70,11 @@ func (m *Machine) Pending() []Wait {
 
 func (m *Machine) describe(t *token) Wait {
 	w := t.wait
-	d := Wait{
-		Kind: w.Kind, Key: t.key(), NodeID: t.node.ID, Visit: t.visit, Attempt: w.Attempt, Span: t.span(), Host: w.Host, Queued: w.Queued,
+	d := Wait{Key: t.key(), Filled: t.filled(), Question: w.Question, WaitInfo: WaitInfo{
+		Kind: w.Kind, NodeID: t.node.ID, Visit: t.visit, Attempt: w.Attempt, Span: t.span(), Host: w.Host, Queued: w.Queued,
 		State: t.sees(), RequestedAt: w.Since, Deadline: w.Deadline, Timeout: w.Timeout,
-		LastError: w.LastError, LastCode: w.LastCode, SignalName: w.Signal, Prompt: w.Prompt, Question: w.Question, Show: w.Show, Due: w.Due,
-		Filled: t.filled(),
-	}
+		LastError: w.LastError, LastCode: w.LastCode, SignalName: w.Signal, Prompt: w.Prompt, Show: w.Show, Due: w.Due,
+	}}
 	for b := t.block; b != nil; b = b.owner.block {
 		if !b.deadline.IsZero() && (d.BlockDeadline.IsZero() || b.deadline.Before(d.BlockDeadline)) {
 			d.BlockDeadline = b.deadline

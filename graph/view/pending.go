@@ -19,13 +19,8 @@ func Key(executionID, key string) string { return executionID + ":" + key }
 // pending describes a wait, with everything needed to end it.
 func (s *Source) pending(w machine.Wait, states stateCopies) Pending {
 	id := s.Execution.ID
-	p := Pending{
-		Kind: w.Kind, ExecutionID: id, ID: Key(id, w.Key), NodeID: w.NodeID, Visit: w.Visit, Item: w.Item, Items: w.Items,
-		Attempt: w.Attempt, MaxAttempts: w.MaxAttempts, Span: w.Span, Host: w.Host, Queued: w.Queued, State: states.of(w.State), RequestedAt: w.RequestedAt,
-		Deadline: w.Deadline, BlockDeadline: w.BlockDeadline, Timeout: w.Timeout, LastError: w.LastError, LastCode: w.LastCode, SignalName: w.SignalName,
-		Prompt: w.Prompt, Due: w.Due, AgentID: w.AgentID, Protocol: w.Protocol, CorrelationID: w.CorrelationID,
-		ChildExecutionID: w.ChildExecutionID, WorkflowRef: w.WorkflowRef,
-	}
+	p := Pending{WaitInfo: w.WaitInfo, ExecutionID: id, ID: Key(id, w.Key)}
+	p.State, p.Show = states.of(w.State), jsonvalue.Clone(w.Show)
 	if w.Task != nil {
 		p.ExternalTaskID = w.Task.ID
 	}
@@ -60,8 +55,7 @@ func (s *Source) pending(w machine.Wait, states stateCopies) Pending {
 		}
 		p.Config = jsonvalue.CloneMap(n.Config)
 		p.Prompt, p.PromptRef = cmp.Or(w.Question, n.Interrupt.Prompt), n.Interrupt.PromptRef
-		p.Show, p.showsState = jsonvalue.Clone(w.Show), n.Interrupt.Show == nil
-		p.written = w.Written
+		p.showsState, p.written = n.Interrupt.Show == nil, w.Written
 		if n.Interrupt.Show != nil {
 			p.showSource = n.Interrupt.Show.Source()
 		}
@@ -120,10 +114,10 @@ func (p *Pending) shownState(most int) (text string, cut bool) {
 
 // outline describes a wait of a run without a known definition.
 func (s *Source) outline(w *history.Wait, state map[string]any) Pending {
-	p := Pending{
-		ExecutionID: s.Execution.ID, NodeID: w.NodeID, NodeType: w.NodeType, Visit: max(w.Visit, 1), Attempt: w.Attempt, Span: w.Span,
+	p := Pending{ExecutionID: s.Execution.ID, NodeType: w.NodeType, WaitInfo: machine.WaitInfo{
+		NodeID: w.NodeID, Visit: max(w.Visit, 1), Attempt: w.Attempt, Span: w.Span,
 		State: state, SignalName: w.SignalName, Due: w.Due, ChildExecutionID: w.ChildExecutionID,
-	}
+	}}
 	switch w.Kind {
 	case history.WaitActivity:
 		p.Kind, p.Host = machine.WaitActivity, !w.InProcess() && !w.AtAgent()

@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
@@ -35,7 +36,7 @@ func TestReadable(t *testing.T) {
 func TestReadableKeepsEachMember(t *testing.T) {
 	t.Parallel()
 	v := map[string]any{"a_long": strings.Repeat("ä", 100_000), "b_list": []any{strings.Repeat("x", 9000), "y"}, "z_amount": 10_000.0, "z_payee": "Miller & Sons"}
-	got := (&Pending{ExecutionID: "run-7", Show: v}).Shown(2000)
+	got := (&Pending{WaitInfo: machine.WaitInfo{Show: v}, ExecutionID: "run-7"}).Shown(2000)
 	for _, want := range []string{"a_long: äää", "b_list:\n  - xxx", "\nz_amount: 10000\n", "\nz_payee: Miller & Sons\n", "Shortened: the status of run run-7 has"} {
 		if !strings.Contains(got, want) {
 			t.Errorf("%q is missing", want)
@@ -96,12 +97,12 @@ func TestShown(t *testing.T) {
 		p    Pending
 		want string
 	}{
-		"nothing": {Pending{Prompt: "Send?", State: state, showsState: true}, "Send?\n\nState of the run:\ndraft: Hello"},
-		"news": {Pending{Prompt: "Send?", State: map[string]any{"to": "Ann", "draft": "Hello", "n": 2.0}, written: []string{"n", "draft", "gone"}, showsState: true},
+		"nothing": {Pending{WaitInfo: machine.WaitInfo{Prompt: "Send?", State: state}, showsState: true}, "Send?\n\nState of the run:\ndraft: Hello"},
+		"news": {Pending{WaitInfo: machine.WaitInfo{Prompt: "Send?", State: map[string]any{"to": "Ann", "draft": "Hello", "n": 2.0}}, written: []string{"n", "draft", "gone"}, showsState: true},
 			"Send?\n\nNew since the last question:\nn: 2\ndraft: Hello\n\nEarlier:\nto: Ann"},
-		"empty":  {Pending{Prompt: "Send?", showsState: true}, "Send?"},
-		"a text": {Pending{Prompt: "Send?", State: state, Show: "Hello"}, "Send?\n\nHello"},
-		"null":   {Pending{Prompt: "Send?", State: state}, "Send?"},
+		"empty":  {Pending{WaitInfo: machine.WaitInfo{Prompt: "Send?"}, showsState: true}, "Send?"},
+		"a text": {Pending{WaitInfo: machine.WaitInfo{Prompt: "Send?", State: state, Show: "Hello"}}, "Send?\n\nHello"},
+		"null":   {Pending{WaitInfo: machine.WaitInfo{Prompt: "Send?", State: state}}, "Send?"},
 	} {
 		if got := c.p.Question(); got != c.want {
 			t.Errorf("%s: %q", name, got)

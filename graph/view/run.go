@@ -128,49 +128,25 @@ func (r *Run) Executions() []string {
 	return ids
 }
 
-// Pending is a wait of a run, with everything needed to end it.
+// Pending is a wait of a run, with everything needed to end it. The Prompt of an interrupt is the whole prompt.
 type Pending struct {
-	Kind machine.WaitKind
+	machine.WaitInfo
 	// ExecutionID is the run that waits: the run itself or a subworkflow.
 	ExecutionID string
 	// ID is unique among all runs: "<execution id>:<node>#<visit>" for interrupts and waits, the idempotency key
 	// "<execution id>:<node>#<visit>.<attempt>" for attempts.
 	ID       string
-	NodeID   string
 	NodeType string
-	Visit    int
-	// Item is the index of a map item, Items their number; 0 for other entries.
-	Item, Items int
-	Attempt     int
-	// MaxAttempts of the node's retry policy, 1 without one. An attempt beyond it is a repair (activities.Failure.Repair).
-	MaxAttempts int
-	Span        *history.ParallelSpan
-	// Host is true if the host must perform it.
-	Host bool
-	// Queued is true while the attempt, or the next one after a back-off, waits for a free place (graph.Options.Limits). Its timeout
-	// has not started.
-	Queued bool
 	// Config is the node's config as written; nil for timers, signals and subworkflows.
 	Config map[string]any
 	// OutputSchema is the schema of the result, or nil.
 	OutputSchema any
-	// State as the node sees it.
-	State map[string]any
-	// IdempotencyKey of the attempt; Deadline zero without a timeout.
-	IdempotencyKey      string
-	RequestedAt         time.Time
-	Deadline            time.Time
-	Timeout             time.Duration
-	LastError, LastCode string
-	// BlockDeadline is the earliest deadline of the parallel blocks around it; zero without one.
-	BlockDeadline time.Time
+	// IdempotencyKey of an attempt.
+	IdempotencyKey string
 
-	// Interrupts: the full prompt and the schema of the answer.
-	Prompt       string
+	// PromptRef and ResumeSchema of an interrupt; ResumeSchema is the schema of the answer.
 	PromptRef    string
 	ResumeSchema map[string]any
-	// Show is the value that the author shows below the prompt, or nil; see Shown.
-	Show any
 	// showSource is the jq program of Show, which orders its fields. showsState: without Show, the state is shown.
 	showSource string
 	showsState bool
@@ -178,7 +154,7 @@ type Pending struct {
 	written []string
 
 	// Steps counts the journal entries of the attempt; Totals are their newest sums, such as tokens. While the executor asks a person, Kind is
-	// WaitInterrupt, and Due the time when the question expires.
+	// WaitInterrupt.
 	Steps  int
 	Totals map[string]any
 	// QuestionSeq is the record of an executor's question, which holds Show; 0 for other entries.
@@ -189,14 +165,6 @@ type Pending struct {
 	FirstStepSeq, LastStepSeq, ReconfiguredSeq int64
 	FirstStep, NewestStep, Reconfigured        map[string]any
 
-	SignalName string
-	Due        time.Time
-
-	AgentID, Protocol, CorrelationID string
-	DelegateInput                    map[string]any
-	// ExternalTaskID is the task at the agent of a delegation, "" before the agent has accepted it. A question of the agent is a
-	// WaitInterrupt with these fields, too.
+	// ExternalTaskID is the task at the agent of a delegation, "" before the agent has accepted it.
 	ExternalTaskID string
-
-	ChildExecutionID, WorkflowRef string
 }

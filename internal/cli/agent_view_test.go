@@ -409,10 +409,11 @@ func TestAThousandTurnsOnTheCommandLine(t *testing.T) {
 		}
 	}
 	p := view.Pending{
-		Kind: machine.WaitInterrupt, ExecutionID: "order-17", ID: "order-17:research#1.1/q1", NodeID: "research", NodeType: "agent_delegate", Attempt: 1, Steps: 2*turns + 1,
-		Prompt: "Agent researcher wants to call read. Approve?", FirstStep: records[1].Payload.AgentStep, NewestStep: records[len(records)-1].Payload.AgentStep,
-		Totals: records[len(records)-1].Payload.AgentStep["totals"].(object),
-		Show:   object{"about": "approval", "calls": []any{object{"key": "t1000.c1", "tool": "read", "arguments": object{"path": strings.Repeat(long, 10)}, "digest": "d"}}},
+		ExecutionID: "order-17", ID: "order-17:research#1.1/q1", NodeType: "agent_delegate", Steps: 2*turns + 1, FirstStep: records[1].Payload.AgentStep, NewestStep: records[len(records)-1].Payload.AgentStep, Totals: records[len(records)-1].Payload.AgentStep["totals"].(object),
+		WaitInfo: machine.WaitInfo{
+			Kind: machine.WaitInterrupt, NodeID: "research", Attempt: 1, Prompt: "Agent researcher wants to call read. Approve?",
+			Show: object{"about": "approval", "calls": []any{object{"key": "t1000.c1", "tool": "read", "arguments": object{"path": strings.Repeat(long, 10)}, "digest": "d"}}},
+		},
 	}
 	out.Reset()
 	if err := writeStatus(&out, sampleRun(machine.Interrupted, p), sampleSession(), noon, standing{phase: string(history.PhaseInterrupted)}); err != nil {

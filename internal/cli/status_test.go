@@ -29,8 +29,7 @@ func sampleRun(status machine.Status, pending ...view.Pending) *view.Run {
 func samplePending() []view.Pending {
 	return []view.Pending{
 		{
-			Kind: machine.WaitInterrupt, ExecutionID: "order-17", ID: "order-17:review#1", NodeID: "review", NodeType: "interrupt",
-			Prompt: "Ship it?", ResumeSchema: map[string]any{
+			ExecutionID: "order-17", ID: "order-17:review#1", NodeType: "interrupt", ResumeSchema: map[string]any{
 				"type": "object",
 				"properties": map[string]any{
 					"approve": map[string]any{"type": "boolean", "description": "true ships"},
@@ -38,19 +37,22 @@ func samplePending() []view.Pending {
 				},
 				"required": []any{"approve"},
 			},
+			WaitInfo: machine.WaitInfo{Kind: machine.WaitInterrupt, NodeID: "review", Prompt: "Ship it?"},
 		},
-		{Kind: machine.WaitSignal, ExecutionID: "order-17", NodeID: "hold", SignalName: "paid in full"},
+		{WaitInfo: machine.WaitInfo{Kind: machine.WaitSignal, NodeID: "hold", SignalName: "paid in full"}, ExecutionID: "order-17"},
 		{
-			Kind: machine.WaitActivity, ExecutionID: "order-17", NodeID: "pack", NodeType: "tool_call", Host: true, Attempt: 2,
-			Span:         &history.ParallelSpan{ParallelNodeID: "fork", BranchName: "left"},
-			OutputSchema: map[string]any{"required": []any{"box"}}, Deadline: noon.Add(time.Minute),
-			LastError: "no box", LastCode: "NO_BOX",
+			ExecutionID: "order-17", NodeType: "tool_call", OutputSchema: map[string]any{"required": []any{"box"}},
+			WaitInfo: machine.WaitInfo{
+				Kind: machine.WaitActivity, NodeID: "pack", Host: true, Attempt: 2,
+				Span: &history.ParallelSpan{ParallelNodeID: "fork", BranchName: "left"}, Deadline: noon.Add(time.Minute),
+				LastError: "no box", LastCode: "NO_BOX",
+			},
 		},
-		{Kind: machine.WaitTimer, ExecutionID: "order-17", NodeID: "nap", Due: noon.Add(time.Hour)},
-		{Kind: machine.WaitBackoff, ExecutionID: "order-17", NodeID: "fetch", Attempt: 3, Due: noon.Add(time.Minute)},
-		{Kind: machine.WaitChild, ExecutionID: "order-17", NodeID: "sub", ChildExecutionID: "order-17:sub:sub"},
-		{Kind: machine.WaitDelegate, ExecutionID: "order-17", NodeID: "code", AgentID: "coder", Protocol: "a2a"},
-		{Kind: machine.WaitActivity, ExecutionID: "order-17", NodeID: "weigh"},
+		{WaitInfo: machine.WaitInfo{Kind: machine.WaitTimer, NodeID: "nap", Due: noon.Add(time.Hour)}, ExecutionID: "order-17"},
+		{WaitInfo: machine.WaitInfo{Kind: machine.WaitBackoff, NodeID: "fetch", Attempt: 3, Due: noon.Add(time.Minute)}, ExecutionID: "order-17"},
+		{WaitInfo: machine.WaitInfo{Kind: machine.WaitChild, NodeID: "sub", ChildExecutionID: "order-17:sub:sub"}, ExecutionID: "order-17"},
+		{WaitInfo: machine.WaitInfo{Kind: machine.WaitDelegate, NodeID: "code", AgentID: "coder", Protocol: "a2a"}, ExecutionID: "order-17"},
+		{WaitInfo: machine.WaitInfo{Kind: machine.WaitActivity, NodeID: "weigh"}, ExecutionID: "order-17"},
 	}
 }
 
@@ -66,12 +68,12 @@ func sampleSession() *session {
 func TestADeadlineThatHasPassed(t *testing.T) {
 	t.Parallel()
 	for want, p := range map[string]view.Pending{
-		"until 2026-05-01 12:00:01Z at the latest":                                                 {Kind: machine.WaitActivity, Deadline: noon.Add(time.Second)},
-		"until 2026-05-01 12:00:02Z at the latest; then a server, worker or recover ends it":       {Kind: machine.WaitSignal, Deadline: noon.Add(2 * time.Second)},
-		"its time was over at 2026-05-01 12:00:00Z; the timeout restarts when a process claims it": {Kind: machine.WaitActivity, Deadline: noon},
-		"its time was over at 2026-05-01 11:59:59Z; the next server, worker or recover ends it":    {Kind: machine.WaitInterrupt, Deadline: noon.Add(-time.Second)},
-		"its time was over at 2026-05-01 11:59:58Z; the next server, worker or recover ends it":    {Kind: machine.WaitActivity, Host: true, Deadline: noon.Add(-2 * time.Second)},
-		"its time was over at 2026-05-01 11:59:57Z; the next server, worker or recover ends it":    {Kind: machine.WaitDelegate, ExternalTaskID: "t", Deadline: noon.Add(-3 * time.Second)},
+		"until 2026-05-01 12:00:01Z at the latest":                                                 {WaitInfo: machine.WaitInfo{Kind: machine.WaitActivity, Deadline: noon.Add(time.Second)}},
+		"until 2026-05-01 12:00:02Z at the latest; then a server, worker or recover ends it":       {WaitInfo: machine.WaitInfo{Kind: machine.WaitSignal, Deadline: noon.Add(2 * time.Second)}},
+		"its time was over at 2026-05-01 12:00:00Z; the timeout restarts when a process claims it": {WaitInfo: machine.WaitInfo{Kind: machine.WaitActivity, Deadline: noon}},
+		"its time was over at 2026-05-01 11:59:59Z; the next server, worker or recover ends it":    {WaitInfo: machine.WaitInfo{Kind: machine.WaitInterrupt, Deadline: noon.Add(-time.Second)}},
+		"its time was over at 2026-05-01 11:59:58Z; the next server, worker or recover ends it":    {WaitInfo: machine.WaitInfo{Kind: machine.WaitActivity, Host: true, Deadline: noon.Add(-2 * time.Second)}},
+		"its time was over at 2026-05-01 11:59:57Z; the next server, worker or recover ends it":    {WaitInfo: machine.WaitInfo{Kind: machine.WaitDelegate, Deadline: noon.Add(-3 * time.Second)}, ExternalTaskID: "t"},
 	} {
 		if got := deadlineText(&p, noon); got != want {
 			t.Errorf("%+v: %s", p, got)
@@ -127,7 +129,7 @@ func TestPaused(t *testing.T) {
 // TestStatusNamesTheProcess: an attempt that a process performs is told from one that nobody performs.
 func TestStatusNamesTheProcess(t *testing.T) {
 	t.Parallel()
-	run := &view.Run{ExecutionID: "r", Status: machine.Running, Pending: []view.Pending{{Kind: machine.WaitActivity, ExecutionID: "r", NodeID: "pay", Attempt: 2}}}
+	run := &view.Run{ExecutionID: "r", Status: machine.Running, Pending: []view.Pending{{WaitInfo: machine.WaitInfo{Kind: machine.WaitActivity, NodeID: "pay", Attempt: 2}, ExecutionID: "r"}}}
 	for want, owner := range map[string]history.Owner{
 		"process host-1 performs it; its lease ends in 20s unless it renews it":                                                       {Process: "host-1", Left: 20 * time.Second},
 		"no process performs it: a server or a worker goes on with it, or workflows-engine recover r --store-path '/data/my runs.db'": {Process: "host-1", Left: -time.Second},

@@ -79,13 +79,16 @@ func TestStatusShowsSteps(t *testing.T) {
 	t.Parallel()
 	totals := map[string]any{"pages": 812.0, "bytes": 104_512.0}
 	asks := view.Pending{
-		Kind: machine.WaitInterrupt, ExecutionID: "order-17", ID: "order-17:crawl#1.1/q1", NodeID: "crawl", NodeType: "step", Attempt: 1, Steps: 814, Totals: totals,
-		Prompt: "Is this the right site?", Show: map[string]any{"first": "/1", "title": "Tides"},
-		ResumeSchema: map[string]any{"type": "object", "required": []any{"ok"}, "properties": map[string]any{"ok": map[string]any{"type": "boolean"}}},
+		ExecutionID: "order-17", ID: "order-17:crawl#1.1/q1", NodeType: "step", Steps: 814, Totals: totals, ResumeSchema: map[string]any{"type": "object", "required": []any{"ok"}, "properties": map[string]any{"ok": map[string]any{"type": "boolean"}}},
+		WaitInfo: machine.WaitInfo{
+			Kind: machine.WaitInterrupt, NodeID: "crawl", Attempt: 1, Prompt: "Is this the right site?",
+			Show: map[string]any{"first": "/1", "title": "Tides"},
+		},
 	}
-	rests := view.Pending{Kind: machine.WaitTimer, ExecutionID: "order-17", NodeID: "crawl", NodeType: "step", Attempt: 1, Steps: 1, Due: noon.Add(time.Hour)}
+	rests := view.Pending{WaitInfo: machine.WaitInfo{Kind: machine.WaitTimer, NodeID: "crawl", Attempt: 1, Due: noon.Add(time.Hour)}, ExecutionID: "order-17", NodeType: "step", Steps: 1}
 	works := view.Pending{
-		Kind: machine.WaitActivity, ExecutionID: "order-17", NodeID: "crawl", NodeType: "step", Attempt: 1, Steps: 813, Totals: totals, Deadline: noon.Add(-time.Minute),
+		ExecutionID: "order-17", NodeType: "step", Steps: 813, Totals: totals,
+		WaitInfo: machine.WaitInfo{Kind: machine.WaitActivity, NodeID: "crawl", Attempt: 1, Deadline: noon.Add(-time.Minute)},
 	}
 	var out bytes.Buffer
 	if err := writeStatus(&out, sampleRun(machine.Interrupted, asks, rests, works), sampleSession(), noon, standing{phase: string(history.PhaseInterrupted)}); err != nil {

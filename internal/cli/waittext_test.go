@@ -11,10 +11,10 @@ import (
 // TestWhatAnAttemptWaitsFor: an agent whose question was answered where it cannot go on need not be limited by --limits.
 func TestWhatAnAttemptWaitsFor(t *testing.T) {
 	t.Parallel()
-	if text := waitText(&view.Pending{Kind: machine.WaitDelegate, Queued: true, Attempt: 1}); text != "the turn of attempt 1 (queued by --limits)" {
+	if text := waitText(&view.Pending{WaitInfo: machine.WaitInfo{Kind: machine.WaitDelegate, Queued: true, Attempt: 1}}); text != "the turn of attempt 1 (queued by --limits)" {
 		t.Error(text)
 	}
-	if text := waitText(&view.Pending{Kind: machine.WaitDelegate, Queued: true, Attempt: 1, Steps: 9}); !strings.HasPrefix(text, "a process that goes on with attempt 1") {
+	if text := waitText(&view.Pending{WaitInfo: machine.WaitInfo{Kind: machine.WaitDelegate, Queued: true, Attempt: 1}, Steps: 9}); !strings.HasPrefix(text, "a process that goes on with attempt 1") {
 		t.Error(text)
 	}
 }

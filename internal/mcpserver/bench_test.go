@@ -31,7 +31,8 @@ func BenchmarkAnswer(b *testing.B) {
 			run := &view.Run{ExecutionID: "r", Status: machine.AwaitingActivity, State: state}
 			for i := range 10 {
 				run.Pending = append(run.Pending, view.Pending{
-					Kind: machine.WaitActivity, ExecutionID: "r", ID: fmt.Sprintf("r:%d#1.1", i), NodeID: fmt.Sprint(i), NodeType: "step", Host: true, State: state,
+					ExecutionID: "r", ID: fmt.Sprintf("r:%d#1.1", i), NodeType: "step",
+					WaitInfo: machine.WaitInfo{Kind: machine.WaitActivity, NodeID: fmt.Sprint(i), Host: true, State: state},
 				})
 			}
 			here, there := mcp.NewInMemoryTransports()

@@ -285,8 +285,12 @@ func (b *boundHost) still() {
 		run.Rollbacks = append(run.Rollbacks, machine.RollbackProgress{Reason: "failure", Code: long, NodeID: b.name(i), Undoing: b.name(i)})
 		run.Warnings = append(run.Warnings, view.Warning{Code: "X", Message: long, Hint: long})
 		run.Pending = append(run.Pending, view.Pending{
-			Kind: machine.WaitActivity, ExecutionID: "r", ID: b.name(i), IdempotencyKey: b.name(i), NodeID: b.name(i), NodeType: "step", Host: true, Config: object{long: long}, Attempt: 2, MaxAttempts: 3,
-			LastError: long, LastCode: long, State: object{long: long}, Span: &history.ParallelSpan{ParallelNodeID: b.name(0), JoinTargetID: b.name(1), BranchName: b.name(2), BranchEntryNodeID: b.name(i)},
+			ExecutionID: "r", ID: b.name(i), IdempotencyKey: b.name(i), NodeType: "step", Config: object{long: long},
+			WaitInfo: machine.WaitInfo{
+				Kind: machine.WaitActivity, NodeID: b.name(i), Host: true, Attempt: 2, MaxAttempts: 3, LastError: long, LastCode: long,
+				State: object{long: long},
+				Span:  &history.ParallelSpan{ParallelNodeID: b.name(0), JoinTargetID: b.name(1), BranchName: b.name(2), BranchEntryNodeID: b.name(i)},
+			},
 		})
 	}
 	h := connectHost(b.t, still{run: run}, mcpserver.Options{AnswerBytes: b.bound})

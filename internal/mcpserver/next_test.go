@@ -73,7 +73,7 @@ func TestNextOfAnInProcessRunWithoutADefinition(t *testing.T) {
 	t.Parallel()
 	h := connectHost(t, still{run: &view.Run{
 		ExecutionID: "r", Status: machine.AwaitingActivity, State: map[string]any{"a": 1.0},
-		Pending: []view.Pending{{Kind: machine.WaitActivity, ExecutionID: "r", NodeID: "work"}},
+		Pending: []view.Pending{{WaitInfo: machine.WaitInfo{Kind: machine.WaitActivity, NodeID: "work"}, ExecutionID: "r"}},
 	}}, mcpserver.Options{})
 	want(t, at(t, h.ok("workflow_status", object{"execution_id": "r"}), "next").(map[string]any), object{"tool": "workflow_start"})
 }

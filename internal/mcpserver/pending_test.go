@@ -79,7 +79,7 @@ func TestDelegateInputInItsEntry(t *testing.T) {
 	t.Parallel()
 	for size, inEntry := range map[int]bool{10: true, 5000: false} {
 		input := map[string]any{"task": strings.Repeat("x", size)}
-		p := view.Pending{Kind: machine.WaitDelegate, ExecutionID: "r", ID: "r:d#1.1", NodeID: "d", NodeType: "agent_delegate", Host: true, DelegateInput: input}
+		p := view.Pending{WaitInfo: machine.WaitInfo{Kind: machine.WaitDelegate, NodeID: "d", Host: true, DelegateInput: input}, ExecutionID: "r", ID: "r:d#1.1", NodeType: "agent_delegate"}
 		second := p
 		second.ID, second.NodeID = "r:e#1.1", "e"
 		h := connectHost(t, still{run: &view.Run{ExecutionID: "r", Status: machine.AwaitingActivity, Pending: []view.Pending{p, second}}}, mcpserver.Options{AnswerBytes: mcpserver.FullAnswers})

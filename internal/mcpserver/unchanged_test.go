@@ -86,8 +86,11 @@ func TestUnchangedEntriesAreLeftOut(t *testing.T) {
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	entry := func(id string, attempt int) view.Pending {
 		return view.Pending{
-			Kind: machine.WaitActivity, ExecutionID: "r", ID: "r:" + id + "#1.1", IdempotencyKey: "r:" + id + "#1.1", NodeID: id, NodeType: "step", Host: true,
-			Config: object{"handler": id}, Attempt: attempt, MaxAttempts: 3, Deadline: now.Add(time.Hour), State: object{"shared": "s"},
+			ExecutionID: "r", ID: "r:" + id + "#1.1", IdempotencyKey: "r:" + id + "#1.1", NodeType: "step", Config: object{"handler": id},
+			WaitInfo: machine.WaitInfo{
+				Kind: machine.WaitActivity, NodeID: id, Host: true, Attempt: attempt, MaxAttempts: 3, Deadline: now.Add(time.Hour),
+				State: object{"shared": "s"},
+			},
 		}
 	}
 	run := &view.Run{ExecutionID: "r", Status: machine.AwaitingActivity, Seq: 10, Now: now, State: object{"shared": "s"}, Pending: []view.Pending{entry("a", 1), entry("b", 1), entry("c", 1)}}
@@ -131,7 +134,7 @@ func TestUnchangedEntriesAreLeftOut(t *testing.T) {
 	told, content, _ = connectHost(t, still{run: run}, mcpserver.Options{}).stand(object{"since_seq": 14})
 	is("another client", told, content, "a b c")
 
-	question := view.Pending{Kind: machine.WaitInterrupt, ExecutionID: "r", ID: "r:q#1", NodeID: "q", NodeType: "interrupt", Prompt: "Go on?"}
+	question := view.Pending{WaitInfo: machine.WaitInfo{Kind: machine.WaitInterrupt, NodeID: "q", Prompt: "Go on?"}, ExecutionID: "r", ID: "r:q#1", NodeType: "interrupt"}
 	run.Seq, run.Status, run.Pending = 15, machine.Interrupted, []view.Pending{question, entry("a", 1)}
 	told, content, _ = status(nil)
 	is("a question", told, content, "q a")

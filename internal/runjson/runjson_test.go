@@ -67,25 +67,29 @@ func ended(status machine.Status) *view.Run {
 func everyKind() []view.Pending {
 	span := &history.ParallelSpan{ParallelNodeID: "fork", JoinTargetID: "join", BranchName: "left", BranchEntryNodeID: "pack"}
 	list := []view.Pending{
-		{Kind: machine.WaitSignal, ExecutionID: "order-17:sub:sub", ID: "order-17:sub:sub:hold#1", NodeID: "hold", SignalName: "paid in full"},
+		{WaitInfo: machine.WaitInfo{Kind: machine.WaitSignal, NodeID: "hold", SignalName: "paid in full"}, ExecutionID: "order-17:sub:sub", ID: "order-17:sub:sub:hold#1"},
 		{
-			Kind: machine.WaitInterrupt, ID: "order-17:review#1", NodeID: "review", NodeType: "interrupt", Prompt: "Ship it?",
-			ResumeSchema: map[string]any{"type": "object"}, BlockDeadline: noon.Add(time.Hour),
+			ID: "order-17:review#1", NodeType: "interrupt", ResumeSchema: map[string]any{"type": "object"},
+			WaitInfo: machine.WaitInfo{Kind: machine.WaitInterrupt, NodeID: "review", Prompt: "Ship it?", BlockDeadline: noon.Add(time.Hour)},
 		},
 		{
-			Kind: machine.WaitActivity, NodeID: "pack", NodeType: "tool_call", Host: true, Attempt: 2, MaxAttempts: 3, Span: span,
-			IdempotencyKey: "order-17:pack#1.2", Config: map[string]any{"tool": "box", "output_schema": map[string]any{}},
-			OutputSchema: map[string]any{"required": []any{"box"}}, Timeout: time.Minute, Deadline: noon.Add(time.Minute),
-			LastError: "no box", LastCode: "NO_BOX", State: map[string]any{"a": 2.0},
+			NodeType: "tool_call", IdempotencyKey: "order-17:pack#1.2", Config: map[string]any{"tool": "box", "output_schema": map[string]any{}}, OutputSchema: map[string]any{"required": []any{"box"}},
+			WaitInfo: machine.WaitInfo{
+				Kind: machine.WaitActivity, NodeID: "pack", Host: true, Attempt: 2, MaxAttempts: 3, Span: span, Timeout: time.Minute,
+				Deadline: noon.Add(time.Minute), LastError: "no box", LastCode: "NO_BOX", State: map[string]any{"a": 2.0},
+			},
 		},
-		{Kind: machine.WaitTimer, ID: "order-17:nap#1", NodeID: "nap", NodeType: "wait", Due: noon.Add(time.Hour)},
-		{Kind: machine.WaitBackoff, ID: "order-17:fetch#1", NodeID: "fetch", NodeType: "step", Attempt: 3, MaxAttempts: 5, Due: noon.Add(time.Minute)},
-		{Kind: machine.WaitChild, ID: "order-17:sub#1", NodeID: "sub", NodeType: "subworkflow", ChildExecutionID: "order-17:sub:sub", WorkflowRef: "later"},
+		{WaitInfo: machine.WaitInfo{Kind: machine.WaitTimer, NodeID: "nap", Due: noon.Add(time.Hour)}, ID: "order-17:nap#1", NodeType: "wait"},
+		{WaitInfo: machine.WaitInfo{Kind: machine.WaitBackoff, NodeID: "fetch", Attempt: 3, MaxAttempts: 5, Due: noon.Add(time.Minute)}, ID: "order-17:fetch#1", NodeType: "step"},
+		{WaitInfo: machine.WaitInfo{Kind: machine.WaitChild, NodeID: "sub", ChildExecutionID: "order-17:sub:sub", WorkflowRef: "later"}, ID: "order-17:sub#1", NodeType: "subworkflow"},
 		{
-			Kind: machine.WaitDelegate, NodeID: "code", NodeType: "agent_delegate", AgentID: "coder", Protocol: "a2a", ExternalTaskID: "t-1",
-			CorrelationID: "order-17:delegate:code", DelegateInput: map[string]any{"task": "x"}, IdempotencyKey: "order-17:code#1.1",
+			NodeType: "agent_delegate", ExternalTaskID: "t-1", IdempotencyKey: "order-17:code#1.1",
+			WaitInfo: machine.WaitInfo{
+				Kind: machine.WaitDelegate, NodeID: "code", AgentID: "coder", Protocol: "a2a", CorrelationID: "order-17:delegate:code",
+				DelegateInput: map[string]any{"task": "x"},
+			},
 		},
-		{Kind: machine.WaitActivity, NodeID: "weigh", NodeType: "step", Config: map[string]any{"handler": "h"}, IdempotencyKey: "order-17:weigh#1.1"},
+		{WaitInfo: machine.WaitInfo{Kind: machine.WaitActivity, NodeID: "weigh"}, NodeType: "step", Config: map[string]any{"handler": "h"}, IdempotencyKey: "order-17:weigh#1.1"},
 	}
 	for i := range list {
 		if list[i].ExecutionID == "" {
@@ -128,7 +132,8 @@ func TestForms(t *testing.T) {
 func TestALargeInputStandsOnce(t *testing.T) {
 	t.Parallel()
 	r := run(machine.AwaitingActivity, view.Pending{
-		Kind: machine.WaitDelegate, ExecutionID: "order-17", NodeID: "code", DelegateInput: map[string]any{"task": strings.Repeat("x", 5000)},
+		ExecutionID: "order-17",
+		WaitInfo:    machine.WaitInfo{Kind: machine.WaitDelegate, NodeID: "code", DelegateInput: map[string]any{"task": strings.Repeat("x", 5000)}},
 	})
 	if n := bytes.Count(runjson.Full(r, nil).Append(nil), []byte(`"delegate_input"`)); n != 1 {
 		t.Errorf("the input stands %d times", n)

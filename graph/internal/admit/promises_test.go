@@ -17,7 +17,7 @@ import (
 func TestTheWaitThatFitsBestGetsTheInput(t *testing.T) {
 	t.Parallel()
 	left, right := &history.ParallelSpan{ParallelNodeID: "f", BranchName: "left"}, &history.ParallelSpan{ParallelNodeID: "f", BranchName: "right"}
-	hosted := machine.Wait{Kind: machine.WaitActivity, Host: true, NodeID: "a", Key: "a#1.1", Span: left}
+	hosted := machine.Wait{WaitInfo: machine.WaitInfo{Kind: machine.WaitActivity, Host: true, NodeID: "a", Span: left}, Key: "a#1.1"}
 	for name, c := range map[string]struct {
 		wait machine.Wait
 		by   admit.Submitted
@@ -29,20 +29,20 @@ func TestTheWaitThatFitsBestGetsTheInput(t *testing.T) {
 		"another attempt":            {hosted, admit.Submitted{NodeID: "a", Span: left, IdempotencyKey: "r:a#1.2"}, admit.FitNode},
 		"another node's key":         {hosted, admit.Submitted{NodeID: "b", IdempotencyKey: "r:a#1.1"}, admit.FitNode},
 		"another node":               {hosted, admit.Submitted{NodeID: "b"}, admit.FitKind},
-		"performed in process":       {machine.Wait{Kind: machine.WaitActivity, NodeID: "a"}, admit.Submitted{NodeID: "a"}, admit.FitNone},
-		"a question and no activity": {machine.Wait{Kind: machine.WaitInterrupt, NodeID: "a"}, admit.Submitted{NodeID: "a"}, admit.FitNone},
+		"performed in process":       {machine.Wait{WaitInfo: machine.WaitInfo{Kind: machine.WaitActivity, NodeID: "a"}}, admit.Submitted{NodeID: "a"}, admit.FitNone},
+		"a question and no activity": {machine.Wait{WaitInfo: machine.WaitInfo{Kind: machine.WaitInterrupt, NodeID: "a"}}, admit.Submitted{NodeID: "a"}, admit.FitNone},
 	} {
 		if got := c.by.Fit("r", c.wait); got != c.want {
 			t.Errorf("%s: %v, want %v", name, got, c.want)
 		}
 	}
-	asks := machine.Wait{Kind: machine.WaitInterrupt, Key: "q#1"}
+	asks := machine.Wait{WaitInfo: machine.WaitInfo{Kind: machine.WaitInterrupt}, Key: "q#1"}
 	for id, want := range map[string]admit.Fit{"": admit.FitWhole, "r:q#1": admit.FitWhole, "r:q#2": admit.FitKind} {
 		if got := admit.ResumeFit(id, "r", asks); got != want {
 			t.Errorf("answer to %q: %v, want %v", id, got, want)
 		}
 	}
-	signal := machine.Wait{Kind: machine.WaitSignal, SignalName: "go"}
+	signal := machine.Wait{WaitInfo: machine.WaitInfo{Kind: machine.WaitSignal, SignalName: "go"}}
 	if admit.SignalFit("go", signal) != admit.FitWhole || admit.SignalFit("stop", signal) != admit.FitKind || admit.SignalFit("go", asks) != admit.FitNone {
 		t.Error("a signal goes to the wait of its name")
 	}

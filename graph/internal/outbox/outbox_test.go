@@ -186,9 +186,9 @@ func TestBodyIsBounded(t *testing.T) {
 		waits     int
 	}{
 		"fits":          {view.Run{State: map[string]any{"s": long[:MaxBody-4096], "password": "hunter2"}, Pending: pending(view.Pending{})}, false, "state", 1},
-		"long state":    {view.Run{Status: machine.Completed, FinalState: map[string]any{"s": long}, Result: "r", Pending: pending(view.Pending{State: map[string]any{"s": long}})}, true, "result", 1},
+		"long state":    {view.Run{Status: machine.Completed, FinalState: map[string]any{"s": long}, Result: "r", Pending: pending(view.Pending{WaitInfo: machine.WaitInfo{State: map[string]any{"s": long}}})}, true, "result", 1},
 		"long config":   {view.Run{Result: long, Pending: pending(view.Pending{Config: map[string]any{"c": long}})}, true, "", 1},
-		"many waits":    {view.Run{Pending: slices.Repeat([]view.Pending{{Kind: machine.WaitInterrupt, NodeID: "i", Prompt: long[:1024]}}, 300)}, true, "", 0},
+		"many waits":    {view.Run{Pending: slices.Repeat([]view.Pending{{WaitInfo: machine.WaitInfo{Kind: machine.WaitInterrupt, NodeID: "i", Prompt: long[:1024]}}}, 300)}, true, "", 0},
 		"a long error":  {view.Run{Status: machine.Failed, Error: long}, true, "last_error", 0},
 		"a long reason": {view.Run{Status: machine.Cancelled, Reason: strings.Repeat("é", MaxBody)}, true, "last_error reason", 0},
 	} {
