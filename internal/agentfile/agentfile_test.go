@@ -12,6 +12,10 @@ import (
 	"github.com/workflows-engine/workflows-engine/delegate/agentloop"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/internal/agentfile"
+	"github.com/workflows-engine/workflows-engine/internal/document"
+	"github.com/workflows-engine/workflows-engine/internal/jsonschema"
+	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
+	"github.com/workflows-engine/workflows-engine/schemas"
 )
 
 // surroundings have the server "files", the file "a.md" and the secret env:KEY.
@@ -270,15 +274,28 @@ const whole = `{"$schema":"s","models":{
 		"t":{"baseUrl":"http://w","auth":{"type":"none"},"allowedPaths":["^/"]}},
 	"knowledge":{"path":"k","maxSearchResults":1,"maxReadBytes":1},"skills":{"path":"s"}}`
 
-// The published schema knows every field of the list, and each object refuses another one.
+// The published schema knows every field of the list, and each object rejects another one: by the schema alone, as in an editor, and when
+// the list is read.
 func TestFields(t *testing.T) {
 	t.Parallel()
-	accepts := func(text string) bool {
-		file, _ := agentfile.Parse([]byte(text), surroundings())
-		return file != nil
+	raw, err := jsonvalue.Decode(schemas.Agents())
+	if err != nil {
+		t.Fatal(err)
 	}
-	if !accepts(whole) {
-		t.Error(whole)
+	schema, err := jsonschema.Compile(raw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	accepts := func(text string) (bySchema, whenRead bool) {
+		value, err := jsonvalue.Decode([]byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		file, _ := agentfile.Parse([]byte(text), surroundings())
+		return len(schema.Validate(value)) == 0, file != nil
+	}
+	if s, r := accepts(whole); !s || !r {
+		t.Errorf("schema %t, read %t: %s", s, r, whole)
 	}
 	for i := range whole {
 		if whole[i] != '{' || strings.HasPrefix(whole[i:], "{}") || strings.HasSuffix(whole[:i], `"models":`) || strings.HasSuffix(whole[:i], `"agents":`) ||
@@ -286,8 +303,8 @@ func TestFields(t *testing.T) {
 			continue
 		}
 		changed := whole[:i] + `{"zzz":1,` + whole[i+1:]
-		if accepts(changed) {
-			t.Error(changed)
+		if s, r := accepts(changed); s || r {
+			t.Errorf("schema %t, read %t: %s", s, r, changed)
 		}
 	}
 	for n, want := range map[int]bool{agentloop.MaxTools: true, agentloop.MaxTools + 1: false} {
@@ -295,9 +312,73 @@ func TestFields(t *testing.T) {
 		for i := range tools {
 			tools[i] = fmt.Sprintf(`{"server":"files","allow":["r%d"]}`, i)
 		}
-		if accepts(list(`{"instructions":"i","tools":[`+strings.Join(tools, ",")+`]}`)) != want {
-			t.Errorf("%d tools", n)
+		if s, r := accepts(list(`{"instructions":"i","tools":[` + strings.Join(tools, ",") + `]}`)); s != want || r != want {
+			t.Errorf("%d tools: schema %t, read %t", n, s, r)
 		}
+	}
+}
+
+// Each value of a wrong type is one mistake with one finding, whatever refers to it.
+func TestWrongTypes(t *testing.T) {
+	t.Parallel()
+	root, err := jsonvalue.Decode([]byte(whole))
+	if err != nil {
+		t.Fatal(err)
+	}
+	const warning = `model "n" of agent "b" has no price: what it costs does not count`
+	tried := 0
+	var change func(at string, value any, set func(any))
+	change = func(at string, value any, set func(any)) {
+		switch v := value.(type) {
+		case map[string]any:
+			for name, field := range v {
+				change(at+document.At(name), field, func(other any) { v[name] = other })
+			}
+		case []any:
+			for i, element := range v {
+				change(at+document.At(i), element, func(other any) { v[i] = other })
+			}
+		}
+		if strings.Contains(at, "/inputSchema/") || at == "/$schema" { // may be anything
+			return
+		}
+		for _, wrong := range []any{nil, []any{[]any{}}} {
+			if _, list := value.([]any); list && wrong != nil {
+				wrong = true
+			}
+			set(wrong)
+			file, findings := agentfile.Parse(jsonvalue.Canonical(root), surroundings())
+			findings = slices.DeleteFunc(findings, func(f problem.Finding) bool { return f.Severity == problem.SeverityWarning && f.Message == warning })
+			if file != nil || len(findings) != 1 || findings[0].At.Pointer != at {
+				t.Errorf("%v at %s: %v", wrong, at, findings)
+			}
+			tried++
+		}
+		set(value)
+	}
+	change("", root, func(other any) { root = other })
+	if tried < 200 {
+		t.Errorf("%d values", tried)
+	}
+}
+
+// All mistakes are found at once, also beside a value of a wrong type and beside a missing field.
+func TestAllMistakesAtOnce(t *testing.T) {
+	t.Parallel()
+	_, findings := agentfile.Parse([]byte(`{"models":{"m":{"model":5,"maxTokens":10,"maxTokensCeiling":9},"n":{"contextTokens":"many","endpoint":{"baseUrl":"http://x/chat/completions"}}},
+"agents":{"a":{"instructions":true,"model":"o","tools":[{"agent":"c"},{"server":"files","allow":5},{"server":"files"}]},
+"b":{"model":"n","instructionsFile":"gone.md","instructions":"i","stream":"yes","gates":[{"tools":["["],"do":"ask"},{"tools":[7],"do":"ask"}]}}}`), surroundings())
+	var got []string
+	for _, f := range findings {
+		got = append(got, fmt.Sprintf("%s %s", f.At.Pointer, f.Keyword))
+	}
+	if want := []string{
+		"/models/m/model type", "/models/m/maxTokensCeiling minimum", "/models/n required", "/models/n/contextTokens type", "/models/n/endpoint oneOf",
+		"/models/n/endpoint/baseUrl format", "/agents/a/instructions type", "/agents/a/model profile", "/agents/a/tools/0/agent profile",
+		"/agents/a/tools/1/allow type", "/agents/b oneOf", "/agents/b/instructionsFile profile", "/agents/b/stream type",
+		"/agents/b/gates/0/tools/0 format", "/agents/b/gates/1/tools/0 type",
+	}; !slices.Equal(got, want) {
+		t.Errorf("got  %q\nwant %q", got, want)
 	}
 }
 

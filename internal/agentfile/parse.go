@@ -123,7 +123,7 @@ func (p *parser) model(at string, m Model) Model {
 	if least == 0 {
 		least = agentloop.DefaultMaxTokens
 	}
-	if m.MaxTokensCeiling > 0 && m.MaxTokensCeiling < least {
+	if m.MaxTokensCeiling > 0 && m.MaxTokensCeiling < least && p.d.Intact(at+"/maxTokens") {
 		p.d.Fail(at+"/maxTokensCeiling", "minimum", "maxTokensCeiling is less than maxTokens, which is %d", least)
 	}
 	if m.Price != nil && !p.d.Has(at+"/priceUsdPerMTok/cachedInput") {
@@ -182,7 +182,7 @@ func (p *parser) agent(name string, e entry) Agent {
 	}
 	a.Models = p.models(at, e)
 	if e.SummaryModel() != "" {
-		p.known(at+"/compaction/model", "model", e.SummaryModel(), p.list.Models)
+		p.knownModel(at+"/compaction/model", e.SummaryModel())
 	}
 	if a.Fallback != nil && len(a.Models) == 1 {
 		p.d.Fail(at+"/fallback", "profile", "the agent has one model, and no next one").Hint = "List the models in models, in the order in which they are asked, or leave fallback out."
@@ -214,7 +214,7 @@ func (p *parser) agent(name string, e entry) Agent {
 		if _, err := jsonschema.Compile(o.Schema); err != nil {
 			p.d.Fail(at+"/output/schema", "format", "the schema does not compile: %v", err)
 		}
-		if o.PartialAs != "" {
+		if o.PartialAs != "" && p.d.Intact(at+"/output/schema") {
 			if why := o.CheckPartial(); why != "" {
 				p.d.Fail(at+"/output/partialAs", "profile", "%s", why)
 			}
@@ -249,12 +249,14 @@ func (p *parser) instructions(at, name string) string {
 // models returns the models of an agent: those that it names, or the only one of the list.
 func (p *parser) models(at string, e entry) []string {
 	switch {
+	case !p.d.Intact(at+"/model") || !p.d.Intact(at+"/models"):
+		return nil
 	case e.Model != "":
-		p.known(at+"/model", "model", e.Model, p.list.Models)
+		p.knownModel(at+"/model", e.Model)
 		return []string{e.Model}
 	case e.Models != nil:
 		for i, name := range e.Models {
-			p.known(at+document.At("models", i), "model", name, p.list.Models)
+			p.knownModel(at+document.At("models", i), name)
 		}
 		return e.Models
 	case len(p.list.Models) > 1:
@@ -265,15 +267,21 @@ func (p *parser) models(at string, e entry) []string {
 
 // priced checks that a model has a price, which a budget of money needs.
 func (p *parser) priced(at, model string) {
-	if m, known := p.list.Models[model]; known && m.Price == nil {
+	if p.unpriced(model) {
 		p.d.Fail(at, "profile", "model %q has no price", model).Hint = "Give it priceUsdPerMTok, or leave costUsd out."
 	}
 }
 
-// known checks that there is something of a name, unknown reports that there is not.
-func (p *parser) known(at, thing, name string, all map[string]Model) {
-	if _, ok := all[name]; !ok {
-		p.unknown(at, fmt.Sprintf("there is no %s %q", thing, name), name, slices.Sorted(maps.Keys(all)))
+// unpriced reports whether a model of the list has no price.
+func (p *parser) unpriced(model string) bool {
+	m, known := p.list.Models[model]
+	return known && m.Price == nil && p.d.Intact(document.At("models", model, "priceUsdPerMTok"))
+}
+
+// knownModel checks that the list has a model, unknown reports that something is not there.
+func (p *parser) knownModel(at, name string) {
+	if _, ok := p.list.Models[name]; !ok && p.d.Intact(document.At("models", name)) {
+		p.unknown(at, fmt.Sprintf("there is no model %q", name), name, slices.Sorted(maps.Keys(p.list.Models)))
 	}
 }
 

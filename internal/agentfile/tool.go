@@ -19,6 +19,9 @@ func (p *parser) tools(agent, at string, tools []Tool) {
 	for i := range tools {
 		at, t := at+document.At(i), &tools[i]
 		p.tool(agent, at, t)
+		if !p.d.Intact(at) {
+			continue
+		}
 		for _, name := range t.names() {
 			if seen[name] {
 				p.d.Fail(at, "uniqueItems", "%s is listed twice", name).Hint = "Leave one of them out."
@@ -60,7 +63,7 @@ func (p *parser) tool(agent, at string, t *Tool) {
 		p.configured(at+"/server", "MCP server", t.Server, p.Servers, p.NoServers)
 	case t.Agent != "":
 		p.calls[agent] = append(p.calls[agent], call{t.Agent, at + "/agent"})
-		if _, known := p.list.Agents[t.Agent]; !known {
+		if _, known := p.list.Agents[t.Agent]; !known && p.d.Intact(document.At("agents", t.Agent)) {
 			p.unknown(at+"/agent", fmt.Sprintf("there is no agent %q", t.Agent), t.Agent, slices.Sorted(maps.Keys(p.list.Agents)))
 		}
 	case t.Step != "":
@@ -73,10 +76,11 @@ func (p *parser) tool(agent, at string, t *Tool) {
 		}
 	case t.APIs != nil:
 		for i, name := range t.APIs {
-			if _, known := p.list.APIs[name]; !known {
+			if _, known := p.list.APIs[name]; !known && p.d.Intact(document.At("apis", name)) {
 				p.unknown(at+document.At("api", i), fmt.Sprintf("apis has no service %q", name), name, slices.Sorted(maps.Keys(p.list.APIs)))
 			}
 		}
+	case t.Knowledge != nil && !p.d.Intact("/knowledge") || t.Skills != nil && !p.d.Intact("/skills"):
 	case t.Knowledge != nil && p.list.Knowledge == nil:
 		p.d.FailName(at+"/knowledge", "profile", "there are no knowledge bases").Hint = "Name their directory in the field knowledge of the list."
 	case t.Knowledge != nil:
@@ -194,7 +198,7 @@ func (p *parser) warnOfCosts(f *File) {
 					asked = append(asked, sub.SummaryModel)
 				}
 				for _, model := range asked {
-					if m, known := f.Models[model]; known && m.Price == nil {
+					if p.unpriced(model) {
 						w := p.d.Fail(document.At("agents", name, "budgets", "costUsd"), "profile", "model %q of agent %q has no price: what it costs does not count", model, c.agent)
 						w.Severity, w.Hint = problem.SeverityWarning, "Give it priceUsdPerMTok, with zeros if it costs nothing."
 					}

@@ -56,12 +56,12 @@ type Document struct {
 	root     *jsonvalue.Node
 	findings problem.Findings
 	decoded  bool
-	// broken are the pointers of the findings of the schema.
+	// broken are the places of what breaks the schema.
 	broken []string
 }
 
-// Read parses a text, checks it by the schema of its kind and decodes it into the value that into points at, even if it breaks the schema,
-// as long as its types allow that. So one call lists all mistakes.
+// Read parses a text, checks it by the schema of its kind and decodes it into the value that into points at, even if it breaks the schema:
+// values of a wrong type are left out. So one call lists all mistakes.
 func (k *Kind) Read(text []byte, into any) *Document {
 	k.compile()
 	d := &Document{kind: k}
@@ -81,20 +81,59 @@ func (k *Kind) Read(text []byte, into any) *Document {
 		return d
 	}
 	value := node.Value()
-	d.report(k.schema.Validate(value))
-	for _, f := range d.findings {
-		d.broken = append(d.broken, f.At.Pointer)
-	}
-	err := jsonvalue.IntoPlain(value, into)
+	violations := k.schema.Validate(value)
+	d.broken = d.report(violations)
+	err := jsonvalue.IntoPlain(withoutWrongTypes(value, violations), into)
 	if d.decoded = err == nil; err != nil && d.Valid() {
 		d.Fail("", "type", "cannot be read: %v", err)
 	}
 	return d
 }
 
+// withoutWrongTypes returns a value with null, which changes no variable of Go, in place of each value of a wrong type.
+func withoutWrongTypes(value any, violations []jsonschema.Violation) any {
+	wrong := map[string]bool{}
+	for _, v := range violations {
+		if v.Keyword == "type" || v.Keyword == "enum" || v.Keyword == "const" {
+			wrong[v.InstancePath] = true
+		}
+	}
+	if len(wrong) == 0 {
+		return value
+	}
+	var without func(at string, value any) any
+	without = func(at string, value any) any {
+		if wrong[at] {
+			return nil
+		}
+		switch v := value.(type) {
+		case map[string]any:
+			fields := make(map[string]any, len(v))
+			for name, field := range v {
+				fields[name] = without(at+At(name), field)
+			}
+			return fields
+		case []any:
+			elements := make([]any, len(v))
+			for i, element := range v {
+				elements[i] = without(at+At(i), element)
+			}
+			return elements
+		}
+		return value
+	}
+	return without("", value)
+}
+
 // Decoded reports whether the value has been decoded. The caller then checks more than the schema does; a mistake at, in or around a
-// value that breaks the schema is not reported again.
+// value that breaks the schema is not reported again. A check that needs another value as well asks Intact about that.
 func (d *Document) Decoded() bool { return d.decoded }
+
+// Intact reports whether the schema has no finding at, in or around the value with a pointer. A value that is not intact may be left
+// out.
+func (d *Document) Intact(pointer string) bool {
+	return !slices.ContainsFunc(d.broken, func(broken string) bool { return within(broken, pointer) || within(pointer, broken) })
+}
 
 // Valid reports whether there is no error so far.
 func (d *Document) Valid() bool { return !d.findings.HasErrors() }
@@ -175,10 +214,8 @@ func (d *Document) fields(pointer string) []jsonvalue.Member {
 
 func (d *Document) add(f problem.Finding) *problem.Finding {
 	f.Code, f.Severity = d.kind.Code, problem.SeverityError
-	for _, broken := range d.broken {
-		if within(broken, f.At.Pointer) || within(f.At.Pointer, broken) {
-			return &f
-		}
+	if !d.Intact(f.At.Pointer) {
+		return &f
 	}
 	d.findings = append(d.findings, f)
 	return &d.findings[len(d.findings)-1]

@@ -92,6 +92,41 @@ func TestCodes(t *testing.T) {
 	}
 }
 
+// A value of a wrong type is left out, the others are decoded: a caller finds their mistakes as well. The fields of an object that lacks
+// another one, or makes no choice, are checked too.
+func TestWrongTypes(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]struct {
+		broken string // not intact
+		size   int
+		limits string
+	}{
+		`{"name":"n","size":"x","limits":{"a":1,"b":true}}`:  {"/size /limits/b", 0, "map[a:1 b:0]"},
+		`{"name":5,"size":3,"limits":[]}`:                    {"/name /limits /limits/a", 3, "map[]"},
+		`{"name":"n","size":3,"limits":{"a":true},"x":1}`:    {"/limits/a /x", 3, "map[a:0]"},
+		`{"size":3,"tags":["a",[]]}`:                         {"/name /tags/1", 3, "map[]"},
+		`{"nmae":"n","size":3}`:                              {"/name /nmae", 3, "map[]"},
+		`{"name":"n","siez":3}`:                              {"/size /siez", 0, "map[]"},
+		`{"name":"n","size":3,"key":{"env":"a","file":"b"}}`: {"/key", 3, "map[]"},
+		`[]`: {"/name /size", 0, "map[]"},
+	} {
+		var into file
+		d := kind.Read([]byte(text), &into)
+		if !d.Decoded() || d.Valid() || into.Size != want.size || fmt.Sprint(into.Limit) != want.limits {
+			t.Errorf("%s: decoded %t, %+v, %v", text, d.Decoded(), into, d.Findings())
+		}
+		for _, at := range strings.Fields(want.broken) {
+			if d.Intact(at) {
+				t.Errorf("%s: %s counts as intact", text, at)
+			}
+		}
+		whole := !strings.HasPrefix(text, "[")
+		if d.Intact("/colour") != whole || d.Intact("/key/env") != whole {
+			t.Errorf("%s: a value beside the mistake is not checked, %v", text, d.Findings())
+		}
+	}
+}
+
 // Mistakes that the schema does not see have the places of values and of names.
 func TestFail(t *testing.T) {
 	t.Parallel()
@@ -119,8 +154,8 @@ func TestFail(t *testing.T) {
 	if fs := d.Findings(); !d.Decoded() || into.Size != 0 || into.Limit["a"] != 2 || len(fs) != 2 || fs[1].Message != "too much" {
 		t.Errorf("%v", fs)
 	}
-	if d := kind.Read([]byte(`{"name":"n","size":"x"}`), new(file)); d.Decoded() || len(d.Findings()) != 1 {
-		t.Errorf("%v", d.Findings())
+	if d.Intact("/size") || d.Intact("") || !d.Intact("/limits/a") {
+		t.Error("a value that breaks the schema counts as intact, or its neighbour does not")
 	}
 	if at := document.At("a/b", 3, "~"); at != "/a~1b/3/~0" {
 		t.Error(at)

@@ -11,20 +11,40 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/suggest"
 )
 
-// report turns violations into findings, one for each mistake.
-func (d *Document) report(violations []jsonschema.Violation) {
+// report turns violations into findings, one for each mistake, and returns their places. The place of a missing or misspelt field is where
+// the field should be. That of a choice that a value does not make (anyOf, oneOf) is a field without a name: the fields of the value can be
+// checked.
+func (d *Document) report(violations []jsonschema.Violation) (broken []string) {
 	violations = d.nearestAlternatives(violations)
 	seen := map[string]bool{}
 	for _, v := range violations {
 		mistake := fmt.Sprint(v.InstancePath, "\n", v.Params["missingProperty"], v.Params["additionalProperty"], v.Params["propertyName"])
-		if !seen[mistake] && !d.misspelt(v, violations) {
-			d.violation(v)
+		if seen[mistake] {
+			continue
 		}
 		seen[mistake] = true
+		place := v.InstancePath + At(v.Params["missingProperty"])
+		if !d.misspelt(v, violations) {
+			f := d.violation(v)
+			switch v.Keyword {
+			case "required":
+			case "anyOf", "oneOf":
+				place = f.At.Pointer + At("")
+			default:
+				place = f.At.Pointer
+			}
+		}
+		broken = append(broken, place)
+		if v.Keyword == "additionalProperties" {
+			if meant := suggest.Nearest(v.Params["additionalProperty"].(string), d.known(v)); meant != "" {
+				broken = append(broken, v.InstancePath+At(meant))
+			}
+		}
 	}
+	return broken
 }
 
-func (d *Document) violation(v jsonschema.Violation) {
+func (d *Document) violation(v jsonschema.Violation) *problem.Finding {
 	schema := d.schemaOf(v)
 	message := schema.Get("errorMessage")
 	var f *problem.Finding
@@ -62,6 +82,7 @@ func (d *Document) violation(v jsonschema.Violation) {
 	if message != nil && v.Keyword != "type" {
 		f.Message = message.Str
 	}
+	return f
 }
 
 // schemaOf returns the schema that has the keyword of a violation.
@@ -99,15 +120,20 @@ func (d *Document) misspelt(missing jsonschema.Violation, all []jsonschema.Viola
 }
 
 // nearestAlternatives keeps, of the violations below an anyOf or oneOf, those of the alternative that the value is most like, in place of
-// that of the keyword; none of them where the value breaks another keyword, too.
+// that of the keyword; none of them where the value breaks another keyword, too. Mistakes in the fields of an object do not count if the
+// alternatives differ in which fields there are.
 func (d *Document) nearestAlternatives(violations []jsonschema.Violation) []jsonschema.Violation {
 	for _, whole := range violations {
 		if whole.Keyword != "anyOf" && whole.Keyword != "oneOf" {
 			continue
 		}
 		below := func(v jsonschema.Violation) bool { return strings.HasPrefix(v.SchemaPath, whole.SchemaPath+"/") }
+		presence := !slices.ContainsFunc(violations, func(v jsonschema.Violation) bool {
+			return below(v) && within(v.InstancePath, whole.InstancePath) && v.Keyword != "required"
+		})
 		others := slices.ContainsFunc(violations, func(v jsonschema.Violation) bool {
-			return !below(v) && v.SchemaPath != whole.SchemaPath && within(v.InstancePath, whole.InstancePath)
+			return !below(v) && v.SchemaPath != whole.SchemaPath && within(v.InstancePath, whole.InstancePath) &&
+				(!presence || v.InstancePath == whole.InstancePath)
 		})
 		nearest := ""
 		if !others {

@@ -79,7 +79,7 @@ func Parse(text []byte) (*Manifest, problem.Findings) {
 	for id, a := range written.Agents {
 		at := document.At("delegateAgents", id)
 		a.Server, a.Tool = strings.TrimSpace(a.Server), strings.TrimSpace(a.Tool)
-		if _, known := m.Servers[a.Server]; !known && a.Server != "" {
+		if _, known := m.Servers[a.Server]; !known && a.Server != "" && d.Intact(document.At("mcpServers", a.Server)) {
 			f := d.Fail(at+"/server", "profile", "mcpServers has no server %q", a.Server)
 			f.Code, f.Hint = problem.ManifestServerUnknown, suggest.DidYouMean(a.Server, slices.Sorted(maps.Keys(m.Servers)))
 			if f.Hint == "" {
@@ -122,7 +122,7 @@ func (s *server) check(d *document.Document, at string) {
 			s.URL = u.String()
 		}
 	}
-	if d.Has(at+"/type") && !slices.Contains(known, s.Type) {
+	if d.Has(at+"/type") && d.Intact(at+"/url") && !slices.Contains(known, s.Type) {
 		d.Fail(at+"/type", "enum", "a server of type %q cannot be reached by its %s", s.Type, field).Hint =
 			`Servers with a command are of type "stdio", servers with a url of type "http" (streamable HTTP). Leave type out: the other fields decide.`
 	}

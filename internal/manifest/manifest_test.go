@@ -44,6 +44,11 @@ func TestParse(t *testing.T) {
 		{agents(`{"a":{"tool":"t"}}`), "error 2:23 required /delegateAgents/a"},
 		{agents(`{"a":{"server":"files","tool":"t","x":1}}`), "error 2:52 additionalProperties /delegateAgents/a/x"},
 		{`{"mcpServers":`, "error 1:15 parse /mcpServers"},
+		{`{"mcpServers":{"s":{"url":5,"type":"http"}}}`, "error 1:27 type /mcpServers/s/url"},
+		{`{"mcpServers":5,"delegateAgents":{"a":{"server":"files","tool":"t"}}}`, "error 1:15 type /mcpServers"},
+		{`{"mcpServers":{"s":{"command":5,"args":"a"}},"delegateAgents":{"a":{"server":"s","tool":5},"b":{"server":"q","tool":""}}}`,
+			"error 1:31 type /mcpServers/s/command\nerror 1:40 type /mcpServers/s/args\nerror 1:89 type /delegateAgents/a/tool\n" +
+				"error 1:106 profile /delegateAgents/b/server\nerror 1:117 minLength /delegateAgents/b/tool"},
 		{``, "error 1:1 parse "},
 		{"\ufeff" + server(""), ""},
 		{`{"mcpServers":{"s":{"command":"a"},"s":{"command":"b"}}}`, "error 1:36 parse /mcpServers/s"},

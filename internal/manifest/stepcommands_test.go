@@ -35,6 +35,7 @@ func TestParseStepCommands(t *testing.T) {
 		{`{"stepCommands":{"a":{}}}`, "1:22 required /stepCommands/a"},
 		{`{"stepCommands":{"a":{"command":" "}}}`, "1:33 pattern /stepCommands/a/command"},
 		{`{"stepCommands":{"a":{"command":["c"]}}}`, "1:33 type /stepCommands/a/command"},
+		{`{"stepCommands":{"a":{"command":5},` + "\n" + `"a ":{"command":"c"}}}`, "1:33 type /stepCommands/a/command\n2:1 unique /stepCommands/a "},
 		{command(`,"args":"a"`), "2:31 type /stepCommands/urn:x/args"},
 		{command(`,"env":{"A":1}`), "2:35 type /stepCommands/urn:x/env/A"},
 		{command(`,"timeoutMs":0`), "2:36 minimum /stepCommands/urn:x/timeoutMs"},

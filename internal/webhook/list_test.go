@@ -6,8 +6,10 @@ import (
 	"testing"
 	"time"
 
-	"github.com/workflows-engine/workflows-engine/history"
+	"github.com/workflows-engine/workflows-engine/internal/jsonschema"
+	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 	"github.com/workflows-engine/workflows-engine/internal/webhook"
+	"github.com/workflows-engine/workflows-engine/schemas"
 )
 
 const whole = `{
@@ -36,7 +38,6 @@ func TestList(t *testing.T) {
 	if none.Events == nil || plain.Events != nil || len(l.PrivateNetworks) != 2 || len(l.Hooks()) != 3 || l.Hooks()["none"].Events == nil {
 		t.Errorf("%+v, %+v, %v", none, plain, l.PrivateNetworks)
 	}
-	_ = history.RunEvents()
 }
 
 // mistakes are lists with one each, and what is said of it.
@@ -72,10 +73,31 @@ var mistakes = []struct{ text, want string }{
 	{`{"targets":{"a":{"url":"http://x","headers":{"Host":"x"}}}}`, "1:46 must not be a header that the engine"},
 }
 
-// TestMistakes are refused, with line and column.
+// TestMistakes are rejected, with line and column: by the published schema alone, as in an editor, but for those of secrets, networks, header
+// names that differ in case and ports, and when the list is read.
 func TestMistakes(t *testing.T) {
 	t.Parallel()
+	raw, err := jsonvalue.Decode(schemas.Webhooks())
+	if err != nil {
+		t.Fatal(err)
+	}
+	schema, err := jsonschema.Compile(raw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	accepts := func(text string) bool {
+		value, err := jsonvalue.Decode([]byte(text))
+		return err == nil && len(schema.Validate(value)) == 0
+	}
+	if !accepts(whole) {
+		t.Error("the schema rejects the whole list")
+	}
 	for _, c := range mistakes {
+		beyond := strings.Contains(c.want, "secret env:") || strings.Contains(c.want, "whsec_") || strings.Contains(c.text, "http://x:") ||
+			strings.Contains(c.want, "same header") || strings.Contains(c.want, "invalid network")
+		if !beyond && accepts(c.text) {
+			t.Errorf("the schema accepts %s", c.text)
+		}
 		l, findings := webhook.Parse([]byte(c.text), secret)
 		var said []string
 		for _, f := range findings {
@@ -84,6 +106,22 @@ func TestMistakes(t *testing.T) {
 		if l != nil || len(said) != 1 || !strings.Contains(said[0], c.want) {
 			t.Errorf("%s: got %q, want %q", c.text, said, c.want)
 		}
+	}
+}
+
+// TestAllMistakesAtOnce: a value of a wrong type does not hide other mistakes.
+func TestAllMistakesAtOnce(t *testing.T) {
+	t.Parallel()
+	_, findings := webhook.Parse([]byte(`{"targets":{"a":{"url":"http://x:0/","all":"yes","secretRef":"env:NONE"},"b":{"url":5,"headers":{"X-A":1,"x-a":"env:NONE"}},"c":{"secretRef":"env:NONE"}},
+"privateNetworks":["1:2",5]}`), secret)
+	var got []string
+	for _, f := range findings {
+		got = append(got, f.At.Pointer+" "+f.Keyword)
+	}
+	if want := "/targets/a/url format, /targets/a/all type, /targets/a/secretRef profile, /targets/b/url type, /targets/b/headers/X-A type, " +
+		"/targets/b/headers/x-a uniqueItems, /targets/b/headers/x-a profile, /targets/c required, /targets/c/secretRef profile, /privateNetworks/0 format, " +
+		"/privateNetworks/1 type"; strings.Join(got, ", ") != want {
+		t.Errorf("got  %s\nwant %s", strings.Join(got, ", "), want)
 	}
 }
 
