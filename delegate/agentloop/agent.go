@@ -9,6 +9,7 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/activities/chat"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/internal/agentsteps"
 	"github.com/workflows-engine/workflows-engine/internal/jsonschema"
 )
 
@@ -171,7 +172,7 @@ func (a *agent) outstanding(to []Effect) []Effect {
 			case c.state == running && c.child != nil:
 				to = c.child.outstanding(to)
 			case c.state == running && c.tool.Source == sourceResults:
-				to = append(to, FetchResult{Key: c.key, Agent: a.cfg.Name, Ref: body(c.args).text("ref"), View: a.view(c)})
+				to = append(to, FetchResult{Key: c.key, Agent: a.cfg.Name, Ref: c.text("ref"), View: a.view(c)})
 			case c.state == running:
 				to = append(to, CallTool{Key: c.key, Agent: a.cfg.Name, Tool: c.name, Source: c.tool.Source, Listed: *c.tool, Arguments: c.args, Timeout: duration(a.cfg.ToolTimeoutMs), MaxBytes: a.cfg.Results.maxBytes()})
 			}
@@ -222,45 +223,45 @@ func (a *agent) awake() {
 }
 
 // begun begins the conversation.
-func (a *agent) begun(b body) error {
+func (a *agent) begun(e *agentsteps.Begun) error {
 	var tools []Tool
-	if err := fromValue(b["tools"], &tools); err != nil {
+	if err := fromValue(e.PlainTools, &tools); err != nil {
 		return err
 	}
 	if f := checkTools(tools); f != nil {
 		return errors.New(f.Message)
 	}
-	if b.text("agent") != a.cfg.Name || b.number("v") != a.m.form {
+	if e.Agent != a.cfg.Name || e.Form != a.m.form {
 		return fmt.Errorf("it is of another agent, or of a newer form")
 	}
 	if a == a.m.root {
-		a.m.configHash = b.text("configHash")
+		a.m.configHash = e.ConfigHash
 	}
-	a.tools, a.task, a.phase = tools, b.text("task"), ready
+	a.tools, a.task, a.phase = tools, e.Task, ready
 	a.fetches = slices.ContainsFunc(tools, func(t Tool) bool { return t.Source == sourceResults })
 	a.schemas = map[string]*jsonschema.Schema{}
-	a.talk.begin(tools, b.text("system"), a.task)
+	a.talk.begin(tools, e.System, a.task)
 	return nil
 }
 
 // replied takes a reply.
-func (a *agent) replied(b body) error {
-	if a.m.wording == wording && b.text("requestHash") != a.hash {
+func (a *agent) replied(e *agentsteps.Reply) error {
+	if a.m.wording == wording && e.RequestHash != a.hash {
 		return errors.New("it answers another request than the one that follows from the steps")
 	}
-	if b.number("try") != a.try {
+	if e.Try != a.try {
 		return errors.New("it answers another try")
 	}
-	calls, err := a.readCalls(b.list("calls"))
+	calls, err := a.readCalls(e.Calls)
 	if err != nil {
 		return err
 	}
-	model, usage := &a.cfg.Models[a.model], usageOf(b.object("usage"))
+	model, usage := &a.cfg.Models[a.model], usageOf(e.Usage)
 	d := price(model, usage)
-	d.Turns, d.WorkMs = 1, b.number("workMs")
+	d.Turns, d.WorkMs = 1, count(e.Work)
 	a.use(d)
-	a.m.root.met(orElse(b.text("model"), model.Model))
-	text, cut := b.text("text"), b.text("finish") == string(chat.FinishLength)
+	a.m.root.met(orElse(e.Model, model.Model))
+	text, cut, filtered := e.Text, e.Finish == string(chat.FinishLength), e.Finish == string(chat.FinishFilter)
 	if text != "" {
 		a.lastText = text
 	}
@@ -271,17 +272,17 @@ func (a *agent) replied(b body) error {
 	a.talk.turn(a.turn)
 	switch {
 	case a.finishing != "" && a.m.form >= formClasses:
-		a.finished(text, cut, b.text("finish") == string(chat.FinishFilter))
+		a.finished(text, cut, filtered)
 	case cut:
 		a.wasCut(text)
-	case b.text("finish") == string(chat.FinishFilter):
+	case filtered:
 		a.withheld()
 	case len(calls) > 0 && !a.answering:
 		a.empties, a.cuts, a.part, a.fails, a.round = 0, 0, "", nil, 0
 		a.talk.calls(text, calls)
 		a.counted = a.talk.bytes
 		a.calls, a.phase = calls, calling
-		if n := b.number("dropped"); n > 0 {
+		if n := e.Dropped; n > 0 {
 			calls[len(calls)-1].note = fmt.Sprintf("%d more calls of your message were left out: at most %d are taken", n, maxCalls)
 		}
 	case strings.TrimSpace(a.part+text) == "":

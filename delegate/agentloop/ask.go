@@ -12,6 +12,7 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/activities/chat"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/internal/agentsteps"
 )
 
 // talk is the conversation of an agent. It only grows, except in a compaction: providers cache the beginning that requests share.
@@ -247,7 +248,7 @@ func (a *agent) triedBody(in ModelFailed, now time.Time) body {
 	if in.Final {
 		b["final"] = true
 	}
-	if u := usageOf(usageBody(in.Usage)); u != (chat.Usage{}) {
+	if u := bounded(in.Usage); u != (chat.Usage{}) {
 		b["usage"] = usageBody(u)
 	}
 	if a.m.form >= formClasses {
@@ -278,18 +279,18 @@ func (r Retry) pause(attempts int, after time.Duration) time.Duration {
 }
 
 // tried takes a failed try: the same model is asked again later, another one now, or the agent ends.
-func (a *agent) tried(b body) error {
-	if b.number("try") != a.try {
+func (a *agent) tried(e *agentsteps.Tried) error {
+	if e.Try != a.try {
 		return errors.New("it is of another try")
 	}
-	retryAt, next := b.text("retryAt"), b.text("next")
+	retryAt, next := e.RetryAt, e.Next
 	until, err := time.Parse(time.RFC3339Nano, retryAt)
 	if retryAt != "" && err != nil {
 		return errors.New("its retryAt is not a time")
 	}
 	to := -1
 	if a.m.form >= formClasses {
-		if to, err = a.destination(b); err != nil {
+		if to, err = a.destination(e); err != nil {
 			return err
 		}
 	} else if next != "" && a.model+1 >= len(a.cfg.Models) {
@@ -298,16 +299,16 @@ func (a *agent) tried(b body) error {
 	if retryAt != "" && to < 0 && a.attempts >= a.cfg.Retry.MaxAttempts {
 		return errors.New("it was the last try")
 	}
-	d := price(&a.cfg.Models[a.model], usageOf(b.object("usage")))
-	d.WorkMs = b.number("workMs")
+	d := price(&a.cfg.Models[a.model], usageOf(e.Usage))
+	d.WorkMs = count(e.Work)
 	a.use(d)
 	a.try++
 	a.attempts++
 	switch {
-	case b.text("code") == chat.CodeContextExceeded && b.flag("compact") && !a.room.urgent:
+	case e.Code == chat.CodeContextExceeded && e.Compact && !a.room.urgent:
 		a.refused()
 	case to >= 0:
-		a.failed(b, b.text("message"))
+		a.failed(e)
 		if retryAt != "" {
 			a.fails, a.round, a.restUntil = nil, a.round+1, until
 		}
@@ -324,16 +325,16 @@ func (a *agent) tried(b body) error {
 		a.asks(&a.cfg.Models[a.model])
 	case a.m.form >= formClasses:
 		a.req = nil
-		a.failed(b, b.text("message"))
+		a.failed(e)
 		a.failAll()
 	default:
-		code := problem.Code(orElse(b.text("code"), string(problem.LLMProviderError)))
+		code := problem.Code(orElse(e.Code, string(problem.LLMProviderError)))
 		a.req = nil
 		if code == chat.CodeContextExceeded {
-			a.failWith(stopError, problem.AgentContextExceeded, true, "the conversation is larger than the model takes: "+b.text("message"))
+			a.failWith(stopError, problem.AgentContextExceeded, true, "the conversation is larger than the model takes: "+e.Message)
 			break
 		}
-		a.failure, a.failureStop = &Failure{Code: code, Message: fmtTry(a, b.text("message")), Final: b.flag("final")}, stopError
+		a.failure, a.failureStop = &Failure{Code: code, Message: fmtTry(a, e.Message), Final: e.Final}, stopError
 	}
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/activities/chat"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/internal/agentsteps"
 	"github.com/workflows-engine/workflows-engine/internal/jsonschema"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 	"github.com/workflows-engine/workflows-engine/internal/suggest"
@@ -72,6 +73,9 @@ type outcome struct {
 	preview string
 }
 
+// text returns an argument that is a string, "" for others.
+func (c *call) text(name string) string { s, _ := c.args[name].(string); return s }
+
 // shown is the name that providers take.
 func (c *call) shown() string {
 	if nameOfTool(c.name) {
@@ -93,19 +97,17 @@ func (a *agent) callOf(key string) *call {
 }
 
 // readCalls reads the calls of a recorded reply.
-func (a *agent) readCalls(recorded []any) ([]*call, error) {
+func (a *agent) readCalls(recorded []agentsteps.Wanted) ([]*call, error) {
 	if len(recorded) > maxCalls {
 		return nil, errors.New("it has too many calls")
 	}
 	var calls []*call
 	ids := map[string]bool{}
-	for i, v := range recorded {
-		r, ok := v.(map[string]any)
-		if !ok {
+	for i, r := range recorded {
+		if r.Invalid {
 			return nil, errors.New("one of its calls is not an object")
 		}
-		b := body(r)
-		c := &call{key: a.turnKey() + ".c" + itoa(i+1), id: b.text("id"), name: b.text("name"), given: "{}"}
+		c := &call{key: a.turnKey() + ".c" + itoa(i+1), id: r.ID, name: r.Name, given: "{}"}
 		if !nameOfTool(c.id) || ids[c.id] {
 			c.id = "t" + itoa(a.turn) + "_c" + itoa(i+1)
 			for ids[c.id] {
@@ -113,10 +115,11 @@ func (a *agent) readCalls(recorded []any) ([]*call, error) {
 			}
 		}
 		ids[c.id] = true
-		if args, ok := b["arguments"].(map[string]any); ok {
-			c.args, c.given = args, string(jsonvalue.Canonical(args))
+		if r.Arguments != nil {
+			c.args, c.given = r.Arguments, string(jsonvalue.Canonical(r.Arguments))
 		} else {
-			c.wrong = orElse(b.text("why"), "they are missing") + ". They begin: " + problem.Clip(b.text("raw"), problem.MaxQuoted)
+			raw, _ := r.Raw.(string)
+			c.wrong = orElse(r.Why, "they are missing") + ". They begin: " + problem.Clip(raw, problem.MaxQuoted)
 		}
 		calls = append(calls, c)
 	}
@@ -289,8 +292,8 @@ func (a *agent) start(c *call) {
 			return
 		}
 	}
-	if c.tool.Source == sourceResults && !a.owns(body(c.args).text("ref")) {
-		c.refuse(RefUnknown, byEngine, "%s", refUnknown(body(c.args).text("ref")))
+	if c.tool.Source == sourceResults && !a.owns(c.text("ref")) {
+		c.refuse(RefUnknown, byEngine, "%s", refUnknown(c.text("ref")))
 		return
 	}
 	if c.tool.Source != sourceAgent {
@@ -299,7 +302,7 @@ func (a *agent) start(c *call) {
 		return
 	}
 	i := slices.IndexFunc(a.cfg.Agents, func(s Sub) bool { return subPrefix+s.Config.Name == c.name })
-	task, _ := c.args["task"].(string)
+	task := c.text("task")
 	switch {
 	case i < 0:
 		c.refuse(ToolUnknown, byEngine, "there is no agent behind %q", c.name)
@@ -315,23 +318,22 @@ func (a *agent) start(c *call) {
 }
 
 // resulted takes a result: of a tool, or of the engine or a person in its place.
-func (a *agent) resulted(c *call, b body) error {
-	by := b.text("by")
+func (a *agent) resulted(c *call, e *agentsteps.Result) error {
+	by := e.By
 	switch {
 	case c.state == finished:
 		return errors.New("the call has a result")
 	case by == "" && (c.state != running || c.child != nil):
 		return errors.New("the call is not being made")
-	case by != "" && c.give == nil && c.child == nil && c.state != running && b.object("error")["code"] == nil:
+	case by != "" && c.give == nil && c.child == nil && c.state != running && (e.Error == nil || e.Error.Code == ""):
 		return errors.New("this result has no source")
 	}
-	o := outcome{output: b["output"], by: by}
-	o.preview = referred(b)
-	if e := b.object("error"); e != nil {
-		o = outcome{code: orElse(e.text("code"), string(problem.Internal)), message: e.text("message"), by: by}
+	o := outcome{output: e.Output, preview: e.Preview, by: by}
+	if f := e.Error; f != nil {
+		o = outcome{code: orElse(f.Code, string(problem.Internal)), message: f.Message, by: by}
 	}
 	c.out, c.state, c.give, c.child = o, finished, nil, nil
-	a.use(Totals{WorkMs: b.number("workMs")})
+	a.use(Totals{WorkMs: count(e.Work)})
 	return nil
 }
 

@@ -195,9 +195,9 @@ func (a *agent) recordedNext() (compacts, recorded bool) {
 		s := &a.m.ahead[i]
 		own, ok := strings.CutPrefix(s.Key, a.prefix)
 		switch {
-		case s.Kind == StepContinued && body(s.Body).text(agentsteps.SeamConfig) == agentsteps.SeamCurrent:
-			return false, true // what follows is by another configuration
-		case s.Kind == StepDecided && body(s.Body).text("decision") == "expired":
+		case asksForCurrent(s):
+			return false, true // another configuration follows
+		case decisionOf(s) == decidedExpired:
 			if a == a.m.root && !a.again && own == "t"+itoa(a.turn+1) { // its key is the root's turn: that turn had been asked
 				return false, true
 			}
@@ -212,21 +212,36 @@ func (a *agent) recordedNext() (compacts, recorded bool) {
 	return false, len(a.m.ahead) > len(a.m.steps)
 }
 
-// compacted takes a step of a compaction.
-func (a *agent) compacted(kind string, b body) error {
-	r := &a.room
-	asked := r.req != nil && (a.phase == summing || a.phase == pausing)
-	switch {
-	case !asked && a.phase != ready && a.phase != following:
+// asksForCurrent reports whether a step asks for the current configuration.
+func asksForCurrent(s *Step) bool {
+	e, ok := agentsteps.Read(s.Kind, s.Body).(*agentsteps.Resumed)
+	return ok && e.Current
+}
+
+// makesRoom takes a step of a compaction.
+func (a *agent) makesRoom(entry any) error {
+	asked := a.room.req != nil && (a.phase == summing || a.phase == pausing)
+	if !asked && a.phase != ready && a.phase != following {
 		return errors.New("nothing is to be compacted")
-	case kind == StepTried && a.phase != ready:
-		return a.unsummed(b)
-	case kind != StepCompacted:
-		return errors.New("nothing waits for it")
-	case asked && a.m.wording == wording && (b.text("requestHash") != r.hash || b.number("try") != r.try || b.text("upto") != "t"+itoa(r.upto)):
+	}
+	switch e := entry.(type) {
+	case *agentsteps.Tried:
+		if a.phase != ready {
+			return a.unsummed(e)
+		}
+	case *agentsteps.Compacted:
+		return a.compacted(e, asked)
+	}
+	return errNotAwaited
+}
+
+// compacted takes a compaction. asked is set while a summary is awaited.
+func (a *agent) compacted(e *agentsteps.Compacted, asked bool) error {
+	r := &a.room
+	if asked && a.m.wording == wording && (e.RequestHash != r.hash || e.Try != r.try || e.UpTo != "t"+itoa(r.upto)) {
 		return errors.New("it answers another request than the one that follows from the steps")
 	}
-	upto, err := strconv.Atoi(strings.TrimPrefix(b.text("upto"), "t"))
+	upto, err := strconv.Atoi(strings.TrimPrefix(e.UpTo, "t"))
 	if err != nil {
 		return errors.New("its \"upto\" is not a turn")
 	}
@@ -235,8 +250,8 @@ func (a *agent) compacted(kind string, b body) error {
 	for turns < len(t.turns) && t.turns[turns].turn <= upto {
 		turns++
 	}
-	summary := b.text("summary")
-	shrinks := b.number("shrunk") > 0
+	summary := e.Summary
+	shrinks := e.Shrunk > 0
 	if turns == 0 || !shrinks && turns == len(t.turns) || asked && shrinks {
 		return errors.New("it is of turns that are not there, or not to be compacted")
 	}
@@ -252,9 +267,9 @@ func (a *agent) compacted(kind string, b body) error {
 		t.cut(turns, t.past.without(t, turns), a.fetches)
 		r.stage = roomCut
 	}
-	if u := b.object("usage"); u != nil {
-		a.bill(u, b.number("workMs"))
-		a.m.root.met(orElse(b.text("model"), a.summaryModel().Model))
+	if e.Usage != nil {
+		a.bill(e.Usage, e.Work)
+		a.m.root.met(orElse(e.Model, a.summaryModel().Model))
 	}
 	r.count++
 	r.req, r.failed, r.try = nil, false, 0
@@ -264,36 +279,36 @@ func (a *agent) compacted(kind string, b body) error {
 }
 
 // bill adds the usage of an attempt to sum up.
-func (a *agent) bill(usage body, worked int) {
+func (a *agent) bill(usage *agentsteps.Usage, worked time.Duration) {
 	d := price(a.summaryModel(), usageOf(usage))
-	d.WorkMs = worked
+	d.WorkMs = count(worked)
 	a.use(d)
 }
 
 // unsummed takes a failed try to sum up: it is made again later, or the turns are left out.
-func (a *agent) unsummed(b body) error {
+func (a *agent) unsummed(e *agentsteps.Tried) error {
 	r := &a.room
 	follows := a.phase == following
-	retryAt := b.text("retryAt")
+	retryAt := e.RetryAt
 	until, err := time.Parse(time.RFC3339Nano, retryAt)
 	switch {
 	case retryAt != "" && err != nil:
 		return errors.New("its retryAt is not a time")
-	case !follows && b.number("try") != r.try:
+	case !follows && e.Try != r.try:
 		return errors.New("it is of another try")
 	case !follows && retryAt != "" && r.attempts >= a.cfg.Retry.MaxAttempts:
 		return errors.New("it was the last try")
 	}
 	to := -1
 	if a.m.form >= formClasses {
-		if to, err = a.destination(b); err != nil {
+		if to, err = a.destination(e); err != nil {
 			return err
 		}
 	}
-	a.bill(b.object("usage"), b.number("workMs"))
+	a.bill(e.Usage, e.Work)
 	if to >= 0 { // the next model sums up, and is asked then
-		r.try, r.req = b.number("try"), nil
-		a.failed(b, b.text("message"))
+		r.try, r.req = e.Try, nil
+		a.failed(e)
 		a.moveTo(to)
 		if compacts, _ := a.recordedNext(); compacts {
 			a.phase = following
@@ -302,7 +317,7 @@ func (a *agent) unsummed(b body) error {
 	}
 	switch {
 	case follows:
-		r.try, r.failed, a.phase = b.number("try"), retryAt == "", ready
+		r.try, r.failed, a.phase = e.Try, retryAt == "", ready
 		if compacts, _ := a.recordedNext(); retryAt != "" && compacts {
 			a.phase = following // no budget ends a pause
 		}
@@ -322,7 +337,7 @@ func (a *agent) unsummed(b body) error {
 // unsummedBody records a failed try to sum up, with the time of the next one.
 func (a *agent) unsummedBody(in ModelFailed, now time.Time) body {
 	b := body{"try": float64(in.Try), "code": clean(string(in.Code), 200), "message": clean(in.Message, problem.MaxText), "workMs": millis(in.Worked)}
-	if u := usageOf(usageBody(in.Usage)); u != (chat.Usage{}) {
+	if u := bounded(in.Usage); u != (chat.Usage{}) {
 		b["usage"] = usageBody(u)
 	}
 	if a.m.form >= formClasses && a.cfg.Compaction.Model == nil && in.Code != chat.CodeContextExceeded {

@@ -22,15 +22,15 @@ const (
 )
 
 // continued goes on after the failure of an attempt. A model whose answer did not count is told why.
-func (m *Machine) continued(b body) error {
-	a, code := m.root, b.text("code")
+func (m *Machine) continued(e *agentsteps.Resumed) error {
+	a := m.root
 	if a.phase == listed {
 		return errors.New("the agent has not begun")
 	}
-	if b.text(agentsteps.SeamConfig) == agentsteps.SeamCurrent {
+	if e.Current {
 		m.reconfigures = true
 	}
-	if !agentsteps.Told(code) {
+	if !agentsteps.Told(e.Code) {
 		return nil
 	}
 	if m.done != nil {
@@ -57,7 +57,7 @@ func (m *Machine) continued(b body) error {
 		return nil // the results of its calls come first, and say what there is to say
 	}
 	a.phase = ready
-	a.talk.say(chat.User, "[engine] Your last answer did not count: "+problem.Excerpt(b.text("message"), problem.MaxText)+". Go on from here, and do it another way.")
+	a.talk.say(chat.User, "[engine] Your last answer did not count: "+problem.Excerpt(e.Message, problem.MaxText)+". Go on from here, and do it another way.")
 	m.settle()
 	return nil
 }
@@ -76,9 +76,6 @@ func (c *Config) take(from *Config) {
 	}
 }
 
-// The members of the step with the configuration, besides that.
-const previousHash = "previousHash"
-
 // reconfiguredBody records the new configuration of the agent.
 func (m *Machine) reconfiguredBody(today Config) (body, error) {
 	today = today.withFallbacks().withDefaults()
@@ -93,7 +90,7 @@ func (m *Machine) reconfiguredBody(today Config) (body, error) {
 	if jsonvalue.Size(plain, maxResultBytes) > maxResultBytes {
 		return nil, &problem.Error{Code: problem.AgentConfigInvalid, Message: fmt.Sprintf("the configuration is larger than %d bytes", maxResultBytes)}
 	}
-	return body{"config": plain, "configHash": jsonvalue.Hash(plain), previousHash: m.configHash}, nil
+	return body{"config": plain, "configHash": jsonvalue.Hash(plain), "previousHash": m.configHash}, nil
 }
 
 // taken returns the agent's configuration, updated from another one. The error tells why the other one cannot be used.
@@ -115,9 +112,9 @@ func (m *Machine) taken(from *Config) (*Config, error) {
 
 // reconfigured gives the agent and its sub-agents another configuration, and clears an exhausted budget or the request for an early answer.
 // The first model is asked first, as in a new turn.
-func (m *Machine) reconfigured(b body) error {
+func (m *Machine) reconfigured(e *agentsteps.Changed) error {
 	recorded := Config{}
-	if err := fromValue(b["config"], &recorded); err != nil {
+	if err := fromValue(e.Plain, &recorded); err != nil {
 		return err
 	}
 	recorded = recorded.withDefaults() // a release may know more of them than the one that recorded it
@@ -126,15 +123,15 @@ func (m *Machine) reconfigured(b body) error {
 		return err
 	}
 	switch {
-	case b.text(previousHash) != m.configHash:
+	case e.PreviousHash != m.configHash:
 		return errors.New("it follows another configuration")
-	case b.text("configHash") != jsonvalue.Hash(b["config"]) || !bytes.Equal(marshal(config), marshal(&recorded)):
+	case e.Hash != jsonvalue.Hash(e.Plain) || !bytes.Equal(marshal(config), marshal(&recorded)):
 		return errors.New("its configuration is not that of the agent with other models and budgets")
 	case m.done != nil && m.done.Failure == nil:
 		return errors.New("the agent has ended before")
 	}
 	m.root.cfg.take(config)
-	m.done, m.configHash, m.reconfigures = nil, b.text("configHash"), false
+	m.done, m.configHash, m.reconfigures = nil, e.Hash, false
 	if a := m.root; a.phase == ended {
 		a.phase = ready
 		if len(a.calls) > 0 { // a sub-agent has used the budget up

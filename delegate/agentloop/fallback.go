@@ -9,6 +9,7 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/activities/chat"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/internal/agentsteps"
 )
 
 // The forms of a journal, stored in its first entry as "v". A journal keeps the rules of its form.
@@ -198,28 +199,27 @@ func (a *agent) anotherRound(class chat.Class) bool {
 }
 
 // destination reads the index of the model that a step continues with, -1 if it continues with the same one.
-func (a *agent) destination(b body) (int, error) {
-	if b.text("next") == "" {
+func (a *agent) destination(e *agentsteps.Tried) (int, error) {
+	if e.Next == "" {
 		return -1, nil
 	}
-	to := b.number("to")
-	if _, given := b["to"].(float64); !given || to >= len(a.cfg.Models) || a.cfg.Fallback == nil {
+	if e.To < 0 || e.To >= len(a.cfg.Models) || a.cfg.Fallback == nil {
 		return -1, errors.New("there is no other model")
 	}
-	return to, nil
+	return e.To, nil
 }
 
 // failed notes that a model has failed.
-func (a *agent) failed(b body, message string) {
-	if b.text("class") == string(chat.ClassContext) {
+func (a *agent) failed(e *agentsteps.Tried) {
+	if e.Class == string(chat.ClassContext) {
 		if a.tooLarge == nil {
 			a.tooLarge = map[int]int{}
 		}
 		a.tooLarge[a.model] = max(a.prompt(), 1)
 	}
 	a.fails = append(a.fails, modelFailure{
-		model: a.model, class: chat.Class(b.text("class")), status: b.number("status"), code: problem.Code(orElse(b.text("code"), string(problem.LLMProviderError))),
-		message: message, final: b.flag("final"), after: duration(b.number("afterMs")),
+		model: a.model, class: chat.Class(e.Class), status: e.Status, code: problem.Code(orElse(e.Code, string(problem.LLMProviderError))),
+		message: e.Message, final: e.Final, after: e.After,
 	})
 }
 
@@ -248,17 +248,28 @@ func (a *agent) returns() bool {
 			continue
 		}
 		if n == 0 {
-			return s.Key == a.turnKey() && s.Kind == StepDecided && body(s.Body).text("decision") == decidedReturn
+			return s.Key == a.turnKey() && decisionOf(s) == decidedReturn
 		}
 		n--
 	}
 	return !a.m.now.Before(a.leftAt.Add(duration(a.cfg.Fallback.ReturnAfterMs)))
 }
 
-// decidedReturn is the decision of the engine that an agent asks its first model again.
-const decidedReturn = "return"
+// The decisions of the engine: an agent asks its first model again; its work budget has ended during an effect.
+const (
+	decidedReturn  = "return"
+	decidedExpired = "expired"
+)
 
-// returned takes that decision: the first model gets one try.
+// decisionOf returns the decision that a step records, "" for another step.
+func decisionOf(s *Step) string {
+	if e, ok := agentsteps.Read(s.Kind, s.Body).(*agentsteps.Decided); ok {
+		return e.Decision
+	}
+	return ""
+}
+
+// returned takes the decision decidedReturn: the first model gets one try.
 func (a *agent) returned() error {
 	if a.model == 0 || a.m.form < formClasses || a.again {
 		return errors.New("the agent asks its first model")
@@ -307,7 +318,7 @@ func (a *agent) giveUp(class chat.Class, code problem.Code, message string) {
 		return
 	}
 	next, others := a.nextModel(class)
-	a.failed(body{"class": string(class), "code": string(code)}, message)
+	a.failed(&agentsteps.Tried{Class: string(class), Code: string(code), Message: message})
 	if !others || !a.falls(class) {
 		if len(a.fails) > 1 {
 			a.failAll()

@@ -7,6 +7,7 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/graph/expr"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/internal/agentsteps"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
@@ -47,12 +48,11 @@ type View struct {
 }
 
 func (a *agent) view(c *call) View {
-	b := body(c.args)
 	count := func(name string) int { // the schema allows numbers of any size
-		n, _ := b[name].(float64)
+		n, _ := c.args[name].(float64)
 		return int(min(max(n, 0), maxCount))
 	}
-	return View{Offset: count("offset"), Limit: count("limit"), Path: b.text("path"), JQ: b.text("jq"), MaxChars: a.cfg.Results.MaxChars}
+	return View{Offset: count("offset"), Limit: count("limit"), Path: c.text("path"), JQ: c.text("jq"), MaxChars: a.cfg.Results.MaxChars}
 }
 
 // owns reports whether a ref can be that of a result of the agent itself: not of one above or below it.
@@ -72,10 +72,11 @@ func NoResult(ref string) *Failure { return &Failure{Code: RefUnknown, Message: 
 
 // Of returns a part of a recorded result, the body of its journal entry. The failure is written for the model.
 func (v View) Of(ref string, step map[string]any) (any, *Failure) {
-	value, ok := step["output"]
-	if !ok {
+	result, _ := agentsteps.Read(StepResult, step).(*agentsteps.Result)
+	if !result.HasOutput {
 		return nil, NoResult(ref)
 	}
+	value := result.Output
 	if v.Path != "" {
 		l, texts := split(value, jsonvalue.Size(value, 0)+1, pieceBytes)
 		return v.OfLarge(ref, l, func(i int) (string, *Failure) { return texts[i], nil })

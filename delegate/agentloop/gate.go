@@ -6,6 +6,7 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/graph/expr"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/internal/agentsteps"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
@@ -78,16 +79,16 @@ func (c *call) digest() string {
 }
 
 // decided applies a hook's decision about a call, or asks a person about a call that may have been started.
-func (a *agent) decided(c *call, b body) error {
-	reason := b.text("reason")
-	if c.state == running && c.child == nil && b.text("decision") == doAsk && reason == "crash" {
+func (a *agent) decided(c *call, e *agentsteps.Decided) error {
+	reason := e.Reason
+	if c.state == running && c.child == nil && e.Decision == doAsk && reason == "crash" {
 		c.state, c.begun = gated, true
 		return nil
 	}
 	if c.state != deciding {
 		return errors.New("no decision is awaited")
 	}
-	switch b.text("decision") {
+	switch e.Decision {
 	case doAllow:
 		c.state = c.then
 	case doAsk:
@@ -96,8 +97,8 @@ func (a *agent) decided(c *call, b body) error {
 		c.state = c.then
 		c.refuse(ToolDenied, byEngine, "%s", orElse(reason, "a hook of the operator denies this call"))
 	case doReplace:
-		args, ok := b["arguments"].(map[string]any)
-		if !ok {
+		args := e.Arguments
+		if args == nil {
 			return errors.New("replace needs arguments")
 		}
 		if jsonvalue.Size(args, maxArguments) > maxArguments {
@@ -132,13 +133,13 @@ func (c *call) deny(reason string) {
 }
 
 // turnDecided applies a hook's decision after a turn.
-func (a *agent) turnDecided(b body) error {
-	switch b.text("decision") {
+func (a *agent) turnDecided(e *agentsteps.Decided) error {
+	switch e.Decision {
 	case doAllow:
 		a.phase = ready
 	case doStop:
 		a.phase = ready
-		a.failWith(stopHook, problem.AgentStopped, true, orElse(b.text("reason"), "a hook stopped the agent"))
+		a.failWith(stopHook, problem.AgentStopped, true, orElse(e.Reason, "a hook stopped the agent"))
 	default:
 		return errors.New("the decision of a hook after a turn must be allow or stop")
 	}

@@ -197,9 +197,6 @@ func (b body) refer(c *call, l *Large, previewChars int) body {
 	return b
 }
 
-// referred returns the preview of a large result that a step refers to.
-func referred(b body) string { return b.object("outputRef").text("preview") }
-
 // offerFetch offers fetch_result from the next turn on to an agent that began without it, once a result is too large to be shown.
 func (a *agent) offerFetch() {
 	if a.fetches {
@@ -249,8 +246,8 @@ func checkPieces(steps []Step) (at int, err error) {
 		}
 		for j, p := range l.Pieces {
 			s := &steps[first+j]
-			text, _ := s.Body[agentsteps.PieceMember].(string)
-			if s.Kind != StepPiece || s.Key != steps[i].Key || hashOf(text) != p.Hash {
+			part, isPart := agentsteps.Read(s.Kind, s.Body).(*agentsteps.Part)
+			if !isPart || s.Key != steps[i].Key || hashOf(part.Text) != p.Hash {
 				return first + j, damaged(s.Key, j)
 			}
 		}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/internal/agentsteps"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
@@ -80,19 +81,22 @@ func replayed(steps []Step) (m *Machine, at int, err error) {
 		return nil, 0, invalid(&Step{}, 0, "there is no step")
 	}
 	config := Config{}
-	first := body(steps[0].Body)
-	m = &Machine{remembered: map[string]bool{}, wording: first.number("wording"), form: first.number("v")}
-	if steps[0].Key != listKey || steps[0].Kind != StepBegun || m.form < formFirst || m.form > formNow {
+	first, begun := agentsteps.Read(steps[0].Kind, steps[0].Body).(*agentsteps.Begun)
+	if !begun {
+		first = &agentsteps.Begun{}
+	}
+	m = &Machine{remembered: map[string]bool{}, wording: first.Wording, form: first.Form}
+	if steps[0].Key != listKey || !begun || m.form < formFirst || m.form > formNow {
 		return nil, 0, invalid(&steps[0], 0, fmt.Sprintf("the first step is not a \"begun\" of the forms 1 to %d; a newer release may have written it", formNow))
 	}
-	if err := fromValue(first["config"], &config); err != nil {
+	if err := fromValue(first.PlainConfig, &config); err != nil {
 		return nil, 0, invalid(&steps[0], 0, err.Error())
 	}
 	config = config.withDefaults()
 	if f := config.check(strconv.Quote(config.Name), 0); f != nil {
 		return nil, 0, invalid(&steps[0], 0, f.Message)
 	}
-	m.root = &agent{m: m, cfg: &config, task: first.text("task")}
+	m.root = &agent{m: m, cfg: &config, task: first.Task}
 	told, indexes := withoutPieces(steps)
 	for i := range told {
 		m.ahead = told[i+1:]
@@ -122,8 +126,8 @@ func (m *Machine) replay(s *Step) error {
 	if (s.Kind == StepWoken || s.Kind == StepRest) && (len(m.steps) > 0 || m.done != nil || m.reconfigures) {
 		return nil // the engine records them after an answer, too, and in a fork, before what follows from that
 	}
-	if s.Kind == StepContinued {
-		return m.continued(body(s.Body))
+	if e, ok := agentsteps.Read(s.Kind, s.Body).(*agentsteps.Resumed); ok {
+		return m.continued(e)
 	}
 	if len(m.steps) > 0 {
 		made := m.steps[0]
@@ -248,7 +252,7 @@ func (m *Machine) Handle(in Input, now time.Time) error {
 		return err
 	}
 	if s.Key == listKey && s.Kind == StepTried { // there is no agent yet that a journal could be of
-		f := failureOf(s.Body)
+		f := failureOf(agentsteps.Read(s.Kind, s.Body).(*agentsteps.Tried))
 		m.root.fail(stopError, f)
 		return nil
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/internal/agentsteps"
 	"github.com/workflows-engine/workflows-engine/internal/jsonschema"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
@@ -179,15 +180,14 @@ func (q *question) check(answer map[string]any) string {
 		}
 		return ""
 	}
-	each := body(answer).object("calls")
 	var missing []string
-	for _, key := range jsonvalue.Keys(each) {
+	for _, key := range agentsteps.DecidedCalls(answer) {
 		if !slices.ContainsFunc(q.calls, func(c *call) bool { return c.key == key }) {
 			return problem.Format("there is no call %q to decide about", key)
 		}
 	}
 	for _, c := range q.calls {
-		d := q.decision(answer, c)
+		d := agentsteps.DecisionOf(answer, c.key)
 		if d == nil {
 			missing = append(missing, c.key)
 			continue
@@ -202,26 +202,16 @@ func (q *question) check(answer map[string]any) string {
 	return ""
 }
 
-// decision returns an answer's decision about a call: its own, or the one for all calls.
-func (q *question) decision(answer map[string]any, c *call) body {
-	if d := body(answer).object("calls").object(c.key); d != nil {
-		return d
-	}
-	if body(answer).text("decision") == "" {
-		return nil
-	}
-	return answer
-}
-
-func (q *question) wrong(c *call, d body) string {
-	if digest, ok := d["digest"]; ok && digest != c.digest() {
+// wrong returns why a decision about a call cannot be used, "" if it can.
+func (q *question) wrong(c *call, d *agentsteps.Decision) string {
+	if d.HasDigest && d.Digest != c.digest() {
 		return "the digest is not that of the call: it has changed, or another one is meant"
 	}
-	switch d.text("decision") {
+	switch d.Decision {
 	case decideApprove, decideDeny, decideStop:
 	case decideEdit:
-		args, ok := d["arguments"].(map[string]any)
-		if !ok {
+		args := d.Arguments
+		if args == nil {
 			return "edit needs \"arguments\", an object"
 		}
 		if wrong := q.agent.violations(c.tool, args); wrong != "" {
@@ -231,27 +221,27 @@ func (q *question) wrong(c *call, d body) string {
 			return "the arguments are too large"
 		}
 	case decideRespond:
-		if _, ok := d["result"]; !ok {
+		if !d.HasResult {
 			return "respond needs \"result\""
 		}
-		if jsonvalue.Size(d["result"], maxResultBytes) > maxResultBytes {
+		if jsonvalue.Size(d.Result, maxResultBytes) > maxResultBytes {
 			return "the result is too large"
 		}
 	default:
-		return problem.Format("the decision %q is not one of approve, deny, edit, respond and stop", d.text("decision"))
+		return problem.Format("the decision %q is not one of approve, deny, edit, respond and stop", d.Decision)
 	}
 	return ""
 }
 
 // answered takes the answer to the open question. One that cannot be used is recorded as such, and the question asked again.
-func (m *Machine) answered(key string, b body) error {
+func (m *Machine) answered(key string, e *agentsteps.Answer) error {
 	q := m.question
 	if q == nil || q.Key != key {
 		return fmt.Errorf("no question %q is open", problem.Clip(key, problem.MaxQuoted))
 	}
 	m.question = nil
-	answer := map[string]any(b.object("payload"))
-	if b.flag("expired") && q.Otherwise != nil {
+	answer := e.Payload
+	if e.Expired && q.Otherwise != nil {
 		answer = q.Otherwise
 	}
 	if wrong := q.check(answer); wrong != "" {
@@ -263,31 +253,31 @@ func (m *Machine) answered(key string, b body) error {
 			c.give = &outcome{output: any(answer), by: byPerson}
 			continue
 		}
-		q.apply(c, q.decision(answer, c))
-		if b.flag("expired") && c.give != nil {
+		q.apply(c, agentsteps.DecisionOf(answer, c.key))
+		if e.Expired && c.give != nil {
 			c.give.by = byEngine
 		}
 	}
 	return nil
 }
 
-func (q *question) apply(c *call, d body) {
-	reason := strings.TrimSpace(d.text("reason"))
-	switch d.text("decision") {
+func (q *question) apply(c *call, d *agentsteps.Decision) {
+	reason := strings.TrimSpace(d.Reason)
+	switch d.Decision {
 	case decideApprove:
-		if d.flag("remember") && !c.begun {
+		if d.Remember && !c.begun {
 			q.agent.m.remembered[q.agent.approval(c.name)] = true
 		}
 		c.state = q.agent.allowed(c)
 	case decideEdit:
-		c.args, c.edited = body(d)["arguments"].(map[string]any), true
+		c.args, c.edited = d.Arguments, true
 		if do, reason, _ := q.agent.gate(c); do == doDeny { // what the operator denies, a person cannot bring about by other arguments
 			c.deny(reason)
 			return
 		}
 		c.state = q.agent.allowed(c)
 	case decideRespond:
-		c.give = &outcome{output: d["result"], by: byPerson}
+		c.give = &outcome{output: d.Result, by: byPerson}
 	case decideDeny:
 		if c.begun {
 			c.refuse(ToolOutcomeUnknown, byPerson, "%s", orElse(reason, "the call may or may not have happened; a person does not want it repeated"))

@@ -47,7 +47,7 @@ func (a *agent) replyBody(in ModelReplied) body {
 		calls = append(calls, recorded)
 	}
 	b["calls"] = calls
-	u := usageOf(usageBody(r.Usage))
+	u := bounded(r.Usage)
 	if u.Prompt == 0 && u.Completion == 0 {
 		u = chat.Usage{Prompt: a.talk.bytes / bytesPerToken, Completion: replyBytes(r)/bytesPerToken + 1, Estimated: true}
 	}

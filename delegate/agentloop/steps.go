@@ -13,26 +13,9 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
-// body is the body of a step. Its readers accept missing fields: required fields are checked when the step is applied.
-
+// body is the body of a step to be recorded. Recorded ones are read as the types of package agentsteps, which accept missing fields: required
+// fields are checked when the step is applied.
 type body map[string]any
-
-func (b body) text(name string) string { s, _ := b[name].(string); return s }
-
-func (b body) flag(name string) bool { v, _ := b[name].(bool); return v }
-
-// number returns a count, 0 for another value.
-func (b body) number(name string) int {
-	n, _ := b[name].(float64)
-	if !(n >= 0 && n <= maxCount) {
-		return 0
-	}
-	return int(n)
-}
-
-func (b body) object(name string) body { m, _ := b[name].(map[string]any); return m }
-
-func (b body) list(name string) []any { l, _ := b[name].([]any); return l }
 
 // step makes the step that an input is recorded as. Whether it fits is for apply to say.
 func (m *Machine) step(in Input, now time.Time) (*Step, error) {
@@ -96,7 +79,7 @@ func (m *Machine) step(in Input, now time.Time) (*Step, error) {
 		}
 		return &Step{Key: listKey, Kind: StepReconfigured, Body: b}, nil
 	case Expired:
-		return &Step{Key: m.root.turnKey(), Kind: StepDecided, Body: body{"decision": "expired", "workMs": millis(in.Worked)}}, nil
+		return &Step{Key: m.root.turnKey(), Kind: StepDecided, Body: body{"decision": decidedExpired, "workMs": millis(in.Worked)}}, nil
 	}
 	return nil, refuse(fmt.Sprintf("%T is not an input", in))
 }
@@ -105,30 +88,30 @@ func millis(d time.Duration) float64 { return float64(min(max(0, d.Milliseconds(
 
 // apply changes the machine by a step. On an error nothing has changed.
 func (m *Machine) apply(s *Step) error {
-	b := body(s.Body)
-	switch s.Kind {
-	case StepQuestion:
+	entry := agentsteps.Read(s.Kind, s.Body)
+	switch e := entry.(type) {
+	case *agentsteps.Question:
 		if m.question == nil || m.question.Key != s.Key {
 			return errors.New("no such question is to be asked")
 		}
 		return nil
-	case StepAnswer:
-		return m.answered(s.Key, b)
-	case StepAnswered:
-		return m.answered(s.Key, body{"payload": b["payload"], "expired": b.flag(agentsteps.NobodyAnswered)})
-	case StepRest:
+	case *agentsteps.Answer:
+		return m.answered(s.Key, e)
+	case *agentsteps.Resting:
 		return nil
-	case StepWoken:
+	case *agentsteps.Woken:
 		m.root.wakeAll(m.now)
 		return nil
-	case StepReconfigured:
-		return m.reconfigured(b)
-	}
-	if s.Kind == StepDecided && b.text("decision") == "expired" {
+	case *agentsteps.Changed:
+		return m.reconfigured(e)
+	case *agentsteps.Decided:
+		if e.Decision != decidedExpired {
+			break
+		}
 		if m.question != nil {
 			return errors.New("nothing is under way: waiting for a person is not work")
 		}
-		m.root.expire(b.number("workMs"))
+		m.root.expire(count(e.Work))
 		return nil
 	}
 	if len(s.Key) == 0 || len(s.Key) > 4096 {
@@ -138,32 +121,62 @@ func (m *Machine) apply(s *Step) error {
 	if err != nil {
 		return err
 	}
-	listing := s.Key == a.prefix+listKey
-	switch {
-	case s.Kind == StepBegun && listing && a.phase == listed:
-		return a.begun(b)
-	case s.Kind == StepTried && listing && a.phase == listed:
-		f := failureOf(b)
+	if s.Key == a.prefix+listKey {
+		return a.begins(entry)
+	}
+	if c == nil && s.Key == a.roomKey() {
+		return a.makesRoom(entry)
+	}
+	if c != nil {
+		switch e := entry.(type) {
+		case *agentsteps.Result:
+			return a.resulted(c, e)
+		case *agentsteps.Decided:
+			return a.decided(c, e)
+		}
+		return errNotAwaited
+	}
+	asked := a.phase == asking || a.phase == pausing
+	switch e := entry.(type) {
+	case *agentsteps.Reply:
+		if asked {
+			return a.replied(e)
+		}
+	case *agentsteps.Tried:
+		if asked {
+			return a.tried(e)
+		}
+	case *agentsteps.Decided:
+		switch {
+		case a.phase == ready && e.Decision == decidedReturn:
+			return a.returned()
+		case a.phase == turned:
+			return a.turnDecided(e)
+		}
+	}
+	return errNotAwaited
+}
+
+var errNotAwaited = errors.New("nothing waits for it")
+
+// begins takes the first step of an agent: its tools, or the reason why there are none.
+func (a *agent) begins(entry any) error {
+	if a.phase != listed {
+		return errNotAwaited
+	}
+	switch e := entry.(type) {
+	case *agentsteps.Begun:
+		return a.begun(e)
+	case *agentsteps.Tried:
+		f := failureOf(e)
 		a.refusedList = &f
 		return nil
-	case listing:
-	case c == nil && s.Key == a.roomKey():
-		return a.compacted(s.Kind, b)
-	case s.Kind == StepReply && c == nil && (a.phase == asking || a.phase == pausing):
-		return a.replied(b)
-	case s.Kind == StepTried && c == nil && (a.phase == asking || a.phase == pausing):
-		return a.tried(b)
-	case s.Kind == StepResult && c != nil:
-		return a.resulted(c, b)
-	case s.Kind == StepDecided && c == nil && a.phase == ready && b.text("decision") == decidedReturn:
-		return a.returned()
-	case s.Kind == StepDecided && c == nil && a.phase == turned:
-		return a.turnDecided(b)
-	case s.Kind == StepDecided && c != nil:
-		return a.decided(c, b)
 	}
-	return errors.New("nothing waits for it")
+	return errNotAwaited
 }
+
+// count returns a recorded time in milliseconds.
+func count(d time.Duration) int { return int(d.Milliseconds()) }
 
 // listed makes the first step of an agent.
 func (m *Machine) listed(in ToolsListed) (*Step, error) {
@@ -253,7 +266,7 @@ func (b body) withError(code, message string) body {
 	return b
 }
 
-// usageBody and usageOf have the members of llm_call (chat.UsageIn).
+// usageBody has the fields of llm_call (chat.UsageIn).
 func usageBody(u chat.Usage) map[string]any {
 	m := map[string]any{"prompt_tokens": float64(u.Prompt), "cached_tokens": float64(u.Cached), "completion_tokens": float64(u.Completion)}
 	if u.Estimated {
@@ -262,12 +275,27 @@ func usageBody(u chat.Usage) map[string]any {
 	return m
 }
 
-func usageOf(b body) chat.Usage {
-	u := chat.Usage{Prompt: b.number("prompt_tokens"), Cached: b.number("cached_tokens"), Completion: b.number("completion_tokens"), Estimated: b.flag("estimated")}
+// usageOf returns a recorded usage, zero without one.
+func usageOf(u *agentsteps.Usage) chat.Usage {
+	if u == nil {
+		return chat.Usage{}
+	}
+	return chat.Usage{Prompt: u.Prompt, Cached: u.Cached, Completion: u.Completion, Estimated: u.Estimated}
+}
+
+// bounded returns a usage as it is recorded, with numbers that a journal can hold.
+func bounded(u chat.Usage) chat.Usage {
+	within := func(n int) int {
+		if n < 0 || n > maxCount {
+			return 0
+		}
+		return n
+	}
+	u.Prompt, u.Cached, u.Completion = within(u.Prompt), within(u.Cached), within(u.Completion)
 	u.Cached = min(u.Cached, u.Prompt)
 	return u
 }
 
-func failureOf(b body) Failure {
-	return Failure{Code: problem.Code(orElse(b.text("code"), string(problem.Internal))), Message: b.text("message"), Final: b.flag("final")}
+func failureOf(e *agentsteps.Tried) Failure {
+	return Failure{Code: problem.Code(orElse(e.Code, string(problem.Internal))), Message: e.Message, Final: e.Final}
 }

@@ -131,7 +131,7 @@ func (a *agent) summaryBody(in ModelReplied) body {
 	} else {
 		b["summary"] = text
 	}
-	u := usageOf(usageBody(reply.Usage))
+	u := bounded(reply.Usage)
 	if u.Prompt == 0 && u.Completion == 0 {
 		u = chat.Usage{Prompt: len(marshal(r.req.Messages)) / bytesPerToken, Completion: len(reply.Text)/bytesPerToken + 1, Estimated: true}
 	}

@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/workflows-engine/workflows-engine/activities/chat"
+	"github.com/workflows-engine/workflows-engine/internal/agentsteps"
 )
 
 // Totals are the usage of an agent together with its sub-agents.
@@ -27,8 +28,8 @@ func (t Totals) Map() map[string]any {
 	return m
 }
 
-// maxCount bounds every number that comes from outside, so that sums of them stay exact as doubles.
-const maxCount = 1 << 40
+// maxCount bounds every number that comes from outside.
+const maxCount = agentsteps.MaxCount
 
 func (t *Totals) add(d Totals) {
 	sum := func(a *int, b int) { *a = min(*a+b, maxCount) }

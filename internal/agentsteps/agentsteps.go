@@ -246,7 +246,7 @@ func made(steps []Step, effects bool) []Call {
 			if at < 0 {
 				continue
 			}
-			unknown := b.Error["code"] == "TOOL_OUTCOME_UNKNOWN"
+			unknown := b.Error != nil && b.Error.Code == "TOOL_OUTCOME_UNKNOWN"
 			if b.By != "" && !unknown {
 				calls = slices.Delete(calls, at, at+1) // the tool was not called
 				continue

@@ -285,7 +285,7 @@ func (w *transcriptWriter) about(r *history.Record) string {
 		}
 		switch {
 		case b.Error != nil:
-			return text + w.value(b.Tool+" failed"+by, b.Error)
+			return text + w.value(b.Tool+" failed"+by, map[string]any{"code": b.Error.Code, "message": b.Error.Message})
 		case b.Large:
 			return text + w.part(b.Tool+" returned"+by, b.Preview)
 		}

@@ -60,7 +60,7 @@ func WordsOf(r *history.Record) (w Words, ok bool) {
 	case *agentsteps.Reply:
 		w.By, w.Text, w.Took = b.Model, replyText(b), b.Work
 		if b.Usage != nil {
-			w.In, w.Out, w.Counted = b.Usage.Prompt, b.Usage.Completion, true
+			w.In, w.Out, w.Counted = int64(b.Usage.Prompt), int64(b.Usage.Completion), true
 		}
 	case *agentsteps.Tried:
 		w.Failed, w.Text = true, triedText(b)
@@ -151,18 +151,16 @@ func resultText(b *agentsteps.Result) string {
 		by += "; changed since the agent began: the tool's " + strings.Join(b.Changed, ", ")
 	}
 	if b.Error != nil {
-		code, _ := b.Error["code"].(string)
-		message, _ := b.Error["message"].(string)
-		return strings.TrimSpace("failed: "+code+" "+message) + by
+		return strings.TrimSpace("failed: "+b.Error.Code+" "+b.Error.Message) + by
 	}
 	if b.Arguments != nil {
 		by += ", called with arguments that a person has edited"
 	}
 	n := b.Bytes
 	if n < 0 {
-		n = int64(jsonvalue.Size(b.Output, 0))
+		n = jsonvalue.Size(b.Output, 0)
 	}
-	return Bytes(n) + by
+	return Bytes(int64(n)) + by
 }
 
 func askedText(b *agentsteps.Question, prompt string) string {
