@@ -1,8 +1,8 @@
 // Package schemas holds the JSON Schemas that the project publishes, for editors and for other tools.
 //
-// The schema of definitions is generated from the shapes that graph/definition checks: go test ./schemas -update. The files of operators
-// are read through their schemas (internal/document); a test holds the schema of files with tests together with its reader. A text in
-// errorMessage, which editors show too, describes the mistake.
+// go test ./schemas -update generates the schema of definitions from the shapes that graph/definition checks, and puts the schemas of the kinds
+// of tools (internal/agentfile) into the schema of agents. The files of operators are read through their schemas (internal/document); a test
+// compares the schema of files with tests with its reader. A text in errorMessage, which editors show too, describes the mistake.
 package schemas
 
 import (

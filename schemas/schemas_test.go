@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/workflows-engine/workflows-engine/graph/definition"
+	"github.com/workflows-engine/workflows-engine/internal/agentfile"
 	"github.com/workflows-engine/workflows-engine/internal/format"
 	"github.com/workflows-engine/workflows-engine/internal/jsonschema"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
@@ -38,6 +39,22 @@ func TestWorkflowDefinitionIsGenerated(t *testing.T) {
 	}
 	if !bytes.Equal(schemas.WorkflowDefinition(), want) {
 		t.Errorf("%s differs from the shapes of graph/definition; write it anew with go test ./schemas -update", file)
+	}
+}
+
+// TestAgentsAreComposed compares the published schema of lists of agents with the schemas of the kinds of tools.
+func TestAgentsAreComposed(t *testing.T) {
+	t.Parallel()
+	const file = "agents.schema.json"
+	want := format.Value(agentfile.JSONSchema())
+	if *update {
+		if err := os.WriteFile(file, want, 0o644); err != nil {
+			t.Fatal(err)
+		}
+		return
+	}
+	if !bytes.Equal(schemas.Agents(), want) {
+		t.Errorf("%s differs from the kinds of tools in internal/agentfile; write it anew with go test ./schemas -update", file)
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/workflows-engine/workflows-engine/delegate/agent"
 	"github.com/workflows-engine/workflows-engine/delegate/agentloop"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/internal/agentfile"
@@ -18,7 +19,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/schemas"
 )
 
-// surroundings have the server "files", the file "a.md" and the secret env:KEY.
+// surroundings have the server "files", the file "a.md", the secret env:KEY, and the knowledge bases and skills of testdata.
 func surroundings() agentfile.Surroundings {
 	return agentfile.Surroundings{
 		ReadFile: func(path string) ([]byte, error) {
@@ -37,19 +38,7 @@ func surroundings() agentfile.Surroundings {
 			return errors.New("secret " + reference + " is not set")
 		},
 		Servers: []string{"files"}, Steps: []string{"urn:total"},
-		Absolute: func(path string) string { return "/in/" + path },
-		KnowledgeBase: func(folder, name string) error {
-			if name == "hr" || name == "sales/q1" {
-				return nil
-			}
-			return errors.New("no base " + name + " in " + folder)
-		},
-		Skill: func(folder, name string) error {
-			if name == "memo" {
-				return nil
-			}
-			return errors.New("no skill " + name + " in " + folder)
-		},
+		Absolute: func(path string) string { return "testdata/" + path }, Directories: true,
 	}
 }
 
@@ -127,9 +116,9 @@ func TestParse(t *testing.T) {
 		{told(`,"tools":[{"step":"urn:total","name":"total","description":"d","inputSchema":{"type":"array"}}]`), `2:119 enum /agents/a/tools/0/inputSchema/type: must be one of "object", not "array"`},
 		{told(`,"tools":[{"step":"urn:total","name":"total","description":"d","inputSchema":{"type":"object","properties":{"a":{"type":"strng"}}}}]`), `format`},
 		{told(`,"tools":[{"step":"urn:total","name":"total","description":"d"},{"step":"urn:total","name":"total","description":"e"}]`), `2:98 uniqueItems /agents/a/tools/1: total is listed twice; Leave one of them out.`},
-		{beside(`"knowledge":{"path":"k"}`, `{"knowledge":["hr","gone","hr"]}`), "5:29 profile /agents/a/tools/0/knowledge/1: no base gone in /in/k\n5:36 uniqueItems /agents/a/tools/0/knowledge/2: equals the element before it; Leave one of them out."},
+		{beside(`"knowledge":{"path":"k"}`, `{"knowledge":["hr","gone","hr"]}`), "5:29 profile /agents/a/tools/0/knowledge/1: there is no knowledge base \"gone\": no such file or directory\n5:36 uniqueItems /agents/a/tools/0/knowledge/2: equals the element before it; Leave one of them out."},
 		{beside(`"knowledge":{"path":"k"}`, `{"knowledge":["hr"]},{"knowledge":["hr"]}`), `5:31 uniqueItems /agents/a/tools/1: search_knowledge is listed twice; Leave one of them out.`},
-		{beside(`"skills":{"path":"s"}`, `{"skills":["memo","gone"]}`), `5:28 profile /agents/a/tools/0/skills/1: no skill gone in /in/s`},
+		{beside(`"skills":{"path":"s"}`, `{"skills":["memo","gone"]}`), `5:28 profile /agents/a/tools/0/skills/1: there is no skill "gone"; A skill is a folder with a file SKILL.md.`},
 		{beside(`"skills":{}`, `{"skills":["memo"]}`), `2:10 required /skills: missing field "path"`},
 		{beside(`"apis":{}`, `{"builtin":"ask_person"}`), `2:8 minProperties /apis: must name at least one service`},
 		{service(`"allowedPaths":["/x"]`), `2:70 pattern /apis/w/allowedPaths/0: must begin with "^/": write ^/widgets/[0-9]+$ for one path, ^/widgets/ for all below it`},
@@ -248,8 +237,8 @@ func TestParseValues(t *testing.T) {
 		`{"step":"urn:total","name":"total","description":"Adds.","inputSchema":{"type":"object"},"onCrash":"repeat"},{"api":["w"],"gate":"ask"},` +
 		`{"knowledge":["hr","sales/q1"]},{"skills":["memo"]},{"builtin":"ask_person"}]},` +
 		`"b":{"name":"","instructions":"i","models":null,"modelRetry":{},"budgets":{"costMicros":500000,"onExceeded":"finish"},"repeats":{},"results":{},"compaction":{},"hooks":{},"Models":["main"],"Tools":null}},` +
-		`"APIs":{"open":{"baseUrl":"http://o","auth":{"type":"none"},"allowedPaths":["^/"]},"w":{"baseUrl":"http://w/v1","auth":{"type":"basic","userRef":"env:KEY","passRef":"env:KEY"},` +
-		`"allowedPaths":["^/w$"],"allowedMethods":["GET","POST"],"timeoutMs":5,"privateNetworks":["10.0.0.0/8"]}},"Knowledge":{"path":"/in/k","maxReadBytes":7},"Skills":{"path":"/in/s"}}`
+		`"Settings":{"apis":{"open":{"baseUrl":"http://o","auth":{"type":"none"},"allowedPaths":["^/"]},"w":{"baseUrl":"http://w/v1","auth":{"type":"basic","userRef":"env:KEY","passRef":"env:KEY"},` +
+		`"allowedPaths":["^/w$"],"allowedMethods":["GET","POST"],"timeoutMs":5,"privateNetworks":["10.0.0.0/8"]}},"knowledge":{"path":"testdata/k","maxReadBytes":7},"skills":{"path":"testdata/s"}}}`
 	if string(got) != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
@@ -429,4 +418,41 @@ func lattice() string {
 		}
 	}
 	return `{"models":{"m":{"model":"m"}},"agents":{` + strings.Join(rows, ",") + `,"a40":{"instructions":"x"},"b40":{"instructions":"x"}}}`
+}
+
+// TestBuild: toolsets with a text in the system text come first, skills before knowledge bases, whatever the order of the list. Each kind has
+// its place in an agent.
+func TestBuild(t *testing.T) {
+	t.Parallel()
+	file, findings := agentfile.Parse([]byte(`{"models":{"m":{"model":"x"}},
+		"agents":{"a":{"instructions":"i","tools":[{"builtin":"ask_person"},{"server":"files"},{"knowledge":["hr"]},{"agent":"b","parallel":true,"gate":"ask"},{"skills":["memo"]},
+			{"step":"urn:total","name":"total","description":"Adds."},{"api":["w"]}]},"b":{"instructions":"i"}},
+		"apis":{"w":{"baseUrl":"http://w","auth":{"type":"bearer","tokenRef":"env:KEY"},"allowedPaths":["^/"]}},"knowledge":{"path":"k"},"skills":{"path":"s"}}`), surroundings())
+	if file == nil {
+		t.Fatal(findings)
+	}
+	agents, err := file.Build(agentfile.Runtime{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	a, kinds := agents["a"], []string{}
+	for _, set := range a.Tools {
+		kinds = append(kinds, fmt.Sprintf("%T", set))
+	}
+	if got := strings.Join(kinds, " "); got != "*skills.Toolset *knowledge.Toolset *mcptools.Toolset *agent.StepTool *apicall.Toolset" {
+		t.Error(got)
+	}
+	if !a.AskPerson || !slices.Equal(a.Agents, []agent.SubAgent{{Name: "b", Parallel: true, Gate: "ask"}}) || agents["b"].AskPerson {
+		t.Errorf("%+v", a)
+	}
+	var texts []string
+	for _, tool := range file.Agents["a"].Tools {
+		texts = append(texts, tool.String())
+	}
+	if got := strings.Join(texts, ", "); got != "ask_person, files, knowledge (hr), agent b, skills (memo), total, api_call (w)" {
+		t.Error(got)
+	}
+	if got := fmt.Sprint(file.SecretsTo); got != "map[service w:http://w]" {
+		t.Error(got)
+	}
 }

@@ -1,14 +1,14 @@
-// Package agentfile reads the operator's list of agents that run inside the engine: their models, instructions, tools and bounds.
+// Package agentfile reads the operator's list of agents that run inside the engine: their models, instructions, tools and limits.
 //
 //	file, findings := agentfile.Parse(text, agentfile.Surroundings{…})
 //	if findings.HasErrors() { … } // file is nil then
+//	agents, err := file.Build(agentfile.Runtime{…})
 //
+// A kind of tools is a line of kinds, a file kind_*.go with the type of its entries, and a file in the directory kinds with their JSON Schema.
 // The published schema of the list (package schemas) checks each field; this package checks how they fit together and their surroundings.
 package agentfile
 
 import (
-	"net/netip"
-
 	"github.com/workflows-engine/workflows-engine/delegate/agentloop"
 )
 
@@ -21,11 +21,10 @@ type File struct {
 	Models map[string]Model
 	// Agents are the agents by their ids; there is at least one.
 	Agents map[string]Agent
-	// APIs are the services that agents may call, by their names.
-	APIs map[string]API
-	// Knowledge and Skills are the directories of knowledge bases and skills; nil without.
-	Knowledge *Knowledge
-	Skills    *Skills
+	// Settings are the settings of kinds of tools, by their fields in the list.
+	Settings map[string]Settings
+	// SecretsTo are the addresses that secrets are sent to, by the names of the models and services behind them.
+	SecretsTo map[string]string `json:"-"`
 }
 
 // Model is a model that agents ask.
@@ -53,68 +52,7 @@ type Agent struct {
 	Models []string
 	// SummaryModel is the name of the model that sums up long conversations, "" for the one that is asked.
 	SummaryModel string `json:",omitempty"`
-	Tools        []Tool
-}
-
-// Tool is what an agent may call. One of Server, Step, APIs, Knowledge, Skills, Agent and Builtin is set.
-type Tool struct {
-	Server string `json:"server,omitempty"`
-	// Allow are the globs of the server's tools, nil for all.
-	Allow []string `json:"allow,omitempty"`
-	// Step is the handler of a step, which the model knows by Name.
-	Step        string         `json:"step,omitempty"`
-	Name        string         `json:"name,omitempty"`
-	Description string         `json:"description,omitempty"`
-	InputSchema map[string]any `json:"inputSchema,omitempty"`
-	APIs        []string       `json:"api,omitempty"`
-	// Knowledge are directories of knowledge bases, or directories within them.
-	Knowledge []string `json:"knowledge,omitempty"`
-	Skills    []string `json:"skills,omitempty"`
-	Agent     string   `json:"agent,omitempty"`
-	// Builtin is ask_person.
-	Builtin string `json:"builtin,omitempty"`
-	// Parallel, OnCrash and Gate are nil or "" for the defaults.
-	Parallel *bool  `json:"parallel,omitempty"`
-	OnCrash  string `json:"onCrash,omitempty"`
-	Gate     string `json:"gate,omitempty"`
-}
-
-// API is a service that agents may call. The zero value of a field below AllowedPaths is its default.
-type API struct {
-	BaseURL string `json:"baseUrl"`
-	Auth    Auth   `json:"auth"`
-	// AllowedPaths are regular expressions; there is at least one.
-	AllowedPaths     []string `json:"allowedPaths"`
-	AllowedMethods   []string `json:"allowedMethods,omitempty"`
-	MaxBodyBytes     int      `json:"maxBodyBytes,omitempty"`
-	MaxResponseBytes int      `json:"maxResponseBytes,omitempty"`
-	TimeoutMs        int      `json:"timeoutMs,omitempty"`
-	// PrivateNetworks are Networks, which are as written.
-	PrivateNetworks []netip.Prefix `json:"-"`
-	Networks        []string       `json:"privateNetworks,omitempty"`
-}
-
-// Auth names the secrets that authorize calls.
-type Auth struct {
-	// Type is "none", bearer (with TokenRef), header (Name, ValueRef) or basic (UserRef, PassRef).
-	Type     string `json:"type"`
-	TokenRef string `json:"tokenRef,omitempty"`
-	Name     string `json:"name,omitempty"`
-	ValueRef string `json:"valueRef,omitempty"`
-	UserRef  string `json:"userRef,omitempty"`
-	PassRef  string `json:"passRef,omitempty"`
-}
-
-// Knowledge is the directory of the knowledge bases.
-type Knowledge struct {
-	Path             string `json:"path"`
-	MaxSearchResults int    `json:"maxSearchResults,omitempty"`
-	MaxReadBytes     int    `json:"maxReadBytes,omitempty"`
-}
-
-// Skills is the directory of the skills.
-type Skills struct {
-	Path string `json:"path"`
+	Tools        []Entry
 }
 
 // Surroundings are the environment of a list. A nil function checks nothing.
@@ -131,8 +69,8 @@ type Surroundings struct {
 	NoSteps string
 	// Absolute resolves the path of a directory.
 	Absolute func(path string) string
-	// KnowledgeBase and Skill return why a directory has no knowledge base or skill of a name.
-	KnowledgeBase, Skill func(directory, name string) error
+	// Directories reports whether directories, such as those of knowledge bases, are searched for the names in the list.
+	Directories bool
 	// NoProvider explains why a model needs an endpoint of its own, "" if it does not.
 	NoProvider string
 }

@@ -1,12 +1,11 @@
 package agentfile
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
 	"math"
-	"net/netip"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -20,24 +19,36 @@ import (
 	"github.com/workflows-engine/workflows-engine/schemas"
 )
 
-var kind = document.Kind{Schema: schemas.Agents, Code: problem.AgentConfigInvalid, MaxBytes: MaxBytes}
+var listDocument = document.Kind{Schema: schemas.Agents, Code: problem.AgentConfigInvalid, MaxBytes: MaxBytes}
 
 // list is a list as it is written.
 type list struct {
-	Models    map[string]Model `json:"models"`
-	Agents    map[string]entry `json:"agents"`
-	APIs      map[string]API   `json:"apis"`
-	Knowledge *Knowledge       `json:"knowledge"`
-	Skills    *Skills          `json:"skills"`
+	Models   map[string]Model
+	Agents   map[string]writtenAgent
+	settings map[string]Settings
 }
 
-// entry is an agent as it is written: some fields have another form than in a configuration.
-type entry struct {
+// UnmarshalJSON decodes the fields of the list, those of the kinds of tools too.
+func (l *list) UnmarshalJSON(text []byte) (err error) {
+	var common struct {
+		Models map[string]Model        `json:"models"`
+		Agents map[string]writtenAgent `json:"agents"`
+	}
+	if err := json.Unmarshal(text, &common); err != nil {
+		return err
+	}
+	l.Models, l.Agents = common.Models, common.Agents
+	l.settings, err = settingsOf(text)
+	return err
+}
+
+// writtenAgent is an agent as it is written: some fields have another form than in a configuration.
+type writtenAgent struct {
 	agentloop.Config
 	InstructionsFile string   `json:"instructionsFile"`
 	Model            string   `json:"model"`
 	Models           []string `json:"models"`
-	Tools            []Tool   `json:"tools"`
+	Tools            []Entry  `json:"tools"`
 	Budgets          struct {
 		agentloop.Budgets
 		CostUSD float64 `json:"costUsd"`
@@ -55,25 +66,16 @@ type entry struct {
 // Parse reads and checks a list. The file is nil if one of the findings is an error; all problems are listed, each with its line, in the
 // order of the text.
 func Parse(text []byte, s Surroundings) (*File, problem.Findings) {
-	p := parser{Surroundings: s, calls: map[string][]call{}}
-	if p.d = kind.Read(text, &p.list); !p.d.Decoded() {
+	p := parser{Surroundings: s, calls: map[string][]call{}, secretsTo: map[string]string{}}
+	if p.d = listDocument.Read(text, &p.list); !p.d.Decoded() {
 		return nil, p.d.Findings()
 	}
-	f := &File{Models: map[string]Model{}, Agents: map[string]Agent{}, Knowledge: p.list.Knowledge, Skills: p.list.Skills}
+	f := &File{Models: map[string]Model{}, Agents: map[string]Agent{}, Settings: p.list.settings, SecretsTo: p.secretsTo}
 	for name, m := range p.list.Models {
-		f.Models[name] = p.model(document.At("models", name), m)
+		f.Models[name] = p.model(name, m)
 	}
-	for name, a := range p.list.APIs {
-		if f.APIs == nil {
-			f.APIs = map[string]API{}
-		}
-		f.APIs[name] = p.api(document.At("apis", name), a)
-	}
-	if f.Knowledge != nil {
-		f.Knowledge.Path = p.directory(f.Knowledge.Path)
-	}
-	if f.Skills != nil {
-		f.Skills.Path = p.directory(f.Skills.Path)
+	for field, s := range p.list.settings {
+		s.check(&p, document.At(field))
 	}
 	for name, e := range p.list.Agents {
 		f.Agents[name] = p.agent(name, e)
@@ -95,6 +97,8 @@ type parser struct {
 	list list
 	// calls are the agents that an agent calls.
 	calls map[string][]call
+	// secretsTo are File.SecretsTo.
+	secretsTo map[string]string
 }
 
 // call is a tool that calls an agent, and its place.
@@ -117,7 +121,8 @@ func (p *parser) secret(at, reference string) string {
 	return reference
 }
 
-func (p *parser) model(at string, m Model) Model {
+func (p *parser) model(name string, m Model) Model {
+	at := document.At("models", name)
 	m.Model.Model = strings.TrimSpace(m.Model.Model)
 	least := m.MaxTokens
 	if least == 0 {
@@ -143,34 +148,13 @@ func (p *parser) model(at string, m Model) Model {
 	if e.KeyEnv != "" {
 		e.KeyReference = "env:" + strings.TrimSpace(e.KeyEnv)
 	}
-	e.KeyReference = p.secret(at+"/endpoint", e.KeyReference)
+	if e.KeyReference = p.secret(at+"/endpoint", e.KeyReference); e.KeyReference != "" {
+		p.secretsTo["model "+name] = e.BaseURL
+	}
 	return m
 }
 
-func (p *parser) api(at string, a API) API {
-	a.BaseURL = strings.TrimSpace(a.BaseURL)
-	if a.Auth.Type == "" {
-		a.Auth.Type = "none"
-	}
-	for field, reference := range map[string]*string{"tokenRef": &a.Auth.TokenRef, "valueRef": &a.Auth.ValueRef, "userRef": &a.Auth.UserRef, "passRef": &a.Auth.PassRef} {
-		*reference = p.secret(at+"/auth/"+field, *reference)
-	}
-	for i, pattern := range a.AllowedPaths {
-		if _, err := regexp.Compile(pattern); err != nil {
-			p.d.Fail(at+document.At("allowedPaths", i), "format", "the pattern does not compile: %v", err)
-		}
-	}
-	for i, text := range a.Networks {
-		network, err := netip.ParsePrefix(text)
-		if err != nil {
-			p.d.Fail(at+document.At("privateNetworks", i), "format", "%q must be a network such as 10.0.0.0/8", text)
-		}
-		a.PrivateNetworks = append(a.PrivateNetworks, network)
-	}
-	return a
-}
-
-func (p *parser) agent(name string, e entry) Agent {
+func (p *parser) agent(name string, e writtenAgent) Agent {
 	at := document.At("agents", name)
 	a := Agent{Config: e.Config, SummaryModel: e.Compaction.Model, Tools: e.Tools}
 	a.Budgets, a.Compaction = e.Budgets.Budgets, e.Compaction.Compaction
@@ -225,7 +209,7 @@ func (p *parser) agent(name string, e entry) Agent {
 }
 
 // SummaryModel is the name of the model that sums up.
-func (e entry) SummaryModel() string { return e.Compaction.Model }
+func (e writtenAgent) SummaryModel() string { return e.Compaction.Model }
 
 // instructions reads the file with the instructions of an agent.
 func (p *parser) instructions(at, name string) string {
@@ -247,7 +231,7 @@ func (p *parser) instructions(at, name string) string {
 }
 
 // models returns the models of an agent: those that it names, or the only one of the list.
-func (p *parser) models(at string, e entry) []string {
+func (p *parser) models(at string, e writtenAgent) []string {
 	switch {
 	case !p.d.Intact(at+"/model") || !p.d.Intact(at+"/models"):
 		return nil

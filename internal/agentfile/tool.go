@@ -4,22 +4,22 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/workflows-engine/workflows-engine/delegate/agentloop"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/internal/document"
-	"github.com/workflows-engine/workflows-engine/internal/jsonschema"
 )
 
 // tools checks the tools of an agent. Tools of servers are known only when they are listed, so two of one name are found here only where
 // the list itself names both.
-func (p *parser) tools(agent, at string, tools []Tool) {
+func (p *parser) tools(agent, at string, tools []Entry) {
 	seen := map[string]bool{}
 	for i := range tools {
-		at, t := at+document.At(i), &tools[i]
-		p.tool(agent, at, t)
-		if !p.d.Intact(at) {
+		at, t := at+document.At(i), tools[i]
+		if t.Tool == nil {
+			continue
+		}
+		if t.check(p, agent, at); !p.d.Intact(at) {
 			continue
 		}
 		for _, name := range t.names() {
@@ -28,67 +28,6 @@ func (p *parser) tools(agent, at string, tools []Tool) {
 			}
 			seen[name] = true
 		}
-	}
-}
-
-// names are the names and globs of a tool in a list.
-func (t *Tool) names() []string {
-	switch {
-	case t.Builtin != "":
-		return []string{t.Builtin}
-	case t.Agent != "":
-		return []string{"agent__" + t.Agent}
-	case t.Step != "":
-		return []string{t.Name}
-	case t.APIs != nil:
-		return []string{"api_call"}
-	case t.Knowledge != nil:
-		return []string{"search_knowledge"}
-	case t.Skills != nil:
-		return []string{"read_skill"}
-	case t.Allow == nil:
-		return []string{t.Server + "__*"}
-	}
-	var names []string
-	for _, glob := range t.Allow {
-		names = append(names, t.Server+"__"+glob)
-	}
-	return names
-}
-
-func (p *parser) tool(agent, at string, t *Tool) {
-	switch {
-	case t.Server != "":
-		p.globs(at+"/allow", t.Allow)
-		p.configured(at+"/server", "MCP server", t.Server, p.Servers, p.NoServers)
-	case t.Agent != "":
-		p.calls[agent] = append(p.calls[agent], call{t.Agent, at + "/agent"})
-		if _, known := p.list.Agents[t.Agent]; !known && p.d.Intact(document.At("agents", t.Agent)) {
-			p.unknown(at+"/agent", fmt.Sprintf("there is no agent %q", t.Agent), t.Agent, slices.Sorted(maps.Keys(p.list.Agents)))
-		}
-	case t.Step != "":
-		t.Step = strings.TrimSpace(t.Step)
-		p.configured(at+"/step", "step handler", t.Step, p.Steps, p.NoSteps)
-		if t.InputSchema != nil {
-			if _, err := jsonschema.Compile(t.InputSchema); err != nil {
-				p.d.Fail(at+"/inputSchema", "format", "the schema does not compile: %v", err)
-			}
-		}
-	case t.APIs != nil:
-		for i, name := range t.APIs {
-			if _, known := p.list.APIs[name]; !known && p.d.Intact(document.At("apis", name)) {
-				p.unknown(at+document.At("api", i), fmt.Sprintf("apis has no service %q", name), name, slices.Sorted(maps.Keys(p.list.APIs)))
-			}
-		}
-	case t.Knowledge != nil && !p.d.Intact("/knowledge") || t.Skills != nil && !p.d.Intact("/skills"):
-	case t.Knowledge != nil && p.list.Knowledge == nil:
-		p.d.FailName(at+"/knowledge", "profile", "there are no knowledge bases").Hint = "Name their directory in the field knowledge of the list."
-	case t.Knowledge != nil:
-		p.inDirectory(at+"/knowledge", p.KnowledgeBase, p.list.Knowledge.Path, t.Knowledge)
-	case t.Skills != nil && p.list.Skills == nil:
-		p.d.FailName(at+"/skills", "profile", "there are no skills").Hint = "Name their directory in the field skills of the list."
-	case t.Skills != nil:
-		p.inDirectory(at+"/skills", p.Skill, p.list.Skills.Path, t.Skills)
 	}
 }
 
@@ -103,12 +42,13 @@ func (p *parser) configured(at, thing, name string, known []string, why string) 
 	}
 }
 
-func (p *parser) inDirectory(at string, check func(directory, name string) error, directory string, names []string) {
-	if check == nil {
+// inDirectory reports the names that a directory does not have.
+func (p *parser) inDirectory(at string, names []string, check func(name string) error) {
+	if !p.Directories {
 		return
 	}
 	for i, name := range names {
-		if err := check(directory, name); err != nil {
+		if err := check(name); err != nil {
 			p.d.FailWith(at+document.At(i), err)
 		}
 	}

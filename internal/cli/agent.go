@@ -60,7 +60,7 @@ func (a *app) listAgents(asJSON bool) error {
 		g := c.Agents.Agents[name]
 		var tools []string
 		for _, t := range g.Tools {
-			tools = append(tools, toolText(t))
+			tools = append(tools, t.String())
 		}
 		if asJSON {
 			line := jsonvalue.Ordered{{"name", name}, {"description", g.Description}, {"models", g.Models}, {"tools", orEmpty(tools)}}
@@ -82,27 +82,6 @@ func orEmpty(list []string) []string {
 		return []string{}
 	}
 	return list
-}
-
-// toolText names a tool of an agent.
-func toolText(t agentfile.Tool) string {
-	switch {
-	case t.Builtin != "":
-		return "ask_person"
-	case t.Agent != "":
-		return "agent " + t.Agent
-	case t.Step != "":
-		return t.Name
-	case t.APIs != nil:
-		return "api_call (" + problem.AndList(t.APIs) + ")"
-	case t.Knowledge != nil:
-		return "knowledge (" + problem.AndList(t.Knowledge) + ")"
-	case t.Skills != nil:
-		return "skills (" + problem.AndList(t.Skills) + ")"
-	case t.Allow == nil:
-		return t.Server
-	}
-	return t.Server + " (" + problem.AndList(t.Allow) + ")"
 }
 
 func newAgentShow(a *app) *cobra.Command {
@@ -162,7 +141,7 @@ func (a *app) showAgent(ctx context.Context, name string, withTools bool) error 
 		} else {
 			list := []string{}
 			for _, t := range g.Tools {
-				list = append(list, toolText(t))
+				list = append(list, t.String())
 			}
 			shown.Put("tools", list)
 		}

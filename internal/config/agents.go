@@ -11,8 +11,6 @@ import (
 	"github.com/workflows-engine/workflows-engine/activities/llmcall"
 	"github.com/workflows-engine/workflows-engine/activities/toolcall"
 	"github.com/workflows-engine/workflows-engine/delegate/agent"
-	"github.com/workflows-engine/workflows-engine/delegate/agent/knowledge"
-	"github.com/workflows-engine/workflows-engine/delegate/agent/skills"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/internal/agentfile"
 	"github.com/workflows-engine/workflows-engine/internal/config/envname"
@@ -25,9 +23,7 @@ func listAgents(c *Config, s setting, env Environment) error {
 		return err
 	}
 	around := c.AroundAgents(file)
-	around.Secret = func(string) error { return nil }
-	around.KnowledgeBase = func(string, string) error { return nil }
-	around.Skill, around.Servers, around.Steps = around.KnowledgeBase, nil, nil
+	around.Secret, around.Servers, around.Steps, around.Directories = nil, nil, nil, false
 	list, findings := agentfile.Parse(text, around)
 	if list == nil {
 		return invalidAgents(s.from, file, findings)
@@ -70,15 +66,8 @@ func loadAgents(c *Config, s setting, env Environment) error {
 		}
 		return e
 	}
-	for name, s := range list.APIs {
-		if s.Auth.Type != "none" {
-			env.notePlain("service "+name, s.BaseURL)
-		}
-	}
-	for name, m := range list.Models {
-		if m.Endpoint != nil && m.Endpoint.KeyReference != "" {
-			env.notePlain("model "+name, m.Endpoint.BaseURL)
-		}
+	for name, address := range list.SecretsTo {
+		env.notePlain(name, address)
 	}
 	c.Agents = list
 	return nil
@@ -99,21 +88,7 @@ func (c *Config) AroundAgents(file string) agentfile.Surroundings {
 			_, err := c.env.secret(reference)
 			return err
 		},
-	}
-	around.Absolute = beside.absolute
-	around.KnowledgeBase = func(folder, name string) error {
-		library, err := knowledge.New(knowledge.Config{Path: folder})
-		if err != nil {
-			return err
-		}
-		return library.Check(name)
-	}
-	around.Skill = func(folder, name string) error {
-		library, err := skills.New(folder)
-		if err != nil {
-			return err
-		}
-		return library.Check(name)
+		Absolute: beside.absolute, Directories: true,
 	}
 	for name := range c.StepHandlers {
 		around.Steps = append(around.Steps, strings.TrimSpace(name))
@@ -145,10 +120,9 @@ func (c *Config) AgentNames() []string {
 func (c *Config) AgentSkills() map[string][]string {
 	skills := map[string][]string{}
 	for _, name := range c.AgentNames() {
-		for _, t := range c.Agents.Agents[name].Tools {
-			if t.Skills != nil {
-				skills[name] = t.Skills
-			}
+		a := c.Agents.Agents[name]
+		if names := a.Skills(); names != nil {
+			skills[name] = names
 		}
 	}
 	return skills
@@ -156,7 +130,7 @@ func (c *Config) AgentSkills() map[string][]string {
 
 // NewAgents makes the agents of a list. Tools are those of the manifest, nil without one; steps perform step nodes.
 func (c *Config) NewAgents(list *agentfile.File, tools *toolcall.Executor, steps activities.Executor) (*agent.Agents, error) {
-	made := agent.Config{Models: map[string]agent.Model{}, Agents: map[string]agent.Agent{}, Mask: c.env.secrets.maskAnswer, Log: c.Log}
+	made := agent.Config{Models: map[string]agent.Model{}, Mask: c.env.secrets.maskAnswer, Log: c.Log}
 	settings := llmcall.Config{NoAuth: true}
 	if c.LLM != nil {
 		settings = *c.LLM
@@ -174,14 +148,8 @@ func (c *Config) NewAgents(list *agentfile.File, tools *toolcall.Executor, steps
 		}
 		made.Models[name] = agent.Model{Chat: asked, Model: m.Model}
 	}
-	sets, err := c.newToolsets(list, tools, steps)
-	if err != nil {
+	if made.Agents, err = list.Build(agentfile.Runtime{Servers: tools, Steps: steps, Secret: c.env.secret}); err != nil {
 		return nil, err
-	}
-	for name, a := range list.Agents {
-		if made.Agents[name], err = sets.agent(a); err != nil {
-			return nil, problem.New(problem.AgentConfigInvalid, "agent %q", name).WithCause(err)
-		}
 	}
 	return agent.New(made)
 }
