@@ -33,11 +33,13 @@ race: ## the tests under the race detector, but for SQLite itself and for packag
 	$(RACE) $$($(GO) list ./... | grep -vE "/($$(echo $(COMPUTE) | tr ' ' '|'))$$")
 	$(RACE) -run '^($(SHARED))$$' ./graph/definition ./graph/expr ./internal/jsonschema
 
-soak: ## the long forms of docs/testing.md; SOAK selects tests, SOAK_KILLS, SOAK_RUNS, SOAK_SECONDS, SOAK_SCHEDULES and SOAK_SEED set sizes
+# The packages with long forms.
+SOAKED = $$(grep -rlE --include='*_test.go' --exclude-dir=testdata 'soak\.(Size|Setting|On)\(' . | xargs -n 1 dirname | sort -u)
+
+soak: ## the tests of the packages with long forms, in these forms; SOAK selects tests, SOAK_KILLS, SOAK_RUNS, SOAK_SECONDS, SOAK_SCHEDULES and SOAK_SEED set sizes
 	@set -o pipefail; SOAK=1 $(if $(SOAK_KILLS),SOAK_KILLS=$(SOAK_KILLS)) $(if $(SOAK_RUNS),SOAK_RUNS=$(SOAK_RUNS)) $(if $(SOAK_SECONDS),SOAK_SECONDS=$(SOAK_SECONDS)) \
 	$(if $(SOAK_SCHEDULES),SOAK_SCHEDULES=$(SOAK_SCHEDULES)) $(if $(SOAK_SEED),SOAK_SEED=$(SOAK_SEED)) \
-	$(GO) test -count 1 -timeout 0 -v -p 1 -run '$(or $(SOAK),TestSimulation|TestRandomSchedules|TestCrashAtEveryOperation|TestCrashOnSQLite|TestPowerCut|TestForkAtEveryRecord|TestKillLoop|TestAgentsAreKilled|TestKilledWhileItNotifies|TestCrowd|TestFuzzedServer|TestHostile|TestTwoRunners|TestProcessesComeAndGo|TestDamage|TestStoresAgree|TestRandom.*|TestLargeValues|TestPriceIsABound|TestMemoryOfDocuments|TestHeapStaysWithinTheLimit|TestEndlessProgramsEnd|TestLargeResultsAreKeptAndReadOn|TestAResultBeyondWhatIsKept|TestEveryAnswerKeepsItsBound|TestNoAnswerIsLargerThanAsked|TestEveryMethodInAnyOrder.*)' \
-		./graph/expr ./graph/definition ./graph/machine ./internal/jsonschema ./internal/mcpserver ./delegate/agentloop ./delegate/agent ./graph ./conformance ./history/historysql ./cmd/workflows-engine-mcp | grep -v '^=== '
+	$(GO) test -count 1 -timeout 0 -v -p 1 -run '$(or $(SOAK),.)' $(SOAKED) | grep -vE '^=== |--- PASS: .*\(0\.'
 
 fuzz: ## each fuzz target for FUZZTIME (default 20s)
 	@for p in $$($(GO) list ./...); do for f in $$($(GO) test -list '^Fuzz' $$p | grep '^Fuzz'); do \

@@ -32,8 +32,9 @@ func TestHostileReplies(t *testing.T) {
 		replies = append(replies, chat.Reply{Text: text}, chat.Reply{Text: text, Finish: "length", Reasoning: text, Model: text}, chat.Reply{Text: text, Finish: chat.Finish(control), Calls: []chat.Call{{}}})
 	}
 	many := chat.Reply{Text: long, Reasoning: long}
+	large := `{"a":"` + strings.Repeat("y", 200<<10) + `"}` // once in memory: 5,000 copies take a gigabyte
 	for range 5000 {
-		many.Calls = append(many.Calls, chat.Call{ID: "x", Name: "nothing", Arguments: `{"a":"` + strings.Repeat("y", 200<<10) + `"}`})
+		many.Calls = append(many.Calls, chat.Call{ID: "x", Name: "nothing", Arguments: large})
 	}
 	replies = append(replies, many, chat.Reply{Text: "x", Usage: chat.Usage{Prompt: -5, Cached: 1 << 62, Completion: -1 << 62}}, chat.Reply{Calls: []chat.Call{{Name: "read"}}, Usage: chat.Usage{Prompt: 1 << 62, Completion: 1 << 62}})
 	if len(replies) < 100 {

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"path/filepath"
 	"reflect"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -120,15 +122,48 @@ func TestUnreadableRuns(t *testing.T) {
 	}
 }
 
-// TestReadOnly: a store that may not write reads all the same, and rejects what would write.
+// TestReadOnly: a store that may not write reads what others write, in the same pages, and rejects what would write.
 func TestReadOnly(t *testing.T) {
 	t.Parallel()
 	ctx := t.Context()
 	path := filepath.Join(t.TempDir(), "runs.db")
 	s := openFile(t, path, historysql.Options{})
+	for i, id := range []string{"a", "b", "c", "d"} {
+		x := historytest.NewTrace(t, id)
+		x.Now = x.Now.Add(time.Duration(i) * time.Minute)
+		x.Append(s, historytest.Start("w", "in_process")...)
+		if id == "a" {
+			x.Append(s, `E SignalWaitStarted s {"signalName":"s"}`)
+		}
+	}
 	ro := openFile(t, path, historysql.Options{ReadOnly: true})
-	historytest.NewTrace(t, "a").Append(s, append(historytest.Start("w", "in_process"), `E SignalWaitStarted s {"signalName":"s"}`)...)
-	wantPhases(t, ro, map[string]history.Phase{"a": history.PhaseAwaitingSignal})
+	historytest.NewTrace(t, "e").Append(s, "E ExecutionStarted", "C ScheduleNode a")
+	wantPhases(t, ro, map[string]history.Phase{
+		"a": history.PhaseAwaitingSignal, "b": history.PhaseRunning, "c": history.PhaseRunning, "d": history.PhaseRunning, "e": history.PhaseRunning,
+	})
+	var queries []history.ListQuery
+	for limit := range 6 {
+		queries = append(queries, history.ListQuery{Limit: limit}, history.ListQuery{Limit: limit, Phase: history.PhaseRunning},
+			history.ListQuery{Limit: limit, DefinitionName: "w"},
+			history.ListQuery{Limit: limit, Cursor: history.Cursor{UpdatedAt: historytest.Begin.Add(time.Minute), ExecutionID: "a"}.String()})
+	}
+	list := func(s history.Store) (pages []string) {
+		for _, q := range queries {
+			page, err := s.List(ctx, q)
+			if err != nil {
+				t.Fatal(err)
+			}
+			text := fmt.Sprintf("%+v: next %q", q, page.NextCursor)
+			for _, e := range page.Executions {
+				text += " " + e.ID + "/" + string(e.Phase)
+			}
+			pages = append(pages, text)
+		}
+		return pages
+	}
+	if reading, writing := list(ro), list(s); !slices.Equal(reading, writing) {
+		t.Errorf("reading only gives\n%s\nwriting too\n%s", strings.Join(reading, "\n"), strings.Join(writing, "\n"))
+	}
 	if e, err := ro.Execution(ctx, "a"); err != nil || e.SignalName != "s" {
 		t.Errorf("got %+v, %v", e, err)
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -79,5 +80,26 @@ func TestRecentMakesOnce(t *testing.T) {
 		if _, found := r.find("a"); found == failing || failing && len(seen) != cap(errs) || !failing && len(made) != 0 {
 			t.Errorf("found %v, %d errors, made %d times more", found, len(seen), len(made))
 		}
+	}
+}
+
+// TestRecentOfManyCallers: callers of more values than are kept each get the value of their key.
+func TestRecentOfManyCallers(t *testing.T) {
+	t.Parallel()
+	r := newRecent[int, int](4, 100)
+	var callers sync.WaitGroup
+	for caller := range 4 {
+		callers.Go(func() {
+			for i := range 500 {
+				key := (i*7 + caller) % 8
+				if v, err := r.get(key, 1, func() (int, error) { return 10 * key, nil }); v != 10*key || err != nil {
+					t.Errorf("%d: %d, %v", key, v, err)
+				}
+			}
+		})
+	}
+	callers.Wait()
+	if n := r.order.Len(); n != 4 || len(r.byKey) != 4 || r.bytes != 4 {
+		t.Errorf("%d values, %d by key, %d bytes", n, len(r.byKey), r.bytes)
 	}
 }
