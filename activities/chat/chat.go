@@ -1,29 +1,40 @@
-// Package chat is the port through which agents ask models: conversations with tools, whatever the provider. It holds little but types.
-// Package llmcall implements Model for endpoints of chat completions.
+// Package chat is the port for models: agents and llm_call nodes ask every question through Model, whatever the provider. Package
+// openaichat implements it for servers of chat completions; another provider is one more package that does.
 package chat
 
 import "context"
 
 // Model answers conversations. It is safe for concurrent use.
 type Model interface {
-	// Chat asks for the next message of the assistant. A failure is an *activities.Failure with one of the codes of llm_call (LLM_*,
-	// TIMEOUT, ACTIVITY_CANCELLED), with the waiting time that the provider asks for, and with the usage if any was billed, which UsageIn reads.
-	// CodeContextExceeded says that the conversation is larger than the model takes; the cause ErrOverloaded that the provider is busy. Its
-	// data may have a class (ClassIn); agents use it to choose between another try and the next model.
+	// Chat asks for the next message of the assistant. It repeats no request that failed: retries are the caller's.
+	//
+	// The error is an *activities.Failure with one of the codes of llm_call (LLM_*, TIMEOUT, ACTIVITY_CANCELLED) and the waiting time that
+	// the provider asks for. Its usage, if tokens were billed, is read by UsageIn. Its data may have a class (ClassIn), which decides between
+	// another attempt and the next model. CodeContextExceeded: the conversation is too large for the model. A failure with the cause
+	// ErrOverloaded: the provider is busy.
 	Chat(ctx context.Context, req Request) (Reply, error)
 }
 
-// Codes of failures, which package problem has too, as this package imports nothing.
+// Describer is a Model with one address. llm_call records the description with each request, and limits apply to the address.
+type Describer interface {
+	// Address is the provider's address, without secrets.
+	Address() string
+	// Describe returns the first request that Chat would send, JSON-like and without the key: "endpoint", the body's fields, and the
+	// name of the format as "response_format". It returns nil for a request that Chat rejects.
+	Describe(req Request) map[string]any
+}
+
+// Codes of failures. Package problem declares them too; this package does not import it.
 const (
-	// CodeContextExceeded: the conversation is larger than the model takes (problem.LLMContextExceeded).
+	// CodeContextExceeded: the conversation is too large for the model (problem.LLMContextExceeded).
 	CodeContextExceeded = "LLM_CONTEXT_EXCEEDED"
 	// CodeQuotaExceeded: the provider's account has no credit left (problem.LLMQuotaExceeded).
 	CodeQuotaExceeded = "LLM_QUOTA_EXCEEDED"
-	// CodeCredentialsRefused: the provider refuses the key (problem.LLMCredentialsRefused).
+	// CodeCredentialsRefused: the provider rejects the key (problem.LLMCredentialsRefused).
 	CodeCredentialsRefused = "LLM_CREDENTIALS_REFUSED"
 )
 
-// Role says who a message is from.
+// Role is the author of a message.
 type Role string
 
 // The roles.
@@ -39,7 +50,7 @@ const (
 type Message struct {
 	Role Role   `json:"role"`
 	Text string `json:"text,omitempty"`
-	// Calls are those that a message of the assistant asks for.
+	// Calls are the calls that a message of the assistant asks for.
 	Calls []Call `json:"calls,omitempty"`
 	// CallID is the id of the call that a Result answers.
 	CallID string `json:"call_id,omitempty"`
@@ -50,7 +61,7 @@ type Call struct {
 	// ID is the provider's, unique within a reply.
 	ID   string `json:"id"`
 	Name string `json:"name"`
-	// Arguments is the text that the model gave, which should be a JSON object and may be anything.
+	// Arguments is the model's text: usually a JSON object, but it may be anything.
 	Arguments string `json:"arguments"`
 }
 
@@ -69,30 +80,47 @@ type Request struct {
 	Model    string    `json:"model"`
 	Messages []Message `json:"messages"`
 	Tools    []Tool    `json:"tools,omitempty"`
-	// MaxTokens bounds the answer.
+	// MaxTokens limits the answer; 0 leaves the limit to the provider.
 	MaxTokens int `json:"max_tokens"`
 	// Temperature is nil for the provider's default.
 	Temperature *float64 `json:"temperature,omitempty"`
-	// TopP, Seed and Stop are left to the provider where they are nil.
+	// TopP, Seed and Stop are left to the provider if they are nil.
 	TopP *float64 `json:"top_p,omitempty"`
 	Seed *int     `json:"seed,omitempty"`
 	Stop []string `json:"stop,omitempty"`
-	// Schema is the JSON Schema that the answer has to satisfy, nil for free text.
+	// Schema is the JSON Schema that the answer must satisfy, nil for free text. The caller checks the answer.
 	Schema map[string]any `json:"schema,omitempty"`
+	// SchemaName names the schema for providers that need a name; "" means "answer".
+	SchemaName string `json:"schema_name,omitempty"`
 
-	// Key identifies the request: a repetition after a crash has the same key. It is not sent to the model.
+	// Key is the idempotency key of the request: a repetition after a crash has the same one.
 	Key string `json:"-"`
-	// Stream asks for the answer as it is made; OnText, if not nil, is called with each piece of its text.
+	// Stream asks for a streamed answer. OnText, unless nil, is called with each piece of its text.
 	Stream bool              `json:"-"`
 	OnText func(text string) `json:"-"`
+	// OnProgress, unless nil, is called for each piece of a streamed answer, with the bytes of content received so far, reasoning between
+	// tags included.
+	OnProgress func(received int) `json:"-"`
+	// Meter, unless nil, counts the requests of several calls of Chat. A Model may ignore it.
+	Meter *Meter `json:"-"`
 }
 
-// Finish says why an answer ended.
+// Meter counts the requests of one attempt, which may ask several models.
+type Meter struct {
+	// Requests is the number of requests sent to providers. The n-th request of an attempt needs an idempotency key of its own: Key for
+	// the first, Key, ":" and n for the others.
+	Requests int
+	// Usage is the usage of the newest answer, usable or not, with the fields that llm_call records: model, finish_reason,
+	// response_format, and the provider's counts of tokens. It is nil without an answer.
+	Usage map[string]any
+}
+
+// Finish is the reason for the end of an answer.
 type Finish string
 
-// The ends of an answer.
+// The reasons.
 const (
-	// FinishStop: the model was done, or calls tools.
+	// FinishStop: the model has finished, or calls tools.
 	FinishStop Finish = "stop"
 	// FinishLength: MaxTokens was reached.
 	FinishLength Finish = "length"
@@ -102,9 +130,11 @@ const (
 
 // Reply is the next message of the assistant.
 type Reply struct {
-	// Model is the name of the model that answered, as the provider gives it.
+	// Model is the provider's name of the model that answered.
 	Model string
 	Text  string
+	// NoText is set if the answer has neither calls nor a text, not even an empty one.
+	NoText bool
 	// Reasoning is the model's reasoning, if the provider returns it. It is not sent back.
 	Reasoning string
 	Calls     []Call
@@ -115,6 +145,6 @@ type Reply struct {
 // Usage is the cost of a request, in tokens. Prompt includes Cached.
 type Usage struct {
 	Prompt, Cached, Completion int
-	// Estimated says that the provider does not count tokens.
+	// Estimated is set if the provider does not count tokens.
 	Estimated bool
 }

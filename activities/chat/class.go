@@ -1,29 +1,29 @@
 package chat
 
-// Class is the kind of a failure to answer. It decides whether the same model is asked again, and whether the next one is.
+// Class is the kind of a failure to answer. It decides whether the same model is asked again, or the next one.
 type Class string
 
 // The classes.
 const (
-	// ClassBusy: the provider limits its clients, or has too much to do.
+	// ClassBusy: the provider limits the rate of its clients, or is overloaded.
 	ClassBusy Class = "busy"
-	// ClassDown: the provider fails, cannot be reached, or breaks its answer off.
+	// ClassDown: the provider fails, cannot be reached, or breaks off its answer.
 	ClassDown Class = "down"
 	// ClassSlow: no answer in time.
 	ClassSlow Class = "slow"
 	// ClassQuota: the account has no credit left.
 	ClassQuota Class = "quota"
-	// ClassCredentials: there is no key, or the provider refuses it.
+	// ClassCredentials: the key is missing, or the provider rejects it.
 	ClassCredentials Class = "credentials"
 	// ClassUnknown: the provider has no such model.
 	ClassUnknown Class = "unknown"
-	// ClassContext: the conversation is larger than the model takes.
+	// ClassContext: the conversation is too large for the model.
 	ClassContext Class = "context"
-	// ClassRefused: the model, or a filter of the provider, refuses to answer.
+	// ClassRefused: the model, or a content filter of the provider, refuses to answer.
 	ClassRefused Class = "refused"
-	// ClassAnswer: the answer is unusable: empty, cut off, or in breach of the schema.
+	// ClassAnswer: the answer is unusable: empty, cut off, or a violation of the schema.
 	ClassAnswer Class = "answer"
-	// ClassRequest: the provider does not take the request.
+	// ClassRequest: the provider rejects the request as invalid.
 	ClassRequest Class = "request"
 )
 
@@ -39,7 +39,7 @@ func Outages() []Class {
 	return []Class{ClassBusy, ClassDown, ClassSlow, ClassQuota, ClassCredentials, ClassUnknown, ClassContext}
 }
 
-// The members of the data of a failure (activities.Failure.Data) that classify it.
+// The fields of a failure's data (activities.Failure.Data) that classify it.
 const (
 	DataClass  = "class"
 	DataStatus = "status"
@@ -54,13 +54,13 @@ func ClassIn(data map[string]any) (Class, int) {
 	switch status := data[DataStatus].(type) {
 	case int:
 		return Class(class), status
-	case float64: // as it has been recorded
+	case float64: // read from a record
 		return Class(class), int(status)
 	}
 	return Class(class), 0
 }
 
-// Code returns the code of a call or an agent that ends with a failure of a class; code is the one that the model gave.
+// Code returns the code of an attempt or an agent that ends with a failure of class c; code is the code of the model's failure.
 func (c Class) Code(code string) string {
 	switch {
 	case code != "LLM_PROVIDER_ERROR":
@@ -72,8 +72,8 @@ func (c Class) Code(code string) string {
 	return code
 }
 
-// Tries returns how often one model is asked within a turn or a call while there is a next one: at most afterTries. status is the HTTP status
-// of the failure, asks whether the provider asked for a pause that is longer than a fallback waits.
+// Tries returns how often a model that has a fallback is asked within a turn or a call: at most afterTries. status is the HTTP status of the
+// failure. asks is set if the provider asked for a pause longer than a fallback waits.
 func (c Class) Tries(status, afterTries int, asks bool) int {
 	switch c {
 	case ClassDown:

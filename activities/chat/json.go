@@ -2,18 +2,18 @@ package chat
 
 import "strings"
 
-// invisible are invisible characters that models put around an answer: byte order marks and zero-width spaces.
+// invisible holds the invisible characters that models put around an answer: byte order marks and zero-width spaces.
 const invisible = "\ufeff\u200b\u200c\u200d\u2060"
 
-// blanks are the white space and invisible characters around JSON.
+// blanks holds the white space and invisible characters around JSON.
 const blanks = invisible + " \t\r\n\u00a0"
 
-// maxCandidates bounds how many parts of an answer are read as JSON.
+// maxCandidates limits the parts of an answer that are read as JSON.
 const maxCandidates = 20
 
-// ReadJSON reads the JSON in an answer of a model: all of it, else a code block of JSON, else another code block, else text in brackets
-// between words. Reasoning at the beginning (<think>…</think>) is left out. read returns the value of a part, or the error in it, and
-// whether it is JSON at all. Several usable parts of the same rank are ambiguous, unless they are equal.
+// ReadJSON reads the JSON in an answer of a model: the whole answer, else a code block of JSON, else another code block, else text in
+// brackets between words. Reasoning at the beginning (<think>…</think>) is skipped. read returns the value of a part, or the error in it,
+// and whether the part is JSON. Several valid parts of the same rank are ambiguous, unless they are equal.
 func ReadJSON[T any](text string, read func(part string) (v T, wrong string, isJSON bool), same func(a, b T) bool) (v T, wrong string) {
 	text = strings.Trim(text, blanks)
 	if _, said, ok := Thought(text); ok {
@@ -31,7 +31,7 @@ func ReadJSON[T any](text string, read func(part string) (v T, wrong string, isJ
 			switch {
 			case why == "":
 				found = append(found, candidate)
-			case json && !isJSON: // what is JSON says more than what is not
+			case json && !isJSON: // an error in JSON is more useful than "not JSON"
 				v, wrong, isJSON = candidate, why, true
 			}
 		}
@@ -48,7 +48,7 @@ func ReadJSON[T any](text string, read func(part string) (v T, wrong string, isJ
 	return v, wrong
 }
 
-// partsOf returns the parts of a text that may be JSON: code blocks of JSON, those without a language, the others, and text in brackets.
+// partsOf returns the parts of a text that may be JSON: code blocks of JSON, without a language, of other languages, and text in brackets.
 func partsOf(text string) [4][]string {
 	var parts [4][]string
 	n := 0
@@ -85,14 +85,14 @@ func partsOf(text string) [4][]string {
 		if end := closing(text[at:]); end > 0 {
 			add(3, text[at:at+end])
 			at += end
-		} else { // the JSON may begin behind this bracket
+		} else { // the JSON may begin after this bracket
 			at++
 		}
 	}
 	return parts
 }
 
-// closing returns the length of the object or list that a text begins with, by its brackets and strings; 0 if it does not end.
+// closing returns the length of the object or array at the beginning of a text, by its brackets and strings; 0 if it does not end.
 func closing(text string) int {
 	depth, inside := 0, false
 	for i := 0; i < len(text); i++ {

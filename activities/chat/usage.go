@@ -2,22 +2,22 @@ package chat
 
 import "errors"
 
-// ErrOverloaded is the cause of a failure of a provider that has too much to do, whoever asks (status 529, or said in words): its code is
-// LLM_PROVIDER_ERROR, and errors.Is tells it from other failures of that code.
+// ErrOverloaded is the cause of a failure with code LLM_PROVIDER_ERROR if the provider is overloaded for all clients (status 529, or a
+// message about it).
 var ErrOverloaded = errors.New("the provider is overloaded")
 
-// UsageIn reads the usage of a failure, from the members that llm_call records: prompt_tokens, cached_tokens, completion_tokens, and
+// UsageIn reads the usage of a failure from the fields that llm_call records: prompt_tokens, cached_tokens, completion_tokens and
 // estimated.
-func UsageIn(members map[string]any) Usage {
+func UsageIn(fields map[string]any) Usage {
 	number := func(name string) int {
-		switch n := members[name].(type) {
+		switch n := fields[name].(type) {
 		case int:
 			return n
-		case float64: // as it has been recorded
+		case float64: // read from a record
 			return int(n)
 		}
 		return 0
 	}
-	estimated, _ := members["estimated"].(bool)
+	estimated, _ := fields["estimated"].(bool)
 	return Usage{Prompt: number("prompt_tokens"), Cached: number("cached_tokens"), Completion: number("completion_tokens"), Estimated: estimated}
 }

@@ -4,27 +4,26 @@ import (
 	"strings"
 	"time"
 
-	"github.com/sashabaranov/go-openai"
-
 	"github.com/workflows-engine/workflows-engine/activities"
+	"github.com/workflows-engine/workflows-engine/activities/chat"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 )
 
-// agentMember is the member of a node's config that names an agent.
-const agentMember = "agent"
+// agentField is the field of a node's config that names an agent.
+const agentField = "agent"
 
-// NamesAgent reports whether the config of an llm_call names an agent, which then performs the node, and which. The name is "" where the
-// member is not a name.
+// NamesAgent returns the agent that the config of an llm_call names. named reports whether the field is present: an agent then performs the
+// node. The name is "" if the field is not a string.
 func NamesAgent(config map[string]any) (name string, named bool) {
-	v, named := config[agentMember]
+	v, named := config[agentField]
 	name, _ = v.(string)
 	return strings.TrimSpace(name), named
 }
 
-// noAgents refuses a node that names an agent: asking the model alone would be another thing than its author wants.
+// noAgents returns the failure of a node that names an agent. The model alone could not do the agent's work.
 func noAgents(req activities.Request) *activities.Failure {
 	name, _ := NamesAgent(req.Config)
-	failure := activities.Fail(problem.DelegateAgentNotFound, "llm_call %q names agent %q, and this process has no agents", req.NodeID, name)
+	failure := activities.Fail(problem.DelegateAgentNotFound, "llm_call %q names agent %q, but this process has no agents", req.NodeID, name)
 	failure.Retryable = activities.RetryPointless
 	return failure
 }
@@ -64,10 +63,10 @@ func ReadAgentCall(req activities.Request, now func() time.Time) (AgentCall, err
 	}
 	c := AgentCall{
 		Agent: n.agent, Model: n.model, Temperature: n.temperature, TopP: n.topP, MaxTokens: n.maxTokens, Seed: n.seed, Stop: n.stop,
-		Task: messages[len(messages)-1].Content,
+		Task: messages[len(messages)-1].Text,
 	}
-	if first := messages[0]; first.Role == openai.ChatMessageRoleSystem {
-		c.System = first.Content
+	if first := messages[0]; first.Role == chat.System {
+		c.System = first.Text
 	}
 	if _, given := req.Config["stream"]; given {
 		c.Stream = &n.stream

@@ -186,25 +186,6 @@ func classes() []class {
 	}
 }
 
-// dies closes the connection instead of answering.
-func dies(w http.ResponseWriter, _ *http.Request) {
-	if connection, _, err := w.(http.Hijacker).Hijack(); err == nil {
-		connection.Close()
-	}
-}
-
-// floods answers with 20 MB, as far as they are taken.
-func floods(w http.ResponseWriter, _ *http.Request) {
-	w.WriteHeader(http.StatusOK)
-	_, _ = io.WriteString(w, `{"choices":[{"message":{"content":"`)
-	piece := strings.Repeat("x", 1<<20)
-	for range 20 {
-		if _, err := io.WriteString(w, piece); err != nil {
-			return
-		}
-	}
-}
-
 // byPrompt gives requests whose prompt is "bad" to one provider's answers, and all others a good one.
 func byPrompt(t *testing.T, serve func(testing.TB, ...http.HandlerFunc) *provider, answers []http.HandlerFunc) (bad, all *provider) {
 	t.Helper()
@@ -295,12 +276,12 @@ func (c class) run(t *testing.T, serve func(testing.TB, ...http.HandlerFunc) *pr
 	if text := ended[len(ended)-1].Payload.Error; !strings.Contains(text, c.says) {
 		t.Errorf("%q does not say %q", text, c.says)
 	}
-	if n := len(bad.seen()); n != c.requests {
+	if n := len(bad.Seen()); n != c.requests {
 		t.Errorf("%d requests, want %d", n, c.requests)
 	}
 	var messages []string
-	for _, seen := range bad.seen() {
-		list, _ := seen.body["messages"].([]any)
+	for _, seen := range bad.Seen() {
+		list, _ := seen.Body["messages"].([]any)
 		messages = append(messages, fmt.Sprint(len(list)))
 	}
 	if got := strings.Join(messages, " "); c.messages != "" && got != c.messages {

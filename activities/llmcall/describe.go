@@ -4,24 +4,45 @@ import (
 	"encoding/json"
 
 	"github.com/workflows-engine/workflows-engine/activities"
+	"github.com/workflows-engine/workflows-engine/activities/chat"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
-// describe returns the first request of an attempt: the address, the conversation and the settings, without the key. Of response_format
-// there is the name alone, since the definition has the schema. A user message that is the whole state is not repeated either: in
-// place of its content stands content_from.
+// describe returns the first request of an attempt: address, conversation and settings, without the key. It omits what the definition or the
+// history has: of the output_schema it keeps only the name of the format, and it replaces a message that is the whole state by content_from.
 func (e *Executor) describe(req activities.Request) map[string]any {
 	if req.NodeType != "llm_call" {
 		return nil
 	}
-	c, messages, err := e.prepare(req)
-	if err != nil || c.node.agent != "" {
+	a, err := e.prepare(req)
+	if err != nil || a.node.agent != "" {
 		return nil
 	}
-	request, err := c.node.request(messages)
-	if err != nil {
+	request := a.request(a.node.models[0])
+	var d map[string]any
+	if describer, ok := e.model.(chat.Describer); ok {
+		d = describer.Describe(request)
+	} else {
+		d = plain(request)
+	}
+	if d == nil {
 		return nil
 	}
+	if len(a.node.models) > 1 {
+		d["models"] = a.node.models
+	}
+	// Counted from the end: a Model may leave out messages before it.
+	if list, _ := d["messages"].([]any); a.stateMessage >= 0 {
+		if at := len(list) - len(a.messages) + a.stateMessage; at >= 0 && at < len(list) {
+			list[at] = map[string]any{"role": "user", "content_from": "state"}
+		}
+	}
+	return d
+}
+
+// plain describes a request to a Model that is not a chat.Describer.
+func plain(request chat.Request) map[string]any {
+	request.Schema, request.SchemaName = nil, ""
 	body, err := json.Marshal(request)
 	if err != nil {
 		return nil
@@ -31,24 +52,11 @@ func (e *Executor) describe(req activities.Request) map[string]any {
 	if err != nil || !ok {
 		return nil
 	}
-	d["endpoint"] = activities.Endpoint(e.config.BaseURL)
-	if len(c.node.models) > 1 {
-		d["models"] = c.node.models
+	if request.MaxTokens == 0 {
+		delete(d, "max_tokens")
 	}
-	if c.stream {
+	if request.Stream {
 		d["stream"] = true
-	}
-	if c.node.schema != nil {
-		d["response_format"] = e.models.of(c.model).format.String()
-	}
-	// The client writes a zero as the smallest number above it.
-	for name, value := range map[string]*float64{"temperature": c.node.temperature, "top_p": c.node.topP} {
-		if value != nil {
-			d[name] = *value
-		}
-	}
-	if list, _ := d["messages"].([]any); c.stateMessage > 0 && len(list) >= c.stateMessage {
-		list[c.stateMessage-1] = map[string]any{"role": "user", "content_from": "state"}
 	}
 	return d
 }

@@ -62,7 +62,7 @@ func TestWhatIsDescribedIsWhatArrives(t *testing.T) {
 			if described["endpoint"] != p.URL {
 				t.Errorf("endpoint %v", described["endpoint"])
 			}
-			body := p.requests[0].body
+			body := p.Seen()[0].Body
 			for member, v := range body {
 				want, differs := tt.differs[member]
 				if !differs {

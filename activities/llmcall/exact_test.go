@@ -23,7 +23,7 @@ func TestAnswersThatWouldChangeAreRefused(t *testing.T) {
 	if got, err := e.Execute(t.Context(), req); err != nil || text(t, got.Output) != `{"n":1}` {
 		t.Errorf("%v, %v", got.Output, err)
 	}
-	if said := p.seen()[1].body["messages"].([]any); !strings.Contains(text(t, said), "1234567890123456789") {
+	if said := p.Seen()[1].Body["messages"].([]any); !strings.Contains(text(t, said), "1234567890123456789") {
 		t.Errorf("the model is told %s", text(t, said))
 	}
 

@@ -85,3 +85,26 @@ func ExampleExecutor_Chat() {
 	fmt.Println(reply.Calls[0].Name, reply.Calls[0].Arguments, reply.Usage.Prompt, reply.Usage.Completion)
 	// Output: weather {"at":"Oslo"} 52 9
 }
+
+// parrot repeats the last message.
+type parrot struct{}
+
+func (parrot) Chat(_ context.Context, req chat.Request) (chat.Reply, error) {
+	return chat.Reply{Text: req.Messages[len(req.Messages)-1].Text}, nil
+}
+
+// An llm_call with a model of one's own.
+func ExampleNew_model() {
+	models, err := llmcall.New(llmcall.Config{Model: parrot{}})
+	if err != nil {
+		panic(err)
+	}
+	result, err := models.Execute(context.Background(), activities.Request{
+		NodeID: "ask", NodeType: "llm_call", Config: map[string]any{"model": "any", "user_prompt": "Hello!"},
+	})
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println(result.Output)
+	// Output: map[text:Hello!]
+}

@@ -34,25 +34,25 @@ func TestWire(t *testing.T) {
 	if want := `{"completion_tokens":4,"finish_reason":"stop","model":"m-2026","prompt_tokens":3,"requests":1,"total_tokens":7}`; text(t, got.Usage) != want {
 		t.Errorf("usage %s, want %s", text(t, got.Usage), want)
 	}
-	r := p.seen()[0]
-	if r.method != "POST" || r.path != "/v1/chat/completions" {
-		t.Errorf("%s %s", r.method, r.path)
+	r := p.Seen()[0]
+	if r.Method != "POST" || r.Path != "/v1/chat/completions" {
+		t.Errorf("%s %s", r.Method, r.Path)
 	}
 	for name, want := range map[string]string{
 		"Authorization": "Bearer " + sentinel, "Content-Type": "application/json", "Idempotency-Key": "ex:ask me#1.1", "User-Agent": "workflows-engine",
 	} {
-		if got := r.header.Get(name); got != want {
+		if got := r.Header.Get(name); got != want {
 			t.Errorf("%s is %q, want %q", name, got, want)
 		}
 	}
-	if temperature, ok := r.body["temperature"].(float64); !ok || temperature > 1e-30 {
-		t.Errorf("temperature %v, want as good as 0", r.body["temperature"])
+	if temperature, ok := r.Body["temperature"].(float64); !ok || temperature > 1e-30 {
+		t.Errorf("temperature %v, want as good as 0", r.Body["temperature"])
 	}
-	delete(r.body, "temperature")
+	delete(r.Body, "temperature")
 	const want = `{"max_tokens":20,"messages":[{"content":"S ${ .name }","role":"system"},{"content":"U","role":"user"}],"model":"m",` +
 		`"seed":7,"stop":["END"],"stream":false,"top_p":0.5}`
-	if text(t, r.body) != want {
-		t.Errorf("sent %s\nwant %s", text(t, r.body), want)
+	if text(t, r.Body) != want {
+		t.Errorf("sent %s\nwant %s", text(t, r.Body), want)
 	}
 }
 
@@ -97,8 +97,8 @@ func TestPrompts(t *testing.T) {
 			_, err := newExecutor(t, llmcall.Config{BaseURL: p.URL}).Execute(t.Context(), req)
 			if tt.refused != "" {
 				f := wantFailure(t, err, problem.LLMConfigInvalid, tt.refused)
-				if f.Retryable != activities.RetryPointless || len(p.seen()) != 0 {
-					t.Errorf("retryable %v after %d requests", f.Retryable, len(p.seen()))
+				if f.Retryable != activities.RetryPointless || len(p.Seen()) != 0 {
+					t.Errorf("retryable %v after %d requests", f.Retryable, len(p.Seen()))
 				}
 				return
 			}
@@ -106,7 +106,7 @@ func TestPrompts(t *testing.T) {
 				t.Fatal(err)
 			}
 			var contents []string
-			for _, m := range p.seen()[0].body["messages"].([]any) {
+			for _, m := range p.Seen()[0].Body["messages"].([]any) {
 				contents = append(contents, m.(object)["content"].(string))
 			}
 			if got := strings.Join(contents, "|"); got != tt.want {
@@ -124,7 +124,7 @@ func TestEmptyStateHasAPrompt(t *testing.T) {
 	if _, err := newExecutor(t, llmcall.Config{BaseURL: p.URL}).Execute(t.Context(), req); err != nil {
 		t.Fatal(err)
 	}
-	user := p.seen()[0].body["messages"].([]any)[1].(object)
+	user := p.Seen()[0].Body["messages"].([]any)[1].(object)
 	if content, _ := user["content"].(string); !strings.Contains(content, "system instructions") {
 		t.Errorf("sent %v", user)
 	}
@@ -163,8 +163,8 @@ func TestConfigIsChecked(t *testing.T) {
 	req.NodeType = "tool_call"
 	_, err := e.Execute(t.Context(), req)
 	wantFailure(t, err, problem.ExecutorUnsupportedNode, "tool_call")
-	if len(p.seen()) != 0 {
-		t.Errorf("%d requests were sent", len(p.seen()))
+	if len(p.Seen()) != 0 {
+		t.Errorf("%d requests were sent", len(p.Seen()))
 	}
 }
 
@@ -175,7 +175,7 @@ func TestReasoningModelsHaveAnotherTokenLimit(t *testing.T) {
 	if _, err := newExecutor(t, llmcall.Config{BaseURL: p.URL}).Execute(t.Context(), request(object{"model": "o3-mini", "max_tokens": 9.0})); err != nil {
 		t.Fatal(err)
 	}
-	if body := p.seen()[0].body; body["max_completion_tokens"] != 9.0 || body["max_tokens"] != nil {
+	if body := p.Seen()[0].Body; body["max_completion_tokens"] != 9.0 || body["max_tokens"] != nil {
 		t.Errorf("sent %v", body)
 	}
 }
@@ -218,13 +218,13 @@ func TestCredentials(t *testing.T) {
 	if wantFailure(t, err, problem.LLMCredentialsMissing, "no such variable"); !errors.Is(err, broken) {
 		t.Errorf("the cause is lost: %v", err)
 	}
-	if len(p.seen()) != 0 {
-		t.Errorf("%d requests were sent", len(p.seen()))
+	if len(p.Seen()) != 0 {
+		t.Errorf("%d requests were sent", len(p.Seen()))
 	}
 	if _, err := newExecutor(t, llmcall.Config{BaseURL: p.URL, NoAuth: true}).Execute(t.Context(), request(nil)); err != nil {
 		t.Fatal(err)
 	}
-	if values, sent := p.seen()[0].header["Authorization"]; sent {
+	if values, sent := p.Seen()[0].Header["Authorization"]; sent {
 		t.Errorf("noAuth sent %q", values)
 	}
 }
@@ -349,8 +349,8 @@ func TestStatuses(t *testing.T) {
 			if n := len([]rune(f.Message)); !strings.Contains(f.Message, "Bearer [secret]") || !strings.HasSuffix(f.Message, "ü…") || n > 640 {
 				t.Errorf("the message has %d characters: %s", n, f.Message)
 			}
-			if len(p.seen()) != 1 {
-				t.Errorf("%d requests", len(p.seen()))
+			if len(p.Seen()) != 1 {
+				t.Errorf("%d requests", len(p.Seen()))
 			}
 		})
 	}
@@ -396,8 +396,8 @@ func TestTimeouts(t *testing.T) {
 				c.RequestTimeout = 40 * time.Millisecond
 				_, err = newExecutor(t, c).Execute(t.Context(), request(nil))
 				wantFailure(t, err, problem.Timeout, "40ms")
-				if took := time.Since(begun); took != 70*time.Millisecond || len(p.seen()) != 2 {
-					t.Errorf("%s: %d requests ended after %s", name, len(p.seen()), took)
+				if took := time.Since(begun); took != 70*time.Millisecond || len(p.Seen()) != 2 {
+					t.Errorf("%s: %d requests ended after %s", name, len(p.Seen()), took)
 				}
 			})
 		}
@@ -473,7 +473,7 @@ func TestRedirectsDoNotCarryTheKey(t *testing.T) {
 		_, err := newExecutor(t, llmcall.Config{BaseURL: p.URL, Client: client}).Execute(t.Context(), request(nil))
 		wantFailure(t, err, problem.LLMProviderError, "redirects are not followed")
 	}
-	if n := len(elsewhere.seen()); n != 0 {
+	if n := len(elsewhere.Seen()); n != 0 {
 		t.Errorf("%d requests followed", n)
 	}
 }
@@ -492,15 +492,15 @@ func TestClosedConnection(t *testing.T) {
 				t.Fatalf("output %v, %v, want %s", got.Output, err, want)
 			}
 		}
-		seen := p.seen()
-		if len(seen) != 3 || seen[1].header.Get("Idempotency-Key") != seen[2].header.Get("Idempotency-Key") {
+		seen := p.Seen()
+		if len(seen) != 3 || seen[1].Header.Get("Idempotency-Key") != seen[2].Header.Get("Idempotency-Key") {
 			t.Errorf("%d requests", len(seen))
 		}
 	})
 	p := newProvider(t, dies, says("never asked for"))
 	_, err := newExecutor(t, llmcall.Config{BaseURL: p.URL}).Execute(t.Context(), request(nil))
 	wantFailure(t, err, problem.LLMProviderError, "")
-	if n := len(p.seen()); n != 1 {
+	if n := len(p.Seen()); n != 1 {
 		t.Errorf("%d requests on a new connection", n)
 	}
 }

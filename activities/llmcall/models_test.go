@@ -2,6 +2,7 @@ package llmcall_test
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"slices"
 	"strings"
@@ -17,8 +18,8 @@ import (
 // modelsOf are the models that were asked, in order.
 func modelsOf(p *provider) []string {
 	var models []string
-	for _, r := range p.seen() {
-		models = append(models, r.body["model"].(string))
+	for _, r := range p.Seen() {
+		models = append(models, r.Body["model"].(string))
 	}
 	return models
 }
@@ -50,7 +51,7 @@ func TestTheNextModelIsAskedInAnOutage(t *testing.T) {
 			t.Parallel()
 			p := newProvider(t, func(w http.ResponseWriter, r *http.Request) { tt.answer(w, r) }, says("ok"))
 			if tt.class == chat.ClassCredentials { // the key is read again first
-				p.answers = slices.Insert(p.answers, 0, tt.answer)
+				p.Answers = slices.Insert(p.Answers, 0, tt.answer)
 			}
 			config := object{"model": []any{"main", " spare "}}
 			for name, v := range tt.config {
@@ -75,14 +76,14 @@ func TestTheNextModelIsAskedInAnOutage(t *testing.T) {
 			if got := modelsOf(p); err != nil || got[0] != "main" || got[len(got)-1] != "spare" {
 				t.Fatalf("asked %v: %v", got, err)
 			}
-			if res.Usage["model"] == nil || res.Usage["requests"] != len(p.seen()) {
+			if res.Usage["model"] == nil || res.Usage["requests"] != len(p.Seen()) {
 				t.Errorf("usage %v", res.Usage)
 			}
 			keysSent := map[string]bool{}
-			for _, r := range p.seen() {
-				keysSent[r.header.Get("Idempotency-Key")] = true
+			for _, r := range p.Seen() {
+				keysSent[r.Header.Get("Idempotency-Key")] = true
 			}
-			if len(keysSent) != len(p.seen()) {
+			if len(keysSent) != len(p.Seen()) {
 				t.Errorf("requests share an idempotency key: %v", keysSent)
 			}
 		})
@@ -120,7 +121,16 @@ func TestAListOfModelsIsChecked(t *testing.T) {
 	if d := x.Capabilities(activities.Node{Type: "llm_call"}).Describe(request(object{"model": []any{"a", "b"}})); d["model"] != "a" || !slices.Equal(d["models"].([]string), []string{"a", "b"}) {
 		t.Errorf("described %v", d)
 	}
-	if len(p.seen()) > 0 {
+	if len(p.Seen()) > 0 {
 		t.Errorf("asked %v", modelsOf(p))
 	}
+}
+
+func failureOf(t *testing.T, err error) *activities.Failure {
+	t.Helper()
+	failure, ok := errors.AsType[*activities.Failure](err)
+	if !ok {
+		t.Fatalf("error is %v, want a failure", err)
+	}
+	return failure
 }

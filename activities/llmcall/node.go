@@ -1,17 +1,13 @@
 package llmcall
 
 import (
-	"fmt"
 	"math"
 	"strings"
-
-	"github.com/sashabaranov/go-openai"
 
 	"github.com/workflows-engine/workflows-engine/activities"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/internal/jsonobject"
 	"github.com/workflows-engine/workflows-engine/internal/jsonschema"
-	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
 // node is the config of an llm_call node (spec: activities, 5.1). The sampling settings are additions.
@@ -20,12 +16,12 @@ type node struct {
 	// agent is the value of config.agent; if it is "", model is set.
 	agent string
 	model string
-	// models are those of a list, in the order of use; model is the first.
+	// models is the list of models, in the order of use; model is the first.
 	models []string
 	stream bool
-	// schema is nil without an output_schema; schemaText is its canonical text.
-	schema     *jsonschema.Schema
-	schemaText []byte
+	// schema is the compiled output_schema, nil without one; rawSchema is the schema itself.
+	schema    *jsonschema.Schema
+	rawSchema map[string]any
 
 	temperature, topP *float64
 	maxTokens         int
@@ -33,12 +29,12 @@ type node struct {
 	stop              []string
 }
 
-// readNode reads all of a node's config but the prompts. The error is a Failure with code LLM_CONFIG_INVALID.
+// readNode reads a node's config, except the prompts. The error is a Failure with code LLM_CONFIG_INVALID.
 func (e *Executor) readNode(req activities.Request) (*node, error) {
 	report := jsonobject.Report{}
 	o := report.Object(req.Config)
 	n := &node{id: req.NodeID, stream: e.config.Stream}
-	if agent := o.Get(agentMember); agent.Present() {
+	if agent := o.Get(agentField); agent.Present() {
 		n.agent = strings.TrimSpace(agent.NonBlank())
 		n.model = strings.TrimSpace(o.Get("model").Text())
 	} else {
@@ -87,7 +83,7 @@ func readModels(v jsonobject.Value) []string {
 	return models
 }
 
-// readStop reads a string, or an array of strings; none of them may be empty.
+// readStop reads a string, or an array of strings. The strings must not be empty.
 func readStop(v jsonobject.Value) []string {
 	if _, one := v.Plain.(string); one {
 		return []string{v.NonEmpty()}
@@ -109,33 +105,5 @@ func (n *node) readSchema(v jsonobject.Value) {
 		v.Fail("profile", "invalid schema: %v", err)
 		return
 	}
-	n.schemaText = jsonvalue.Canonical(raw)
-}
-
-// request makes the request for a conversation. The error is a Failure with code LLM_CONFIG_INVALID, where the client
-// knows that the model does not take the settings.
-func (n *node) request(messages []openai.ChatCompletionMessage) (openai.ChatCompletionRequest, error) {
-	return limited(openai.ChatCompletionRequest{
-		Model: n.model, Messages: messages, Seed: n.seed, Stop: n.stop,
-		Temperature: sampling(n.temperature), TopP: sampling(n.topP),
-	}, n.maxTokens, fmt.Sprintf("llm_call %q", n.id))
-}
-
-// wanted is the schema of the answer, nil without an output_schema.
-func (n *node) wanted() *schema {
-	if n.schema == nil {
-		return nil
-	}
-	return &schema{name: n.id, text: n.schemaText}
-}
-
-// sampling returns a setting for the client, which omits zero: the smallest number above it means the same to a model.
-func sampling(v *float64) float32 {
-	switch {
-	case v == nil:
-		return 0
-	case float32(*v) == 0:
-		return math.SmallestNonzeroFloat32
-	}
-	return float32(*v)
+	n.rawSchema = raw
 }

@@ -3,25 +3,24 @@ package llmcall
 import (
 	"strings"
 
-	"github.com/sashabaranov/go-openai"
-
 	"github.com/workflows-engine/workflows-engine/activities"
+	"github.com/workflows-engine/workflows-engine/activities/chat"
 	"github.com/workflows-engine/workflows-engine/graph/definition"
 	"github.com/workflows-engine/workflows-engine/graph/expr"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
-// Templates is the member of a node's metadata that, when true, turns its prompts into templates. Without it they are
-// sent as written, which is the protocol's rule (spec: activities, 5.2).
+// Templates is the field of a node's metadata that makes its prompts templates. Otherwise they are sent as written, which is the protocol's
+// rule (spec: activities, 5.2).
 const Templates = definition.PromptTemplates
 
 // noPrompt is the user message of a node without a prompt in a workflow without state.
 const noPrompt = "Please do what the system instructions say."
 
-// messages makes the conversation: the system prompt if there is one, then user_prompt, else prompt, else the state as
-// JSON (spec: activities, 5.2). isState says that the user message is the state.
-func (e *Executor) messages(req activities.Request) (ms []openai.ChatCompletionMessage, isState bool, err error) {
+// messages returns the conversation: the system prompt if there is one, then user_prompt, else prompt, else the state as JSON (spec:
+// activities, 5.2). isState is set if the user message is the state.
+func (e *Executor) messages(req activities.Request) (ms []chat.Message, isState bool, err error) {
 	state := func() map[string]any {
 		if req.State == nil {
 			return nil
@@ -59,9 +58,9 @@ func (e *Executor) messages(req activities.Request) (ms []openai.ChatCompletionM
 			req.NodeID, size, e.config.MaxPromptBytes)
 	}
 	if system != "" {
-		ms = append(ms, openai.ChatCompletionMessage{Role: openai.ChatMessageRoleSystem, Content: system})
+		ms = append(ms, chat.Message{Role: chat.System, Text: system})
 	}
-	return append(ms, openai.ChatCompletionMessage{Role: openai.ChatMessageRoleUser, Content: user}), isState, nil
+	return append(ms, chat.Message{Role: chat.User, Text: user}), isState, nil
 }
 
 // text returns a prompt; given is false if the config has no prompt of that name.

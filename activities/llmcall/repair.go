@@ -1,30 +1,27 @@
 package llmcall
 
 import (
-	"strings"
-
-	"github.com/sashabaranov/go-openai"
-
+	"github.com/workflows-engine/workflows-engine/activities/chat"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
-// The members of Failure.Repair and Request.Repair.
+// The fields of Failure.Repair and Request.Repair.
 const (
 	repairAnswer    = "answer"
 	repairViolation = "violation"
 )
 
-// refused is an answer that breaks the output_schema, and the error in it; both scrubbed.
-type refused struct {
+// invalidAnswer is an answer that violates the output_schema, and the error in it.
+type invalidAnswer struct {
 	content string
 	// value is the JSON value in the content, nil without one.
 	value     any
 	violation string
 }
 
-// repair returns the recorded data for the attempt that is to correct the answer. An object or array is kept as such
-// and not as the text around it, so that members which are redacted by name are redacted in it too.
-func (r refused) repair() map[string]any {
+// repair returns the recorded data for the attempt that corrects the answer. An object or array is kept as a value, without the text around
+// it, so that fields which are redacted by name are redacted in it too.
+func (r invalidAnswer) repair() map[string]any {
 	repair := map[string]any{repairAnswer: r.content, repairViolation: r.violation}
 	switch r.value.(type) {
 	case map[string]any, []any:
@@ -33,8 +30,8 @@ func (r refused) repair() map[string]any {
 	return repair
 }
 
-// refusedIn reads the result of repair; ok is false for anything else, such as the repair of another executor.
-func refusedIn(repair map[string]any) (r refused, ok bool) {
+// invalidIn reads the result of repair; ok is false for other data, such as the repair of another executor.
+func invalidIn(repair map[string]any) (r invalidAnswer, ok bool) {
 	r.violation, ok = repair[repairViolation].(string)
 	switch v := repair[repairAnswer].(type) {
 	case string:
@@ -47,18 +44,14 @@ func refusedIn(repair map[string]any) (r refused, ok bool) {
 	return r, ok
 }
 
-// conversation continues the prompt with the answer and the error in it. It names the schema, which a provider that
-// does not care for response_format has kept from the model until now.
-func (n *node) conversation(prompt []openai.ChatCompletionMessage, r refused) []openai.ChatCompletionMessage {
-	said := r.content
-	if strings.TrimSpace(said) == "" {
-		said = nothing
-	}
+// conversation continues the prompt with the answer and the error in it. It repeats the schema: a provider that ignores response_format has
+// not shown it to the model yet.
+func (n *node) conversation(prompt []chat.Message, r invalidAnswer) []chat.Message {
 	return append(prompt[:len(prompt):len(prompt)],
-		openai.ChatCompletionMessage{Role: openai.ChatMessageRoleAssistant, Content: said},
-		openai.ChatCompletionMessage{
-			Role: openai.ChatMessageRoleUser,
-			Content: "This cannot be used: " + r.violation + "\nAnswer again, with the corrected JSON value and nothing else. It has to satisfy this JSON Schema:\n" +
-				string(n.schemaText),
+		chat.Message{Role: chat.Assistant, Text: r.content},
+		chat.Message{
+			Role: chat.User,
+			Text: "This cannot be used: " + r.violation + "\nAnswer again, with the corrected JSON value and nothing else. It has to satisfy this JSON Schema:\n" +
+				string(jsonvalue.Canonical(n.rawSchema)),
 		})
 }

@@ -53,12 +53,12 @@ func TestRepair(t *testing.T) {
 		if text(t, got.Usage) != usage {
 			t.Errorf("%s: usage %s\nwant  %s", tt.name, text(t, got.Usage), usage)
 		}
-		second := p.seen()[1]
-		if key := second.header.Get("Idempotency-Key"); key != "ex:ask me#1.2" {
+		second := p.Seen()[1]
+		if key := second.Header.Get("Idempotency-Key"); key != "ex:ask me#1.2" {
 			t.Errorf("%s: the repair is sent with the key %q", tt.name, key)
 		}
-		messages := second.body["messages"].([]any)
-		if len(messages) != 4 || text(t, messages[:2]) != text(t, p.seen()[0].body["messages"]) {
+		messages := second.Body["messages"].([]any)
+		if len(messages) != 4 || text(t, messages[:2]) != text(t, p.Seen()[0].Body["messages"]) {
 			t.Fatalf("%s: the repair has the messages %v", tt.name, messages)
 		}
 		if said := messages[2].(object); said["role"] != "assistant" || said["content"] != tt.said {
@@ -80,7 +80,7 @@ func TestRepairThatFails(t *testing.T) {
 	if f := wantFailure(t, err, problem.LLMOutputInvalid, "after a request to repair it"); f.Repair != nil || f.Usage["repaired"] != nil {
 		t.Errorf("%+v", f)
 	}
-	if n := len(p.seen()); n != 2 {
+	if n := len(p.Seen()); n != 2 {
 		t.Errorf("%d requests", n)
 	}
 }
@@ -130,7 +130,7 @@ func TestRepairOfAnotherExecutor(t *testing.T) {
 		if err != nil || got.Usage["repaired"] != nil {
 			t.Errorf("%v: %v, %v", repair, got, err)
 		}
-		if messages := p.seen()[0].body["messages"].([]any); len(messages) != 1 {
+		if messages := p.Seen()[0].Body["messages"].([]any); len(messages) != 1 {
 			t.Errorf("%v: messages %v", repair, messages)
 		}
 	}

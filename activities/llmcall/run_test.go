@@ -82,7 +82,7 @@ func TestRun(t *testing.T) {
 	if run.Status != machine.Completed || run.Result != 7.0 {
 		t.Fatalf("%s %v: %s", run.Status, run.Result, run.Error)
 	}
-	if first := p.seen()[0].body["messages"].([]any)[0].(object); first["content"] != "Score Go" {
+	if first := p.Seen()[0].Body["messages"].([]any)[0].(object); first["content"] != "Score Go" {
 		t.Errorf("prompt %v", first)
 	}
 	records, err := store.Read(t.Context(), "one", 0, 0)
@@ -131,7 +131,7 @@ func TestRefusedKeyIsNotRetried(t *testing.T) {
 	if run.Status != machine.Failed || !strings.Contains(run.Error, string(problem.LLMProviderError)) && !strings.Contains(run.Error, "the key is refused") {
 		t.Errorf("%s %s: %s", run.Status, run.ErrorCode, run.Error)
 	}
-	if n := len(p.seen()); n != 1 {
+	if n := len(p.Seen()); n != 1 {
 		t.Errorf("%d requests", n)
 	}
 }

@@ -43,7 +43,7 @@ func TestStream(t *testing.T) {
 	if text(t, beats) != `[5,7]` {
 		t.Errorf("heartbeats after %v bytes, want one at once and then every two seconds", beats)
 	}
-	body := p.seen()[0].body
+	body := p.Seen()[0].Body
 	if body["stream"] != true || text(t, body["stream_options"]) != `{"include_usage":true}` {
 		t.Errorf("sent %v", body)
 	}
@@ -55,7 +55,7 @@ func TestNodeChoosesStreaming(t *testing.T) {
 	if _, err := newExecutor(t, llmcall.Config{BaseURL: p.URL, Stream: true}).Execute(t.Context(), request(object{"stream": false})); err != nil {
 		t.Fatal(err)
 	}
-	if p.seen()[0].body["stream"] != false {
+	if p.Seen()[0].Body["stream"] != false {
 		t.Error("the node's wish is not heard")
 	}
 }
@@ -93,8 +93,8 @@ func TestStreamsWithoutUsage(t *testing.T) {
 		}
 	}
 	var asked []bool
-	for _, r := range p.seen() {
-		asked = append(asked, r.body["stream_options"] != nil)
+	for _, r := range p.Seen() {
+		asked = append(asked, r.Body["stream_options"] != nil)
 	}
 	if text(t, asked) != `[true,false,false]` {
 		t.Errorf("asked for usage: %v", asked)
@@ -102,8 +102,8 @@ func TestStreamsWithoutUsage(t *testing.T) {
 	// Refused for another reason, or refused again, it is a failure like any other.
 	p = newProvider(t, raw(400, `{"error":"stream_options: no"}`))
 	_, err := newExecutor(t, llmcall.Config{BaseURL: p.URL, Stream: true}).Execute(t.Context(), request(nil))
-	if wantFailure(t, err, problem.LLMProviderError, "stream_options"); len(p.seen()) != 2 {
-		t.Errorf("%d requests", len(p.seen()))
+	if wantFailure(t, err, problem.LLMProviderError, "stream_options"); len(p.Seen()) != 2 {
+		t.Errorf("%d requests", len(p.Seen()))
 	}
 }
 
@@ -119,9 +119,9 @@ func TestStreamsWithoutUsageAtOnce(t *testing.T) {
 		raw(400, `{"error":"unknown field stream_options"}`)(w, r)
 	})
 	for range calls - 1 {
-		p.answers = append(p.answers, p.answers[0])
+		p.Answers = append(p.Answers, p.Answers[0])
 	}
-	p.answers = append(p.answers, streams(piece1, piece2, piece3, done))
+	p.Answers = append(p.Answers, streams(piece1, piece2, piece3, done))
 	e := newExecutor(t, llmcall.Config{BaseURL: p.URL, Stream: true})
 	var ended sync.WaitGroup
 	for range calls {

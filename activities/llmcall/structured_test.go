@@ -10,9 +10,9 @@ import (
 
 // format gives the type of a request's response_format, and whether the schema is described in the system message.
 func format(r arrived) (kind string, described bool) {
-	f, _ := r.body["response_format"].(object)
+	f, _ := r.Body["response_format"].(object)
 	kind, _ = f["type"].(string)
-	first := r.body["messages"].([]any)[0].(object)
+	first := r.Body["messages"].([]any)[0].(object)
 	return kind, first["role"] == "system" && strings.Contains(first["content"].(string), `{"properties":{"n":{"type":"number"}},"required":["n"],"type":"object"}`)
 }
 
@@ -27,7 +27,7 @@ func TestStructuredOutputSendsTheSchema(t *testing.T) {
 		t.Errorf("usage %v", got.Usage)
 	}
 	const want = `{"json_schema":{"name":"ask_me","schema":{"properties":{"n":{"type":"number"}},"required":["n"],"type":"object"},"strict":false},"type":"json_schema"}`
-	if sent := text(t, p.seen()[0].body["response_format"]); sent != want {
+	if sent := text(t, p.Seen()[0].Body["response_format"]); sent != want {
 		t.Errorf("sent %s\nwant %s", sent, want)
 	}
 }
@@ -53,7 +53,7 @@ func TestStructuredOutputFallsBack(t *testing.T) {
 		kind      string
 		described bool
 	}{{"json_schema", false}, {"json_object", true}, {"", true}, {"", true}, {"json_schema", false}}
-	seen := p.seen()
+	seen := p.Seen()
 	if len(seen) != len(want) {
 		t.Fatalf("%d requests, want %d", len(seen), len(want))
 	}
@@ -63,10 +63,10 @@ func TestStructuredOutputFallsBack(t *testing.T) {
 			t.Errorf("request %d: format %q, described %v; want %q, %v", i, kind, described, w.kind, w.described)
 		}
 		if i < 3 {
-			keys[seen[i].header.Get("Idempotency-Key")] = true
+			keys[seen[i].Header.Get("Idempotency-Key")] = true
 		}
 	}
-	if system := seen[1].body["messages"].([]any)[0].(object)["content"].(string); !strings.HasPrefix(system, "S\n\nAnswer with one JSON value") {
+	if system := seen[1].Body["messages"].([]any)[0].(object)["content"].(string); !strings.HasPrefix(system, "S\n\nAnswer with one JSON value") {
 		t.Errorf("system message %q", system)
 	}
 	if len(keys) != 3 || !keys["ex:ask me#1.1"] || !keys["ex:ask me#1.1:2"] {
@@ -85,7 +85,7 @@ func TestOneSchemaRefused(t *testing.T) {
 		}
 	}
 	var kinds []string
-	for _, r := range p.seen() {
+	for _, r := range p.Seen() {
 		kind, _ := format(r)
 		kinds = append(kinds, kind)
 	}
@@ -104,7 +104,7 @@ func TestOtherRefusalsAreNotRetried(t *testing.T) {
 		p := newProvider(t, raw(answer.status, answer.body))
 		_, err := newExecutor(t, llmcall.Config{BaseURL: p.URL}).Execute(t.Context(), request(object{"output_schema": schema()}))
 		wantFailure(t, err, problem.LLMProviderError, answer.body)
-		if n := len(p.seen()); n != 1 {
+		if n := len(p.Seen()); n != 1 {
 			t.Errorf("%s: %d requests", answer.body, n)
 		}
 	}
@@ -121,9 +121,9 @@ func TestLimitByItsNewName(t *testing.T) {
 		}
 	}
 	var names []string
-	for _, r := range p.seen() {
+	for _, r := range p.Seen() {
 		for _, name := range []string{"max_tokens", "max_completion_tokens"} {
-			if r.body[name] == 20.0 {
+			if r.Body[name] == 20.0 {
 				names = append(names, name)
 			}
 		}
@@ -135,8 +135,8 @@ func TestLimitByItsNewName(t *testing.T) {
 	for body, requests := range map[string]int{"max_completion_tokens: not supported": 2, "'max_tokens' or 'max_completion_tokens' is too large": 1} {
 		p = newProvider(t, raw(400, body))
 		_, err := newExecutor(t, llmcall.Config{BaseURL: p.URL}).Execute(t.Context(), request(object{"max_tokens": 20.0}))
-		if wantFailure(t, err, problem.LLMProviderError, body); len(p.seen()) != requests {
-			t.Errorf("%s: %d requests", body, len(p.seen()))
+		if wantFailure(t, err, problem.LLMProviderError, body); len(p.Seen()) != requests {
+			t.Errorf("%s: %d requests", body, len(p.Seen()))
 		}
 	}
 }

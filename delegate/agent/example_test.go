@@ -8,7 +8,7 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/activities"
 	"github.com/workflows-engine/workflows-engine/activities/chat/chattest"
-	"github.com/workflows-engine/workflows-engine/activities/llmcall"
+	"github.com/workflows-engine/workflows-engine/activities/chat/openaichat"
 	"github.com/workflows-engine/workflows-engine/delegate/agent"
 	"github.com/workflows-engine/workflows-engine/delegate/agentloop"
 	"github.com/workflows-engine/workflows-engine/graph"
@@ -61,7 +61,7 @@ func Example() {
 		chattest.Text("Answered: 12 euros paid back."),
 	)
 
-	llm, err := llmcall.New(llmcall.Config{BaseURL: endpoint.URL, NoAuth: true}) // a provider gets an APIKey
+	llm, err := openaichat.New(openaichat.Config{BaseURL: endpoint.URL, NoAuth: true}) // a provider gets an APIKey
 	check(err)
 	agents, err := agent.New(agent.Config{
 		Models: map[string]agent.Model{

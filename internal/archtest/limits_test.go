@@ -98,7 +98,7 @@ var limitTables = []struct {
 		{"a tool's result | %sB | `ACTIVITY_OUTPUT_TOO_LARGE`", "activities/toolcall", "DefaultMaxOutputBytes"},
 		{"tools of an MCP server | %s | `MCP_PROTOCOL_ERROR`", "activities/toolcall", "maxTools"},
 		{"a prompt for a model | %sB | `LLM_CONFIG_INVALID`", "activities/llmcall", "DefaultMaxPromptBytes"},
-		{"an answer of a model | %sB | `LLM_PROVIDER_ERROR`", "activities/llmcall", "DefaultMaxAnswerBytes"},
+		{"an answer of a model | %sB | `LLM_PROVIDER_ERROR`", "activities/chat/openaichat", "DefaultMaxAnswerBytes"},
 		{"an answer of an agent | %sB | `A2A_PROVIDER_ERROR`", "delegate", "DefaultMaxAnswerBytes"},
 		{"definitions of the workflow folder | %s | the rest is left out, with a warning", "internal/catalog", "MaxFiles"},
 		{"their texts together | %sB | the same", "internal/catalog", "MaxBytes"},

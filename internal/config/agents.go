@@ -1,14 +1,12 @@
 package config
 
 import (
-	"context"
 	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/workflows-engine/workflows-engine/activities"
-	"github.com/workflows-engine/workflows-engine/activities/llmcall"
 	"github.com/workflows-engine/workflows-engine/activities/toolcall"
 	"github.com/workflows-engine/workflows-engine/delegate/agent"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
@@ -131,37 +129,19 @@ func (c *Config) AgentSkills() map[string][]string {
 // NewAgents makes the agents of a list. Tools are those of the manifest, nil without one; steps perform step nodes.
 func (c *Config) NewAgents(list *agentfile.File, tools *toolcall.Executor, steps activities.Executor) (*agent.Agents, error) {
 	made := agent.Config{Models: map[string]agent.Model{}, Mask: c.env.secrets.maskAnswer, Log: c.Log}
-	settings := llmcall.Config{NoAuth: true}
-	if c.LLM != nil {
-		settings = *c.LLM
-	}
-	provider, err := llmcall.New(settings)
+	models, err := c.models()
 	if err != nil {
 		return nil, err
 	}
 	for name, m := range list.Models {
-		asked := provider
-		if m.Endpoint != nil {
-			if asked, err = provider.At(c.endpoint(name, m.Endpoint)); err != nil {
-				return nil, problem.New(problem.AgentConfigInvalid, "model %q", name).WithCause(err)
-			}
+		model, err := models(name, m.Endpoint)
+		if err != nil {
+			return nil, problem.New(problem.AgentConfigInvalid, "model %q", name).WithCause(err)
 		}
-		made.Models[name] = agent.Model{Chat: asked, Model: m.Model}
+		made.Models[name] = agent.Model{Chat: model, Model: m.Model}
 	}
 	if made.Agents, err = list.Build(agentfile.Runtime{Servers: tools, Steps: steps, Secret: c.env.secret}); err != nil {
 		return nil, err
 	}
 	return agent.New(made)
-}
-
-func (c *Config) endpoint(model string, e *agentfile.Endpoint) llmcall.Endpoint {
-	at := llmcall.Endpoint{BaseURL: e.BaseURL, NoAuth: e.NoAuth}
-	if reference := e.KeyReference; reference != "" {
-		at.KeyFrom = problem.Format("%s, of model %q in the list of agents", reference, model)
-		at.APIKey = func(context.Context) (llmcall.Secret, error) {
-			key, err := c.env.secret(reference)
-			return llmcall.NewSecret(key), err
-		}
-	}
-	return at
 }

@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/workflows-engine/workflows-engine/activities/llmcall"
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/internal/agentfile"
 	"github.com/workflows-engine/workflows-engine/internal/httpworkflow"
@@ -94,8 +93,8 @@ type Config struct {
 	StepHandlers map[string]any
 	// StepCommands are the programs of WORKFLOW_ENGINE_STEP_COMMANDS by handler name; nil if not configured.
 	StepCommands map[string]manifest.StepCommand
-	// LLM is the provider of WORKFLOW_ENGINE_LLM_CONFIG for llm_call nodes; nil if not configured.
-	LLM *llmcall.Config
+	// LLM holds the settings of WORKFLOW_ENGINE_LLM_CONFIG; nil if not configured.
+	LLM *LLM
 	// Manifest is the operator's manifest of --mcp-config; nil if not configured.
 	Manifest *manifest.Manifest
 	// Agents are the agents of --agents for delegates of protocol sdk; nil if not configured.

@@ -146,12 +146,20 @@ func (c *Config) Executors() (Executors, error) {
 		composite.Step, step = steps, byProduction
 	}
 	llm := missing
+	models, err := c.models()
+	if err != nil {
+		return Executors{}, err
+	}
 	if c.LLM != nil {
-		models, err := llmcall.New(*c.LLM)
+		model, err := models("", nil)
 		if err != nil {
 			return Executors{}, err
 		}
-		composite.LLMCall, llm = models, byProduction
+		composite.LLMCall, err = llmcall.New(llmcall.Config{Model: model, Stream: c.LLM.Stream, NoRepair: c.LLM.NoRepair})
+		if err != nil {
+			return Executors{}, err
+		}
+		llm = byProduction
 	}
 	tool := missing
 	if c.Manifest != nil {

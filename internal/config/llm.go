@@ -4,21 +4,32 @@ import (
 	"context"
 	"strings"
 
-	"github.com/workflows-engine/workflows-engine/activities/llmcall"
+	"github.com/workflows-engine/workflows-engine/activities/chat"
+	"github.com/workflows-engine/workflows-engine/activities/chat/openaichat"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/internal/agentfile"
 	"github.com/workflows-engine/workflows-engine/internal/config/envname"
 )
 
-// loadLLM reads the provider of models (spec: cli-and-config, 9; the members from noAuth on are additions).
+// LLM holds the provider of models and the settings of llm_call nodes.
+type LLM struct {
+	openaichat.Config
+	Stream, NoRepair bool
+}
+
+// loadLLM reads the provider of models (spec: cli-and-config, 9; the fields from noAuth on are additions).
 func loadLLM(c *Config, _ setting, env Environment) error {
 	m, err := env.members(envname.LLM)
 	if err != nil || m.Object == nil {
 		return err
 	}
 	reference := readKey(m.Object, env)
-	settings := &llmcall.Config{
-		BaseURL: text(m.Get("baseUrl")), NoAuth: m.Get("noAuth").Bool(), Stream: m.Get("stream").Bool(),
-		RequestTimeout: milliseconds(m.Get("requestTimeoutMs")), MaxAnswerBytes: bytes(m.Get("maxAnswerBytes")),
+	settings := &LLM{
+		Config: openaichat.Config{
+			BaseURL: text(m.Get("baseUrl")), NoAuth: m.Get("noAuth").Bool(),
+			RequestTimeout: milliseconds(m.Get("requestTimeoutMs")), MaxAnswerBytes: bytes(m.Get("maxAnswerBytes")),
+		},
+		Stream: m.Get("stream").Bool(),
 	}
 	if repair := m.Get("repair"); repair.Present() {
 		settings.NoRepair = !repair.Bool()
@@ -29,12 +40,9 @@ func loadLLM(c *Config, _ setting, env Environment) error {
 	if reference != "" {
 		env.notePlain(envname.LLM, settings.BaseURL)
 		settings.KeyFrom = reference + ", in " + envname.LLM
-		settings.APIKey = func(context.Context) (llmcall.Secret, error) {
-			key, err := env.secret(reference)
-			return llmcall.NewSecret(key), err
-		}
+		settings.APIKey = env.modelKey(reference)
 	}
-	if _, err := llmcall.New(*settings); err != nil {
+	if _, err := openaichat.New(settings.Config); err != nil {
 		wrapped := problem.New(problem.UsageError, "%s", envname.LLM).WithCause(err)
 		if p, ok := problem.As(err); ok && p.Hint != "" {
 			wrapped = wrapped.WithHint("%s", strings.ToUpper(p.Hint[:1])+p.Hint[1:]+".")
@@ -43,4 +51,36 @@ func loadLLM(c *Config, _ setting, env Environment) error {
 	}
 	c.LLM = settings
 	return nil
+}
+
+// modelKey returns a function that reads the key of a provider.
+func (e Environment) modelKey(reference string) func(context.Context) (openaichat.Secret, error) {
+	return func(context.Context) (openaichat.Secret, error) {
+		key, err := e.secret(reference)
+		return openaichat.NewSecret(key), err
+	}
+}
+
+// models returns a function that makes the model of an endpoint in the list of agents, and of WORKFLOW_ENGINE_LLM_CONFIG for nil. name is the
+// name of the model in the list. All its models share the settings and the connections of WORKFLOW_ENGINE_LLM_CONFIG.
+func (c *Config) models() (func(name string, at *agentfile.Endpoint) (chat.Model, error), error) {
+	settings := openaichat.Config{NoAuth: true}
+	if c.LLM != nil {
+		settings = c.LLM.Config
+	}
+	provider, err := openaichat.New(settings)
+	if err != nil {
+		return nil, err
+	}
+	return func(name string, at *agentfile.Endpoint) (chat.Model, error) {
+		if at == nil {
+			return provider, nil
+		}
+		endpoint := openaichat.Endpoint{BaseURL: at.BaseURL, NoAuth: at.NoAuth}
+		if at.KeyReference != "" {
+			endpoint.KeyFrom = problem.Format("%s, of model %q in the list of agents", at.KeyReference, name)
+			endpoint.APIKey = c.env.modelKey(at.KeyReference)
+		}
+		return provider.At(endpoint)
+	}, nil
 }

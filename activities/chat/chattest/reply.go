@@ -10,9 +10,9 @@ import (
 
 // Reply is one reply of a script. The zero value is an empty answer.
 type Reply struct {
-	// When is for requests whose body contains it; "" is for all.
+	// When limits the reply to requests whose body contains it; "" means all requests.
 	When string
-	// Always leaves the reply in the script when it has been given.
+	// Always keeps the reply in the script after its use.
 	Always bool
 
 	Text, Reasoning string
@@ -20,26 +20,26 @@ type Reply struct {
 	Calls []chat.Call
 	// Finish is the finish_reason; "" means "tool_calls" or "stop".
 	Finish string
-	// Usage is DefaultUsage where it counts nothing, unless NoUsage leaves it out.
+	// Usage without counts means DefaultUsage. NoUsage omits the usage.
 	Usage   chat.Usage
 	NoUsage bool
-	// Piece is how many characters a piece of a streamed answer has; 0 means 7.
+	// Piece is the number of characters in a piece of a streamed answer; 0 means 7.
 	Piece int
 
-	// Status, unless 0, refuses the request, with Header and Body.
+	// Status, unless 0, rejects the request, with Header and Body.
 	Status int
 	Header http.Header
 	Body   string
 
-	// Delay is the time before the reply. Outside of a bubble of testing/synctest it passes.
+	// Delay is the time before the reply. Outside a bubble of testing/synctest the test waits for it.
 	Delay time.Duration
-	// Hang gives no reply until the client has gone.
+	// Hang sends no reply before the client disconnects.
 	Hang bool
 	// Break closes the connection in the middle of the answer.
 	Break bool
 }
 
-// DefaultUsage is the usage of a reply that sets none of its own.
+// DefaultUsage is the usage of a reply without counts.
 var DefaultUsage = chat.Usage{Prompt: 100, Completion: 10}
 
 // Text answers with a text.
@@ -48,10 +48,10 @@ func Text(text string) Reply { return Reply{Text: text} }
 // Calls answers with tool calls.
 func Calls(calls ...chat.Call) Reply { return Reply{Calls: calls} }
 
-// Call is a tool call whose id the server gives.
+// Call returns a tool call; the server assigns its id.
 func Call(name, arguments string) chat.Call { return chat.Call{Name: name, Arguments: arguments} }
 
-// Fail refuses with a status and a message; headers are pairs of name and value.
+// Fail rejects a request with a status and a message; headers are pairs of name and value.
 func Fail(status int, message string, headers ...string) Reply {
 	r := Reply{Status: status, Header: http.Header{}, Body: text(map[string]any{"error": map[string]any{"message": message}})}
 	r.Header.Set("Content-Type", "application/json")
@@ -82,7 +82,7 @@ func (r Reply) usage() map[string]any {
 	}
 }
 
-// call is a call as the wire has it.
+// call returns a call in the form of the wire.
 func (r Reply) call(request Request, i int) map[string]any {
 	c := r.Calls[i]
 	if c.ID == "" {
@@ -91,7 +91,7 @@ func (r Reply) call(request Request, i int) map[string]any {
 	return map[string]any{"id": c.ID, "type": "function", "function": map[string]any{"name": c.Name, "arguments": c.Arguments}}
 }
 
-// completion is the whole answer.
+// completion returns the whole answer.
 func (r Reply) completion(request Request) map[string]any {
 	message := map[string]any{"role": "assistant", "content": r.Text}
 	if r.Reasoning != "" {
@@ -117,7 +117,7 @@ func (r Reply) completion(request Request) map[string]any {
 	return answer
 }
 
-// chunks are the pieces of the answer, the usage at last if the request wants it.
+// chunks returns the pieces of the answer. The usage is the last piece, if the request asks for it.
 func (r Reply) chunks(request Request) []any {
 	var chunks []any
 	add := func(choices []any, usage any) {
@@ -152,7 +152,7 @@ func (r Reply) chunks(request Request) []any {
 	return chunks
 }
 
-// pieces cuts a text.
+// pieces splits a text into pieces of Piece characters.
 func (r Reply) pieces(text string) []string {
 	size := r.Piece
 	if size <= 0 {

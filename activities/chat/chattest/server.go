@@ -1,8 +1,8 @@
-// Package chattest is an endpoint of chat completions for tests of agents: it plays a script of replies, whole or streamed as each
-// request wants, keeps what it was asked, and refuses conversations that strict providers refuse.
+// Package chattest is a server of chat completions for tests of agents: it plays a script of replies, whole or streamed as each request asks,
+// keeps the requests, and rejects conversations that strict providers reject.
 //
 //	server := chattest.Serve(t, chattest.Calls(chattest.Call("read", `{"path":"a"}`)), chattest.Text("done"))
-//	model, err := llmcall.New(llmcall.Config{BaseURL: server.URL, NoAuth: true})
+//	model, err := openaichat.New(openaichat.Config{BaseURL: server.URL, NoAuth: true})
 package chattest
 
 import (
@@ -19,8 +19,8 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/enginetest"
 )
 
-// Server plays a script: each request gets the first of the replies that is for it, which is then used up. One for which there is none
-// fails the test.
+// Server plays a script: each request gets the first reply whose When it contains, which is then used up. A request without a reply fails the
+// test.
 type Server struct {
 	*httptest.Server
 	t      testing.TB
@@ -60,14 +60,14 @@ func (s *Server) Play(script ...Reply) {
 	s.script, s.asked = slices.Clone(script), nil
 }
 
-// Left returns how many replies have not been given.
+// Left returns the number of unused replies.
 func (s *Server) Left() int {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return len(s.script)
 }
 
-// Asked returns the requests so far, those included that were refused.
+// Asked returns the requests so far, rejected ones included.
 func (s *Server) Asked() []Request {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -77,7 +77,7 @@ func (s *Server) Asked() []Request {
 func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
-		return // the client is gone
+		return // the client has disconnected
 	}
 	request, fault := read(r, body)
 	s.mu.Lock()
@@ -87,11 +87,11 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	var reply Reply
 	switch {
 	case fault != "":
-		s.t.Errorf("chattest: no provider takes this request: %s", fault)
+		s.t.Errorf("chattest: providers reject this request: %s", fault)
 		reply = Fail(http.StatusBadRequest, fault)
 	case i < 0:
 		s.t.Errorf("chattest: the script has no reply to request %d: %s", len(s.asked), body)
-		reply = Fail(http.StatusBadRequest, "the script is over")
+		reply = Fail(http.StatusBadRequest, "the script has ended")
 	default:
 		if reply = s.script[i]; !reply.Always {
 			s.script = slices.Delete(s.script, i, i+1)
@@ -112,7 +112,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request) {
 	reply.whole(w, request)
 }
 
-// waited keeps a request waiting as long as its reply says; false if the client has gone.
+// waited waits for the delay of a reply; false if the client has disconnected.
 func waited(r *http.Request, reply Reply) bool {
 	if reply.Hang {
 		<-r.Context().Done()

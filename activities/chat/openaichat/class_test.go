@@ -1,4 +1,4 @@
-package llmcall_test
+package openaichat_test
 
 import (
 	"context"
@@ -10,7 +10,7 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/activities"
 	"github.com/workflows-engine/workflows-engine/activities/chat"
-	"github.com/workflows-engine/workflows-engine/activities/llmcall"
+	"github.com/workflows-engine/workflows-engine/activities/chat/openaichat"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 )
 
@@ -54,7 +54,7 @@ func TestChatClasses(t *testing.T) {
 			t.Parallel()
 			req := question()
 			req.Stream = true
-			_, err := newExecutor(t, llmcall.Config{BaseURL: newProvider(t, tt.answer).URL}).Chat(t.Context(), req)
+			_, err := newModel(t, openaichat.Config{BaseURL: newProvider(t, tt.answer).URL}).Chat(t.Context(), req)
 			f := failureOf(t, err)
 			if class, status := chat.ClassIn(f.Data); class != tt.class || status != tt.status {
 				t.Errorf("class %q, status %d: %v", class, status, err)
@@ -76,9 +76,9 @@ func TestChatReadsARefusedKeyAgain(t *testing.T) {
 	})
 	keys := []string{old, fresh}
 	read := 0
-	e := newExecutor(t, llmcall.Config{BaseURL: p.URL, APIKey: func(context.Context) (llmcall.Secret, error) {
+	e := newModel(t, openaichat.Config{BaseURL: p.URL, APIKey: func(context.Context) (openaichat.Secret, error) {
 		read++
-		return llmcall.NewSecret(keys[min(read, len(keys))-1]), nil
+		return openaichat.NewSecret(keys[min(read, len(keys))-1]), nil
 	}})
 	got, err := e.Chat(t.Context(), question())
 	if err != nil || got.Text != "[secret] or [secret]" || read != 2 {
@@ -87,8 +87,8 @@ func TestChatReadsARefusedKeyAgain(t *testing.T) {
 	keys, read = []string{old}, 0
 	_, err = e.Chat(t.Context(), question())
 	wantFailure(t, err, problem.LLMProviderError, "no access for [secret]")
-	if read != 2 || len(p.seen()) != 3 {
-		t.Errorf("%d readings, %d requests", read, len(p.seen()))
+	if read != 2 || len(p.Seen()) != 3 {
+		t.Errorf("%d readings, %d requests", read, len(p.Seen()))
 	}
 }
 
@@ -103,7 +103,7 @@ func TestChatEndsAStreamThatStandsStill(t *testing.T) {
 			}
 			hangs(w, r)
 		})
-		e := newExecutor(t, llmcall.Config{BaseURL: p.URL, Client: p.Client()})
+		e := newModel(t, openaichat.Config{BaseURL: p.URL, Client: p.Client()})
 		req := question()
 		req.Stream = true
 		began := time.Now()

@@ -1,4 +1,4 @@
-package llmcall_test
+package openaichat_test
 
 import (
 	"fmt"
@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"github.com/workflows-engine/workflows-engine/activities/chat"
-	"github.com/workflows-engine/workflows-engine/activities/llmcall"
+	"github.com/workflows-engine/workflows-engine/activities/chat/openaichat"
 )
 
 // inPieces answers with a body in pieces of some bytes, each flushed.
@@ -142,7 +142,7 @@ func TestProvidersAnswers(t *testing.T) {
 					}
 				}
 				for _, size := range []int{1 << 20, 1, 7} {
-					got, err := newExecutor(t, llmcall.Config{BaseURL: newProvider(t, inPieces(kind, body, size)).URL}).Chat(t.Context(), req)
+					got, err := newModel(t, openaichat.Config{BaseURL: newProvider(t, inPieces(kind, body, size)).URL}).Chat(t.Context(), req)
 					if err != nil || !reflect.DeepEqual(got, want) {
 						t.Errorf("in pieces of %d bytes:\ngot  %+v, %v\nwant %+v", size, got, err, want)
 					}

@@ -1,4 +1,4 @@
-package llmcall
+package openaichat
 
 import (
 	"encoding/json"
@@ -8,13 +8,13 @@ import (
 	"unicode/utf8"
 )
 
-// half encodes half of a surrogate pair, which no valid text has.
+// half encodes half of a surrogate pair, which a valid text cannot contain.
 func half(unit uint64) string {
 	return string([]byte{0xe0 | byte(unit>>12), 0x80 | byte(unit>>6)&0x3f, 0x80 | byte(unit)&0x3f})
 }
 
-// decodeString decodes a JSON string. Half of a character that is escaped as two, at its beginning or end, is kept for joinHalves: a stream may
-// have cut the string there.
+// decodeString decodes a JSON string. It keeps half of a surrogate pair at the beginning or end for joinHalves: a stream may have cut the
+// string between two escapes.
 func decodeString(b []byte, to *string) error {
 	if err := json.Unmarshal(b, to); err != nil || len(b) < 8 || !strings.Contains(*to, "\uFFFD") {
 		return err
@@ -32,13 +32,13 @@ func decodeString(b []byte, to *string) error {
 	return nil
 }
 
-// endsInHalf reports whether a text ends with the first half of a character.
+// endsInHalf reports whether a text ends with the first half of a surrogate pair.
 func endsInHalf(text string) bool {
 	n := len(text)
 	return n >= 3 && text[n-3] == 0xed && text[n-2] >= 0xa0 && text[n-2] < 0xb0
 }
 
-// joinHalves makes characters of two halves that stand beside each other; a half alone is U+FFFD.
+// joinHalves joins adjacent halves of surrogate pairs; a half alone becomes U+FFFD.
 func joinHalves(text string) string {
 	if utf8.ValidString(text) {
 		return text

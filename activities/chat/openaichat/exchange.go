@@ -1,4 +1,4 @@
-package llmcall
+package openaichat
 
 import (
 	"context"
@@ -17,17 +17,17 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/httpbody"
 )
 
-// maxRefusalBytes limits the part of an error's body that is read.
+// maxRefusalBytes limits the part of an error response that is read.
 const maxRefusalBytes = 64 << 10
 
-// errRequestTimeout is why a request ended that took longer than Config.RequestTimeout.
+// errRequestTimeout is the cause of the end of a request that took longer than Config.RequestTimeout.
 var errRequestTimeout = errors.New("the request took too long")
 
-// errIdle is why a request ended whose streamed answer stood still for longer than Config.IdleTimeout.
-var errIdle = errors.New("the stream stood still for too long")
+// errIdle is the cause of the end of a request whose streamed answer paused for longer than Config.IdleTimeout.
+var errIdle = errors.New("the stream sent nothing for too long")
 
-// exchange is the way of one request through the client: it bounds what comes back, and keeps it from the library, which would drop
-// parts of it: its reader of streams loses errors that come after a comment.
+// exchange is the HTTP client of one request. It limits the answer and hides it from the library, whose reader of streams loses an error that
+// follows a comment.
 type exchange struct {
 	client         *http.Client
 	limit          int64
@@ -36,9 +36,9 @@ type exchange struct {
 	// idle is how long a stream may send nothing before stop ends the request.
 	idle time.Duration
 	stop context.CancelCauseFunc
-	// sent is the size of the request.
+	// sent is the size of the request, in bytes.
 	sent int64
-	// body is the whole answer once it has been read; it stays nil for an answer that comes as a stream, of events.
+	// body is the whole answer; nil for a streamed one, which events reads.
 	body   []byte
 	events io.Reader
 }
@@ -48,7 +48,7 @@ func (x *exchange) Do(req *http.Request) (*http.Response, error) {
 	req.Header.Set("User-Agent", "workflows-engine")
 	if key := x.idempotencyKey; key != "" {
 		if strings.ContainsFunc(key, unicode.IsControl) {
-			key = url.QueryEscape(key) // no header takes it as it is
+			key = url.QueryEscape(key) // not valid in a header
 		}
 		req.Header.Set("Idempotency-Key", key)
 	}
@@ -59,7 +59,7 @@ func (x *exchange) Do(req *http.Request) (*http.Response, error) {
 	}
 	if resp.StatusCode < 200 || resp.StatusCode > 299 {
 		defer resp.Body.Close()
-		// The status says enough where the body cannot be read.
+		// The status is enough if the body cannot be read.
 		body, _ := io.ReadAll(io.LimitReader(httpbody.Of(resp), maxRefusalBytes))
 		return nil, &statusError{status: resp.StatusCode, header: resp.Header, body: string(body)}
 	}
@@ -84,13 +84,13 @@ func (x *exchange) Do(req *http.Request) (*http.Response, error) {
 	return resp, nil
 }
 
-// isJSON reports whether an answer says that it is one JSON text.
+// isJSON reports whether the content type of an answer is JSON.
 func isJSON(header http.Header) bool {
 	kind, _, err := mime.ParseMediaType(header.Get("Content-Type"))
 	return err == nil && kind == "application/json"
 }
 
-// statusError is an answer that refuses.
+// statusError is an answer with a status that is not 2xx, or an error with such a status within an answer.
 type statusError struct {
 	status int
 	header http.Header
@@ -99,32 +99,32 @@ type statusError struct {
 
 func (e *statusError) Error() string { return fmt.Sprintf("status %d: %s", e.status, e.body) }
 
-// answerError is a 2xx answer that is not a chat completion. retry says whether another attempt may help.
+// answerError is an error in a 2xx answer.
 type answerError struct {
 	text string
 	// quote is the provider's text, not yet scrubbed or cut; may be empty.
 	quote string
+	// retry is set if another attempt may help.
 	retry bool
-	// provider says that the quote is an error that the provider reports.
+	// provider is set if the quote is an error that the provider reports.
 	provider bool
-	// class is that of the failure, "" for one of the provider.
+	// class is the class of the failure, "" for one that depends on the quote.
 	class chat.Class
 }
 
 func (e *answerError) Error() string { return e.text + ": " + e.quote }
 
-// boundedBody says in its error that a body is longer than allowed, breaks off, or is not UTF-8, which the library would not
-// notice.
+// boundedBody returns an error for a body that is too long, breaks off, or is not UTF-8. The library would not notice.
 type boundedBody struct {
 	io.ReadCloser
 	limit, read int64
-	cut         []byte // the beginning of a character whose rest has not been read
-	// idle ends a request whose answer stands still; nil for one in one piece.
+	cut         []byte // the beginning of a character that has not been read to its end
+	// idle ends the request if a streamed answer pauses; nil for an answer in one piece.
 	idle     *time.Timer
 	idleTime time.Duration
 }
 
-// Close also ends the watch over an answer that stands still.
+// Close also stops the idle timer.
 func (b *boundedBody) Close() error {
 	if b.idle != nil {
 		b.idle.Stop()

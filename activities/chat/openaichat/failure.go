@@ -1,4 +1,4 @@
-package llmcall
+package openaichat
 
 import (
 	"context"
@@ -13,11 +13,10 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 )
 
-// maxExcerpt is how many characters of a foreign text a failure quotes.
+// maxExcerpt limits the characters of a provider's text that a failure quotes.
 const maxExcerpt = 500
 
-// explain makes the Failure of an error (spec: activities, 5.5 and 16.3). It keeps no cause whose text has not been
-// scrubbed.
+// explain returns the Failure of an error (spec: activities, 5.5 and 16.3). It keeps no cause with a text that has not been scrubbed.
 func (c *call) explain(ctx context.Context, err error) *activities.Failure {
 	if failure, ok := errors.AsType[*activities.Failure](err); ok {
 		return failure
@@ -35,7 +34,7 @@ func (c *call) explain(ctx context.Context, err error) *activities.Failure {
 	case hasStatus:
 		failure = activities.Fail(problem.LLMProviderError, "%s", c.statusText(status))
 		failure.Retryable = retryable(status.status)
-		if class, _ := classify(ctx, err); class == chat.ClassQuota { // waiting brings no credit
+		if class, _ := classify(ctx, err); class == chat.ClassQuota { // waiting does not add credit
 			failure.Retryable = activities.RetryPointless
 		}
 		if failure.Retryable == activities.RetrySensible {
@@ -54,13 +53,20 @@ func (c *call) explain(ctx context.Context, err error) *activities.Failure {
 		failure.Retryable = activities.RetrySensible
 	}
 	failure.Message = c.scrub.text(failure.Message)
+	switch {
+	case ctx.Err() != nil:
+	case exceedsContext(err):
+		failure.Code, failure.Retryable, failure.RetryAfter = chat.CodeContextExceeded, activities.RetryPointless, 0
+	case overloaded(err):
+		failure.Err = chat.ErrOverloaded
+	}
 	if failure.Code != string(problem.ActivityCancelled) && failure.Code != string(problem.RunnerClosed) {
 		failure.Data = classData(classify(ctx, err))
 	}
 	return failure
 }
 
-// statusText explains a status to the operator, and quotes the body.
+// statusText explains a status to the operator and quotes the body.
 func (c *call) statusText(e *statusError) string {
 	meaning := ""
 	switch {
@@ -82,7 +88,7 @@ func (c *call) statusText(e *statusError) string {
 	case e.status == http.StatusTooManyRequests:
 		meaning = "; the rate limit is reached"
 	case e.status >= 300 && e.status < 400:
-		meaning = "; redirects are not followed, so baseUrl has to be the last address"
+		meaning = "; redirects are not followed, so baseUrl must be the final address"
 	}
 	text := fmt.Sprintf("the model provider answered with status %d%s", e.status, meaning)
 	if body := c.scrub.quote(e.body); body != "" {
@@ -101,7 +107,7 @@ func retryable(status int) activities.Retryable {
 	return activities.RetryPointless
 }
 
-// excerpt cuts a foreign text to maxExcerpt characters.
+// excerpt cuts a provider's text to maxExcerpt characters.
 func excerpt(text string) string {
 	return problem.ClipRunes(strings.ToValidUTF8(text, "\uFFFD"), maxExcerpt)
 }

@@ -1,4 +1,4 @@
-package llmcall
+package openaichat
 
 import (
 	"fmt"
@@ -7,8 +7,8 @@ import (
 	"github.com/workflows-engine/workflows-engine/activities/chat"
 )
 
-// callList puts the tool calls of an answer together. Where a stream says which call a piece is of, by index or id, that counts; but
-// there are servers that give every call the index 0 or no index, and servers that give two calls one id or no id.
+// callList assembles the tool calls of an answer. A piece of a stream names its call by index or id; but some servers give every call the
+// index 0 or no index, and some give two calls the same id or no id.
 type callList struct {
 	calls   []*partialCall
 	byIndex map[string]*partialCall
@@ -18,7 +18,7 @@ type callList struct {
 type partialCall struct {
 	id, name  string
 	arguments strings.Builder
-	// closed is set while the arguments end as an object does.
+	// closed is set while the arguments end with a brace.
 	closed bool
 }
 
@@ -38,7 +38,7 @@ func (l *callList) add(d toolCall, whole bool) {
 	}
 	// Some servers repeat the name in every piece; others split it.
 	if c.name != name || id == "" && c.arguments.Len() == 0 && d.Function.Arguments == "" {
-		c.name = excerpt(c.name + name) // no provider gives, or takes back, as much
+		c.name = excerpt(c.name + name) // no provider sends or accepts longer names
 	}
 	c.arguments.WriteString(string(d.Function.Arguments))
 	if text := strings.TrimSpace(string(d.Function.Arguments)); text != "" {
@@ -68,8 +68,7 @@ func (l *callList) of(id, name, index string) *partialCall {
 	return nil
 }
 
-// endedBefore reports whether a piece begins another call, though it has the index or the id of this one: it has a name, which
-// continues nothing here.
+// endedBefore reports whether a piece begins another call although it has the index or the id of c: it has a name that cannot continue c.
 func (c *partialCall) endedBefore(d toolCall) bool {
 	name, id := string(d.Function.Name), string(d.ID)
 	switch {
@@ -83,7 +82,7 @@ func (c *partialCall) endedBefore(d toolCall) bool {
 	return name != c.name || c.closed && strings.HasPrefix(strings.TrimSpace(string(d.Function.Arguments)), "{")
 }
 
-// list returns the calls in order of their start, with the ids of the provider.
+// list returns the calls in order of their start, with the provider's ids.
 func (l *callList) list() []chat.Call {
 	var calls []chat.Call
 	for _, c := range l.calls {
@@ -92,7 +91,7 @@ func (l *callList) list() []chat.Call {
 	return calls
 }
 
-// identify gives calls without an id one, and those with an id that another has.
+// identify assigns ids to calls that have none, or the id of an earlier call.
 func identify(calls []chat.Call) {
 	taken := map[string]bool{"": true}
 	for _, c := range calls {

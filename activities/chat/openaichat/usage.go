@@ -1,18 +1,17 @@
-package llmcall
+package openaichat
 
 import (
 	"encoding/json"
-	"time"
 
 	"github.com/workflows-engine/workflows-engine/activities/chat"
 )
 
-// tokens are the counts of a provider, 0 where it returns none.
+// tokens holds the counts of a provider; 0 means not counted.
 type tokens struct {
 	prompt, completion, total, cached, reasoning int
 }
 
-// read reads a usage, or a later one of the same answer. One in an unknown form counts nothing.
+// read reads a usage, or a later one of the same answer. A usage in an unknown form counts nothing.
 func (t *tokens) read(raw json.RawMessage) {
 	var u struct {
 		Prompt        float64 `json:"prompt_tokens"`
@@ -41,18 +40,7 @@ func count(n float64) int { return int(max(0, min(n, maxCount))) }
 // counted reports whether the provider counted anything.
 func (t *tokens) counted() bool { return t.prompt+t.completion+t.total > 0 }
 
-// usage makes the usage of a call, nil if the model did not answer: that of the answer, the number of HTTP requests
-// and the milliseconds they took. A provider that counts no tokens leaves them out.
-func (c *call) usage(took time.Duration) map[string]any {
-	if c.reply == nil {
-		return nil
-	}
-	u := c.answered(c.reply)
-	u["requests"], u["duration_ms"] = c.requests, took.Milliseconds()
-	return u
-}
-
-// answered is the usage of one answer.
+// answered returns the usage of an answer. It has no counts if the provider counts no tokens.
 func (c *call) answered(r *reply) map[string]any {
 	u := map[string]any{"model": c.answerer(r), "finish_reason": excerpt(c.scrub.answer(r.finish))}
 	if r.formatted {
@@ -71,7 +59,7 @@ func (c *call) answered(r *reply) map[string]any {
 	return u
 }
 
-// answerer is the name of the model that answered, else of the one that was asked.
+// answerer returns the name of the model that answered, else the requested one.
 func (c *call) answerer(r *reply) string {
 	model := r.model
 	if model == "" {
@@ -80,7 +68,7 @@ func (c *call) answerer(r *reply) string {
 	return excerpt(c.scrub.answer(model))
 }
 
-// cost is the usage of an answer for an agent, whose budgets need one: where the provider counts nothing, a quarter of the bytes.
+// cost returns the usage of an answer for an agent, whose budgets need one. If the provider counts nothing, a token is taken as four bytes.
 func (c *call) cost(r *reply) chat.Usage {
 	if r.usage.counted() {
 		u := chat.Usage{Prompt: r.usage.prompt, Completion: max(r.usage.completion, r.usage.total-r.usage.prompt)}

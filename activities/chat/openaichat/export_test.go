@@ -1,13 +1,10 @@
-package llmcall
+package openaichat
 
 import (
 	"io"
 
 	"github.com/workflows-engine/workflows-engine/activities/chat"
 )
-
-// Unfenced is for a fuzz target.
-var Unfenced = unfenced
 
 // ReadStream reads a streamed answer of any bytes as Chat does.
 func ReadStream(events io.Reader, heard func(piece string, received int)) (chat.Reply, error) {

@@ -1,4 +1,4 @@
-package llmcall
+package openaichat
 
 import (
 	"errors"
@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// tooLong are words of providers for a conversation that is larger than the model takes. There is no other way to know: the status is
-// mostly that of any wrong request, and a code of its own is rare.
+// tooLong holds providers' words for a conversation that is too large for the model. The words are needed because most providers send the
+// status of any invalid request, and few send a code.
 var tooLong = []string{
 	"context_length_exceeded", "context length", "context window", "context size", "context limit", "exceed_context_size",
 	"maximum prompt length", "prompt is too long", "prompt too long", "input is too long", "input length exceeds",
@@ -16,8 +16,8 @@ var tooLong = []string{
 	"reduce the length of the messages", "request_too_large", "too many tokens:",
 }
 
-// exceedsContext reports whether an error says that the conversation is larger than the model takes: by its status 413, or in words,
-// also within a stream.
+// exceedsContext reports whether an error means that the conversation is too large for the model: by status 413 or by its words, also within a
+// stream.
 func exceedsContext(err error) bool {
 	status, text := refusalOf(err)
 	switch status {
@@ -32,14 +32,14 @@ func exceedsContext(err error) bool {
 // statusOverloaded is the status that some providers use instead of 503.
 const statusOverloaded = 529
 
-// overloaded reports whether an error says that the provider has too much to do, whoever asks.
+// overloaded reports whether an error means that the provider is overloaded for all clients.
 func overloaded(err error) bool {
 	status, text := refusalOf(err)
 	return status == statusOverloaded || (status == 0 || status >= 500) && strings.Contains(text, "overloaded")
 }
 
-// refusalOf returns the status and the text, in lower case, of an error that a provider gave: 0 for one within a stream that has
-// none, and "" for other errors.
+// refusalOf returns the status and the text, in lower case, of an error that the provider reports. The status is 0 within a stream; the text
+// is "" for other errors.
 func refusalOf(err error) (status int, text string) {
 	if e, ok := errors.AsType[*statusError](err); ok {
 		return e.status, strings.ToLower(e.body)

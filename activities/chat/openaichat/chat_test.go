@@ -1,4 +1,4 @@
-package llmcall_test
+package openaichat_test
 
 import (
 	"encoding/json"
@@ -13,7 +13,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/activities"
 	"github.com/workflows-engine/workflows-engine/activities/chat"
 	"github.com/workflows-engine/workflows-engine/activities/chat/chattest"
-	"github.com/workflows-engine/workflows-engine/activities/llmcall"
+	"github.com/workflows-engine/workflows-engine/activities/chat/openaichat"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 )
 
@@ -47,7 +47,7 @@ func TestChat(t *testing.T) {
 		})
 		var heard []string
 		req.OnText = func(text string) { heard = append(heard, text) }
-		got, err := newExecutor(t, llmcall.Config{BaseURL: s.URL}).Chat(t.Context(), req)
+		got, err := newModel(t, openaichat.Config{BaseURL: s.URL}).Chat(t.Context(), req)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -80,7 +80,7 @@ func TestChat(t *testing.T) {
 func TestChatSendsWhatProvidersTake(t *testing.T) {
 	t.Parallel()
 	s := chattest.Serve(t, chattest.Reply{Always: true})
-	e := newExecutor(t, llmcall.Config{BaseURL: s.URL})
+	e := newModel(t, openaichat.Config{BaseURL: s.URL})
 	req := question()
 	req.Messages = []chat.Message{{Role: chat.System, Text: " "}, {Role: chat.User}}
 	var before string
@@ -133,7 +133,7 @@ func TestChatSendsWhatProvidersTake(t *testing.T) {
 // TestChatRefusesWhatNoProviderTakes before anything is sent.
 func TestChatRefusesWhatNoProviderTakes(t *testing.T) {
 	t.Parallel()
-	e := newExecutor(t, llmcall.Config{BaseURL: chattest.Serve(t).URL})
+	e := newModel(t, openaichat.Config{BaseURL: chattest.Serve(t).URL})
 	for name, change := range map[string]func(*chat.Request){
 		"no model":         func(r *chat.Request) { r.Model = " " },
 		"no message":       func(r *chat.Request) { r.Messages = nil },
@@ -206,7 +206,7 @@ func TestChatFailures(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
 			ways(t, func(t *testing.T, req chat.Request) {
-				e := newExecutor(t, llmcall.Config{BaseURL: newProvider(t, tt.answer).URL, Now: func() time.Time { return now }})
+				e := newModel(t, openaichat.Config{BaseURL: newProvider(t, tt.answer).URL, Now: func() time.Time { return now }})
 				_, err := e.Chat(t.Context(), req)
 				if tt.events && !req.Stream {
 					return
@@ -225,7 +225,7 @@ func TestChatWithoutUsage(t *testing.T) {
 	t.Parallel()
 	ways(t, func(t *testing.T, req chat.Request) {
 		s := chattest.Serve(t, chattest.Reply{Text: strings.Repeat("x", 400), NoUsage: true}, chattest.Reply{Text: strings.Repeat("x", 400), Break: true})
-		e := newExecutor(t, llmcall.Config{BaseURL: s.URL})
+		e := newModel(t, openaichat.Config{BaseURL: s.URL})
 		got, err := e.Chat(t.Context(), req)
 		if size := len(s.Asked()[0].Body); err != nil || got.Usage != (chat.Usage{Prompt: (size + 3) / 4, Completion: 100, Estimated: true}) {
 			t.Errorf("%+v for a request of %d bytes, %v", got.Usage, size, err)
@@ -238,7 +238,7 @@ func TestChatWithoutUsage(t *testing.T) {
 		}
 	})
 	refusal := raw(200, `{"choices":[{"message":{"refusal":"never"}}],"usage":{"prompt_tokens":9,"completion_tokens":2,"prompt_cache_hit_tokens":4}}`)
-	_, err := newExecutor(t, llmcall.Config{BaseURL: newProvider(t, refusal).URL}).Chat(t.Context(), question())
+	_, err := newModel(t, openaichat.Config{BaseURL: newProvider(t, refusal).URL}).Chat(t.Context(), question())
 	if u := chat.UsageIn(wantFailure(t, err, problem.LLMProviderError, "").Usage); u != (chat.Usage{Prompt: 9, Cached: 4, Completion: 2}) {
 		t.Errorf("usage of a refusal %+v", u)
 	}
@@ -260,7 +260,7 @@ func TestChatThatNeverEnds(t *testing.T) {
 	}{{problem.ActivityCancelled, 0, 0}, {problem.Timeout, 0, 20 * time.Second}, {problem.Timeout, 30 * time.Second, 0}} {
 		synctest.Test(t, func(t *testing.T) {
 			p := newProviderInMemory(t, endless)
-			e := newExecutor(t, llmcall.Config{BaseURL: p.URL, Client: p.Client(), RequestTimeout: tt.limit})
+			e := newModel(t, openaichat.Config{BaseURL: p.URL, Client: p.Client(), RequestTimeout: tt.limit})
 			ctx, cancel := contextOf(t, tt.end)
 			req, heard := question(), 0
 			req.Stream, req.OnText = true, func(string) {
@@ -290,7 +290,7 @@ func TestChatHidesTheKey(t *testing.T) {
 			})
 			var heard strings.Builder
 			req.OnText = func(text string) { heard.WriteString(text) }
-			got, err := newExecutor(t, llmcall.Config{BaseURL: s.URL}).Chat(t.Context(), req)
+			got, err := newModel(t, openaichat.Config{BaseURL: s.URL}).Chat(t.Context(), req)
 			const want = "sk- is how [secret] begins: sk-senti"
 			if err != nil || strings.Contains(text(t, got), "4f9c") || got.Text != want || req.Stream && heard.String() != want || got.Calls[0].Arguments != `{"k":"[secret]"}` {
 				t.Fatalf("pieces of %d: heard %q, got %+v, %v", piece, heard.String(), got, err)
@@ -299,23 +299,20 @@ func TestChatHidesTheKey(t *testing.T) {
 	})
 }
 
-// TestChatSchema: the formats fall back and are remembered as those of llm_call are, and with them.
+// TestChatSchema: the formats fall back and are remembered.
 func TestChatSchema(t *testing.T) {
 	t.Parallel()
 	p := newProvider(t, raw(400, `{"error":{"message":"response_format.type json_schema is not supported"}}`), says(`{"n":1}`))
-	e := newExecutor(t, llmcall.Config{BaseURL: p.URL})
+	e := newModel(t, openaichat.Config{BaseURL: p.URL})
 	req := question()
 	req.Schema = schema()
-	for range 2 {
+	for _, req.SchemaName = range []string{"", "", "another name"} {
 		if got, err := e.Chat(t.Context(), req); err != nil || got.Text != `{"n":1}` {
 			t.Fatalf("%+v, %v", got, err)
 		}
 	}
-	if _, err := e.Execute(t.Context(), request(object{"output_schema": schema()})); err != nil {
-		t.Fatal(err)
-	}
 	var asked []string
-	for _, r := range p.seen() {
+	for _, r := range p.Seen() {
 		kind, described := format(r)
 		if described {
 			kind += "+schema"
@@ -325,17 +322,17 @@ func TestChatSchema(t *testing.T) {
 	if got := strings.Join(asked, " "); got != "json_schema json_object+schema json_object+schema json_object+schema" {
 		t.Errorf("formats %s", got)
 	}
-	if first, second := p.seen()[0].header.Get("Idempotency-Key"), p.seen()[1].header.Get("Idempotency-Key"); first != req.Key || second != req.Key+":2" {
+	if first, second := p.Seen()[0].Header.Get("Idempotency-Key"), p.Seen()[1].Header.Get("Idempotency-Key"); first != req.Key || second != req.Key+":2" {
 		t.Errorf("keys %q, %q", first, second)
 	}
 }
 
-// TestEndpoint: another endpoint has its own address and key, and the rest of the executor's.
+// TestEndpoint: another endpoint has its own address and key, and the other settings of the model.
 func TestEndpoint(t *testing.T) {
 	t.Parallel()
 	here, there := chattest.Serve(t), chattest.Serve(t, chattest.Text("there"), chattest.Text(strings.Repeat("x", 3000)))
-	e := newExecutor(t, llmcall.Config{BaseURL: here.URL, MaxAnswerBytes: 2000})
-	model, err := e.At(llmcall.Endpoint{BaseURL: there.URL, NoAuth: true})
+	e := newModel(t, openaichat.Config{BaseURL: here.URL, MaxAnswerBytes: 2000})
+	model, err := e.At(openaichat.Endpoint{BaseURL: there.URL, NoAuth: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -344,11 +341,11 @@ func TestEndpoint(t *testing.T) {
 	}
 	_, err = model.Chat(t.Context(), question())
 	wantFailure(t, err, problem.LLMProviderError, "limit of 2000 bytes")
-	_, err = e.At(llmcall.Endpoint{BaseURL: there.URL})
+	_, err = e.At(openaichat.Endpoint{BaseURL: there.URL})
 	if !errors.Is(err, problem.LLMConfigInvalid) {
 		t.Errorf("an endpoint without a key: %v", err)
 	}
-	missing, err := e.At(llmcall.Endpoint{BaseURL: there.URL, APIKey: keyed(" ")})
+	missing, err := e.At(openaichat.Endpoint{BaseURL: there.URL, APIKey: keyed(" ")})
 	if err != nil {
 		t.Fatal(err)
 	}

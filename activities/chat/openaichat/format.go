@@ -1,4 +1,4 @@
-package llmcall
+package openaichat
 
 import (
 	"encoding/json"
@@ -11,17 +11,17 @@ import (
 	"github.com/sashabaranov/go-openai"
 )
 
-// format is how a provider is asked for an answer that fits an output_schema.
+// format is a way to ask a provider for an answer that satisfies a schema.
 type format int
 
-// The formats, from the best to the one that every model understands. The last two describe the schema in the system message.
+// The formats, from the best to the one that every model supports. The last two describe the schema in the system message.
 const (
 	schemaFormat format = iota
 	objectFormat
 	plainFormat
 )
 
-// String names the format as it stands in the usage.
+// String returns the name of the format in the usage.
 func (f format) String() string { return [...]string{"json_schema", "json_object", "text"}[f] }
 
 // schema is the schema of an answer: a name, and the canonical text of a JSON Schema.
@@ -30,13 +30,13 @@ type schema struct {
 	text []byte
 }
 
-// apply puts the format into a copy of a request.
+// apply returns a copy of a request with the format.
 func (f format) apply(wanted *schema, r openai.ChatCompletionRequest) openai.ChatCompletionRequest {
 	switch f {
 	case schemaFormat:
 		r.ResponseFormat = &openai.ChatCompletionResponseFormat{
 			Type: openai.ChatCompletionResponseFormatTypeJSONSchema,
-			// Strict accepts only a part of JSON Schema; the answer is checked here anyway.
+			// Strict accepts only a part of JSON Schema; the caller checks the answer anyway.
 			JSONSchema: &openai.ChatCompletionResponseFormatJSONSchema{Name: allowedName(wanted.name), Schema: json.RawMessage(wanted.text)},
 		}
 		return r
@@ -53,7 +53,7 @@ func (f format) apply(wanted *schema, r openai.ChatCompletionRequest) openai.Cha
 	return r
 }
 
-// allowedName is a name in the letters and the length that providers allow.
+// allowedName returns a name with the characters and the length that providers allow.
 func allowedName(name string) string {
 	name = strings.Map(func(r rune) rune {
 		switch {
@@ -68,11 +68,11 @@ func allowedName(name string) string {
 	return name[:min(len(name), maxName)]
 }
 
-// maxName is how long a name may be for providers.
+// maxName is the longest name that providers allow.
 const maxName = 64
 
-// refused reports whether an error says that the provider does not support the format. schemaOnly means that it supports
-// the format but rejects this schema, which says nothing about other schemas.
+// refused reports whether the provider does not support the format. schemaOnly means that it supports the format but rejects this schema;
+// other schemas may work.
 func (f format) refused(err error) (refused, schemaOnly bool) {
 	status, ok := errors.AsType[*statusError](err)
 	if !ok || f == plainFormat || !status.speaksOf("response_format", "json_schema", "json_object") {
@@ -81,7 +81,7 @@ func (f format) refused(err error) (refused, schemaOnly bool) {
 	return true, status.speaksOf("invalid schema")
 }
 
-// speaksOf reports whether the server rejected the request as invalid, with one of the words in its answer.
+// speaksOf reports whether the server rejected the request as invalid, and its answer has one of the words.
 func (e *statusError) speaksOf(words ...string) bool {
 	if e.status != http.StatusBadRequest && e.status != http.StatusUnprocessableEntity {
 		return false
@@ -90,14 +90,14 @@ func (e *statusError) speaksOf(words ...string) bool {
 	return slices.ContainsFunc(words, func(word string) bool { return strings.Contains(body, word) })
 }
 
-// maxRememberedModels bounds modelMemory; the models of further nodes are asked anew each time.
+// maxRememberedModels limits modelMemory; the features of further models are tried each time.
 const maxRememberedModels = 1000
 
 // learnt holds the features that a model has turned out to support.
 type learnt struct {
-	// format is the best one that it supports.
+	// format is the best supported format.
 	format format
-	// newLimit is set if it knows the limit of an answer by its new name alone.
+	// newLimit is set if the model supports only the new name of the answer's limit.
 	newLimit bool
 }
 

@@ -1,4 +1,4 @@
-package llmcall_test
+package openaichat_test
 
 import (
 	"context"
@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/workflows-engine/workflows-engine/activities/chat"
-	"github.com/workflows-engine/workflows-engine/activities/llmcall"
+	"github.com/workflows-engine/workflows-engine/activities/chat/openaichat"
 )
 
 // contextOf ends with cancel, and after a time unless that is 0.
@@ -92,7 +92,7 @@ func TestToolCallPieces(t *testing.T) {
 		}, []chat.Call{{ID: "7", Name: "read", Arguments: "{}"}, list}},
 		{"no name", []string{`{"index":0,"id":"a","function":{"arguments":"{}"}}`}, []chat.Call{{ID: "a", Arguments: "{}"}}},
 	} {
-		got, err := llmcall.ReadStream(strings.NewReader(deltas(tt.pieces...)), nil)
+		got, err := openaichat.ReadStream(strings.NewReader(deltas(tt.pieces...)), nil)
 		if err != nil || !reflect.DeepEqual(got.Calls, tt.want) {
 			t.Errorf("%s:\ngot  %+v, %v\nwant %+v", tt.name, got.Calls, err, tt.want)
 		}
@@ -106,7 +106,7 @@ func TestWholeToolCalls(t *testing.T) {
 		object{"id": "a", "function": object{"name": "read", "arguments": "{}"}}, object{"id": "a", "function": object{"name": "read", "arguments": ""}},
 		object{"function": object{"arguments": "oops"}}, object{"id": nil, "function": object{"name": "list", "arguments": object{"q": 2.0}}},
 	}}, "tool_calls"))
-	got, err := newExecutor(t, llmcall.Config{BaseURL: p.URL}).Chat(t.Context(), question())
+	got, err := newModel(t, openaichat.Config{BaseURL: p.URL}).Chat(t.Context(), question())
 	want := []chat.Call{
 		{ID: "a", Name: "read", Arguments: "{}"}, {ID: "call_1", Name: "read"}, {ID: "call_2", Arguments: "oops"}, {ID: "call_3", Name: "list", Arguments: `{"q":2}`},
 	}
@@ -137,12 +137,12 @@ var told = chat.Reply{
 func TestStreamSplitAnywhere(t *testing.T) {
 	t.Parallel()
 	for i := range len(story) {
-		got, err := llmcall.ReadStream(io.MultiReader(strings.NewReader(story[:i]), strings.NewReader(story[i:])), nil)
+		got, err := openaichat.ReadStream(io.MultiReader(strings.NewReader(story[:i]), strings.NewReader(story[i:])), nil)
 		if err != nil || !reflect.DeepEqual(got, told) {
 			t.Fatalf("cut at byte %d: %+v, %v", i, got, err)
 		}
 	}
-	if got, err := llmcall.ReadStream(iotest.OneByteReader(strings.NewReader(story)), nil); err != nil || !reflect.DeepEqual(got, told) {
+	if got, err := openaichat.ReadStream(iotest.OneByteReader(strings.NewReader(story)), nil); err != nil || !reflect.DeepEqual(got, told) {
 		t.Errorf("byte by byte: %+v, %v", got, err)
 	}
 	p := newProvider(t, func(w http.ResponseWriter, _ *http.Request) {
@@ -154,7 +154,7 @@ func TestStreamSplitAnywhere(t *testing.T) {
 	})
 	req := question()
 	req.Stream = true
-	if got, err := newExecutor(t, llmcall.Config{BaseURL: p.URL}).Chat(t.Context(), req); err != nil || !reflect.DeepEqual(got, told) {
+	if got, err := newModel(t, openaichat.Config{BaseURL: p.URL}).Chat(t.Context(), req); err != nil || !reflect.DeepEqual(got, told) {
 		t.Errorf("over HTTP: %+v, %v", got, err)
 	}
 }
@@ -164,11 +164,11 @@ func TestStreamCutAnywhere(t *testing.T) {
 	t.Parallel()
 	end := strings.Index(story, `"usage":null}`) + len(`"usage":null}`)
 	for i := range len(story) {
-		got, err := llmcall.ReadStream(strings.NewReader(story[:i]), nil)
+		got, err := openaichat.ReadStream(strings.NewReader(story[:i]), nil)
 		if whole := i >= end && err == nil && got.Text == told.Text; !whole && err == nil {
 			t.Fatalf("ended at byte %d: %+v", i, got)
 		}
-		if _, err = llmcall.ReadStream(io.MultiReader(strings.NewReader(story[:i]), iotest.ErrReader(errors.New("reset"))), nil); err == nil && !strings.Contains(story[:i], "[DONE]") {
+		if _, err = openaichat.ReadStream(io.MultiReader(strings.NewReader(story[:i]), iotest.ErrReader(errors.New("reset"))), nil); err == nil && !strings.Contains(story[:i], "[DONE]") {
 			t.Fatalf("broken at byte %d without an error", i)
 		}
 	}
@@ -181,7 +181,7 @@ func TestToolCallSplitAnywhere(t *testing.T) {
 	want := []chat.Call{{ID: "a", Name: "read", Arguments: arguments}}
 	for i := range arguments {
 		for j := range arguments[i:] {
-			got, err := llmcall.ReadStream(strings.NewReader(deltas(
+			got, err := openaichat.ReadStream(strings.NewReader(deltas(
 				`{"index":0,"id":"a","function":{"name":"read","arguments":`+text(t, arguments[:i])+`}}`,
 				`{"index":0,"function":{"arguments":`+text(t, arguments[i:i+j])+`}}`,
 				`{"index":0,"function":{"arguments":`+text(t, arguments[i+j:])+`}}`)), nil)
@@ -191,7 +191,7 @@ func TestToolCallSplitAnywhere(t *testing.T) {
 		}
 	}
 	for i := range "read" {
-		got, err := llmcall.ReadStream(strings.NewReader(deltas(
+		got, err := openaichat.ReadStream(strings.NewReader(deltas(
 			`{"index":0,"id":"a","function":{"name":"`+"read"[:i]+`"}}`, `{"index":0,"function":{"name":"`+"read"[i:]+`","arguments":`+text(t, arguments)+`}}`)), nil)
 		if err != nil || !reflect.DeepEqual(got.Calls, want) {
 			t.Errorf("name cut at %d: %+v, %v", i, got.Calls, err)
@@ -206,7 +206,7 @@ func TestFinishReasons(t *testing.T) {
 		"stop": chat.FinishStop, "tool_calls": chat.FinishStop, "eos": chat.FinishStop, "🌡": chat.FinishStop, "length": chat.FinishLength,
 		"MAX_TOKENS": chat.FinishLength, "model_length": chat.FinishLength, "content_filter": chat.FinishFilter, "SAFETY": chat.FinishFilter,
 	} {
-		got, err := llmcall.ReadStream(strings.NewReader(`data: {"choices":[{"finish_reason":"`+reason+`"}]}`), nil)
+		got, err := openaichat.ReadStream(strings.NewReader(`data: {"choices":[{"finish_reason":"`+reason+`"}]}`), nil)
 		if err != nil || got.Finish != want {
 			t.Errorf("%s: %+v, %v", reason, got, err)
 		}
@@ -222,8 +222,8 @@ func FuzzStream(f *testing.F) {
 	f.Add([]byte(deltas(`{"function":{"name":"a"}}`, `{"function":{"name":"a"}}`, `{"id":"call_1","function":{"name":"b"}}`)))
 	f.Fuzz(func(t *testing.T, stream []byte) {
 		var heard strings.Builder
-		got, err := llmcall.ReadStream(strings.NewReader(string(stream)), func(piece string, _ int) { heard.WriteString(piece) })
-		again, errAgain := llmcall.ReadStream(iotest.HalfReader(strings.NewReader(string(stream))), nil)
+		got, err := openaichat.ReadStream(strings.NewReader(string(stream)), func(piece string, _ int) { heard.WriteString(piece) })
+		again, errAgain := openaichat.ReadStream(iotest.HalfReader(strings.NewReader(string(stream))), nil)
 		if (err == nil) != (errAgain == nil) || !reflect.DeepEqual(got, again) {
 			t.Fatalf("%+v, %v; in pieces %+v, %v", got, err, again, errAgain)
 		}

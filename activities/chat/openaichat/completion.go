@@ -1,9 +1,8 @@
-package llmcall
+package openaichat
 
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"strconv"
 	"strings"
 
@@ -13,17 +12,17 @@ import (
 // reply is a model's answer.
 type reply struct {
 	content, refusal, reasoning string
-	// isText is set where the content is a text, if an empty one.
+	// isText is set if the content is a text, even an empty one.
 	isText        bool
 	calls         []chat.Call
 	model, finish string
 	usage         tokens
 	format        format
-	// formatted is set where an answer in a format was asked for.
+	// formatted is set if the request asked for a format.
 	formatted bool
 }
 
-// completion is a whole answer, or a piece of a streamed one. It has the used fields alone: other fields of servers have many forms,
+// completion is a whole answer, or a piece of a streamed one. It has only the fields that are read: servers use many forms for the others,
 // such as times with fractions and numbers as ids.
 type completion struct {
 	Model   loose           `json:"model"`
@@ -77,7 +76,7 @@ func (l *loose) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// arguments are those of a call: a text, or the JSON value itself, as some servers have it.
+// arguments is the arguments of a call: a text, or the JSON value itself, which some servers send.
 type arguments string
 
 // UnmarshalJSON accepts every value.
@@ -135,15 +134,15 @@ func (c *content) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// builder puts an answer together from its pieces.
+// builder assembles an answer from its pieces.
 type builder struct {
 	reply                       reply
 	content, refusal, reasoning strings.Builder
 	calls                       callList
-	// thinking is the length of the reasoning in the content, said the offset of the answer.
+	// thinking is the state of the reasoning in the content, said the offset of the text after it.
 	thinking thinking
 	said     int
-	// told is up to where of the content has been heard.
+	// told is the offset of the content that heard has not been called with.
 	told  int
 	heard func(piece string, received int)
 }
@@ -202,7 +201,7 @@ func (b *builder) addMessage(m *message, whole bool) {
 	}
 }
 
-// answer is the assembled answer.
+// answer returns the assembled answer.
 func (b *builder) answer() *reply {
 	r := b.reply
 	content := joinHalves(b.content.String())
@@ -214,7 +213,7 @@ func (b *builder) answer() *reply {
 	return &r
 }
 
-// begun reports whether the model has said anything yet.
+// begun reports whether anything of the answer has arrived.
 func (b *builder) begun() bool {
 	return b.content.Len()+b.refusal.Len()+b.reasoning.Len()+len(b.calls.calls) > 0 || b.reply.usage.counted()
 }
@@ -236,28 +235,15 @@ func whole(body []byte, heard func(string, int)) (*reply, error) {
 	return b.answer(), nil
 }
 
-// empty explains an answer without content to an llm_call; nil where the content is the empty text.
-func (r *reply) empty() error {
-	switch {
-	case r.refusal != "":
-		return r.refused()
-	case len(r.calls) > 0:
-		return &answerError{text: "the model called a tool instead of answering, and llm_call has none", class: chat.ClassAnswer}
-	case !r.isText:
-		return &answerError{text: fmt.Sprintf("the answer has no text as its content (finish_reason %q)", excerpt(r.finish)), class: chat.ClassAnswer}
-	}
-	return nil
-}
-
 func (r *reply) refused() error {
 	return &answerError{text: "the model refused", quote: r.refusal, class: chat.ClassRefused}
 }
 
-// given reports whether a member is there, and not null.
+// given reports whether a field is present and not null.
 func given(raw json.RawMessage) bool { return len(raw) > 0 && string(raw) != "null" }
 
-// providerError reads an error that stands in an answer or a stream whose status was 200. Gateways report the failure of the
-// provider behind them in this way, with the status that it had.
+// providerError reads an error in an answer or a stream with status 200. Gateways report the failure of the provider behind them in this way,
+// with its status.
 func providerError(raw json.RawMessage) error {
 	var e struct {
 		Code    loose `json:"code"`

@@ -1,4 +1,4 @@
-package llmcall
+package openaichat
 
 import (
 	"bufio"
@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// receive puts a streamed answer together. A stream that ends without saying why the model stopped has been cut off; what came of it
-// is returned with the error.
+// receive assembles a streamed answer. A stream that ends without a finish_reason was cut off: the part that arrived is returned with the
+// error.
 func receive(events io.Reader, heard func(piece string, received int)) (*reply, error) {
 	b := builder{heard: heard}
 	err := b.receive(bufio.NewReader(events))
@@ -18,12 +18,12 @@ func receive(events io.Reader, heard func(piece string, received int)) (*reply, 
 		return nil, err
 	}
 	r := b.answer()
-	r.isText = true // no piece of it needs to be
+	r.isText = true // even if no piece has a text
 	return r, err
 }
 
 func (b *builder) receive(events *bufio.Reader) error {
-	var event []byte // the lines of an event that is not whole yet
+	var event []byte // the lines of an incomplete event
 	done, first := false, true
 	for {
 		line, readErr := events.ReadBytes('\n')
@@ -62,8 +62,8 @@ func (b *builder) receive(events *bufio.Reader) error {
 	return nil
 }
 
-// complete reports whether the received text is a whole answer: a text, or calls whose arguments are whole. Some servers say that a stream is done,
-// and not why.
+// complete reports whether the pieces are a whole answer: a text, or calls with complete arguments. Some servers send [DONE] without a
+// finish_reason.
 func (b *builder) complete() bool {
 	for _, c := range b.calls.calls {
 		if text := strings.TrimSpace(joinHalves(c.arguments.String())); text != "" && !json.Valid([]byte(text)) {
@@ -73,8 +73,8 @@ func (b *builder) complete() bool {
 	return len(b.calls.calls) > 0 || b.thinking == speaks && strings.TrimSpace(b.content.String()[b.said:]) != ""
 }
 
-// eventData returns the data of a line of server-sent events, nil for a line without data. Servers write a document on one line, and some,
-// when they fail or cannot stream, on a line without a field's name.
+// eventData returns the data of a line of server-sent events, nil for a line without data. Servers that fail or cannot stream may send a
+// document on a line without "data:".
 func eventData(line []byte) []byte {
 	line = bytes.TrimSpace(line)
 	if data, ok := bytes.CutPrefix(line, []byte("data:")); ok {

@@ -1,4 +1,4 @@
-package llmcall
+package openaichat
 
 import (
 	"context"
@@ -9,31 +9,31 @@ import (
 	"github.com/sashabaranov/go-openai"
 
 	"github.com/workflows-engine/workflows-engine/activities"
+	"github.com/workflows-engine/workflows-engine/activities/chat"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 )
 
-// call asks a model for one answer: with one request, or with more where the server does not know a part of the first.
+// call asks a model for one answer: with one request, or with more if the server does not support a part of the first.
 type call struct {
-	*Executor
+	*Model
 	model  string
 	stream bool
 	// idempotency is the key of the first request.
 	idempotency string
 	key         Secret
-	// keyRead says that the key was refused, and read again.
-	keyRead  bool
-	scrub    scrubber
-	requests int
-	// sent is the size of the last request.
+	// keyRead is set once a rejected key has been read again.
+	keyRead bool
+	scrub   scrubber
+	meter   *chat.Meter
+	// sent is the size of the newest request, in bytes.
 	sent int64
-	// heard is called with each piece of the text of a streamed answer, which is empty where something else arrived, and with the
-	// size of the text so far; may be nil.
+	// heard is called with each piece of a streamed answer: its text, which may be empty, and the bytes of content so far. It may be nil.
 	heard func(piece string, received int)
-	// reply is the model's answer, usable or not; nil without an answer.
+	// reply is the model's newest answer, usable or not; nil without an answer.
 	reply *reply
 }
 
-// ask sends a request, in the best format that the provider takes.
+// ask sends a request, in the best format that the provider supports.
 func (c *call) ask(ctx context.Context, request openai.ChatCompletionRequest, wanted *schema) (*reply, error) {
 	if wanted == nil {
 		return c.note(c.send(ctx, request))
@@ -68,10 +68,10 @@ func (c *call) note(r *reply, err error) (*reply, error) {
 	return r, err
 }
 
-// send makes one request, and another where the server does not know stream_options, without which a stream has no usage, or the
-// limit of an answer by its old name.
+// send makes one request. It makes another if the server does not support stream_options, which streams need for their usage, or the old
+// name of the answer's limit.
 func (c *call) send(ctx context.Context, request openai.ChatCompletionRequest) (*reply, error) {
-	//lint:ignore SA1019 many servers know the limit by its old name alone
+	//lint:ignore SA1019 many servers support only the old name of the limit
 	limit := &request.MaxTokens
 	newName := func() { *limit, request.MaxCompletionTokens = 0, *limit }
 	if *limit > 0 && c.models.of(c.model).newLimit {
@@ -94,7 +94,7 @@ func (c *call) send(ctx context.Context, request openai.ChatCompletionRequest) (
 	}
 }
 
-// sendOnce makes one request. Where the key is refused it is read again: a request with a key that has been replaced is sent once more.
+// sendOnce makes one request. A rejected key is read again: if it has been replaced, the request is sent once more.
 func (c *call) sendOnce(ctx context.Context, request openai.ChatCompletionRequest, plain bool) (*reply, error) {
 	r, err := c.sendWith(ctx, request, plain)
 	status, ok := errors.AsType[*statusError](err)
@@ -102,15 +102,15 @@ func (c *call) sendOnce(ctx context.Context, request openai.ChatCompletionReques
 		return r, err
 	}
 	c.keyRead = true
-	if key, keyErr := c.Executor.key(ctx); keyErr == nil && key != c.key {
+	if key, keyErr := c.Model.key(ctx); keyErr == nil && key != c.key {
 		c.scrub, c.key = newScrubber(c.key, key), key
 		return c.sendWith(ctx, request, plain)
 	}
 	return r, err
 }
 
-// sendWith makes one request; a plain one has no stream_options. An answer is returned even if it is unusable or
-// breaks off. The error is a *statusError, an *answerError, or the transport's.
+// sendWith makes one request; a plain one has no stream_options. It returns an answer even with an error, if one began to arrive. The error
+// is a *statusError, an *answerError, or the transport's.
 func (c *call) sendWith(ctx context.Context, request openai.ChatCompletionRequest, plain bool) (*reply, error) {
 	if c.stream && !plain {
 		request.StreamOptions = &openai.StreamOptions{IncludeUsage: true}
@@ -132,8 +132,8 @@ func (c *call) sendWith(ctx context.Context, request openai.ChatCompletionReques
 	return r, err
 }
 
-// exchange has the library send a request, and reads the answer here: answers of servers have more forms than the library accepts. A server
-// that cannot stream answers in one piece.
+// exchange sends a request with the library, and reads the answer itself: servers answer in more forms than the library accepts. A server that
+// cannot stream answers in one piece.
 func (c *call) exchange(ctx context.Context, client *openai.Client, request openai.ChatCompletionRequest, x *exchange) (*reply, error) {
 	var err error
 	if c.stream {
@@ -153,29 +153,29 @@ func (c *call) exchange(ctx context.Context, client *openai.Client, request open
 	return receive(x.events, c.heard)
 }
 
-// idempotencyKey is the call's for its first request; the ones after it say something else, and so need others.
+// idempotencyKey counts a request and returns its key. Requests with different bodies need different keys.
 func (c *call) idempotencyKey() string {
-	c.requests++
-	if c.requests == 1 || c.idempotency == "" {
+	c.meter.Requests++
+	if c.meter.Requests == 1 || c.idempotency == "" {
 		return c.idempotency
 	}
-	return fmt.Sprintf("%s:%d", c.idempotency, c.requests)
+	return fmt.Sprintf("%s:%d", c.idempotency, c.meter.Requests)
 }
 
-// limited puts the limit of an answer into a request, under the name that the model knows it by. The error is a Failure with code
-// LLM_CONFIG_INVALID, where the client knows that the model does not take the settings.
-func limited(r openai.ChatCompletionRequest, maxTokens int, who string) (openai.ChatCompletionRequest, error) {
+// limited sets the limit of an answer, under the name that the model supports. If the client knows that the model rejects the settings,
+// the error is a Failure with code LLM_CONFIG_INVALID.
+func limited(r openai.ChatCompletionRequest, maxTokens int) (openai.ChatCompletionRequest, error) {
 	validator := openai.NewReasoningValidator()
 	common := r
-	//lint:ignore SA1019 many servers know the limit by its old name alone
+	//lint:ignore SA1019 many servers support only the old name of the limit
 	common.MaxTokens = maxTokens
 	if validator.Validate(common) == nil {
 		return common, nil
 	}
-	// Reasoning models know it by its new name. If the name was not the cause, the error occurs again.
+	// Reasoning models support its new name. If the name was not the cause, the error occurs again.
 	r.MaxCompletionTokens = maxTokens
 	if err := validator.Validate(r); err != nil {
-		return r, activities.Fail(problem.LLMConfigInvalid, "%s: model %q does not take these settings: %v", who, r.Model, err)
+		return r, activities.Fail(problem.LLMConfigInvalid, "model %q does not take these settings: %v", r.Model, err)
 	}
 	return r, nil
 }

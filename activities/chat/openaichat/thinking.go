@@ -1,4 +1,4 @@
-package llmcall
+package openaichat
 
 import (
 	"strings"
@@ -6,7 +6,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/activities/chat"
 )
 
-// thinking separates the reasoning at the beginning of an answer, between tags, from the answer as it arrives.
+// thinking is the state of the separation of an arriving answer from the reasoning before it, which is between tags.
 type thinking int
 
 const (
@@ -15,7 +15,7 @@ const (
 	speaks
 )
 
-// think handles received text. It does not report reasoning, nor parts of a tag.
+// think updates the state after a piece. Reasoning and parts of a tag are not reported.
 func (b *builder) think() {
 	content := b.content.String()
 	if b.thinking == undecided {
@@ -32,19 +32,19 @@ func (b *builder) think() {
 			b.said += i + len(chat.ThinkEnd)
 			b.said += len(content[b.said:]) - len(strings.TrimLeft(content[b.said:], " \t\r\n"))
 			b.thinking = speaks
-		} else { // the tag may be cut in two
+		} else { // the tag may be split between pieces
 			b.said = max(b.said, len(content)-len(chat.ThinkEnd)+1)
 		}
 	}
 }
 
-// spoken returns the received text of the answer that was not reported yet.
+// spoken returns the text of the answer that has not been reported yet.
 func (b *builder) spoken() string {
 	if b.thinking != speaks {
 		return ""
 	}
 	content := b.content.String()
-	if b.said > 0 && b.told <= b.said { // blanks behind a thought are none of the answer
+	if b.said > 0 && b.told <= b.said { // white space after reasoning is not part of the answer
 		b.said = len(content) - len(strings.TrimLeft(content[b.said:], " \t\r\n"))
 	}
 	from, end := max(b.told, b.said), len(content)

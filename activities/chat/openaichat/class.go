@@ -1,4 +1,4 @@
-package llmcall
+package openaichat
 
 import (
 	"context"
@@ -11,19 +11,19 @@ import (
 	"github.com/workflows-engine/workflows-engine/activities/chat"
 )
 
-// Words of providers for an account without credit. Some give them the status of a rate limit, others that of a wrong request.
+// noCredit holds providers' words for an account without credit. Some send them with the status of a rate limit, others with 400.
 var noCredit = []string{
 	"insufficient_quota", "insufficient quota", "insufficient credit", "out of credit", "credit balance", "credits are depleted", "credit limit",
 	"no credits", "insufficient balance", "insufficient_balance", "insufficient funds", "payment required", "billing_", "quota_exceeded",
 }
 
-// billing is a word of such texts, and of addresses in texts about rate limits.
+// billing matches a word of such texts, but not in addresses, which texts about rate limits have.
 var billing = regexp.MustCompile(`(^|[^/\w.])billing`)
 
-// limited are words of texts about a rate that speak of plan and billing, too.
+// limitedFor holds words of texts about rate limits, which may mention plan and billing too.
 var limitedFor = []string{"per minute", "per_minute", "perminute", "retrydelay", "rate limit", "rate_limit"}
 
-// withoutCredit reports whether a refusal says that the account has no credit. header is nil within a stream.
+// withoutCredit reports whether an error means that the account has no credit. header is nil within a stream.
 func withoutCredit(status int, text string, header http.Header) bool {
 	switch {
 	case status == http.StatusPaymentRequired:
@@ -35,7 +35,7 @@ func withoutCredit(status int, text string, header http.Header) bool {
 	case status == http.StatusTooManyRequests && (header.Get("Retry-After")+header.Get("Retry-After-Ms") != "" || containsAny(text, limitedFor)):
 		return false
 	}
-	// A wrong request may be quoted, whatever it is about.
+	// Errors about an invalid request may quote it, and it may mention billing.
 	return status != http.StatusBadRequest && status != http.StatusUnprocessableEntity && billing.MatchString(text)
 }
 
@@ -43,12 +43,12 @@ func containsAny(text string, words []string) bool {
 	return slices.ContainsFunc(words, func(word string) bool { return strings.Contains(text, word) })
 }
 
-// Words of providers for a model that they do not have.
+// noModel holds providers' words for an unknown model.
 var noModel = []string{
 	"model_not_found", "model not found", "no such model", "unknown model", "invalid model name", "not a valid model", "model does not exist",
 }
 
-// Words of providers for content that they filter out.
+// filtered holds providers' words for content that they filter out.
 var filtered = []string{"content_filter", "content_policy_violation", "content management policy", "responsibleaipolicyviolation"}
 
 // classify returns the class of an error, and the HTTP status, 0 without one.
@@ -85,7 +85,7 @@ func classify(ctx context.Context, err error) (chat.Class, int) {
 	return chat.ClassDown, 0
 }
 
-// classData is the data of a failure of a class.
+// classData returns the data of a failure of a class.
 func classData(class chat.Class, status int) map[string]any {
 	data := map[string]any{chat.DataClass: string(class)}
 	if status != 0 {
