@@ -6,7 +6,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/activities/chat"
 )
 
-// TestUsageIn: a usage is read as an executor makes it, and as it comes from a history.
+// TestUsageIn: a usage is read as an executor returns it, and as read from a history.
 func TestUsageIn(t *testing.T) {
 	t.Parallel()
 	want := chat.Usage{Prompt: 9, Cached: 4, Completion: 2, Estimated: true}

@@ -28,7 +28,7 @@ func noAgents(req activities.Request) *activities.Failure {
 	return failure
 }
 
-// AgentCall holds the settings of an llm_call node that replace those of its agent. Zero fields keep the agent's.
+// AgentCall holds the settings of an llm_call node that replace its agent's settings. Zero fields keep the agent's.
 type AgentCall struct {
 	Agent string
 	// System is the system_prompt. Task is the user_prompt or prompt, else the state as JSON.
@@ -39,12 +39,12 @@ type AgentCall struct {
 	Seed              *int
 	Stop              []string
 	Stream            *bool
-	// Schema is the output_schema, which compiles.
+	// Schema is the output_schema, which has been compiled without error.
 	Schema map[string]any
 }
 
-// ReadAgentCall reads a node that names an agent, by the rules for other llm_call nodes. now is the clock, nil for time.Now. The error is
-// an *activities.Failure with code LLM_CONFIG_INVALID.
+// ReadAgentCall reads a node that names an agent, by the rules for other llm_call nodes. now is the clock; nil means time.Now. The error is an
+// *activities.Failure with code LLM_CONFIG_INVALID.
 func ReadAgentCall(req activities.Request, now func() time.Time) (AgentCall, error) {
 	if now == nil {
 		now = time.Now
@@ -55,7 +55,7 @@ func ReadAgentCall(req activities.Request, now func() time.Time) (AgentCall, err
 		return AgentCall{}, err
 	}
 	if n.agent == "" {
-		return AgentCall{}, activities.Fail(problem.LLMConfigInvalid, "llm_call %q names no agent", req.NodeID)
+		return AgentCall{}, activities.Fail(problem.LLMConfigInvalid, "llm_call %q must name an agent", req.NodeID)
 	}
 	messages, _, err := e.messages(req)
 	if err != nil {

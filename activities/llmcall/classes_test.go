@@ -21,37 +21,37 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/soak"
 )
 
-// class is one way in which a provider fails, and what a run makes of it.
+// class is a kind of failure of a provider, with its effect on a run.
 type class struct {
 	name string
-	// answers to the node under test, one after another, the last one again and again.
+	// answers are the answers to the node under test, in order; the last one is repeated.
 	answers []http.HandlerFunc
 	config  llmcall.Config
-	// node holds further members of the node, members further members of its config.
+	// node holds additional fields of the node, members additional fields of its config.
 	node, members string
 	// attempts are the outcomes of the node's attempts: "ok", or a code, with + if it was tried again.
 	attempts string
-	// says is a part of the last failure's text.
+	// says is a part of the last failure's message.
 	says     string
 	requests int
-	// messages counts those of each request, "" to let them be.
+	// messages is the number of messages in each request; "" means any.
 	messages string
-	// slow classes run on the main path alone.
+	// slow classes run only on the main path.
 	slow bool
 	// fakeTime is for deadlines, which a request must reach: the class runs in a bubble, with a network in memory.
 	fakeTime bool
-	// outcomes looks at the records of the outcomes.
+	// outcomes checks the records of the outcomes.
 	outcomes func(*testing.T, []history.Record)
 }
 
 const (
 	tries = "retry: {max_attempts: 2, initial_interval: 1ms, backoff_coefficient: 1}"
-	// patience is for the calls that are to work, on a busy machine and under the short limits of some classes.
+	// patience is the timeout of calls that must succeed, on a busy machine and under the short limits of some classes.
 	patience = "retry: {max_attempts: 10, initial_interval: 1ms, backoff_coefficient: 1}"
 	wantsANr = "output_schema: {type: object, required: [n], properties: {n: {type: number}}}"
 )
 
-// classes names every class of failure. Each runs through a Runner over a file, on the main path and in a branch.
+// classes lists every class of failure. Each runs through a Runner with a file, on the main path and in a branch.
 func classes() []class {
 	good := says(`{"n":7}`)
 	return []class{
@@ -186,7 +186,7 @@ func classes() []class {
 	}
 }
 
-// byPrompt gives requests whose prompt is "bad" to one provider's answers, and all others a good one.
+// byPrompt answers requests with the prompt "bad" by answers, and all others with a valid answer.
 func byPrompt(t *testing.T, serve func(testing.TB, ...http.HandlerFunc) *provider, answers []http.HandlerFunc) (bad, all *provider) {
 	t.Helper()
 	bad = serve(t, answers...)
@@ -207,7 +207,7 @@ func byPrompt(t *testing.T, serve func(testing.TB, ...http.HandlerFunc) *provide
 }
 
 // TestFailureClasses runs every class on the main path and in a branch, under the race detector in one of the two. It is not
-// parallel, because it looks for goroutines at its end.
+// parallel, because it checks for leaked goroutines at its end.
 func TestFailureClasses(t *testing.T) {
 	t.Run("all", func(t *testing.T) {
 		for _, c := range classes() {
@@ -290,7 +290,7 @@ func (c class) run(t *testing.T, serve func(testing.TB, ...http.HandlerFunc) *pr
 	if c.outcomes != nil {
 		c.outcomes(t, ended)
 	}
-	// What is stored about the run is what its records say, and the call said.
+	// The stored summary of the run matches its records and the call's answer.
 	projected := history.Project("one", records)
 	stored, err := store.Execution(t.Context(), "one")
 	if err != nil || stored.Phase != projected.Phase || string(stored.Phase) != string(run.Status) {
@@ -310,7 +310,7 @@ func (c class) run(t *testing.T, serve func(testing.TB, ...http.HandlerFunc) *pr
 	}
 }
 
-// definition has the node under test, then or beside it another that the provider answers.
+// definition returns the node under test, followed by or in parallel to another node, which the provider answers.
 func (c class) definition(inBranch bool) string {
 	node := "  - id: ask\n    type: llm_call\n    config:\n      model: m\n      user_prompt: bad\n"
 	if c.members != "" {

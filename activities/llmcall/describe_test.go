@@ -10,14 +10,14 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
-// TestWhatIsDescribedIsWhatArrives compares what the executor says that it sends with what the provider gets.
+// TestWhatIsDescribedIsWhatArrives compares the description of a request with the request that the provider receives.
 func TestWhatIsDescribedIsWhatArrives(t *testing.T) {
 	t.Parallel()
 	asked := time.Date(2030, 1, 2, 3, 4, 5, 0, time.UTC)
 	state := func() map[string]any { return object{"topic": "heat", "secret": "s"} }
 	for name, tt := range map[string]struct {
 		req activities.Request
-		// differs are members that are described in another form, as given.
+		// differs holds fields with another value in the description.
 		differs object
 	}{
 		"prompts": {req: activities.Request{Config: object{"model": "m", "system_prompt": "Be brief.", "user_prompt": "Hello"}}},
@@ -82,7 +82,7 @@ func TestWhatIsDescribedIsWhatArrives(t *testing.T) {
 	}
 }
 
-// TestNothingIsSaidOfWhatFails: what would fail before it is sent is not described, and never asks for the key.
+// TestNothingIsSaidOfWhatFails: a request that fails before it is sent has no description, and the key is not read.
 func TestNothingIsSaidOfWhatFails(t *testing.T) {
 	t.Parallel()
 	x := newExecutor(t, llmcall.Config{})

@@ -9,8 +9,8 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 )
 
-// An answer whose integers or texts would be recorded as others is refused; with an output_schema the model is asked to put it
-// right.
+// TestAnswersThatWouldChangeAreRefused: an answer with integers or texts that cannot be recorded exactly is rejected; with an output_schema the
+// model is asked to repair it.
 func TestAnswersThatWouldChangeAreRefused(t *testing.T) {
 	t.Parallel()
 	const big = `{"n":1234567890123456789}`
@@ -47,7 +47,7 @@ func TestAnswersThatWouldChangeAreRefused(t *testing.T) {
 		}
 		wantFailure(t, err, tt.code, tt.text)
 	}
-	// A character that is cut between two reads is none the worse for it.
+	// A character may be split between two reads.
 	long := strings.Repeat("é€😀", 20_000)
 	q := newProvider(t, says(long))
 	if got, err := newExecutor(t, llmcall.Config{BaseURL: q.URL}).Execute(t.Context(), request(nil)); err != nil || got.Output.(object)["text"] != long {

@@ -15,7 +15,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/history/historymem"
 )
 
-// A workflow that asks a model; here it is a server that always says the same.
+// A workflow that asks a model; here a server with a fixed answer.
 func Example() {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = io.WriteString(w, `{"model":"tiny","choices":[{"message":{"content":"{\"mood\":\"bright\"}"},"finish_reason":"stop"}]}`)
@@ -62,7 +62,7 @@ edges:
 	// Output: completed bright
 }
 
-// A model that may call a tool, as agents ask it.
+// A conversation with a model that may call a tool.
 func ExampleExecutor_Chat() {
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = io.WriteString(w, `{"choices":[{"message":{"tool_calls":[{"id":"c1","type":"function",`+

@@ -168,7 +168,7 @@ func TestConfigIsChecked(t *testing.T) {
 	}
 }
 
-// TestReasoningModelsHaveAnotherTokenLimit: the setting is the same for every model, its name on the wire is not.
+// TestReasoningModelsHaveAnotherTokenLimit: the setting has the same name for every model, but another name on the wire.
 func TestReasoningModelsHaveAnotherTokenLimit(t *testing.T) {
 	t.Parallel()
 	p := newProvider(t, says("ok"))
@@ -356,7 +356,7 @@ func TestStatuses(t *testing.T) {
 	}
 }
 
-// TestARefusedKeyIsFound: a request whose key is refused says by which host, and where the key comes from.
+// TestARefusedKeyIsFound: the failure of a request with a rejected key names the host and the source of the key.
 func TestARefusedKeyIsFound(t *testing.T) {
 	t.Parallel()
 	for _, status := range []int{401, 403} {
@@ -463,7 +463,7 @@ func TestHugeAnswers(t *testing.T) {
 	}
 }
 
-// TestRedirectsDoNotCarryTheKey: not even where the client given would follow them.
+// TestRedirectsDoNotCarryTheKey, even if the configured client follows redirects.
 func TestRedirectsDoNotCarryTheKey(t *testing.T) {
 	t.Parallel()
 	elsewhere := newProvider(t, says("stolen"))
@@ -478,7 +478,7 @@ func TestRedirectsDoNotCarryTheKey(t *testing.T) {
 	}
 }
 
-// TestClosedConnection: a connection that was kept from the call before, and is closed without an answer, fails no attempt.
+// TestClosedConnection: an idle connection that the server closes does not fail the next attempt.
 // The request goes out again with the key by which a provider can tell; on a connection of its own it does not.
 func TestClosedConnection(t *testing.T) {
 	t.Parallel()

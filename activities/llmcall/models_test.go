@@ -15,7 +15,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 )
 
-// modelsOf are the models that were asked, in order.
+// modelsOf returns the models that were asked, in order.
 func modelsOf(p *provider) []string {
 	var models []string
 	for _, r := range p.Seen() {
@@ -24,7 +24,7 @@ func modelsOf(p *provider) []string {
 	return models
 }
 
-// TestTheNextModelIsAskedInAnOutage: a node with a list asks the next model in the classes of an outage, as agents do, and in no others.
+// TestTheNextModelIsAskedInAnOutage: a node with a list asks the next model only for the classes of an outage, as agents do.
 func TestTheNextModelIsAskedInAnOutage(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -90,7 +90,7 @@ func TestTheNextModelIsAskedInAnOutage(t *testing.T) {
 	}
 }
 
-// TestWhereAllModelsFail: the attempt has the code, class and text of the first, with the others' texts, and the longest pause that was asked for.
+// TestWhereAllModelsFail: the attempt has the code and class of the first failure, the texts of all, and the longest requested pause.
 func TestWhereAllModelsFail(t *testing.T) {
 	t.Parallel()
 	p := newProvider(t, raw(402, "no money"), raw(503, "later", "Retry-After", "7"), raw(500, "boom"))
@@ -109,7 +109,7 @@ func TestWhereAllModelsFail(t *testing.T) {
 	}
 }
 
-// TestAListOfModelsIsChecked before anything is asked.
+// TestAListOfModelsIsChecked before a request is sent.
 func TestAListOfModelsIsChecked(t *testing.T) {
 	t.Parallel()
 	p := newProvider(t, says("ok"))

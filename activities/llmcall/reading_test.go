@@ -8,7 +8,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 )
 
-// TestStructuredAnswersAreRead out of what models put around them, and as strictly as any input.
+// TestStructuredAnswersAreRead without the text that models put around them, and as strictly as any input.
 func TestStructuredAnswersAreRead(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct{ answer, want, wrong string }{

@@ -10,7 +10,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 )
 
-// asked performs an attempt that is to ask for a repair, and gives the request of the repair as a history brings it.
+// asked performs an attempt that must ask for a repair, and returns the request of the repair as read from a history.
 func asked(t *testing.T, e *llmcall.Executor, req activities.Request) activities.Request {
 	t.Helper()
 	_, err := e.Execute(t.Context(), req)
@@ -71,7 +71,7 @@ func TestRepair(t *testing.T) {
 	}
 }
 
-// TestRepairThatFails: the second answer is as wrong as the first, and asks for nothing more.
+// TestRepairThatFails: a second invalid answer asks for no further repair.
 func TestRepairThatFails(t *testing.T) {
 	t.Parallel()
 	p := newProvider(t, says("no"))
@@ -106,7 +106,7 @@ func TestNoRepair(t *testing.T) {
 	}
 }
 
-// TestRepairIsBounded: of a long list of violations not everything is recorded.
+// TestRepairIsBounded: a long list of violations is recorded in part.
 func TestRepairIsBounded(t *testing.T) {
 	t.Parallel()
 	p := newProvider(t, says(`{"n":1,"list":[`+strings.Repeat(`"x",`, 5000)+`"x"]}`))
@@ -119,7 +119,7 @@ func TestRepairIsBounded(t *testing.T) {
 	}
 }
 
-// TestRepairOfAnotherExecutor: what is no repair of this executor is let be, and the model asked as ever.
+// TestRepairOfAnotherExecutor: the repair of another executor is ignored.
 func TestRepairOfAnotherExecutor(t *testing.T) {
 	t.Parallel()
 	for _, repair := range []object{{}, {"answer": "x"}, {"violation": "x"}, {"answer": 1.0, "violation": "x"}, {"answer": "x", "violation": false}} {

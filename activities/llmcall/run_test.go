@@ -24,7 +24,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/enginetest"
 )
 
-// syncBuffer is a log that several goroutines write.
+// syncBuffer is a log that several goroutines may write.
 type syncBuffer struct {
 	mu sync.Mutex
 	bytes.Buffer
@@ -65,8 +65,8 @@ edges:
   - {source: ask, target: end}
 `
 
-// TestRun goes through failures of several kinds to an answer, with a provider that repeats the key wherever it can,
-// and then looks for the key in everything that was recorded, answered and logged.
+// TestRun reaches an answer after failures of several kinds, with a provider that repeats the key in every field,
+// and checks that no record, answer or log line has the key.
 func TestRun(t *testing.T) {
 	t.Parallel()
 	p := newProvider(t,
@@ -119,7 +119,7 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// TestRefusedKeyIsNotRetried: the failure's advice wins over the node's four attempts.
+// TestRefusedKeyIsNotRetried: the failure's advice overrides the node's four attempts.
 func TestRefusedKeyIsNotRetried(t *testing.T) {
 	t.Parallel()
 	p := newProvider(t, raw(401, `{"error":{"message":"Incorrect API key provided: `+sentinel+`"}}`))
@@ -136,7 +136,7 @@ func TestRefusedKeyIsNotRetried(t *testing.T) {
 	}
 }
 
-// research is a workflow with that many branches, each of which asks a model.
+// research returns a workflow with branches that each ask a model.
 func research(t testing.TB, branches int) *definition.Document {
 	var nodes, edges, list strings.Builder
 	for i := range branches {

@@ -10,7 +10,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/activities/llmcall"
 )
 
-// TestKeyIsScrubbed: a provider that repeats the key does not get it into failures, outputs or usage, however spelt.
+// TestKeyIsScrubbed: failures, outputs and usage do not have the key, however the provider encodes it.
 func TestKeyIsScrubbed(t *testing.T) {
 	t.Parallel()
 	const spelt = `sk-sentinel<1>/"two"&three`
@@ -27,7 +27,7 @@ func TestKeyIsScrubbed(t *testing.T) {
 		}
 	}
 
-	// Some encoders spell punctuation as \u escapes.
+	// Some encoders write punctuation as \u escapes.
 	escaped := strings.ReplaceAll(sentinel, "+", `\u002B`)
 	p := newProvider(t, raw(401, `{"error":"`+escaped+`"}`))
 	if _, err := newExecutor(t, llmcall.Config{BaseURL: p.URL}).Execute(t.Context(), request(nil)); !strings.Contains(fmt.Sprint(err), `{"error":"[secret]"}`) {
@@ -48,7 +48,7 @@ func TestKeyIsScrubbed(t *testing.T) {
 	if got, err = newExecutor(t, llmcall.Config{BaseURL: p.URL}).Execute(t.Context(), request(nil)); err != nil || strings.Contains(text(t, got), "sentinel") {
 		t.Errorf("result %v, %v", got, err)
 	}
-	// The dummy keys of local servers are words that an answer may have.
+	// The dummy keys of local servers are words that an answer may contain.
 	p = newProvider(t, says("ollama is a server"))
 	got, err = newExecutor(t, llmcall.Config{BaseURL: p.URL, APIKey: keyed("ollama")}).Execute(t.Context(), request(nil))
 	if err != nil || text(t, got.Output) != `{"text":"ollama is a server"}` {

@@ -13,7 +13,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/enginetest"
 )
 
-// sentinel is the key of these tests. No text that an executor gives may hold it.
+// sentinel is the key of these tests. No returned text may contain it.
 const sentinel = "sk-sentinel/4f9c+Zq81=="
 
 // object is a JSON object.
@@ -52,7 +52,7 @@ func newExecutor(t testing.TB, c llmcall.Config) *llmcall.Executor {
 	return e
 }
 
-// request is an llm_call with a model, a prompt, and more members of its config.
+// request returns an llm_call with a model, a prompt, and additional fields of its config.
 func request(more object) activities.Request {
 	config := object{"model": " m ", "user_prompt": "U"}
 	for name, v := range more {
@@ -68,7 +68,7 @@ func request(more object) activities.Request {
 	}
 }
 
-// schema asks for an object with a number n.
+// schema returns the schema of an object with a number n.
 func schema() object {
 	return object{"type": "object", "required": []any{"n"}, "properties": object{"n": object{"type": "number"}}}
 }
@@ -88,7 +88,7 @@ func wantFailure(t *testing.T, err error, code problem.Code, contains string) *a
 	return failure
 }
 
-// text is a value as JSON.
+// text returns a value as JSON.
 func text(t *testing.T, v any) string {
 	t.Helper()
 	b, err := json.Marshal(v)

@@ -60,7 +60,7 @@ func TestNodeChoosesStreaming(t *testing.T) {
 	}
 }
 
-// TestServersThatCannotStream answer in one piece whatever they are asked.
+// TestServersThatCannotStream: they answer every request in one piece.
 func TestServersThatCannotStream(t *testing.T) {
 	t.Parallel()
 	p := newProvider(t, says("whole"), raw(200, `{"error":{"code":503,"message":"nobody home"}}`, "Content-Type", "application/json; charset=utf-8"),
@@ -78,7 +78,7 @@ func TestServersThatCannotStream(t *testing.T) {
 	wantFailure(t, err, problem.LLMProviderError, "not a chat completion")
 }
 
-// TestStreamsWithoutUsage: a server that refuses stream_options is asked without them, and again only then.
+// TestStreamsWithoutUsage: a server that rejects stream_options is asked without them from then on.
 func TestStreamsWithoutUsage(t *testing.T) {
 	t.Parallel()
 	p := newProvider(t, raw(400, `{"error":"unknown field stream_options"}`), streams(piece1, piece2, piece3, done))
@@ -99,7 +99,7 @@ func TestStreamsWithoutUsage(t *testing.T) {
 	if text(t, asked) != `[true,false,false]` {
 		t.Errorf("asked for usage: %v", asked)
 	}
-	// Refused for another reason, or refused again, it is a failure like any other.
+	// Another error, or a second one, fails the attempt.
 	p = newProvider(t, raw(400, `{"error":"stream_options: no"}`))
 	_, err := newExecutor(t, llmcall.Config{BaseURL: p.URL, Stream: true}).Execute(t.Context(), request(nil))
 	if wantFailure(t, err, problem.LLMProviderError, "stream_options"); len(p.Seen()) != 2 {
@@ -107,7 +107,7 @@ func TestStreamsWithoutUsage(t *testing.T) {
 	}
 }
 
-// TestStreamsWithoutUsageAtOnce: calls that are refused at the same time all ask again, not only the first.
+// TestStreamsWithoutUsageAtOnce: calls that are rejected at the same time are all repeated, not only the first.
 func TestStreamsWithoutUsageAtOnce(t *testing.T) {
 	t.Parallel()
 	const calls = 3
@@ -172,7 +172,7 @@ func TestStreamsThatFail(t *testing.T) {
 	}
 }
 
-// TestManyComments: what keeps a connection alive while a model thinks for long is no fault.
+// TestManyComments: comments that keep a connection alive during long reasoning are ignored.
 func TestManyComments(t *testing.T) {
 	t.Parallel()
 	p := newProvider(t, streams(strings.Repeat(": thinking\n\n", 1000), piece1, piece2, piece3, done))

@@ -8,7 +8,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 )
 
-// format gives the type of a request's response_format, and whether the schema is described in the system message.
+// format returns the type of a request's response_format, and whether the system message describes the schema.
 func format(r arrived) (kind string, described bool) {
 	f, _ := r.Body["response_format"].(object)
 	kind, _ = f["type"].(string)
@@ -32,7 +32,7 @@ func TestStructuredOutputSendsTheSchema(t *testing.T) {
 	}
 }
 
-// TestStructuredOutputFallsBack: to json_object, then to none, and the next call begins where this one ended.
+// TestStructuredOutputFallsBack to json_object, then to no format; the next call begins with the format that worked.
 func TestStructuredOutputFallsBack(t *testing.T) {
 	t.Parallel()
 	p := newProvider(t,
@@ -74,7 +74,7 @@ func TestStructuredOutputFallsBack(t *testing.T) {
 	}
 }
 
-// TestOneSchemaRefused: a provider that dislikes one schema is asked with the next one as before.
+// TestOneSchemaRefused: a rejected schema does not change the format for the next one.
 func TestOneSchemaRefused(t *testing.T) {
 	t.Parallel()
 	p := newProvider(t, raw(400, `{"error":{"message":"Invalid schema for response_format 'x'"}}`), says(`{"n":1}`), says(`{"n":2}`))
@@ -94,7 +94,7 @@ func TestOneSchemaRefused(t *testing.T) {
 	}
 }
 
-// TestOtherRefusalsAreNotRetried: only what names the format is about the format.
+// TestOtherRefusalsAreNotRetried: only an error that names the format changes the format.
 func TestOtherRefusalsAreNotRetried(t *testing.T) {
 	t.Parallel()
 	for _, answer := range []struct {
@@ -110,7 +110,7 @@ func TestOtherRefusalsAreNotRetried(t *testing.T) {
 	}
 }
 
-// TestLimitByItsNewName: a model that refuses max_tokens is asked with max_completion_tokens, and again only so.
+// TestLimitByItsNewName: a model that rejects max_tokens is asked with max_completion_tokens from then on.
 func TestLimitByItsNewName(t *testing.T) {
 	t.Parallel()
 	p := newProvider(t, raw(400, `{"error":{"message":"Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead."}}`), says("x"))
@@ -131,7 +131,7 @@ func TestLimitByItsNewName(t *testing.T) {
 	if got := strings.Join(names, " "); got != "max_tokens max_completion_tokens max_completion_tokens" {
 		t.Errorf("asked with %s", got)
 	}
-	// Refused again, or for another reason, it is a failure like any other.
+	// Another error, or a second one, fails the attempt.
 	for body, requests := range map[string]int{"max_completion_tokens: not supported": 2, "'max_tokens' or 'max_completion_tokens' is too large": 1} {
 		p = newProvider(t, raw(400, body))
 		_, err := newExecutor(t, llmcall.Config{BaseURL: p.URL}).Execute(t.Context(), request(object{"max_tokens": 20.0}))

@@ -14,7 +14,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/config/envname"
 )
 
-// listAgents reads the list of agents without its surroundings.
+// listAgents reads the list of agents without checking secrets, files and servers.
 func listAgents(c *Config, s setting, env Environment) error {
 	text, file, err := env.textOf(s.value, s.from)
 	if err != nil || text == nil {
@@ -30,7 +30,7 @@ func listAgents(c *Config, s setting, env Environment) error {
 	return nil
 }
 
-// invalidAgents refuses a list with all its problems.
+// invalidAgents returns the error of a list, with all its findings.
 func invalidAgents(from, file string, findings problem.Findings) *problem.Error {
 	e := problem.New(problem.UsageError, "%s is not valid", placeOf(from, file))
 	if file != "" {
@@ -40,8 +40,7 @@ func invalidAgents(from, file string, findings problem.Findings) *problem.Error 
 	return e
 }
 
-// loadAgents reads the agents that run inside the engine, as JSON or as the path of a file. A list that is not valid ends the start with all
-// its problems.
+// loadAgents reads the agents that run inside the engine, as JSON or as the path of a file. The error of an invalid list has all its findings.
 func loadAgents(c *Config, s setting, env Environment) error {
 	text, file, err := env.textOf(s.value, s.from)
 	if err != nil || text == nil {
@@ -59,8 +58,8 @@ func loadAgents(c *Config, s setting, env Environment) error {
 	if list == nil {
 		e := invalidAgents(s.from, file, findings)
 		if whole, _ := agentfile.Parse(text, c.AroundAgents(file)); whole != nil {
-			e.Message = placeOf(s.from, file) + " names what is not configured"
-			e = e.WithHint("The list itself is valid. Set what is missing, or leave out of the list what needs it.")
+			e.Message = placeOf(s.from, file) + " names models, servers or steps that are not configured"
+			e = e.WithHint("Set the missing options, or remove the entries that need them. The list itself is valid.")
 		}
 		return e
 	}
@@ -71,8 +70,8 @@ func loadAgents(c *Config, s setting, env Environment) error {
 	return nil
 }
 
-// AroundAgents returns the surroundings of a list of agents: the secrets and servers of this configuration, and files with instructions beside
-// the list. file is that of the list, "" for one in a variable.
+// AroundAgents returns the surroundings of a list of agents: the secrets and servers of this configuration, and the directory of its files of
+// instructions. file is the path of the list, "" for a list in a variable.
 func (c *Config) AroundAgents(file string) agentfile.Surroundings {
 	folder := c.env.Directory
 	if file != "" {
@@ -98,7 +97,7 @@ func (c *Config) AroundAgents(file string) agentfile.Surroundings {
 	return around
 }
 
-// NoServers says why there are no MCP servers, "" if there are some.
+// NoServers returns a hint to configure MCP servers, "" if there are some.
 func (c *Config) NoServers() string {
 	if c.Manifest != nil {
 		return ""
@@ -106,7 +105,7 @@ func (c *Config) NoServers() string {
 	return "set --" + flagMCPConfig + " or " + envname.MCPConfig
 }
 
-// AgentNames are the names of the agents that are configured, sorted; nil without agents.
+// AgentNames returns the names of the configured agents, sorted; nil without agents.
 func (c *Config) AgentNames() []string {
 	if c.Agents == nil {
 		return nil
@@ -114,7 +113,7 @@ func (c *Config) AgentNames() []string {
 	return slices.Sorted(maps.Keys(c.Agents.Agents))
 }
 
-// AgentSkills are the skills of each agent that has some.
+// AgentSkills returns the skills of each agent that has some.
 func (c *Config) AgentSkills() map[string][]string {
 	skills := map[string][]string{}
 	for _, name := range c.AgentNames() {
@@ -126,7 +125,7 @@ func (c *Config) AgentSkills() map[string][]string {
 	return skills
 }
 
-// NewAgents makes the agents of a list. Tools are those of the manifest, nil without one; steps perform step nodes.
+// NewAgents makes the agents of a list. tools is the executor of the manifest, nil without one; steps performs step nodes.
 func (c *Config) NewAgents(list *agentfile.File, tools *toolcall.Executor, steps activities.Executor) (*agent.Agents, error) {
 	made := agent.Config{Models: map[string]agent.Model{}, Mask: c.env.secrets.maskAnswer, Log: c.Log}
 	models, err := c.models()

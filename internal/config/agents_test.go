@@ -58,7 +58,7 @@ func TestAgentsRefused(t *testing.T) {
 		{[]string{`WORKFLOW_ENGINE_AGENTS={"models":{"m":{"model":"x"}},"agents":{"a":{"instructions":"i"}}}`}, 1, "set WORKFLOW_ENGINE_LLM_CONFIG"},
 		{[]string{models, `WORKFLOW_ENGINE_AGENTS={"models":{"m":{"model":"x"}},"agents":{"a":{"instructions":"i"}}}`}, 0, ""},
 		{[]string{"WORKFLOW_ENGINE_AGENTS=" + withTool}, 1, "set --mcp-config or WORKFLOW_ENGINE_MCP_CONFIG"},
-		{[]string{"WORKFLOW_ENGINE_AGENTS=" + withTool}, 1, "names what is not configured"},
+		{[]string{"WORKFLOW_ENGINE_AGENTS=" + withTool}, 1, "names models, servers or steps that are not configured"},
 		{[]string{"WORKFLOW_ENGINE_MCP_CONFIG=tools.json", "WORKFLOW_ENGINE_AGENTS=" + withTool}, 0, ""},
 		{[]string{"WORKFLOW_ENGINE_AGENTS=" + strings.Replace(local, `"noAuth":true`, `"apiKeyEnv":"KEY"`, 1)}, 0, "cannot be read"},
 		{[]string{`WORKFLOW_ENGINE_AGENTS={` + strings.Replace(local, `"noAuth":true`, `"apiKeyEnv":"KEY"`, 1) + `,"agents":{"a":{"instructions":"i"}}}`}, 1, "secret env:KEY"},

@@ -19,18 +19,18 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/memory"
 )
 
-// Executors perform activities and delegates in process. A missing executor is an error with the name of its setting.
+// Executors perform activities and delegations in process. A node without an executor fails with the name of the missing setting.
 type Executors struct {
 	Activities activities.Executor
 	Delegates  activities.Executor
-	// Agents are those of Config.Agents; nil without.
+	// Agents are the agents of Config.Agents; nil without them.
 	Agents   *agent.Agents
 	routes   []route
 	tools    *toolcall.Executor
 	commands *stepcommand.Commands
 }
 
-// Within returns the executors as those that wait, before each attempt, for room in the memory of the process.
+// Within returns executors whose attempts wait for memory of the process.
 func (e Executors) Within(b *memory.Budget) Executors {
 	within := func(next activities.ExecutorFunc) activities.ExecutorFunc {
 		return func(ctx context.Context, req activities.Request) (activities.Result, error) {
@@ -61,7 +61,7 @@ func (t taskEnds) Capabilities(n activities.Node) activities.Capabilities {
 	return activities.Capabilities{Missing: activities.MissingType, Tasks: activities.CapabilitiesOf(t.Executor, n).Tasks}
 }
 
-// Close ends what the executors have started. It comes after the end of the runner that uses them.
+// Close stops the processes and connections of the executors. Close the runner that uses them first.
 func (e Executors) Close() error {
 	var errs []error
 	if e.commands != nil {
@@ -84,12 +84,12 @@ const (
 	byMock       = "mock(demo)"
 )
 
-// Configured reports whether anything can be performed in process.
+// Configured reports whether any executor is configured.
 func (e Executors) Configured() bool {
 	return slices.ContainsFunc(e.routes, func(r route) bool { return r.by != byMissing })
 }
 
-// Performs reports whether something serves a node type or delegate protocol: step, llm_call, tool_call, a2a, mcp, sdk.
+// Performs reports whether an executor serves a node type or delegate protocol: step, llm_call, tool_call, a2a, mcp, sdk.
 func (e Executors) Performs(name string) bool {
 	return slices.ContainsFunc(e.routes, func(r route) bool { return r.name == name && r.by != byMissing })
 }
@@ -126,8 +126,7 @@ func (e Executors) Routes() []slog.Attr {
 	return attributes
 }
 
-// Executors builds the configured executors. Without one, nodes get invented outputs with the demo profile, and are refused
-// without it.
+// Executors builds the configured executors. Nodes without an executor get stub outputs with the demo profile, and fail without it.
 func (c *Config) Executors() (Executors, error) {
 	var (
 		e         Executors
@@ -181,7 +180,7 @@ func (c *Config) Executors() (Executors, error) {
 	if err := c.addDelegates(&e); err != nil {
 		return Executors{}, err
 	}
-	for _, warning := range c.env.notes.take() { // of what only executors read
+	for _, warning := range c.env.notes.take() { // from settings that only executors read
 		if c.Log != nil {
 			c.Log.Warn(warning)
 		}
@@ -217,7 +216,7 @@ func (c *Config) addDelegates(e *Executors) error {
 	return nil
 }
 
-// RunnerOptions returns the options that both commands have in common; the caller adds its own.
+// RunnerOptions returns the options that both commands share; the caller adds its own.
 func (c *Config) RunnerOptions(e Executors, logger *slog.Logger) graph.Options {
 	waitLimit := c.WaitLimit
 	if waitLimit == 0 {

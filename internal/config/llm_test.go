@@ -38,14 +38,14 @@ func TestLoadLLM(t *testing.T) {
 	}
 
 	for text, want := range map[string]string{
-		`{}`:                              "names no key",
-		`{"noAuth":false}`:                "names no key",
+		`{}`:                              "must have a key or noAuth",
+		`{"noAuth":false}`:                "must have a key or noAuth",
 		`{"apiKeyEnv":"NONE"}`:            "env:NONE: the variable is unset",
 		`{"apiKeyEnv":7}`:                 "apiKeyEnv: expected string, found number",
 		`{"apiKeySecretRef":"vault:k"}`:   "not supported",
 		`{"apiKeySecretRef":"file:none"}`: "file:none cannot be read",
 		`{"apiKeyEnv":"KEY","apiKeySecretRef":"env:KEY"}`:       "exactly one of",
-		`{"apiKeyEnv":"KEY","noAuth":true}`:                     "names a key and has noAuth",
+		`{"apiKeyEnv":"KEY","noAuth":true}`:                     "cannot have both a key and noAuth",
 		`{"noAuth":"yes"}`:                                      "noAuth: expected boolean, found string",
 		`{"noAuth":true,"repair":1}`:                            "repair: expected boolean, found number",
 		`{"noAuth":true,"baseUrl":"ftp://x"}`:                   "not an absolute http",

@@ -24,7 +24,7 @@ func (r *recorder) Errorf(format string, args ...any) {
 	r.failed = append(r.failed, fmt.Sprintf(format, args...))
 }
 
-// ask posts a conversation of one user message.
+// ask posts a conversation with one user message.
 func ask(t *testing.T, s *chattest.Server, body string) (int, string) {
 	t.Helper()
 	resp, err := s.Client().Post(s.URL+"/chat/completions", "application/json", strings.NewReader(body))
@@ -72,7 +72,7 @@ func TestScript(t *testing.T) {
 	}
 }
 
-// TestStreamed: the usage comes only to those who want it.
+// TestStreamed: the usage is sent only if the request asks for it.
 func TestStreamed(t *testing.T) {
 	t.Parallel()
 	for _, wanted := range []bool{false, true} {
@@ -98,21 +98,21 @@ func TestStreamed(t *testing.T) {
 	}
 }
 
-// TestFaults: what strict providers refuse fails the test, and so does a request without a reply.
+// TestFaults: a request that strict providers reject fails the test, and so does a request without a reply.
 func TestFaults(t *testing.T) {
 	t.Parallel()
 	const called = `{"role":"assistant","tool_calls":[{"id":"a","type":"function","function":{"name":"f","arguments":"{}"}}]}`
 	for _, tt := range []struct{ body, want string }{
 		{says("x"), "no reply to request 1"},
 		{"{", "not a request"},
-		{`{"model":"m"}`, "no messages"},
+		{`{"model":"m"}`, "the messages are missing"},
 		{`{"model":"m","messages":[{"role":"user"}]}`, "no content"},
 		{`{"model":"m","messages":[{"role":"owner","content":"x"}]}`, "unknown role"},
 		{`{"model":"m","messages":[` + called + `]}`, "ends before the results"},
 		{`{"model":"m","messages":[` + called + `,{"role":"user","content":"x"}]}`, "before the results"},
 		{`{"model":"m","messages":[` + called + `,{"role":"tool","tool_call_id":"b","content":"x"}]}`, "no open call: b"},
 		{`{"model":"m","messages":[` + strings.Replace(called, "{}", "[]", 1) + `]}`, "not an object"},
-		{`{"model":"m","messages":[` + strings.Replace(called, `"f"`, `"f.g"`, 1) + `]}`, "name of its own"},
+		{`{"model":"m","messages":[` + strings.Replace(called, `"f"`, `"f.g"`, 1) + `]}`, "duplicate id or name"},
 		{`{"model":"m","messages":[{"role":"user","content":"x"}],"tools":[{"type":"function","function":{"name":"f"}}]}`, "parameters"},
 	} {
 		r := &recorder{TB: t}
@@ -123,7 +123,7 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// TestTime: delays pass at once in a bubble.
+// TestTime: delays take no real time in a bubble.
 func TestTime(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

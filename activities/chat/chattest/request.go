@@ -16,19 +16,19 @@ type Request struct {
 	Number int
 	Path   string
 	Header http.Header
-	// Body is the request as it came.
+	// Body is the body as received.
 	Body []byte
 
 	wantsUsage bool
 }
 
-// wire is the part of a request that is read.
+// wire is the part of a request that this package reads.
 type wire struct {
 	Model     string
 	Messages  []wireMessage
 	Tools     []struct{ Function chat.Tool }
 	MaxTokens int `json:"max_tokens"`
-	// Reasoning models know the limit by this name.
+	// MaxCompletionTokens is the name of the limit for reasoning models.
 	MaxCompletionTokens int `json:"max_completion_tokens"`
 	Temperature         *float64
 	Stream              bool
@@ -53,7 +53,7 @@ type wireCall struct {
 	Function struct{ Name, Arguments string }
 }
 
-// read reads a request; fault says why a strict provider refuses it.
+// read reads a request. fault is the error of a strict provider, "" for a valid request.
 func read(r *http.Request, body []byte) (request Request, fault string) {
 	request = Request{Path: r.URL.Path, Header: r.Header.Clone(), Body: body}
 	request.Key = r.Header.Get("Idempotency-Key")
@@ -84,13 +84,13 @@ var toolName = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
 // fault returns the first error that a strict provider would report.
 func (w wire) fault() string {
 	if w.Model == "" || len(w.Messages) == 0 {
-		return "it has no model, or no messages"
+		return "the model or the messages are missing"
 	}
 	tools := map[string]bool{}
 	for _, t := range w.Tools {
 		f := t.Function
 		if !toolName.MatchString(f.Name) || tools[f.Name] || f.Parameters["type"] != "object" || f.Parameters["properties"] == nil {
-			return fmt.Sprintf("tool %q has a name that is invalid or not its own, or parameters that are not an object", f.Name)
+			return fmt.Sprintf("tool %q has an invalid or duplicate name, or parameters that are not an object", f.Name)
 		}
 		tools[f.Name] = true
 	}
@@ -108,7 +108,7 @@ func (w wire) fault() string {
 		case chat.Assistant:
 			for _, c := range m.ToolCalls {
 				if c.ID == "" || used[c.ID] || c.Type != "function" || !toolName.MatchString(c.Function.Name) {
-					return place + "has a call without an id or a name of its own: " + c.ID + " " + c.Function.Name
+					return place + "has a call with an invalid or duplicate id or name: " + c.ID + " " + c.Function.Name
 				}
 				var arguments map[string]any
 				if json.Unmarshal([]byte(c.Function.Arguments), &arguments) != nil {
@@ -131,7 +131,7 @@ func (w wire) fault() string {
 	return ""
 }
 
-// text is a value of maps and texts as JSON.
+// text returns a value of maps and texts as JSON.
 func text(v any) string {
 	b, _ := json.Marshal(v)
 	return string(b)

@@ -12,7 +12,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/activities/chat/openaichat"
 )
 
-// inPieces answers with a body in pieces of some bytes, each flushed.
+// inPieces answers with a body in pieces of size bytes, each flushed.
 func inPieces(contentType, body string, size int) http.HandlerFunc {
 	return func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", contentType)
@@ -23,7 +23,7 @@ func inPieces(contentType, body string, size int) http.HandlerFunc {
 	}
 }
 
-// events are a stream of server-sent events with these data.
+// events returns a stream of server-sent events with these data.
 func events(data ...string) string {
 	var b strings.Builder
 	for _, d := range data {

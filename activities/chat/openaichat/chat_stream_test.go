@@ -16,7 +16,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/activities/chat/openaichat"
 )
 
-// contextOf ends with cancel, and after a time unless that is 0.
+// contextOf returns a context that ends with cancel, and after a time unless that is 0.
 func contextOf(t *testing.T, after time.Duration) (context.Context, context.CancelFunc) {
 	if after == 0 {
 		return context.WithCancel(t.Context())
@@ -24,7 +24,7 @@ func contextOf(t *testing.T, after time.Duration) (context.Context, context.Canc
 	return context.WithTimeout(t.Context(), after)
 }
 
-// deltas is a stream of tool-call pieces, each a list of them as JSON, and its end.
+// deltas returns a stream of pieces, each a JSON array of tool-call deltas, with its end.
 func deltas(pieces ...string) string {
 	var b strings.Builder
 	for _, piece := range pieces {
@@ -34,7 +34,7 @@ func deltas(pieces ...string) string {
 	return b.String()
 }
 
-// TestToolCallPieces: the ways of servers to say which call a piece is of.
+// TestToolCallPieces: servers identify the call of a piece in different ways.
 func TestToolCallPieces(t *testing.T) {
 	t.Parallel()
 	read := chat.Call{ID: "a", Name: "read", Arguments: `{"p":1}`}
@@ -99,7 +99,7 @@ func TestToolCallPieces(t *testing.T) {
 	}
 }
 
-// TestWholeToolCalls: in an answer that is not streamed each element is a call, whatever its id.
+// TestWholeToolCalls: in an answer that is not streamed, each element is a call of its own.
 func TestWholeToolCalls(t *testing.T) {
 	t.Parallel()
 	p := newProvider(t, completes(object{"content": nil, "tool_calls": []any{
@@ -115,7 +115,7 @@ func TestWholeToolCalls(t *testing.T) {
 	}
 }
 
-// story is a stream with all that one can have.
+// story is a stream with every kind of content.
 const story = ": hello\r\n\r\n" +
 	`data: {"model":"m","choices":[{"index":0,"delta":{"role":"assistant","reasoning":"hm"}}]}` + "\r\n\r\n" +
 	`data: {"choices":[{"index":0,"delta":{"content":"Zürich 🌡"}}]}` + "\n\n" +
@@ -127,13 +127,13 @@ const story = ": hello\r\n\r\n" +
 	`data: {"choices":[],"usage":{"prompt_tokens":12,"completion_tokens":5,"prompt_tokens_details":{"cached_tokens":99}}}` + "\n\n" +
 	"data: [DONE]\n\n"
 
-// told is what story says.
+// told is the text of story.
 var told = chat.Reply{
 	Model: "m", Text: "Zürich 🌡", Reasoning: "hm", Calls: []chat.Call{{ID: "a", Name: "read", Arguments: `{"p":"ü"}`}},
 	Finish: chat.FinishStop, Usage: chat.Usage{Prompt: 12, Cached: 12, Completion: 5},
 }
 
-// TestStreamSplitAnywhere: it does not matter where the network cuts a stream.
+// TestStreamSplitAnywhere: the network may split a stream at any byte.
 func TestStreamSplitAnywhere(t *testing.T) {
 	t.Parallel()
 	for i := range len(story) {
@@ -159,7 +159,7 @@ func TestStreamSplitAnywhere(t *testing.T) {
 	}
 }
 
-// TestStreamCutAnywhere: a stream that ends before the reason of its end is a failure, wherever that is.
+// TestStreamCutAnywhere: a stream that ends before its finish_reason fails, wherever it is cut.
 func TestStreamCutAnywhere(t *testing.T) {
 	t.Parallel()
 	end := strings.Index(story, `"usage":null}`) + len(`"usage":null}`)
@@ -174,7 +174,7 @@ func TestStreamCutAnywhere(t *testing.T) {
 	}
 }
 
-// TestToolCallSplitAnywhere: it does not matter where a server cuts name and arguments into pieces.
+// TestToolCallSplitAnywhere: a server may split name and arguments at any byte.
 func TestToolCallSplitAnywhere(t *testing.T) {
 	t.Parallel()
 	const arguments = `{"path":"a/ü","deep":[{"x":{}}],"text":"} {\""}`

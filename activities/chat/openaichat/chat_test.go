@@ -75,8 +75,8 @@ func TestChat(t *testing.T) {
 	})
 }
 
-// TestChatSendsWhatProvidersTake: whatever models and tools have said, the next request is one that strict providers take, and it
-// begins with the bytes of the one before.
+// TestChatSendsWhatProvidersTake: strict providers accept the next request, whatever models and tools have returned, and it
+// begins with the bytes of the previous request.
 func TestChatSendsWhatProvidersTake(t *testing.T) {
 	t.Parallel()
 	s := chattest.Serve(t, chattest.Reply{Always: true})
@@ -130,7 +130,7 @@ func TestChatSendsWhatProvidersTake(t *testing.T) {
 	}
 }
 
-// TestChatRefusesWhatNoProviderTakes before anything is sent.
+// TestChatRefusesWhatNoProviderTakes before a request is sent.
 func TestChatRefusesWhatNoProviderTakes(t *testing.T) {
 	t.Parallel()
 	e := newModel(t, openaichat.Config{BaseURL: chattest.Serve(t).URL})
@@ -154,7 +154,7 @@ func TestChatRefusesWhatNoProviderTakes(t *testing.T) {
 	}
 }
 
-// TestChatFailures: codes, statuses, waiting times, and what is final.
+// TestChatFailures checks codes, waiting times and the advice to retry.
 func TestChatFailures(t *testing.T) {
 	t.Parallel()
 	const sensible, pointless, unknown = activities.RetrySensible, activities.RetryPointless, activities.RetryUnknown
@@ -220,7 +220,7 @@ func TestChatFailures(t *testing.T) {
 	}
 }
 
-// TestChatWithoutUsage: what a provider does not count is estimated, in failures too.
+// TestChatWithoutUsage: tokens that a provider does not count are estimated, also in failures.
 func TestChatWithoutUsage(t *testing.T) {
 	t.Parallel()
 	ways(t, func(t *testing.T, req chat.Request) {
@@ -244,7 +244,7 @@ func TestChatWithoutUsage(t *testing.T) {
 	}
 }
 
-// TestChatThatNeverEnds: a stream that goes on for ever ends with the caller, its deadline, or the limit of a request.
+// TestChatThatNeverEnds: an endless stream ends with the caller, its deadline, or the limit of a request.
 func TestChatThatNeverEnds(t *testing.T) {
 	t.Parallel()
 	endless := func(w http.ResponseWriter, r *http.Request) {
@@ -279,7 +279,7 @@ func TestChatThatNeverEnds(t *testing.T) {
 	}
 }
 
-// TestChatHidesTheKey, which a provider may repeat wherever it can, and in pieces.
+// TestChatHidesTheKey, which a provider may repeat in any field, and in pieces.
 func TestChatHidesTheKey(t *testing.T) {
 	t.Parallel()
 	ways(t, func(t *testing.T, req chat.Request) {

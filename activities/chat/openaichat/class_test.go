@@ -14,7 +14,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 )
 
-// TestChatClasses: by which class an agent chooses between another try and its next model.
+// TestChatClasses: agents choose by class between another attempt and the next model.
 func TestChatClasses(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct {
@@ -63,7 +63,7 @@ func TestChatClasses(t *testing.T) {
 	}
 }
 
-// TestChatReadsARefusedKeyAgain: a key that was replaced meanwhile is sent once more; neither key is quoted.
+// TestChatReadsARefusedKeyAgain: a request with a replaced key is sent once more; neither key is quoted.
 func TestChatReadsARefusedKeyAgain(t *testing.T) {
 	t.Parallel()
 	const old, fresh = "key-of-yesterday-0001", "key-of-today-00000002"
@@ -92,7 +92,7 @@ func TestChatReadsARefusedKeyAgain(t *testing.T) {
 	}
 }
 
-// TestChatEndsAStreamThatStandsStill long before the time of a request.
+// TestChatEndsAStreamThatStandsStill long before the request times out.
 func TestChatEndsAStreamThatStandsStill(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

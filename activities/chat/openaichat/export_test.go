@@ -6,7 +6,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/activities/chat"
 )
 
-// ReadStream reads a streamed answer of any bytes as Chat does.
+// ReadStream reads a streamed answer as Chat does.
 func ReadStream(events io.Reader, heard func(piece string, received int)) (chat.Reply, error) {
 	r, err := receive(events, heard)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/activities/chat/openaichat"
 )
 
-// TestThoughtsAreNoText: what a model thinks aloud is its reasoning, whole or in pieces of any size; nobody hears it, nor a part of its tags.
+// TestThoughtsAreNoText: text between tags is reasoning, whole or in pieces of any size; OnText gets neither it nor a part of its tags.
 func TestThoughtsAreNoText(t *testing.T) {
 	t.Parallel()
 	for piece := 1; piece < 30; piece++ {
@@ -29,7 +29,7 @@ func TestThoughtsAreNoText(t *testing.T) {
 	}
 }
 
-// TestPiecesOfAStream that were cut anywhere are put together.
+// TestPiecesOfAStream that were cut anywhere are joined.
 func TestPiecesOfAStream(t *testing.T) {
 	t.Parallel()
 	const done = "data: [DONE]"

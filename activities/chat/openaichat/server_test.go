@@ -13,7 +13,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/enginetest"
 )
 
-// sentinel is the key of these tests. No text that an executor gives may hold it.
+// sentinel is the key of these tests. No returned text may contain it.
 const sentinel = "sk-sentinel/4f9c+Zq81=="
 
 // object is a JSON object.
@@ -52,7 +52,7 @@ func newModel(t testing.TB, c openaichat.Config) *openaichat.Model {
 	return m
 }
 
-// schema asks for an object with a number n.
+// schema returns the schema of an object with a number n.
 func schema() object {
 	return object{"type": "object", "required": []any{"n"}, "properties": object{"n": object{"type": "number"}}}
 }
@@ -72,7 +72,7 @@ func wantFailure(t *testing.T, err error, code problem.Code, contains string) *a
 	return failure
 }
 
-// text is a value as JSON.
+// text returns a value as JSON.
 func text(t *testing.T, v any) string {
 	t.Helper()
 	b, err := json.Marshal(v)
@@ -82,7 +82,7 @@ func text(t *testing.T, v any) string {
 	return string(b)
 }
 
-// format gives the type of a request's response_format, and whether the schema is described in the system message.
+// format returns the type of a request's response_format, and whether the system message describes the schema.
 func format(r arrived) (kind string, described bool) {
 	f, _ := r.Body["response_format"].(object)
 	kind, _ = f["type"].(string)

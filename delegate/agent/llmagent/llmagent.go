@@ -1,5 +1,5 @@
-// Package llmagent performs llm_call nodes that name an agent in their config: the node's prompts, model, sampling and output_schema stand
-// over the agent's configuration, and its steps are recorded like those of any agent.
+// Package llmagent performs llm_call nodes that name an agent in their config. The node's prompts, model, sampling and output_schema override
+// the agent's, and the agent's journal is recorded like any agent's.
 package llmagent
 
 import (
@@ -11,15 +11,16 @@ import (
 	"github.com/workflows-engine/workflows-engine/delegate/agent"
 )
 
-// Executor performs llm_call nodes: those with config.agent by agents, the others by the executor of models. It is safe for concurrent use.
+// Executor performs llm_call nodes: agents perform nodes with config.agent, the executor of models performs the others. It is safe for concurrent
+// use.
 type Executor struct {
 	agents *agent.Agents
 	models activities.Executor
 	now    func() time.Time
 }
 
-// New makes an executor of llm_call nodes. agents and models may be nil: then nodes that need them are rejected. now is the clock, nil
-// for time.Now.
+// New returns an executor of llm_call nodes. agents and models may be nil: nodes that need them are then rejected. now is the clock; nil
+// means time.Now.
 func New(agents *agent.Agents, models activities.Executor, now func() time.Time) *Executor {
 	if models == nil {
 		models = activities.Composite{}
@@ -27,13 +28,13 @@ func New(agents *agent.Agents, models activities.Executor, now func() time.Time)
 	return &Executor{agents: agents, models: models, now: now}
 }
 
-// Execute asks a model; Work performs nodes that name an agent.
+// Execute performs nodes without an agent; Capabilities.Work performs the others.
 func (e *Executor) Execute(ctx context.Context, req activities.Request) (activities.Result, error) {
 	return e.models.Execute(ctx, req)
 }
 
-// Capabilities returns those of the agent that a node names, or else those of the executor of models. The class of an agent is
-// that of an agent_delegate node.
+// Capabilities returns the capabilities of the agent that a node names, or else of the executor of models. An agent has the same class as in
+// an agent_delegate node.
 func (e *Executor) Capabilities(n activities.Node) activities.Capabilities {
 	can := activities.CapabilitiesOf(e.models, n)
 	name, named := llmcall.NamesAgent(n.Config)
@@ -41,7 +42,7 @@ func (e *Executor) Capabilities(n activities.Node) activities.Capabilities {
 		return can
 	}
 	can.Missing, can.Classes = activities.MissingNothing, []string{"agent:" + name}
-	if name != "" && (e.agents == nil || !e.agents.Has(name)) { // a blank name fails when it is performed
+	if name != "" && (e.agents == nil || !e.agents.Has(name)) { // a blank name fails in work
 		can.Missing = activities.MissingTarget
 	}
 	if e.agents != nil {
@@ -50,7 +51,7 @@ func (e *Executor) Capabilities(n activities.Node) activities.Capabilities {
 	return can
 }
 
-// work performs an attempt of an agent from where its journal ends.
+// work performs an attempt of an agent from the end of its journal.
 func (e *Executor) work(ctx context.Context, req activities.Request, j activities.Journal) (activities.End, error) {
 	call, err := llmcall.ReadAgentCall(req, e.now)
 	if err != nil {

@@ -27,7 +27,7 @@ import (
 
 type object = map[string]any
 
-// provider is a model that keeps what it is asked.
+// provider is a model that keeps its requests.
 type provider struct {
 	mu    sync.Mutex
 	asked []chat.Request
@@ -48,7 +48,7 @@ func (p *provider) requests() []chat.Request {
 	return append([]chat.Request(nil), p.asked...)
 }
 
-// engine is an engine with the agent clerk, and with models that answer other llm_call nodes.
+// engine returns an engine with the agent clerk, and with models for other llm_call nodes.
 func engine(t testing.TB, store history.Store, p *provider, change func(*agent.Agent)) *graph.Runner {
 	t.Helper()
 	clerk := agent.Agent{
@@ -74,7 +74,7 @@ func engine(t testing.TB, store history.Store, p *provider, change func(*agent.A
 	return enginetest.Must(graph.New(store, graph.Options{Activities: activities.Composite{LLMCall: llmagent.New(agents, models, nil)}, Background: true}))
 }
 
-// asking is a workflow of one llm_call with the members of its config.
+// asking returns a workflow with one llm_call and the fields of its config.
 func asking(config string) string {
 	return `
 document: {schema: "https://agent-workflow.dev/schemas/workflow-definition.json", name: ask, version: 1.0.0}
@@ -111,7 +111,7 @@ func shut(t testing.TB, r *graph.Runner) {
 	}
 }
 
-// TestTheNodeStandsOverTheAgent: prompts, model, sampling and schema are the node's where it has them, else the agent's.
+// TestTheNodeStandsOverTheAgent: prompts, model, sampling and schema are the node's if it has them, else the agent's.
 func TestTheNodeStandsOverTheAgent(t *testing.T) {
 	t.Parallel()
 	number := func(v float64) *float64 { return &v }
@@ -170,8 +170,8 @@ func TestTheNodeStandsOverTheAgent(t *testing.T) {
 	}
 }
 
-// TestAnAgentOfANodeIsAnAgent: its gate asks a person, it rests, it goes on in another process, whose configuration is another one, and its
-// answer is repaired by the rules of agents.
+// TestAnAgentOfANodeIsAnAgent: its gate asks a person, it waits, it continues in another process with another configuration, and its answer is
+// repaired by the rules of agents.
 func TestAnAgentOfANodeIsAnAgent(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -223,7 +223,7 @@ func TestAnAgentOfANodeIsAnAgent(t *testing.T) {
 	})
 }
 
-// TestNodesWithoutAnAgent: they are asked of the models as ever; and a host gets all nodes, those with agents too.
+// TestNodesWithoutAnAgent: models answer them; a host gets all nodes, also those with agents.
 func TestNodesWithoutAnAgent(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -243,7 +243,7 @@ func TestNodesWithoutAnAgent(t *testing.T) {
 	})
 }
 
-// TestNodesThatCannotBe: each fails with the code that says why, before a model is asked.
+// TestNodesThatCannotBe: each invalid node fails with its code before a model is asked.
 func TestNodesThatCannotBe(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ config, code, says string }{
@@ -269,8 +269,8 @@ func TestNodesThatCannotBe(t *testing.T) {
 	}
 }
 
-// TestAModelAloneIsNotAnAgent: an executor of models refuses a node that names an agent, and a run of one is not begun where an agent is
-// missing and capability is required.
+// TestAModelAloneIsNotAnAgent: an executor of models rejects a node that names an agent, and a run that requires capability does not start
+// without the agent.
 func TestAModelAloneIsNotAnAgent(t *testing.T) {
 	t.Parallel()
 	llm := enginetest.Must(llmcall.New(llmcall.Config{NoAuth: true, BaseURL: "http://models.invalid"}))
