@@ -41,11 +41,34 @@ const MaxFindings = 1000
 // Compile checks a document in one pass and compiles it. It returns all findings, one for each mistake, sorted by place;
 // the program is nil if one of them is an error. A Document is compiled once for each Options; later calls return the same program.
 func Compile(d *Document, o Options) (*Program, problem.Findings) {
-	prog, findings := d.programs.of(o, func() (*Program, problem.Findings) { return compile(d, o) })
+	prog, findings := d.programs.of(o, func() (*Program, problem.Findings) { return withoutErrors(compile(d, o)) })
 	if prog == nil {
 		return nil, slices.Clone(findings)
 	}
 	return prog.For(d), slices.Clone(findings) // d may have another signature; see Document.Signed
+}
+
+func withoutErrors(draft *Program, findings problem.Findings) (*Program, problem.Findings) {
+	if findings.HasErrors() {
+		return nil, findings
+	}
+	return draft, findings
+}
+
+// Draft is Compile for tools that check parts of a definition: it returns a program also if there are errors. Such a program cannot be
+// run, and is not kept. It holds the nodes that have the shape of their type, its Warnings include the errors, Hash is empty, and
+// Entry or State may be nil.
+func Draft(d *Document, o Options) (*Program, problem.Findings) {
+	var draft *Program
+	prog, findings := d.programs.of(o, func() (*Program, problem.Findings) {
+		var found problem.Findings
+		draft, found = compile(d, o)
+		return withoutErrors(draft, found)
+	})
+	if prog == nil && draft == nil { // d was compiled before
+		draft, findings = compile(d, o)
+	}
+	return cmp.Or(prog, draft).For(d), slices.Clone(findings)
 }
 
 // programs holds the results of Compile for one document.
@@ -85,16 +108,15 @@ func compile(d *Document, o Options) (*Program, problem.Findings) {
 		c.checkLoopBodies()
 		c.checkBranches()
 		c.checkFlow()
-		c.lintOverwrites()
 		c.checkNumbers(c.document.root, nil)
 		c.checkExtensions()
 	}
 	findings := c.settle()
-	if findings.HasErrors() {
-		return nil, findings
-	}
 	p := c.program()
 	p.Warnings, p.Sources = findings, c.sources
+	if !findings.HasErrors() {
+		p.Hash = c.document.Hash() // which keeps the canonical text
+	}
 	return p, findings
 }
 
@@ -136,7 +158,7 @@ type compiler struct {
 	steps int
 
 	rules      *StateRules
-	literals   *literalCheck
+	literals   *LiteralCheck
 	checkpoint CheckpointPolicy
 	// suggestions is how many names may still be looked for: comparing with all ids is the one costly thing.
 	suggestions int
@@ -323,19 +345,24 @@ func nodeAt(nodes *jsonvalue.Node, pointer string) string {
 	return ""
 }
 
-// program puts the parts together. It is called only for documents without errors.
+// program puts the parts together: all of them if the document has no errors.
 func (c *compiler) program() *Program {
-	value := c.document.value.(map[string]any)
-	about := value["document"].(map[string]any)
+	root, _ := c.document.value.(map[string]any)
+	about, _ := root["document"].(map[string]any)
 	p := &Program{
-		Document: c.document, Hash: c.document.Hash(),
-		Name: about["name"].(string), Version: about["version"].(string),
-		Entry: c.entry.node, State: c.rules, Checkpoint: c.checkpoint, Rollback: c.rollback(),
-		Nodes: make([]*Node, len(c.vertices)), byID: make(map[string]*Node, len(c.vertices)), keeps: c.keptSignals(),
+		Document: c.document, State: c.rules, Checkpoint: c.checkpoint, Rollback: c.rollback(), Incomplete: c.lost.any(),
+		Nodes: make([]*Node, 0, len(c.vertices)), byID: make(map[string]*Node, len(c.vertices)), keeps: c.keptSignals(),
 	}
-	for i, v := range c.vertices {
-		p.Nodes[i] = v.node
-		p.byID[v.node.ID] = v.node
+	p.Name, _ = about["name"].(string)
+	p.Version, _ = about["version"].(string)
+	for _, v := range c.vertices {
+		if v.sound {
+			p.Nodes = append(p.Nodes, v.node)
+			p.byID[v.node.ID] = v.node
+		}
+	}
+	if c.entry != nil {
+		p.Entry = c.entry.node
 	}
 	return p
 }

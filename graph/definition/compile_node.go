@@ -155,8 +155,12 @@ func (c *compiler) jq(n *jsonvalue.Node, at *path, v *vertex) (*expr.Program, *p
 		f := finding(problem.ExpressionInvalid, problem.SeverityWarning, n, at.pointer(), v, err.Error(), hintOf(err))
 		return expr.Failing(n.Str, problem.New(problem.ExpressionInvalid, "%v", err).WithPlace(place)), &f
 	}
-	c.lintSource(p, n, at, v)
+	c.addSource(p, at, v)
 	return p, nil
+}
+
+func (c *compiler) addSource(p *expr.Program, at *path, v *vertex) {
+	c.sources = append(c.sources, Source{Node: v.node, Pointer: at.pointer(), Program: p})
 }
 
 func (c *compiler) compileTimeout(v *vertex) {
@@ -242,7 +246,6 @@ func (c *compiler) compileRetry(v *vertex) {
 			r.NonRetryable = append(r.NonRetryable, e.Str)
 		}
 	}
-	c.lintRetry(r, n, at, v)
 	v.node.Retry = r
 }
 

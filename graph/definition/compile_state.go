@@ -28,7 +28,7 @@ func (c *compiler) compileState() {
 		return
 	}
 	c.rules = rules
-	c.literals = &literalCheck{schema: raw, rules: rules}
+	c.literals = NewLiteralCheck(raw, rules)
 	c.noteSchema(rules.Schema, n, at, nil, checked)
 }
 
@@ -145,101 +145,3 @@ func (c *compiler) noteSchema(s *jsonschema.Schema, n *jsonvalue.Node, at *path,
 		})
 	}
 }
-
-// literalCheck holds literals of set_state nodes against the state_schema. It asks only about the one key that is
-// written: the keywords about the whole state are left out.
-type literalCheck struct {
-	schema   map[string]any
-	rules    *StateRules
-	compiled bool
-	keys     *jsonschema.Schema
-}
-
-// wholeState are the keywords that speak of the state as a whole.
-var wholeState = []string{
-	"required", "minProperties", "maxProperties", "allOf", "anyOf", "oneOf", "not", "if", "then", "else",
-	"dependentRequired", "dependentSchemas", "dependencies", "propertyNames", "unevaluatedProperties", "$ref",
-	"$dynamicRef", "type", "enum", "const",
-}
-
-// check returns the schema's objection to writing a value to a key, or "", and a hint.
-func (l *literalCheck) check(key string, value any) (objection, hint string) {
-	if l == nil {
-		return "", ""
-	}
-	if !l.compiled {
-		l.compiled = true
-		part := maps.Clone(l.schema)
-		for _, keyword := range wholeState {
-			delete(part, keyword)
-		}
-		if rules, err := NewStateRules(part); err == nil {
-			l.keys = rules.Schema
-		}
-	}
-	if l.keys == nil {
-		return "", ""
-	}
-	reducer := l.rules.Reducers[key]
-	switch reducer {
-	case ReducerAppend:
-		if _, isList := value.([]any); !isList {
-			value = []any{value}
-		}
-	case ReducerMerge:
-		if _, isObject := value.(map[string]any); !isObject {
-			return "merge ignores a value that is not an object", ""
-		}
-	}
-	whole := map[string]any{key: value}
-	return l.objection(reducer, key, whole, l.keys.Validate(whole))
-}
-
-// objection returns the first violation that holds whatever the key had before.
-func (l *literalCheck) objection(
-	reducer Reducer, key string, whole map[string]any, violations []jsonschema.Violation,
-) (objection, hint string) {
-	place := "/" + jsonvalue.EscapePointer(key)
-	if reducer == ReducerMerge && slices.ContainsFunc(violations, func(v jsonschema.Violation) bool { return composite[v.Keyword] }) {
-		return "", "" // members that are there already may decide between alternatives
-	}
-	for _, v := range violations {
-		inside := strings.HasPrefix(v.InstancePath, place+"/")
-		switch {
-		case reducer == ReducerMerge && (v.Keyword == "required" || v.Keyword == "minProperties"):
-		case reducer == ReducerAppend && v.InstancePath == place:
-			// The list that comes out is longer than the one that is added.
-		case v.InstancePath == "":
-			return fmt.Sprintf("state_schema has no property %q", clip(key)), suggest.DidYouMean(key, l.names())
-		case inside:
-			return "state_schema forbids it: at " + strings.TrimPrefix(v.InstancePath, place) + " it " + v.Message, nearestValue(v, whole)
-		default:
-			return "state_schema forbids it: the value " + v.Message, nearestValue(v, whole)
-		}
-	}
-	return "", ""
-}
-
-// names lists the properties of the state_schema.
-func (l *literalCheck) names() []string {
-	properties, _ := l.schema["properties"].(map[string]any)
-	return jsonvalue.Keys(properties)
-}
-
-// nearestValue returns a hint with the allowed string that is most like the one that breaks an enum, or "".
-func nearestValue(v jsonschema.Violation, whole any) string {
-	list, _ := v.Params["allowedValues"].([]any)
-	wrong := jsonvalue.FromValue(whole).Lookup(v.InstancePath)
-	if wrong == nil || wrong.Kind != jsonvalue.String {
-		return ""
-	}
-	var texts []string
-	for _, value := range list {
-		if text, ok := value.(string); ok {
-			texts = append(texts, text)
-		}
-	}
-	return suggest.DidYouMean(wrong.Str, texts)
-}
-
-var composite = map[string]bool{"anyOf": true, "oneOf": true, "not": true, "if": true}

@@ -14,6 +14,7 @@ package definition
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"strings"
 	"sync"
 
 	"github.com/workflows-engine/workflows-engine/graph/problem"
@@ -81,6 +82,25 @@ func (d *Document) Place(pointer string) problem.Place {
 	at := problem.Place{Pointer: pointer}
 	if n := d.root.Lookup(pointer); n != nil {
 		at.Line, at.Column = n.Line, n.Column
+	}
+	return at
+}
+
+// NamePlace returns the place of the name of the field at a JSON pointer, which may be absent as with Place.
+func (d *Document) NamePlace(pointer string) problem.Place {
+	at := problem.Place{Pointer: pointer}
+	slash := strings.LastIndexByte(pointer, '/')
+	if slash < 0 {
+		return at
+	}
+	object, name := d.root.Lookup(pointer[:slash]), jsonvalue.UnescapePointer(pointer[slash+1:])
+	if object == nil {
+		return at
+	}
+	for _, m := range object.Members {
+		if m.Name == name {
+			at.Line, at.Column = m.Line, m.Column
+		}
 	}
 	return at
 }

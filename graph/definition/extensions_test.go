@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/workflows-engine/workflows-engine/graph/definition"
+	"github.com/workflows-engine/workflows-engine/graph/lint"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 )
 
@@ -158,6 +159,7 @@ func TestExtensions(t *testing.T) {
 		if got := len(publishedSchema().Validate(d.Value())) > 0; got != (len(structure) > 0 || named) {
 			t.Errorf("%s: the published schema refuses is %v, the structural check says %v", tt.name, got, !got)
 		}
+		_, findings = lint.Compile(d, lint.Options{})
 		fmt.Fprintf(&b, "%s: %v\n%s", tt.name, p != nil, list(findings))
 	}
 	golden(t, "extensions.golden", b.String())

@@ -22,8 +22,8 @@ type Templates struct {
 
 // Asks reports whether anything of the node is to be filled in.
 func (n Templates) Asks() bool {
-	templates := Type(n.Type).Info().templates
-	return templates != "" && n.Metadata[templates] == true
+	name := Type(n.Type).Info().Fill.Switch
+	return name != "" && n.Metadata[name] == true
 }
 
 // Values returns the members of the node's config that are filled in, with their values, or nil. state is called once at most,
@@ -42,7 +42,7 @@ func (n Templates) Values(state func() map[string]any, env expr.Env) (map[string
 		}
 		return known
 	}
-	if n.Type == "tool_call" {
+	if Type(n.Type).Info().Fill.Deep {
 		return n.arguments(once, env)
 	}
 	return n.prompts(once, env)

@@ -74,7 +74,6 @@ func (x *config) loop() {
 	for name, program := range map[string]**expr.Program{"while": &l.While, "until": &l.Until} {
 		if text := n.Get(name); text != nil {
 			*program = x.program(text, at.member(name))
-			x.c.lintCondition(*program, text, at.member(name), x.v)
 		}
 	}
 	l.Body = x.loopTarget(n.Get("body"), at.member("body"))
@@ -105,7 +104,7 @@ func (x *config) loopTarget(n *jsonvalue.Node, at *path) *Node {
 // counter checks that the state can hold the numbers of the rounds.
 func (x *config) counter(l *Loop, n *jsonvalue.Node, at *path) {
 	if x.c.literals == nil {
-		return // the state_schema is wrong
+		return // the state_schema has errors
 	}
 	if r, reduced := x.c.rules.Reducers[l.Counter]; reduced && r != ReducerOverwrite {
 		x.c.fail(problem.StateAssignment, n, at, x.v,
@@ -118,7 +117,7 @@ func (x *config) counter(l *Loop, n *jsonvalue.Node, at *path) {
 		first = 0 // no round at all
 	}
 	for _, round := range []float64{first, float64(l.Max)} {
-		if objection, hint := x.c.literals.check(l.Counter, round); objection != "" {
+		if objection, hint := x.c.literals.Objection(l.Counter, round); objection != "" {
 			if hint == "" {
 				hint = fmt.Sprintf(`declare it at %s, for example {"type": "integer"}`,
 					"/state_schema/properties/"+clip(jsonvalue.EscapePointer(l.Counter)))

@@ -34,12 +34,13 @@ func stepType() NodeType {
 		).ruled(needsOneOf{"handler", "code_ref"}).
 			about("The name of the handler; all other properties are passed to the handler."),
 		extended: []extended{catchMember, compensateMember, mapMember},
-		misplaced: map[string]string{
+		Misplaced: Misplaced{"the engine does not read %s in the config of a step, only its handler may", map[string]string{
 			"output_schema": "no output of a step is checked: let the handler check it, or write output_schema into the config of an end node, for the result",
 			"input":         "a handler gets the whole state as its input; prepare it in a set_state node",
 			"input_mapping": "a handler gets the whole state as its input; prepare it in a set_state node",
-		},
-		compile: (*config).activity,
+		}},
+		Fill:    Fill{Hint: "compute the value in a set_state node: a handler gets the config as written, and the state beside it"},
+		compile: (*config).step,
 	}
 }
 
@@ -76,13 +77,17 @@ func llmCallType() NodeType {
 			option("stop", "The strings that end an answer, an array, passed to the model."),
 		).about("The model and the prompts. Prompts are sent as written, unless prompt_templates in metadata is true. Other properties are passed to the executor."),
 		extended: []extended{catchMember, compensateMember, mapMember},
-		misplaced: map[string]string{
-			"input":         `write what the model is to see into the prompt, as "${ .name }" with prompt_templates in metadata`,
-			"input_mapping": `write what the model is to see into the prompt, as "${ .name }" with prompt_templates in metadata`,
+		Misplaced: Misplaced{"nothing reads %s in the config of an llm_call", map[string]string{
+			"input":         `write the values into the prompt, as "${ .name }" with prompt_templates in metadata`,
+			"input_mapping": `write the values into the prompt, as "${ .name }" with prompt_templates in metadata`,
 			"schema":        `write "output_schema"`, "response_format": `write "output_schema"`,
+		}},
+		Fill: Fill{
+			Fields: []string{"system_prompt", "user_prompt", "prompt"}, Switch: PromptTemplates,
+			Hint: `only the prompts of an llm_call can be filled in, by "metadata": {"prompt_templates": true}`,
+			Off:  `to have it filled in, write "metadata": {"prompt_templates": true}, or compute the value in a set_state node`,
 		},
-		templates: PromptTemplates,
-		compile:   (*config).activity,
+		compile: (*config).llmCall,
 	}
 }
 
@@ -106,41 +111,21 @@ func toolCallType() NodeType {
 			"input":         "write arguments",
 			"args":          "write arguments",
 		}).about("The tool and its arguments."),
-		extended:  []extended{catchMember, compensateMember, mapMember},
-		templates: ArgumentTemplates,
-		compile:   (*config).activity,
+		extended: []extended{catchMember, compensateMember, mapMember},
+		Fill: Fill{
+			Fields: []string{"arguments"}, Deep: true, Switch: ArgumentTemplates,
+			Hint: `only the arguments of a tool_call can be filled in, by "metadata": {"argument_templates": true}`,
+			Off:  `to have it filled in, write "metadata": {"argument_templates": true}, or compute the value in a set_state node`,
+		},
+		compile: (*config).toolCall,
 	}
 }
 
-func (x *config) activity() {
-	x.v.node.Activity = &ActivityConfig{}
-	x.c.lintMetadata(x.v)
-	switch x.v.node.Type {
-	case Step:
-		x.step()
-		x.misplaced("the engine does not read %s in the config of a step, only its handler may")
-		x.unfilled("compute the value in a set_state: a handler gets the state beside its config, and the config as it is written")
-	case LLMCall:
-		x.llmCall()
-		x.unfilled(`only the prompts of an llm_call can be filled in, by "metadata": {"prompt_templates": true}`, "system_prompt", "user_prompt", "prompt")
-		x.misplaced("nothing reads %s in the config of an llm_call")
-	case ToolCall:
-		x.unfilled(`only the arguments of a tool_call can be filled in, by "metadata": {"argument_templates": true}`, "arguments")
-		arguments := x.json.Get("arguments")
-		switch {
-		case arguments == nil:
-		case x.v.node.Metadata["argument_templates"] == true:
-			// The tool executor fills the arguments in.
-			x.c.lintArguments(arguments, x.at.member("arguments"), x.v)
-		default:
-			x.c.lintLiterals(arguments, x.at.member("arguments"), x.v, `have it filled in by "metadata": {"argument_templates": true}, or compute the value in a set_state`)
-		}
-	}
-	x.c.lintDemo(x.v)
-}
+func (x *config) toolCall() { x.v.node.Activity = &ActivityConfig{} }
 
 // step warns of configs that the step executor rejects; a host that runs the step itself may read them.
 func (x *config) step() {
+	x.v.node.Activity = &ActivityConfig{}
 	handler, isText := x.raw["handler"].(string)
 	switch {
 	case x.json.Get("handler") == nil:
@@ -160,6 +145,7 @@ func isObject(v any) bool {
 // llmCall compiles the output_schema where outputs are checked against it (spec: execution, 8.2); a schema beside an
 // unusable config is silently left out by the protocol, which is worth a warning.
 func (x *config) llmCall() {
+	x.v.node.Activity = &ActivityConfig{}
 	usable := true
 	unusable := func(name, message, hint string) {
 		usable = false
@@ -180,17 +166,11 @@ func (x *config) llmCall() {
 		unusable("model", "an llm_call needs the name of a model", `add "model": "<name>", or a list of names`)
 	}
 	templates := x.v.node.Metadata["prompt_templates"] == true
-	for _, name := range []string{"system_prompt", "user_prompt", "prompt"} {
-		if prompt, given := x.raw[name]; given {
-			switch _, text := prompt.(string); {
-			case templates && (text || isObject(prompt)):
-				// The model executor fills it in.
-				x.c.lintPrompt(x.json.Get(name), x.at.member(name), x.v)
-			case !text:
-				unusable(name, name+" must be a text", "")
-			default:
-				x.c.lintLiterals(x.json.Get(name), x.at.member(name), x.v, `have it filled in by "metadata": {"prompt_templates": true}, or compute the value in a set_state`)
-			}
+	for _, name := range x.v.node.Type.Info().Fill.Fields {
+		prompt, given := x.raw[name]
+		_, text := prompt.(string)
+		if given && !text && !(templates && isObject(prompt)) {
+			unusable(name, name+" must be a string", "")
 		}
 	}
 	schema := x.json.Get("output_schema")

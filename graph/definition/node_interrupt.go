@@ -49,6 +49,10 @@ func interruptType() NodeType {
 			{member{"show", filled("show").or("write a jq program that gives what the person sees beside the question").called("show").
 				about("A jq program over the state: shown to the person beside the question, in the terminal and in the forms of hosts. Extension templates.", `".draft"`), false}, ExtensionTemplates},
 		},
+		Fill: Fill{
+			Fields: []string{"prompt"}, Hint: "only the prompt of an interrupt can be filled in",
+			Off: `to have it filled in, name the extension "templates" and put "prompt_templates": true beside config`,
+		},
 		compile: (*config).interrupt,
 	}
 }
@@ -58,10 +62,6 @@ func (x *config) interrupt() {
 	i.ResumeSchemaRaw, _ = x.raw["resume_schema"].(map[string]any)
 	i.ResumeSchema, i.ResumeSchemaErr = x.schema("resume_schema", checked)
 	x.v.node.Interrupt = i
-	x.unfilled("only the prompt of an interrupt can be filled in", "prompt")
-	if prompt := x.json.Get("prompt"); prompt != nil && x.v.json.Get("prompt_templates") == nil {
-		x.c.lintLiterals(prompt, x.at.member("prompt"), x.v, `have it filled in: name the extension "templates" and put "prompt_templates": true beside config`)
-	}
 	if i.Prompt == "" {
 		x.ignored("prompt_ref", "nothing resolves prompt_ref: whoever answers sees an empty prompt; write the prompt itself")
 	} else {

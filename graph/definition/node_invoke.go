@@ -34,6 +34,7 @@ func subworkflowType() NodeType {
 				about("The definition hash that the workflow must have: 64 lower-case hexadecimal digits."), false},
 		).about("The workflow, and its input."),
 		extended: []extended{catchMember, compensateMember, mapMember},
+		Fill:     Fill{Fields: []string{"input_mapping"}, Hint: "only input_mapping of a subworkflow is evaluated"},
 		compile:  (*config).subworkflow,
 	}
 }
@@ -43,7 +44,6 @@ func (x *config) subworkflow() {
 		WorkflowRef: expr.TrimSpace(x.text("workflow_ref")), VersionPin: expr.TrimSpace(x.text("version_pin")), InputMapping: x.mapping(),
 	}
 	x.v.node.Subworkflow = s
-	x.unfilled("only input_mapping of a subworkflow is evaluated", "input_mapping")
 	if s.WorkflowRef == "" {
 		x.fatal(problem.ConfigBlank, "workflow_ref", "workflow_ref is blank", "name the workflow to run")
 	}
@@ -80,6 +80,7 @@ func agentDelegateType() NodeType {
 			member{"input_mapping", inputMappingShape, true},
 		).about("The agent, its protocol, and its input."),
 		extended: []extended{catchMember, compensateMember},
+		Fill:     Fill{Fields: []string{"input_mapping"}, Hint: "only input_mapping of an agent_delegate is evaluated"},
 		compile:  (*config).delegate,
 	}
 }
@@ -93,7 +94,6 @@ func trimmed(v any) string {
 func (x *config) delegate() {
 	d := &DelegateConfig{AgentID: expr.TrimSpace(x.text("agent_id")), Protocol: x.text("protocol"), InputMapping: x.mapping()}
 	x.v.node.Delegate = d
-	x.unfilled("only input_mapping of an agent_delegate is evaluated", "input_mapping")
 	if d.AgentID == "" {
 		x.fatal(problem.ConfigBlank, "agent_id", "agent_id is blank", "name the agent to call")
 	}
@@ -105,13 +105,9 @@ func (x *config) mapping() *expr.Mapping {
 	m, problems := expr.CompileMapping(raw)
 	n, at := x.json.Get("input_mapping"), x.at.member("input_mapping")
 	for _, name := range jsonvalue.Keys(raw) {
-		member, place := n.Get(name), at.member(name)
-		err, wrong := problems[name]
-		if !wrong {
-			x.c.lintMapping(member, place, x.v)
-			continue
+		if err, wrong := problems[name]; wrong {
+			x.c.fatal(problem.ExpressionInvalid, n.Get(name), at.member(name), x.v, err.Error(), hintOf(err))
 		}
-		x.c.fatal(problem.ExpressionInvalid, member, place, x.v, err.Error(), hintOf(err))
 	}
 	return m
 }

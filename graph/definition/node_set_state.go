@@ -1,10 +1,7 @@
 package definition
 
 import (
-	"fmt"
-
 	"github.com/workflows-engine/workflows-engine/graph/expr"
-	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
@@ -56,11 +53,6 @@ func (x *config) setState() {
 			s.Assignments = append(s.Assignments, Assignment{Key: key, JQ: x.program(program, place.member("jq"))})
 			continue
 		}
-		literal := raw[key].(map[string]any)["literal"]
-		s.Assignments = append(s.Assignments, Assignment{Key: key, Literal: literal})
-		if objection, hint := x.c.literals.check(key, literal); objection != "" {
-			x.c.warn(problem.StateAssignment, n.Get("literal"), place.member("literal"), x.v,
-				fmt.Sprintf("%q is set to a value that does not fit: %s", clip(key), objection), hint)
-		}
+		s.Assignments = append(s.Assignments, Assignment{Key: key, Literal: raw[key].(map[string]any)["literal"]})
 	}
 }

@@ -98,8 +98,6 @@ func (x *config) switchNode() {
 			f.Severity = problem.SeverityWarning
 			faults = append(faults, *f)
 			stopped = true
-		} else {
-			x.c.lintCondition(p, when, place.member("when"), x.v)
 		}
 		s.Cases = append(s.Cases, SwitchCase{When: p, Target: target.Str})
 		if f := x.way(target.Str, "target", place, n.Get("target"), stopped); f != nil {

@@ -69,6 +69,7 @@ func waitType() NodeType {
 			{member{"keep", boolean("keep").called("keep").
 				about("true if a wait for a signal also takes a signal that came before the run waited for it, the oldest first. Extension early_signals."), false}, ExtensionEarlySignals},
 		},
+		Fill:    Fill{Hint: `only duration and until of a wait can be filled in, by wait_templates beside config (extension "templates")`},
 		compile: (*config).wait,
 	}
 }
@@ -77,7 +78,6 @@ func waitType() NodeType {
 func (x *config) wait() {
 	w := &WaitConfig{Kind: WaitKind(x.text("kind"))}
 	x.v.node.Wait = w
-	x.unfilled(`only duration and until of a wait can be filled in, by wait_templates beside config (extension "templates")`)
 	reads := map[string]bool{"kind": true}
 	switch w.Kind {
 	case WaitDuration:

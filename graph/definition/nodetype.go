@@ -49,6 +49,10 @@ type NodeType struct {
 	Stub Stub
 	// Figure is the form of the node in a picture.
 	Figure Figure
+	// Fill describes the fields of the config that are computed from the state.
+	Fill Fill
+	// Misplaced describes fields that authors write into an open config by mistake; it is empty for a config that rejects other fields.
+	Misplaced Misplaced
 
 	// config is the shape of the member config, whose description is that of the config; description is that of the type.
 	config      *shape
@@ -57,11 +61,7 @@ type NodeType struct {
 	// optional: the config may be absent.
 	optional bool
 	rules    []rule
-	// misplaced are hints for fields that authors write into an open config by mistake; templates is the switch in metadata that has
-	// the config filled in.
-	misplaced map[string]string
-	templates string
-	compile   func(*config)
+	compile  func(*config)
 
 	// node is the shape of the whole node, made of the above.
 	node *shape
@@ -88,6 +88,26 @@ type Performer struct {
 	Result string
 	// Label returns its name from a node's config, or "".
 	Label func(config map[string]any) string
+}
+
+// Fill describes the fields of a config that are computed from the state when the node runs.
+type Fill struct {
+	// Fields may hold templates or programs; with Deep, at any depth.
+	Fields []string
+	Deep   bool
+	// Switch is the field of metadata that has them filled in if it is true; "" if no such field decides.
+	Switch string
+	// Hint is advice for a template in another field, "" if other fields are not checked; Off is advice for one in Fields that is not
+	// filled in.
+	Hint, Off string
+}
+
+// Misplaced describes the fields that authors write into an open config by mistake.
+type Misplaced struct {
+	// Message is the finding's message, with a %s for the field.
+	Message string
+	// Hints holds advice by field.
+	Hints map[string]string
 }
 
 // Output is where the fields come from that a completed node adds to the state.
@@ -166,6 +186,29 @@ func (t Type) IsActivity() bool { return t.Info().Executor == ActivityExecutor }
 // Attempted reports whether nodes of the type have attempts, and so timeout and retry.
 func (t *NodeType) Attempted() bool { return t.Executor != "" }
 
+// Fields returns the names of the config's fields, without obsolete ones.
+func (t *NodeType) Fields() []string {
+	var names []string
+	for _, m := range t.config.members {
+		if !m.shape.deprecated {
+			names = append(names, m.name)
+		}
+	}
+	return names
+}
+
+// RetryFields returns the names of the fields of a retry policy.
+func RetryFields() []string {
+	names := make([]string, len(retryShape.members))
+	for i, m := range retryShape.members {
+		names[i] = m.name
+	}
+	return names
+}
+
+// Noun returns the type's name with an article, for use before "node".
+func (t *NodeType) Noun() string { return withArticle(string(t.Name)) }
+
 // has reports whether an extension adds the field to nodes of the type.
 func (t *NodeType) has(name string) bool {
 	return slices.ContainsFunc(t.extended, func(e extended) bool { return e.name == name })
@@ -184,6 +227,12 @@ func typesWith(holds func(*NodeType) bool) []Type {
 
 // attemptedTypes names the types that have attempts, in a sentence.
 func attemptedTypes() string { return problem.AndList(typesWith((*NodeType).Attempted)) }
+
+// Hints for fields of a node that are written into its config, and of the config beside it.
+const (
+	besideConfig = "%s is a field of the node: write it beside config, not in it"
+	inConfig     = "%s is a field of config: write it there"
+)
 
 // finish makes the shape of nodes of the type, with hints for fields that belong to another place or another type.
 func (t *NodeType) finish() {

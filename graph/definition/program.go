@@ -29,8 +29,10 @@ type Program struct {
 	Rollback Rollback
 	// Warnings are the findings of Compile.
 	Warnings problem.Findings
-	// Sources are the jq programs of the document that compile, those in templates too. Shared: do not change them.
+	// Sources are the jq programs that the machine evaluates, those of its templates included. Shared: do not change them.
 	Sources []Source
+	// Incomplete is set by Draft if nodes or edges are missing because the document is broken there.
+	Incomplete bool
 
 	byID map[string]*Node
 	// keeps are the names of signals that are kept until a wait takes them.

@@ -103,7 +103,7 @@ func TestProgramDefaults(t *testing.T) {
 // TestW47_ADocumentIsCompiledOnce: for each Options, whoever asks and however many do so at once. The findings are the caller's own.
 func TestW47_ADocumentIsCompiledOnce(t *testing.T) {
 	t.Parallel()
-	d, err := definition.FromValue(patch(t, base(t, "linear"), `set /nodes/1/config/handler "${x}"`))
+	d, err := definition.FromValue(patch(t, base(t, "linear"), `set /nodes/1/timeout "0s"`))
 	if err != nil {
 		t.Fatal(err)
 	}

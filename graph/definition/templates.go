@@ -54,7 +54,7 @@ func (x *config) template(n *jsonvalue.Node, at *path) *expr.Template {
 		return nil
 	}
 	for _, program := range t.Programs() {
-		x.c.lintSource(program, n, at, x.v)
+		x.c.addSource(program, at, x.v)
 	}
 	return t
 }

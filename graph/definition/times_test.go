@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -99,64 +98,6 @@ func TestRetryDelay(t *testing.T) {
 	for _, next := range []int{2, 3, 1000, math.MaxInt} {
 		if d := huge.Delay(next); d <= 0 || d > 290*365*24*time.Hour {
 			t.Errorf("before attempt %d the delay overflows: %v", next, d)
-		}
-	}
-}
-
-// TestRetryWarnings holds what is said of policies that the protocol accepts and that do something else than they seem to.
-func TestRetryWarnings(t *testing.T) {
-	t.Parallel()
-	for policy, want := range map[string]string{
-		`{"max_attempts":3}`: ``,
-		`{"max_attempts":1}`: ``,
-		`{"max_attempts":3,"initial_interval":"1s","backoff_coefficient":1,"max_interval":"1s","jitter":0.5}`: ``,
-		`{"max_attempts":3,"backoff_coefficient":1,"jitter":0}`:                                               ``,
-		`{"max_attempts":3,"initial_interval":"-1s"}`:                                                         `DURATION_INVALID /nodes/1/retry/initial_interval fails where it would be tried again`,
-		`{"max_attempts":3,"initial_interval":"1s","max_interval":"1.5s"}`:                                    `DURATION_INVALID /nodes/1/retry/max_interval fails where it would be tried again`,
-		`{"max_attempts":3,"initial_interval":"1s","backoff_coefficient":-1}`:                                 `RETRY_POLICY /nodes/1/retry/backoff_coefficient counts as 1`,
-		`{"max_attempts":3,"initial_interval":"1s","backoff_coefficient":0}`:                                  `RETRY_POLICY /nodes/1/retry/backoff_coefficient only the second attempt waits`,
-		`{"max_attempts":3,"initial_interval":"1s","backoff_coefficient":0.1}`:                                `RETRY_POLICY /nodes/1/retry/backoff_coefficient ever faster`,
-		`{"max_attempts":3,"backoff_coefficient":2,"max_interval":"9s"}`:                                      `RETRY_POLICY /nodes/1/retry/backoff_coefficient without an initial_interval`,
-		`{"max_attempts":3,"initial_interval":" ","max_interval":"9s"}`:                                       `RETRY_POLICY /nodes/1/retry/max_interval without an initial_interval`,
-		`{"max_attempts":3,"initial_interval":"0s","jitter":0.5}`:                                             `RETRY_POLICY /nodes/1/retry/jitter without an initial_interval`,
-		`{"max_attempts":3,"initial_interval":"10s","max_interval":"1s"}`:                                     `RETRY_POLICY /nodes/1/retry/max_interval none grows`,
-		`{"max_attempts":3,"initial_interval":"10s","max_interval":"0"}`:                                      `RETRY_POLICY /nodes/1/retry/max_interval at once`,
-		`{"max_attempts":1,"initial_interval":"10s","backoff_coefficient":0.1}`:                               `RETRY_POLICY /nodes/1/retry/max_attempts counts the first attempt`,
-	} {
-		_, p, findings := compileValue(t, patch(t, base(t, "linear"), `set /nodes/1/retry `+policy))
-		if p == nil {
-			t.Errorf("%s: refused\n%s", policy, list(findings))
-			continue
-		}
-		var got []string
-		for _, f := range findings {
-			got = append(got, string(f.Code)+" "+f.At.Pointer+" "+f.Message)
-			if f.Severity != problem.SeverityWarning || f.Hint == "" {
-				t.Errorf("%s: %+v", policy, f)
-			}
-		}
-		code, text, _ := strings.Cut(want, "retry/")
-		_, text, _ = strings.Cut(text, " ")
-		if want == "" && len(got) > 0 || want != "" && (len(got) != 1 || !strings.HasPrefix(got[0], code) || !strings.Contains(got[0], text)) {
-			t.Errorf("%s: got %q, want %q", policy, got, want)
-		}
-	}
-}
-
-// TestRetryWarningsOfRepairs: with one attempt an answer that breaks output_schema still gets its repair, without a pause.
-func TestRetryWarningsOfRepairs(t *testing.T) {
-	t.Parallel()
-	for _, tt := range []struct{ kind, config, policy, want string }{
-		{"llm_call", `{"model":"m","output_schema":{"type":"object"}}`, ``, "only an answer that breaks output_schema gets another attempt"},
-		{"llm_call", `{"model":"m","output_schema":{"type":"object"}}`, `,"non_retryable_errors":["OUTPUT_SCHEMA_VIOLATION"]`, "nothing is tried again"},
-		{"llm_call", `{"model":"m"}`, ``, "nothing is tried again"},
-		{"step", `{"handler":"urn:x:y","output_schema":{"type":"object"}}`, ``, "nothing is tried again"},
-	} {
-		_, p, findings := compileValue(t, patch(t, base(t, "linear"),
-			`set /nodes/1 {"id":"greet","type":"`+tt.kind+`","config":`+tt.config+`,"retry":{"max_attempts":1,"initial_interval":"1s"`+tt.policy+`}}`))
-		findings = slices.DeleteFunc(findings, func(f problem.Finding) bool { return f.Code == problem.FieldIgnored })
-		if p == nil || len(findings) != 1 || !strings.Contains(findings[0].Message, tt.want) {
-			t.Errorf("%s %s: %s", tt.kind, tt.config, list(findings))
 		}
 	}
 }

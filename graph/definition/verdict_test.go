@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/workflows-engine/workflows-engine/graph/definition"
+	"github.com/workflows-engine/workflows-engine/graph/lint"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/internal/jsonschema"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
@@ -80,6 +81,7 @@ func TestMutations(t *testing.T) {
 		if got := p != nil; got != m.program && m.number != 11 && m.number != 21 {
 			t.Errorf("%s: a program is %v, want %v\n%s", m.title(), got, m.program, list(findings))
 		}
+		_, findings = lint.Compile(d, lint.Options{})
 		fmt.Fprintf(&b, "%s\n%s", m.title(), list(findings))
 	}
 	golden(t, "mutations.golden", b.String())

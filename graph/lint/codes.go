@@ -13,9 +13,8 @@ import (
 
 // caughtCodes warns of codes in catch and retry that no failure of the engine has, and that are like one that some have.
 func (l *linter) caughtCodes() {
-	nodes, _ := l.program.Document.Value().(map[string]any)["nodes"].([]any)
 	for _, n := range l.program.Nodes {
-		written, _ := nodes[n.Index].(map[string]any)
+		written := l.document(n)
 		catches, _ := written["catch"].([]any)
 		for i, catch := range catches {
 			catch, _ := catch.(map[string]any)

@@ -43,7 +43,7 @@ func Known(d *definition.Document) any {
 	if program == nil {
 		return nil
 	}
-	l := newLinter(program, nil, definition.MaxFindings)
+	l := newLinter(program, nil)
 	l.check()
 	return l
 }
@@ -101,3 +101,11 @@ func Takes() map[string][]bool {
 
 // Failures are the codes that nodes fail with.
 func Failures() []problem.Code { return problem.Failures }
+
+// Parts returns what Compile finds in a document with errors: the findings of definition.Compile, and those about single parts.
+func Parts(d *definition.Document) problem.Findings {
+	draft, _ := definition.Draft(d, definition.Options{})
+	l := newLinter(draft, nil)
+	l.checkParts()
+	return l.all()
+}

@@ -1,10 +1,10 @@
-// Package lint finds faults in valid definitions: programs that read members which no schema declares,
-// comparisons that always come out the same, values that break the schema of where they are written, misspelt keywords.
+// Package lint finds faults in valid definitions: programs that read fields that no schema declares, comparisons with a constant result,
+// values that break the schema of the place they are written to, misspelt keywords, templates that nothing fills in, misplaced fields.
 //
 //	prog, findings := lint.Compile(doc, lint.Options{})
 //
-// All it finds are warnings, beside those of definition.Compile. Where it is not sure, it is silent: an executor, a host or
-// the input of a run may bring members that no schema speaks of.
+// Its findings are warnings, beside those of definition.Compile. In doubt it is silent: an executor, a host or the input of a run may add
+// fields that no schema declares. It runs where an author asks; a stored definition is compiled without it.
 package lint
 
 import (
@@ -27,35 +27,45 @@ type Options struct {
 	Skills map[string][]string
 }
 
-// Compile is definition.Compile with the findings of Check for a document without errors.
+// Compile is definition.Compile with the findings of Check. Of a document with errors it checks the parts that have no errors, each by
+// itself.
 func Compile(d *definition.Document, o Options) (*definition.Program, problem.Findings) {
-	program, findings := definition.Compile(d, o.Options)
-	if program == nil {
-		return nil, findings
+	draft, findings := definition.Draft(d, o.Options)
+	if !findings.HasErrors() {
+		return draft, Check(draft, o)
 	}
-	return program, Check(program, o)
+	l := newLinter(draft, nil)
+	l.checkParts()
+	return nil, l.all()
 }
 
 // Check returns the warnings of Compile about a program, and those of this package. Options.Options are ignored.
 func Check(p *definition.Program, o Options) problem.Findings {
-	l := newLinter(p, o.Subworkflow, definition.MaxFindings-len(p.Warnings))
+	l := newLinter(p, o.Subworkflow)
 	l.known, l.skills = o.Agents, o.Skills
 	l.check()
-	findings := slices.Concat(p.Warnings, l.findings)
-	findings.Sort()
-	return findings
+	return l.all()
 }
 
-func newLinter(p *definition.Program, subworkflow func(ref, pin string) *definition.Document, room int) *linter {
+func newLinter(p *definition.Program, subworkflow func(ref, pin string) *definition.Document) *linter {
 	return &linter{
-		program: p, budget: maxWork, compared: maxCompared, room: room,
-		subworkflow: subworkflow, children: map[string]*child{}, given: map[*definition.Node][]given{},
+		program: p, sources: slices.Clip(p.Sources), budget: maxWork, compared: maxCompared, room: definition.MaxFindings - len(p.Warnings),
+		said: map[said]bool{}, subworkflow: subworkflow, children: map[string]*child{}, given: map[*definition.Node][]given{},
 	}
+}
+
+// all returns the findings, those of definition.Compile included, sorted.
+func (l *linter) all() problem.Findings {
+	findings := slices.Concat(l.program.Warnings, l.findings)
+	findings.Sort()
+	return findings
 }
 
 // linter holds the state of one lint.
 type linter struct {
 	program *definition.Program
+	// sources are the jq programs of the definition, those in prompts, arguments and mappings included.
+	sources []definition.Source
 	// budget is how much may still be looked at, compared how many names, and room how many findings there may still be.
 	budget, compared budget
 	room             int
@@ -79,11 +89,11 @@ type linter struct {
 type said struct{ pointer, message string }
 
 func (l *linter) check() {
-	l.said = map[said]bool{}
+	l.checkParts()
 	l.schemas()
-	l.mentioned = wordsOf(l.program.Sources)
+	l.mentioned = wordsOf(l.sources)
 	l.state = l.newStateShapes()
-	for _, s := range l.program.Sources {
+	for _, s := range l.sources {
 		l.source(s)
 	}
 	l.answers()
@@ -95,6 +105,30 @@ func (l *linter) check() {
 	l.unusedKeys()
 	l.caughtCodes()
 	l.agents()
+}
+
+// checkParts makes the checks that ask for single parts of a definition and not for the state as a whole.
+func (l *linter) checkParts() {
+	l.templates()
+	l.programs()
+	l.misplaced()
+	l.retries()
+	l.literals()
+	l.overwrites()
+}
+
+// stateSchema returns the state_schema, nil if the document has no valid one.
+func (l *linter) stateSchema() map[string]any {
+	root, _ := l.program.Document.Value().(map[string]any)
+	schema, _ := root["state_schema"].(map[string]any)
+	return schema
+}
+
+// document returns a node as it is written.
+func (l *linter) document(n *definition.Node) map[string]any {
+	nodes, _ := l.program.Document.Value().(map[string]any)["nodes"].([]any)
+	written, _ := nodes[n.Index].(map[string]any)
+	return written
 }
 
 // warn adds a finding at a place of the document.

@@ -39,9 +39,8 @@ var (
 )
 
 func (l *linter) newStateShapes() *stateShapes {
-	schema := l.program.Document.Value().(map[string]any)["state_schema"]
-	raw, _ := schema.(map[string]any)
-	s := &stateShapes{declared: schemaShape(schema).limited(object), reducers: definition.Reducers(raw), as: map[*definition.Node]map[string]*shape{}}
+	schema := l.stateSchema()
+	s := &stateShapes{declared: schemaShape(schema).limited(object), reducers: definition.Reducers(schema), as: map[*definition.Node]map[string]*shape{}}
 	if s.declared.kinds == nothing {
 		s.declared = only(object)
 	}
@@ -49,7 +48,7 @@ func (l *linter) newStateShapes() *stateShapes {
 	s.whole = s.with(w.keys)
 	first := budget(maxWork) // so that the second pass has its own
 	// The values of assignments follow from the state before; one pass is enough to know their names.
-	for _, source := range l.program.Sources {
+	for _, source := range l.sources {
 		if key := assignedKey(source); key != "" && s.declared.members[key] == nil {
 			quiet := l.walker(source.Pointer, source.Node)
 			quiet.quiet++

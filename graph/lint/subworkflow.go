@@ -53,8 +53,10 @@ func (l *linter) readChild(doc *definition.Document) *child {
 	if inner.program == nil {
 		return nil
 	}
+	inner.sources = slices.Clip(inner.program.Sources)
+	inner.templates()
 	inner.state = inner.newStateShapes()
-	c := &child{name: inner.program.Name, state: inner.state.declared, mentioned: wordsOf(inner.program.Sources)}
+	c := &child{name: inner.program.Name, state: inner.state.declared, mentioned: wordsOf(inner.sources)}
 	var schemas []any
 	for _, n := range inner.program.Nodes {
 		switch {
@@ -66,7 +68,7 @@ func (l *linter) readChild(doc *definition.Document) *child {
 			c.result = c.final
 		}
 	}
-	for _, s := range inner.program.Sources {
+	for _, s := range inner.sources {
 		if isResult(s) {
 			c.mapped = true
 			w := inner.walker(s.Pointer, s.Node)

@@ -19,8 +19,7 @@ import (
 // any: an activity, whose host sees the state; a signal, an agent or a subworkflow, whose result becomes part of it; a program that takes
 // the state as a whole; a run whose result is the state. Fields of the input's schema are for people who view the run.
 func (l *linter) unusedKeys() {
-	document := l.program.Document.Value().(map[string]any)
-	schema, _ := document["state_schema"].(map[string]any)
+	schema := l.stateSchema()
 	properties, _ := schema["properties"].(map[string]any)
 	used := map[string]bool{}
 	required, _ := schema["required"].([]any)
@@ -53,7 +52,7 @@ func (l *linter) unusedKeys() {
 			}
 		}
 	}
-	for _, s := range l.program.Sources {
+	for _, s := range l.sources {
 		if takesWhole(s.Program.Tree(), 0) {
 			return
 		}

@@ -9,6 +9,8 @@ import (
 	lib "github.com/santhosh-tekuri/jsonschema/v5"
 
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
+	"github.com/workflows-engine/workflows-engine/internal/suggest"
 )
 
 // MaxViolations bounds the violations that are listed of one value.
@@ -245,4 +247,20 @@ func lookup(v any, location string) (any, bool) {
 		}
 	}
 	return v, true
+}
+
+// Suggestion returns a hint with the allowed string nearest to the one that breaks an enum, or "". instance is the value that was validated.
+func (v Violation) Suggestion(instance any) string {
+	list, _ := v.Params["allowedValues"].([]any)
+	wrong := jsonvalue.FromValue(instance).Lookup(v.InstancePath)
+	if wrong == nil || wrong.Kind != jsonvalue.String {
+		return ""
+	}
+	var texts []string
+	for _, value := range list {
+		if text, ok := value.(string); ok {
+			texts = append(texts, text)
+		}
+	}
+	return suggest.DidYouMean(wrong.Str, texts)
 }

@@ -1,86 +1,88 @@
-package definition
+package lint
 
 import (
+	"fmt"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/itchyny/gojq"
 
+	"github.com/workflows-engine/workflows-engine/graph/definition"
 	"github.com/workflows-engine/workflows-engine/graph/expr"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
-	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
-// Warnings about programs that compile and are probably mistaken (spec: definition, 11.1 and
-// 14.1). They look at the parsed program and are silent in doubtful cases.
-
-// lintSource warns about a program.
-func (c *compiler) lintSource(p *expr.Program, n *jsonvalue.Node, at *path, v *vertex) {
-	c.sources = append(c.sources, Source{Node: v.node, Pointer: at.pointer(), Program: p})
-	w := jqWalk{}
-	w.query(p.Tree(), true)
-	if w.stateRoot && !c.hasStateKey() {
-		c.warn(problem.ExpressionStateRoot, n, at, v,
-			"the program reads .state, but the state itself is the root", `write ".name" instead of ".state.name"`)
-	}
-	for _, regex := range w.regexes {
-		if message, hint := regexDifference(regex); message != "" {
-			c.warn(problem.ExpressionRegex, n, at, v, message, hint)
+// programs warns of programs that compile and are probably mistaken (spec: definition, 11.1 and 14.1), whatever the state is. It looks at
+// the parsed program and is silent in doubtful cases.
+func (l *linter) programs() {
+	stateKey := l.hasStateKey()
+	for _, s := range l.sources {
+		w := jqWalk{}
+		w.query(s.Program.Tree(), true)
+		if w.stateRoot && !stateKey {
+			l.warn(problem.ExpressionStateRoot, s.Pointer, s.Node,
+				"the program reads .state, but the state itself is the root", `write ".name" instead of ".state.name"`)
+		}
+		for _, regex := range w.regexes {
+			if message, hint := regexDifference(regex); message != "" {
+				l.warn(problem.ExpressionRegex, s.Pointer, s.Node, message, hint)
+			}
+		}
+		if isCondition(s) {
+			l.condition(s, w.clock)
 		}
 	}
 }
 
-// lintCondition warns about a condition that may put out several values, and about one that reads the clock: a replay sees the recorded
+// isCondition reports whether a program is a condition of a switch or of its loop.
+func isCondition(s definition.Source) bool {
+	at, inside := strings.CutPrefix(s.Pointer, nodePointer(s.Node))
+	return inside && s.Node.Switch != nil &&
+		(strings.HasPrefix(at, "/config/cases/") && strings.HasSuffix(at, "/when") || at == "/loop/while" || at == "/loop/until")
+}
+
+// condition warns of a condition that may put out several values, and of one that reads the clock: a replay sees the recorded
 // time, but a fork moves the times of its past, and is rejected if that leads elsewhere.
-func (c *compiler) lintCondition(p *expr.Program, n *jsonvalue.Node, at *path, v *vertex) {
-	w := jqWalk{}
-	if w.query(p.Tree(), true); w.clock {
-		c.warn(problem.ExpressionClock, n, at, v,
-			"the condition reads the clock with now: a fork decides it anew at its own time, and is refused if that leads elsewhere",
+func (l *linter) condition(s definition.Source, clock bool) {
+	if clock {
+		l.warn(problem.ExpressionClock, s.Pointer, s.Node,
+			"the condition reads the clock with now: a fork evaluates it at its own time, and is rejected if that leads elsewhere",
 			"pass the time in with the input of the run, or take it from an activity")
 	}
-	if several(p.Tree()) {
-		c.warn(problem.ExpressionOutputs, n, at, v,
-			"the condition may put out several values; together they are a list, which is always true",
-			`ask for one value, for example any(.tags[]; . == "x")`)
-	}
-}
-
-// lintLiterals warns of texts in a tool's arguments or a prompt that look like templates: both are sent as written
-// (spec: definition, 11.1).
-func (c *compiler) lintLiterals(n *jsonvalue.Node, at *path, v *vertex, hint string) {
-	switch n.Kind {
-	case jsonvalue.String:
-		if strings.Contains(n.Str, "${") || strings.Contains(n.Str, "{{") {
-			c.warn(problem.TemplateLiteral, n, at, v, "the text looks like a template but is sent as written", hint)
-		}
-	case jsonvalue.Array:
-		for i, e := range n.Elements {
-			c.lintLiterals(e, at.element(i), v, hint)
-		}
-	case jsonvalue.Object:
-		if program := n.Get("jq"); program != nil && len(n.Members) == 1 && program.Kind == jsonvalue.String {
-			c.warn(problem.TemplateLiteral, n, at, v, "the object looks like a program but is sent as written", hint)
-			return
-		}
-		for _, m := range n.Members {
-			c.lintLiterals(m.Value, at.member(m.Name), v, hint)
-		}
+	if several(s.Program.Tree()) {
+		l.warn(problem.ExpressionOutputs, s.Pointer, s.Node,
+			"the condition may put out several values; together they are an array, which is always true",
+			`write a program with one value, for example any(.tags[]; . == "x")`)
 	}
 }
 
 // hasStateKey reports whether the state may well have a key named state.
-func (c *compiler) hasStateKey() bool {
-	root := c.document.root
-	if root.Get("state_schema").Get("properties").Get("state") != nil {
+func (l *linter) hasStateKey() bool {
+	properties, _ := l.stateSchema()["properties"].(map[string]any)
+	if _, declared := properties["state"]; declared {
 		return true
 	}
-	for _, v := range c.vertices {
-		if v.node.Type == SetState && v.json.Get("config").Get("assignments").Get("state") != nil {
-			return true
-		}
+	return slices.ContainsFunc(l.program.Nodes, func(n *definition.Node) bool {
+		return n.SetState != nil && slices.ContainsFunc(n.SetState.Assignments, func(a definition.Assignment) bool { return a.Key == "state" })
+	})
+}
+
+// regexDifference returns the fault of a regular expression in a jq program, or a difference between engines (spec: definition, 14.3);
+// both texts are empty where they agree.
+func regexDifference(regex string) (message, hint string) {
+	switch {
+	case !expr.ValidRegexp(regex):
+		return fmt.Sprintf("invalid regular expression %q", clip(regex)), "check brackets, repeats and escapes"
+	case strings.HasPrefix(regex, "(?i)") && !isASCII(regex):
+		return fmt.Sprintf("in the regular expression %q, engines differ over letter case beyond ASCII", clip(regex)), ""
+	default:
+		return "", ""
 	}
-	return false
+}
+
+func isASCII(s string) bool {
+	return strings.IndexFunc(s, func(r rune) bool { return r > unicode.MaxASCII }) < 0
 }
 
 // jqWalk looks through a program.
@@ -159,7 +161,7 @@ func literalText(q *gojq.Query) (string, bool) {
 	return q.Term.Str.Str, true
 }
 
-// generators are functions that put out several values as a rule.
+// generators are functions that usually put out several values.
 var generators = map[string]bool{
 	"recurse": true, "range": true, "splits": true, "scan": true, "paths": true, "leaf_paths": true,
 	"combinations": true, "while": true, "repeat": true, "tostream": true,
