@@ -14,6 +14,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/definition"
 	"github.com/workflows-engine/workflows-engine/graph/graphtest"
+	"github.com/workflows-engine/workflows-engine/graph/lint"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/view"
 	"github.com/workflows-engine/workflows-engine/history"
@@ -87,7 +88,7 @@ func TestDefinitionsAreClean(t *testing.T) {
 			t.Errorf("%s has no definition (%v)", folder, err)
 		}
 		for _, file := range files {
-			_, findings := definition.Compile(parse(t, file), definition.Options{})
+			_, findings := lint.Compile(parse(t, file), lint.Options{})
 			for _, f := range findings {
 				t.Errorf("%s:%d:%d: %s %s", file, f.At.Line, f.At.Column, f.Code, f.Message)
 			}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/workflows-engine/workflows-engine/graph/definition"
+	"github.com/workflows-engine/workflows-engine/graph/lint"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
@@ -94,7 +95,7 @@ func TestProtocolExamples(t *testing.T) {
 		if got := d.Hash(); got != exampleHashes[name] {
 			t.Errorf("%s: got the hash %s, want %s", name, got, exampleHashes[name])
 		}
-		p, findings := definition.Compile(d, definition.Options{})
+		p, findings := lint.Compile(d, lint.Options{})
 		if p == nil {
 			t.Errorf("%s is refused:\n%s", name, list(findings))
 		}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/workflows-engine/workflows-engine/graph/definition"
+	"github.com/workflows-engine/workflows-engine/graph/lint"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/internal/authoring"
 )
@@ -95,7 +96,7 @@ func finds(t *testing.T, text, code string) bool {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, findings := definition.Compile(doc, definition.Options{})
+	_, findings := lint.Compile(doc, lint.Options{})
 	return slices.ContainsFunc(findings, func(f problem.Finding) bool { return f.Code == problem.Code(code) })
 }
 

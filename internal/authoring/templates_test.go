@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/workflows-engine/workflows-engine/graph/definition"
+	"github.com/workflows-engine/workflows-engine/graph/lint"
 	"github.com/workflows-engine/workflows-engine/internal/authoring"
 	"github.com/workflows-engine/workflows-engine/internal/format"
 )
@@ -21,7 +22,7 @@ func TestTemplatesAreInForm(t *testing.T) {
 			if err != nil {
 				t.Fatalf("%s: %v", template.Name, err)
 			}
-			if _, findings := definition.Compile(doc, definition.Options{}); len(findings) > 0 {
+			if _, findings := lint.Compile(doc, lint.Options{}); len(findings) > 0 {
 				t.Errorf("%s: %v", template.Name, findings)
 			}
 			head := doc.Value().(map[string]any)["document"].(map[string]any)
