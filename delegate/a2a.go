@@ -15,13 +15,13 @@ import (
 // the same task answers an agent that asks, tasks/cancel ends it.
 //
 // Where the agent is, its card says: BaseURL/.well-known/agent-card.json, or agent.json of older agents. A card that names
-// another host is refused, since the key must not go there. Without a card BaseURL is the address itself.
+// another host is rejected, since the key must not go there. Without a card BaseURL is the address itself.
 //
-// The delegate input goes out as a data part, and its member "text" (or "task", "prompt" or "message") as a text part
+// The delegate input goes out as a data part, and its field "text" (or "task", "prompt" or "message") as a text part
 // besides, for agents that read nothing else. The idempotency key of the attempt is the message's id, by which an agent
-// can recognise a message that was sent twice; the correlation id stands in the metadata.
+// can recognise a message that was sent twice; the correlation id is in the metadata.
 //
-// Of the artifacts, data parts are merged, text parts are joined as member "text", and files are listed as member "files".
+// Of the artifacts, data parts are merged, text parts are joined as field "text", and files are listed as field "files".
 type A2A struct {
 	base   string
 	config A2AConfig
@@ -58,7 +58,7 @@ func (a *A2A) Send(ctx context.Context, req activities.Request) (activities.Task
 	return a.message(ctx, req, activities.TaskRef{}, req.Input)
 }
 
-// Answer sends a further message on the task. Where the agent refuses it, because it has gone on by itself or takes no
+// Answer sends a further message on the task. If the agent rejects it, because it has continued by itself or takes no
 // message now, the task's state counts: an agent that still asks may be answered again.
 func (a *A2A) Answer(ctx context.Context, req activities.Request, ref activities.TaskRef, answer map[string]any) (activities.Task, error) {
 	task, err := a.message(ctx, req, ref, answer)

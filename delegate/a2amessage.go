@@ -11,7 +11,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
-// The error codes of the protocol that matter here; those below -32600 say that the request was wrong.
+// The error codes of the protocol that matter here; those below -32600 mean that the request was wrong.
 const (
 	rpcInternal          = -32603
 	rpcServer            = -32000
@@ -70,7 +70,7 @@ func rpcFailure(failed map[string]any) error {
 	failure := activities.Fail(problem.A2AProviderError, "the agent answered with an error")
 	switch rpc.code {
 	case rpcTaskNotFound:
-		// Another attempt is a task of its own.
+		// Another attempt is another task.
 		failure = activities.Fail(problem.A2ATaskFailed, "the agent does not know the task any more")
 		failure.Retryable = activities.RetryUnknown
 	case rpcInternal, rpcServer:
@@ -199,7 +199,7 @@ func (o *output) empty() bool { return len(o.data)+len(o.texts)+len(o.files) == 
 
 func (o *output) text() string { return strings.TrimSpace(strings.Join(o.texts, "\n")) }
 
-// object returns data, with text and files added where data has no members of these names.
+// object returns data, with text and files added if data has no fields of these names.
 func (o *output) object() map[string]any {
 	if o.empty() {
 		return map[string]any{"delegate_status": "completed"}

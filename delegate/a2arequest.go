@@ -63,7 +63,7 @@ func (c *A2AConfig) exchange(ctx context.Context, x exchange) ([]byte, error) {
 	return answer, err
 }
 
-// redactedKey stands where an agent repeated the key. Shorter keys than minScrubbedKey, as of local agents, may be words
+// redactedKey replaces the key where an agent repeated it. Shorter keys than minScrubbedKey, as of local agents, may be words
 // that an answer rightly has; they are taken out of error pages only.
 const (
 	redactedKey    = "[REDACTED]"

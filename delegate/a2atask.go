@@ -26,8 +26,8 @@ const (
 	taskFailed        = "failed"
 )
 
-// decodeAnswer reads the JSON of an answer, and refuses it if a value that becomes output would be recorded as another one.
-// Such values are below a member with the name.
+// decodeAnswer reads the JSON of an answer, and rejects it if a value that becomes output would be recorded as another one.
+// Such values are below a field with the name.
 func decodeAnswer(body []byte, outputs string) (any, error) {
 	value, losses, err := jsonvalue.DecodeExact(body)
 	switch {

@@ -31,7 +31,7 @@ type SDK struct {
 }
 
 // Register makes a handler known as an agent, whose id is trimmed. Registering an id again replaces its handler. A blank
-// id and a nil handler are refused with VALIDATION_ERROR.
+// id and a nil handler are rejected with VALIDATION_ERROR.
 func (s *SDK) Register(agentID string, h Handler) error {
 	id := strings.TrimSpace(agentID)
 	switch {
@@ -50,7 +50,7 @@ func (s *SDK) Register(agentID string, h Handler) error {
 }
 
 // RegisterAgent registers a handler that works on Go types. The delegate input is decoded into In by the rules of
-// encoding/json (members that In does not have are ignored, other spellings of a field too), and Out is encoded by the same rules. An input that does not
+// encoding/json (fields that In does not have are ignored, other spellings of a field too), and Out is encoded by the same rules. An input that does not
 // fit In fails the attempt with DELEGATE_PROTOCOL_ERROR without calling h, and without asking for another attempt.
 func RegisterAgent[In, Out any](s *SDK, agentID string, h func(ctx context.Context, call Call[In]) (Out, error)) error {
 	if h == nil {

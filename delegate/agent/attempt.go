@@ -19,7 +19,7 @@ type attempt struct {
 	req     activities.Request
 	journal activities.Journal
 	machine *agentloop.Machine
-	// base begins the keys of calls where another attempt has begun the agent.
+	// base is the prefix of the keys of calls if another attempt started the agent, else "".
 	base string
 
 	inputs chan outcome
@@ -41,10 +41,10 @@ type outcome struct {
 	held   int
 }
 
-// stopWait is how long an effect that is asked to stop may take. After that the agent goes on without it.
+// stopWait is how long a cancelled effect may take to return. After that the agent continues without it.
 const stopWait = 5 * time.Second
 
-// run goes on until the agent has ended, or rests.
+// run performs effects until the agent ends or rests.
 func (w *attempt) run(ctx context.Context) (activities.End, error) {
 	work, stop := context.WithCancel(ctx)
 	defer w.waitForEffects(ctx)
@@ -139,7 +139,7 @@ func (w *attempt) handle(in agentloop.Input) {
 	}
 }
 
-// begin performs an effect in a goroutine of its own.
+// begin performs an effect in a new goroutine.
 func (w *attempt) begin(ctx context.Context, e agentloop.Effect) {
 	ctx, stop := context.WithCancel(ctx)
 	w.stops[e.ID()] = stop

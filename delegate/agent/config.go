@@ -13,7 +13,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/suggest"
 )
 
-// Config says which agents there are.
+// Config configures the agents.
 type Config struct {
 	// Models are the models, by the names that agents use.
 	Models map[string]Model
@@ -22,9 +22,9 @@ type Config struct {
 	// Hooks decide about calls and turns of all agents.
 	Hooks Hooks
 	// Mask returns a text without secrets; nil if there are no secrets. It is applied to all output of tools and models before it is recorded and
-	// before a model reads it: texts, arguments, member names, errors, and text as it arrives. Masked values must be too long to be a word.
+	// before a model reads it: texts, arguments, field names, errors, and text as it arrives. Masked values must be too long to be a word.
 	Mask func(text string) string
-	// Log gets an error each time that a model cannot be used until an operator fixes it: a key that is refused, no credit, a model that
+	// Log gets an error each time that a model cannot be used until an operator acts: a rejected key, no credit, a model that
 	// the provider does not have. nil logs nothing.
 	Log *slog.Logger
 	// Now is the clock; nil is time.Now.
@@ -47,7 +47,7 @@ type Agent struct {
 	Models []string
 	// SummaryModel sums up long conversations (agentloop.Compaction); "" is the model that is asked.
 	SummaryModel string
-	// Tools are listed once, when the agent begins.
+	// Tools are listed once, when the agent starts.
 	Tools []Toolset
 	// Agents are those that this one may call, as tools agent__<name>.
 	Agents []SubAgent
@@ -59,12 +59,13 @@ type Agent struct {
 type SubAgent struct {
 	// Name is that in Config.Agents.
 	Name string
-	// Parallel says that it may work beside other calls; Gate whether it is called, "" for Allow.
+	// Parallel lets it work beside other calls. Gate is Allow, Ask or Deny; "" means Allow.
 	Parallel bool
 	Gate     string
 }
 
-// resolve returns an agent with all that it names. agents counts those of the outermost one: a few that call each other can make very many.
+// resolve returns the configuration of an agent with its models and sub-agents. agents counts the configurations within the outermost one:
+// a few agents that call each other can make very many.
 func (c *Config) resolve(name string, above []string, agents *int) (agentloop.Config, error) {
 	a, ok := c.Agents[name]
 	if !ok {

@@ -74,7 +74,7 @@ func maskJSON(mask func(string) string, text string) string {
 	return text
 }
 
-// maskValue masks the texts and member names of plain JSON.
+// maskValue masks the strings and field names of plain JSON.
 func maskValue(mask func(string) string, v any) any {
 	switch v := v.(type) {
 	case string:

@@ -20,7 +20,7 @@ type Toolset interface {
 	// *activities.Failure.
 	Tools(ctx context.Context) ([]Tool, error)
 	// Call calls one of the listed tools and returns plain JSON. A failure is an *activities.Failure; the model reads its
-	// the code and the message. The call may have been made before, with the same key, if the tool is one that is repeated after a crash.
+	// code and its message. A tool that is repeated after a crash may get the same call, with the same key, again.
 	Call(ctx context.Context, c Call) (any, error)
 }
 
@@ -37,7 +37,7 @@ const (
 	Ask = "ask"
 )
 
-// Whether a call is made, besides Ask.
+// The decisions of a gate, besides Ask.
 const (
 	// Allow makes the call.
 	Allow = "allow"
@@ -63,17 +63,17 @@ type Option func(*Tool)
 // WithOnCrash sets the treatment of calls that may have been made before their process died: Repeat, Report or Ask.
 func WithOnCrash(what string) Option { return func(t *Tool) { t.OnCrash = what } }
 
-// WithGate says whether calls are made: Allow, Ask or Deny. The rules of the agent come before it.
+// WithGate sets the gate of the tools: Allow, Ask or Deny. The agent's rules (agentloop.Config.Gates) take precedence.
 func WithGate(g string) Option { return func(t *Tool) { t.Gate = g } }
 
-// WithParallel says whether calls may be made beside others.
+// WithParallel sets whether calls may run beside other calls.
 func WithParallel(parallel bool) Option { return func(t *Tool) { t.Parallel = parallel } }
 
 // maxName is how long the name of a tool may be for providers of models.
 const maxName = 64
 
-// Name makes a name that providers of models take: the server's and the tool's, joined by "__". Other characters than letters, digits, "_"
-// and "-" become "_"; a name that is too long is cut and ends with the beginning of its SHA-256.
+// Name returns a name that providers of models accept: the server's and the tool's, joined by "__". Other characters than letters, digits, "_"
+// and "-" become "_"; a name that is too long is cut and ends with the first digits of its SHA-256.
 func Name(server, tool string) string {
 	plain := func(s string) string {
 		return strings.Map(func(r rune) rune {

@@ -27,7 +27,7 @@ func CheckAnswer(a activities.RecordedAttempt, answer map[string]any) error {
 	return m.Check(answer)
 }
 
-// isAgents reports whether an agent has recorded the steps: some of them have members that only an agent's have.
+// isAgents reports whether an agent has recorded the steps: some of them have fields that only an agent's have.
 func isAgents(steps []activities.Step) bool {
 	for _, s := range steps {
 		member := map[string]string{agentloop.StepBegun: "configHash", agentloop.StepReply: "requestHash"}[s.Kind]

@@ -22,9 +22,9 @@ const (
 	asking                 // the model
 	pausing                // the time to ask it again
 	summing                // a summary of the conversation
-	following              // a compaction that a journal of another wording goes on with
+	following              // a compaction, the next entry of a journal of another wording
 	calling                // results of calls
-	turned                 // what the hook says after a turn
+	turned                 // the decision of a hook after a turn
 	ended
 )
 
@@ -70,23 +70,23 @@ type agent struct {
 	attempts, model int
 	req             *chat.Request
 	hash            string
-	// fails are the models that have failed since the last reply of use, in the round of all of them that round counts; restUntil is when it
-	// begins.
+	// fails are the models that have failed in this round since the last usable reply. round counts the rounds of all models; restUntil is when
+	// the next one starts.
 	fails     []modelFailure
 	round     int
 	restUntil time.Time
-	// leftAt is when the agent left its first model. trial says that it has returned, with one try, from the model stay.
+	// leftAt is when the agent left its first model. trial is set if it has returned from the model stay, for one try.
 	leftAt time.Time
 	trial  bool
 	stay   int
-	// tooLarge is with how many tokens models have refused the conversation.
+	// tooLarge has the size, in tokens, of the conversation that a model rejected, by the index of the model.
 	tooLarge map[int]int
 	until    time.Time
 	calls    []*call
-	// again says that the turn is asked once more, after a compaction.
+	// again is set if the turn is asked once more, after a compaction.
 	again bool
 	room  room
-	// fetches says that the agent has the tool fetch_result.
+	// fetches is set if the agent has the tool fetch_result.
 	fetches bool
 
 	raised        bool // answers may be as long as the ceiling
@@ -222,7 +222,7 @@ func (a *agent) awake() {
 	}
 }
 
-// begun begins the conversation.
+// begun starts the conversation.
 func (a *agent) begun(e *agentsteps.Begun) error {
 	var tools []Tool
 	if err := fromValue(e.PlainTools, &tools); err != nil {

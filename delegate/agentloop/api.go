@@ -34,13 +34,13 @@ type Batch struct {
 	Steps []Step
 	// Effects are those that have become outstanding since the last batch.
 	Effects []Effect
-	// Abandoned are effects of earlier batches whose outcome is not wanted any more.
+	// Abandoned are effects of earlier batches whose outcome is not needed any more.
 	Abandoned []Effect
 	// Question is the open question to a person. It is set in every batch until it is answered.
 	Question *Question
 	// Rest is when the first pause ends if the agent does nothing but pause, else zero.
 	Rest time.Time
-	// Done is how the agent has ended, nil while it goes on.
+	// Done is how the agent has ended, nil until then.
 	Done *Done
 }
 
@@ -69,9 +69,8 @@ type AskModel struct {
 	Timeout time.Duration
 }
 
-// FetchResult reads a recorded result of the agent again, for its model: View.Of the body of the step "result" whose key is Ref, or View.OfLarge of its
-// pieces. Its
-// outcome is ToolReturned.
+// FetchResult reads a recorded result of the agent again, for its model: View.Of the body of the step "result" with the key Ref, or
+// View.OfLarge of its pieces. Its outcome is ToolReturned.
 type FetchResult struct {
 	Key, Agent, Ref string
 	View            View
@@ -89,7 +88,7 @@ type CallTool struct {
 	MaxBytes int
 }
 
-// Decide asks a hook of the embedder: whether a call may be made, or, without Tool, whether the agent goes on after a turn.
+// Decide asks a hook of the embedder whether a call may be made or, without Tool, whether the agent continues after a turn.
 type Decide struct {
 	Key, Agent, Tool string
 	Arguments        map[string]any
@@ -132,7 +131,7 @@ type Question struct {
 type Done struct {
 	// Output is the answer: {"text": …}, or a value of the output schema.
 	Output any
-	// Partial says that a budget ended before the agent was done.
+	// Partial is set if a budget was used up before the agent was done.
 	Partial bool
 	// PartialReason is the code of that budget.
 	PartialReason problem.Code
@@ -150,7 +149,7 @@ type Done struct {
 type Failure struct {
 	Code    problem.Code
 	Message string
-	// Final says that another attempt cannot help.
+	// Final is set if another attempt cannot help.
 	Final bool
 	// Class and Status are those of a failure of a model; "" and 0 for others.
 	Class  chat.Class
@@ -165,7 +164,7 @@ type Input interface{ input() }
 type ToolsListed struct {
 	Key   string
 	Tools []Tool
-	// System are texts of toolsets, which stand behind the instructions in the system text.
+	// System are texts of toolsets, which follow the instructions in the system text.
 	System  []string
 	Failure *Failure
 }
@@ -185,9 +184,9 @@ type ModelFailed struct {
 	Code problem.Code
 	// Message is for people.
 	Message string
-	// Final says that the same request will fail again; Overloaded, that another model may have room.
+	// Final is set if the same request will fail again, Overloaded if another model may have room.
 	Final, Overloaded bool
-	// Class and Status say how it failed; "" leaves it to the code and the members above.
+	// Class and Status describe the failure; if Class is "", it follows from the code and the fields above.
 	Class  chat.Class
 	Status int
 	// After is how long the provider asks to wait.

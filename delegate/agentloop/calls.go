@@ -18,7 +18,7 @@ import (
 type callState int
 
 const (
-	arrived  callState = iota // its tool and arguments are not looked at yet
+	arrived  callState = iota // its tool and arguments are not checked yet
 	deciding                  // a hook decides
 	gated                     // a person decides
 	personal                  // a person answers
@@ -34,7 +34,7 @@ const (
 	crashAsk    = "ask"
 )
 
-// Who has given a result that no tool has.
+// The sources of a result that does not come from a tool.
 const (
 	byPerson = "person"
 	byEngine = "engine"
@@ -51,7 +51,7 @@ type call struct {
 	tool  *Tool
 	state callState
 	child *agent
-	// begun says that the call may have been made by a process that has died.
+	// begun is set if a process that has died may have made the call.
 	begun bool
 	// then is the state that a hook may leave it in, why is the reason of a hook that asks a person.
 	then      callState
@@ -61,7 +61,7 @@ type call struct {
 	// give is a result that is to be recorded.
 	give *outcome
 	out  outcome
-	// note is told to the model beside the result.
+	// note is shown to the model beside the result.
 	note string
 }
 
@@ -126,7 +126,7 @@ func (a *agent) readCalls(recorded []agentsteps.Wanted) ([]*call, error) {
 	return calls, nil
 }
 
-// advanceCalls moves the calls of a turn on, and reports whether anything has changed.
+// advanceCalls advances the calls of a turn, and reports whether anything has changed.
 func (a *agent) advanceCalls() bool {
 	for _, c := range a.calls {
 		if c.child != nil && c.state == running && c.child.advance() {
@@ -172,7 +172,7 @@ func (c *call) refuse(code, by, format string, args ...any) {
 	c.give = &outcome{code: code, message: problem.Excerpt(problem.Format(format, args...), problem.MaxText), by: by}
 }
 
-// look finds the tool of a call, holds its arguments against the schema, and asks the gates.
+// look finds the tool of a call, checks its arguments, and evaluates the gates.
 func (a *agent) look(c *call) {
 	i := slices.IndexFunc(a.tools, func(t Tool) bool { return t.Name == c.name })
 	if i < 0 {
@@ -245,7 +245,7 @@ func (a *agent) repeated(c *call) bool {
 	return false
 }
 
-// violations says how arguments break a tool's parameters. Parameters that are no schema of ours are left to the tool.
+// violations returns how arguments break a tool's parameters, "" if they do not. A tool checks parameters that are not a valid schema itself.
 func (a *agent) violations(t *Tool, args map[string]any) string {
 	if t.Parameters == nil {
 		return ""

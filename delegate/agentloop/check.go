@@ -6,8 +6,8 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
-// Check replays the recorded steps of an attempt and says which does not follow from those before it: at is its index, or the number of steps
-// if the output of a completed attempt does not follow from all of them. Wordings of other releases are passed over.
+// Check replays the recorded steps of an attempt and reports the first that does not follow from those before it: at is its index, or the
+// number of steps if the output of a completed attempt does not follow from them. Texts of another wording are not compared.
 func Check(steps []Step, completed bool, output any) (at int, err error) {
 	if at, err = checkPieces(steps); err != nil {
 		return at, err

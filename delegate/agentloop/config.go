@@ -9,14 +9,14 @@ import (
 )
 
 // Config is a resolved agent, without secrets: all settings that affect its behavior. It is recorded with its first step, so that a changed file
-// does not change a running agent. Zero members have the defaults of the fields below.
+// does not change a running agent. Zero fields have the defaults given beside them.
 type Config struct {
 	Name         string `json:"name"`
 	Description  string `json:"description,omitempty"`
 	Instructions string `json:"instructions"`
-	// Models are asked in order: the next one when the one before fails, as Fallback says.
+	// Models are asked in order: the next one after a failure that Fallback names.
 	Models []Model `json:"models"`
-	// Fallback says when the next model is asked; nil is the default where there is more than one model.
+	// Fallback configures when the next model is asked; nil means the default if there is more than one model.
 	Fallback       *Fallback `json:"fallback,omitempty"`
 	Stream         bool      `json:"stream,omitempty"`
 	TurnTimeoutMs  int       `json:"turnTimeoutMs,omitempty"`      // 300,000; the driver's
@@ -28,21 +28,21 @@ type Config struct {
 	Budgets        Budgets   `json:"budgets"`
 	Repeats        Repeats   `json:"repeats"`
 	Results        Results   `json:"results"`
-	// Compaction says when and how a long conversation is made shorter.
+	// Compaction configures when and how a long conversation is shortened.
 	Compaction Compaction `json:"compaction"`
 	Output     *Output    `json:"output,omitempty"`
 	// AskPerson offers the tool ask_person.
 	AskPerson bool `json:"askPerson,omitempty"`
-	// Retries is where an attempt starts after a failed one: RetriesAnew starts from the beginning; "" goes on where that one stood, if it has
-	// called tools that do more than read.
+	// Retries is where an attempt starts after a failed one: RetriesAnew starts from the beginning; "" continues where that one
+	// ended, if it called tools that do more than read.
 	Retries string `json:"retries,omitempty"`
 	// Agents are offered as tools agent__<name>.
 	Agents []Sub `json:"agents,omitempty"`
-	// Hooks says which hooks the driver has.
+	// Hooks names the hooks that the driver has.
 	Hooks Hooks `json:"hooks"`
 }
 
-// RetriesAnew is Config.Retries of an agent each of whose attempts begins anew.
+// RetriesAnew is a value of Config.Retries: each attempt starts from the beginning.
 const RetriesAnew = "anew"
 
 // Model is a model that an agent asks.
@@ -50,7 +50,7 @@ type Model struct {
 	// Name is that of the configuration, Model the provider's.
 	Name  string `json:"name,omitempty"`
 	Model string `json:"model"`
-	// ContextTokens is how much the model takes, prompt and answer together; 0 is unknown: then only a refusal says it.
+	// ContextTokens is how much the model takes, prompt and answer together; 0 means unknown until the model rejects a conversation.
 	ContextTokens    int      `json:"contextTokens,omitempty"`
 	MaxTokens        int      `json:"maxTokens,omitempty"`        // 8,192
 	MaxTokensCeiling int      `json:"maxTokensCeiling,omitempty"` // 4 × MaxTokens
@@ -96,7 +96,7 @@ type Repeats struct {
 	Stop int `json:"stop,omitempty"` // 5
 }
 
-// Results says how much of a result the model sees.
+// Results limits how much of a result the model sees and the journal keeps.
 type Results struct {
 	// MaxChars is the largest part of a result that is shown at once, by fetch_result too.
 	MaxChars int `json:"maxChars,omitempty"` // 100,000
@@ -114,12 +114,12 @@ func (r Results) maxBytes() int {
 	return r.MaxBytes
 }
 
-// Compaction says when a conversation is made shorter, and how: old results are shown as previews, then a model sums up the old turns. The
-// task, and the newest turns, stay.
+// Compaction configures when a conversation is shortened, and how: old results become previews, then a model sums up the old turns. The
+// task and the newest turns stay.
 type Compaction struct {
-	// Threshold is how much of ContextTokens, less the answer, a conversation may take.
+	// Threshold is the part of ContextTokens, less the answer, that a conversation may take.
 	Threshold float64 `json:"threshold,omitempty"` // 0.85
-	// KeepTurns is how many turns stay as they are. Fewer do where they are large themselves.
+	// KeepTurns is the number of newest turns that stay unchanged; fewer if these are large themselves.
 	KeepTurns int `json:"keepTurns,omitempty"` // 6
 	// SummaryMaxTokens is how long a summary may be.
 	SummaryMaxTokens int `json:"summaryMaxTokens,omitempty"` // 4,096
@@ -130,13 +130,13 @@ type Compaction struct {
 // Output describes the answer.
 type Output struct {
 	Schema map[string]any `json:"schema"`
-	// Repairs is how often the model may put its answer right.
+	// Repairs is how often the model may correct its answer.
 	Repairs int `json:"repairs"`
 	// PartialAs is the field of the answer that is set to true if a budget was used up before the agent finished; "" if there is no such field.
 	PartialAs string `json:"partialAs,omitempty"`
 }
 
-// Hooks says which decisions are the driver's.
+// Hooks names the decisions that the driver makes.
 type Hooks struct {
 	BeforeTool bool `json:"beforeTool,omitempty"`
 	AfterTurn  bool `json:"afterTurn,omitempty"`
@@ -156,7 +156,7 @@ type Tool struct {
 	Source      string         `json:"source,omitempty"`
 	Description string         `json:"description,omitempty"`
 	Parameters  map[string]any `json:"parameters"`
-	// Parallel says that calls may run beside others.
+	// Parallel lets calls run beside other calls.
 	Parallel bool `json:"parallel,omitempty"`
 	ReadOnly bool `json:"readOnly,omitempty"`
 	// OnCrash is the treatment of a call that may have been started before a crash: "repeat", "report" (the default) or "ask".
@@ -176,7 +176,7 @@ type Gate struct {
 	// Do is "allow", "ask" or "deny".
 	Do     string `json:"do"`
 	Reason string `json:"reason,omitempty"`
-	// TimeoutMs is how long a person may take; then the call is denied. 0 is no limit.
+	// TimeoutMs is how long a person may take; then the call is denied. 0 means no limit.
 	TimeoutMs int `json:"timeoutMs,omitempty"`
 }
 

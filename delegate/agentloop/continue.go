@@ -14,14 +14,14 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
-// Steps of an attempt that goes on where another one has failed (package agentsteps).
+// Steps of an attempt that continues where another one has failed (package agentsteps).
 const (
 	StepContinued    = agentsteps.Continued
 	StepReconfigured = agentsteps.Reconfigured
 	StepAnswered     = agentsteps.Answered
 )
 
-// continued goes on after the failure of an attempt. A model whose answer did not count is told why.
+// continued continues after the failure of an attempt. A model whose answer did not count is told why.
 func (m *Machine) continued(e *agentsteps.Resumed) error {
 	a := m.root
 	if a.phase == listed {
@@ -54,7 +54,7 @@ func (m *Machine) continued(e *agentsteps.Resumed) error {
 		a.again, a.req = true, nil
 	case ready:
 	default:
-		return nil // the results of its calls come first, and say what there is to say
+		return nil // the results of its calls come first, and are enough
 	}
 	a.phase = ready
 	a.talk.say(chat.User, "[engine] Your last answer did not count: "+problem.Excerpt(e.Message, problem.MaxText)+". Go on from here, and do it another way.")
@@ -62,7 +62,7 @@ func (m *Machine) continued(e *agentsteps.Resumed) error {
 	return nil
 }
 
-// Reconfigures reports whether the agent goes on with today's configuration, and has to be given it (Reconfigured) before anything else.
+// Reconfigures reports whether the agent continues with the current configuration, which must be the next input (Reconfigured).
 func (m *Machine) Reconfigures() bool { return m.reconfigures }
 
 // take copies the settings that do not change the identity or the rights of the agent: models, prices, budgets, retries and fallback.

@@ -29,7 +29,7 @@ type Class = chat.Class
 // Classes returns all classes.
 func Classes() []Class { return chat.Classes() }
 
-// Fallback says when the next one of several models is asked.
+// Fallback configures when the next of several models is asked.
 type Fallback struct {
 	// On are the classes of failures that lead to the next model; nil means chat.Outages, an empty list no class.
 	On []chat.Class `json:"on"`
@@ -52,7 +52,8 @@ func (f *Fallback) withDefaults() *Fallback {
 	return &full
 }
 
-// withFallbacks gives an agent that begins, and those below it, the rules for several models. Recorded configurations have theirs already.
+// withFallbacks sets the default rules for several models in the configuration of a new agent and its sub-agents. Recorded configurations
+// have theirs already.
 func (c Config) withFallbacks() Config {
 	if c.Fallback == nil && len(c.Models) > 1 {
 		c.Fallback = &Fallback{}
@@ -124,8 +125,8 @@ func (a *agent) falls(class chat.Class) bool {
 }
 
 // nextModel is the model that is asked after the current one: the next of the list that has not failed, behind its end the first again. An
-// agent that has tried to return goes back to the model that it had. A conversation that is too large is not put to a model that has refused a
-// smaller one.
+// agent that has tried to return goes back to the model that it had. A model that has rejected a smaller
+// conversation is not asked about one that is too large.
 func (a *agent) nextModel(class chat.Class) (int, bool) {
 	failed := func(i int) bool {
 		at, refused := a.tooLarge[i]

@@ -27,7 +27,7 @@ func (a *agent) gate(c *call) (do, reason string, timeoutMs int) {
 			continue
 		}
 		if meant, err := matches(g.Tools, c.name); err != nil {
-			return doAsk, "", g.TimeoutMs // no rule is passed by, and none allows, because of a typing error
+			return doAsk, "", g.TimeoutMs // a typing error neither skips a rule nor allows a call
 		} else if !meant {
 			continue
 		}
@@ -63,7 +63,7 @@ func (a *agent) approval(tool string) string {
 	return tool
 }
 
-// holds evaluates the program of a rule. It has no clock: a replay must say the same.
+// holds evaluates the program of a rule. It has no clock, so that a replay gets the same result.
 func (a *agent) holds(program string, c *call) (bool, error) {
 	p, err := expr.Compile(program)
 	if err != nil {
@@ -116,8 +116,8 @@ func (a *agent) decided(c *call, e *agentsteps.Decided) error {
 	return nil
 }
 
-// gateAgain holds arguments that a hook has replaced against the gates: they may ask or deny where they allowed the first ones, never the
-// other way round.
+// gateAgain evaluates the gates for arguments that a hook has replaced: gates that allowed the first arguments may ask about the new ones or
+// deny them, never the other way round.
 func (a *agent) gateAgain(c *call) {
 	switch do, reason, timeout := a.gate(c); {
 	case do == doDeny:
@@ -127,7 +127,7 @@ func (a *agent) gateAgain(c *call) {
 	}
 }
 
-// deny refuses a call that a rule denies.
+// deny rejects a call that a rule denies.
 func (c *call) deny(reason string) {
 	c.refuse(ToolDenied, byEngine, "%s", orElse(reason, "a rule of the operator denies this call"))
 }

@@ -43,9 +43,9 @@ type Large struct {
 	// Bytes and Chars are the size of the output: of a string itself, of another value as canonical JSON.
 	Bytes int `json:"bytes"`
 	Chars int `json:"chars"`
-	// Items counts those of a list, and the members of an object.
+	// Items counts the items of a list, and the fields of an object.
 	Items int `json:"items,omitempty"`
-	// Truncated says that only the beginning was kept, as a text, of WholeBytes.
+	// Truncated is set if only the beginning of WholeBytes was kept, as a text.
 	Truncated  bool    `json:"truncated,omitempty"`
 	WholeBytes int     `json:"wholeBytes,omitempty"`
 	Preview    string  `json:"preview"`
@@ -204,7 +204,7 @@ func (a *agent) offerFetch() {
 	}
 	for i := range a.tools {
 		if a.tools[i].Name == fetchResult {
-			return // somebody else's
+			return // another tool has the name
 		}
 	}
 	a.tools = append(a.tools[:len(a.tools):len(a.tools)], fetchTool())
@@ -233,7 +233,7 @@ func withoutPieces(steps []Step) (rest []Step, at []int) {
 	return rest, at
 }
 
-// checkPieces says which result is not the one that its pieces hold.
+// checkPieces reports the first result whose pieces are missing or changed.
 func checkPieces(steps []Step) (at int, err error) {
 	for i := range steps {
 		l := LargeOf(steps[i].Body)

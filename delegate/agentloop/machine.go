@@ -38,7 +38,7 @@ type Machine struct {
 	reconfigures, begun bool
 }
 
-// New begins an agent. The task is the first message.
+// New starts an agent. The task is the first message.
 func New(config Config, task string) *Machine {
 	config = config.withFallbacks().withDefaults()
 	f := config.check(strconv.Quote(config.Name), 0)

@@ -91,7 +91,7 @@ func (v View) whole(p *pieces) (any, *Failure) {
 	return next(out, to, l.Chars), p.failed
 }
 
-// next says where the next part begins.
+// next adds the offset of the next part, if there is one.
 func next(out map[string]any, to, of int) map[string]any {
 	if to < of {
 		out["next_offset"] = float64(to)
@@ -155,8 +155,8 @@ func (v View) at(p *pieces, s slice) (any, *Failure) {
 // window are items of a list.
 type window struct{ from, to int }
 
-// listed returns items of a list, as many as have room. The pieces stand before item at, or behind the last one. Items from base up to end are
-// those that are told of; known says that there are as many.
+// listed returns items of a list, as many as have room. The pieces are read up to item at, or to the end of the list. offset and
+// of count the items from base up to end; known is set if the list has end items.
 func (v View) listed(p *pieces, w window, at, base, end int, known bool) (any, *Failure) {
 	items, size, full := []any{}, 0, false
 	out := map[string]any{}
@@ -211,7 +211,7 @@ func (v View) listed(p *pieces, w window, at, base, end int, known bool) (any, *
 	return next(out, max(min(to-base, of), from), of), nil
 }
 
-// pieces reads a large result from where it stands.
+// pieces reads a large result, from a position on.
 type pieces struct {
 	ref    string
 	l      *Large
@@ -400,7 +400,7 @@ type slice struct {
 	sliced   bool
 }
 
-// pathStep is one part of a path: a member, an item, or a slice at the end.
+// pathStep is one part of a path: a field, an item, or a slice at the end.
 type pathStep struct {
 	name   string
 	index  int

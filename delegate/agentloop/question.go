@@ -32,7 +32,7 @@ type question struct {
 	schema *jsonschema.Schema
 }
 
-// raise asks a person where nothing else goes on. Gated calls of a turn are one question; those of ask_person come after them, one by one.
+// raise asks a person if no effect is outstanding. Gated calls of a turn are one question; those of ask_person come after them, one by one.
 // before is why the last answer could not be used, "" for a new question.
 func (m *Machine) raise(before string) {
 	var q *question
@@ -271,7 +271,7 @@ func (q *question) apply(c *call, d *agentsteps.Decision) {
 		c.state = q.agent.allowed(c)
 	case decideEdit:
 		c.args, c.edited = d.Arguments, true
-		if do, reason, _ := q.agent.gate(c); do == doDeny { // what the operator denies, a person cannot bring about by other arguments
+		if do, reason, _ := q.agent.gate(c); do == doDeny { // a person cannot allow by other arguments what the operator denies
 			c.deny(reason)
 			return
 		}

@@ -30,10 +30,10 @@ type past struct {
 	refs     []string
 }
 
-// turn begins the messages of a turn.
+// turn starts the messages of a turn.
 func (t *talk) turn(n int) { t.turns = append(t.turns, turnStart{n, len(t.messages)}) }
 
-// from is where the messages behind so many turns begin.
+// from returns the index of the first message after so many turns.
 func (t *talk) from(turns int) int {
 	if turns < len(t.turns) {
 		return t.turns[turns].at
@@ -104,7 +104,7 @@ func (p past) without(t *talk, turns int) past {
 	return p
 }
 
-// text is the message that stands in place of others: JSON, since a summary may hold foreign text.
+// text returns the message that replaces removed ones: JSON, since a summary may hold foreign text.
 func (p past) text(fetches bool) string {
 	var o jsonvalue.Ordered
 	if p.summary != "" {

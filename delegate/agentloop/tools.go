@@ -27,8 +27,8 @@ const (
 	sourceResults = "engine:results"
 )
 
-// Offered returns the tools that an agent begins with: the listed ones and those of the engine itself. The failure, with
-// AGENT_CONFIG_INVALID, says why it cannot begin with them; nil if it can.
+// Offered returns the tools of a new agent: the listed ones and those of the engine itself. The failure, with AGENT_CONFIG_INVALID, is the
+// reason why an agent cannot start with them; nil if it can.
 func Offered(c *Config, listed []Tool) ([]Tool, *Failure) {
 	tools := c.offered(listed)
 	return tools, checkTools(tools)
@@ -39,7 +39,7 @@ func (c *Config) offered(listed []Tool) []Tool {
 	tools := []Tool{}
 	for _, t := range listed {
 		if strings.HasPrefix(t.Source, "engine:") {
-			t.Source = "" // that is not for others to say
+			t.Source = "" // only the engine may use the prefix
 		}
 		tools = append(tools, t)
 	}

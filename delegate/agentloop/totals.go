@@ -12,7 +12,7 @@ type Totals struct {
 	Turns, ToolCalls                             int
 	PromptTokens, CachedTokens, CompletionTokens int
 	CostMicros, WorkMs                           int
-	// Estimated says that a provider did not count tokens.
+	// Estimated is set if a provider did not count tokens.
 	Estimated bool
 }
 

@@ -37,10 +37,10 @@ const (
 
 // Options configure a Catalog. The zero value works.
 type Options struct {
-	// Verify, unless nil, refuses definitions that must not be run. Who runs a definition asks again: the catalog asks so that a
+	// Verify, unless nil, rejects definitions that must not be run. Who runs a definition asks again: the catalog asks so that a
 	// file that is not allowed to run counts as broken.
 	Verify func(*definition.Document) error
-	// Log gets a warning for each file that breaks, once a change, and a line when it is mended; nil discards them.
+	// Log gets a warning for each file that breaks, once a change, and a line when it is valid again; nil discards them.
 	Log *slog.Logger
 }
 
@@ -173,7 +173,7 @@ func (c *Catalog) update(found []fs.FileInfo) *problem.Error {
 	return left
 }
 
-// report logs that a file has broken, or has been mended.
+// report logs that a file has become invalid, or valid again.
 func (c *Catalog) report(before, now *file) {
 	switch {
 	case before != nil && before.content == now.content:

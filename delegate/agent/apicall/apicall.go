@@ -59,7 +59,7 @@ type Service struct {
 	PrivateNetworks []netip.Prefix
 }
 
-// Config says which services there are.
+// Config configures the services.
 type Config struct {
 	Services map[string]Service
 	// Observe is called after each request that was sent, in the goroutine of the call; it may be nil.

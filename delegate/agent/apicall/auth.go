@@ -84,7 +84,7 @@ func nonBlank(what, value string) error {
 	return nil
 }
 
-// check says why the headers cannot be sent. Values are not in the error.
+// check returns why the headers cannot be sent. The error does not contain their values.
 func (c *Credentials) check() error {
 	for name, values := range c.Header {
 		for _, v := range values {

@@ -28,7 +28,7 @@ type call struct {
 	body        []byte
 }
 
-// check makes a call of a model's arguments, or says why it is not made. Nothing has been sent then.
+// check makes a call of a model's arguments, or returns why it cannot be made. It sends nothing.
 func (s *service) check(arguments map[string]any) (c call, err error) {
 	c.method, _ = arguments["method"].(string)
 	if !slices.Contains(s.AllowedMethods, c.method) {
@@ -54,7 +54,7 @@ func (s *service) check(arguments map[string]any) (c call, err error) {
 }
 
 // plain reads a path with its query, as those write it who began before the tool had a parameter for queries. It must be written exactly as it is sent: rules and people have decided about the text that the model
-// wrote, and a second spelling of a path would pass them. A path that servers could read in two ways is refused.
+// wrote, and a second spelling of a path would pass them. A path that servers could read in two ways is rejected.
 func plain(given string) (clean, query string, err error) {
 	raw, query, _ := strings.Cut(given, "?")
 	lower := strings.ToLower(raw)
@@ -142,7 +142,7 @@ var unsent = []string{
 // spelling is a header's name as all servers read it: some take "_" for "-".
 func spelling(name string) string { return strings.ReplaceAll(strings.ToLower(name), "_", "-") }
 
-// setHeaders takes over a model's headers, and notes those that are not sent.
+// setHeaders sets a model's headers, and notes those that are not sent.
 func (c *call) setHeaders(headers map[string]any) {
 	for i, name := range jsonvalue.Keys(headers) {
 		value, text := headers[name].(string)

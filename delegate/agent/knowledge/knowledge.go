@@ -35,7 +35,7 @@ const (
 	MaxBytes = 64 << 20
 )
 
-// Config says where the bases are. Only Path is required.
+// Config configures a library. Only Path is required.
 type Config struct {
 	// Path is the folder of the bases.
 	Path string
@@ -66,7 +66,7 @@ func New(c Config) (*Library, error) {
 	return l, root.Close()
 }
 
-// Check says why there is no base of a name; nil if there is one. A base may be a folder within another one, as in "sales/q1".
+// Check returns an error if there is no base with a name. A base may be a folder within another one, as in "sales/q1".
 func (l *Library) Check(base string) error {
 	if !plainPath(base) {
 		return problem.New(problem.AgentConfigInvalid, "%q is not the name of a knowledge base", base).
@@ -79,8 +79,7 @@ func (l *Library) Check(base string) error {
 	return root.Close()
 }
 
-// open opens the folder of a base as a root that no path leaves. It is opened anew each time, so that a folder that was
-// replaced is the new one.
+// open opens the folder of a base as a root that no path leaves. It is opened at each use, so that a replaced folder is found.
 func (l *Library) open(base string) (*os.Root, error) {
 	all, err := os.OpenRoot(l.config.Path)
 	if err != nil {
@@ -103,7 +102,7 @@ func plainPath(name string) bool {
 	return !strings.ContainsFunc(name, func(r rune) bool { return r == '\\' || r == '#' || r == ':' || unicode.IsControl(r) })
 }
 
-// within reports whether a path is a folder or stands in it.
+// within reports whether a path is a folder or is in it.
 func within(name, folder string) bool {
 	rest, ok := strings.CutPrefix(name, folder)
 	return ok && (rest == "" || rest[0] == '/')

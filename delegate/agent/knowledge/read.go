@@ -94,7 +94,7 @@ func textOf(sections []section, slug string, one bool) (string, bool) {
 	return text.String(), true
 }
 
-// badFile says why a file cannot be read, in a code.
+// badFile is the code of the reason why a file cannot be read.
 type badFile struct {
 	code problem.Code
 	text string
@@ -102,7 +102,7 @@ type badFile struct {
 
 func (e *badFile) Error() string { return e.text }
 
-// refused is the failure of a file that cannot be read.
+// refused returns the failure of a file that cannot be read.
 func refused(name string, err error) error {
 	name = problem.Clip(name, problem.MaxQuoted)
 	if bad, ok := errors.AsType[*badFile](err); ok {
@@ -160,7 +160,7 @@ var (
 	notText  = &badFile{problem.KnowledgeFormatUnsupported, "it is not text in UTF-8"}
 )
 
-// decode reads UTF-8, and UTF-16 that says so in its first character.
+// decode reads UTF-8, and UTF-16 with a byte order mark.
 func decode(raw []byte) (string, error) {
 	text := string(raw)
 	switch {

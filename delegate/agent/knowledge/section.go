@@ -184,7 +184,7 @@ func (s *splitter) csv(text string) {
 	}
 }
 
-// json cuts an object at its members and an array at its elements. Invalid JSON is plain text.
+// json cuts an object at its fields and an array at its elements. Invalid JSON is plain text.
 func (s *splitter) json(text string) {
 	if jsonvalue.DecodedBytes([]byte(text), maxDecoded) > maxDecoded {
 		s.parts(text)

@@ -4,7 +4,7 @@
 //	tools, err := library.Tools([]string{"memo-style"})
 //
 // A skill is a folder with a file SKILL.md, which begins with its name and description between two lines "---" (YAML), and may have further
-// pages, pages/*.md. The names and descriptions stand in the system text; read_skill returns a text.
+// pages, pages/*.md. The names and descriptions are part of the system text; read_skill returns a text.
 package skills
 
 import (
@@ -47,7 +47,7 @@ func New(folder string) (*Library, error) {
 	return &Library{folder}, root.Close()
 }
 
-// Check says why a skill cannot be used; nil if it can.
+// Check returns an error if a skill cannot be used.
 func (l *Library) Check(name string) error {
 	_, err := l.read(name)
 	return err
