@@ -22,10 +22,10 @@ test: ## the tests, as the README says
 	$(GO) test ./...
 
 # Packages that start no goroutine. The race detector runs only those of their tests that share a value between goroutines (SHARED).
-COMPUTE = graph/definition graph/expr graph/internal/admit graph/lint graph/machine graph/problem graph/view delegate/agentloop internal/agentfile internal/agentsteps \
+COMPUTE = activities/chat delegate/agent/skills graph/definition graph/expr graph/internal/admit graph/lint graph/machine graph/problem graph/view delegate/agentloop internal/agentfile internal/agentsteps \
 	internal/archtest internal/authoring internal/backtrack internal/buildstamp internal/document internal/format internal/jsondelta internal/jsonobject \
-	internal/jsonschema internal/jsonvalue internal/manifest internal/outline internal/picture internal/release internal/runjson internal/timeline \
-	internal/shellword internal/suggest internal/supply internal/workflowtest schemas
+	internal/jsonschema internal/jsonvalue internal/manifest internal/mcpserver/frame internal/outline internal/picture internal/release internal/runjson internal/timeline \
+	internal/shellword internal/signing internal/suggest internal/supply internal/workflowtest schemas
 SHARED = TestSharedState|TestConcurrentEvaluations|TestW47_ADocumentIsCompiledOnce|TestPatternsEnd
 RACE = $(GO) test -race -gcflags=modernc.org/sqlite/lib=-race=false -vet=off
 

@@ -44,6 +44,16 @@ func tool(id string) string {
 	return fmt.Sprintf(`{"id":%q,"type":"tool_call","config":{"server":"x","tool":%q}}`, id, id)
 }
 
+// linear defines a workflow of tool calls, one after another.
+func linear(t *testing.T, name string, ids ...string) *definition.Document {
+	t.Helper()
+	nodes, edges, last := []string{startNode()}, []string{}, "s"
+	for _, id := range ids {
+		nodes, edges, last = append(nodes, tool(id)), append(edges, last+" "+id), id
+	}
+	return workflow(t, name, append(nodes, endNode()), append(edges, last+" e")...)
+}
+
 func interrupt(id string) string {
 	return fmt.Sprintf(`{"id":%q,"type":"interrupt","config":{"prompt":"well?","resume_schema":{"type":"object"}}}`, id)
 }
@@ -70,6 +80,13 @@ func start(t *testing.T, r *graph.Runner, id string, d *definition.Document, inp
 		t.Fatal(err)
 	}
 	return run
+}
+
+func submit(t *testing.T, r *graph.Runner, id, node string, result object) {
+	t.Helper()
+	if _, err := r.SubmitActivity(t.Context(), graph.SubmitRequest{ExecutionID: id, NodeID: node, OK: true, Result: result}); err != nil {
+		t.Fatal(err)
+	}
 }
 
 func records(t *testing.T, store history.Store, id string) []history.Record {

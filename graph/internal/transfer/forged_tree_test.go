@@ -1,4 +1,4 @@
-package graph_test
+package transfer_test
 
 import (
 	"bytes"
@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/workflows-engine/workflows-engine/graph"
+	"github.com/workflows-engine/workflows-engine/graph/internal/transfer"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/history"
@@ -26,7 +27,7 @@ type exported struct {
 func export(t testing.TB, store history.Store, id string) *exported {
 	t.Helper()
 	var file bytes.Buffer
-	if err := graph.Export(t.Context(), store, id, graph.ExportOptions{}, &file); err != nil {
+	if err := transfer.Export(t.Context(), store, id, transfer.ExportOptions{}, &file); err != nil {
 		t.Fatal(err)
 	}
 	x := &exported{t: t}
@@ -116,7 +117,9 @@ func TestWhatDoesNotFollowIsNotImported(t *testing.T) {
 	t.Parallel()
 	store := historymem.New()
 	r := newRunner(t, store, graph.Options{DefaultMode: machine.HostMediated})
-	register(t, r, "child", linear(t, "child", "c"))
+	if err := r.RegisterWorkflow("child", linear(t, "child", "c")); err != nil {
+		t.Fatal(err)
+	}
 	start(t, r, "asks", workflow(t, "asks", []string{startNode(), tool("a"), interrupt("i"), endNode()}, "s a", "a i", "i e"), nil)
 	submit(t, r, "asks", "a", object{"a": 1})
 	start(t, r, "done", linear(t, "done", "a"), nil)
@@ -133,10 +136,10 @@ func TestWhatDoesNotFollowIsNotImported(t *testing.T) {
 	submit(t, r, "calls:sub:v", "c", object{"c": 1})
 	for _, id := range []string{"asks", "done", "stopped", "failed", "calls"} {
 		into := historymem.New()
-		if _, err := graph.Import(t.Context(), into, strings.NewReader(export(t, store, id).sealed())); err != nil {
+		if _, err := transfer.Import(t.Context(), into, strings.NewReader(export(t, store, id).sealed()), nil); err != nil {
 			t.Errorf("%s as it is: %v", id, err)
 		}
-		if findings, err := graph.Inspect(t.Context(), into, id); err != nil || len(findings) > 0 {
+		if findings, err := transfer.Inspect(t.Context(), into, id, nil); err != nil || len(findings) > 0 {
 			t.Errorf("%s as it is: %v, %v", id, findings, err)
 		}
 	}
@@ -206,19 +209,23 @@ func TestWhatDoesNotFollowIsNotImported(t *testing.T) {
 		c.change(x)
 		text := x.sealed()
 		into := historymem.New()
-		_, err := graph.Import(t.Context(), into, strings.NewReader(text))
+		_, err := transfer.Import(t.Context(), into, strings.NewReader(text), nil)
 		if e, ok := problem.As(err); !ok || e.Code != c.code || !strings.Contains(err.Error(), c.want) || e.Hint == "" {
 			t.Errorf("%s: %v", name, err)
 		}
 		if page, err := into.List(t.Context(), history.ListQuery{}); err != nil || len(page.Executions) > 0 {
 			t.Errorf("%s: %d runs were written, %v", name, len(page.Executions), err)
 		}
-		if _, err := into.Definition(t.Context(), status(t, r, c.run).DefinitionHash); err == nil {
+		run, err := r.Status(t.Context(), graph.StatusRequest{ExecutionID: c.run})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := into.Definition(t.Context(), run.DefinitionHash); err == nil {
 			t.Errorf("%s: a definition was written", name)
 		}
 		if c.found && c.code == problem.Nondeterminism {
 			held(t, into, text)
-			if findings, err := graph.Inspect(t.Context(), into, c.run); err != nil || len(findings) != 1 || findings[0].Code != c.code || !strings.Contains(findings[0].Message, c.want) {
+			if findings, err := transfer.Inspect(t.Context(), into, c.run, nil); err != nil || len(findings) != 1 || findings[0].Code != c.code || !strings.Contains(findings[0].Message, c.want) {
 				t.Errorf("%s: verify finds %v, %v", name, findings, err)
 			}
 		}
