@@ -78,7 +78,7 @@ func (s *session) eachNode(ctx context.Context, document *definition.Document, s
 		return
 	}
 	seen[document.Hash()] = true
-	program, _ := definition.Compile(document, definition.Options{})
+	program, _ := compileStored(document)
 	if program == nil {
 		return
 	}

@@ -74,7 +74,7 @@ func (a *app) importDefinitions(o importOptions) (out []*definition.Document, er
 			if err != nil {
 				continue
 			}
-			if prog, _ := definition.Compile(document, definition.Options{AllowInterruptInBranch: true, Stored: true}); prog != nil {
+			if prog, _ := compileStored(document); prog != nil {
 				out = append(out, document)
 			}
 		}
