@@ -1,0 +1,191 @@
+package page
+
+import (
+	"cmp"
+	"context"
+	"html/template"
+	"log/slog"
+	"net/http"
+	"net/url"
+
+	"github.com/workflows-engine/workflows-engine/graph"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/history"
+	"github.com/workflows-engine/workflows-engine/internal/catalog"
+)
+
+// Options configures the page.
+type Options struct {
+	// Engine is shown, and performs what is asked for. Required.
+	Engine graph.Engine
+	// Catalog has the workflows of a directory; nil without one.
+	Catalog Workflows
+	// ReadOnly leaves out the routes that change anything.
+	ReadOnly bool
+	// Actor is recorded with each change. An empty Via means "page".
+	Actor history.Actor
+	// Redaction hides secrets in shown values. It is the engine's.
+	Redaction history.Redaction
+	// Glossary translates the names of the Go library in hints and warnings.
+	Glossary problem.Glossary
+	// Log receives refused requests (info) and panics (error); nil discards them.
+	Log *slog.Logger
+	// Version is shown in the footer and on the system page.
+	Version string
+	// Settings are shown on the system page.
+	Settings []Setting
+}
+
+// Setting is a setting of the process with its shown value, which is never a secret.
+type Setting struct{ Name, Value string }
+
+// Workflows is a catalog of workflow definitions; see catalog.Catalog.
+type Workflows interface {
+	Look() *catalog.Snapshot
+}
+
+// Server is the page of an engine.
+type Server struct {
+	o     Options
+	views *http.ServeMux
+}
+
+// New returns the page of an engine.
+func New(o Options) (*Server, error) {
+	if o.Engine == nil {
+		return nil, problem.New(problem.UsageError, "a page needs an engine").WithHint("Set Options.Engine.")
+	}
+	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
+	o.Actor.Via = cmp.Or(o.Actor.Via, "page")
+	s := &Server{o: o, views: http.NewServeMux()}
+	for _, row := range routes {
+		s.views.HandleFunc(row.pattern, func(w http.ResponseWriter, r *http.Request) {
+			out := w.(*rendering)
+			out.view, out.err = row.view(s, r)
+		})
+	}
+	return s, nil
+}
+
+// rendering takes the view of a request in place of an answer.
+type rendering struct {
+	http.ResponseWriter
+	view view
+	err  error
+}
+
+// view is a rendered page.
+type view struct {
+	// Title is the title of the document, without the name of the program.
+	Title string
+	// Body is the content of <main>, made by internal/fragment.
+	Body template.HTML
+	// Status is the HTTP status; 0 means 200.
+	Status int
+	// Follow has the ids of the runs shown; nil means every run. Changes of these runs render the view again.
+	Follow []string
+	// Raw, unless nil, is the answer in place of a page: a picture, or a large value as text.
+	Raw *raw
+}
+
+// raw is an answer that is not a page.
+type raw struct {
+	// Type is the media type.
+	Type string
+	// Name is that of the file when the browser saves the answer; "" shows the answer.
+	Name string
+	Body []byte
+}
+
+// route is one row of the table of pages. The events of a page render the same row again.
+type route struct {
+	// pattern is that of http.ServeMux.
+	pattern string
+	view    func(*Server, *http.Request) (view, error)
+}
+
+// routes are the pages. {id} is a run; see runID.
+var routes = []route{
+	{"GET /{$}", (*Server).homeView},
+	{"GET /runs", (*Server).runsView},
+	{"GET /runs/{id}", (*Server).runView},
+	{"GET /runs/{id}/questions/{key}", (*Server).questionView},
+	{"GET /runs/{id}/visits/{node}/{n}", (*Server).visitView},
+	{"GET /runs/{id}/history", (*Server).historyView},
+	{"GET /runs/{id}/graph.svg", (*Server).graphView},
+	{"GET /run", (*Server).runByQueryView},
+	{"GET /workflows", (*Server).workflowsView},
+	{"GET /workflows/{name}", (*Server).workflowView},
+	{"GET /system", (*Server).systemView},
+}
+
+// runID returns the id of the run that a request names: the {id} of its path, or ?id= of /run, since no path can hold the ids ".", ".."
+// and "".
+func runID(r *http.Request) string {
+	if r.URL.Path == "/run" {
+		return r.URL.Query().Get("id")
+	}
+	return r.PathValue("id")
+}
+
+// runPath returns the path of a run's page. below are further segments, such as "history".
+func runPath(id string, below ...string) string {
+	if id == "" || id == "." || id == ".." {
+		q := url.Values{"id": {id}}
+		for i, name := range []string{"view", "key", "n"} {
+			if i < len(below) {
+				q.Set(name, below[i])
+			}
+		}
+		return "/run?" + q.Encode()
+	}
+	path := "/runs/" + url.PathEscape(id)
+	for _, segment := range below {
+		path += "/" + url.PathEscape(segment)
+	}
+	return path
+}
+
+// runByQueryView shows /run?id=ID&view=VIEW.
+func (s *Server) runByQueryView(r *http.Request) (view, error) {
+	q := r.URL.Query()
+	switch q.Get("view") {
+	case "history":
+		return s.historyView(r)
+	case "graph.svg":
+		return s.graphView(r)
+	case "questions":
+		r.SetPathValue("key", q.Get("key"))
+		return s.questionView(r)
+	case "visits":
+		r.SetPathValue("node", q.Get("key"))
+		r.SetPathValue("n", q.Get("n"))
+		return s.visitView(r)
+	}
+	return s.runView(r)
+}
+
+// submitted is a form that was refused. Its page is shown again, with what was typed and the reasons.
+type submitted struct {
+	// Action is the path that the form was sent to.
+	Action string
+	// Values has what was typed, by the names of the form's fields.
+	Values map[string][]string
+	// Mistakes has the reasons by the names of the fields.
+	Mistakes map[string]string
+	// Err is the refusal as a whole; it may be nil.
+	Err error
+}
+
+type submittedKey struct{}
+
+// submittedOf returns the refused form that the request's page shows again, nil if there is none.
+func submittedOf(r *http.Request) *submitted {
+	form, _ := r.Context().Value(submittedKey{}).(*submitted)
+	return form
+}
+
+// withSubmitted returns a GET request for a page that shows a refused form again.
+func withSubmitted(r *http.Request, form *submitted) *http.Request {
+	return r.WithContext(context.WithValue(r.Context(), submittedKey{}, form))
+}
