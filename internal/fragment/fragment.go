@@ -1,0 +1,107 @@
+// Package fragment makes the HTML that the web page and the card of a run in MCP hosts share: view models, templates and one style sheet.
+// It is pure: data in, HTML out. It knows no HTTP and no engine.
+//
+// All text is escaped by html/template, and characters that would change the direction of text or act as controls are shown as escapes, as
+// on a terminal. A URL in a text of a run is text, never a link.
+package fragment
+
+import (
+	"bytes"
+	"embed"
+	"fmt"
+	"html/template"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+//go:embed templates/*.html
+var files embed.FS
+
+// Style is the style sheet of the page and the card. Its colours are variables, which the card sets from its host's theme.
+//
+//go:embed style.css
+var Style string
+
+var templates = template.Must(template.New("").Funcs(funcs).ParseFS(files, "templates/*.html"))
+
+// View is a view model of this package.
+type View interface {
+	// template returns the name of the template.
+	template() string
+}
+
+// Render returns the HTML of a view.
+func Render(v View) (template.HTML, error) {
+	var b bytes.Buffer
+	if err := templates.ExecuteTemplate(&b, v.template(), v); err != nil {
+		return "", fmt.Errorf("render %s: %w", v.template(), err)
+	}
+	return template.HTML(Clean(b.String())), nil //nolint:gosec // made by html/template
+}
+
+// Clean shows characters that act on a reader's screen as escapes, such as \u202e: control characters other than line ends and tabs, and
+// those that change the direction of text.
+func Clean(text string) string {
+	if !strings.ContainsFunc(text, acts) && utf8.ValidString(text) {
+		return text
+	}
+	var b strings.Builder
+	for _, r := range text {
+		if acts(r) {
+			fmt.Fprintf(&b, `\u%04x`, r)
+		} else {
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}
+
+func acts(r rune) bool {
+	switch {
+	case r == '\n' || r == '\t':
+		return false
+	case unicode.IsControl(r), unicode.Is(unicode.Bidi_Control, r), r == '\u2028', r == '\u2029':
+		return true
+	}
+	return false
+}
+
+// FormToken is the hidden field "form" of a form, which binds it to a session; "" leaves the forms of a view out.
+type FormToken string
+
+// Layout is the page around a view.
+type Layout struct {
+	Title string
+	// Body is the content of <main>, made by Render.
+	Body template.HTML
+	// Path is the path of the page with its query. The script asks /events for changes of it; "" for a page that does not change.
+	Path string
+	// Style and Script are the URLs of the static files. Scripts are loaded in order.
+	Style   string
+	Scripts []string
+	// Version is that of the program. Actor is who this page acts for, unauthenticated.
+	Version, Actor string
+	ReadOnly       bool
+}
+
+func (*Layout) template() string { return "layout" }
+
+// Section returns the first segment of the path, which names the current entry of the navigation.
+func (l *Layout) Section() string {
+	path, _, _ := strings.Cut(l.Path, "?")
+	section, _, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
+	return section
+}
+
+// Failure is a rejected call: what went wrong, the next step and the code.
+type Failure struct {
+	Message, Hint, Code string
+	// Links are places to go instead, such as runs with similar ids.
+	Links []Link
+}
+
+func (*Failure) template() string { return "failure" }
+
+// Link is a link within the page.
+type Link struct{ Text, Path string }

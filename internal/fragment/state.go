@@ -1,0 +1,80 @@
+package fragment
+
+import (
+	"html/template"
+	"time"
+
+	"github.com/workflows-engine/workflows-engine/graph/machine"
+	"github.com/workflows-engine/workflows-engine/history"
+	"github.com/workflows-engine/workflows-engine/internal/timeline"
+)
+
+// State is the state of a run or a visit: a word and a sign, and the class of its colour.
+type State struct{ Class, Sign, Word string }
+
+// PhaseState returns the state of a run in a phase.
+func PhaseState(p history.Phase) State { return StatusState(machine.Status(p)) }
+
+// StatusState returns the state of a run with a status.
+func StatusState(s machine.Status) State {
+	switch s {
+	case machine.Completed:
+		return State{"done", "✓", "completed"}
+	case machine.Failed:
+		return State{"failed", "✗", "failed"}
+	case machine.Cancelled:
+		return State{"stopped", "–", "cancelled"}
+	case machine.Interrupted:
+		return State{"asks", "?", "needs an answer"}
+	case machine.AwaitingActivity:
+		return State{"waits", "…", "waits for a host"}
+	case machine.AwaitingSignal:
+		return State{"waits", "…", "waits for a signal"}
+	case machine.AwaitingTimer:
+		return State{"waits", "…", "waits for a time"}
+	case machine.AwaitingChild:
+		return State{"now", "▸", "runs a subworkflow"}
+	}
+	return State{"now", "▸", "running"}
+}
+
+// VisitState returns the state of a visit.
+func VisitState(v *timeline.Visit) State {
+	switch v.State {
+	case timeline.Succeeded:
+		return State{"done", "✓", "done"}
+	case timeline.Failed:
+		if v.Next != "" {
+			return State{"caught", "↷", "failed, caught"}
+		}
+		return State{"failed", "✗", "failed"}
+	case timeline.Dropped:
+		return State{"stopped", "–", "stopped"}
+	case timeline.Queued:
+		return State{"waits", "…", "queued"}
+	case timeline.Retrying:
+		return State{"waits", "↻", "retries"}
+	case timeline.Sleeping:
+		return State{"waits", "…", "waits for a time"}
+	case timeline.Resting:
+		return State{"waits", "…", "rests"}
+	case timeline.Asking:
+		return State{"asks", "?", "needs an answer"}
+	case timeline.Listening:
+		return State{"waits", "…", "waits for a signal"}
+	}
+	if a := v.Attempt(); a != nil && a.Host && v.Ended.IsZero() {
+		return State{"waits", "…", "waits for a host"}
+	}
+	return State{"now", "▸", "running"}
+}
+
+var funcs = template.FuncMap{
+	"iso":     func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
+	"time":    func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05Z") },
+	"run":     RunPath,
+	"history": HistoryPath,
+	"elapsed": timeline.Elapsed,
+	"seconds": timeline.Seconds,
+	"bytes":   timeline.Bytes,
+}
