@@ -18,6 +18,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/agentsteps"
 	"github.com/workflows-engine/workflows-engine/internal/config"
 	"github.com/workflows-engine/workflows-engine/internal/config/envname"
+	"github.com/workflows-engine/workflows-engine/internal/form"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 	"github.com/workflows-engine/workflows-engine/internal/runjson"
 	"github.com/workflows-engine/workflows-engine/internal/shellword"
@@ -686,4 +687,4 @@ func (s *session) continuation(run *view.Run, p *view.Pending) string {
 	return shellword.Command([]string{program, name}, operands, slices.Concat(flags, s.repeat)...)
 }
 
-func example(schema map[string]any) string { return string(jsonvalue.Canonical(exampleObject(schema))) }
+func example(schema map[string]any) string { return string(jsonvalue.Canonical(form.Example(schema))) }

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/workflows-engine/workflows-engine/internal/form"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
@@ -111,7 +112,7 @@ func TestExampleObject(t *testing.T) {
 		}, `{"decision":"approve"}`},
 	}
 	for _, tt := range tests {
-		if got := string(jsonvalue.Canonical(exampleObject(tt.schema))); got != tt.want {
+		if got := string(jsonvalue.Canonical(form.Example(tt.schema))); got != tt.want {
 			t.Errorf("got %s, want %s", got, tt.want)
 		}
 	}

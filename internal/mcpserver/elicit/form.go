@@ -3,126 +3,119 @@ package elicit
 import (
 	"fmt"
 	"math"
-	"slices"
 	"strings"
-	"unicode"
 
-	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/internal/form"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
-// The largest form that a person can take in. A larger schema has no form.
-const (
-	maxFields      = 32
-	maxOptions     = 100
-	maxSchemaBytes = 16 << 10
-)
+// maxSchemaBytes is the size of the largest form that a host is asked to show.
+const maxSchemaBytes = 16 << 10
 
 // Form asks for a payload with the few kinds of fields that hosts can show.
 type Form struct {
 	// Schema is the requestedSchema of the protocol.
 	Schema jsonvalue.Ordered
-	fields []field
-}
-
-// field is a member of the payload.
-type field struct {
-	name string
-	kind string // boolean, number, integer, string or array
-	// required is set if the form demands the field.
-	required bool
-	// orNull is set if the schema demands the field and accepts null, which an empty field then means.
-	orNull bool
-	// blank is set if empty text is a valid value.
-	blank bool
-	// options maps the shown labels to values; nil if the field is not a choice.
-	options map[string]any
-	schema  jsonvalue.Ordered
-}
-
-// notShown are keywords of a schema that a form cannot show.
-var notShown = []string{
-	"$ref", "$dynamicRef", "$recursiveRef", "allOf", "anyOf", "oneOf", "not", "if", "const", "enum", "dependencies", "dependentRequired",
-	"dependentSchemas", "patternProperties", "propertyNames",
+	fields []form.Field
 }
 
 // FormOf returns the form for payloads of a schema, for hosts of a protocol revision. The error explains why there is
 // no form: the schema is nested, or too large for a person. Rules that a form cannot express, such as a pattern, are
 // described in its fields; the payload is validated later.
 func FormOf(schema map[string]any, revision string) (*Form, error) {
-	for _, keyword := range notShown {
-		if _, ok := schema[keyword]; ok {
-			return nil, fmt.Errorf("a form cannot show %q", keyword)
-		}
-	}
-	if kind, ok := schema["type"]; ok && !onlyType(kind, "object") {
-		return nil, fmt.Errorf("the payload is not an object")
-	}
-	properties, _ := schema["properties"].(map[string]any)
-	names, err := order(properties, schema["required"])
-	switch {
-	case err != nil:
+	of, err := form.Of(schema)
+	if err != nil {
 		return nil, err
-	case len(names) > maxFields:
-		return nil, fmt.Errorf("there are more than %d fields", maxFields)
-	case len(names) == 0 && schema["additionalProperties"] != false:
-		return nil, fmt.Errorf("the schema names no fields")
 	}
-	least, _ := schema["minProperties"].(float64)
-	f := &Form{}
-	for _, name := range names {
-		if name == "" || clean(name, maxLabel) != name {
-			return nil, fmt.Errorf("the name of a field is empty, too long, or has characters that cannot be shown")
+	f := &Form{fields: of.Fields}
+	properties, required := jsonvalue.Ordered{}, []any{}
+	for i := range f.fields {
+		one := &f.fields[i]
+		if one.Kind == form.Group || one.Kind == form.Choices && revision < richerSince {
+			return nil, fmt.Errorf("%q: %w", one.Name, form.ErrNotFlat)
 		}
-		one, err := fieldOf(properties[name], revision)
-		if err != nil {
-			return nil, fmt.Errorf("%q: %w", name, err)
+		properties.Put(one.Name, encode(one, revision))
+		if one.Required {
+			required = append(required, one.Name)
 		}
-		demanded := contains(schema["required"], name)
-		one.name = name
-		one.required, one.orNull = demanded && !one.orNull || least >= float64(len(names)), demanded && one.orNull
-		f.fields = append(f.fields, one)
 	}
-	f.build()
+	f.Schema = jsonvalue.Ordered{{"type", "object"}, {"properties", properties}}
+	if len(required) > 0 {
+		f.Schema.Put("required", required)
+	}
 	if size := len(f.Schema.Append(nil)); size > maxSchemaBytes {
 		return nil, fmt.Errorf("the form would take more than %d bytes", maxSchemaBytes)
 	}
 	return f, nil
 }
 
-// order returns the names of the fields: the required ones in their order, then the others by name.
-func order(properties map[string]any, required any) ([]string, error) {
-	var names []string
-	list, _ := required.([]any)
-	for _, r := range list {
-		name, _ := r.(string)
-		if _, ok := properties[name]; !ok {
-			return nil, fmt.Errorf("the schema does not say what %q is", name)
-		}
-		if !slices.Contains(names, name) {
-			names = append(names, name)
-		}
-	}
-	for _, name := range jsonvalue.Keys(properties) {
-		if !slices.Contains(names, name) {
-			names = append(names, name)
-		}
-	}
-	return names, nil
+// types are the kinds of fields as hosts know them.
+var types = map[form.Kind]string{
+	form.Text: "string", form.Number: "number", form.Integer: "integer", form.Boolean: "boolean", form.Choice: "string", form.Choices: "array",
 }
 
-func (f *Form) build() {
-	properties, required := jsonvalue.Ordered{}, []any{}
-	for i := range f.fields {
-		one := &f.fields[i]
-		properties.Put(one.name, one.schema)
-		if one.required {
-			required = append(required, one.name)
+// encode returns the schema of a field for hosts.
+func encode(f *form.Field, revision string) jsonvalue.Ordered {
+	s := jsonvalue.Ordered{{"type", types[f.Kind]}}
+	s.Text("title", f.Title)
+	description := f.Description
+	if len(f.Hints) > 0 {
+		description = strings.TrimSpace(description + " (" + strings.Join(f.Hints, ", ") + ")")
+	}
+	s.Text("description", description)
+	switch f.Kind {
+	case form.Choice:
+		choose(&s, f, "oneOf", revision)
+	case form.Choices:
+		bound(&s, f, "minItems", "maxItems")
+		items := jsonvalue.Ordered{}
+		choose(&items, f, "anyOf", revision)
+		s.Put("items", items)
+	case form.Text:
+		bound(&s, f, "minLength", "maxLength")
+		s.Text("format", f.Format)
+	case form.Number, form.Integer:
+		if f.Min != nil {
+			s.Put("minimum", *f.Min)
+		}
+		if f.Max != nil {
+			s.Put("maximum", *f.Max)
 		}
 	}
-	f.Schema = jsonvalue.Ordered{{"type", "object"}, {"properties", properties}}
-	if len(required) > 0 {
-		f.Schema.Put("required", required)
+	if f.Default != nil && (revision >= richerSince || f.Kind == form.Boolean) {
+		s.Put("default", f.Default)
+	}
+	return s
+}
+
+func bound(s *jsonvalue.Ordered, f *form.Field, low, high string) {
+	if f.Least > 0 {
+		s.Put(low, float64(f.Least))
+	}
+	if f.Most >= 0 {
+		s.Put(high, float64(f.Most))
+	}
+}
+
+// choose puts the values to choose from into the schema of a choice. keyword is the one for values with titles.
+func choose(s *jsonvalue.Ordered, f *form.Field, keyword, revision string) {
+	titled := false
+	labels, titles, pairs := make([]any, len(f.Options)), make([]any, len(f.Options)), make([]jsonvalue.Ordered, len(f.Options))
+	for i, o := range f.Options {
+		titled = titled || o.Title != ""
+		labels[i], titles[i], pairs[i] = o.Label, o.Shown(), jsonvalue.Ordered{{"const", o.Label}, {"title", o.Shown()}}
+	}
+	switch {
+	case titled && revision >= richerSince:
+		s.Put(keyword, pairs)
+	case titled:
+		s.Put("enum", labels)
+		s.Put("enumNames", titles)
+	default:
+		if f.Kind == form.Choices {
+			s.Put("type", "string")
+		}
+		s.Put("enum", labels)
 	}
 }
 
@@ -132,77 +125,63 @@ func (f *Form) Payload(content map[string]any) (map[string]any, error) {
 	payload := map[string]any{}
 	for i := range f.fields {
 		one := &f.fields[i]
-		v, given := content[one.name]
+		v, given := content[one.Name]
 		switch {
-		case !given || v == nil || v == "" && !one.required && !one.blank:
-			if one.orNull {
-				payload[one.name] = nil
+		case !given || v == nil || v == "" && !one.Required && !one.Blank:
+			if one.OrNull && one.Demanded {
+				payload[one.Name] = nil
 			}
 			continue
-		case one.options != nil:
-			chosen, err := one.chosen(v)
+		case one.Kind == form.Choice || one.Kind == form.Choices:
+			chosen, err := chosen(one, v)
 			if err != nil {
 				return nil, err
 			}
 			v = chosen
-		case one.kind == "number" || one.kind == "integer":
+		case one.Kind == form.Number || one.Kind == form.Integer:
 			if n, isNumber := v.(float64); isNumber && math.Abs(n) >= 1<<53 && n == math.Trunc(n) {
-				return nil, fmt.Errorf("%s: a number of this size does not come through exactly", one.name)
+				return nil, fmt.Errorf("%s: a number of this size does not come through exactly", one.Name)
 			}
 		}
-		payload[one.name] = v
+		payload[one.Name] = v
 	}
 	return payload, nil
 }
 
 // chosen returns the values of the chosen labels.
-func (one *field) chosen(v any) (any, error) {
-	if one.kind == "array" {
-		list, isList := v.([]any)
-		if !isList {
-			return nil, fmt.Errorf("%s: expected a list", one.name)
-		}
-		values := make([]any, len(list))
-		for i := range list {
-			value, err := one.option(list[i])
-			if err != nil {
-				return nil, err
-			}
-			values[i] = value
-		}
-		return values, nil
+func chosen(f *form.Field, v any) (any, error) {
+	if f.Kind == form.Choice {
+		return value(f, v)
 	}
-	return one.option(v)
+	list, isList := v.([]any)
+	if !isList {
+		return nil, fmt.Errorf("%s: expected a list", f.Name)
+	}
+	values := make([]any, len(list))
+	for i := range list {
+		one, err := value(f, list[i])
+		if err != nil {
+			return nil, err
+		}
+		values[i] = one
+	}
+	return values, nil
 }
 
-func (one *field) option(v any) (any, error) {
-	if label, isText := v.(string); isText {
-		if value, ok := one.options[label]; ok {
-			return value, nil
+// value returns the value of a label.
+func value(f *form.Field, label any) (any, error) {
+	for _, o := range f.Options {
+		if label == o.Label {
+			return o.Value, nil
 		}
 	}
-	return nil, fmt.Errorf("%s: this is none of the values to choose from", one.name)
+	return nil, fmt.Errorf("%s: this is none of the values to choose from", f.Name)
 }
 
-// onlyType reports whether a type keyword names this type and no other.
-func onlyType(kind any, name string) bool {
-	if list, ok := kind.([]any); ok && len(list) == 1 {
-		kind = list[0]
-	}
-	return kind == name
-}
-
-func contains(list any, name string) bool {
-	names, _ := list.([]any)
-	return slices.Contains(names, any(name))
-}
-
-// How many bytes of texts of a definition a form shows.
+// How many bytes of a question and of a complaint a form shows.
 const (
-	maxLabel       = 200
-	maxDescription = 1000
-	maxPrompt      = 6 << 10
-	maxComplaint   = 1000
+	maxPrompt    = 6 << 10
+	maxComplaint = 1000
 )
 
 // Message is the text of a question with its run. complaint is the reason why the person's last answer was rejected, or
@@ -210,9 +189,9 @@ const (
 func Message(prompt, run, complaint string) string {
 	var b strings.Builder
 	if complaint != "" {
-		fmt.Fprintf(&b, "Your answer could not be taken: %s\n\n", clean(complaint, maxComplaint))
+		fmt.Fprintf(&b, "Your answer could not be taken: %s\n\n", form.Clean(complaint, maxComplaint))
 	}
-	shown := clean(prompt, maxPrompt)
+	shown := form.Clean(prompt, maxPrompt)
 	if shown == "" {
 		shown = "A workflow waits for your answer."
 	}
@@ -220,23 +199,6 @@ func Message(prompt, run, complaint string) string {
 	if len(prompt) > maxPrompt {
 		b.WriteString("\n\nThe question is longer than this form shows: read all of it before you answer.")
 	}
-	fmt.Fprintf(&b, "\n\n%s", clean(run, maxDescription))
+	fmt.Fprintf(&b, "\n\n%s", form.Clean(run, form.MaxHelp))
 	return b.String()
-}
-
-// clean returns untrusted text of at most most bytes, without characters that control a terminal or change the
-// direction of text.
-func clean(text string, most int) string {
-	text = strings.Map(func(r rune) rune {
-		switch {
-		case r == '\n' || r == '\t' || r == '\u200c' || r == '\u200d': // the last two join and part letters
-			return r
-		case unicode.IsPrint(r):
-			return r
-		case unicode.IsSpace(r):
-			return ' '
-		}
-		return -1
-	}, strings.ToValidUTF8(text, "\ufffd"))
-	return problem.Clip(strings.TrimSpace(text), most)
 }
