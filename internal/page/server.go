@@ -30,6 +30,11 @@ type Options struct {
 	Glossary problem.Glossary
 	// Log receives refused requests (info) and panics (error); nil discards them.
 	Log *slog.Logger
+	// Origin is the address of the page: scheme, host and port, as in http://k7f3.localhost:8123. Requests for another host are refused.
+	// Required.
+	Origin string
+	// Key authenticates the links that let a browser in; see Link. The zero value is replaced by a random key.
+	Key Key
 	// Version is shown in the footer and on the system page.
 	Version string
 	// Settings are shown on the system page.
@@ -46,33 +51,55 @@ type Workflows interface {
 
 // Server is the page of an engine.
 type Server struct {
-	o     Options
-	views *http.ServeMux
+	o Options
+	// host is that of requests, cookie the name of the cookie. It holds the port, because cookies know no ports.
+	host, cookie string
+	// views renders the pages, acts answers the forms.
+	views, acts *http.ServeMux
+	sessions    sessions
+	feed        feed
+	ended       context.Context
+	end         context.CancelFunc
 }
 
 // New returns the page of an engine.
 func New(o Options) (*Server, error) {
 	if o.Engine == nil {
-		return nil, problem.New(problem.UsageError, "a page needs an engine").WithHint("Set Options.Engine.")
+		return nil, problem.New(problem.UsageError, "the page has no engine").WithHint("Set Engine.")
+	}
+	origin, err := url.Parse(o.Origin)
+	if err != nil || origin.Scheme == "" || origin.Host == "" || origin.Scheme+"://"+origin.Host != o.Origin {
+		return nil, problem.New(problem.UsageError, "invalid origin %q", o.Origin).WithHint("Write scheme, host and port, as in http://127.0.0.1:8123.")
 	}
 	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	o.Actor.Via = cmp.Or(o.Actor.Via, "page")
-	s := &Server{o: o, views: http.NewServeMux()}
+	if o.Key == (Key{}) {
+		o.Key = NewKey()
+	}
+	s := &Server{o: o, host: origin.Host, cookie: "workflows-engine-" + cmp.Or(origin.Port(), origin.Scheme), views: http.NewServeMux(), acts: http.NewServeMux()}
+	s.sessions.key, s.feed.engine = o.Key, o.Engine
+	s.ended, s.end = context.WithCancel(context.Background())
 	for _, row := range routes {
 		s.views.HandleFunc(row.pattern, func(w http.ResponseWriter, r *http.Request) {
 			out := w.(*rendering)
 			out.view, out.err = row.view(s, r)
 		})
 	}
+	if !o.ReadOnly {
+		for _, row := range acts {
+			s.acts.HandleFunc(row.pattern, func(w http.ResponseWriter, r *http.Request) {
+				row.act(s, w, r.WithContext(graph.WithActor(r.Context(), o.Actor)))
+			})
+		}
+	}
+	s.acts.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
+		s.refuse(w, r, http.StatusNotFound, "nothing can be changed at this address")
+	})
 	return s, nil
 }
 
-// rendering takes the view of a request in place of an answer.
-type rendering struct {
-	http.ResponseWriter
-	view view
-	err  error
-}
+// Close ends the event streams. The pages stay.
+func (s *Server) Close() { s.end() }
 
 // view is a rendered page.
 type view struct {
@@ -128,24 +155,6 @@ func runID(r *http.Request) string {
 	return r.PathValue("id")
 }
 
-// runPath returns the path of a run's page. below are further segments, such as "history".
-func runPath(id string, below ...string) string {
-	if id == "" || id == "." || id == ".." {
-		q := url.Values{"id": {id}}
-		for i, name := range []string{"view", "key", "n"} {
-			if i < len(below) {
-				q.Set(name, below[i])
-			}
-		}
-		return "/run?" + q.Encode()
-	}
-	path := "/runs/" + url.PathEscape(id)
-	for _, segment := range below {
-		path += "/" + url.PathEscape(segment)
-	}
-	return path
-}
-
 // runByQueryView shows /run?id=ID&view=VIEW.
 func (s *Server) runByQueryView(r *http.Request) (view, error) {
 	q := r.URL.Query()
@@ -183,9 +192,4 @@ type submittedKey struct{}
 func submittedOf(r *http.Request) *submitted {
 	form, _ := r.Context().Value(submittedKey{}).(*submitted)
 	return form
-}
-
-// withSubmitted returns a GET request for a page that shows a refused form again.
-func withSubmitted(r *http.Request, form *submitted) *http.Request {
-	return r.WithContext(context.WithValue(r.Context(), submittedKey{}, form))
 }

@@ -2,6 +2,9 @@ package streamable
 
 // The limits.
 const (
-	MaxSessions   = maxSessions
-	MaxLargeReads = maxLargeReads
+	MaxSessions    = maxSessions
+	MaxConnections = maxConnections
+	MaxStrangers   = maxStrangers
+	StrangerTime   = strangerTime
+	MaxLargeReads  = maxLargeReads
 )

@@ -1,4 +1,4 @@
-package httpguard
+package streamable
 
 import (
 	"context"
@@ -10,8 +10,8 @@ import (
 )
 
 const (
-	// MaxConnections is how many admitted connections there are at once.
-	MaxConnections = 1024
+	// maxConnections is how many admitted connections there are at once. Each session may have one that listens.
+	maxConnections = 4 * maxSessions
 	// maxStrangers is the number of connections without a permitted request. The oldest makes room for another one: a
 	// client that sends its request at once has been admitted by then, and idle connections block no client.
 	maxStrangers = 128
@@ -103,8 +103,8 @@ func (cs *connections) ended(conn net.Conn) {
 	}
 }
 
-// Enter makes the connection of a request that may pass one of those which stay. It reports whether there is room for it.
-func Enter(w http.ResponseWriter, r *http.Request) bool {
+// admit makes the connection of a request that may pass one of those which stay. It reports whether there is room for it.
+func admit(w http.ResponseWriter, r *http.Request) bool {
 	c, ok := r.Context().Value(connectionKey{}).(*connection)
 	if !ok { // of a server that does not count them
 		return true
@@ -114,7 +114,7 @@ func Enter(w http.ResponseWriter, r *http.Request) bool {
 	if c.admitted {
 		return true
 	}
-	if c.of.admitted >= MaxConnections {
+	if c.of.admitted >= maxConnections {
 		return false
 	}
 	if c.serving {
@@ -123,7 +123,7 @@ func Enter(w http.ResponseWriter, r *http.Request) bool {
 	c.of.admitted++
 	c.admitted, c.serving = true, false
 	w.Header().Del("Connection")
-	deadlines(w, ReadTime, writeTime)
+	deadlines(w, readTime, writeTime)
 	return true
 }
 

@@ -1,7 +1,0 @@
-package httpguard
-
-// The limits.
-const (
-	MaxStrangers = maxStrangers
-	StrangerTime = strangerTime
-)

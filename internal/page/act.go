@@ -1,0 +1,425 @@
+package page
+
+import (
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"github.com/workflows-engine/workflows-engine/graph"
+	"github.com/workflows-engine/workflows-engine/graph/machine"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+	runview "github.com/workflows-engine/workflows-engine/graph/view"
+	"github.com/workflows-engine/workflows-engine/internal/agentsteps"
+	"github.com/workflows-engine/workflows-engine/internal/catalog"
+	"github.com/workflows-engine/workflows-engine/internal/form"
+	"github.com/workflows-engine/workflows-engine/internal/fragment"
+	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
+)
+
+// acts are the forms that change something. {id} is a run; see runID. Each checks its token before anything else.
+var acts = []struct {
+	pattern string
+	act     func(*Server, http.ResponseWriter, *http.Request)
+}{
+	{"POST /runs/{id}/questions/{key}", (*Server).answer},
+	{"POST /runs/{id}/{act}", (*Server).actOnRun},
+	{"POST /run", (*Server).actByQuery},
+	{"POST /workflows/{name}/start", (*Server).start},
+	{"POST /workflow/start", (*Server).start},
+	{"POST /system/redeliver", (*Server).redeliver},
+}
+
+// runToken returns the token of the forms about a run: cancel, signal, fork, retry and handle.
+func (s *Server) runToken(r *http.Request, id string) fragment.FormToken {
+	return s.formToken(r, fragment.RunPath(id))
+}
+
+// startToken returns the token of the form that starts a workflow.
+func (s *Server) startToken(r *http.Request, name string) fragment.FormToken {
+	return s.formToken(r, fragment.StartPath(name))
+}
+
+// systemToken returns the token of the forms of the system page.
+func (s *Server) systemToken(r *http.Request) fragment.FormToken { return s.formToken(r, "/system") }
+
+// questionToken returns the token of the form of a question. It is that of what is shown: an agent may ask again under the same key.
+func (s *Server) questionToken(r *http.Request, p *runview.Pending) fragment.FormToken {
+	return s.formToken(r, fragment.QuestionPath(p.ExecutionID, questionKey(p)), questionText(p)...)
+}
+
+func questionText(p *runview.Pending) []string {
+	sum := sha256.Sum256(jsonvalue.Canonical([]any{p.Prompt, p.Show, p.ResumeSchema}))
+	return []string{strconv.FormatInt(p.QuestionSeq, 10), string(sum[:])}
+}
+
+// questionKey returns the key of a question within its run, as in the address of its page.
+func questionKey(p *runview.Pending) string { return strings.TrimPrefix(p.ID, p.ExecutionID+":") }
+
+// pendingQuestion returns the open question of a run with a key, nil without one.
+func pendingQuestion(run *runview.Run, id, key string) *runview.Pending {
+	for i := range run.Pending {
+		if p := &run.Pending[i]; p.Kind == machine.WaitInterrupt && p.ID == runview.Key(id, key) {
+			return p
+		}
+	}
+	return nil
+}
+
+// actByQuery is the acts of runs whose ids no path can hold.
+func (s *Server) actByQuery(w http.ResponseWriter, r *http.Request) {
+	q := r.URL.Query()
+	if q.Get("view") == "questions" {
+		r.SetPathValue("key", q.Get("key"))
+		s.answer(w, r)
+		return
+	}
+	r.SetPathValue("act", q.Get("view"))
+	s.actOnRun(w, r)
+}
+
+// answer records the answer to a question.
+func (s *Server) answer(w http.ResponseWriter, r *http.Request) {
+	id, key := runID(r), r.PathValue("key")
+	path := fragment.QuestionPath(id, key)
+	run, err := s.o.Engine.Status(r.Context(), graph.StatusRequest{ExecutionID: id})
+	if err != nil {
+		s.fail(w, r, err)
+		return
+	}
+	p := pendingQuestion(run, id, key)
+	if p == nil {
+		s.again(w, r, path, http.StatusConflict, &submitted{Err: problem.New(problem.InvalidResumePayload, "the question is no longer open").
+			WithHint("Your answer was not recorded. The page shows how the question ended.")})
+		return
+	}
+	if !s.formed(r, path, questionText(p)...) {
+		s.stale(w, r, path)
+		return
+	}
+	payload, mistakes := answerOf(p, r.PostForm)
+	if len(mistakes) > 0 {
+		s.again(w, r, path, http.StatusUnprocessableEntity, &submitted{Mistakes: mistakes})
+		return
+	}
+	run, err = s.o.Engine.Resume(changing(r), graph.ResumeRequest{
+		ExecutionID: id, InterruptID: p.ID, Payload: payload, Caller: graph.Caller{Wait: graph.Wait{Limit: graph.NoWait}},
+	})
+	if err != nil {
+		again := &submitted{Err: err, Mistakes: mistakesOf(err, p.ResumeSchema, r.PostForm)}
+		status := http.StatusUnprocessableEntity
+		if e, ok := problem.As(err); ok && (e.Reason != "" || len(e.Findings) == 0) {
+			status = http.StatusConflict // another answer was first
+		}
+		s.again(w, r, path, status, again)
+		return
+	}
+	http.Redirect(w, r, fragment.RunPath(run.ExecutionID), http.StatusSeeOther)
+}
+
+// changing returns the context of a call that changes a run: it is completed even if the browser goes away.
+func changing(r *http.Request) context.Context { return context.WithoutCancel(r.Context()) }
+
+// jsonField is the name of the text area with JSON.
+const jsonField = "json"
+
+// answerOf reads the payload from the form of a question: the JSON text area, decisions about an agent's calls, or the fields of the schema.
+func answerOf(p *runview.Pending, values url.Values) (map[string]any, map[string]string) {
+	if !values.Has(jsonField) {
+		if calls := agentsteps.Approval(p.Show); calls != nil {
+			return decisionsOf(calls, values)
+		}
+	}
+	return payloadOf(p.ResumeSchema, values)
+}
+
+// payloadOf reads a payload for a schema: the JSON text area if the form has one, otherwise the fields.
+func payloadOf(schema map[string]any, values url.Values) (map[string]any, map[string]string) {
+	if values.Has(jsonField) {
+		payload, err := objectOf(values.Get(jsonField))
+		if err != nil {
+			return nil, map[string]string{jsonField: err.Error()}
+		}
+		return payload, nil
+	}
+	f, err := form.Of(schema)
+	if err != nil {
+		return nil, map[string]string{jsonField: "this form needs JSON"}
+	}
+	payload, mistakes := f.Payload(values)
+	list := map[string]string{}
+	for _, m := range mistakes {
+		list[m.Field] = m.Text
+	}
+	return payload, list
+}
+
+// objectOf reads a JSON object; blank text is {}.
+func objectOf(text string) (map[string]any, error) {
+	if strings.TrimSpace(text) == "" {
+		return map[string]any{}, nil
+	}
+	v, losses, err := jsonvalue.DecodeUnique([]byte(text))
+	if err == nil && len(losses) > 0 {
+		err = losses[0]
+	}
+	if err != nil {
+		return nil, fmt.Errorf("not valid JSON: %w", err)
+	}
+	object, ok := v.(map[string]any)
+	if !ok {
+		return nil, fmt.Errorf("must be a JSON object, as in {\"name\": 1}")
+	}
+	return object, nil
+}
+
+// decisionsOf reads the decisions about an agent's calls. The button "all" decides about all of them; otherwise d0, d1, … are the decisions
+// about the calls in their order, with t0, t1, … as the reason, arguments (JSON) or result (JSON or text). The digest of a call, which the
+// token of the form stands for, binds a decision to the arguments that were shown.
+func decisionsOf(calls []agentsteps.Ask, values url.Values) (map[string]any, map[string]string) {
+	decided, mistakes := map[string]any{}, map[string]string{}
+	for i, c := range calls {
+		n := strconv.Itoa(i)
+		verb, text := values.Get("d"+n), strings.TrimSpace(values.Get("t"+n))
+		if all := values.Get("all"); all != "" {
+			verb, text = all, strings.TrimSpace(values.Get("reason"))
+		}
+		d := map[string]any{"decision": verb}
+		if c.Digest != "" {
+			d["digest"] = c.Digest
+		}
+		switch verb {
+		case "approve":
+		case "deny", "stop":
+			if text != "" {
+				d["reason"] = text
+			}
+		case "edit":
+			arguments, err := objectOf(text)
+			if err != nil {
+				mistakes["t"+n] = "the arguments are " + err.Error()
+			} else if text == "" {
+				mistakes["t"+n] = "write the arguments as JSON"
+			}
+			d["arguments"] = arguments
+		case "respond":
+			if text == "" {
+				mistakes["t"+n] = "write the result"
+			}
+			d["result"] = text
+			if v, losses, err := jsonvalue.DecodeUnique([]byte(text)); err == nil && len(losses) == 0 {
+				d["result"] = v
+			}
+		default:
+			mistakes["d"+n] = "choose a decision"
+		}
+		decided[c.Key] = d
+	}
+	if len(mistakes) > 0 {
+		return nil, mistakes
+	}
+	return map[string]any{"calls": decided}, nil
+}
+
+// mistakesOf returns the findings about a payload by the field of each.
+func mistakesOf(err error, schema map[string]any, values url.Values) map[string]string {
+	e, ok := problem.As(err)
+	if !ok {
+		return nil
+	}
+	f, noForm := form.Of(schema)
+	list := map[string]string{}
+	for _, finding := range e.Findings {
+		at, text := jsonField, finding.Message
+		if values.Has(jsonField) || noForm != nil {
+			text = strings.TrimSpace(finding.At.Pointer + " " + text)
+			if list[at] != "" {
+				text = list[at] + "\n" + text
+			}
+		} else if field := f.At(finding.At.Pointer); field != nil {
+			at = field.ID
+		} else {
+			continue
+		}
+		list[at] = text
+	}
+	return list
+}
+
+// actOnRun cancels, signals, forks, retries or handles a run.
+func (s *Server) actOnRun(w http.ResponseWriter, r *http.Request) {
+	id, values := runID(r), r.PostForm
+	path := fragment.RunPath(id)
+	if !s.formed(r, path) {
+		s.stale(w, r, path)
+		return
+	}
+	ctx, noWait := changing(r), graph.Wait{Limit: graph.NoWait}
+	var err error
+	var mistakes map[string]string
+	next := id
+	switch r.PathValue("act") {
+	case "cancel":
+		_, err = s.o.Engine.Cancel(ctx, graph.CancelRequest{ExecutionID: id, Reason: values.Get("reason")})
+	case "signal":
+		var payload map[string]any
+		if payload, mistakes = payloadOf(nil, withJSON(values)); len(mistakes) == 0 {
+			_, err = s.o.Engine.Signal(ctx, graph.SignalRequest{
+				ExecutionID: id, Name: values.Get("name"), Payload: payload, IdempotencyKey: values.Get("key"), Caller: graph.Caller{Wait: noWait},
+			})
+		}
+	case "fork", "retry":
+		req := graph.ForkRequest{ExecutionID: id, Wait: noWait}
+		if r.PathValue("act") == "retry" {
+			req.Anew, req.RepeatEffects = values.Get("anew") != "", values.Get("repeat_effects") != ""
+			req.CurrentAgentConfig, req.Again = values.Get("current_config") != "", values.Get("again") != ""
+		} else {
+			req.BeforeNode = values.Get("before")
+			if seq := values.Get("seq"); seq != "" && req.BeforeNode == "" {
+				if req.Seq, err = strconv.ParseInt(seq, 10, 64); err != nil || req.Seq < 1 {
+					mistakes = map[string]string{"seq": "must be the number of a record"}
+				}
+			} else if req.BeforeNode == "" {
+				mistakes = map[string]string{"before": "choose a node"}
+			}
+		}
+		if text := values.Get("correction"); strings.TrimSpace(text) != "" && len(mistakes) == 0 {
+			if req.Correction, err = objectOf(text); err != nil {
+				mistakes = map[string]string{"correction": err.Error()}
+			}
+		}
+		if len(mistakes) == 0 {
+			next, err = s.fork(ctx, req)
+		}
+	case "handle":
+		var handler graph.Handler
+		if handler, err = graph.Need[graph.Handler](s.o.Engine, "marking runs as handled"); err == nil {
+			err = handler.Handle(ctx, graph.HandleRequest{ExecutionID: id, Note: values.Get("note"), Undo: values.Get("undo") != ""})
+		}
+	default:
+		s.fail(w, r, errNoPage)
+		return
+	}
+	switch {
+	case len(mistakes) > 0:
+		s.again(w, r, path, http.StatusUnprocessableEntity, &submitted{Mistakes: mistakes})
+	case err != nil:
+		s.again(w, r, path, 0, &submitted{Err: err})
+	default:
+		http.Redirect(w, r, fragment.RunPath(next), http.StatusSeeOther)
+	}
+}
+
+// withJSON returns the values of a form whose payload is always JSON.
+func withJSON(values url.Values) url.Values { return url.Values{jsonField: {values.Get(jsonField)}} }
+
+func (s *Server) fork(ctx context.Context, req graph.ForkRequest) (id string, err error) {
+	forker, err := graph.Need[graph.Forker](s.o.Engine, "forks")
+	if err != nil {
+		return "", err
+	}
+	run, err := forker.Fork(ctx, req)
+	if err != nil {
+		return "", err
+	}
+	return run.ExecutionID, nil
+}
+
+// start starts a run of a workflow.
+func (s *Server) start(w http.ResponseWriter, r *http.Request) {
+	name := r.PathValue("name")
+	if r.URL.Path == "/workflow/start" {
+		name = r.URL.Query().Get("name")
+	}
+	path, values := fragment.WorkflowPath(name), r.PostForm
+	if !s.formed(r, fragment.StartPath(name)) {
+		s.stale(w, r, path)
+		return
+	}
+	req := graph.StartRequest{
+		DefinitionRef: name, ExecutionID: strings.TrimSpace(values.Get("execution_id")), Title: strings.TrimSpace(values.Get("title")),
+		Wait: graph.Wait{Limit: graph.NoWait},
+	}
+	var schema map[string]any
+	if found := s.registered(name); found != nil {
+		req.DefinitionRef, schema = found.Ref, found.InputSchema
+	}
+	input, mistakes := payloadOf(schema, values)
+	if len(mistakes) > 0 {
+		s.again(w, r, path, http.StatusUnprocessableEntity, &submitted{Mistakes: mistakes})
+		return
+	}
+	req.Input = input
+	run, err := s.o.Engine.Start(changing(r), req)
+	if err != nil {
+		s.again(w, r, path, 0, &submitted{Err: err, Mistakes: mistakesOf(err, schema, values)})
+		return
+	}
+	http.Redirect(w, r, fragment.RunPath(run.ExecutionID), http.StatusSeeOther)
+}
+
+// registered returns the workflow of the catalog with a name, nil without one.
+func (s *Server) registered(name string) *catalog.Workflow {
+	if s.o.Catalog == nil {
+		return nil
+	}
+	found, err := s.o.Catalog.Look().Find(name)
+	if err != nil {
+		return nil // the engine says why
+	}
+	return found
+}
+
+// redeliver sends an event to its webhook again.
+func (s *Server) redeliver(w http.ResponseWriter, r *http.Request) {
+	if !s.formed(r, "/system") {
+		s.stale(w, r, "/system")
+		return
+	}
+	d, err := graph.Need[graph.Deliverer](s.o.Engine, "webhooks")
+	if err == nil {
+		_, err = d.Redeliver(changing(r), r.PostForm.Get("delivery"))
+	}
+	if err != nil {
+		s.again(w, r, "/system", 0, &submitted{Err: err})
+		return
+	}
+	http.Redirect(w, r, "/system", http.StatusSeeOther)
+}
+
+// stale shows the page of a form with a token of another session or question: nothing was changed, and what was typed is kept.
+func (s *Server) stale(w http.ResponseWriter, r *http.Request, path string) {
+	s.o.Log.Info("request refused", "status", http.StatusForbidden, "method", r.Method, "reason", "form token")
+	s.again(w, r, path, http.StatusForbidden, &submitted{Err: problem.New(problem.UsageError, "the form is not the current one of this page; nothing was changed").
+		WithHint("Read the page as it is now, and send it again.")})
+}
+
+// again shows the page of a refused form. status is that of its error for 0.
+func (s *Server) again(w http.ResponseWriter, r *http.Request, path string, status int, refused *submitted) {
+	refused.Action, refused.Values = r.URL.RequestURI(), r.PostForm
+	at, err := url.Parse(path)
+	if err != nil {
+		panic(err) // a path of this package
+	}
+	page := r.Clone(context.WithValue(r.Context(), submittedKey{}, refused))
+	page.Method, page.URL, page.RequestURI = http.MethodGet, at, path
+	v, location := s.render(page)
+	if location != "" {
+		v = s.errorView(refused.Err)
+	}
+	if status == 0 {
+		status = s.errorView(refused.Err).Status
+	}
+	if v.Status == 0 || v.Status == http.StatusOK {
+		v.Status = status
+	}
+	s.writeView(w, v, "")
+}
+
+// fail shows an error in place of a page.
+func (s *Server) fail(w http.ResponseWriter, _ *http.Request, err error) {
+	s.writeView(w, s.errorView(err), "")
+}

@@ -1,0 +1,217 @@
+package page
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"net/url"
+	"runtime/debug"
+	"strings"
+	"time"
+)
+
+const (
+	// maxForm limits a form, in bytes.
+	maxForm = 64 << 10
+	// bodyTime limits the time that a form may take to arrive.
+	bodyTime = time.Minute
+)
+
+// policy is the content security policy: nothing runs or loads but the files of this server, and no other page frames this one.
+const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; " +
+	"base-uri 'none'; frame-ancestors 'none'"
+
+// protect sets the headers of every answer. Referrer-Policy is same-origin: with no-referrer, browsers send "Origin: null" with a form.
+func protect(h http.Header) {
+	h.Set("Content-Security-Policy", policy)
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("X-Frame-Options", "DENY")
+	h.Set("Referrer-Policy", "same-origin")
+	h.Set("Cross-Origin-Opener-Policy", "same-origin")
+	h.Set("Cross-Origin-Resource-Policy", "same-origin")
+	h.Set("Permissions-Policy", "camera=(), geolocation=(), microphone=()")
+	h.Set("Cache-Control", "no-store")
+}
+
+// ServeHTTP answers the requests of browsers.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	protect(w.Header())
+	defer func() {
+		if p := recover(); p != nil {
+			if p == http.ErrAbortHandler {
+				panic(p)
+			}
+			s.o.Log.Error("panic", "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
+			http.Error(w, "internal error of the page, see its log", http.StatusInternalServerError)
+		}
+	}()
+	if r.Host != s.host { // another name that was made to resolve to this address
+		s.refuse(w, r, http.StatusMisdirectedRequest, "this page does not answer to the host name of the request")
+		return
+	}
+	if refusal := foreign(r); refusal != "" {
+		s.refuse(w, r, http.StatusForbidden, refusal)
+		return
+	}
+	switch r.Method {
+	case http.MethodGet, http.MethodHead:
+		s.get(w, r)
+	case http.MethodPost:
+		s.post(w, r)
+	default:
+		w.Header().Set("Allow", "GET, HEAD, POST")
+		s.refuse(w, r, http.StatusMethodNotAllowed, "the method is not allowed")
+	}
+}
+
+// foreign returns why a request of another site's page is refused: it may only lead a person here. Browsers that send no Sec-Fetch-Site
+// are kept out by the cookie alone.
+func foreign(r *http.Request) string {
+	switch site := r.Header.Get("Sec-Fetch-Site"); {
+	case site == "" || site == "same-origin" || site == "none":
+		return ""
+	case r.Method == http.MethodPost:
+		return "pages of other sites cannot send forms to this page"
+	case r.Header.Get("Sec-Fetch-Mode") == "navigate" && r.Header.Get("Sec-Fetch-Dest") == "document":
+		return ""
+	}
+	return "pages of other sites cannot load this page"
+}
+
+func (s *Server) get(w http.ResponseWriter, r *http.Request) {
+	switch {
+	case strings.HasPrefix(r.URL.Path, staticPrefix):
+		serveStatic(w, r)
+		return
+	case r.URL.Path == "/in":
+		s.door(w, r)
+		return
+	case r.URL.Path == "/favicon.ico": // every browser asks for it
+		w.WriteHeader(http.StatusNoContent)
+		return
+	}
+	one := s.sessions.of(r, s.cookie)
+	if one == nil {
+		s.stranger(w, r)
+		return
+	}
+	if !one.enter() {
+		s.crowded(w, r)
+		return
+	}
+	defer one.leave()
+	r = withSession(r, one)
+	if r.URL.Path == "/events" {
+		s.events(w, r, one)
+		return
+	}
+	s.show(w, r)
+}
+
+// post answers a form. Every POST needs the Origin of this server, the cookie and the form's own token; act checks the last.
+func (s *Server) post(w http.ResponseWriter, r *http.Request) {
+	if r.Header.Get("Origin") != s.o.Origin {
+		s.refuse(w, r, http.StatusForbidden, "the form was not sent by this page")
+		return
+	}
+	c := http.NewResponseController(w)
+	_ = c.SetReadDeadline(time.Now().Add(bodyTime)) // not every writer has deadlines
+	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
+	if kind, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";"); !strings.EqualFold(strings.TrimSpace(kind), "application/x-www-form-urlencoded") {
+		s.refuse(w, r, http.StatusUnsupportedMediaType, "a form must be application/x-www-form-urlencoded")
+		return
+	}
+	if r.URL.Path == "/in" {
+		if r.ParseForm() != nil {
+			s.refuse(w, r, http.StatusBadRequest, "the form cannot be read")
+			return
+		}
+		s.letIn(w, r)
+		return
+	}
+	one := s.sessions.of(r, s.cookie)
+	if one == nil {
+		s.refuse(w, r, http.StatusUnauthorized, "the session has ended; nothing was changed. Open a new link: workflows-engine ui --link")
+		return
+	}
+	if !one.enter() {
+		s.crowded(w, r)
+		return
+	}
+	defer one.leave()
+	if err := r.ParseForm(); err != nil {
+		status := http.StatusBadRequest
+		if _, large := err.(*http.MaxBytesError); large {
+			status = http.StatusRequestEntityTooLarge
+		}
+		s.refuse(w, r, status, fmt.Sprintf("the form cannot be read: it may have at most %d KiB", maxForm>>10))
+		return
+	}
+	_ = c.SetReadDeadline(time.Time{})
+	s.acts.ServeHTTP(w, withSession(r, one))
+}
+
+// refuse answers with a line of text that says nothing of any run.
+func (s *Server) refuse(w http.ResponseWriter, r *http.Request, status int, text string) {
+	s.o.Log.Info("request refused", "status", status, "method", r.Method, "reason", text)
+	h := w.Header()
+	h.Set("Content-Type", "text/plain; charset=utf-8")
+	w.WriteHeader(status)
+	_, _ = io.WriteString(w, text+"\n")
+}
+
+func (s *Server) crowded(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Retry-After", "1")
+	s.refuse(w, r, http.StatusServiceUnavailable, fmt.Sprintf("this session has %d requests in progress, as many as it can have", maxRequests))
+}
+
+// stranger answers a GET without a session. A link of another site does not carry the cookie, which is SameSite=Strict: a page that
+// reloads itself comes again with it, and then as a request of this site.
+func (s *Server) stranger(w http.ResponseWriter, r *http.Request) {
+	switch {
+	case r.URL.Path == "/events":
+		s.refuse(w, r, http.StatusUnauthorized, "the session has ended")
+	case r.Header.Get("Sec-Fetch-Site") == "cross-site" || r.Header.Get("Sec-Fetch-Site") == "same-site":
+		writePage(w, http.StatusOK, reloading, nil)
+	default:
+		s.closed(w, r, http.StatusUnauthorized, "", localPath(r.URL.RequestURI()))
+	}
+}
+
+// door answers GET /in. A token in the query may be in a log: it is used up.
+func (s *Server) door(w http.ResponseWriter, r *http.Request) {
+	if q := r.URL.Query(); len(q) > 0 {
+		for _, values := range q {
+			for _, token := range values {
+				_ = s.sessions.take(token)
+			}
+		}
+		s.closed(w, r, http.StatusBadRequest, "the token belongs into the fragment of the address, after #: this link is no longer valid", "/")
+		return
+	}
+	s.closed(w, r, http.StatusOK, "", "/")
+}
+
+// closed shows the page with the field for a token.
+func (s *Server) closed(w http.ResponseWriter, _ *http.Request, status int, refusal, to string) {
+	writePage(w, status, entrance, struct{ Static, Refusal, To string }{staticPath, refusal, to})
+}
+
+// letIn answers POST /in: the cookie in exchange for a token.
+func (s *Server) letIn(w http.ResponseWriter, r *http.Request) {
+	token, to := strings.TrimSpace(r.PostForm.Get("t")), r.PostForm.Get("to")
+	if _, fragment, found := strings.Cut(token, "#"); found { // the whole link was pasted
+		if q, err := url.ParseQuery(fragment); err == nil {
+			token = q.Get("t")
+			to = target(q.Get("to"))
+		}
+	}
+	if err := s.sessions.take(token); err != nil {
+		s.closed(w, r, http.StatusForbidden, errorText(err), localPath(to))
+		return
+	}
+	http.SetCookie(w, &http.Cookie{
+		Name: s.cookie, Value: s.sessions.begin(), Path: "/", MaxAge: int(sessionTime / time.Second), HttpOnly: true, SameSite: http.SameSiteStrictMode,
+	})
+	http.Redirect(w, r, localPath(to), http.StatusSeeOther)
+}
