@@ -11,7 +11,7 @@ import (
 )
 
 // Engine has the calls that start, continue and read runs. Runner is one. Calls that not every engine supports have their own interfaces:
-// Recoverer, Forker, Handler, Exporter, Verifier, Pruner, Deliverer. Use Need to get one.
+// Recoverer, Forker, Handler, Exporter, Verifier, Pruner, Deliverer, Follower, Peeker, Counter, Definitions. Use Need to get one.
 type Engine interface {
 	ReadDefinition(text []byte) (*definition.Document, error)
 	Program(*definition.Document) (*definition.Program, error)
@@ -67,6 +67,38 @@ type Pruner interface {
 type Deliverer interface {
 	Deliveries(context.Context, history.DeliveryQuery) (history.DeliveryPage, error)
 	Redeliver(ctx context.Context, deliveryID string) (history.Delivery, error)
+}
+
+// Follower is an Engine that reports changes of runs.
+type Follower interface {
+	// Follow calls changed for each run that any process has appended to, with the seq of its last record. It returns nil when ctx ends, or
+	// the error that ends it earlier. A call of changed is a hint: it may come twice, late or, if the store cannot tell, never; look at the run
+	// with Peek or Status. The calls of one Follow come one after the other, so a slow one gets fewer: only the newest seq of a run.
+	Follow(ctx context.Context, changed func(executionID string, seq int64)) error
+}
+
+// Peeker is an Engine that reads the row of one run, as List returns it.
+type Peeker interface {
+	// Peek returns a run with its Lineage. Unlike Status, it neither loads the run nor fires its due timers. The error is
+	// EXECUTION_NOT_FOUND or the store's.
+	Peek(ctx context.Context, executionID string) (history.Execution, error)
+}
+
+// Counter is an Engine that counts runs.
+type Counter interface {
+	// Count returns how many runs a query selects, but at most most: a larger number costs more. It ignores Limit, Cursor and Oldest. Errors:
+	// VALIDATION_ERROR for a negative most and an unknown phase.
+	Count(ctx context.Context, q history.ListQuery, most int) (n int, err error)
+}
+
+// Definitions is an Engine that reads stored definitions.
+type Definitions interface {
+	// Definitions returns a page of the stored definitions, the one stored last first. cursor is DefinitionPage.NextCursor of the page before;
+	// limit is 1 to 100, 0 means 50. Errors: VALIDATION_ERROR, INVALID_LIST_CURSOR.
+	Definitions(ctx context.Context, cursor string, limit int) (history.DefinitionPage, error)
+	// Definition returns the stored definition with a hash, such as view.Run.DefinitionHash, without its signatures. It is for showing: this
+	// process need not trust it. Errors: DEFINITION_REQUIRED if it is not stored, HISTORY_CORRUPT if it has been altered.
+	Definition(ctx context.Context, hash string) (*definition.Document, error)
 }
 
 // Need returns an engine as one of the interfaces above. call names the call that needs it. The error is UNSUPPORTED_BY_BACKEND.

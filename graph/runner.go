@@ -17,7 +17,8 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/arrival"
 )
 
-// Runner runs workflows on a store. It is an Engine, Recoverer, Forker, Exporter, Verifier, Pruner and Deliverer.
+// Runner runs workflows on a store. It is an Engine, Recoverer, Forker, Handler, Exporter, Verifier, Pruner, Deliverer, Follower,
+// Peeker, Counter and Definitions.
 type Runner struct {
 	opts    Options // with defaults
 	p       *process.Process

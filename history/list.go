@@ -10,33 +10,74 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 )
 
-// Cursor is a position in the order of List: newest first; runs with equal times are ordered by id, bytewise.
+// Cursor is a position in the order of List: newest first, or oldest first; runs with equal times are ordered by id, bytewise.
 type Cursor struct {
 	UpdatedAt   time.Time
 	ExecutionID string
+	// Oldest marks a position in a list that is oldest first.
+	Oldest bool
 }
 
-// CursorOf returns the position of a run.
+// CursorOf returns the position of a run in a list that is newest first.
 func CursorOf(e *Execution) Cursor { return Cursor{UpdatedAt: e.UpdatedAt, ExecutionID: e.ID} }
+
+// CursorOf returns the position of a run in the order of the query.
+func (q *ListQuery) CursorOf(e *Execution) Cursor {
+	c := CursorOf(e)
+	c.Oldest = q.Oldest
+	return c
+}
+
+// oldestMark begins a cursor of a list that is oldest first.
+const oldestMark = "oldest|"
 
 // ParseCursor parses the result of String. The error has code INVALID_LIST_CURSOR.
 func ParseCursor(s string) (Cursor, error) {
-	at, id, found := strings.Cut(s, "|")
+	rest, oldest := strings.CutPrefix(s, oldestMark)
+	at, id, found := strings.Cut(rest, "|")
 	if found && id != "" {
 		if t, err := ParseTimestamp(at); err == nil && t.Year() >= 0 && t.Year() <= 9999 { // the range that String writes
-			return Cursor{UpdatedAt: t, ExecutionID: id}, nil
+			return Cursor{UpdatedAt: t, ExecutionID: id, Oldest: oldest}, nil
 		}
 	}
-	return Cursor{}, problem.New(problem.InvalidListCursor, "invalid cursor %q", s).
+	return Cursor{}, InvalidCursor(s)
+}
+
+// InvalidCursor returns the error INVALID_LIST_CURSOR for a cursor.
+func InvalidCursor(s string) error {
+	return problem.New(problem.InvalidListCursor, "invalid cursor %q", s).
 		WithHint("Pass the next cursor of the previous page unchanged, or none for the first page.")
 }
 
-// String returns "<updated_at>|<execution_id>" (spec: execution, 11.3).
-func (c Cursor) String() string { return FormatTimestamp(c.UpdatedAt) + "|" + c.ExecutionID }
+// String returns "<updated_at>|<execution_id>" (spec: execution, 11.3), after "oldest|" in a list that is oldest first.
+func (c Cursor) String() string {
+	s := FormatTimestamp(c.UpdatedAt) + "|" + c.ExecutionID
+	if c.Oldest {
+		s = oldestMark + s
+	}
+	return s
+}
 
-// Compare compares positions in the order of List.
+// Compare compares positions in the order of the list to which c belongs.
 func (c Cursor) Compare(d Cursor) int {
-	return cmp.Or(d.UpdatedAt.Compare(c.UpdatedAt), cmp.Compare(c.ExecutionID, d.ExecutionID))
+	times := d.UpdatedAt.Compare(c.UpdatedAt)
+	if c.Oldest {
+		times = -times
+	}
+	return cmp.Or(times, cmp.Compare(c.ExecutionID, d.ExecutionID))
+}
+
+// Position returns the position that the query's cursor names; ok is false without a cursor. A cursor of the other order is
+// INVALID_LIST_CURSOR.
+func (q *ListQuery) Position() (c Cursor, ok bool, err error) {
+	if q.Cursor == "" {
+		return c, false, nil
+	}
+	c, err = ParseCursor(q.Cursor)
+	if err == nil && c.Oldest != q.Oldest {
+		err = InvalidCursor(q.Cursor)
+	}
+	return c, err == nil, err
 }
 
 const (
@@ -46,15 +87,26 @@ const (
 
 // PageSize returns the page size of the query: 50 by default, at most 100 (spec: execution, 11.3). Another limit is a VALIDATION_ERROR,
 // because a page shorter than requested would look like the last one.
-func (q *ListQuery) PageSize() (int, error) {
+func (q *ListQuery) PageSize() (int, error) { return PageSize(q.Limit) }
+
+// PageSize returns the page size for a limit, as ListQuery.PageSize does.
+func PageSize(limit int) (int, error) {
 	switch {
-	case q.Limit < 0 || q.Limit > maxListLimit:
-		return 0, problem.New(problem.ValidationError, "the limit of a list must be 1 to %d, not %d", maxListLimit, q.Limit).
+	case limit < 0 || limit > maxListLimit:
+		return 0, problem.New(problem.ValidationError, "the limit of a list must be 1 to %d, not %d", maxListLimit, limit).
 			WithHint("Read further pages with the cursor.")
-	case q.Limit == 0:
+	case limit == 0:
 		return defaultListLimit, nil
 	}
-	return q.Limit, nil
+	return limit, nil
+}
+
+// CheckCount rejects a negative bound of Store.Count with VALIDATION_ERROR.
+func CheckCount(most int) error {
+	if most < 0 {
+		return problem.New(problem.ValidationError, "the bound of a count must not be negative: %d", most)
+	}
+	return nil
 }
 
 // Selected returns the selected phases in the order of Phases.

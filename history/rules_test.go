@@ -73,7 +73,8 @@ func TestCursor(t *testing.T) {
 // TestW66_ListOrder: newest first, ids bytewise where the times are equal.
 func TestW66_ListOrder(t *testing.T) {
 	t.Parallel()
-	want := []history.Cursor{{someTime.Add(1), "z"}, {someTime, "-"}, {someTime, "1"}, {someTime, "A"}, {someTime, "B"}, {someTime, "_"}, {someTime, "a"}, {someTime, "é"}}
+	at := func(t time.Time, id string) history.Cursor { return history.Cursor{UpdatedAt: t, ExecutionID: id} }
+	want := []history.Cursor{at(someTime.Add(1), "z"), at(someTime, "-"), at(someTime, "1"), at(someTime, "A"), at(someTime, "B"), at(someTime, "_"), at(someTime, "a"), at(someTime, "é")}
 	got := slices.Clone(want)
 	slices.Reverse(got)
 	slices.SortFunc(got, history.Cursor.Compare)

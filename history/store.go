@@ -37,14 +37,23 @@ type Store interface {
 	// the projection includes them. The use of an unknown run is zero. The time is proportional to the number of these runs.
 	Tree(ctx context.Context, executionID string) (TreeUse, error)
 
-	// List returns a page of runs, newest first: by UpdatedAt; runs with equal times are ordered by id, byte by byte.
+	// List returns a page of runs, newest first: by UpdatedAt; runs with equal times are ordered by id, byte by byte. With q.Oldest the
+	// times ascend.
 	List(ctx context.Context, q ListQuery) (ListPage, error)
+
+	// Count returns how many runs a query selects, but at most most, which must not be negative: the time is proportional to most. It ignores
+	// Limit, Cursor and Oldest.
+	Count(ctx context.Context, q ListQuery, most int) (int, error)
 
 	// Definition returns a stored definition by its hash. It returns DEFINITION_REQUIRED for an unknown hash.
 	Definition(ctx context.Context, hash string) (StoredDefinition, error)
 
 	// DefinitionByName returns the definition stored last under a document name and, if version is not "", with that version.
 	DefinitionByName(ctx context.Context, name, version string) (StoredDefinition, error)
+
+	// Definitions returns a page of the stored definitions, newest first: the one stored last comes first. limit and cursor are as in
+	// ListQuery.
+	Definitions(ctx context.Context, cursor string, limit int) (DefinitionPage, error)
 
 	// PutDefinition stores a definition. If the hash is stored already, only new signatures are added (AddSignatures).
 	PutDefinition(ctx context.Context, d StoredDefinition) error
@@ -200,6 +209,20 @@ type StoredDefinition struct {
 	Signatures [][]byte
 }
 
+// DefinitionEntry describes a stored definition without its text.
+type DefinitionEntry struct {
+	Hash, Name, Version string
+	// StoredAt is the store's time when the definition was stored first; zero if unknown, as for definitions stored by older versions.
+	StoredAt time.Time
+}
+
+// DefinitionPage is one page of definitions.
+type DefinitionPage struct {
+	Definitions []DefinitionEntry
+	// NextCursor is "" on the last page.
+	NextCursor string
+}
+
 // ListQuery selects runs. Zero values do not filter.
 type ListQuery struct {
 	// Phase and Phases select the runs in any of these phases; see OpenPhases and EndedPhases.
@@ -216,16 +239,18 @@ type ListQuery struct {
 	Labels map[string]string
 	// UpdatedAfter and UpdatedBefore are inclusive.
 	UpdatedAfter, UpdatedBefore time.Time
+	// Oldest lists the runs that changed longest ago first.
+	Oldest bool
 	// Limit is 1 to 100; 0 means 50.
 	Limit int
-	// Cursor is ListPage.NextCursor of the previous page.
+	// Cursor is ListPage.NextCursor of the previous page. A cursor of a list in the other order is invalid.
 	Cursor string
 }
 
 // ListPage is one page of runs.
 type ListPage struct {
 	Executions []Execution
-	// NextCursor is "" on the last page; otherwise "<updated_at>|<execution_id>" of the last item.
+	// NextCursor is "" on the last page; otherwise Cursor.String of the last item.
 	NextCursor string
 }
 

@@ -141,10 +141,11 @@ func (s *Store) PutDefinition(ctx context.Context, d history.StoredDefinition) e
 }
 
 func (s *Store) putDefinition(d history.StoredDefinition) {
-	i := slices.IndexFunc(s.definitions, func(k history.StoredDefinition) bool { return k.Hash == d.Hash })
+	i := slices.IndexFunc(s.definitions, func(k stored) bool { return k.Hash == d.Hash })
 	if i < 0 {
 		i = len(s.definitions)
-		kept := d
+		s.defined++
+		kept := stored{d, s.defined, milli(s.clock.Now())}
 		kept.Text, kept.Signatures = bytes.Clone(d.Text), nil
 		s.definitions = append(s.definitions, kept)
 	}

@@ -94,9 +94,13 @@ func (s *Store) PruneDefinitions(ctx context.Context, dryRun bool) ([]history.St
 		hashes = append(hashes, x.execution().DefinitionHash)
 		hashes = slices.AppendSeq(hashes, maps.Values(x.execution().Subworkflows))
 	}
-	out := history.Unneeded(s.definitions, hashes)
+	all := make([]history.StoredDefinition, len(s.definitions))
+	for i, d := range s.definitions {
+		all[i] = d.StoredDefinition
+	}
+	out := history.Unneeded(all, hashes)
 	if !dryRun {
-		s.definitions = slices.DeleteFunc(s.definitions, func(d history.StoredDefinition) bool {
+		s.definitions = slices.DeleteFunc(s.definitions, func(d stored) bool {
 			return slices.ContainsFunc(out, func(o history.StoredDefinition) bool { return o.Hash == d.Hash })
 		})
 	}

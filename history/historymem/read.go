@@ -4,7 +4,10 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"iter"
+	"math"
 	"slices"
+	"strconv"
 	"time"
 
 	"github.com/workflows-engine/workflows-engine/graph/problem"
@@ -67,17 +70,15 @@ func (s *Store) Position(ctx context.Context, executionID string) (seq int64, da
 	return seq, data, err
 }
 
-// List returns a page of runs, newest first; see history.Store.
+// List returns a page of runs; see history.Store.
 func (s *Store) List(ctx context.Context, q history.ListQuery) (history.ListPage, error) {
 	size, err := q.PageSize()
 	if err != nil {
 		return history.ListPage{}, err
 	}
-	var after history.Cursor
-	if q.Cursor != "" {
-		if after, err = history.ParseCursor(q.Cursor); err != nil {
-			return history.ListPage{}, err
-		}
+	after, behind, err := q.Position()
+	if err != nil {
+		return history.ListPage{}, err
 	}
 	type found struct {
 		at   history.Cursor
@@ -88,8 +89,8 @@ func (s *Store) List(ctx context.Context, q history.ListQuery) (history.ListPage
 	if err := s.enter(ctx); err != nil {
 		return history.ListPage{}, err
 	}
-	for _, x := range s.runs {
-		if at := history.CursorOf(x.execution()); q.Matches(x.execution()) && !(q.Unhandled && s.isHandled(x.id)) && (q.Cursor == "" || after.Compare(at) < 0) {
+	for x := range s.matching(&q) {
+		if at := q.CursorOf(x.execution()); !behind || after.Compare(at) < 0 {
 			runs = append(runs, found{at, x.text, x.bytes})
 		}
 	}
@@ -109,6 +110,33 @@ func (s *Store) List(ctx context.Context, q history.ListQuery) (history.ListPage
 		page.Executions = append(page.Executions, e)
 	}
 	return page, nil
+}
+
+// matching iterates over the runs that a query selects. The store must be locked.
+func (s *Store) matching(q *history.ListQuery) iter.Seq[*run] {
+	return func(yield func(*run) bool) {
+		for _, x := range s.runs {
+			if q.Matches(x.execution()) && !(q.Unhandled && s.isHandled(x.id)) && !yield(x) {
+				return
+			}
+		}
+	}
+}
+
+// Count returns how many runs a query selects; see history.Store.
+func (s *Store) Count(ctx context.Context, q history.ListQuery, most int) (n int, err error) {
+	if err := history.CheckCount(most); err != nil {
+		return 0, err
+	}
+	err = s.do(ctx, func() {
+		for range s.matching(&q) {
+			if n == most {
+				return
+			}
+			n++
+		}
+	})
+	return n, err
 }
 
 // Tree returns the resources used by the runs of a tree; see history.Store.
@@ -137,6 +165,35 @@ func (s *Store) DefinitionByName(ctx context.Context, name, version string) (his
 	})
 }
 
+// Definitions returns a page of the stored definitions; see history.Store.
+func (s *Store) Definitions(ctx context.Context, cursor string, limit int) (page history.DefinitionPage, err error) {
+	size, err := history.PageSize(limit)
+	if err != nil {
+		return page, err
+	}
+	before := int64(math.MaxInt64)
+	if cursor != "" {
+		if before, err = strconv.ParseInt(cursor, 10, 64); err != nil {
+			return page, history.InvalidCursor(cursor)
+		}
+	}
+	err = s.do(ctx, func() {
+		last := before
+		for _, d := range slices.Backward(s.definitions) {
+			if d.number >= before {
+				continue
+			}
+			if len(page.Definitions) == size {
+				page.NextCursor = strconv.FormatInt(last, 10)
+				return
+			}
+			last = d.number
+			page.Definitions = append(page.Definitions, history.DefinitionEntry{Hash: d.Hash, Name: d.Name, Version: d.Version, StoredAt: d.at})
+		}
+	})
+	return page, err
+}
+
 // definition returns the newest definition that satisfies a condition.
 func (s *Store) definition(ctx context.Context, is func(d *history.StoredDefinition) bool) (history.StoredDefinition, error) {
 	if err := s.enter(ctx); err != nil {
@@ -144,7 +201,7 @@ func (s *Store) definition(ctx context.Context, is func(d *history.StoredDefinit
 	}
 	defer s.mu.Unlock()
 	for _, d := range slices.Backward(s.definitions) {
-		if is(&d) {
+		if d := d.StoredDefinition; is(&d) {
 			d.Text, d.Signatures = bytes.Clone(d.Text), history.AddSignatures(nil, d.Signatures)
 			return d, nil
 		}

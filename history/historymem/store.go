@@ -19,14 +19,15 @@ import (
 type Store struct {
 	mu          sync.Mutex
 	runs        map[string]*run
-	processes   map[string]time.Time       // end of the lease of each process, in whole milliseconds
-	definitions []history.StoredDefinition // in insertion order
+	processes   map[string]time.Time // end of the lease of each process, in whole milliseconds
+	definitions []stored             // in insertion order
 	watches     map[chan change]bool
 	keys        map[string][]byte
 	links       []history.Link // in insertion order
 	handled     map[string]history.Handling
 	deliveries  []*delivery // in insertion order
 	numbered    int64       // number of the newest delivery
+	defined     int64       // number of the newest definition
 	closed      bool
 	clock       *storeclock.Clock
 }
@@ -55,6 +56,13 @@ type run struct {
 	// owner is the process that owns the run, or "". disowned is when the last owner released it.
 	owner    string
 	disowned time.Time
+}
+
+// stored is a definition with its number, which cursors hold, and the time when it was stored.
+type stored struct {
+	history.StoredDefinition
+	number int64
+	at     time.Time
 }
 
 // execution returns the run's projection. Do not return it to callers, because it shares maps. Return text instead; its parser reports its

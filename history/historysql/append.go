@@ -185,10 +185,12 @@ func moveRow(c *conn, t *batchText, e *history.Execution, from int64, owner any,
 	return n > 0, err
 }
 
+// tenth is the precision of the list indexes in milliseconds.
+const tenth = 100
+
 // listedAt rounds a time in milliseconds down to a tenth of a second, the precision of the list indexes. Runs within a tenth are sorted when
 // a page is read.
 func listedAt(updated int64) int64 {
-	const tenth = 100
 	return updated - (updated%tenth+tenth)%tenth
 }
 

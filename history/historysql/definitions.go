@@ -4,8 +4,11 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
+	"database/sql"
 	"database/sql/driver"
+	"math"
 	"slices"
+	"strconv"
 
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/history"
@@ -38,6 +41,39 @@ func (s *Store) definition(ctx context.Context, text string, args ...any) (histo
 	}
 	d.Signatures = signaturesOf(signatures)
 	return d, nil
+}
+
+const listDefinitions = `SELECT number, hash, name, version FROM definitions WHERE number < ?1 ORDER BY number DESC LIMIT ?2`
+
+// Definitions returns a page of the stored definitions; see history.Store.
+func (s *Store) Definitions(ctx context.Context, cursor string, limit int) (page history.DefinitionPage, err error) {
+	size, err := history.PageSize(limit)
+	if err != nil {
+		return page, err
+	}
+	before := int64(math.MaxInt64)
+	if cursor != "" {
+		if before, err = strconv.ParseInt(cursor, 10, 64); err != nil {
+			return page, history.InvalidCursor(cursor)
+		}
+	}
+	var last int64
+	err = s.readers.query(ctx, listDefinitions, func(rows *sql.Rows) error {
+		if len(page.Definitions) == size {
+			page.NextCursor = strconv.FormatInt(last, 10)
+			return nil
+		}
+		var d history.DefinitionEntry
+		if err := rows.Scan(&last, &d.Hash, &d.Name, &d.Version); err != nil {
+			return err
+		}
+		page.Definitions = append(page.Definitions, d)
+		return nil
+	}, before, size+1)
+	if err != nil {
+		return history.DefinitionPage{}, failure("the definitions could not be listed", err)
+	}
+	return page, nil
 }
 
 // signaturesOf splits the column signature, which has one signature block per line.

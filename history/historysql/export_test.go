@@ -70,17 +70,43 @@ func (s *Store) PagesWritten() (int, error) {
 func ListStatements() []string {
 	var out []string
 	for _, phases := range [][]history.Phase{history.Phases(), history.OpenPhases(), {history.PhaseCompleted}} {
-		out = append(out, listStatement(phases, false, false, false, false, false), listStatement(phases, true, false, false, false, false),
-			listStatement(phases, false, false, false, true, false), listStatement(phases, false, false, false, false, true))
+		for _, q := range []history.ListQuery{
+			{}, {DefinitionName: "w"}, {Roots: true}, {Unhandled: true}, {Labels: map[string]string{"a": "b"}},
+			{Oldest: true}, {Oldest: true, DefinitionName: "w"}, {Oldest: true, Roots: true},
+		} {
+			q.Phases = phases
+			l := &listing{q: &q, phases: phases}
+			out = append(out, l.page(), l.stretch())
+		}
 	}
 	slices.Sort(out)
 	return out
 }
 
+// LabelStatements gives the queries of pages and counts of the runs with a label, by its value and by its name.
+func LabelStatements() []string {
+	var out []string
+	for _, value := range []string{"b", ""} {
+		l := &listing{q: &history.ListQuery{Labels: map[string]string{"a": value}, Roots: true, DefinitionName: "w"}, phases: history.Phases(), label: "a"}
+		out = append(out, l.page(), l.count())
+	}
+	return out
+}
+
+// CountStatements gives the queries of counts that read nothing but an index.
+func CountStatements() []string {
+	var out []string
+	for _, q := range []history.ListQuery{{}, {DefinitionName: "w"}} {
+		out = append(out, (&listing{q: &q, phases: history.OpenPhases()}).count())
+	}
+	return out
+}
+
 // BelowStatements gives the queries of pages below a run.
 func BelowStatements() []string {
+	all := history.ListQuery{DefinitionName: "w", Below: "x", Roots: true, Unhandled: true, Labels: map[string]string{"a": ""}}
 	return []string{
-		listStatement(history.Phases(), false, false, true, false, false), listStatement(history.OpenPhases(), true, true, true, true, true),
+		(&listing{q: &history.ListQuery{Below: "x"}, phases: history.Phases()}).page(), (&listing{q: &all, phases: history.OpenPhases()}).page(),
 	}
 }
 
@@ -90,7 +116,8 @@ func Lookups() map[string]string {
 		"rows": readRows, "execution": readExecution, "phase": readPhase, "position": readPosition,
 		"owner": readOwner, "owned elsewhere": ownedElsewhere, "owned": ownedExecutions,
 		"departed": departedProcesses, "unowned": unownedExecutions, "newest row": newestRow, "changed runs": changedRuns,
-		"definition": readDefinition, "definition by name": readDefinitionByName, "due timers": dueTimers, "next timer": nextTimer,
+		"definition": readDefinition, "definition by name": readDefinitionByName, "definitions": listDefinitions,
+		"labelled": countLabelled, "label": countLabel, "due timers": dueTimers, "next timer": nextTimer,
 		"short row": readShortRow, "states": readStates, "blob": readBlob, "blobs to drop": dropBlobs,
 		"references to drop": dropBlobRefs,
 		"due deliveries":     dueDeliveries, "delivery": readDelivery, "claim of a delivery": claimDelivery, "end of an attempt": endDeliveryAttempt,

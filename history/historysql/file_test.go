@@ -223,7 +223,7 @@ func TestManyOpenAtOnce(t *testing.T) {
 // newest version is made with -update, before the migration to the next one is written.
 func TestKeptFiles(t *testing.T) {
 	t.Parallel()
-	for _, name := range []string{"version1.sql", "version2.sql", "version3.sql", "version4.sql", "version5.sql", "version6.sql", "version7.sql", "version8.sql", "version9.sql", "version10.sql", "version11.sql", "version12.sql"} {
+	for _, name := range []string{"version1.sql", "version2.sql", "version3.sql", "version4.sql", "version5.sql", "version6.sql", "version7.sql", "version8.sql", "version9.sql", "version10.sql", "version11.sql", "version12.sql", "version13.sql"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			keep(t, name, aFile)
@@ -285,7 +285,7 @@ func aFile(t *testing.T) string {
 		t.Fatal(err)
 	}
 	historytest.NewTrace(t, "v1-done").Append(s, append(historytest.Start("w", "in_process"), historytest.End()...)...)
-	historytest.NewTrace(t, "v1-delegate").Append(s, "E ExecutionStarted",
+	historytest.NewTrace(t, "v1-delegate").Append(s, `E ExecutionStarted {"labels":{"kept":"yes"}}`,
 		`E ActivityRequested d {"nodeType":"agent_delegate","agentId":"coder","protocol":"a2a","delegateCorrelationId":"c","delegateInput":{"task":"T"}}`)
 	b := historytest.NewTrace(t, "v1-host").Batch(append(historytest.Start("w", "host_mediated"), historytest.Node("begin", "t")...)...)
 	b.Position = []byte("position")
@@ -309,7 +309,7 @@ func TestW48_LookupsUseIndexes(t *testing.T) {
 	openFile(t, path, historysql.Options{})
 	conn := plain(t, path)
 	plan := func(text string) string {
-		rows, err := conn.QueryContext(t.Context(), "EXPLAIN QUERY PLAN "+text, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11)
+		rows, err := conn.QueryContext(t.Context(), "EXPLAIN QUERY PLAN "+text, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12)
 		if err != nil {
 			t.Fatalf("%s: %v", text, err)
 		}

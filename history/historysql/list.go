@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
 	"time"
 
@@ -12,7 +13,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
-// List returns a page of runs, newest first; see history.Store.
+// List returns a page of runs; see history.Store.
 func (s *Store) List(ctx context.Context, q history.ListQuery) (history.ListPage, error) {
 	page, err := s.list(ctx, q)
 	return page, failure("the runs could not be listed", err)
@@ -23,130 +24,277 @@ func (s *Store) list(ctx context.Context, q history.ListQuery) (history.ListPage
 	if err != nil {
 		return history.ListPage{}, err
 	}
-	from, err := startOf(&q)
+	from, until := spanOf(&q)
+	after, behind, err := q.Position()
 	if err != nil {
 		return history.ListPage{}, err
 	}
-	runs, err := s.page(ctx, &q, from, size+1)
+	if behind && from.Compare(after) < 0 {
+		from = after
+	}
+	runs, err := s.page(ctx, &q, from, until, size+1)
 	if err != nil {
 		return history.ListPage{}, err
 	}
 	page := history.ListPage{Executions: runs}
 	if len(runs) > size {
 		page.Executions = runs[:size:size]
-		page.NextCursor = history.CursorOf(&runs[size-1]).String()
+		page.NextCursor = q.CursorOf(&runs[size-1]).String()
 	}
 	return page, nil
 }
 
-// startOf returns the position before the page: the cursor, or the position before all runs of the newest time.
-func startOf(q *history.ListQuery) (history.Cursor, error) {
-	newest := history.Cursor{UpdatedAt: time.UnixMilli(math.MaxInt64 / 2)}
-	if !q.UpdatedBefore.IsZero() {
-		newest.UpdatedAt = time.UnixMilli(q.UpdatedBefore.UnixMilli())
+// Count returns how many runs a query selects; see history.Store.
+func (s *Store) Count(ctx context.Context, q history.ListQuery, most int) (n int, err error) {
+	if err := history.CheckCount(most); err != nil {
+		return 0, err
 	}
-	if q.Cursor == "" {
-		return newest, nil
+	q.Oldest = false
+	from, until := spanOf(&q)
+	l, err := s.listing(ctx, &q)
+	if err == nil && len(l.phases) > 0 {
+		_, err = s.readers.row(ctx, l.count(), l.args(from, until, most), &n)
 	}
-	c, err := history.ParseCursor(q.Cursor)
-	if err == nil && c.Compare(newest) < 0 {
-		c = newest
-	}
-	return c, err
+	return n, failure("the runs could not be counted", err)
 }
 
-// page reads the first runs after a position.
-func (s *Store) page(ctx context.Context, q *history.ListQuery, from history.Cursor, limit int) ([]history.Execution, error) {
-	oldest := int64(math.MinInt64 / 2)
+// spanOf returns the position before all runs of a query, and the last time of its runs in the order of the list.
+func spanOf(q *history.ListQuery) (from history.Cursor, until int64) {
+	oldest, newest := int64(math.MinInt64/2), int64(math.MaxInt64/2)
 	if !q.UpdatedAfter.IsZero() {
 		oldest = history.CeilMillis(q.UpdatedAfter)
 	}
-	newest := from.UpdatedAt.UnixMilli()
-	phases := q.Selected()
-	if len(phases) == 0 {
-		return nil, nil
+	if !q.UpdatedBefore.IsZero() {
+		newest = q.UpdatedBefore.UnixMilli()
 	}
-	text := listStatement(phases, q.DefinitionName != "", len(q.Labels) > 0, q.Below != "", q.Roots, q.Unhandled)
-	below, behind := history.DescendantRange(q.Below)
-	labels, one := wantedLabels(q)
-	var out []history.Execution
-	err := s.readers.query(ctx, text, func(rows *sql.Rows) error {
-		var id string
-		var projection []byte
-		var bytes int64
-		if err := rows.Scan(&id, &projection, &bytes); err != nil {
-			return err
-		}
-		e, err := history.ParseExecution(id, projection)
-		e.Bytes = bytes
-		out = append(out, e)
-		return err
-	}, limit, newest, from.ExecutionID, oldest, q.DefinitionName, labels, listedAt(newest), listedAt(oldest), one, below, behind)
-	return out, err
+	if q.Oldest {
+		return history.Cursor{UpdatedAt: time.UnixMilli(oldest), Oldest: true}, newest
+	}
+	return history.Cursor{UpdatedAt: time.UnixMilli(newest)}, oldest
 }
 
-// wantedLabels returns the labels of a query as JSON, and a text that every projection with one of them contains.
-func wantedLabels(q *history.ListQuery) (labels, one string) {
-	wanted := map[string]any{}
-	for name, value := range q.Labels {
-		wanted[name] = value
-		one = string(jsonvalue.Canonical(name)) + ":"
-		if value != "" {
-			one += string(jsonvalue.Canonical(value))
-		}
+// firstStretch is how many runs of each phase are looked at first, for each run of the page, if a filter may refuse them.
+const firstStretch = 4
+
+// page reads the first runs after a position.
+func (s *Store) page(ctx context.Context, q *history.ListQuery, from history.Cursor, until int64, limit int) (out []history.Execution, err error) {
+	l, err := s.listing(ctx, q)
+	if err != nil || len(l.phases) == 0 {
+		return nil, err
 	}
-	return string(jsonvalue.Canonical(wanted)), one
+	read := func(from history.Cursor, until int64) error {
+		return s.readers.query(ctx, l.page(), func(rows *sql.Rows) error {
+			var id string
+			var projection []byte
+			var bytes int64
+			if err := rows.Scan(&id, &projection, &bytes); err != nil {
+				return err
+			}
+			e, err := history.ParseExecution(id, projection)
+			e.Bytes = bytes
+			if !slices.ContainsFunc(out, func(x history.Execution) bool { return x.ID == id }) { // it may have changed since the stretch before
+				out = append(out, e)
+			}
+			return err
+		}, l.args(from, until, limit-len(out))...)
+	}
+	if !l.inOrder() || !l.filtered() {
+		return out, read(from, until)
+	}
+	for stretch := firstStretch * limit; ; stretch *= 4 {
+		var end sql.NullInt64
+		if _, err := s.readers.row(ctx, l.stretch(), l.args(from, until, stretch), &end); err != nil {
+			return nil, err
+		}
+		if !end.Valid { // the phases have no more runs than that
+			return out, read(from, until)
+		}
+		last := l.lastOf(end.Int64, until)
+		if err := read(from, last); err != nil || len(out) >= limit {
+			return out, err
+		}
+		from = history.Cursor{UpdatedAt: time.UnixMilli(last + l.step()), Oldest: q.Oldest}
+	}
 }
+
+// listing selects the runs of a query. Its statements depend on the filters that the query has, not on their values.
+//
+// Each phase is a range of an index in the order of time, by tenths of a second. An unfiltered page merges the first runs of each range,
+// including all runs within the last one's tenth of a second. If a filter may refuse runs, the ranges are read in stretches, until the page is
+// full. The runs below another run are a range of ids, and those with a rare label a range of labels; both are read whole.
+type listing struct {
+	q      *history.ListQuery
+	phases []history.Phase
+	// label is the label whose runs are read from the index of labels; "" if that is not used.
+	label string
+}
+
+// maxLabelled is the largest number of runs with a label that are read from the index of labels. More are found in the order of time.
+const maxLabelled = 4000
 
 const (
-	listPage = `SELECT e.execution_id, e.projection, e.bytes
-FROM (%s) AS page JOIN executions AS e ON e.run = page.run
-ORDER BY page.updated_at DESC, page.execution_id LIMIT ?1`
-	listRange = `SELECT run, updated_at, execution_id FROM executions INDEXED BY %[1]s
-WHERE %[2]s AND listed_at <= ?7 AND listed_at >= max(?8, COALESCE((
-    SELECT listed_at FROM executions INDEXED BY %[1]s WHERE %[2]s AND listed_at < ?7 ORDER BY listed_at DESC LIMIT 1 OFFSET ?1 - 1), ?8))
-AND updated_at >= ?4 AND (updated_at < ?2 OR updated_at = ?2 AND execution_id > ?3)`
-	listEach = `SELECT run, updated_at, execution_id FROM executions INDEXED BY %[1]s
-WHERE %[2]s AND listed_at <= ?7 AND listed_at >= ?8
-AND updated_at >= ?4 AND (updated_at < ?2 OR updated_at = ?2 AND execution_id > ?3)
-AND instr(projection, ?9) AND NOT EXISTS (
-    SELECT 1 FROM json_each(?6) AS wanted WHERE NOT EXISTS (
-        SELECT 1 FROM json_each(projection, '$.labels') AS label
-        WHERE label.key = wanted.key AND (wanted.value = '' OR label.value = wanted.value)))`
+	countLabelled = `SELECT count(*) FROM (SELECT 1 FROM run_labels INDEXED BY run_labels_by_value WHERE name = ?1 AND value = ?2 LIMIT ?3)`
+	countLabel    = `SELECT count(*) FROM (SELECT 1 FROM run_labels INDEXED BY run_labels_by_value WHERE name = ?1 LIMIT ?3)`
 )
 
-// listStatement returns the query for a page of runs in some phases. The flags add filters: by definition, by labels, below a run, without
-// subworkflows, without handled runs.
-//
-// Each phase is a range of an index. The page merges the first runs of each range, including all runs within the last one's tenth of a
-// second. Labels are in no index, so they are checked on each run of the ranges. The runs below another run are a range of ids, and each is
-// checked too.
-func listStatement(phases []history.Phase, definition, labels, below, roots, unhandled bool) string {
-	index, filter, text := "executions_by_phase", "", listRange
-	if definition {
-		index, filter = "executions_by_definition", "definition_name = ?5 AND "
+func (s *Store) listing(ctx context.Context, q *history.ListQuery) (*listing, error) {
+	l := &listing{q: q, phases: q.Selected()}
+	if q.Below != "" {
+		return l, nil
 	}
-	if labels || below || roots || unhandled {
-		text = listEach
+	fewest := int64(maxLabelled)
+	for name, value := range q.Labels {
+		text := countLabelled
+		if value == "" {
+			text = countLabel
+		}
+		var n int64
+		if _, err := s.readers.row(ctx, text, []any{name, value, fewest}, &n); err != nil {
+			return nil, err
+		}
+		if n < fewest {
+			fewest, l.label = n, name
+		}
 	}
-	if roots {
-		filter += "instr(execution_id, '" + history.ChildMark + "') = 0 AND "
+	return l, nil
+}
+
+// inOrder reports whether the runs are read in the order of time.
+func (l *listing) inOrder() bool { return l.q.Below == "" && l.label == "" }
+
+// filtered reports whether runs in the ranges of the index may be refused.
+func (l *listing) filtered() bool { return len(l.q.Labels) > 0 || l.q.Roots || l.q.Unhandled }
+
+// args returns the arguments of the listing's statements.
+func (l *listing) args(from history.Cursor, until int64, limit int) []any {
+	below, behind := history.DescendantRange(l.q.Below)
+	wanted := map[string]any{}
+	for name, value := range l.q.Labels {
+		wanted[name] = value
 	}
-	if unhandled {
-		filter += "NOT (phase IN ('failed', 'cancelled') AND EXISTS (SELECT 1 FROM handled AS h WHERE h.execution_id IN " +
-			"(executions.execution_id, substr(executions.execution_id, 1, instr(executions.execution_id, '" + history.ChildMark + "') - 1)))) AND "
+	at := from.UpdatedAt.UnixMilli()
+	return []any{limit, at, from.ExecutionID, until, l.q.DefinitionName, string(jsonvalue.Canonical(wanted)), listedAt(at), listedAt(until),
+		l.label, l.q.Labels[l.label], below, behind}
+}
+
+// In the texts below, {<}, {<=}, {>=}, {max} and {DESC} are those of the order newest first.
+const (
+	listPage = `SELECT e.execution_id, e.projection, e.bytes
+FROM (SELECT * FROM (%s) ORDER BY updated_at {DESC}, execution_id LIMIT ?1) AS page JOIN executions AS e ON e.run = page.run
+ORDER BY page.updated_at {DESC}, page.execution_id LIMIT ?1`
+	listRuns    = `SELECT executions.run AS run, updated_at, execution_id FROM %s AND listed_at {<=} ?7 AND listed_at {>=} %s AND ` + listBounds
+	listBounds  = `updated_at {>=} ?4 AND (updated_at {<} ?2 OR updated_at = ?2 AND execution_id > ?3)`
+	listFirst   = `{max}(?8, COALESCE((` + listStretch + `), ?8))`
+	listStretch = `SELECT listed_at FROM %s AND listed_at {<} ?7 AND listed_at {>=} ?8 ORDER BY listed_at {DESC} LIMIT 1 OFFSET ?1 - 1`
+	listCount   = `SELECT count(*) FROM (SELECT 1 FROM (%s) LIMIT ?1)`
+
+	rootsOnly     = `instr(execution_id, '` + history.ChildMark + `') = 0`
+	unhandledOnly = `NOT (phase IN ('failed', 'cancelled') AND EXISTS (SELECT 1 FROM handled AS h WHERE h.execution_id IN ` +
+		`(executions.execution_id, substr(executions.execution_id, 1, instr(executions.execution_id, '` + history.ChildMark + `') - 1))))`
+	labelledOnly = `NOT EXISTS (SELECT 1 FROM json_each(?6) AS wanted WHERE NOT EXISTS (SELECT 1 FROM run_labels AS l
+    WHERE l.run = executions.run AND l.name = wanted.key AND (wanted.value = '' OR l.value = wanted.value)))`
+)
+
+// newestFirst and oldestFirst fill in an order.
+var (
+	newestFirst = strings.NewReplacer("{<}", "<", "{<=}", "<=", "{>=}", ">=", "{max}", "max", "{DESC}", "DESC")
+	oldestFirst = strings.NewReplacer("{<}", ">", "{<=}", ">=", "{>=}", "<=", "{max}", "min", "{DESC}", "ASC")
+)
+
+func (l *listing) ordered(text string) string {
+	if l.q.Oldest {
+		return oldestFirst.Replace(text)
 	}
-	ranges := make([]string, len(phases))
-	for i, p := range phases {
-		ranges[i] = fmt.Sprintf("'%s'", p)
+	return newestFirst.Replace(text)
+}
+
+// lastOf returns the last time, in the order of the list, of a tenth of a second, but none behind until.
+func (l *listing) lastOf(listed, until int64) int64 {
+	if l.q.Oldest {
+		return min(listed+tenth-1, until)
 	}
-	if below {
-		index, filter = "sqlite_autoindex_executions_1", filter+"execution_id >= ?10 AND execution_id < ?11 AND "
-		ranges = []string{strings.Join(ranges, ", ")}
+	return max(listed, until)
+}
+
+// step is from one time to the next one in the order of the list.
+func (l *listing) step() int64 {
+	if l.q.Oldest {
+		return 1
 	}
+	return -1
+}
+
+// ranges returns a source of runs, as in "executions WHERE phase = 'failed'", for each range of the index; without filters if bare.
+func (l *listing) ranges(bare bool) (out []string) {
+	from, where := "executions INDEXED BY executions_by_phase", ""
+	if l.q.DefinitionName != "" {
+		where = "definition_name = ?5 AND "
+	}
+	switch {
+	case l.q.Below != "":
+		from, where = "executions INDEXED BY sqlite_autoindex_executions_1", where+"execution_id >= ?11 AND execution_id < ?12 AND "
+	case l.label != "":
+		from = "run_labels AS label INDEXED BY run_labels_by_value CROSS JOIN executions ON executions.run = label.run"
+		where = "label.name = ?9 AND " + where
+		if l.q.Labels[l.label] != "" {
+			where = "label.value = ?10 AND " + where
+		}
+	case where != "":
+		from = "executions INDEXED BY executions_by_definition"
+	}
+	if !bare {
+		if l.q.Roots {
+			where += rootsOnly + " AND "
+		}
+		if l.q.Unhandled {
+			where += unhandledOnly + " AND "
+		}
+		if l.label == "" && len(l.q.Labels) > 0 || len(l.q.Labels) > 1 {
+			where += labelledOnly + " AND "
+		}
+	}
+	for _, p := range l.phases {
+		out = append(out, fmt.Sprintf("'%s'", p))
+	}
+	if !l.inOrder() {
+		out = []string{strings.Join(out, ", ")}
+	}
+	for i, phases := range out {
+		out[i] = fmt.Sprintf("%s WHERE %sphase IN (%s)", from, where, phases)
+	}
+	return out
+}
+
+// page returns the query for the first runs after a position.
+func (l *listing) page() string {
+	ranges := l.ranges(false)
 	for i, in := range ranges {
-		ranges[i] = fmt.Sprintf(text, index, fmt.Sprintf("%sphase IN (%s)", filter, in))
+		end := "?8"
+		if l.inOrder() && !l.filtered() {
+			end = fmt.Sprintf(listFirst, in)
+		}
+		ranges[i] = fmt.Sprintf(listRuns, in, end)
 	}
-	page := "SELECT * FROM (" + strings.Join(ranges, " UNION ALL ") + ") ORDER BY updated_at DESC, execution_id LIMIT ?1"
-	return fmt.Sprintf(listPage, page)
+	return l.ordered(fmt.Sprintf(listPage, strings.Join(ranges, " UNION ALL ")))
+}
+
+// stretch returns the query for the tenth of a second down to which some phase has a number of runs after a position; NULL if none has.
+func (l *listing) stretch() string {
+	ranges := l.ranges(true)
+	for i, in := range ranges {
+		ranges[i] = "SELECT * FROM (" + fmt.Sprintf(listStretch, in) + ")"
+	}
+	return l.ordered("SELECT {max}(listed_at) FROM (" + strings.Join(ranges, " UNION ALL ") + ")")
+}
+
+// count returns the query for the number of runs.
+func (l *listing) count() string {
+	ranges := l.ranges(false)
+	for i, in := range ranges {
+		ranges[i] = "SELECT 1 FROM " + in
+		if !l.q.UpdatedAfter.IsZero() || !l.q.UpdatedBefore.IsZero() { // only then are the rows read
+			ranges[i] += " AND listed_at {<=} ?7 AND listed_at {>=} ?8 AND updated_at {>=} ?4 AND updated_at {<=} ?2"
+		}
+	}
+	return l.ordered(fmt.Sprintf(listCount, strings.Join(ranges, " UNION ALL ")))
 }

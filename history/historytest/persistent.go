@@ -38,7 +38,7 @@ func (r *reopening) call(method string, do func(s history.Store) error) error {
 		r.store = r.open()
 	}
 	switch method {
-	case "Read", "Execution", "Position", "List", "Definition", "DefinitionByName", "DueTimers", "NextTimer",
+	case "Read", "Execution", "Position", "List", "Count", "Definition", "Definitions", "DefinitionByName", "DueTimers", "NextTimer",
 		"Now", "Owner", "Owned", "Departed", "Unowned", "Tree", "Links", "DueDeliveries", "ListDeliveries":
 		r.wrote = false
 	default:

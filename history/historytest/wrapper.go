@@ -50,6 +50,14 @@ func (w *wrapper) List(ctx context.Context, q history.ListQuery) (history.ListPa
 	return ask(w, "List", func(s history.Store) (history.ListPage, error) { return s.List(ctx, q) })
 }
 
+func (w *wrapper) Count(ctx context.Context, q history.ListQuery, most int) (int, error) {
+	return ask(w, "Count", func(s history.Store) (int, error) { return s.Count(ctx, q, most) })
+}
+
+func (w *wrapper) Definitions(ctx context.Context, cursor string, limit int) (history.DefinitionPage, error) {
+	return ask(w, "Definitions", func(s history.Store) (history.DefinitionPage, error) { return s.Definitions(ctx, cursor, limit) })
+}
+
 func (w *wrapper) Tree(ctx context.Context, executionID string) (history.TreeUse, error) {
 	return ask(w, "Tree", func(s history.Store) (history.TreeUse, error) { return s.Tree(ctx, executionID) })
 }

@@ -209,6 +209,16 @@ func (l *Library) Stored(ctx context.Context, hash string) (*definition.Program,
 	return prog, err
 }
 
+// Document returns a stored definition without its signatures, whether this process trusts it or not. The error is DEFINITION_REQUIRED if it
+// is not stored, or HISTORY_CORRUPT.
+func (l *Library) Document(ctx context.Context, hash string) (*definition.Document, error) {
+	d, err := l.o.Store.Definition(ctx, hash)
+	if err != nil {
+		return nil, err
+	}
+	return l.readStored(d)
+}
+
 // trustStored returns a stored definition with its newest signature that this process trusts, or unsigned if that is
 // trusted: signatures of other processes take nothing away. The error is that of the newest signature.
 func (l *Library) trustStored(doc *definition.Document, d *history.StoredDefinition) (*definition.Document, error) {

@@ -11,13 +11,17 @@ import (
 	"github.com/workflows-engine/workflows-engine/history"
 )
 
-// Notifier knows the waiting calls of each run. The zero value is ready for use. Its methods return at once and may be called while a run
+// Notifier knows the waiting calls of each run, and the followers of all runs. The zero value is ready for use. Its methods return at once and may be called while a run
 // is locked.
 type Notifier struct {
 	watched atomic.Bool
 	watch   sync.Once
 	mu      sync.Mutex
 	waiters map[string]map[*Waiter]struct{}
+
+	followers map[*follower]struct{}
+	// unpoll ends the poll for the followers.
+	unpoll context.CancelFunc
 }
 
 // Waiter waits for changes of some runs.
@@ -108,10 +112,12 @@ func (n *Notifier) report(p Progress) {
 	}
 }
 
-// Recorded reports progress from the records of a run. visits is the number of node visits so far.
-func (n *Notifier) Recorded(id string, visits int, records []history.Record) {
+// Recorded reports to followers that a run has grown, and progress from its new records. seq is that of the last record; visits is the
+// number of node visits so far.
+func (n *Notifier) Recorded(id string, seq int64, visits int, records []history.Record) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
+	n.grown(id, seq)
 	if len(n.waiters[id]) == 0 {
 		return
 	}
@@ -123,7 +129,7 @@ func (n *Notifier) Recorded(id string, visits int, records []history.Record) {
 	}
 }
 
-// WatchOnce starts, once, a watch of the store that wakes waiters, if the store reports the writes of other processes. It ends when the
+// WatchOnce starts, once, a watch of the store that wakes waiters and followers, if the store reports the writes of other processes. It ends when the
 // engine closes.
 func (n *Notifier) WatchOnce(env *work.Env) {
 	if s, ok := history.As[history.Watcher](env.Store); ok {
@@ -135,9 +141,14 @@ func (n *Notifier) WatchOnce(env *work.Env) {
 func (n *Notifier) watchStore(ctx context.Context, store history.Watcher, log *slog.Logger) {
 	n.watched.Store(true)
 	defer n.watched.Store(false)
-	err := store.Watch(ctx, func(executionID string, _ int64) { n.Changed(executionID) })
+	err := store.Watch(ctx, func(executionID string, seq int64) {
+		n.Changed(executionID)
+		n.mu.Lock()
+		defer n.mu.Unlock()
+		n.grown(executionID, seq)
+	})
 	if err != nil && ctx.Err() == nil {
-		log.Warn("store not watched any more: waiting calls poll it instead", run.LogError, err)
+		log.Warn("store not watched any more: calls that wait and follow poll it instead", run.LogError, err)
 	}
 }
 

@@ -33,7 +33,7 @@ func (r runProcess) Owns(x *run.Run, process string, owns bool) {
 func (r runProcess) PresentSince() time.Time { return r.p.presence.Since(r.p.Now()) }
 
 func (r runProcess) Recorded(x *run.Run, records []history.Record) {
-	r.p.notifier.Recorded(x.ID(), x.Machine().Visits(), records)
+	r.p.notifier.Recorded(x.ID(), x.Seq(), x.Machine().Visits(), records)
 }
 
 func (r runProcess) Changed(x *run.Run) { r.p.notifier.Changed(x.ID()) }
