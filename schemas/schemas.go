@@ -28,6 +28,12 @@ var mcpManifest []byte
 //go:embed step-commands.schema.json
 var stepCommands []byte
 
+//go:embed tokens.schema.json
+var tokens []byte
+
+// Tokens is the JSON Schema (draft 2020-12) of lists of bearer tokens of the HTTP API, as text. The slice is the caller's.
+func Tokens() []byte { return bytes.Clone(tokens) }
+
 // MCPManifest is the JSON Schema (draft 2020-12) of the operator's manifest of MCP servers, as text. The slice is the caller's.
 func MCPManifest() []byte { return bytes.Clone(mcpManifest) }
 

@@ -77,6 +77,7 @@ func TestEveryPropertyTeaches(t *testing.T) {
 	everyPropertyTeaches(t, schemas.Webhooks(), 9)
 	everyPropertyTeaches(t, schemas.MCPManifest(), 12)
 	everyPropertyTeaches(t, schemas.StepCommands(), 8)
+	everyPropertyTeaches(t, schemas.Tokens(), 6)
 }
 
 func everyPropertyTeaches(t *testing.T, schema []byte, atLeast int) {
@@ -124,7 +125,7 @@ func teaches(t *testing.T, root *jsonvalue.Node, property jsonvalue.Member, poin
 
 func TestCallersOwnTheirCopy(t *testing.T) {
 	t.Parallel()
-	for _, schema := range []func() []byte{schemas.WorkflowDefinition, schemas.WorkflowTest, schemas.Agents, schemas.Webhooks, schemas.MCPManifest, schemas.StepCommands} {
+	for _, schema := range []func() []byte{schemas.WorkflowDefinition, schemas.WorkflowTest, schemas.Agents, schemas.Webhooks, schemas.MCPManifest, schemas.StepCommands, schemas.Tokens} {
 		schema()[0] = 'x'
 		if schema()[0] != '{' {
 			t.Error("one caller's change reaches another")

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/internal/httpguard"
 	"github.com/workflows-engine/workflows-engine/internal/mcpserver"
 	"github.com/workflows-engine/workflows-engine/internal/mcpserver/stdio"
 	"github.com/workflows-engine/workflows-engine/internal/mcpserver/streamable"
@@ -57,7 +58,7 @@ func (d *listenOptions) check(set *pflag.FlagSet) error {
 		}
 	}
 	for _, origin := range d.allowOrigins {
-		if _, err := streamable.ParseOrigin(origin); err != nil {
+		if _, err := httpguard.ParseOrigin(origin); err != nil {
 			return problem.New(problem.UsageError, "invalid origin %q for --allow-origin", origin).WithHint("Write scheme and host, as in https://app.example.com.")
 		}
 	}
@@ -90,7 +91,7 @@ func (c *settings) open(stdin io.Reader, stdout io.Writer, notes notices) (trans
 	}
 	notes.say("serves MCP at http://" + listener.Addr().String() + streamable.Path)
 	switch {
-	case !streamable.Loopback(listener.Addr()):
+	case !httpguard.Loopback(listener.Addr()):
 		notes.warn("plain text", "whoever is between a client and this server reads token and runs: put a proxy with TLS in front of it, and listen on 127.0.0.1")
 	case token == "":
 		notes.warn("no token", "every program and every user of this machine can connect: --token-file FILE asks for a token")
@@ -109,7 +110,7 @@ func listen(address, token string) (net.Listener, error) {
 		return nil, problem.New(problem.UsageError, "invalid address %q for --listen", address).WithCause(err).
 			WithHint("Write host and port, as in 127.0.0.1:8770.")
 	}
-	if token == "" && !streamable.Loopback(addr) {
+	if token == "" && !httpguard.Loopback(addr) {
 		return nil, problem.New(problem.UsageError, "--listen: %s can be reached from other machines, and there is no token", address).
 			WithHint("Name a file with one: --token-file FILE, or listen on 127.0.0.1.")
 	}

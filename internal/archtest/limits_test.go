@@ -71,7 +71,7 @@ var limitTables = []struct {
 		{"what the arguments of a call take in memory, estimated: 320 bytes an object, 24 an element, and the text | %sB | `VALIDATION_ERROR`", "internal/mcpserver", "maxDecoded"},
 		{"sessions of clients over HTTP | %s | the one that has been idle the longest is closed", "internal/mcpserver/streamable", "maxSessions"},
 		{"how long one of them may be idle | %s | it is closed", "internal/mcpserver/streamable", "idleTime"},
-		{"how long a message may take to come in over HTTP | %s | a JSON-RPC error", "internal/mcpserver/streamable", "readTime"},
+		{"how long a message may take to come in over HTTP | %s | a JSON-RPC error", "internal/httpguard", "ReadTime"},
 		{"`wait_ms` of a call | %s | `VALIDATION_ERROR`", "internal/mcpserver", "MaxWait"},
 		{"runs in a page of a list | %s | a cursor to the next page", "history", "maxListLimit"},
 		{"a line of a file to import | %sB | `IMPORT_INVALID`", "history/runfile", "MaxLineBytes"},

@@ -15,7 +15,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/internal/config"
-	"github.com/workflows-engine/workflows-engine/internal/mcpserver/streamable"
+	"github.com/workflows-engine/workflows-engine/internal/httpguard"
 	"github.com/workflows-engine/workflows-engine/internal/sdnotify"
 )
 
@@ -103,7 +103,7 @@ func (a *app) worker(ctx context.Context, folder, health string) (err error) {
 			return firstError(err, s.close())
 		}
 		defer stop() //nolint:errcheck // nothing depends on it
-		log.Info("worker answers", "url", "http://"+at.String()+streamable.HealthPath)
+		log.Info("worker answers", "url", "http://"+at.String()+httpguard.HealthPath)
 	}
 	manager := sdnotify.New(a.env.Variable, os.Getpid())
 	tell(log, manager.Ready(s.config.StoreLine()))
@@ -189,7 +189,7 @@ func serveHealth(address string, store history.Store) (bound net.Addr, stop func
 			WithHint("Write host and port, as in 127.0.0.1:8771. If another program uses the port, port 0 selects a free one.")
 	}
 	mux := http.NewServeMux()
-	mux.Handle(streamable.HealthPath, streamable.Health(func(ctx context.Context) error {
+	mux.Handle(httpguard.HealthPath, httpguard.Health(func(ctx context.Context) error {
 		if _, _, err := store.NextTimer(ctx); err != nil {
 			return err
 		}

@@ -11,6 +11,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
+	"github.com/workflows-engine/workflows-engine/internal/httpguard"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 	"github.com/workflows-engine/workflows-engine/internal/mcpserver/streamable"
 )
@@ -25,7 +26,7 @@ func ServeHTTP(ctx context.Context, server *mcp.Server, l net.Listener, o HTTPOp
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	d := newHTTPServer(ctx, server, o.Logger)
-	err := streamable.Serve(ctx, l, streamable.Handler(o, d.serve), o.Logger)
+	err := httpguard.Serve(ctx, l, streamable.Handler(o, d.serve), o.Logger)
 	for session := range server.Sessions() {
 		go session.Close() // which waits for calls that have not ended in time
 	}

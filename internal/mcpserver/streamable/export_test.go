@@ -2,9 +2,6 @@ package streamable
 
 // The limits.
 const (
-	MaxSessions    = maxSessions
-	MaxConnections = maxConnections
-	MaxStrangers   = maxStrangers
-	StrangerTime   = strangerTime
-	MaxLargeReads  = maxLargeReads
+	MaxSessions   = maxSessions
+	MaxLargeReads = maxLargeReads
 )

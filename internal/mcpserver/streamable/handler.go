@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"log/slog"
@@ -12,23 +11,15 @@ import (
 	"net/http"
 	"runtime/debug"
 	"strings"
-	"sync"
-	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
+	"github.com/workflows-engine/workflows-engine/internal/httpguard"
 	"github.com/workflows-engine/workflows-engine/internal/mcpserver/frame"
 )
 
-// The paths.
-const (
-	// Path is where clients connect.
-	Path = "/mcp"
-	// HealthPath answers 200 while the server works and 503 while it does not, to every client.
-	HealthPath = "/healthz"
-)
-
-var errNoOrigin = errors.New("an origin is a scheme and a host, as in https://app.example.com")
+// Path is where clients connect.
+const Path = "/mcp"
 
 // Options configure access and limits. The zero value admits every client that reaches the address.
 type Options struct {
@@ -54,8 +45,12 @@ func Handler(o Options, next func(http.ResponseWriter, *http.Request, *Message))
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	r := &reader{max: o.MaxMessageBytes, large: make(chan struct{}, maxLargeReads)}
+	access := httpguard.Access{
+		Hosts: o.Hosts, Origins: o.Origins, LocalPages: true, Tokens: httpguard.OneToken(o.Token, ""),
+		Methods: "GET, POST, DELETE", Exposed: "Mcp-Session-Id, Mcp-Protocol-Version, WWW-Authenticate",
+	}
 	mux := http.NewServeMux()
-	mux.Handle(HealthPath, Health(o.Healthy))
+	mux.Handle(httpguard.HealthPath, httpguard.Health(o.Healthy))
 	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
 		refuse(w, http.StatusNotFound, frame.Refuse(jsonrpc.CodeInvalidRequest, "there is nothing here: MCP clients connect to %s", Path))
 	})
@@ -72,12 +67,14 @@ func Handler(o Options, next func(http.ResponseWriter, *http.Request, *Message))
 			}
 		}()
 		w.Header().Set("X-Accel-Buffering", "no") // proxies must not buffer
-		if !o.guard(a, req) {
+		if _, ok := access.Admit(a, req, func(status int, message string) {
+			refuse(a, status, frame.Refuse(jsonrpc.CodeInvalidRequest, "%s", message))
+		}); !ok {
 			return
 		}
-		if !admit(w, req) {
+		if !httpguard.Enter(w, req) {
 			w.Header().Set("Retry-After", "10")
-			refuse(a, http.StatusServiceUnavailable, frame.Refuse(jsonrpc.CodeInternalError, "%d connections are in use, as many as there can be: close some, or try again later", maxConnections))
+			refuse(a, http.StatusServiceUnavailable, frame.Refuse(jsonrpc.CodeInternalError, "%d connections are in use, as many as there can be: close some, or try again later", httpguard.MaxConnections))
 			return
 		}
 		if req.Method != http.MethodPost {
@@ -85,7 +82,7 @@ func Handler(o Options, next func(http.ResponseWriter, *http.Request, *Message))
 				refuse(a, http.StatusBadRequest, frame.Refuse(jsonrpc.CodeInvalidRequest, "a %s request has no body", req.Method))
 				return
 			}
-			liftDeadline(w)
+			httpguard.LiftReadLimit(w)
 			next(a, req, nil)
 			a.finish()
 			return
@@ -102,58 +99,6 @@ func Handler(o Options, next func(http.ResponseWriter, *http.Request, *Message))
 		a.finish()
 	})
 	return mux
-}
-
-// Health returns a handler that answers 200 while a program works, and 503 while it does not. It calls ask at most once
-// a second; a nil ask always works.
-func Health(ask func(context.Context) error) http.Handler { return &health{ask: ask} }
-
-// health answers who asks whether the server works.
-type health struct {
-	ask func(context.Context) error
-
-	mu    sync.Mutex
-	asked time.Time
-	err   error
-}
-
-const (
-	// healthEvery is how long a result is reused: every client may ask, at any rate.
-	healthEvery = time.Second
-	// healthTime is how long the server may take to find out.
-	healthTime = 2 * time.Second
-)
-
-func (h *health) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if r.Method != http.MethodGet && r.Method != http.MethodHead {
-		w.Header().Set("Allow", "GET, HEAD")
-		w.WriteHeader(http.StatusMethodNotAllowed)
-		return
-	}
-	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-	w.Header().Set("Cache-Control", "no-store")
-	if err := h.now(r.Context()); err != nil {
-		w.WriteHeader(http.StatusServiceUnavailable)
-		_, _ = io.WriteString(w, "unavailable\n")
-		return
-	}
-	_, _ = io.WriteString(w, "ok\n")
-}
-
-func (h *health) now(ctx context.Context) error {
-	if h.ask == nil {
-		return nil
-	}
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	if time.Since(h.asked) >= healthEvery {
-		// Who asks and goes away must not leave an error for the next.
-		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), healthTime)
-		defer cancel()
-		h.err = h.ask(ctx)
-		h.asked = time.Now()
-	}
-	return h.err
 }
 
 // answer is a response whose errors are JSON-RPC: of some requests the SDK says in a line of text why it refuses them, which a client
@@ -190,7 +135,7 @@ func (a *answer) Write(p []byte) (int, error) {
 	if a.text != nil {
 		return a.text.Write(p)
 	}
-	limitWrite(a.ResponseWriter)
+	httpguard.LimitWrite(a.ResponseWriter)
 	return a.ResponseWriter.Write(p)
 }
 
@@ -238,8 +183,6 @@ func (a *answer) panicked(p any, log *slog.Logger) {
 }
 
 const (
-	// readTime is how long a message may take to come in.
-	readTime = time.Minute
 	// maxLargeReads bounds the large messages read at once: each is in memory before the memory limit can reject it.
 	maxLargeReads = 4
 	// largeRead is from how many bytes on a message is large.
@@ -321,15 +264,10 @@ func (d *reader) body(w http.ResponseWriter, r *http.Request) (frame.Text, error
 			return frame.Text{}, context.Cause(r.Context())
 		}
 	}
-	// The client did not cause the wait above. Only connections have deadlines, not every writer.
-	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(readTime))
-	defer liftDeadline(w)
+	// The client did not cause the wait above.
+	httpguard.LimitRead(w)
+	defer httpguard.LiftReadLimit(w)
 	return frame.Whole(io.LimitReader(r.Body, 2*int64(d.max)), r.ContentLength, d.max)
-}
-
-// liftDeadline lets the request take as long as it does, now that it has come in.
-func liftDeadline(w http.ResponseWriter) {
-	_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
 }
 
 // checkBatch checks the messages of a batch. The SDK rejects batches in revisions without them.
@@ -345,4 +283,12 @@ func checkBatch(text frame.Text) *frame.Refusal {
 
 func setBody(r *http.Request, text []byte) {
 	r.Body, r.ContentLength = io.NopCloser(bytes.NewReader(text)), int64(len(text))
+}
+
+// refuse answers with a JSON-RPC error.
+func refuse(w http.ResponseWriter, status int, r *frame.Refusal) {
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("Cache-Control", "no-store")
+	w.WriteHeader(status)
+	_, _ = w.Write(r.Encode()) // a client that is gone needs no answer
 }

@@ -1,4 +1,4 @@
-package streamable
+package httpguard
 
 import (
 	"context"
@@ -10,8 +10,8 @@ import (
 )
 
 const (
-	// maxConnections is how many admitted connections there are at once. Each session may have one that listens.
-	maxConnections = 4 * maxSessions
+	// MaxConnections is how many admitted connections there are at once.
+	MaxConnections = 1024
 	// maxStrangers is the number of connections without a permitted request. The oldest makes room for another one: a
 	// client that sends its request at once has been admitted by then, and idle connections block no client.
 	maxStrangers = 128
@@ -103,8 +103,8 @@ func (cs *connections) ended(conn net.Conn) {
 	}
 }
 
-// admit makes the connection of a request that may pass one of those which stay. It reports whether there is room for it.
-func admit(w http.ResponseWriter, r *http.Request) bool {
+// Enter makes the connection of a request that may pass one of those which stay. It reports whether there is room for it.
+func Enter(w http.ResponseWriter, r *http.Request) bool {
 	c, ok := r.Context().Value(connectionKey{}).(*connection)
 	if !ok { // of a server that does not count them
 		return true
@@ -114,7 +114,7 @@ func admit(w http.ResponseWriter, r *http.Request) bool {
 	if c.admitted {
 		return true
 	}
-	if c.of.admitted >= maxConnections {
+	if c.of.admitted >= MaxConnections {
 		return false
 	}
 	if c.serving {
@@ -123,7 +123,7 @@ func admit(w http.ResponseWriter, r *http.Request) bool {
 	c.of.admitted++
 	c.admitted, c.serving = true, false
 	w.Header().Del("Connection")
-	deadlines(w, readTime, writeTime)
+	deadlines(w, ReadTime, writeTime)
 	return true
 }
 

@@ -1,4 +1,4 @@
-package streamable
+package httpguard
 
 import (
 	"context"
@@ -15,6 +15,8 @@ const (
 	StopLimit = 2 * time.Second
 	// headerTime is the time limit for the head of a request, keepTime for an unused connection.
 	headerTime, keepTime = 10 * time.Second, 2 * time.Minute
+	// ReadTime is how long the body of a request may take to come in.
+	ReadTime = time.Minute
 	// writeTime is the time limit for a client to read its answer.
 	writeTime = time.Minute
 	// maxHeaderBytes bounds the head of a request.
@@ -33,11 +35,11 @@ func Serve(ctx context.Context, l net.Listener, h http.Handler, log *slog.Logger
 		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			// The server reads an unread body, to a limit, after the answer. Reading the body lifts this deadline.
 			if known.begin(w, r) {
-				deadlines(w, readTime, writeTime)
+				deadlines(w, ReadTime, writeTime)
 			} else {
 				deadlines(w, strangerTime, strangerTime)
 			}
-			defer limitWrite(w) // for the end of the answer
+			defer LimitWrite(w) // for the end of the answer
 			if r.Method == http.MethodGet {
 				listening, end := context.WithCancel(r.Context())
 				defer end()
@@ -81,9 +83,19 @@ func Serve(ctx context.Context, l net.Listener, h http.Handler, log *slog.Logger
 	return nil
 }
 
-// limitWrite sets a deadline for the next write: an answer that is not read would stay in memory.
-func limitWrite(w http.ResponseWriter) {
+// LimitWrite sets a deadline for the next write: an answer that is not read would stay in memory.
+func LimitWrite(w http.ResponseWriter) {
 	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writeTime)) // not every writer has deadlines
+}
+
+// LimitRead sets a deadline for the body of a request, LiftReadLimit removes it once the body has come in.
+func LimitRead(w http.ResponseWriter) {
+	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(ReadTime)) // not every writer has deadlines
+}
+
+// LiftReadLimit lets the request take as long as it does, now that it has come in.
+func LiftReadLimit(w http.ResponseWriter) {
+	_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
 }
 
 // counter counts pending requests.

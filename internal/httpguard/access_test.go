@@ -1,4 +1,4 @@
-package streamable_test
+package httpguard_test
 
 import (
 	"context"
@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/workflows-engine/workflows-engine/internal/mcpserver/streamable"
+	"github.com/workflows-engine/workflows-engine/internal/httpguard"
 )
 
 // TestHostsBeyondThisMachine: a server that listens on another address than loopback can be addressed by any address, but by no name that
@@ -17,7 +17,7 @@ import (
 func TestHostsBeyondThisMachine(t *testing.T) {
 	t.Parallel()
 	passed := 0
-	h := streamable.Handler(streamable.Options{Hosts: []string{"Flows.example.com:443"}}, func(http.ResponseWriter, *http.Request, *streamable.Message) { passed++ })
+	h := guarded(httpguard.Access{Hosts: []string{"Flows.example.com:443"}}, func(http.ResponseWriter, *http.Request) { passed++ })
 	for host, want := range map[string]bool{
 		"192.0.2.7": true, "192.0.2.7:8770": true, "[2001:db8::1]:8770": true, "localhost": true, "flows.example.com": true, "flows.example.com:9": true,
 		"evil.example": false, "flows.example.com.evil.example": false, "192.0.2.7.evil.example": false, "": false, "0x7f.1": false, "127.1": false,
@@ -41,7 +41,7 @@ func TestParseOrigin(t *testing.T) {
 		"http://[::1]:80": "http://[::1]", "vscode-webview://1x": "vscode-webview://1x", "": "", "*": "", "null": "", "a.b": "", "https://": "", "https://a.b/": "",
 		"https://a.b/x": "", "https://u@a.b": "", "https://a.b?x": "", "https://a.b#x": "", "https://:443": "", "https://a.b:x": "", "mailto:a@b": "",
 	} {
-		if got, err := streamable.ParseOrigin(text); got != want || (err == nil) != (want != "") {
+		if got, err := httpguard.ParseOrigin(text); got != want || (err == nil) != (want != "") {
 			t.Errorf("%q: %q, %v; want %q", text, got, err, want)
 		}
 	}
@@ -54,7 +54,7 @@ func FuzzOrigin(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, origin string) {
 		passed := false
-		h := streamable.Handler(streamable.Options{Origins: []string{"https://app.example.com"}}, func(http.ResponseWriter, *http.Request, *streamable.Message) { passed = true })
+		h := guarded(httpguard.Access{Origins: []string{"https://app.example.com"}, LocalPages: true}, func(http.ResponseWriter, *http.Request) { passed = true })
 		r := httptest.NewRequest("GET", "/mcp", nil)
 		r.Host = "127.0.0.1"
 		r.Header.Set("Origin", origin)
@@ -72,4 +72,20 @@ func FuzzOrigin(f *testing.F) {
 			t.Errorf("%q passed", origin)
 		}
 	})
+}
+
+// TestLocalPagesAreAChoice: without LocalPages, a page of this machine is one of another site.
+func TestLocalPagesAreAChoice(t *testing.T) {
+	t.Parallel()
+	for _, local := range []bool{false, true} {
+		passed := false
+		h := guarded(httpguard.Access{LocalPages: local}, func(http.ResponseWriter, *http.Request) { passed = true })
+		r := httptest.NewRequest("GET", "/mcp", nil)
+		r.Host = "127.0.0.1"
+		r.Header.Set("Origin", "http://localhost:3000")
+		h.ServeHTTP(httptest.NewRecorder(), r)
+		if passed != local {
+			t.Errorf("LocalPages %v: passed %v", local, passed)
+		}
+	}
 }

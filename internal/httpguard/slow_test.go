@@ -1,4 +1,4 @@
-package streamable_test
+package httpguard_test
 
 import (
 	"context"
@@ -10,7 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/workflows-engine/workflows-engine/internal/mcpserver/streamable"
+	"github.com/workflows-engine/workflows-engine/internal/httpguard"
 )
 
 // onePipe is a listener with a single connection.
@@ -44,10 +44,11 @@ func TestClientsThatDoNotReadAreLeft(t *testing.T) {
 			after time.Duration
 		}
 		wrote := make(chan end, 1)
-		h := streamable.Handler(streamable.Options{}, func(w http.ResponseWriter, _ *http.Request, _ *streamable.Message) {
+		h := guarded(httpguard.Access{}, func(w http.ResponseWriter, _ *http.Request) {
 			time.Sleep(time.Hour)
 			for {
 				began := time.Now()
+				httpguard.LimitWrite(w)
 				_, err := w.Write(make([]byte, 100_000))
 				if took := time.Since(began); took > 0 || err != nil {
 					wrote <- end{err, took}
@@ -57,7 +58,7 @@ func TestClientsThatDoNotReadAreLeft(t *testing.T) {
 		})
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
-		go func() { ended <- streamable.Serve(ctx, l, h, slog.New(slog.DiscardHandler)) }()
+		go func() { ended <- httpguard.Serve(ctx, l, h, slog.New(slog.DiscardHandler)) }()
 		if _, err := io.WriteString(here, "GET /mcp HTTP/1.1\r\nHost: localhost\r\n\r\n"); err != nil {
 			t.Fatal(err)
 		}

@@ -1,60 +1,84 @@
-package streamable
+package httpguard
 
 import (
-	"crypto/sha256"
-	"crypto/subtle"
+	"errors"
+	"fmt"
 	"net"
 	"net/http"
 	"net/netip"
 	"net/url"
 	"slices"
 	"strings"
-
-	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
-
-	"github.com/workflows-engine/workflows-engine/internal/mcpserver/frame"
 )
 
-// guard refuses requests of those who may not connect, and reports whether it has let one pass.
-func (o Options) guard(w http.ResponseWriter, r *http.Request) bool {
-	if !o.knowsHost(r) {
-		refuse(w, http.StatusForbidden, frame.Refuse(jsonrpc.CodeInvalidRequest,
-			"the server does not answer to the Host header %q; its operator can allow the name with --allow-host", r.Host))
-		return false
+var errNoOrigin = errors.New("an origin is a scheme and a host, as in https://app.example.com")
+
+// Access configures who may send requests. The zero value admits every client that reaches the address, and no web page.
+type Access struct {
+	// Hosts are the names of the server in requests, besides localhost and addresses.
+	Hosts []string
+	// Origins are those of web pages that may connect, as in https://app.example.com.
+	Origins []string
+	// LocalPages also admits web pages of this machine.
+	LocalPages bool
+	// Tokens are the bearer tokens of requests; without any, requests need none.
+	Tokens Tokens
+	// Methods and Exposed are the methods and the response headers that admitted pages may use (CORS).
+	Methods, Exposed string
+}
+
+// Admit checks the Host header, the Origin header and the token of a request, and returns the caller that the token names.
+// It reports whether the request may proceed. Otherwise it has been answered: a preflight request by Admit, any other by
+// refuse.
+func (a *Access) Admit(w http.ResponseWriter, r *http.Request, refuse func(status int, message string)) (caller Caller, ok bool) {
+	if !a.AdmitOrigin(w, r, refuse) {
+		return Caller{}, false
 	}
-	if origin := r.Header.Get("Origin"); origin != "" {
-		if !o.knowsOrigin(origin) {
-			refuse(w, http.StatusForbidden, frame.Refuse(jsonrpc.CodeInvalidRequest,
-				"pages of origin %q may not connect; the server's operator can allow it with --allow-origin", origin))
-			return false
-		}
-		if share(w.Header(), r, origin) {
-			w.WriteHeader(http.StatusNoContent)
-			return false
-		}
-	}
-	if o.Token == "" {
-		return true
+	if a.Tokens.None() {
+		return Caller{}, true
 	}
 	given, found := bearer(r.Header.Get("Authorization"))
-	if found && sameSecret(given, o.Token) {
-		return true
+	if found {
+		if caller, ok = a.Tokens.Find(given); ok {
+			return caller, true
+		}
 	}
 	challenge, said := `Bearer realm="workflows-engine"`, "the request has no bearer token"
 	if found {
 		challenge, said = challenge+`, error="invalid_token"`, "the bearer token is not the server's"
 	}
 	w.Header().Set("WWW-Authenticate", challenge)
-	refuse(w, http.StatusUnauthorized, frame.Refuse(jsonrpc.CodeInvalidRequest, "%s: send Authorization: Bearer with it", said))
-	return false
+	refuse(http.StatusUnauthorized, said+": send Authorization: Bearer with it")
+	return Caller{}, false
+}
+
+// AdmitOrigin is Admit without the token.
+func (a *Access) AdmitOrigin(w http.ResponseWriter, r *http.Request, refuse func(status int, message string)) bool {
+	if !a.knowsHost(r) {
+		refuse(http.StatusForbidden, fmt.Sprintf("the server does not answer to the Host header %q; its operator can allow the name with --allow-host", r.Host))
+		return false
+	}
+	origin := r.Header.Get("Origin")
+	if origin == "" {
+		return true
+	}
+	if !a.knowsOrigin(origin) {
+		refuse(http.StatusForbidden, fmt.Sprintf("pages of origin %q may not connect; the server's operator can allow it with --allow-origin", origin))
+		return false
+	}
+	if a.share(w.Header(), r, origin) {
+		w.WriteHeader(http.StatusNoContent)
+		return false
+	}
+	return true
 }
 
 // knowsHost reports whether a request addresses the server by an address, as localhost or by an allowed name. A page of
 // another site can let its own name resolve to the server, but cannot use an address or localhost. A request to a
 // loopback address must name a loopback address.
-func (o Options) knowsHost(r *http.Request) bool {
+func (a *Access) knowsHost(r *http.Request) bool {
 	name := hostname(r.Host)
-	if slices.ContainsFunc(o.Hosts, func(allowed string) bool { return hostname(allowed) == name }) || name == "localhost" {
+	if slices.ContainsFunc(a.Hosts, func(allowed string) bool { return hostname(allowed) == name }) || name == "localhost" {
 		return true
 	}
 	addr, err := netip.ParseAddr(name)
@@ -79,20 +103,20 @@ func hostname(host string) string {
 	return strings.ToLower(strings.TrimSuffix(strings.Trim(host, "[]"), "."))
 }
 
-// knowsOrigin reports whether pages of an origin may connect: those of this machine, and allowed ones.
-func (o Options) knowsOrigin(origin string) bool {
+// knowsOrigin reports whether pages of an origin may connect.
+func (a *Access) knowsOrigin(origin string) bool {
 	u, err := ParseOrigin(origin)
 	if err != nil {
 		return false
 	}
-	if slices.ContainsFunc(o.Origins, func(allowed string) bool {
-		a, err := ParseOrigin(allowed)
-		return err == nil && a == u
+	if slices.ContainsFunc(a.Origins, func(allowed string) bool {
+		canonical, err := ParseOrigin(allowed)
+		return err == nil && canonical == u
 	}) {
 		return true
 	}
 	parsed, err := url.Parse(u)
-	if err != nil {
+	if err != nil || !a.LocalPages {
 		return false
 	}
 	addr, err := netip.ParseAddr(parsed.Hostname())
@@ -116,14 +140,14 @@ func ParseOrigin(origin string) (string, error) {
 }
 
 // share lets the page of a known origin read the answer (CORS), and reports whether the request only asked for that.
-func share(header http.Header, r *http.Request, origin string) (asked bool) {
+func (a *Access) share(header http.Header, r *http.Request, origin string) (asked bool) {
 	header.Set("Access-Control-Allow-Origin", origin)
 	header.Add("Vary", "Origin")
-	header.Set("Access-Control-Expose-Headers", "Mcp-Session-Id, Mcp-Protocol-Version, WWW-Authenticate")
+	header.Set("Access-Control-Expose-Headers", a.Exposed)
 	if r.Method != http.MethodOptions || r.Header.Get("Access-Control-Request-Method") == "" {
 		return false
 	}
-	header.Set("Access-Control-Allow-Methods", "GET, POST, DELETE")
+	header.Set("Access-Control-Allow-Methods", a.Methods)
 	if names := r.Header.Get("Access-Control-Request-Headers"); names != "" {
 		header.Set("Access-Control-Allow-Headers", names)
 	}
@@ -136,18 +160,4 @@ func bearer(header string) (token string, found bool) {
 	scheme, token, _ := strings.Cut(header, " ")
 	token = strings.TrimSpace(token)
 	return token, strings.EqualFold(scheme, "Bearer") && token != ""
-}
-
-// sameSecret compares in a time that says nothing of either.
-func sameSecret(a, b string) bool {
-	x, y := sha256.Sum256([]byte(a)), sha256.Sum256([]byte(b))
-	return subtle.ConstantTimeCompare(x[:], y[:]) == 1
-}
-
-// refuse answers with a JSON-RPC error.
-func refuse(w http.ResponseWriter, status int, r *frame.Refusal) {
-	w.Header().Set("Content-Type", "application/json")
-	w.Header().Set("Cache-Control", "no-store")
-	w.WriteHeader(status)
-	_, _ = w.Write(r.Encode()) // a client that is gone needs no answer
 }

@@ -1,4 +1,4 @@
-package streamable_test
+package httpguard_test
 
 import (
 	"bufio"
@@ -12,30 +12,49 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/workflows-engine/workflows-engine/internal/mcpserver/streamable"
+	"github.com/workflows-engine/workflows-engine/internal/httpguard"
 )
 
-// served is a server at an address of this machine, whose MCP answers "hello".
+// guarded is a server as they are built with this package: the health for every client, and next at /mcp behind the guard.
+func guarded(access httpguard.Access, next http.HandlerFunc) http.Handler {
+	mux := http.NewServeMux()
+	mux.Handle(httpguard.HealthPath, httpguard.Health(nil))
+	mux.HandleFunc("/mcp", func(w http.ResponseWriter, r *http.Request) {
+		refuse := func(status int, message string) { http.Error(w, message, status) }
+		switch _, ok := access.Admit(w, r, refuse); {
+		case !ok:
+		case !httpguard.Enter(w, r):
+			refuse(http.StatusServiceUnavailable, "full")
+		default:
+			_, _ = io.Copy(io.Discard, r.Body)
+			httpguard.LiftReadLimit(w)
+			next(w, r)
+		}
+	})
+	return mux
+}
+
+// served is a server at an address of this machine that answers "hello".
 type served struct {
 	t    *testing.T
 	addr string
 }
 
-func newServed(t *testing.T, o streamable.Options) *served {
+func newServed(t *testing.T, tokens httpguard.Tokens) *served {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	serve(t, l, o)
+	serve(t, l, tokens)
 	return &served{t, l.Addr().String()}
 }
 
-func serve(t *testing.T, l net.Listener, o streamable.Options) {
-	h := streamable.Handler(o, func(w http.ResponseWriter, _ *http.Request, _ *streamable.Message) { _, _ = io.WriteString(w, "hello") })
+func serve(t *testing.T, l net.Listener, tokens httpguard.Tokens) {
+	h := guarded(httpguard.Access{Tokens: tokens}, func(w http.ResponseWriter, r *http.Request) { _, _ = io.WriteString(w, "hello") })
 	ctx, stop := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
-	go func() { ended <- streamable.Serve(ctx, l, h, slog.New(slog.DiscardHandler)) }()
+	go func() { ended <- httpguard.Serve(ctx, l, h, slog.New(slog.DiscardHandler)) }()
 	t.Cleanup(func() {
 		stop()
 		if err := <-ended; err != nil {
@@ -82,13 +101,13 @@ func (p *peer) get(path, token string) (status int, stays bool) {
 // clients with the token come in, and those that are in stay.
 func TestStrangersShutNobodyOut(t *testing.T) {
 	t.Parallel()
-	s := newServed(t, streamable.Options{Token: "secret"})
+	s := newServed(t, httpguard.OneToken("secret", ""))
 	before := s.dial()
 	if status, stays := before.get("/mcp", "secret"); status != http.StatusOK || !stays {
 		t.Fatalf("%d, stays: %v", status, stays)
 	}
 	var held []*peer
-	for i := range streamable.MaxConnections + 100 {
+	for i := range httpguard.MaxConnections + 100 {
 		p := s.dial()
 		if i%3 == 1 { // half a head
 			_, _ = io.WriteString(p, "GET /mcp HTTP/1.1\r\nHost: local")
@@ -109,7 +128,7 @@ func TestStrangersShutNobodyOut(t *testing.T) {
 	if status, _ := before.get("/mcp", "secret"); status != http.StatusOK {
 		t.Errorf("a client that was in: %d", status)
 	}
-	for _, p := range held[:len(held)-streamable.MaxStrangers] {
+	for _, p := range held[:len(held)-httpguard.MaxStrangers] {
 		if _, err := p.r.ReadByte(); err == nil {
 			t.Error("a stranger's connection has an answer")
 		}
@@ -123,9 +142,9 @@ func TestStrangersShutNobodyOut(t *testing.T) {
 // comes once one has gone. Nobody needs a token here.
 func TestConnectionsAreBounded(t *testing.T) {
 	t.Parallel()
-	s := newServed(t, streamable.Options{})
+	s := newServed(t, httpguard.Tokens{})
 	var in []*peer
-	for i := range streamable.MaxConnections {
+	for i := range httpguard.MaxConnections {
 		p := s.dial()
 		if status, stays := p.get("/mcp", ""); status != http.StatusOK || !stays {
 			t.Fatalf("connection %d: %d, stays: %v", i, status, stays)
@@ -165,13 +184,13 @@ func TestStrangersHaveAShortTime(t *testing.T) {
 				here, there := net.Pipe()
 				l := &onePipe{make(chan net.Conn, 1), make(chan struct{})}
 				l.conn <- there
-				serve(t, l, streamable.Options{Token: "secret"})
+				serve(t, l, httpguard.OneToken("secret", ""))
 				began := time.Now()
 				if _, err := io.WriteString(here, sent); err != nil {
 					t.Fatal(err)
 				}
 				_, _ = io.Copy(io.Discard, here)
-				if took := time.Since(began); took > streamable.StrangerTime+time.Second {
+				if took := time.Since(began); took > httpguard.StrangerTime+time.Second {
 					t.Errorf("it was open for %s", took)
 				}
 			})
@@ -181,13 +200,13 @@ func TestStrangersHaveAShortTime(t *testing.T) {
 		here, there := net.Pipe()
 		l := &onePipe{make(chan net.Conn, 1), make(chan struct{})}
 		l.conn <- there
-		serve(t, l, streamable.Options{Token: "secret"})
+		serve(t, l, httpguard.OneToken("secret", ""))
 		p := &peer{here, bufio.NewReader(here)}
 		for range 5 {
 			if status, stays := p.get("/mcp", "secret"); status != http.StatusOK || !stays {
 				t.Fatalf("%d, stays: %v", status, stays)
 			}
-			time.Sleep(4 * streamable.StrangerTime) // of the bubble's clock
+			time.Sleep(4 * httpguard.StrangerTime) // of the bubble's clock
 		}
 		here.Close()
 	})

@@ -1,0 +1,7 @@
+package httpguard
+
+// The limits.
+const (
+	MaxStrangers = maxStrangers
+	StrangerTime = strangerTime
+)
