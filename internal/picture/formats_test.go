@@ -4,6 +4,7 @@ import (
 	"encoding/xml"
 	"errors"
 	"flag"
+	"html"
 	"io"
 	"os"
 	"path/filepath"
@@ -70,7 +71,7 @@ func texts(t *testing.T, svg string) []string {
 		}
 		switch token := token.(type) {
 		case xml.StartElement:
-			if !regexp.MustCompile(`^(svg|title|defs|marker|path|rect|text|polygon)$`).MatchString(token.Name.Local) {
+			if !regexp.MustCompile(`^(svg|title|style|defs|marker|path|rect|text|polygon|g)$`).MatchString(token.Name.Local) {
 				t.Errorf("element %s", token.Name.Local)
 			}
 		case xml.CharData:
@@ -110,6 +111,7 @@ func TestNothingOverlaps(t *testing.T) {
 
 var (
 	rectangle = regexp.MustCompile(`<rect x="([-\d.]+)" y="([-\d.]+)" width="([\d.]+)" height="([\d.]+)"`)
+	label     = regexp.MustCompile(`<text class="label" x="([-\d.]+)" y="([-\d.]+)"[^>]*>([^<]+)<`)
 	hexagon   = regexp.MustCompile(`<polygon points="([-\d.]+),\S+ \S+,([-\d.]+) \S+ ([-\d.]+),\S+ \S+,([-\d.]+) `)
 )
 
@@ -130,6 +132,10 @@ func requireApart(t *testing.T, name, svg string) {
 	}
 	for _, m := range hexagon.FindAllStringSubmatch(svg, -1) {
 		areas = append(areas, area{number(m[1]), number(m[2]), number(m[3]), number(m[4])})
+	}
+	for _, m := range label.FindAllStringSubmatch(svg, -1) {
+		x, y, half := number(m[1]), number(m[2]), float64(len([]rune(html.UnescapeString(m[3]))))*3.05
+		areas = append(areas, area{x - half, y - 10, x + half, y + 3})
 	}
 	if len(areas) < 3 {
 		t.Errorf("%s: %d areas", name, len(areas))

@@ -2,6 +2,7 @@ package picture
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/workflows-engine/workflows-engine/graph/definition"
@@ -10,26 +11,30 @@ import (
 
 // Mermaid draws a definition, or a run of it, as a Mermaid flowchart.
 func Mermaid(p *definition.Program, run *timeline.Run) string {
-	g := draw(p, run)
+	g, passed := draw(p, nil), passagesOf(run)
 	var b strings.Builder
 	b.WriteString("flowchart TD\n")
 	for i, n := range g.nodes {
 		left, right := mermaidShape(n.Type)
-		lines := make([]string, len(n.lines))
-		for j, l := range n.lines {
+		shown := n.lines
+		if facts := passed.facts(n.ID); facts != "" {
+			shown = append(slices.Clip(shown), facts)
+		}
+		lines := make([]string, len(shown))
+		for j, l := range shown {
 			lines[j] = mermaidText(l)
 		}
 		fmt.Fprintf(&b, "  n%d%s\"%s\"%s\n", i, left, strings.Join(lines, "<br/>"), right)
-		if n.state != "" {
-			fmt.Fprintf(&b, "  class n%d %s\n", i, n.state)
+		if state := passed.nodes[n.ID].state; state != "" {
+			fmt.Fprintf(&b, "  class n%d %s\n", i, state)
 		}
 	}
 	for i, e := range g.edges {
-		arrow := "-->"
+		arrow, taken := "-->", passed.taken(&e)
 		switch {
 		case e.failure:
 			arrow = "-.->"
-		case e.taken:
+		case taken:
 			arrow = "==>"
 		}
 		label := ""
@@ -37,7 +42,7 @@ func Mermaid(p *definition.Program, run *timeline.Run) string {
 			label = `|"` + mermaidText(l) + `"|`
 		}
 		fmt.Fprintf(&b, "  n%d %s%s n%d\n", e.from, arrow, label, e.to)
-		if e.failure && e.taken {
+		if e.failure && taken {
 			fmt.Fprintf(&b, "  linkStyle %d stroke-width:3px\n", i)
 		}
 	}
