@@ -56,6 +56,8 @@ type app struct {
 	lines *bufio.Reader
 	// standardLog receives the logger for lines of package log, which net/http uses; nil changes nothing.
 	standardLog func(*slog.Logger)
+	// browse opens an address in the browser; nil opens nothing.
+	browse func(address string) error
 }
 
 // logger returns the logger of a command.
@@ -70,7 +72,7 @@ func (a *app) logger(c *config.Config) *slog.Logger {
 // Main runs one command and returns the exit status. The arguments are those after the program's name. A cancelled ctx
 // stops the command in order.
 func Main(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	a := &app{stdin: stdin, stdout: stdout, stderr: stderr, env: config.System(), now: time.Now}
+	a := &app{stdin: stdin, stdout: stdout, stderr: stderr, env: config.System(), now: time.Now, browse: openBrowser}
 	if stderr == io.Writer(os.Stderr) { // else the process is somebody else's, and so is its log
 		a.standardLog = slog.SetDefault
 	}

@@ -84,6 +84,8 @@ type sessionOptions struct {
 	folder string
 	// background drives all runs of the store, not those of the command alone.
 	background bool
+	// stays is set for a command that drives its runs until it is stopped: attempts have the time of WORKFLOW_ENGINE_DRAIN then.
+	stays bool
 	// log receives log lines of the background; nil logs as the flags tell.
 	log *slog.Logger
 	// onRecord, if not nil, is called with each record. It excludes a display.
@@ -140,7 +142,9 @@ func (a *app) open(ctx context.Context, o sessionOptions) (*session, error) {
 	}
 	options.ReadOnly, options.Background, options.OnRecord = o.store == readOnlyStore, o.background, o.onRecord
 	if !o.background {
-		options.Drain = 0 // who interrupts a command does not wait for it
+		if !o.stays {
+			options.Drain = 0 // who interrupts a command does not wait for it
+		}
 		options.DeliverLimit = deliverLimit
 		if !c.LogLevelGiven {
 			options.Logger = slog.New(withoutRuns{c.Log.Handler()})

@@ -12,6 +12,8 @@ import (
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/workflows-engine/workflows-engine/graph"
 )
 
 const (
@@ -27,14 +29,9 @@ const (
 	sendTime = time.Minute
 )
 
-// follower is graph.Follower.
-type follower interface {
-	Follow(ctx context.Context, changed func(executionID string, seq int64)) error
-}
-
 // feed distributes the changes of all runs to the streams. It follows the engine once for all of them, while there are any.
 type feed struct {
-	engine any
+	engine graph.Engine
 
 	mu      sync.Mutex
 	streams map[*stream]bool
@@ -87,7 +84,7 @@ func (f *feed) remove(st *stream) {
 
 // follow passes on changes until ctx ends. After a failure, whatever was missed renders every page again.
 func (f *feed) follow(ctx context.Context) {
-	engine, ok := f.engine.(follower)
+	engine, ok := f.engine.(graph.Follower)
 	for wait := firstRetry; ctx.Err() == nil; wait = min(2*wait, lastRetry) {
 		pause := pollTime
 		if ok {

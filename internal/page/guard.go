@@ -8,14 +8,12 @@ import (
 	"runtime/debug"
 	"strings"
 	"time"
+
+	"github.com/workflows-engine/workflows-engine/internal/httpguard"
 )
 
-const (
-	// maxForm limits a form, in bytes.
-	maxForm = 64 << 10
-	// bodyTime limits the time that a form may take to arrive.
-	bodyTime = time.Minute
-)
+// maxForm limits a form, in bytes.
+const maxForm = 64 << 10
 
 // policy is the content security policy: nothing runs or loads but the files of this server, and no other page frames this one.
 const policy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; " +
@@ -79,6 +77,11 @@ func foreign(r *http.Request) string {
 }
 
 func (s *Server) get(w http.ResponseWriter, r *http.Request) {
+	one := s.sessions.of(r, s.cookie)
+	if one != nil && !httpguard.Enter(w, r) {
+		s.crowded(w, r)
+		return
+	}
 	switch {
 	case strings.HasPrefix(r.URL.Path, staticPrefix):
 		serveStatic(w, r)
@@ -90,7 +93,6 @@ func (s *Server) get(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusNoContent)
 		return
 	}
-	one := s.sessions.of(r, s.cookie)
 	if one == nil {
 		s.stranger(w, r)
 		return
@@ -114,8 +116,12 @@ func (s *Server) post(w http.ResponseWriter, r *http.Request) {
 		s.refuse(w, r, http.StatusForbidden, "the form was not sent by this page")
 		return
 	}
-	c := http.NewResponseController(w)
-	_ = c.SetReadDeadline(time.Now().Add(bodyTime)) // not every writer has deadlines
+	one := s.sessions.of(r, s.cookie)
+	if one != nil && !httpguard.Enter(w, r) {
+		s.crowded(w, r)
+		return
+	}
+	httpguard.LimitRead(w)
 	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
 	if kind, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";"); !strings.EqualFold(strings.TrimSpace(kind), "application/x-www-form-urlencoded") {
 		s.refuse(w, r, http.StatusUnsupportedMediaType, "a form must be application/x-www-form-urlencoded")
@@ -129,7 +135,6 @@ func (s *Server) post(w http.ResponseWriter, r *http.Request) {
 		s.letIn(w, r)
 		return
 	}
-	one := s.sessions.of(r, s.cookie)
 	if one == nil {
 		s.refuse(w, r, http.StatusUnauthorized, "the session has ended; nothing was changed. Open a new link: workflows-engine ui --link")
 		return
@@ -147,7 +152,7 @@ func (s *Server) post(w http.ResponseWriter, r *http.Request) {
 		s.refuse(w, r, status, fmt.Sprintf("the form cannot be read: it may have at most %d KiB", maxForm>>10))
 		return
 	}
-	_ = c.SetReadDeadline(time.Time{})
+	httpguard.LiftReadLimit(w)
 	s.acts.ServeHTTP(w, withSession(r, one))
 }
 
@@ -162,7 +167,7 @@ func (s *Server) refuse(w http.ResponseWriter, r *http.Request, status int, text
 
 func (s *Server) crowded(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Retry-After", "1")
-	s.refuse(w, r, http.StatusServiceUnavailable, fmt.Sprintf("this session has %d requests in progress, as many as it can have", maxRequests))
+	s.refuse(w, r, http.StatusServiceUnavailable, "too many requests are in progress")
 }
 
 // stranger answers a GET without a session. A link of another site does not carry the cookie, which is SameSite=Strict: a page that

@@ -1,0 +1,275 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os/exec"
+	"runtime"
+	"strconv"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/workflows-engine/workflows-engine/graph"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/internal/buildstamp"
+	"github.com/workflows-engine/workflows-engine/internal/config"
+	"github.com/workflows-engine/workflows-engine/internal/fragment"
+	"github.com/workflows-engine/workflows-engine/internal/httpguard"
+	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
+	"github.com/workflows-engine/workflows-engine/internal/page"
+)
+
+type uiOptions struct {
+	noOpen, readOnly, link, json bool
+	as, host, folder             string
+	port                         int
+}
+
+func newUI(a *app) *cobra.Command {
+	var o uiOptions
+	cmd := &cobra.Command{
+		Use:   "ui [ID]",
+		Short: "Show runs in a web browser",
+		Long: `Serve a web page with the runs of a database, and open it in the browser: questions with their forms, the graph and the visits of
+each run, and the workflows that can be started. With an ID the page of that run opens. Ctrl-C stops it.
+
+The page is served on this machine alone. The printed link lets one browser in, once, within ten minutes; --link prints another one for
+the page that runs. The name of the page, like w7f3….localhost, is made once for a database; a browser that does not know such
+names needs --host 127.0.0.1. docs/page.md describes what protects the page.
+
+Like resume, the command performs the runs that are answered, started or retried here, as far as their executors are configured, and
+leaves the others to a worker. With WORKFLOW_ENGINE_DRAIN (as in 20s) executors have this time to end when it stops.`,
+		Example: `  workflows-engine ui
+  workflows-engine ui order-17 --as "Kim Berg"
+  workflows-engine ui --read-only --no-open
+  workflows-engine ui --link`,
+		Args:              atMostOneID,
+		ValidArgsFunction: a.completeIDs(""),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			id := ""
+			if len(args) == 1 {
+				id = args[0]
+			}
+			if o.link {
+				return a.uiLink(id, o)
+			}
+			return a.ui(cmd.Context(), id, cmd.Flags().Changed("port"), o)
+		},
+	}
+	f := cmd.Flags()
+	f.BoolVar(&o.noOpen, "no-open", false, "print the link without opening a browser")
+	f.BoolVar(&o.readOnly, "read-only", false, "show runs without changing any")
+	f.StringVar(&o.as, "as", "", "record changes as made by this `name` (default the user of the operating system)")
+	f.StringVar(&o.host, "host", "", "use this `name` for the page: 127.0.0.1, localhost or a name below localhost")
+	f.IntVar(&o.port, "port", 0, "listen on this `port` (default the last one, if it is free)")
+	f.BoolVar(&o.link, "link", false, "print another link to the page that runs")
+	f.BoolVar(&o.json, "json", false, "print the link as JSON")
+	config.RegisterWorkflowDir(f, &o.folder, "none")
+	return cmd
+}
+
+// addressFile returns the file with the address of the page of a database; "" for a store in memory.
+func addressFile(c *config.Config) string {
+	if c.Store == config.Memory {
+		return ""
+	}
+	return c.StorePath + ".page"
+}
+
+// ui serves the page until ctx ends.
+func (a *app) ui(ctx context.Context, id string, portGiven bool, o uiOptions) (err error) {
+	if o.host != "" && !page.IsLocal(o.host) {
+		return usage("invalid value %q for --host", o.host).WithHint("Use 127.0.0.1, localhost, or a name below localhost such as runs.localhost.")
+	}
+	if o.port < 0 || o.port > 65535 {
+		return usage("invalid value %d for --port", o.port).WithHint("Use 1 to 65535, or 0 for a free port.")
+	}
+	use := sessionOptions{store: createStore, executors: optionalExecutors, folder: o.folder, stays: true}
+	if o.readOnly {
+		use.store, use.executors = readOnlyStore, noExecutors
+	}
+	s, err := a.open(ctx, use)
+	if err != nil {
+		return err
+	}
+	defer func() { err = firstError(err, s.close()) }()
+	if s.without != nil && !o.readOnly {
+		a.note("this process performs no activities: "+s.without.Error(), nil)
+	}
+	to := "/"
+	if id != "" {
+		if _, err := s.engine.Status(ctx, graph.StatusRequest{ExecutionID: id}); err != nil {
+			return err
+		}
+		to = fragment.RunPath(id)
+	}
+
+	file := addressFile(s.config)
+	address := page.ReadAddress(file)
+	host := address.Name
+	if o.host != "" {
+		host = o.host
+	}
+	listener, err := listenLocally(host, o.port, portGiven, address.Port)
+	if err != nil {
+		return err
+	}
+	key := page.NewKey()
+	address.Host, address.Port = host, listener.Addr().(*net.TCPAddr).Port
+	address.SetKey(&key)
+	origin := originOf(address)
+	actor := person()
+	actor.Via = "page"
+	if o.as != "" {
+		actor.Name = o.as
+	}
+	server, err := page.New(page.Options{
+		Engine: s.engine, Catalog: catalogOf(s), ReadOnly: o.readOnly, Actor: actor, Redaction: *s.config.Redaction(),
+		Glossary: commandWords("", s.sameStore...), Log: s.config.Log, Origin: origin, Key: key,
+		Version: buildstamp.Read().String(), Settings: settingsOf(s),
+	})
+	if err != nil {
+		return firstError(err, listener.Close())
+	}
+	if file != "" {
+		if err := address.Write(file); err != nil { // of a folder that cannot be written to: --link does not work, and the next name is another
+			s.config.Log.Warn("address of the page not kept", logError, err)
+		}
+		defer func() {
+			if now := page.ReadAddress(file); now.Key == address.Key { // else another one has started meanwhile
+				address.SetKey(nil)
+				_ = address.Write(file)
+			}
+		}()
+	}
+	link := page.Link(origin, key, time.Now(), to)
+	if err := a.printLink(link, origin, o); err != nil {
+		return firstError(err, listener.Close())
+	}
+	if !o.noOpen && !o.json && a.browse != nil {
+		if err := a.browse(link); err != nil {
+			a.note("no browser was opened: "+err.Error(), nil)
+		}
+	}
+	stop := context.AfterFunc(ctx, server.Close)
+	defer stop()
+	return httpguard.Serve(ctx, listener, server, s.config.Log)
+}
+
+// listenLocally listens at an address of this machine alone: at the given port, otherwise at the last one if it is free.
+func listenLocally(host string, port int, given bool, last int) (net.Listener, error) {
+	at := "127.0.0.1"
+	if host == "::1" {
+		at = host
+	}
+	listen := func(port int) (net.Listener, error) {
+		return net.Listen("tcp", net.JoinHostPort(at, strconv.Itoa(port)))
+	}
+	if !given && last > 0 && last <= 65535 {
+		if listener, err := listen(last); err == nil {
+			return listener, nil
+		}
+	}
+	listener, err := listen(port)
+	if err != nil {
+		return nil, problem.New(problem.UsageError, "cannot listen on port %d", port).WithCause(err).
+			WithHint("Leave out --port to use a free one.")
+	}
+	return listener, nil
+}
+
+func originOf(a page.Address) string {
+	return "http://" + net.JoinHostPort(a.Host, strconv.Itoa(a.Port))
+}
+
+// uiLink prints another link to the page that runs.
+func (a *app) uiLink(id string, o uiOptions) error {
+	c, err := a.flags.LoadStore(a.env)
+	if err != nil {
+		return err
+	}
+	file := addressFile(c)
+	if file == "" {
+		return usage("--link needs a database").WithHint("Give the --db of the page that runs.")
+	}
+	address := page.ReadAddress(file)
+	key, runs := address.GetKey()
+	origin := originOf(address)
+	if runs {
+		at := "127.0.0.1"
+		if address.Host == "::1" {
+			at = address.Host
+		}
+		conn, err := net.DialTimeout("tcp", net.JoinHostPort(at, strconv.Itoa(address.Port)), time.Second)
+		if runs = err == nil; runs {
+			_ = conn.Close()
+		}
+	}
+	if !runs {
+		return problem.New(problem.UsageError, "no page of %s runs", c.StorePath).WithHint("Start one: workflows-engine ui.")
+	}
+	to := "/"
+	if id != "" {
+		to = fragment.RunPath(id)
+	}
+	return a.printLink(page.Link(origin, key, time.Now(), to), origin, o)
+}
+
+// printLink prints a link in one line.
+func (a *app) printLink(link, origin string, o uiOptions) error {
+	if o.json {
+		return writeEncoded(a.stdout, jsonvalue.Ordered{{"link", link}, {"origin", origin}, {"read_only", o.readOnly}})
+	}
+	_, err := fmt.Fprintf(a.human, "%s (works once, for ten minutes)\n", link)
+	return err
+}
+
+// catalogOf returns the workflows of a session as the page takes them: nil without a folder.
+func catalogOf(s *session) page.Workflows {
+	if s.workflows == nil {
+		return nil
+	}
+	return s.workflows
+}
+
+// settingsOf returns the settings that the page shows. None is a secret.
+func settingsOf(s *session) []page.Setting {
+	list := []page.Setting{{Name: "Store", Value: s.config.StoreLine()}}
+	if s.workflows != nil {
+		list = append(list, page.Setting{Name: "Workflow folder", Value: s.workflows.Folder()})
+	}
+	for _, route := range s.executors.Routes() {
+		if route.Value.Kind() != slog.KindGroup {
+			list = append(list, page.Setting{Name: route.Key, Value: route.Value.String()})
+		}
+	}
+	if s.without != nil {
+		list = append(list, page.Setting{Name: "Executors", Value: s.without.Error()})
+	}
+	return list
+}
+
+// openBrowser opens an address in the browser of the user.
+func openBrowser(address string) error {
+	name, args := "xdg-open", []string{address}
+	switch runtime.GOOS {
+	case "darwin":
+		name = "open"
+	case "windows":
+		name, args = "rundll32", []string{"url.dll,FileProtocolHandler", address}
+	}
+	path, err := exec.LookPath(name)
+	if err != nil {
+		return errors.New(name + " not found; open the link yourself")
+	}
+	cmd := exec.Command(path, args...)
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	go cmd.Wait() //nolint:errcheck // the browser says what is wrong
+	return nil
+}
