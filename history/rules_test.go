@@ -63,7 +63,10 @@ func TestCursor(t *testing.T) {
 	if err != nil || c.ExecutionID != "k|3" || c.String() != "2026-11-21T01:03:49.562Z|k|3" {
 		t.Errorf("got %+v, %v", c, err)
 	}
-	for _, bad := range []string{"", "abc", "|", "|x", "2026-11-21T01:03:49.562Z|", "2026-11-21T01:03:49.562Z", "zzz|x", "0|x"} {
+	if c, err := history.ParseCursor("oldest|2026-11-21T01:03:49.562Z|k|3"); err != nil || !c.Oldest || c.ExecutionID != "k|3" || c.String() != "oldest|2026-11-21T01:03:49.562Z|k|3" {
+		t.Errorf("got %+v, %v", c, err)
+	}
+	for _, bad := range []string{"oldest|", "oldest|oldest|2026-11-21T01:03:49.562Z|k", "", "abc", "|", "|x", "2026-11-21T01:03:49.562Z|", "2026-11-21T01:03:49.562Z", "zzz|x", "0|x"} {
 		if _, err := history.ParseCursor(bad); !errors.Is(err, problem.InvalidListCursor) {
 			t.Errorf("%q: got %v", bad, err)
 		}

@@ -404,6 +404,10 @@ func (a *agreement) checkList() {
 	if a.rand.IntN(3) == 0 {
 		q.UpdatedBefore = a.now.Add(-time.Duration(a.rand.IntN(400)) * time.Millisecond)
 	}
+	if a.rand.IntN(4) == 0 {
+		q.Roots = true
+	}
+	q.Oldest = a.rand.IntN(2) == 0
 	listed := map[string]history.Execution{}
 	last := history.Cursor{}
 	for pages := 0; ; pages++ {
@@ -416,16 +420,20 @@ func (a *agreement) checkList() {
 			if _, twice := listed[e.ID]; twice {
 				a.t.Fatalf("%s is listed twice", e.ID)
 			}
-			if c := history.CursorOf(&e); len(listed) > 0 && last.Compare(c) >= 0 {
+			if c := q.CursorOf(&e); len(listed) > 0 && last.Compare(c) >= 0 {
 				a.t.Fatalf("%v is listed behind %v", c, last)
 			}
-			last, listed[e.ID] = history.CursorOf(&e), e
+			last, listed[e.ID] = q.CursorOf(&e), e
 		}
 		if q.Cursor = page.NextCursor; q.Cursor == "" {
 			break
 		}
 	}
 	q.Cursor = ""
+	most := a.rand.IntN(2 * len(a.ids))
+	if n, err := s.Count(ctx, q, most); n != min(most, len(listed)) || err != nil {
+		a.t.Fatalf("counted %d, %v with at most %d, listed are %d for %+v", n, err, most, len(listed), q)
+	}
 	for _, id := range a.ids {
 		want, err := a.memory.Execution(ctx, id)
 		if err != nil {

@@ -79,7 +79,7 @@ func (a *appending) change(c *conn) error {
 	if err != nil {
 		return err
 	}
-	return storeSideTables(c, b)
+	return s.storeSideTables(c, b)
 }
 
 const batchStored = `SELECT 1 FROM history WHERE execution_id = ?1 AND seq = ?2 AND payload_json = ?3 AND created_at = ?4`
@@ -265,9 +265,9 @@ func storeExecution(c *conn, e *history.Execution, unreadable string, positionSe
 }
 
 // storeSideTables stores the definition, a large position, the deliveries and the timers of the batch.
-func storeSideTables(c *conn, b *history.Batch) error {
+func (s *Store) storeSideTables(c *conn, b *history.Batch) error {
 	for d := range b.Definitions() {
-		if err := insertDefinition(c, d); err != nil {
+		if err := s.insertDefinition(c, d); err != nil {
 			return err
 		}
 	}
@@ -294,12 +294,12 @@ func flag(v bool) int64 {
 }
 
 const (
-	putDefinition = `INSERT INTO definitions (hash, name, version, text, signature) VALUES (?1, ?2, ?3, ?4, ?5)
+	putDefinition = `INSERT INTO definitions (hash, name, version, text, signature, stored_at) VALUES (?1, ?2, ?3, ?4, ?5, ?6)
 ON CONFLICT (hash) DO UPDATE SET signature = excluded.signature WHERE excluded.signature NOT IN ('', signature)`
 	readSignatures = `SELECT signature FROM definitions WHERE hash = ?1`
 )
 
-func insertDefinition(c *conn, d *history.StoredDefinition) error {
+func (s *Store) insertDefinition(c *conn, d *history.StoredDefinition) error {
 	signatures := d.Signatures
 	if len(signatures) > 0 {
 		stored, err := c.one(readSignatures, d.Hash)
@@ -308,7 +308,7 @@ func insertDefinition(c *conn, d *history.StoredDefinition) error {
 		}
 		signatures = history.AddSignatures(signaturesOf(textOf(stored)), signatures)
 	}
-	_, err := c.exec(putDefinition, d.Hash, d.Name, d.Version, string(d.Text), string(bytes.Join(signatures, []byte("\n"))))
+	_, err := c.exec(putDefinition, d.Hash, d.Name, d.Version, string(d.Text), string(bytes.Join(signatures, []byte("\n"))), s.clock.Now().UnixMilli())
 	return err
 }
 

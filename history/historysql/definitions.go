@@ -9,6 +9,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/history"
@@ -43,7 +44,7 @@ func (s *Store) definition(ctx context.Context, text string, args ...any) (histo
 	return d, nil
 }
 
-const listDefinitions = `SELECT number, hash, name, version FROM definitions WHERE number < ?1 ORDER BY number DESC LIMIT ?2`
+const listDefinitions = `SELECT number, hash, name, version, stored_at FROM definitions WHERE number < ?1 ORDER BY number DESC LIMIT ?2`
 
 // Definitions returns a page of the stored definitions; see history.Store.
 func (s *Store) Definitions(ctx context.Context, cursor string, limit int) (page history.DefinitionPage, err error) {
@@ -64,8 +65,12 @@ func (s *Store) Definitions(ctx context.Context, cursor string, limit int) (page
 			return nil
 		}
 		var d history.DefinitionEntry
-		if err := rows.Scan(&last, &d.Hash, &d.Name, &d.Version); err != nil {
+		var at int64
+		if err := rows.Scan(&last, &d.Hash, &d.Name, &d.Version, &at); err != nil {
 			return err
+		}
+		if at != 0 {
+			d.StoredAt = time.UnixMilli(at).UTC()
 		}
 		page.Definitions = append(page.Definitions, d)
 		return nil
@@ -102,7 +107,7 @@ func (s *Store) PutDefinition(ctx context.Context, d history.StoredDefinition) e
 	if err := d.Check(); err != nil {
 		return err
 	}
-	return s.write(ctx, "the definition was not stored", func(c *conn) error { return insertDefinition(c, &d) })
+	return s.write(ctx, "the definition was not stored", func(c *conn) error { return s.insertDefinition(c, &d) })
 }
 
 var _ history.Keyring = (*Store)(nil)

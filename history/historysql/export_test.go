@@ -166,3 +166,6 @@ func (s *Store) Settle(ctx context.Context, b history.Batch, failed error) error
 	a.encode(ctx, s, b)
 	return s.settle(&pending{ctx: ctx, change: a.change, stored: a.stored}, failed)
 }
+
+// SetMaxLabelled sets how many runs with a label are read from the index of labels.
+func (s *Store) SetMaxLabelled(n int64) { s.maxLabelled = n }

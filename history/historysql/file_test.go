@@ -229,6 +229,10 @@ func TestKeptFiles(t *testing.T) {
 			keep(t, name, aFile)
 			path := load(t, name)
 			testKeptFile(t, openFile(t, path, historysql.Options{}))
+			if page, err := openFile(t, path, historysql.Options{}).List(t.Context(), history.ListQuery{Labels: map[string]string{"kept": "yes"}}); err != nil ||
+				len(page.Executions) != 1 != (name != "version13.sql") { // the files of earlier versions have no labels
+				t.Errorf("with a label: %+v, %v", page, err)
+			}
 			var unmarked int
 			if (&reference{t, plain(t, path)}).scan("SELECT count(*) FROM history WHERE writer IS NULL", &unmarked); unmarked > 0 {
 				t.Errorf("%d rows have no writer", unmarked)
@@ -341,10 +345,20 @@ func TestW48_LookupsUseIndexes(t *testing.T) {
 	for _, text := range historysql.ListStatements() {
 		p := plan(text)
 		for line := range strings.Lines(p) {
-			if strings.Contains(line, " executions ") && !strings.Contains(line, "phase=? AND listed_at<?)") &&
+			if strings.Contains(line, " executions ") && !strings.Contains(line, "phase=? AND listed_at<?)") && !strings.Contains(line, "phase=? AND listed_at>?)") &&
 				!strings.Contains(line, "phase=? AND listed_at>? AND listed_at<?)") {
 				t.Errorf("a page does not come from ranges of an index:\n%s\n%s", text, p)
 			}
+		}
+	}
+	for _, text := range historysql.LabelStatements() {
+		if p := plan(text); !strings.Contains(p, "SEARCH label USING COVERING INDEX run_labels_by_value (name=?") || strings.Contains(p, "SCAN executions") {
+			t.Errorf("runs with a label do not come from the index of labels:\n%s\n%s", text, p)
+		}
+	}
+	for _, text := range historysql.CountStatements() {
+		if p := plan(text); strings.Count(p, "SEARCH executions USING COVERING INDEX executions_by_") != len(history.OpenPhases()) {
+			t.Errorf("a count does not come from ranges of an index:\n%s\n%s", text, p)
 		}
 	}
 	for _, text := range historysql.BelowStatements() {

@@ -22,7 +22,7 @@ func (s *Store) Import(ctx context.Context, in history.Import) error {
 	}
 	return s.write(ctx, doing, func(c *conn) error {
 		for i := range in.Definitions {
-			if err := insertDefinition(c, &in.Definitions[i]); err != nil {
+			if err := s.insertDefinition(c, &in.Definitions[i]); err != nil {
 				return err
 			}
 		}
@@ -57,7 +57,7 @@ func (s *Store) importRun(ctx context.Context, c *conn, b *history.Batch) error 
 	for i := range b.Records {
 		r := &b.Records[i]
 		if text = r.AppendPayload(text[:0], b.ExecutionID); r.Foreign || !bytes.Equal(text, r.Raw) {
-			return importTexts(c, b)
+			return s.importTexts(c, b)
 		}
 	}
 	var a appending
@@ -69,7 +69,7 @@ const insertRow = `INSERT INTO history (execution_id, seq, kind, name, payload_j
 VALUES (?1, ?2, ?3, ?4, ?5, ?6, 1, 0)`
 
 // importTexts inserts records with unchanged texts. They count as another engine's records, already folded into the projection.
-func importTexts(c *conn, b *history.Batch) error {
+func (s *Store) importTexts(c *conn, b *history.Batch) error {
 	e := b.Execution
 	for i := range b.Records {
 		r := &b.Records[i]
@@ -85,5 +85,5 @@ func importTexts(c *conn, b *history.Batch) error {
 	if err := storeExecution(c, &e, "", int64(0), nil); err != nil {
 		return err
 	}
-	return storeSideTables(c, b)
+	return s.storeSideTables(c, b)
 }

@@ -22,13 +22,15 @@ import (
 // smallest makes a store write short what can be.
 var smallest = historysql.Options{Synchronous: historysql.Normal, WholeBytes: 1, ValueBytes: 256}
 
-// TestStoreThatWritesShort runs the kit with every payload written short that holds a value.
+// TestStoreThatWritesShort runs the kit with every payload written short that holds a value. Runs with a label are found in the order of time.
 func TestStoreThatWritesShort(t *testing.T) {
 	t.Parallel()
 	historytest.Run(t, func(t testing.TB, now func() time.Time) history.Store {
 		o := smallest
 		o.Now = now
-		return openFile(t, filepath.Join(t.TempDir(), "runs.db"), o)
+		s := openFile(t, filepath.Join(t.TempDir(), "runs.db"), o)
+		s.SetMaxLabelled(0)
+		return s
 	})
 }
 

@@ -129,9 +129,6 @@ type listing struct {
 	label string
 }
 
-// maxLabelled is the largest number of runs with a label that are read from the index of labels. More are found in the order of time.
-const maxLabelled = 4000
-
 const (
 	countLabelled = `SELECT count(*) FROM (SELECT 1 FROM run_labels INDEXED BY run_labels_by_value WHERE name = ?1 AND value = ?2 LIMIT ?3)`
 	countLabel    = `SELECT count(*) FROM (SELECT 1 FROM run_labels INDEXED BY run_labels_by_value WHERE name = ?1 LIMIT ?3)`
@@ -142,7 +139,7 @@ func (s *Store) listing(ctx context.Context, q *history.ListQuery) (*listing, er
 	if q.Below != "" {
 		return l, nil
 	}
-	fewest := int64(maxLabelled)
+	fewest := s.maxLabelled
 	for name, value := range q.Labels {
 		text := countLabelled
 		if value == "" {

@@ -41,6 +41,8 @@ type Store struct {
 	// migration is the migration done by Open. tidy removes the files created by reading, and the temporary copy at path, if path is one.
 	migration Migration
 	tidy      []func() error
+	// maxLabelled is the largest number of runs with a label that are read from the index of labels. More are found in the order of time.
+	maxLabelled int64
 }
 
 var _ history.Store = (*Store)(nil)
@@ -83,7 +85,7 @@ func newStore(path string, o Options) (*Store, error) {
 		return nil, problem.New(problem.StoreUnavailable, "%s is a folder, not a file", absolute).
 			WithHint("Name a file in it, such as %s.", filepath.Join(absolute, "runs.db"))
 	}
-	s := &Store{path: absolute, options: o, turn: make(chan struct{}, 1), clock: storeclock.New(o.Now, o.Uptime)}
+	s := &Store{path: absolute, options: o, turn: make(chan struct{}, 1), clock: storeclock.New(o.Now, o.Uptime), maxLabelled: 4000}
 	s.closing, s.end = context.WithCancel(background)
 	return s, nil
 }

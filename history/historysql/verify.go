@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"database/sql/driver"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -27,8 +28,6 @@ const (
 	hintKept       = "Nothing yet: the blob only takes space. Runner.Verify deletes it once every run can be read."
 	hintOrphaned   = "Repair it with Runner.Verify: it deletes the row, which nothing needs."
 )
-
-const lostAttempts = `SELECT count(*) FROM delivery_attempts WHERE delivery NOT IN (SELECT number FROM deliveries)`
 
 // Verify checks one run or the whole store; see history.Verifier.
 func (s *Store) Verify(ctx context.Context, executionID string, repair bool, report func(history.Finding)) (history.Verified, error) {
@@ -54,8 +53,10 @@ func (s *Store) Verify(ctx context.Context, executionID string, repair bool, rep
 		}
 	}
 	if executionID == "" {
-		if err := v.lostAttempts(); err != nil && primaryCode(err) != sqlite3.SQLITE_CORRUPT {
-			return v.counts, failure(doingVerify, err)
+		for _, lost := range lostRows {
+			if err := v.lost(lost.of, lost.message); err != nil && primaryCode(err) != sqlite3.SQLITE_CORRUPT {
+				return v.counts, failure(doingVerify, err)
+			}
 		}
 	}
 	return v.counts, failure(doingVerify, v.orphans())
@@ -136,6 +137,7 @@ type stored struct {
 	found                               bool
 	seq, created, updated, driven       int64
 	phase, name, projection, unreadable sql.NullString
+	labels                              string // as a JSON object
 	timers, blobs                       int64
 	// notices counts the delivery rows, lost the deliveries without a body.
 	notices, lost int64
@@ -144,7 +146,8 @@ type stored struct {
 }
 
 const (
-	verifyExecution  = `SELECT seq, phase, definition_name, created_at, updated_at, driven, projection, problem FROM executions WHERE execution_id = ?1`
+	verifyExecution = `SELECT seq, phase, definition_name, created_at, updated_at, driven, projection, problem,
+    (SELECT json_group_object(name, value) FROM run_labels WHERE run_labels.run = executions.run) FROM executions WHERE execution_id = ?1`
 	verifySideTables = `SELECT (SELECT count(*) FROM timers WHERE execution_id = ?1), (SELECT count(*) FROM blob_refs WHERE execution_id = ?1),
     (SELECT count(*) FROM deliveries WHERE execution_id = ?1) + (SELECT count(*) FROM delivery_events WHERE execution_id = ?1),
     (SELECT count(*) FROM run_links WHERE to_id = ?1 OR from_id = ?1),
@@ -161,7 +164,7 @@ func (v *verifier) run(id string) error {
 	defer end()
 	tx := in.tx
 	var row stored
-	err = tx.QueryRowContext(v.ctx, verifyExecution, id).Scan(&row.seq, &row.phase, &row.name, &row.created, &row.updated, &row.driven, &row.projection, &row.unreadable)
+	err = tx.QueryRowContext(v.ctx, verifyExecution, id).Scan(&row.seq, &row.phase, &row.name, &row.created, &row.updated, &row.driven, &row.projection, &row.unreadable, &row.labels)
 	switch {
 	case err == nil:
 		row.found = true
@@ -294,17 +297,21 @@ func (v *verifier) lostDeliveries(id string, n int64) error {
 	})
 }
 
-const dropLostAttempts = `DELETE FROM delivery_attempts WHERE delivery NOT IN (SELECT number FROM deliveries)`
+// lostRows are rows without the row that they belong to. They are of no run.
+var lostRows = []struct{ of, message string }{
+	{"FROM delivery_attempts WHERE delivery NOT IN (SELECT number FROM deliveries)", "%d attempts belong to no delivery"},
+	{"FROM run_labels WHERE run NOT IN (SELECT run FROM executions)", "%d labels belong to no run"},
+}
 
-// lostAttempts reports attempts of missing deliveries; a repair deletes them.
-func (v *verifier) lostAttempts() error {
+// lost reports rows without the row that they belong to; a repair deletes them.
+func (v *verifier) lost(of, message string) error {
 	var n int64
-	if _, err := v.store.readers.row(v.ctx, lostAttempts, nil, &n); err != nil || n == 0 {
+	if _, err := v.store.readers.row(v.ctx, "SELECT count(*) "+of, nil, &n); err != nil || n == 0 {
 		return err
 	}
-	f := history.Finding{Code: problem.RowOrphaned, Hint: hintOrphaned, Message: fmt.Sprintf("%d attempts belong to no delivery", n)}
+	f := history.Finding{Code: problem.RowOrphaned, Hint: hintOrphaned, Message: fmt.Sprintf(message, n)}
 	return v.fix(&f, func(c *conn) error {
-		_, err := c.exec(dropLostAttempts)
+		_, err := c.exec("DELETE " + of)
 		return err
 	})
 }
@@ -369,8 +376,8 @@ func (v *verifier) sideTables(id string, row *stored, audit *history.Audit, seen
 	case row.seq < e.Seq:
 		differs = fmt.Sprintf("the projection ends at record %d, the run at record %d", row.seq, e.Seq)
 	case row.phase.String != string(seen.Phase) || row.name.String != seen.DefinitionName ||
-		row.created != seen.CreatedAt.UnixMilli() || row.updated != seen.UpdatedAt.UnixMilli() || row.driven != flag(seen.NeedsDriver()):
-		differs = "the columns that lists use do not match the projection"
+		!row.hasLabels(seen) || row.created != seen.CreatedAt.UnixMilli() || row.updated != seen.UpdatedAt.UnixMilli() || row.driven != flag(seen.NeedsDriver()):
+		differs = "the columns and labels that lists use do not match the projection"
 	}
 	if differs != "" {
 		f := history.Finding{ExecutionID: id, Code: problem.ProjectionDiffers, Message: differs, Hint: hintProject}
@@ -386,6 +393,12 @@ func (v *verifier) sideTables(id string, row *stored, audit *history.Audit, seen
 		})
 	}
 	return nil
+}
+
+// hasLabels reports whether the stored labels are those of a run.
+func (row *stored) hasLabels(e *history.Execution) bool {
+	var labels map[string]string
+	return json.Unmarshal([]byte(row.labels), &labels) == nil && maps.Equal(labels, e.Labels)
 }
 
 func unreadableRecord(f history.Finding) bool {

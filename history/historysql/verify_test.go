@@ -210,6 +210,14 @@ func TestVerifyFindsDamage(t *testing.T) {
 			want:  []string{"waits 2 RECORD_UNREADABLE", "0 ROW_ORPHANED"},
 			after: []string{"waits 2 RECORD_UNREADABLE", "0 ROW_ORPHANED"},
 		},
+		"a label": {
+			damage: "INSERT INTO run_labels SELECT run, 'customer', '17' FROM executions WHERE execution_id = 'waits'",
+			want:   []string{"waits 0 PROJECTION_DIFFERS"},
+		},
+		"a label of no run": {
+			damage: "INSERT INTO run_labels VALUES (999, 'customer', '17')",
+			want:   []string{"0 ROW_ORPHANED"},
+		},
 		"an index": {
 			damage: "PRAGMA writable_schema = ON; UPDATE sqlite_schema SET sql = replace(sql, '(phase', '(seq') WHERE name = 'executions_by_phase'; PRAGMA writable_schema = RESET",
 			want:   []string{"0 DATABASE_DAMAGED"}, after: []string{"0 DATABASE_DAMAGED"},

@@ -31,6 +31,7 @@ type listed struct {
 func pages(t *testing.T, s history.Store, q history.ListQuery) [][]string {
 	t.Helper()
 	const most = 1000 // more means an endless loop
+	whole := q.Cursor == ""
 	var out [][]string
 	for {
 		page := got[history.ListPage](t)(s.List(t.Context(), q))
@@ -40,7 +41,20 @@ func pages(t *testing.T, s history.Store, q history.ListQuery) [][]string {
 		}
 		out = append(out, ids)
 		if q.Cursor = page.NextCursor; q.Cursor == "" || len(out) > most {
+			if whole {
+				wantCount(t, s, q, len(slices.Concat(out...)))
+			}
 			return out
+		}
+	}
+}
+
+// wantCount compares the number of runs that a query selects.
+func wantCount(t *testing.T, s history.Store, q history.ListQuery, want int) {
+	t.Helper()
+	for _, most := range []int{0, 1, want, want + 1, 1000} {
+		if n := got[int](t)(s.Count(t.Context(), q, most)); n != min(want, most) {
+			t.Errorf("%+v: got a count of %d with at most %d, want %d", q, n, most, min(want, most))
 		}
 	}
 }
@@ -65,10 +79,21 @@ func listPages(t *testing.T, s history.Store) {
 	wantPages(t, s, history.ListQuery{Limit: 7}, "[[new - B _ a|1 b é] [old]]")
 	wantPages(t, s, history.ListQuery{Limit: 3}, "[[new - B] [_ a|1 b] [é old]]")
 	wantPages(t, s, history.ListQuery{Limit: 1}, "[[new] [-] [B] [_] [a|1] [b] [é] [old]]")
+	wantPages(t, s, history.ListQuery{Oldest: true}, "[[old - B _ a|1 b é new]]")
+	wantPages(t, s, history.ListQuery{Oldest: true, Limit: 3}, "[[old - B] [_ a|1 b] [é new]]")
+	wantPages(t, s, history.ListQuery{Oldest: true, Limit: 1}, "[[old] [-] [B] [_] [a|1] [b] [é] [new]]")
+	wantPages(t, s, history.ListQuery{Oldest: true, Phase: history.PhaseCompleted}, "[[- new]]")
 	page := got[history.ListPage](t)(s.List(t.Context(), history.ListQuery{Limit: 2}))
 	if want := "2026-11-21T01:00:00.005Z|-"; page.NextCursor != want {
 		t.Errorf("the cursor is %q, want %q", page.NextCursor, want)
 	}
+	page = got[history.ListPage](t)(s.List(t.Context(), history.ListQuery{Limit: 2, Oldest: true}))
+	if want := "oldest|2026-11-21T01:00:00.005Z|-"; page.NextCursor != want {
+		t.Errorf("the cursor is %q, want %q", page.NextCursor, want)
+	}
+	wantPages(t, s, history.ListQuery{Oldest: true, Cursor: "oldest|2026-11-21T01:00:00.005Z|a"}, "[[a|1 b é new]]")
+	wantPages(t, s, history.ListQuery{Oldest: true, Cursor: "oldest|1999-01-01T00:00:00.000Z|a"}, "[[old - B _ a|1 b é new]]")
+	wantPages(t, s, history.ListQuery{Oldest: true, Cursor: "oldest|2999-01-01T00:00:00.000Z|a"}, "[[]]")
 	// A cursor stays valid after its run has moved on.
 	wantPages(t, s, history.ListQuery{Cursor: "2026-11-21T01:00:00.005Z|a"}, "[[a|1 b é old]]")
 	wantPages(t, s, history.ListQuery{Cursor: "2026-11-21T01:00:00.004Z|a"}, "[[old]]")
@@ -160,6 +185,25 @@ func listLabels(t *testing.T, s history.Store) {
 	}
 }
 
+// listLabelsOfDeleted: a label leads to no run that was deleted, nor to a later run with its id.
+func listLabelsOfDeleted(t *testing.T, s history.Store) {
+	p, ok := s.(history.Pruner)
+	if !ok {
+		t.Skipf("%T does not prune", s)
+	}
+	label := func(id, value string) {
+		t.Helper()
+		NewTrace(t, id).Append(s, lines([]string{fmt.Sprintf(`E ExecutionStarted {"workflowName":"w","labels":{"stage":%q}}`, value)}, End())...)
+	}
+	label("a", "one")
+	must(t, s.Append(t.Context(), NewTrace(t, "b").Batch(`E ExecutionStarted {"workflowName":"w","labels":{"stage":"two"}}`)))
+	got[history.PrunePage](t)(p.Prune(t.Context(), history.PruneQuery{Before: Begin.AddDate(1, 0, 0)}))
+	wantPages(t, s, history.ListQuery{Labels: map[string]string{"stage": ""}}, "[[b]]")
+	label("a", "three")
+	wantPages(t, s, history.ListQuery{Labels: map[string]string{"stage": "one"}}, "[[]]")
+	wantPages(t, s, history.ListQuery{Labels: map[string]string{"stage": ""}}, "[[a b]]")
+}
+
 // listBelow: lists the subworkflows below a run at any depth, including those begun by another engine, but not runs whose ids start
 // alike.
 func listBelow(t *testing.T, s history.Store) {
@@ -229,6 +273,13 @@ func listArguments(t *testing.T, s history.Store) {
 	for _, bad := range []string{"abc", "|x", "x|", "zzz|x", "0|x", "2026-11-21T01:00:00.005Z"} {
 		wantRefusal(t, problem.InvalidListCursor)(s.List(t.Context(), history.ListQuery{Cursor: bad}))
 	}
+	for cursor, oldest := range map[string]bool{"2026-11-21T01:00:00.005Z|x": true, "oldest|2026-11-21T01:00:00.005Z|x": false, "oldest|": true} {
+		wantRefusal(t, problem.InvalidListCursor)(s.List(t.Context(), history.ListQuery{Cursor: cursor, Oldest: oldest}))
+	}
+	wantRefusal(t, problem.ValidationError)(s.Count(t.Context(), history.ListQuery{}, -1))
+	if n := got[int](t)(s.Count(t.Context(), history.ListQuery{Limit: 3, Cursor: "abc"}, 100)); n != 100 {
+		t.Errorf("counted %d", n)
+	}
 	all := slices.Concat(pages(t, s, history.ListQuery{Limit: 7})...)
 	if !slices.IsSortedFunc(all, func(a, b string) int { return strings.Compare(b, a) }) || len(all) != 120 {
 		t.Errorf("pages of 7 hold %v", all)
@@ -245,15 +296,26 @@ func listManyTimes(t *testing.T, s history.Store) {
 	for i := range 90 {
 		// A third within one millisecond, a third spread over half a second, a third far apart.
 		at := [...]int{250, i * 37 % 500, 1000 + i*61}[i%3]
-		runs = append(runs, listed{fmt.Sprintf("%03d", i*7919%90), at, kinds[i%len(kinds)]})
+		id := fmt.Sprintf("%03d", i*7919%90)
+		if i%5 == 0 {
+			id += history.ChildMark + "x"
+		}
+		kind := slices.Clone(kinds[i%len(kinds)])
+		if i%2 == 0 { // the others are not listed by label
+			first, found := strings.CutSuffix(kind[0], "}")
+			if !found {
+				t.Fatalf("unexpected start %q", kind[0])
+			}
+			kind[0] = fmt.Sprintf(`%s,"labels":{"stage":"s%d","of":"many"}}`, first, i%3)
+		}
+		runs = append(runs, listed{id, at, kind})
 	}
 	fillList(t, s, runs)
 	var all []history.Execution
 	for _, r := range runs {
 		all = append(all, got[history.Execution](t)(s.Execution(t.Context(), r.id)))
 	}
-	slices.SortFunc(all, func(a, b history.Execution) int { return history.CursorOf(&a).Compare(history.CursorOf(&b)) })
-	for _, q := range []history.ListQuery{
+	queries := []history.ListQuery{
 		{Limit: 100},
 		{Limit: 7},
 		{Limit: 1},
@@ -262,7 +324,20 @@ func listManyTimes(t *testing.T, s history.Store) {
 		{Limit: 3, DefinitionName: "b", Phase: history.PhaseAwaitingActivity},
 		{Limit: 5, UpdatedAfter: Begin.Add(99 * time.Millisecond), UpdatedBefore: Begin.Add(401 * time.Millisecond)},
 		{Limit: 2, UpdatedAfter: Begin.Add(250 * time.Millisecond), UpdatedBefore: Begin.Add(250 * time.Millisecond)},
-	} {
+		{Limit: 3, Roots: true},
+		{Limit: 1, Roots: true, DefinitionName: "a"},
+		{Limit: 2, Roots: true, UpdatedAfter: Begin.Add(111 * time.Millisecond), UpdatedBefore: Begin.Add(3 * time.Second)},
+		{Limit: 1, Unhandled: true},
+		{Limit: 4, Labels: map[string]string{"stage": "s1"}},
+		{Limit: 3, Labels: map[string]string{"stage": "", "of": "many"}, Roots: true},
+		{Limit: 2, Labels: map[string]string{"of": ""}, UpdatedAfter: Begin.Add(99 * time.Millisecond), UpdatedBefore: Begin.Add(3 * time.Second)},
+	}
+	for _, q := range queries {
+		q.Oldest = true
+		queries = append(queries, q)
+	}
+	for _, q := range queries {
+		slices.SortFunc(all, func(a, b history.Execution) int { return q.CursorOf(&a).Compare(q.CursorOf(&b)) })
 		var want []string
 		for i := range all {
 			if q.Matches(&all[i]) {

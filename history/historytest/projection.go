@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/history"
@@ -69,6 +70,74 @@ func positions(t *testing.T, s history.Store) {
 	wantPosition(t, s, "x", 11, string(b.Position))
 	x.Append(s, End()...)
 	wantPosition(t, s, "x", 0, "")
+}
+
+// definitionPages: definitions are listed newest first, in the order in which they were first stored, with the store's time.
+func definitionPages(t *testing.T, s history.Store) {
+	ctx := t.Context()
+	list := func(limit int) (out [][]string) {
+		t.Helper()
+		for cursor := ""; ; {
+			page := got[history.DefinitionPage](t)(s.Definitions(ctx, cursor, limit))
+			var hashes []string
+			for _, d := range page.Definitions {
+				hashes = append(hashes, d.Hash)
+			}
+			out = append(out, hashes)
+			if cursor = page.NextCursor; cursor == "" || len(out) > 100 {
+				return out
+			}
+		}
+	}
+	want := func(limit int, want string) {
+		t.Helper()
+		if got := fmt.Sprint(list(limit)); got != want {
+			t.Errorf("pages of %d: got %s, want %s", limit, got, want)
+		}
+	}
+	want(0, "[[]]")
+	before := got[time.Time](t)(s.Now(ctx))
+	text := []byte("{}")
+	for i, hash := range []string{"h1", "h3", "h2", "h5"} {
+		must(t, s.PutDefinition(ctx, history.StoredDefinition{Hash: hash, Name: "w", Version: fmt.Sprint(i), Text: text}))
+	}
+	b := NewTrace(t, "x").Batch(Start("w", "in_process")...)
+	b.Definition = &history.StoredDefinition{Hash: "h4", Name: "v", Version: "1", Text: text}
+	must(t, s.Append(ctx, b))
+	must(t, s.PutDefinition(ctx, history.StoredDefinition{Hash: "h1", Name: "w", Version: "0", Text: text})) // stored already
+	want(0, "[[h4 h5 h2 h3 h1]]")
+	want(5, "[[h4 h5 h2 h3 h1]]")
+	want(2, "[[h4 h5] [h2 h3] [h1]]")
+	want(1, "[[h4] [h5] [h2] [h3] [h1]]")
+	page := got[history.DefinitionPage](t)(s.Definitions(ctx, "", 2))
+	first, after := page.Definitions[0], got[time.Time](t)(s.Now(ctx))
+	at := first.StoredAt
+	if first.StoredAt = (time.Time{}); first != (history.DefinitionEntry{Hash: "h4", Name: "v", Version: "1"}) {
+		t.Errorf("got %+v", first)
+	}
+	if at.Before(before.Truncate(time.Millisecond)) || at.After(after) || at.Location() != time.UTC {
+		t.Errorf("stored at %v, between %v and %v", at, before, after)
+	}
+	// A cursor stays valid when definitions come and go.
+	must(t, s.PutDefinition(ctx, history.StoredDefinition{Hash: "h6", Name: "w", Version: "6", Text: text}))
+	if p, ok := s.(history.Pruner); ok {
+		if _, err := p.PruneDefinitions(ctx, false); err != nil {
+			t.Fatal(err)
+		}
+		left := list(100)[0]
+		next := got[history.DefinitionPage](t)(s.Definitions(ctx, page.NextCursor, 0))
+		for _, d := range next.Definitions {
+			if !slices.Contains(left, d.Hash) || d.Hash == "h4" || d.Hash == "h6" {
+				t.Errorf("listed %s of %v", d.Hash, left)
+			}
+		}
+	}
+	for _, limit := range []int{-1, 101} {
+		wantRefusal(t, problem.ValidationError)(s.Definitions(ctx, "", limit))
+	}
+	for _, bad := range []string{"x", "1x", "2026-11-21T01:00:00.005Z|a"} {
+		wantRefusal(t, problem.InvalidListCursor)(s.Definitions(ctx, bad, 0))
+	}
 }
 
 func definitions(t *testing.T, s history.Store) {

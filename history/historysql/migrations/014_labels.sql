@@ -11,7 +11,7 @@ SELECT run, key, value FROM executions, json_each(CASE WHEN json_valid(projectio
 CREATE INDEX run_labels_by_value ON run_labels (name, value, run);
 
 CREATE TRIGGER executions_labelled AFTER INSERT ON executions WHEN instr(NEW.projection, '"labels":') BEGIN
-    INSERT INTO run_labels (run, name, value) SELECT NEW.run, key, value FROM json_each(NEW.projection, '$.labels');
+    INSERT OR REPLACE INTO run_labels (run, name, value) SELECT NEW.run, key, value FROM json_each(NEW.projection, '$.labels');
 END;
 CREATE TRIGGER executions_relabelled AFTER UPDATE OF created_at ON executions BEGIN
     DELETE FROM run_labels WHERE run = NEW.run;
