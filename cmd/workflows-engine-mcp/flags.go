@@ -9,6 +9,7 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/internal/buildstamp"
+	"github.com/workflows-engine/workflows-engine/internal/calls"
 	"github.com/workflows-engine/workflows-engine/internal/config"
 	"github.com/workflows-engine/workflows-engine/internal/mcpserver"
 	"github.com/workflows-engine/workflows-engine/internal/mcpserver/frame"
@@ -105,9 +106,9 @@ func parse(args []string, stdout io.Writer) (*settings, error) {
 	if c.exposeWorkflows && !c.tools.Offers("workflow_start") {
 		c.Warnings = append(c.Warnings, "--tools leaves out workflow_start, but --expose-workflows adds tools that start runs; leave it out if models are to start none")
 	}
-	if c.WaitLimit > mcpserver.MaxWait {
+	if c.WaitLimit > calls.MaxWait {
 		c.trouble = problem.New(problem.UsageError, "the wait limit of %v is too long", c.WaitLimit).
-			WithHint("--wait-limit and WORKFLOW_ENGINE_WAIT_LIMIT take %v at most, as wait_ms does.", mcpserver.MaxWait)
+			WithHint("--wait-limit and WORKFLOW_ENGINE_WAIT_LIMIT take %v at most, as wait_ms does.", calls.MaxWait)
 	}
 	return c, nil
 }

@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/workflows-engine/workflows-engine/internal/mcpserver"
+	"github.com/workflows-engine/workflows-engine/internal/calls"
 )
 
 // TestCommandsOfThePages: the flags with which the pages call the server exist.
@@ -62,7 +62,7 @@ func TestProxiesOfThePage(t *testing.T) {
 	if wait == nil || strings.Count(shown[0][1], defaultListen) != 2 {
 		t.Fatalf("the proxies do not lead to %s, or do not wait:\n%s", defaultListen, shown[0][1])
 	}
-	if _, err := fmt.Sscan(wait[1], &seconds); err != nil || time.Duration(seconds)*time.Second <= mcpserver.MaxWait {
-		t.Errorf("the proxy waits for %s s, calls take up to %s (%v)", wait[1], mcpserver.MaxWait, err)
+	if _, err := fmt.Sscan(wait[1], &seconds); err != nil || time.Duration(seconds)*time.Second <= calls.MaxWait {
+		t.Errorf("the proxy waits for %s s, calls take up to %s (%v)", wait[1], calls.MaxWait, err)
 	}
 }

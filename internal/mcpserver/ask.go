@@ -196,7 +196,7 @@ func (s *server) ask(ctx context.Context, a *arguments, run *view.Run) (*view.Ru
 
 // left is how long a call may still wait.
 func (k *asking) left(a *arguments) graph.Wait {
-	w := a.wait()
+	w := a.waiting(a.Wait())
 	w.Limit = graph.WaitAtMost(cmp.Or(w.Limit, k.s.waitLimit()) - time.Since(k.began)).Limit
 	return w
 }

@@ -164,7 +164,7 @@ func (k *asking) cannotAsk(a *arguments, run *view.Run, p *view.Pending) error {
 			WithHint("%s.", k.atTerminal(run.ExecutionID, p))
 	}
 	a.Missing("resume_payload").Hint = why + ": ask them what prompt says" + besides(p) + " and send their answer"
-	return a.problem()
+	return a.Problem()
 }
 
 // questionText returns the text of a form: the question and the values shown with it.

@@ -121,7 +121,7 @@ func (s *server) drive(ctx context.Context, a *arguments, call func() (*view.Run
 			break
 		}
 		after, err := s.Resume(graph.WithActor(ctx, k.actor), graph.ResumeRequest{
-			ExecutionID: t.ExecutionID, InterruptID: t.InterruptID, Payload: payload, Caller: graph.Caller{Wait: a.wait()},
+			ExecutionID: t.ExecutionID, InterruptID: t.InterruptID, Payload: payload, Caller: graph.Caller{Wait: a.waiting(a.Wait())},
 		})
 		if end = recorded(err, payload); end.State == elicit.Answered {
 			after.Repeated, run = false, after

@@ -9,6 +9,7 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/definition"
+	"github.com/workflows-engine/workflows-engine/internal/calls"
 	"github.com/workflows-engine/workflows-engine/internal/mcpserver/streamable"
 )
 
@@ -23,11 +24,11 @@ func ReadArguments(tool string, raw []byte) error {
 		}
 		a := readArguments(raw, t)
 		(&server{Engine: parser{}}).definition(a, t.invalid)
-		readObject(a.Get("input"))
-		a.Get("wait_ms").Whole(0, MaxWait.Milliseconds())
-		a.mode()
-		a.span("parallel_span")
-		return a.problem()
+		calls.ReadObject(a.Get("input"))
+		a.Get("wait_ms").Whole(0, calls.MaxWait.Milliseconds())
+		a.Mode()
+		a.Span("parallel_span")
+		return a.Problem()
 	}
 	return nil
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/graph/view"
+	"github.com/workflows-engine/workflows-engine/internal/calls"
 	"github.com/workflows-engine/workflows-engine/internal/config/envname"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 	"github.com/workflows-engine/workflows-engine/internal/runjson"
@@ -215,8 +216,8 @@ func fault(err error) *problem.Error {
 	}
 }
 
-// maxFindings is how many findings an answer lists: who has mended these will see the next.
-const maxFindings = 20
+// maxFindings is how many findings an answer lists.
+const maxFindings = calls.MaxFindings
 
 // putFindings adds the findings about a document: one line each in the text, JSON Schema errors in the protocol's form
 // in details.
@@ -457,7 +458,7 @@ func (s *server) guideSubmit(ctx context.Context, a *arguments, run *view.Run, r
 
 // withOutcome puts the outcome of a call into the arguments of another one, if it is not large.
 func withOutcome(args members, a *arguments) members {
-	sent := readObject(a.Get("outcome"))
+	sent := calls.ReadObject(a.Get("outcome"))
 	i := indexOf(args, "outcome")
 	if i < 0 || jsonvalue.Size(sent, maxOutcomeAgain) > maxOutcomeAgain {
 		return args

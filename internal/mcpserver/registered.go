@@ -171,7 +171,7 @@ func exposedTool(name string, w *catalog.Workflow, o Options) *tool {
 func starter(o Options) *tool {
 	t := startTool(o.DefaultMode)
 	t.arguments = slices.DeleteFunc(t.arguments, func(p property) bool {
-		return slices.Contains([]string{"definition", "definition_ref", "branch_order"}, p.name)
+		return slices.Contains([]string{"definition", "definition_ref", "branch_order"}, p.Name)
 	})
 	return t
 }
@@ -208,7 +208,7 @@ func (t *tool) callArguments(p *mcp.CallToolParamsRaw) json.RawMessage {
 // runRegistered starts a registered workflow.
 func (s *server) runRegistered(ctx context.Context, a *arguments, ref string) (*answer, error) {
 	req := s.startRequest(a)
-	if err := a.problem(); err != nil {
+	if err := a.Problem(); err != nil {
 		return nil, err
 	}
 	w, err := s.opts.Catalog.Look().Find(ref)

@@ -242,8 +242,8 @@ func (s *server) handler(t *tool) mcp.ToolHandler {
 			defer enough()
 		}
 		a := readArguments(t.callArguments(req.Params), t)
-		if a.broken != nil {
-			return nil, &jsonrpc.Error{Code: jsonrpc.CodeParseError, Message: "the arguments are not JSON: " + a.broken.Error()}
+		if a.Broken != nil {
+			return nil, &jsonrpc.Error{Code: jsonrpc.CodeParseError, Message: "the arguments are not JSON: " + a.Broken.Error()}
 		}
 		a.client, a.tool, a.raw, a.asking = req.Session, t.name, req.Params.Arguments, s.asking(req)
 		if err := a.asking.ticketOf(ctx, req); err != nil {
@@ -351,7 +351,7 @@ func (s *server) perform(ctx context.Context, t *tool, a *arguments) (ans *answe
 	if ctx.Err() != nil {
 		err = fmt.Errorf("%w: %w", context.Cause(ctx), err)
 	}
-	if a.noLines {
+	if a.NoLines {
 		err = withoutLines(err)
 	}
 	return nil, s.refusal(err, t.invalid, a.executionID())

@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -53,7 +52,7 @@ func allTools(o Options) []*tool {
 func (t *tool) names() []string {
 	names := make([]string, len(t.arguments))
 	for i, p := range t.arguments {
-		names[i] = p.name
+		names[i] = p.Name
 	}
 	return names
 }
@@ -71,7 +70,7 @@ func (t *tool) listed() *mcp.Tool {
 		return t.workflow.listed(t)
 	}
 	var meta mcp.Meta
-	if slices.Contains(t.names(), answerBytesArgument.name) { // answers are as large as the caller wants them
+	if slices.Contains(t.names(), answerBytesArgument.Name) { // answers are as large as the caller wants them
 		meta = mcp.Meta{sizeHint: maxSizeHint}
 	}
 	return &mcp.Tool{
@@ -82,46 +81,19 @@ func (t *tool) listed() *mcp.Tool {
 	}
 }
 
-// MaxWait is the most that wait_ms may be: a host that waits longer has abandoned the call.
-const MaxWait = 5 * time.Minute
+// answerBytesArgument is the argument of tools with an answer that may be large.
+var answerBytesArgument = optional("answer_bytes", describe("integer", "Largest answer (default 8192).",
+	"minimum", float64(MinAnswerBytes)))
 
-// Arguments that several tools have.
-var (
-	executionIDArgument = required("execution_id", aText("The run."))
-	waitArgument        = optional("wait_ms", describe("integer", "Longest wait (default 20000; 0: none).",
-		"minimum", 0.0, "maximum", float64(MaxWait.Milliseconds())))
-	modeArgument = optional("activity_execution_mode", oneOf("Who performs activities.",
-		string(machine.InProcess), string(machine.HostMediated)))
-	answerBytesArgument = optional("answer_bytes", describe("integer", "Largest answer (default 8192).",
-		"minimum", float64(MinAnswerBytes)))
-	sinceArgument   = optional("since_seq", describe("integer", "seq of an answer you have: only what changed.", "minimum", 1.0))
-	definitionAgain = optional("definition", obj("Not needed."))
-	inputAgain      = optional("input", obj("Not needed."))
-)
-
-func (a *arguments) wait() graph.Wait {
-	ms, set := a.Get("wait_ms").Whole(0, MaxWait.Milliseconds())
-	w := graph.Wait{Progress: a.progress, End: a.hangup.driving, Applied: a.applied}
-	if set {
-		w.Limit = graph.WaitAtMost(time.Duration(ms) * time.Millisecond).Limit
-	}
+// waiting completes the wait of a call.
+func (a *arguments) waiting(w graph.Wait) graph.Wait {
+	w.Progress, w.End, w.Applied = a.progress, a.hangup.driving, a.applied
 	return w
 }
 
 // answerBytes is how large the answer may be; see Options.AnswerBytes.
 func (a *arguments) answerBytes() int {
 	return cmp.Or(a.room, a.usual)
-}
-
-func (a *arguments) mode() machine.Mode {
-	return machine.Mode(a.Get("activity_execution_mode").Choice(string(machine.InProcess), string(machine.HostMediated)))
-}
-
-// caller reads the arguments that a call after start may repeat.
-func (s *server) caller(a *arguments, invalid problem.Code) graph.Caller {
-	c := graph.Caller{Definition: s.definition(a, invalid), Input: readObject(a.Get("input")), Mode: a.mode(), Wait: a.wait()}
-	c.InputSet = c.Input != nil
-	return c
 }
 
 // ran is the answer of a call that drove a run: suffix ends the headline (spec: mcp-tools, 2.1). about are warnings about the

@@ -9,6 +9,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/internal/calls"
 	"github.com/workflows-engine/workflows-engine/internal/catalog"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
@@ -39,7 +40,7 @@ func catalogTool(o Options) *tool {
 }
 
 var catalogAnswer = []property{
-	required("workflows", listOf(object([]property{
+	required("workflows", calls.ListOf(object([]property{
 		required("definition_ref", str("Starts it.")),
 		required("name", str("Name.")),
 		required("version", str("Version.")),
@@ -105,7 +106,7 @@ func (s *server) catalogPage(a *arguments, start string) (*answer, error) {
 		a.Get("query").Fail("oneOf", "expected one of query and definition_ref, found both")
 	}
 	p := catalogRows{start: s.tool(start) != nil, by: start, bytes: a.answerBytes(), tools: s.toolsByRef()}
-	if err := a.problem(); err != nil {
+	if err := a.Problem(); err != nil {
 		return nil, err
 	}
 	now := s.opts.Catalog.Look()

@@ -2,7 +2,6 @@ package mcpserver
 
 import (
 	"context"
-	"math"
 	"slices"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -11,6 +10,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/graph/view"
 	"github.com/workflows-engine/workflows-engine/history"
+	"github.com/workflows-engine/workflows-engine/internal/calls"
 	"github.com/workflows-engine/workflows-engine/internal/mcpserver/elicit"
 )
 
@@ -20,40 +20,14 @@ func forkTool() *tool {
 		title:       "Try again from a point of a run",
 		description: "New run with the past of another (unchanged), up to its failure, node_id or seq.",
 		annotations: mcp.ToolAnnotations{DestructiveHint: new(false), OpenWorldHint: new(true)},
-		arguments: []property{
-			executionIDArgument,
-			optional("node_id", aText("Before its last visit. Else where it failed.")),
-			optional("seq", describe("integer", "After this record.", "minimum", 1.0)),
-			optional("definition", definitionSchema("A corrected one.")),
-			optional("state", obj("Merge patch; not with seq.")),
-			optional("anew", describe("boolean", "From node start.")),
-			optional("current_config", describe("boolean", "Today's budgets.")),
-			optional("again", describe("boolean", "Beside another retry.")),
-			optional("repeat_effects", describe("boolean", "Agent calls may repeat.")),
-			optional("new_execution_id", aText("New id.")),
-			waitArgument, answerBytesArgument,
-		},
-		answer:  runAnswer(),
-		invalid: problem.ValidationError,
-		begins:  true,
+		arguments:   append(calls.ForkArguments(), answerBytesArgument),
+		answer:      calls.RunAnswer(),
+		invalid:     problem.ValidationError,
+		begins:      true,
 		call: func(ctx context.Context, s *server, a *arguments) (*answer, error) {
-			req := graph.ForkRequest{
-				ExecutionID: a.Require("execution_id").NonEmpty(), BeforeNode: a.Get("node_id").NonEmpty(),
-				NewExecutionID: a.Get("new_execution_id").NonEmpty(), Definition: s.definition(a, problem.ValidationError), Wait: a.wait(),
-			}
-			req.Correction = readObject(a.Get("state"))
-			req.Seq, _ = a.Get("seq").Whole(1, math.MaxInt32)
-			if req.Seq > 0 && req.BeforeNode != "" {
-				a.Get("seq").Fail("oneOf", "expected one of node_id and seq, found both")
-			}
-			if req.Seq > 0 && req.Correction != nil {
-				a.Get("state").Fail("oneOf", "expected one of state and seq, found both")
-			}
-			req.Anew = a.Get("anew").Bool()
-			req.CurrentAgentConfig = a.Get("current_config").Bool()
-			req.Again = a.Get("again").Bool()
-			req.RepeatEffects = a.Get("repeat_effects").Bool()
-			if err := a.problem(); err != nil {
+			req := a.Fork(s.ReadDefinition)
+			req.Wait = a.waiting(req.Wait)
+			if err := a.Problem(); err != nil {
 				return nil, err
 			}
 			if s.opts.Elicit == elicit.Required && a.asking.answer == nil {

@@ -53,7 +53,7 @@ func guideTool() *tool {
 		invalid:     problem.ValidationError,
 		call: func(_ context.Context, s *server, a *arguments) (*answer, error) {
 			topic := a.Get("topic").Text()
-			if err := a.problem(); err != nil {
+			if err := a.Problem(); err != nil {
 				return nil, err
 			}
 			if topic == "" {

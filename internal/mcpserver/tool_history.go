@@ -16,6 +16,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/graph/view"
 	"github.com/workflows-engine/workflows-engine/history"
+	"github.com/workflows-engine/workflows-engine/internal/calls"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 	"github.com/workflows-engine/workflows-engine/internal/outline"
 	"github.com/workflows-engine/workflows-engine/internal/runjson"
@@ -36,14 +37,14 @@ func historyTool() *tool {
 		description: "The records of a run in short rows, the newest page first; seq for one record whole.",
 		annotations: mcp.ToolAnnotations{ReadOnlyHint: true, IdempotentHint: true, DestructiveHint: new(false), OpenWorldHint: new(false)},
 		arguments: []property{
-			executionIDArgument,
+			calls.ExecutionIDArgument,
 			optional("seq", describe("integer", "This record alone.", "minimum", 1.0)),
 			optional("from_seq", describe("integer", "First record of the page.", "minimum", 1.0)),
 			optional("limit", describe("integer", "Records a page (default 25).", "minimum", 1.0, "maximum", float64(maxRows))),
 			answerBytesArgument,
 		},
 		answer: []property{
-			executionIDProperty,
+			calls.ExecutionIDProperty,
 			required("records", describe("array", "seq, kind, name, created_at, payload.")),
 			required("total", describe("integer", "Records of the run.")),
 			optional("earlier", obj("from_seq and limit of the page before.")),
@@ -58,7 +59,7 @@ func historyTool() *tool {
 			if !set {
 				limit = usualRows
 			}
-			if err := a.problem(); err != nil {
+			if err := a.Problem(); err != nil {
 				return nil, err
 			}
 			run, err := s.Status(ctx, graph.StatusRequest{ExecutionID: id})

@@ -9,6 +9,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/graph/view"
+	"github.com/workflows-engine/workflows-engine/internal/calls"
 	"github.com/workflows-engine/workflows-engine/internal/mcpserver/elicit"
 )
 
@@ -22,25 +23,17 @@ func resumeTool(who elicit.Mode) *tool {
 		title:       "Resume interrupted workflow",
 		description: "Answers an interrupt with a payload that fits its resume_schema. A payload that does not fit is refused and can be corrected.",
 		annotations: mcp.ToolAnnotations{DestructiveHint: new(false), OpenWorldHint: new(true)},
-		arguments: []property{
-			executionIDArgument, payload,
-			optional("interrupt_id", aText("Which interrupt: copy it from next.")),
-			definitionAgain, inputAgain, modeArgument, waitArgument, sinceArgument, answerBytesArgument,
-		},
-		answer:  runAnswer(repeatedProperty, warningsProperty),
-		invalid: problem.InvalidResumePayload,
+		arguments:   append(calls.ResumeArguments(payload), calls.SinceArgument, answerBytesArgument),
+		answer:      calls.RunAnswer(calls.RepeatedProperty, calls.WarningsProperty),
+		invalid:     problem.InvalidResumePayload,
 		call: func(ctx context.Context, s *server, a *arguments) (*answer, error) {
-			req := graph.ResumeRequest{
-				ExecutionID: a.Require("execution_id").NonEmpty(),
-				InterruptID: a.Get("interrupt_id").NonEmpty(),
-				Payload:     readObject(a.Get("resume_payload")),
-				Caller:      s.caller(a, problem.InvalidResumePayload),
-			}
+			req := a.Resume(s.ReadDefinition)
+			req.Wait = a.waiting(req.Wait)
 			given := a.Get("resume_payload").Present()
 			if asks := who == elicit.Required || who != elicit.Never && a.asking.able; !given && !asks {
 				a.Missing("resume_payload")
 			}
-			if err := a.problem(); err != nil {
+			if err := a.Problem(); err != nil {
 				return nil, err
 			}
 			switch {

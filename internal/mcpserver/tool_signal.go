@@ -5,9 +5,9 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
-	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/graph/view"
+	"github.com/workflows-engine/workflows-engine/internal/calls"
 )
 
 func signalTool() *tool {
@@ -16,25 +16,13 @@ func signalTool() *tool {
 		title:       "Deliver workflow signal",
 		description: "Delivers a signal to a run that waits for it; the payload is merged into the state. One that no wait awaits, or keeps, is refused.",
 		annotations: mcp.ToolAnnotations{DestructiveHint: new(false), OpenWorldHint: new(true)},
-		arguments: []property{
-			executionIDArgument,
-			required("signal_name", aText("The signal's name, exactly.")),
-			optional("payload", obj("What the signal brings; default {}.")),
-			optional("idempotency_key", aText("Any text that names this signal: sent again with it, it counts once.")),
-			definitionAgain, inputAgain, modeArgument, waitArgument, sinceArgument, answerBytesArgument,
-		},
-		answer:  runAnswer(repeatedProperty, warningsProperty),
-		invalid: problem.SignalValidationError,
+		arguments:   append(calls.SignalArguments(), calls.SinceArgument, answerBytesArgument),
+		answer:      calls.RunAnswer(calls.RepeatedProperty, calls.WarningsProperty),
+		invalid:     problem.SignalValidationError,
 		call: func(ctx context.Context, s *server, a *arguments) (*answer, error) {
-			req := graph.SignalRequest{
-				ExecutionID: a.Require("execution_id").NonEmpty(),
-				Name:        a.Require("signal_name").NonEmpty(),
-				Payload:     readObject(a.Get("payload")),
-
-				IdempotencyKey: a.Get("idempotency_key").NonEmpty(),
-				Caller:         s.caller(a, problem.SignalValidationError),
-			}
-			if err := a.problem(); err != nil {
+			req := a.Signal(s.ReadDefinition)
+			req.Wait = a.waiting(req.Wait)
+			if err := a.Problem(); err != nil {
 				return nil, err
 			}
 			run, err := s.drive(ctx, a, func() (*view.Run, error) { return s.Signal(ctx, req) })

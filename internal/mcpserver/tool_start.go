@@ -14,48 +14,23 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/graph/view"
+	"github.com/workflows-engine/workflows-engine/internal/calls"
 )
 
 func startTool(defaultMode machine.Mode) *tool {
-	inProcess, here := string(machine.InProcess), defaultMode
-	if here == "" {
-		here = machine.InProcess
-	}
 	return &tool{
 		name:  "workflow_start",
 		title: "Start workflow execution",
 		description: "Starts a run of a workflow definition and answers where it stopped: pending is what it waits for, " +
 			"next the call to make.",
 		annotations: mcp.ToolAnnotations{DestructiveHint: new(false), OpenWorldHint: new(true)},
-		arguments: []property{
-			optional("definition", definitionSchema("The definition: an object, or JSON or YAML text.")),
-			optional("definition_ref", aText("Instead: name, name@version or hash of one run or registered.")),
-			optional("input", obj("The first state; default {}.")),
-			optional("execution_id", aText("Your id for the run; one in use is refused. Default: new.")),
-			optional("title", str("Line that names the run for people.")),
-			optional("labels", obj("Short texts to find it by.")),
-			optional("notify", listOf(members{{"type", "string"}}, "Webhook targets.")),
-			optional("activity_execution_mode", oneOf("Who performs activities: host_mediated (you, through workflow_submit_activity) or "+
-				"in_process (this server). Default here: "+string(here)+".",
-				inProcess, string(machine.HostMediated))),
-			optional("allow_existing_execution_id", describe("boolean", "With execution_id: an existing run answers where it "+
-				"stands, and goes on if its process has died. Makes repeated starts safe.")),
-			optional("branch_order", oneOf("Of parallel branches (default concurrent).",
-				string(machine.Concurrent), string(machine.Sequential))),
-			waitArgument, answerBytesArgument,
-		},
-		answer:  runAnswer(warningsProperty),
-		invalid: problem.ValidationError,
-		begins:  true,
+		arguments:   append(calls.StartArguments(defaultMode), answerBytesArgument),
+		answer:      calls.RunAnswer(calls.WarningsProperty),
+		invalid:     problem.ValidationError,
+		begins:      true,
 		call: func(ctx context.Context, s *server, a *arguments) (*answer, error) {
 			req := s.startRequest(a)
-			req.Definition, req.DefinitionRef = s.definition(a, problem.ValidationError), a.Get("definition_ref").NonEmpty()
-			switch sent, named := a.Get("definition").Present(), req.DefinitionRef != ""; {
-			case sent && named:
-				a.Get("definition_ref").Fail("oneOf", "expected one of definition and definition_ref, found both")
-			case !sent && !named && !a.Get("definition_ref").Present():
-				a.Missing("definition").Hint = "or name a stored one in definition_ref"
-			}
+			a.Started(s.ReadDefinition, &req)
 			return s.started(ctx, a, req)
 		},
 	}
@@ -63,26 +38,18 @@ func startTool(defaultMode machine.Mode) *tool {
 
 // startRequest reads the arguments of a start, except those that select the definition.
 func (s *server) startRequest(a *arguments) graph.StartRequest {
-	return graph.StartRequest{
-		ExecutionID:   a.Get("execution_id").NonEmpty(),
-		Input:         readObject(a.Get("input")),
-		Mode:          cmp.Or(a.mode(), s.opts.DefaultMode),
-		Branches:      machine.BranchOrder(a.Get("branch_order").Choice(string(machine.Concurrent), string(machine.Sequential))),
-		Title:         a.Get("title").Text(),
-		Labels:        a.Get("labels").With(readObject(a.Get("labels"))).TextMap(),
-		Notify:        a.Get("notify").Texts(),
-		AllowExisting: a.Get("allow_existing_execution_id").Bool(),
-		Wait:          a.wait(),
-	}
+	req := a.Start()
+	req.Mode, req.Wait = cmp.Or(req.Mode, s.opts.DefaultMode), a.waiting(req.Wait)
+	return req
 }
 
 // started starts a run, provided that the arguments are right.
 func (s *server) started(ctx context.Context, a *arguments, req graph.StartRequest) (*answer, error) {
-	if err := a.problem(); err != nil {
+	if err := a.Problem(); err != nil {
 		return nil, err
 	}
 	run, err := s.drive(ctx, a, func() (*view.Run, error) { return s.Start(ctx, req) })
-	if run != nil && a.mode() == "" { // the caller did not choose a mode
+	if run != nil && a.Mode() == "" { // the caller did not choose a mode
 		run.Warnings = slices.DeleteFunc(run.Warnings, func(w view.Warning) bool { return w.Code == problem.ModeKept })
 	}
 	if run != nil && req.DefinitionRef != "" {

@@ -13,6 +13,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/expr"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/graph/view"
+	"github.com/workflows-engine/workflows-engine/internal/calls"
 	"github.com/workflows-engine/workflows-engine/internal/config/envname"
 	"github.com/workflows-engine/workflows-engine/internal/outline"
 	"github.com/workflows-engine/workflows-engine/internal/runjson"
@@ -26,25 +27,23 @@ func statusTool() *tool {
 			"Repeats everything needed to continue.",
 		annotations: mcp.ToolAnnotations{ReadOnlyHint: true, IdempotentHint: true, DestructiveHint: new(false), OpenWorldHint: new(false)},
 		arguments: []property{
-			executionIDArgument,
-			optional("wait_ms", describe("integer", "Longest wait while the run goes on by itself (default 0).",
-				"minimum", 0.0, "maximum", float64(MaxWait.Milliseconds()))),
+			calls.ExecutionIDArgument, calls.StatusWaitArgument,
 			optional("since_seq", describe("integer", "seq of an answer you have: what is unchanged is left out; wait_ms waits for any change since.", "minimum", 1.0)),
 			optional("node_id", aText("Only what waits at this node, in full.")),
-			optional("read", listOf(members{{"type", "string"}}, "Answer these values instead: JSON pointers into the state, or a reference's $ref and pointer joined.")),
+			optional("read", calls.ListOf(members{{"type", "string"}}, "Answer these values instead: JSON pointers into the state, or a reference's $ref and pointer joined.")),
 			optional("select", aText("Answer what this jq makes of the state, such as .text[0:4000].")),
 			answerBytesArgument,
 		},
-		answer:  statusAnswer(),
+		answer:  calls.StatusAnswer(),
 		invalid: problem.ValidationError,
 		call: func(ctx context.Context, s *server, a *arguments) (*answer, error) {
 			req := graph.StatusRequest{ExecutionID: a.Require("execution_id").NonEmpty(), Since: a.since}
-			if wait := a.wait(); wait.Limit > 0 {
+			if wait := a.waiting(a.Wait()); wait.Limit > 0 {
 				wait.End = a.hangup.looking
 				req.Wait = &wait
 			}
 			node, reading := a.Get("node_id").NonEmpty(), a.reading()
-			if err := a.problem(); err != nil {
+			if err := a.Problem(); err != nil {
 				return nil, err
 			}
 			asks := req.Wait != nil && reading == nil && node == ""

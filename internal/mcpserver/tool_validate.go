@@ -9,6 +9,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/definition"
 	"github.com/workflows-engine/workflows-engine/graph/lint"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/internal/calls"
 	"github.com/workflows-engine/workflows-engine/internal/picture"
 )
 
@@ -18,7 +19,7 @@ func validateTool() *tool {
 		title:       "Check a workflow definition",
 		description: "Checks a definition without running it: every problem with its place and fix, warnings, and the graph as text.",
 		annotations: mcp.ToolAnnotations{ReadOnlyHint: true, IdempotentHint: true, DestructiveHint: new(false), OpenWorldHint: new(false)},
-		arguments:   []property{required("definition", definitionSchema("The definition: an object, or JSON or YAML text."))},
+		arguments:   []property{required("definition", calls.DefinitionSchema("The definition: an object, or JSON or YAML text."))},
 		answer: []property{
 			required("valid", describe("boolean", "Whether it can be started.")),
 			optional("errors", describe("array", "code, message, hint, instancePath, line.")),
@@ -29,23 +30,23 @@ func validateTool() *tool {
 		call: func(ctx context.Context, s *server, a *arguments) (*answer, error) {
 			a.Require("definition")
 			doc := s.definition(a, problem.ValidationError)
-			if len(a.report.Findings) > 0 {
-				return nil, a.problem()
+			if len(a.Report.Findings) > 0 {
+				return nil, a.Problem()
 			}
 			var (
 				prog     *definition.Program
 				findings problem.Findings
 			)
-			if a.refused != nil {
-				findings = a.refused.Findings
+			if a.Refused != nil {
+				findings = a.Refused.Findings
 			} else {
 				agents, skills := s.agentNames()
 				prog, findings = lint.Compile(doc, lint.Options{Options: definition.Options{Runnable: true}, Subworkflow: s.subworkflows(ctx), Agents: agents, Skills: skills})
 			}
-			if a.noLines {
+			if a.NoLines {
 				findings = pointersOnly(findings)
 			}
-			return judged(prog, findings, a.refused), nil
+			return judged(prog, findings, a.Refused), nil
 		},
 	}
 }
