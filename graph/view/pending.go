@@ -94,6 +94,27 @@ func (p *Pending) Shown(most int) string {
 	return text
 }
 
+// ShownValue returns the value that a person sees with the question of an interrupt: that of the author (show), or else the state, for which
+// isState is set; nil if there is none.
+func (p *Pending) ShownValue() (v any, isState bool) {
+	switch {
+	case p.Show != nil:
+		return p.Show, false
+	case p.showsState && len(p.State) > 0:
+		return p.State, true
+	}
+	return nil, false
+}
+
+// ShownNames returns the names of an object in ShownValue in the order to show them: that in which the author wrote them; of the state, the
+// fields that are new since the last question come first.
+func (p *Pending) ShownNames(object map[string]any) []string {
+	if p.Show != nil {
+		return writtenOrder(object, p.showSource)
+	}
+	return namesInOrder(object, p.written)
+}
+
 // shownState returns the state as text: first the fields that are new since the last question, in up to three quarters of the size.
 func (p *Pending) shownState(most int) (text string, cut bool) {
 	fresh, before := map[string]any{}, maps.Clone(p.State)

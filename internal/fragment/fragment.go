@@ -67,7 +67,7 @@ func acts(r rune) bool {
 	return false
 }
 
-// FormToken is the hidden field "form" of a form, which binds it to a session; "" leaves the forms of a view out.
+// FormToken is the hidden field "form" of a form, which binds it to a session.
 type FormToken string
 
 // Layout is the page around a view.
@@ -89,6 +89,9 @@ func (*Layout) template() string { return "layout" }
 
 // Section returns the first segment of the path, which names the current entry of the navigation.
 func (l *Layout) Section() string {
+	if l.Path == "" {
+		return "none"
+	}
 	path, _, _ := strings.Cut(l.Path, "?")
 	section, _, _ := strings.Cut(strings.TrimPrefix(path, "/"), "/")
 	return section

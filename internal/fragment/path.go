@@ -45,13 +45,12 @@ func VisitPath(id, node string, visit int) string {
 // ActPath returns the address of a POST about a run: "cancel", "signal", "fork", "retry" or "handle".
 func ActPath(id, act string) string { return runPath(id, act, nil) }
 
-// ValuePath returns the address of a whole value of a run as text: name is "input", "state", "result", "show" or "record", the last with a seq.
-func ValuePath(id, name string, query url.Values) string {
-	q := url.Values{"name": {name}}
-	for k, v := range query {
-		q[k] = v
-	}
-	return runPath(id, "value", q)
+// ValuePath returns the address of a whole value of a run as text: "state" or "result".
+func ValuePath(id, name string) string { return runPath(id, "value", url.Values{"name": {name}}) }
+
+// RecordPath returns the address of a whole value of a record as text: a field of its payload, or "" for all of it.
+func RecordPath(id string, seq int64, field string) string {
+	return runPath(id, "value", url.Values{"name": {field}, "seq": {strconv.FormatInt(seq, 10)}})
 }
 
 // WorkflowPath returns the address of a workflow by its name.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/history"
+	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 	"github.com/workflows-engine/workflows-engine/internal/timeline"
 )
 
@@ -76,5 +77,13 @@ var funcs = template.FuncMap{
 	"history": HistoryPath,
 	"elapsed": timeline.Elapsed,
 	"seconds": timeline.Seconds,
-	"bytes":   timeline.Bytes,
+	"number":  func(n *float64) string { return string(jsonvalue.Canonical(*n)) },
+	// decisions are those about a call of an agent.
+	"decisions": func() []Choice {
+		return []Choice{
+			{Value: "approve", Text: "Approve"}, {Value: "deny", Text: "Deny"}, {Value: "edit", Text: "Approve with other arguments"},
+			{Value: "respond", Text: "Answer in its place"},
+		}
+	},
+	"bytes": func(n int) string { return timeline.Bytes(int64(n)) },
 }

@@ -177,7 +177,7 @@ func objectOf(text string) (map[string]any, error) {
 }
 
 // decisionsOf reads the decisions about an agent's calls. The button "all" decides about all of them; otherwise d0, d1, … are the decisions
-// about the calls in their order, with t0, t1, … as the reason, arguments (JSON) or result (JSON or text). The digest of a call, which the
+// about the calls in their order, with t0, t1, … as the reason or result (JSON or text) and a0, a1, … as the arguments (JSON). The digest of a call, which the
 // token of the form stands for, binds a decision to the arguments that were shown.
 func decisionsOf(calls []agentsteps.Ask, values url.Values) (map[string]any, map[string]string) {
 	decided, mistakes := map[string]any{}, map[string]string{}
@@ -198,11 +198,12 @@ func decisionsOf(calls []agentsteps.Ask, values url.Values) (map[string]any, map
 				d["reason"] = text
 			}
 		case "edit":
+			text = strings.TrimSpace(values.Get("a" + n))
 			arguments, err := objectOf(text)
 			if err != nil {
-				mistakes["t"+n] = "the arguments are " + err.Error()
+				mistakes["a"+n] = "the arguments are " + err.Error()
 			} else if text == "" {
-				mistakes["t"+n] = "write the arguments as JSON"
+				mistakes["a"+n] = "write the arguments as JSON"
 			}
 			d["arguments"] = arguments
 		case "respond":

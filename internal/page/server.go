@@ -140,6 +140,7 @@ var routes = []route{
 	{"GET /runs/{id}/visits/{node}/{n}", (*Server).visitView},
 	{"GET /runs/{id}/history", (*Server).historyView},
 	{"GET /runs/{id}/graph.svg", (*Server).graphView},
+	{"GET /runs/{id}/value", (*Server).valueView},
 	{"GET /run", (*Server).runByQueryView},
 	{"GET /workflows", (*Server).workflowsView},
 	{"GET /workflows/{name}", (*Server).workflowView},
@@ -163,6 +164,8 @@ func (s *Server) runByQueryView(r *http.Request) (view, error) {
 		return s.historyView(r)
 	case "graph.svg":
 		return s.graphView(r)
+	case "value":
+		return s.valueView(r)
 	case "questions":
 		r.SetPathValue("key", q.Get("key"))
 		return s.questionView(r)

@@ -5,12 +5,7 @@ import "net/http"
 // The pages, until each has its own file.
 
 func (s *Server) homeView(*http.Request) (view, error)      { return view{Title: "Start"}, nil }
-func (s *Server) runsView(*http.Request) (view, error)      { return view{Title: "Runs"}, nil }
-func (s *Server) runView(*http.Request) (view, error)       { return view{Title: "Run"}, nil }
-func (s *Server) questionView(*http.Request) (view, error)  { return view{Title: "Question"}, nil }
 func (s *Server) visitView(*http.Request) (view, error)     { return view{Title: "Visit"}, nil }
-func (s *Server) historyView(*http.Request) (view, error)   { return view{Title: "History"}, nil }
-func (s *Server) graphView(*http.Request) (view, error)     { return view{Title: "Graph"}, nil }
 func (s *Server) workflowsView(*http.Request) (view, error) { return view{Title: "Workflows"}, nil }
 func (s *Server) workflowView(*http.Request) (view, error)  { return view{Title: "Workflow"}, nil }
 func (s *Server) systemView(*http.Request) (view, error)    { return view{Title: "System"}, nil }

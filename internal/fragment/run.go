@@ -1,0 +1,142 @@
+package fragment
+
+import (
+	"html/template"
+	"time"
+)
+
+// Run is the page of a run.
+type Run struct {
+	ID, Title                       string
+	Workflow, Version, WorkflowPath string
+	Labels                          []Pair
+	State                           State
+	Began, Changed                  time.Time
+	// Took is the time since the beginning, until the end.
+	Took time.Duration
+	// By is who began the run, "" if it is not recorded.
+	By string
+	// Origins link to the runs that this one comes from, Successors to its retries; each with its relation.
+	Origins, Successors []Relation
+	// Handled describes why nothing is left to do about a failed run.
+	Handled string
+	// Notices are warnings and executors that are missing.
+	Notices   []Notice
+	Questions []QuestionLink
+	// Failure is the failure of a failed run, Reason the reason of a cancelled one.
+	Failure *RunFailure
+	Reason  string
+	Graph   *Graph
+	Visits  *Visits
+	Waits   []Wait
+	// Result and State are nil if there is none.
+	Result, StateValue *Value
+	// Final is set if the state is that of the end.
+	Final    bool
+	Records  int64
+	NodeRuns string
+	Actions  *Actions
+	// Refused is why a call was refused; nil if none was made.
+	Refused *Failure
+	// Damage is the error of a run that cannot be read, which then has no actions.
+	Damage *Failure
+}
+
+func (*Run) template() string { return "run" }
+
+// Pair is a name with a value.
+type Pair struct{ Name, Value string }
+
+// Relation links a run to another one.
+type Relation struct {
+	Word string
+	Link
+}
+
+// Notice is a warning with what to do about it.
+type Notice struct{ Message, Hint string }
+
+// QuestionLink is an open question.
+type QuestionLink struct {
+	Prompt, Path, Node string
+	Since, Deadline    time.Time
+}
+
+// RunFailure is the failure of a run.
+type RunFailure struct {
+	Error, Code, Node string
+	// NodePath is the address of the failed visit, "" if it is not known.
+	NodePath string
+	Data     *Value
+	// GoesOn describes where a retry continues, "" if it starts the node again.
+	GoesOn string
+}
+
+// Graph is a picture of a definition or a run.
+type Graph struct {
+	// SVG is the engine's own picture. It is empty for a large definition, which has only the outline.
+	SVG template.HTML
+	// Path is the address of the picture alone, "" if it is shown as a part of another system.
+	Path string
+	// Outline has a line for each node, for readers that cannot use the picture.
+	Outline string
+}
+
+// Visits is a sequence of visits with those inside of them.
+type Visits struct {
+	// Name is that of a branch, "" for the main sequence. State is that of a branch.
+	Name  string
+	State State
+	// Before counts the visits that are left out before the first one.
+	Before int
+	List   []Visit
+	// After counts the visits that are left out after the last one.
+	After int
+	// RunPath is the address of the records, which have the visits left out.
+	History string
+}
+
+// Visit is a row of the tree of visits.
+type Visit struct {
+	Name, Kind, Path string
+	State            State
+	Number           int
+	// Took is "" for a node that takes no time. Running is set while it grows.
+	Took string
+	// Details are short facts, Error is the failure.
+	Details []string
+	Error   string
+	// Inner are branches and items; Child is the subworkflow.
+	Inner []*Visits
+	Child *Link
+}
+
+// Wait is what a run waits for, other than questions.
+type Wait struct {
+	Text, Node, NodePath string
+	Since, Deadline      time.Time
+	// Due is the end of a timer or a back-off.
+	Due       time.Time
+	LastError string
+	Child     *Link
+}
+
+// Post is the form of a call: where it is sent to, and its token (hidden field "form").
+type Post struct {
+	Action string
+	Token  FormToken
+}
+
+// Actions are the forms that change a run; nil for a call that is not possible.
+type Actions struct {
+	Cancel, Retry, Handle, Unhandle, Signal, Fork *Post
+	// Signals are the names of the signals that the run waits for.
+	Signals []string
+	// Last is the last record of the run, up to which it can be forked.
+	Last int64
+}
+
+// Any reports whether there is a form.
+func (a *Actions) Any() bool {
+	return a.Cancel != nil || a.Retry != nil || a.Handle != nil || a.Unhandle != nil || a.Signal != nil || a.Fork != nil
+}

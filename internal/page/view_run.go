@@ -1,0 +1,445 @@
+package page
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"html/template"
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/workflows-engine/workflows-engine/graph"
+	"github.com/workflows-engine/workflows-engine/graph/definition"
+	"github.com/workflows-engine/workflows-engine/graph/machine"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+	runview "github.com/workflows-engine/workflows-engine/graph/view"
+	"github.com/workflows-engine/workflows-engine/history"
+	"github.com/workflows-engine/workflows-engine/internal/fragment"
+	"github.com/workflows-engine/workflows-engine/internal/picture"
+	"github.com/workflows-engine/workflows-engine/internal/timeline"
+)
+
+// definitions is an engine that reads stored definitions.
+type definitions interface {
+	Definition(ctx context.Context, hash string) (*definition.Document, error)
+}
+
+// foldPage is the number of records read at once to fold a run.
+const foldPage = 500
+
+// folded is a run's history, folded.
+type folded struct {
+	program *definition.Program
+	run     *timeline.Run
+	// by is who began the run, nil if it is not recorded.
+	by *history.Actor
+}
+
+// fold reads the records of a run, a page at a time. hash is that of its definition.
+func (s *Server) fold(ctx context.Context, id, hash string) (*folded, error) {
+	f := &folded{program: s.program(ctx, hash)}
+	line := timeline.New(id, fragment.Clean)
+	line.Define(id, f.program)
+	f.run = line.Root()
+	return f, s.eachRecord(ctx, id, 1, func(r *history.Record) (more bool) {
+		line.Record(id, r)
+		if r.Name == history.ExecutionStarted {
+			f.by = r.Payload.Actor
+		}
+		return true
+	})
+}
+
+// eachRecord calls a function with the records of a run from a seq on, until it returns false.
+func (s *Server) eachRecord(ctx context.Context, id string, from int64, each func(*history.Record) bool) error {
+	for {
+		records, err := s.o.Engine.History(ctx, graph.HistoryRequest{ExecutionID: id, FromSeq: from, Limit: foldPage})
+		if err != nil {
+			return err
+		}
+		for i := range records {
+			if !each(&records[i]) {
+				return nil
+			}
+		}
+		if len(records) < foldPage {
+			return nil
+		}
+		from = records[len(records)-1].Seq + 1
+	}
+}
+
+// program returns the compiled definition with a hash, nil if it cannot be read here.
+func (s *Server) program(ctx context.Context, hash string) *definition.Program {
+	if hash == "" {
+		return nil
+	}
+	reader, err := graph.Need[definitions](s.o.Engine, "Definition")
+	if err != nil {
+		return nil
+	}
+	document, err := reader.Definition(ctx, hash)
+	if err != nil {
+		return nil
+	}
+	program, err := s.o.Engine.Program(document)
+	if err != nil {
+		program, _ = definition.Draft(document, definition.Options{AllowInterruptInBranch: true})
+	}
+	return program
+}
+
+// status returns where a run is. For a run that cannot be read, it returns its row and the damage.
+func (s *Server) status(ctx context.Context, id string) (v *runview.Run, damage *fragment.Failure, err error) {
+	v, err = s.o.Engine.Status(ctx, graph.StatusRequest{ExecutionID: id})
+	if err == nil {
+		return v, nil, nil
+	}
+	p, ok := problem.As(err)
+	if !ok || !slices.Contains([]problem.Code{problem.HistoryCorrupt, problem.Nondeterminism, problem.DefinitionNotFound, problem.HistoryNewer}, p.Code) {
+		return nil, nil, err
+	}
+	peeker, needed := graph.Need[interface {
+		Peek(ctx context.Context, executionID string) (history.Execution, error)
+	}](s.o.Engine, "Peek")
+	if needed != nil {
+		return nil, nil, err
+	}
+	x, peekErr := peeker.Peek(ctx, id)
+	if peekErr != nil {
+		return nil, nil, err
+	}
+	v = runview.Of(runview.Source{Execution: &x, Now: x.UpdatedAt})
+	return v, s.failure(p), nil
+}
+
+// failure describes an error.
+func (s *Server) failure(err error) *fragment.Failure {
+	f := &fragment.Failure{Message: s.o.Redaction.String(err.Error())}
+	if e, ok := problem.As(err); ok {
+		f.Hint, f.Code = s.o.Redaction.String(s.o.Glossary.Translate(e.Hint)), string(e.Code)
+	}
+	return f
+}
+
+// runView shows a run.
+func (s *Server) runView(r *http.Request) (page view, err error) {
+	ctx, id := r.Context(), runID(r)
+	v, damage, err := s.status(ctx, id)
+	if err != nil {
+		return page, err
+	}
+	f, err := s.fold(ctx, id, v.DefinitionHash)
+	if err != nil && damage == nil {
+		return page, err
+	}
+	now := cmp.Or(v.Now, v.UpdatedAt)
+	m := &fragment.Run{
+		ID: v.ExecutionID, Title: v.Title, Workflow: v.DefinitionName, Version: v.DefinitionVersion, State: fragment.StatusState(v.Status),
+		Began: v.CreatedAt, Changed: v.UpdatedAt, Took: now.Sub(v.CreatedAt), Records: v.Seq, Damage: damage, Final: v.Status.Terminal(),
+	}
+	if v.DefinitionName != "" {
+		m.WorkflowPath = fragment.WorkflowPath(v.DefinitionName)
+	}
+	if m.Final {
+		m.Took = v.UpdatedAt.Sub(v.CreatedAt)
+	}
+	if v.MaxVisits > 0 {
+		m.NodeRuns = fmt.Sprintf("%d of %d", v.NodeVisits, v.MaxVisits)
+	}
+	if f.by != nil {
+		m.By = f.by.String()
+	}
+	for _, name := range slices.Sorted(maps.Keys(v.Labels)) {
+		m.Labels = append(m.Labels, fragment.Pair{Name: name, Value: v.Labels[name]})
+	}
+	s.relate(m, v)
+	s.notices(m, v)
+	s.ending(m, v, f)
+	state := v.State
+	if m.Final {
+		state = v.FinalState
+	}
+	if state != nil {
+		m.StateValue = s.value(state, fragment.ValuePath(id, "state"))
+	}
+	for i := range v.Pending {
+		p := &v.Pending[i]
+		if p.Kind == machine.WaitInterrupt && p.ID != "" {
+			m.Questions = append(m.Questions, questionLink(p))
+		} else {
+			m.Waits = append(m.Waits, wait(p))
+		}
+	}
+	if f.program != nil {
+		m.Graph = graphOf(f.program, f.run, fragment.GraphPath(id))
+	}
+	m.Visits = visitsOf(f.run, now)
+	if !s.o.ReadOnly && damage == nil {
+		m.Actions = s.actions(r, v)
+	}
+	if sent := submittedOf(r); sent != nil {
+		m.Refused = refused(s, sent)
+	}
+	page = view{Title: cmp.Or(v.Title, v.ExecutionID), Follow: v.Executions()}
+	page.Body, err = s.body(m)
+	return page, err
+}
+
+// refused describes the refusal of a form.
+func refused(s *Server, sent *submitted) *fragment.Failure {
+	if sent.Err != nil {
+		return s.failure(sent.Err)
+	}
+	f := &fragment.Failure{Message: "The form was not filled in correctly. Nothing was changed."}
+	for _, name := range slices.Sorted(maps.Keys(sent.Mistakes)) {
+		f.Hint = strings.TrimSpace(f.Hint + " " + name + ": " + sent.Mistakes[name] + ".")
+	}
+	return f
+}
+
+// value returns a value without its secrets.
+func (s *Server) value(v any, path string) *fragment.Value {
+	return fragment.NewValue(s.o.Redaction.Value(v), path)
+}
+
+// relate links the runs that a run comes from and that come from it.
+func (s *Server) relate(m *fragment.Run, v *runview.Run) {
+	to := func(word, id string) fragment.Relation {
+		return fragment.Relation{Word: word, Link: fragment.Link{Text: id, Path: fragment.RunPath(id)}}
+	}
+	if v.ParentExecutionID != "" {
+		m.Origins = append(m.Origins, to("Subworkflow of", v.ParentExecutionID))
+	}
+	if from := v.ForkedFrom; from.ExecutionID != "" && v.Lineage.RetryOf == "" {
+		m.Origins = append(m.Origins, to(fmt.Sprintf("Forked at record %d from", from.Seq), from.ExecutionID))
+	}
+	if v.Lineage.RetryOf != "" {
+		m.Origins = append(m.Origins, to("Retry of", v.Lineage.RetryOf))
+	}
+	for _, l := range v.Lineage.Retries {
+		m.Successors = append(m.Successors, to("Retried by", l.To))
+	}
+	if h := v.Lineage.Handled; h != nil {
+		m.Handled = strings.TrimSpace(h.Note + " " + h.Actor)
+		if h.Retry != "" {
+			m.Handled = "the retry " + h.Retry + " completed"
+		}
+	}
+}
+
+// notices takes the warnings of a run, and what this process lacks to continue it.
+func (s *Server) notices(m *fragment.Run, v *runview.Run) {
+	for _, w := range v.Warnings {
+		m.Notices = append(m.Notices, fragment.Notice{Message: w.Message, Hint: s.o.Glossary.Translate(w.Hint)})
+	}
+	if l := v.Lacks; l != nil {
+		n := fragment.Notice{Message: fmt.Sprintf("This process cannot continue the run at %s: %s is not configured here.", l.NodeID, l.Missing)}
+		if l.Host {
+			n.Message = fmt.Sprintf("After the answer, this process cannot continue the run at %s: %s is not configured here.", l.NodeID, l.Missing)
+		}
+		n.Hint = "A process that has it continues the run: start a worker with workflows-engine worker."
+		if l.Setting != "" {
+			n.Hint = fmt.Sprintf("Set %s and start the page again, or start a worker that has it.", s.o.Glossary.Translate(l.Setting))
+		}
+		m.Notices = append(m.Notices, n)
+	}
+}
+
+// ending takes the end of a run.
+func (s *Server) ending(m *fragment.Run, v *runview.Run, f *folded) {
+	switch v.Status {
+	case machine.Completed:
+		if v.Result != nil {
+			m.Result = s.value(v.Result, fragment.ValuePath(v.ExecutionID, "result"))
+		}
+	case machine.Cancelled:
+		m.Reason = v.Reason
+	case machine.Failed:
+		m.Failure = &fragment.RunFailure{Error: v.Error, Code: v.ErrorCode, Node: v.ErrorNodeID, GoesOn: v.GoesOn.String()}
+		for _, visit := range slices.Backward(f.run.Visits) {
+			if visit.Node == v.ErrorNodeID {
+				m.Failure.NodePath = fragment.VisitPath(v.ExecutionID, visit.Node, visit.Number)
+				break
+			}
+		}
+		if v.ErrorData != nil {
+			m.Failure.Data = s.value(v.ErrorData, "")
+		}
+	}
+}
+
+// questionLink links an open question.
+func questionLink(p *runview.Pending) fragment.QuestionLink {
+	return fragment.QuestionLink{
+		Prompt: cmp.Or(fragment.OneLine(p.Prompt, 200), "Question at "+p.NodeID), Path: fragment.QuestionPath(p.ExecutionID, questionKey(p)),
+		Node: p.NodeID, Since: p.RequestedAt, Deadline: deadline(p),
+	}
+}
+
+// deadline returns when a question expires; zero without a deadline.
+func deadline(p *runview.Pending) time.Time {
+	d := cmp.Or(p.Deadline, p.Due)
+	if b := p.BlockDeadline; !b.IsZero() && (d.IsZero() || b.Before(d)) {
+		return b
+	}
+	return d
+}
+
+// wait describes what a run waits for.
+func wait(p *runview.Pending) fragment.Wait {
+	w := fragment.Wait{
+		Node: p.NodeID, Since: p.RequestedAt, Deadline: cmp.Or(p.Deadline, p.BlockDeadline), LastError: fragment.OneLine(p.LastError, maxRowText),
+	}
+	if p.Visit > 0 && p.Item == 0 && p.Items == 0 {
+		w.NodePath = fragment.VisitPath(p.ExecutionID, p.NodeID, p.Visit)
+	}
+	attempt := ""
+	if p.MaxAttempts > 1 {
+		attempt = fmt.Sprintf(", attempt %d of %d", p.Attempt, p.MaxAttempts)
+	}
+	switch p.Kind {
+	case machine.WaitSignal:
+		w.Text = "the signal " + p.SignalName
+	case machine.WaitTimer:
+		w.Text, w.Due = "a timer", p.Due
+	case machine.WaitBackoff:
+		w.Text, w.Due = "the next attempt"+attempt, p.Due
+	case machine.WaitChild:
+		w.Text = strings.TrimSpace("the subworkflow " + p.WorkflowRef)
+		if p.ChildExecutionID != "" {
+			w.Child = &fragment.Link{Text: p.ChildExecutionID, Path: fragment.RunPath(p.ChildExecutionID)}
+		}
+	case machine.WaitInterrupt:
+		w.Text = "an answer"
+	case machine.WaitDelegate:
+		w.Text = "the agent " + p.AgentID + attempt
+	default:
+		w.Text = strings.TrimSpace("the outcome of " + p.NodeType + attempt)
+		switch {
+		case p.Queued:
+			w.Text = strings.TrimSpace("a free place for " + p.NodeType)
+		case p.Host:
+			w.Text += ", performed by a host"
+		}
+	}
+	if p.Span != nil {
+		w.Text += " in branch " + p.Span.BranchName
+	}
+	if p.Items > 0 {
+		w.Text += fmt.Sprintf(", item %d of %d", p.Item+1, p.Items)
+	}
+	return w
+}
+
+// actions returns the forms that change a run.
+func (s *Server) actions(r *http.Request, v *runview.Run) *fragment.Actions {
+	id, token := v.ExecutionID, s.runToken(r, v.ExecutionID)
+	post := func(act string) *fragment.Post {
+		return &fragment.Post{Action: fragment.ActPath(id, act), Token: token}
+	}
+	a := &fragment.Actions{Last: v.Seq}
+	if _, err := graph.Need[graph.Forker](s.o.Engine, "Fork"); err == nil {
+		a.Fork = post("fork")
+		if (v.Status == machine.Failed || v.Status == machine.Cancelled) && v.Lineage.Live == "" && v.ParentExecutionID == "" {
+			a.Retry = post("retry")
+		}
+	}
+	if !v.Status.Terminal() {
+		a.Cancel, a.Signal = post("cancel"), post("signal")
+		for i := range v.Pending {
+			p := &v.Pending[i]
+			if p.Kind == machine.WaitSignal && p.ExecutionID == id && !slices.Contains(a.Signals, p.SignalName) {
+				a.Signals = append(a.Signals, p.SignalName)
+			}
+		}
+	}
+	if _, err := graph.Need[graph.Handler](s.o.Engine, "Handle"); err == nil && (v.Status == machine.Failed || v.Status == machine.Cancelled) {
+		switch h := v.Lineage.Handled; {
+		case h == nil:
+			a.Handle = post("handle")
+		case h.Retry == "" && h.ExecutionID == id:
+			a.Unhandle = post("handle")
+		}
+	}
+	return a
+}
+
+// maxDrawn is the largest number of nodes of a definition that a page shows as a picture.
+const maxDrawn = 150
+
+// graphOf returns the picture of a definition, or of a run if run is not nil.
+func graphOf(p *definition.Program, run *timeline.Run, path string) *fragment.Graph {
+	g := &fragment.Graph{Path: path, Outline: picture.Text(p, run)}
+	if len(p.Nodes) <= maxDrawn {
+		g.SVG = drawing(p, run)
+	}
+	return g
+}
+
+// drawing returns the engine's own picture, which package picture escapes.
+func drawing(p *definition.Program, run *timeline.Run) template.HTML {
+	return template.HTML(picture.SVG(p, run)) //nolint:gosec // made by package picture
+}
+
+// graphView shows the picture of a run alone.
+func (s *Server) graphView(r *http.Request) (view, error) {
+	id := runID(r)
+	v, damage, err := s.status(r.Context(), id)
+	if err != nil {
+		return view{}, err
+	}
+	f, err := s.fold(r.Context(), id, v.DefinitionHash)
+	if err != nil && damage == nil {
+		return view{}, err
+	}
+	if f.program == nil {
+		return view{}, problem.New(problem.DefinitionNotFound, "the definition of run %q is not stored here", id)
+	}
+	return view{Title: "Graph", Raw: &raw{Type: "image/svg+xml", Body: []byte(picture.SVG(f.program, f.run))}}, nil
+}
+
+// valueView shows a whole value of a run as text.
+func (s *Server) valueView(r *http.Request) (view, error) {
+	id, name := runID(r), r.URL.Query().Get("name")
+	v, err := s.valueOf(r, id, name)
+	if err != nil {
+		return view{}, err
+	}
+	file := strings.Map(func(c rune) rune {
+		if c == '-' || c == '_' || c >= '0' && c <= '9' || c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' {
+			return c
+		}
+		return '-'
+	}, fragment.OneLine(id, 64)+"-"+fragment.OneLine(name, 32)) + ".txt"
+	body := s.o.Redaction.String(fragment.Whole(s.o.Redaction.Value(v)))
+	return view{Title: name, Raw: &raw{Type: "text/plain; charset=utf-8", Name: file, Body: []byte(body)}}, nil
+}
+
+// valueOf returns a value of a run by its name.
+func (s *Server) valueOf(r *http.Request, id, name string) (any, error) {
+	if seq, ok := number(r.URL.Query().Get("seq")); ok {
+		return s.recordValue(r, id, seq, name)
+	}
+	v, _, err := s.status(r.Context(), id)
+	switch {
+	case err != nil:
+		return nil, err
+	case name == "result":
+		return v.Result, nil
+	case name == "state" && v.Status.Terminal():
+		return v.FinalState, nil
+	case name == "state":
+		return v.State, nil
+	}
+	return nil, problem.New(problem.ValidationError, "run %q has no value %q", id, name)
+}
+
+// body returns the HTML of a fragment, without the secrets that the redaction knows by value.
+func (s *Server) body(v fragment.View) (template.HTML, error) {
+	body, err := fragment.Render(v)
+	return template.HTML(s.o.Redaction.String(string(body))), err //nolint:gosec // made by fragment
+}
