@@ -101,6 +101,8 @@ func benchList(b *testing.B, s history.Store, runs int) {
 		start := Start(fmt.Sprintf("definition-%d", i%7), "host_mediated")
 		if i%50 == 0 {
 			start = []string{fmt.Sprintf(`E ExecutionStarted {"workflowName":"definition-%d","title":"Run %d","labels":{"batch":"%d","stage":"test"}}`, i%7, i, i%1000)}
+		} else if i%9 == 0 {
+			start = []string{fmt.Sprintf(`E ExecutionStarted {"workflowName":"definition-%d","labels":{"common":"yes"}}`, i%7)}
 		}
 		x.Append(s, append(start, rest...)...)
 	}
@@ -114,12 +116,22 @@ func benchList(b *testing.B, s history.Store, runs int) {
 		"updated after":        {Limit: 100, UpdatedAfter: Begin.Add(time.Duration(runs/9) * time.Millisecond)},
 		"updated before":       {Limit: 100, UpdatedBefore: Begin.Add(time.Duration(runs/9) * time.Millisecond)},
 		"open":                 {Limit: 100, Phases: history.OpenPhases()},
+		"oldest":               {Limit: 100, Phase: history.PhaseAwaitingActivity, Oldest: true},
+		"roots":                {Limit: 100, Roots: true},
 		"label":                {Limit: 100, Labels: map[string]string{"batch": "50"}},
+		"common label":         {Limit: 100, Labels: map[string]string{"common": "yes"}},
 		"no match":             {Limit: 100, DefinitionName: "definition-x"},
 	} {
 		b.Run(name, func(b *testing.B) {
 			for b.Loop() {
 				if _, err := s.List(b.Context(), q); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+		b.Run("count of "+name, func(b *testing.B) {
+			for b.Loop() {
+				if _, err := s.Count(b.Context(), q, 1001); err != nil {
 					b.Fatal(err)
 				}
 			}
