@@ -17,6 +17,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/catalog"
 	"github.com/workflows-engine/workflows-engine/internal/form"
 	"github.com/workflows-engine/workflows-engine/internal/fragment"
+	"github.com/workflows-engine/workflows-engine/internal/jsonschema"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
@@ -109,9 +110,9 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request) {
 		ExecutionID: id, InterruptID: p.ID, Payload: payload, Caller: graph.Caller{Wait: graph.Wait{Limit: graph.NoWait}},
 	})
 	if err != nil {
-		again := &submitted{Err: err, Mistakes: mistakesOf(err, p.ResumeSchema, r.PostForm)}
+		again := &submitted{Err: err, Mistakes: mistakesOf(p.ResumeSchema, payload, r.PostForm)}
 		status := http.StatusUnprocessableEntity
-		if e, ok := problem.As(err); ok && (e.Reason != "" || len(e.Findings) == 0) {
+		if e, ok := problem.As(err); ok && e.Reason != "" {
 			status = http.StatusConflict // another answer was first
 		}
 		s.again(w, r, path, status, again)
@@ -225,27 +226,26 @@ func decisionsOf(calls []agentsteps.Ask, values url.Values) (map[string]any, map
 	return map[string]any{"calls": decided}, nil
 }
 
-// mistakesOf returns the findings about a payload by the field of each.
-func mistakesOf(err error, schema map[string]any, values url.Values) map[string]string {
-	e, ok := problem.As(err)
-	if !ok {
+// mistakesOf returns what a schema finds in a payload by the fields of the form. The engine has refused the payload and says so as a whole.
+func mistakesOf(schema, payload map[string]any, values url.Values) map[string]string {
+	compiled, err := jsonschema.Compile(schema)
+	if schema == nil || err != nil {
 		return nil
 	}
 	f, noForm := form.Of(schema)
 	list := map[string]string{}
-	for _, finding := range e.Findings {
-		at, text := jsonField, finding.Message
+	for _, v := range compiled.Validate(payload) {
 		if values.Has(jsonField) || noForm != nil {
-			text = strings.TrimSpace(finding.At.Pointer + " " + text)
-			if list[at] != "" {
-				text = list[at] + "\n" + text
-			}
-		} else if field := f.At(finding.At.Pointer); field != nil {
-			at = field.ID
-		} else {
+			list[jsonField] = strings.TrimSpace(list[jsonField] + "\n" + v.InstancePath + " " + v.Message)
 			continue
 		}
-		list[at] = text
+		at := v.InstancePath
+		if name, ok := v.Params["missingProperty"].(string); ok {
+			at += "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(name)
+		}
+		if field := f.At(at); field != nil {
+			list[field.ID] = v.Message
+		}
 	}
 	return list
 }
@@ -356,7 +356,7 @@ func (s *Server) start(w http.ResponseWriter, r *http.Request) {
 	req.Input = input
 	run, err := s.o.Engine.Start(changing(r), req)
 	if err != nil {
-		s.again(w, r, path, 0, &submitted{Err: err, Mistakes: mistakesOf(err, schema, values)})
+		s.again(w, r, path, 0, &submitted{Err: err, Mistakes: mistakesOf(schema, input, values)})
 		return
 	}
 	http.Redirect(w, r, fragment.RunPath(run.ExecutionID), http.StatusSeeOther)
@@ -414,9 +414,7 @@ func (s *Server) again(w http.ResponseWriter, r *http.Request, path string, stat
 	if status == 0 {
 		status = s.errorView(refused.Err).Status
 	}
-	if v.Status == 0 || v.Status == http.StatusOK {
-		v.Status = status
-	}
+	v.Status = status
 	s.writeView(w, v, "")
 }
 

@@ -129,10 +129,14 @@ func (st *stream) touch(id string) {
 	}
 }
 
-// take returns how many runs changed since the last call.
+// take returns how many runs changed since the last call. What wakes the stream after it is a later change.
 func (st *stream) take() int {
 	st.mu.Lock()
 	defer st.mu.Unlock()
+	select {
+	case <-st.wake:
+	default:
+	}
 	n := len(st.changed)
 	clear(st.changed)
 	return n

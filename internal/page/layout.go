@@ -151,7 +151,7 @@ func (s *Server) writeView(w http.ResponseWriter, v view, live string) {
 	body, err := fragment.Render(&fragment.Layout{
 		Title: v.Title, Body: v.Body, Path: live, Style: staticPath + "/style.css",
 		Scripts: []string{staticPath + "/idiomorph.min.js", staticPath + "/page.js"},
-		Version: s.o.Version, Actor: s.o.Actor.String(), ReadOnly: s.o.ReadOnly,
+		Version: s.o.Version, Actor: s.o.Actor.Name, ReadOnly: s.o.ReadOnly,
 	})
 	if err != nil {
 		panic(err) // a fault of the template

@@ -1,0 +1,208 @@
+package page
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/workflows-engine/workflows-engine/graph"
+	"github.com/workflows-engine/workflows-engine/graph/machine"
+	"github.com/workflows-engine/workflows-engine/history"
+	"github.com/workflows-engine/workflows-engine/internal/agentsteps"
+	"github.com/workflows-engine/workflows-engine/internal/enginetest"
+	"github.com/workflows-engine/workflows-engine/internal/fragment"
+)
+
+// TestAnAnswer is recorded once, with the person, and leads to the run.
+func TestAnAnswer(t *testing.T) {
+	t.Parallel()
+	for name, fields := range map[string][]string{
+		"fields": {"f0", "true", "f1", "17.5"},
+		"JSON":   {jsonField, `{"approve": true, "amount": 17.5}`},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := browse(t).letIn()
+			b.start("a/b")
+			form := b.questionForm("a/b", fields...)
+			res := b.do("POST", fragment.QuestionPath("a/b", "ask#1"), form)
+			b.want(res, http.StatusSeeOther)
+			if at := res.Header.Get("Location"); at != "/runs/a%2Fb" {
+				t.Errorf("led to %s", at)
+			}
+			if run := b.status("a/b"); run.Status != machine.Completed || run.FinalState["approve"] != true || run.FinalState["amount"] != 17.5 {
+				t.Errorf("%s with %v", run.Status, run.FinalState)
+			}
+			by := history.Actor{}
+			for _, r := range b.records("a/b") {
+				if r.Name == history.InterruptResumed || r.Payload.Actor != nil {
+					if r.Payload.Actor != nil {
+						by = *r.Payload.Actor
+					}
+				}
+			}
+			if by.Via != "page" || by.Name != "kim" {
+				t.Errorf("recorded for %v", by)
+			}
+			before := len(b.records("a/b"))
+			late := b.want(b.do("POST", fragment.QuestionPath("a/b", "ask#1"), form), http.StatusConflict)
+			if len(b.records("a/b")) != before || late == "" {
+				t.Error("the second answer was recorded")
+			}
+		})
+	}
+}
+
+// TestARefusedAnswer comes back: nothing is recorded, and the page of the question gets what was typed and the reasons by field.
+func TestARefusedAnswer(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		fields  []string
+		mistake string
+	}{
+		"not a number":        {[]string{"f0", "true", "f1", "much"}, "f1"},
+		"against the schema":  {[]string{"f0", "true", "f1", "101"}, "f1"},
+		"no JSON":             {[]string{jsonField, `{"approve": tru}`}, jsonField},
+		"no object":           {[]string{jsonField, `[1]`}, jsonField},
+		"JSON with a surplus": {[]string{jsonField, `{"approve": true, "x": 1}`}, jsonField},
+		"a field twice":       {[]string{jsonField, `{"approve": true, "approve": false}`}, jsonField},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := browse(t).letIn()
+			b.start("a")
+			before := len(b.records("a"))
+			var shown *submitted
+			b.page.views = http.NewServeMux() // in the place of the pages, which have tests of their own
+			b.page.views.HandleFunc("GET /runs/{id}/questions/{key}", func(w http.ResponseWriter, r *http.Request) {
+				shown = submittedOf(r)
+				w.(*rendering).view = view{Title: runID(r) + " " + r.PathValue("key")}
+			})
+			page := b.want(b.do("POST", "/runs/a/questions/ask%231", b.questionForm("a", c.fields...)), http.StatusUnprocessableEntity)
+			if !strings.Contains(page, "<title>a ask#1 ·") {
+				t.Errorf("not the page of the question: %s", page)
+			}
+			if shown == nil || shown.Mistakes[c.mistake] == "" {
+				t.Fatalf("shown again: %+v", shown)
+			}
+			for i := 0; i < len(c.fields); i += 2 {
+				if got := url.Values(shown.Values).Get(c.fields[i]); got != c.fields[i+1] {
+					t.Errorf("%s has %q", c.fields[i], got)
+				}
+			}
+			if len(b.records("a")) != before {
+				t.Error("something was recorded")
+			}
+		})
+	}
+}
+
+// TestAnotherQuestion: a form is not taken for another question under the same key.
+func TestAnotherQuestion(t *testing.T) {
+	t.Parallel()
+	b := browse(t).letIn()
+	b.start("a")
+	p := *pendingQuestion(b.status("a"), "a", "ask#1")
+	for name, change := range map[string]func(){
+		"prompt": func() { p.Prompt = "Pay more?" },
+		"seq":    func() { p.QuestionSeq++ },
+		"shown":  func() { p.Show = map[string]any{"amount": 1.0} },
+	} {
+		p = *pendingQuestion(b.status("a"), "a", "ask#1")
+		change()
+		form := b.form(func(r *http.Request) fragment.FormToken { return b.page.questionToken(r, &p) }, "f0", "true")
+		b.want(b.do("POST", "/runs/a/questions/ask%231", form), http.StatusForbidden)
+		if b.status("a").Status != machine.Interrupted {
+			t.Fatalf("%s: the answer was taken", name)
+		}
+	}
+}
+
+// TestActs: cancel, fork and signal lead to the run, and a refusal is shown with its code.
+func TestActs(t *testing.T) {
+	t.Parallel()
+	b := browse(t).letIn()
+	for _, id := range []string{"a", ".."} {
+		b.start(id)
+		b.want(b.do("POST", fragment.ActPath(id, "signal"), b.runForm(id, "name", "x")), http.StatusConflict)
+		b.want(b.do("POST", fragment.ActPath(id, "fork"), b.runForm(id, "seq", "many")), http.StatusUnprocessableEntity)
+		b.want(b.do("POST", fragment.ActPath(id, "fork"), b.runForm(id)), http.StatusUnprocessableEntity)
+		b.want(b.do("POST", fragment.ActPath(id, "retry"), b.runForm(id)), http.StatusUnprocessableEntity)
+		b.want(b.do("POST", fragment.ActPath(id, "dance"), b.runForm(id)), http.StatusNotFound)
+
+		res := b.do("POST", fragment.ActPath(id, "fork"), b.runForm(id, "seq", "2"))
+		b.want(res, http.StatusSeeOther)
+		fork, _ := url.PathUnescape(strings.TrimPrefix(res.Header.Get("Location"), "/runs/"))
+		if run := b.status(fork); run.ForkedFrom.ExecutionID != id {
+			t.Errorf("%s forked from %v", fork, run.ForkedFrom)
+		}
+		res = b.do("POST", fragment.ActPath(id, "cancel"), b.runForm(id, "reason", "no longer needed"))
+		b.want(res, http.StatusSeeOther)
+		if at := res.Header.Get("Location"); at != fragment.RunPath(id) {
+			t.Errorf("led to %s", at)
+		}
+		if run := b.status(id); run.Status != machine.Cancelled || run.Reason != "no longer needed" {
+			t.Errorf("%s: %s", run.Status, run.Reason)
+		}
+		b.want(b.do("POST", fragment.ActPath(id, "handle"), b.runForm(id, "note", "done by phone")), http.StatusSeeOther)
+	}
+}
+
+// TestAStart starts a workflow by its name and leads to the run.
+func TestAStart(t *testing.T) {
+	t.Parallel()
+	b := browse(t).letIn()
+	if err := b.engine.RegisterWorkflow("asks", enginetest.Define(t, asks)); err != nil {
+		t.Fatal(err)
+	}
+	token := func(r *http.Request) fragment.FormToken { return b.page.startToken(r, "asks") }
+	res := b.do("POST", "/workflows/asks/start", b.form(token, jsonField, `{"amount": 1}`, "title", "Invoice 7", "execution_id", "i7"))
+	b.want(res, http.StatusSeeOther)
+	if at := res.Header.Get("Location"); at != "/runs/i7" {
+		t.Errorf("led to %s", at)
+	}
+	if run := b.status("i7"); run.Title != "Invoice 7" || run.State["amount"] != 1.0 {
+		t.Errorf("started %q with %v", run.Title, run.State)
+	}
+	b.want(b.do("POST", "/workflows/asks/start", b.form(token, jsonField, `{}`, "execution_id", "i7")), http.StatusConflict)
+}
+
+// TestDecisions: each of an agent's calls has its own decision, bound to the arguments that were shown.
+func TestDecisions(t *testing.T) {
+	t.Parallel()
+	calls := []agentsteps.Ask{{Key: "t1.c1", Tool: "pay", Digest: "d1"}, {Key: "t1.c2", Tool: "mail"}, {Key: "t1.c3", Tool: "call"}, {Key: "t1.c4", Tool: "log"}}
+	payload, mistakes := decisionsOf(calls, url.Values{
+		"d0": {"approve"}, "t0": {"ignored"}, "d1": {"deny"}, "t1": {"not now"}, "d2": {"edit"}, "t2": {`{"to":"kim"}`}, "d3": {"respond"}, "t3": {"done by hand"},
+	})
+	want := `{"calls":{"t1.c1":{"decision":"approve","digest":"d1"},"t1.c2":{"decision":"deny","reason":"not now"},` +
+		`"t1.c3":{"arguments":{"to":"kim"},"decision":"edit"},"t1.c4":{"decision":"respond","result":"done by hand"}}}`
+	if got := canonical(payload); got != want || len(mistakes) != 0 {
+		t.Errorf("decided %s, %v", got, mistakes)
+	}
+	payload, _ = decisionsOf(calls[:2], url.Values{"all": {"deny"}, "reason": {"no"}, "d0": {"approve"}})
+	if got := canonical(payload); got != `{"calls":{"t1.c1":{"decision":"deny","digest":"d1","reason":"no"},"t1.c2":{"decision":"deny","reason":"no"}}}` {
+		t.Errorf("decided %s", got)
+	}
+	_, mistakes = decisionsOf(calls, url.Values{"d0": {"edit"}, "t0": {"{"}, "d1": {"respond"}, "d2": {"sing"}})
+	for _, field := range []string{"t0", "t1", "d2", "d3"} {
+		if mistakes[field] == "" {
+			t.Errorf("no mistake at %s: %v", field, mistakes)
+		}
+	}
+}
+
+// TestARefusalOfTheEngine is shown with its code.
+func TestARefusalOfTheEngine(t *testing.T) {
+	t.Parallel()
+	b := browse(t).letIn()
+	b.start("a")
+	form := b.runForm("a", "reason", "x")
+	if _, err := b.engine.Resume(t.Context(), graph.ResumeRequest{ExecutionID: "a", Payload: map[string]any{"approve": true}}); err != nil {
+		t.Fatal(err)
+	}
+	b.want(b.do("POST", "/runs/a/cancel", form), http.StatusConflict)
+	if page := b.want(b.do("POST", fragment.QuestionPath("none", "ask#1"), form), http.StatusNotFound); !strings.Contains(page, "EXECUTION_NOT_FOUND") {
+		t.Errorf("no code: %s", page)
+	}
+}
