@@ -52,6 +52,11 @@ func (s *Store) Count(ctx context.Context, q history.ListQuery, most int) (n int
 	q.Oldest = false
 	from, until := spanOf(&q)
 	l, err := s.listing(ctx, &q)
+	if err == nil && len(q.Labels) == 1 && q.Below == "" && q.DefinitionName == "" && len(l.phases) == len(history.Phases()) {
+		for name := range q.Labels { // few of these runs are refused, so that the bound ends the count soon
+			l.label = name
+		}
+	}
 	if err == nil && len(l.phases) > 0 {
 		_, err = s.readers.row(ctx, l.count(), l.args(from, until, most), &n)
 	}
