@@ -32,9 +32,10 @@ const (
 type asking struct {
 	s    *server
 	host *mcp.ServerSession
-	// revision is the call's protocol revision. able is set if the host shows forms; actor records the answers.
+	// revision is the call's protocol revision. able is set if the host shows forms, cards if it shows cards; actor records the answers.
 	revision string
 	able     bool
+	cards    bool
 	actor    history.Actor
 	began    time.Time
 	forms    map[string]*elicit.Form // by interrupt, nil for one that is no form
@@ -54,7 +55,7 @@ type asking struct {
 func (s *server) asking(req *mcp.CallToolRequest) *asking {
 	k := &asking{s: s, host: req.Session, revision: req.ProtocolVersion(), began: time.Now(), forms: map[string]*elicit.Form{}}
 	k.actor = client(req)
-	k.actor.Via = "elicitation"
+	k.actor.Via, k.cards = "elicitation", showsCards(req)
 	// A server without workflow_resume accepts no answers from people either.
 	offered := s.opts.Elicit != elicit.Never && s.tools.has("workflow_resume")
 	if c := req.ClientCapabilities(); offered && c != nil && c.Elicitation != nil && k.revision >= elicit.Since {

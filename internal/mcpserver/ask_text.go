@@ -111,6 +111,12 @@ func (k *asking) answerCall(args members, run *view.Run, p *view.Pending, more s
 		before = ended(end) + " "
 	}
 	switch {
+	case k != nil && k.cards && end.State == "" && (k.able || !required) && k.s.cardTools.has("workflow_card_answer"):
+		note := "Show the person the question, unless its card is in this conversation already: they answer there."
+		if !required {
+			note += " If they have told you their answer, call workflow_resume."
+		}
+		return call("workflow_show", members{{"execution_id", run.ExecutionID}}, note+more)
 	case again && (end.State == elicit.Declined || end.State == elicit.Closed):
 		note := "Do not answer for them: tell the user what the run waits for, and stop. Once they want to answer, this call has the host ask again"
 		if !required {

@@ -19,7 +19,7 @@ const nextWaitMS = 20_000
 // next is nextCall, or a status call if the operator does not offer the tool of that call.
 func (s *server) next(run runView) toolCall {
 	next := nextCall(run)
-	if !s.tools.has(next.tool) {
+	if !s.tools.has(next.tool) && !s.cardTools.has(next.tool) {
 		return call("workflow_status", members{{"execution_id", run.ExecutionID}},
 			"The run continues with "+next.tool+", which this server does not offer. Tell the user what the run waits for, and stop.")
 	}

@@ -92,6 +92,8 @@ type server struct {
 	// tools are those that it offers always, registered those of registered workflows.
 	tools      toolset
 	registered registered
+	// cardTools are for clients that show cards.
+	cardTools toolset
 	// beginning has a value for each call that is about to begin a run.
 	beginning chan struct{}
 	// desk has the questions to people, sessions those that it is told the end of, key signs tickets (ask_ticket.go).
@@ -137,7 +139,7 @@ func New(engine graph.Engine, o Options) *mcp.Server {
 	}
 	s := &server{Engine: engine, opts: o, log: cmp.Or(o.Logger, slog.New(slog.DiscardHandler)), beginning: make(chan struct{}, beginAtOnce)}
 	tools := o.Tools.of(allTools(o))
-	s.tools = tools
+	s.tools, s.cardTools = tools, cardTools(tools)
 	sdk := mcp.NewServer(&mcp.Implementation{
 		Name:    "workflows-engine",
 		Title:   "Workflows Engine",
@@ -163,7 +165,7 @@ func New(engine graph.Engine, o Options) *mcp.Server {
 			}
 		},
 	})
-	s.addTools(sdk, s.tools)
+	s.addTools(sdk, slices.Concat(s.tools, s.cardTools))
 	s.addResources(sdk)
 	s.addPrompts(sdk)
 	if o.Catalog != nil && o.ExposeWorkflows {
@@ -171,7 +173,7 @@ func New(engine graph.Engine, o Options) *mcp.Server {
 		o.Catalog.Look() // before a client connects, which would be told of a change otherwise
 	}
 	sdk.AddSendingMiddleware(hearAnswers)
-	sdk.AddReceivingMiddleware(s.recovering, byLink, opening, byRevision, encodeAnswers, s.listing(), s.warn, s.awaitEngine())
+	sdk.AddReceivingMiddleware(s.recovering, byLink, opening, byRevision, encodeAnswers, s.apps, s.listing(), s.warn, s.awaitEngine())
 	return sdk
 }
 
@@ -183,7 +185,7 @@ func (s *server) addTools(sdk *mcp.Server, tools []*tool) {
 
 // tool returns a tool by name, nil if it does not exist.
 func (s *server) tool(name string) *tool {
-	for _, list := range [][]*tool{s.tools, s.registered.list()} {
+	for _, list := range [][]*tool{s.tools, s.cardTools, s.registered.list()} {
 		if at := slices.IndexFunc(list, func(t *tool) bool { return t.name == name }); at >= 0 {
 			return list[at]
 		}

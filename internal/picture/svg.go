@@ -24,24 +24,20 @@ const (
 )
 
 // Style has the CSS rules of an SVG's classes. A page that shows SVGs of Draw includes them; the colours are variables
-// that it may set.
-const Style = `.graph{color:var(--graph-text,#222)}
-.graph text{fill:var(--graph-text,#222)}
-.graph .label{fill:var(--graph-label,#444)}
-.graph .edge{stroke:var(--graph-line,#666)}
-.graph .arrow{fill:var(--graph-line,#666)}
-.graph .taken{stroke:var(--graph-taken,#222)}
-.graph .box{fill:var(--graph-box,#fff);stroke:var(--graph-line,#666)}
-.graph .done .box{fill:var(--graph-done,#d9f2dd)}
-.graph .failed .box{fill:var(--graph-failed,#f8d4d4)}
-.graph .now .box{fill:var(--graph-now,#fff0b8)}
-.graph .stopped .box{fill:var(--graph-stopped,#e4e4e4)}
-.graph a:focus-visible .box,.graph .node:focus-visible .box{stroke:var(--graph-focus,#0b57d0);stroke-width:3}
-.graph a:hover .box{stroke:var(--graph-focus,#0b57d0)}
+// that it may set; without them they follow its color-scheme.
+const Style = `.picture text{fill:var(--graph-text,light-dark(#222,#e8e8e8))}
+.picture .label{fill:var(--graph-label,light-dark(#444,#bbb))}
+.picture .edge{stroke:var(--graph-line,light-dark(#666,#999))}
+.picture .arrow{fill:var(--graph-line,light-dark(#666,#999))}
+.picture .taken{stroke:var(--graph-taken,light-dark(#222,#eee))}
+.picture .box{fill:var(--graph-box,light-dark(#fff,#242424));stroke:var(--graph-line,light-dark(#666,#999))}
+.picture .done .box{fill:var(--graph-done,light-dark(#d9f2dd,#1d4427))}
+.picture .failed .box{fill:var(--graph-failed,light-dark(#f8d4d4,#5a2323))}
+.picture .now .box{fill:var(--graph-now,light-dark(#fff0b8,#574a10))}
+.picture .stopped .box{fill:var(--graph-stopped,light-dark(#e4e4e4,#3a3a3a))}
+.picture a:focus-visible .box,.picture .node:focus-visible .box{stroke:var(--graph-focus,light-dark(#0b57d0,#8ab4f8));stroke-width:3}
+.picture a:hover .box{stroke:var(--graph-focus,light-dark(#0b57d0,#8ab4f8))}
 `
-
-// darkStyle is for files, which no page gives colours to.
-const darkStyle = "@media (prefers-color-scheme:dark){.graph{--graph-text:#e8e8e8;--graph-label:#bbb;--graph-line:#999;--graph-taken:#eee;--graph-box:#242424;--graph-done:#1d4427;--graph-failed:#5a2323;--graph-now:#574a10;--graph-stopped:#3a3a3a;--graph-focus:#8ab4f8}}"
 
 // Options configures a drawing.
 type Options struct {
@@ -64,11 +60,11 @@ func Draw(p *definition.Program, run *timeline.Run, o Options) string {
 	d := drawingOf(p, run != nil, o.Unfolded)
 	passed := passagesOf(run)
 	var b strings.Builder
-	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" class="graph" role="group" aria-label="%s" width="%.0f" height="%.0f" viewBox="0 0 %.0f %.0f" font-family="monospace" font-size="12">`+"\n",
+	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" class="picture" role="group" aria-label="%s" width="%.0f" height="%.0f" viewBox="0 0 %.0f %.0f" font-family="monospace" font-size="12">`+"\n",
 		xmlText("Graph of "+p.Name), d.width, d.height, d.width, d.height)
 	fmt.Fprintf(&b, "<title>%s</title>\n", xmlText(p.Name))
 	if o.Alone {
-		fmt.Fprintf(&b, "<style>%s%s</style>\n", Style, darkStyle)
+		fmt.Fprintf(&b, "<style>.picture{color-scheme:light dark}\n%s</style>\n", Style)
 	}
 	b.WriteString(`<defs><marker id="arrow" viewBox="0 0 8 8" refX="8" refY="4" markerWidth="8" markerHeight="8" markerUnits="userSpaceOnUse" orient="auto"><path class="arrow" d="M0 0L8 4L0 8z" fill="#666"/></marker></defs>` + "\n")
 	for i := range d.graph.edges {

@@ -33,6 +33,10 @@ type Ticket struct {
 	// Tries are the answers to this question so far that could not be taken, Asked the questions of this call before.
 	Tries int `json:"tries,omitempty"`
 	Asked int `json:"asked,omitempty"`
+	// Card is the digest of the question that a card has shown, and Session that of the client whose card it is; both "" for a form of the
+	// host.
+	Card    string `json:"card,omitempty"`
+	Session string `json:"session,omitempty"`
 	// Expires is when the ticket ends.
 	Expires time.Time `json:"expires"`
 }
