@@ -4,8 +4,8 @@ import "strings"
 
 // Actor identifies the caller, as reported by the caller. It is not authenticated.
 type Actor struct {
-	// Via is the channel of the call: "mcp" for a tool call, "elicitation" for an answer that an MCP host requested from a person, "command"
-	// for the command line, or a value chosen by an embedder.
+	// Via is the channel of the call: "mcp" for a tool call, "elicitation" for an answer that an MCP host requested from a person, "app"
+	// for an answer given in the card of a run in an MCP host, "command" for the command line, or a value chosen by an embedder.
 	Via string
 	// Name is the client's name for "mcp" and "elicitation", the operating system's user name for "command".
 	Name string
