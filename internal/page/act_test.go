@@ -173,7 +173,7 @@ func TestDecisions(t *testing.T) {
 	t.Parallel()
 	calls := []agentsteps.Ask{{Key: "t1.c1", Tool: "pay", Digest: "d1"}, {Key: "t1.c2", Tool: "mail"}, {Key: "t1.c3", Tool: "call"}, {Key: "t1.c4", Tool: "log"}}
 	payload, mistakes := decisionsOf(calls, url.Values{
-		"d0": {"approve"}, "t0": {"ignored"}, "d1": {"deny"}, "t1": {"not now"}, "d2": {"edit"}, "t2": {`{"to":"kim"}`}, "d3": {"respond"}, "t3": {"done by hand"},
+		"d0": {"approve"}, "t0": {"ignored"}, "d1": {"deny"}, "t1": {"not now"}, "d2": {"edit"}, "a2": {`{"to":"kim"}`}, "d3": {"respond"}, "t3": {"done by hand"},
 	})
 	want := `{"calls":{"t1.c1":{"decision":"approve","digest":"d1"},"t1.c2":{"decision":"deny","reason":"not now"},` +
 		`"t1.c3":{"arguments":{"to":"kim"},"decision":"edit"},"t1.c4":{"decision":"respond","result":"done by hand"}}}`
@@ -184,8 +184,8 @@ func TestDecisions(t *testing.T) {
 	if got := canonical(payload); got != `{"calls":{"t1.c1":{"decision":"deny","digest":"d1","reason":"no"},"t1.c2":{"decision":"deny","reason":"no"}}}` {
 		t.Errorf("decided %s", got)
 	}
-	_, mistakes = decisionsOf(calls, url.Values{"d0": {"edit"}, "t0": {"{"}, "d1": {"respond"}, "d2": {"sing"}})
-	for _, field := range []string{"t0", "t1", "d2", "d3"} {
+	_, mistakes = decisionsOf(calls, url.Values{"d0": {"edit"}, "a0": {"{"}, "d1": {"respond"}, "d2": {"sing"}})
+	for _, field := range []string{"a0", "t1", "d2", "d3"} {
 		if mistakes[field] == "" {
 			t.Errorf("no mistake at %s: %v", field, mistakes)
 		}
