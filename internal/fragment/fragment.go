@@ -13,15 +13,18 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/workflows-engine/workflows-engine/internal/picture"
 )
 
 //go:embed templates/*.html
 var files embed.FS
 
 // Style is the style sheet of the page and the card. Its colours are variables, which the card sets from its host's theme.
-//
+var Style = sheet + picture.Style
+
 //go:embed style.css
-var Style string
+var sheet string
 
 var templates = template.Must(template.New("").Funcs(funcs).ParseFS(files, "templates/*.html"))
 

@@ -3,6 +3,8 @@ package fragment
 import (
 	"html/template"
 	"time"
+
+	"github.com/workflows-engine/workflows-engine/internal/picture"
 )
 
 // Run is the page of a run.
@@ -74,12 +76,12 @@ type RunFailure struct {
 
 // Graph is a picture of a definition or a run.
 type Graph struct {
-	// SVG is the engine's own picture. It is empty for a large definition, which has only the outline.
+	// SVG is the engine's own picture. It is empty for a large definition, which has only the list.
 	SVG template.HTML
 	// Path is the address of the picture alone, "" if it is shown as a part of another system.
 	Path string
-	// Outline has a line for each node, for readers that cannot use the picture.
-	Outline string
+	// List has the nodes, for readers that cannot use the picture.
+	List []picture.Entry
 }
 
 // Visits is a sequence of visits with those inside of them.
@@ -92,7 +94,7 @@ type Visits struct {
 	List   []Visit
 	// After counts the visits that are left out after the last one.
 	After int
-	// RunPath is the address of the records, which have the visits left out.
+	// History is the address of the records, which have the visits left out.
 	History string
 }
 

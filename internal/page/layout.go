@@ -136,6 +136,9 @@ func (s *Server) show(w http.ResponseWriter, r *http.Request) {
 	if v.Raw != nil {
 		h := w.Header()
 		h.Set("Content-Type", v.Raw.Type)
+		if v.Raw.Type == "image/svg+xml" {
+			h.Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; frame-ancestors 'none'") // a picture has its own style
+		}
 		if v.Raw.Name != "" {
 			h.Set("Content-Disposition", `attachment; filename="`+fileName(v.Raw.Name)+`"`)
 		}
@@ -193,6 +196,11 @@ func (s *Server) errorView(err error) view {
 	if e, ok := problem.As(err); ok {
 		shown.Hint, shown.Code = s.o.Redaction.String(s.o.Glossary.Translate(e.Hint)), string(e.Code)
 		status = statusOf(e)
+	}
+	if u, ok := errors.AsType[unknownRun](err); ok {
+		for _, id := range u.near {
+			shown.Links = append(shown.Links, fragment.Link{Text: id, Path: fragment.RunPath(id)})
+		}
 	}
 	if errors.Is(err, errNoPage) {
 		shown.Code, status = "", http.StatusNotFound

@@ -144,6 +144,7 @@ var routes = []route{
 	{"GET /run", (*Server).runByQueryView},
 	{"GET /workflows", (*Server).workflowsView},
 	{"GET /workflows/{name}", (*Server).workflowView},
+	{"GET /workflow", (*Server).workflowView},
 	{"GET /system", (*Server).systemView},
 }
 

@@ -26,7 +26,7 @@ func (s *Server) historyView(r *http.Request) (page view, err error) {
 	from = max(from, 1)
 	records, err := s.o.Engine.History(r.Context(), graph.HistoryRequest{ExecutionID: id, FromSeq: from, Limit: pageOfRecords + 1})
 	if err != nil {
-		return page, err
+		return page, s.unknown(r.Context(), id, err)
 	}
 	m := &fragment.History{ID: id, From: from}
 	if from > 1 {

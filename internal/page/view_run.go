@@ -22,11 +22,6 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/timeline"
 )
 
-// definitions is an engine that reads stored definitions.
-type definitions interface {
-	Definition(ctx context.Context, hash string) (*definition.Document, error)
-}
-
 // foldPage is the number of records read at once to fold a run.
 const foldPage = 500
 
@@ -40,12 +35,17 @@ type folded struct {
 
 // fold reads the records of a run, a page at a time. hash is that of its definition.
 func (s *Server) fold(ctx context.Context, id, hash string) (*folded, error) {
+	return s.foldEach(ctx, id, hash, func(*history.Record, timeline.Place) {})
+}
+
+// foldEach is fold with a function that gets each record and its place.
+func (s *Server) foldEach(ctx context.Context, id, hash string, each func(*history.Record, timeline.Place)) (*folded, error) {
 	f := &folded{program: s.program(ctx, hash)}
 	line := timeline.New(id, fragment.Clean)
 	line.Define(id, f.program)
 	f.run = line.Root()
 	return f, s.eachRecord(ctx, id, 1, func(r *history.Record) (more bool) {
-		line.Record(id, r)
+		each(r, line.Record(id, r))
 		if r.Name == history.ExecutionStarted {
 			f.by = r.Payload.Actor
 		}
@@ -77,7 +77,7 @@ func (s *Server) program(ctx context.Context, hash string) *definition.Program {
 	if hash == "" {
 		return nil
 	}
-	reader, err := graph.Need[definitions](s.o.Engine, "Definition")
+	reader, err := graph.Need[graph.Definitions](s.o.Engine, "Definition")
 	if err != nil {
 		return nil
 	}
@@ -85,11 +85,7 @@ func (s *Server) program(ctx context.Context, hash string) *definition.Program {
 	if err != nil {
 		return nil
 	}
-	program, err := s.o.Engine.Program(document)
-	if err != nil {
-		program, _ = definition.Draft(document, definition.Options{AllowInterruptInBranch: true})
-	}
-	return program
+	return s.compiled(document)
 }
 
 // status returns where a run is. For a run that cannot be read, it returns its row and the damage.
@@ -100,11 +96,9 @@ func (s *Server) status(ctx context.Context, id string) (v *runview.Run, damage 
 	}
 	p, ok := problem.As(err)
 	if !ok || !slices.Contains([]problem.Code{problem.HistoryCorrupt, problem.Nondeterminism, problem.DefinitionNotFound, problem.HistoryNewer}, p.Code) {
-		return nil, nil, err
+		return nil, nil, s.unknown(ctx, id, err)
 	}
-	peeker, needed := graph.Need[interface {
-		Peek(ctx context.Context, executionID string) (history.Execution, error)
-	}](s.o.Engine, "Peek")
+	peeker, needed := graph.Need[graph.Peeker](s.o.Engine, "Peek")
 	if needed != nil {
 		return nil, nil, err
 	}
@@ -175,7 +169,7 @@ func (s *Server) runView(r *http.Request) (page view, err error) {
 		}
 	}
 	if f.program != nil {
-		m.Graph = graphOf(f.program, f.run, fragment.GraphPath(id))
+		m.Graph = graphOf(f.program, f.run, id, fragment.GraphPath(id))
 	}
 	m.Visits = visitsOf(f.run, now)
 	if !s.o.ReadOnly && damage == nil {
@@ -371,18 +365,27 @@ func (s *Server) actions(r *http.Request, v *runview.Run) *fragment.Actions {
 // maxDrawn is the largest number of nodes of a definition that a page shows as a picture.
 const maxDrawn = 150
 
-// graphOf returns the picture of a definition, or of a run if run is not nil.
-func graphOf(p *definition.Program, run *timeline.Run, path string) *fragment.Graph {
-	g := &fragment.Graph{Path: path, Outline: picture.Text(p, run)}
+// graphOf returns the picture of a definition, or of a run if run is not nil. id is the run whose visits it links; path is its own address.
+func graphOf(p *definition.Program, run *timeline.Run, id, path string) *fragment.Graph {
+	g := &fragment.Graph{Path: path, List: picture.List(p, run)}
 	if len(p.Nodes) <= maxDrawn {
-		g.SVG = drawing(p, run)
+		g.SVG = template.HTML(picture.Draw(p, run, picture.Options{Link: visitLinks(run, id)})) //nolint:gosec // made by package picture
 	}
 	return g
 }
 
-// drawing returns the engine's own picture, which package picture escapes.
-func drawing(p *definition.Program, run *timeline.Run) template.HTML {
-	return template.HTML(picture.SVG(p, run)) //nolint:gosec // made by package picture
+// visitLinks returns the addresses of the newest visits of nodes.
+func visitLinks(run *timeline.Run, id string) func(node string) string {
+	if run == nil {
+		return nil
+	}
+	newest := map[string]string{}
+	for _, v := range run.Visits {
+		if !v.IsItem() {
+			newest[v.Node] = fragment.VisitPath(id, v.Node, v.Number)
+		}
+	}
+	return func(node string) string { return newest[node] }
 }
 
 // graphView shows the picture of a run alone.

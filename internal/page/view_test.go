@@ -4,15 +4,20 @@ import (
 	"html/template"
 	"net/http"
 	"net/http/httptest"
+	"net/url"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/workflows-engine/workflows-engine/graph"
+	"github.com/workflows-engine/workflows-engine/graph/definition"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/history/historymem"
 	"github.com/workflows-engine/workflows-engine/internal/enginetest"
 	"github.com/workflows-engine/workflows-engine/internal/fragment"
+	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
 // shown is a page over an engine in memory.
@@ -133,22 +138,134 @@ func TestEveryIdHasPages(t *testing.T) {
 	}
 }
 
-// BenchmarkRun renders the page of a run with 10,000 records.
+// hostile are texts that would be markup, URLs or controls if they were not escaped. None holds a hidden letter or a digit of ours.
+var hostile = []string{
+	`<script>alert(1)</script>`, `"><img src=x onerror=alert(1)>`, `' onmouseover='alert(1)`, `javascript:alert(1)`, `</textarea><script>x</script>`,
+	`</title></style></svg><b>`, "ev\x1b[2J\u009b2J\u202eil\x07\r", `{{.}}`, `<!--`, `]]>`, `&lt;b&gt;`, `https://evil.example/`, `data:text/html,<b>x`,
+}
+
+// TestHostileTexts: no text of a run becomes a tag, an attribute or a URL on any page, and none acts on the reader's screen.
+func TestHostileTexts(t *testing.T) {
+	t.Parallel()
+	ended := `{"document":{"schema":"s","name":NAME,"version":"1.0.0","description":EVIL},"state_schema":{"type":"object"},
+		"nodes":[{"id":"begin","type":"start"},{"id":EVIL,"type":"step","config":{"handler":EVIL,"text":EVIL}},{"id":"end","type":"end"}],
+		"edges":[{"source":"__start__","target":"begin"},{"source":"begin","target":EVIL},{"source":EVIL,"target":"end"}]}`
+	asks := `{"document":{"schema":"s","name":NAME,"version":"1.0.0"},"state_schema":{"type":"object"},
+		"nodes":[{"id":"begin","type":"start"},{"id":EVIL,"type":"interrupt","config":{"prompt":EVIL,"resume_schema":{"type":"object","title":EVIL,
+			"properties":{"text":{"type":"string","title":EVIL,"description":EVIL,"default":EVIL},"one":{"enum":[EVIL,"b"]}},"required":["text"]}}},{"id":"end","type":"end"}],
+		"edges":[{"source":"__start__","target":"begin"},{"source":"begin","target":EVIL},{"source":EVIL,"target":"end"}]}`
+	for i, evil := range hostile {
+		s := show(t)
+		quoted := string(jsonvalue.Canonical(evil))
+		define := func(text, name string) *definition.Document {
+			return enginetest.Define(t, strings.NewReplacer("EVIL", quoted, "NAME", string(jsonvalue.Canonical(name))).Replace(text))
+		}
+		id := evil
+		if strings.ContainsFunc(id, func(r rune) bool { return r < ' ' || r > '~' }) {
+			id = "plain"
+		}
+		input := map[string]any{evil: evil, "list": []any{map[string]any{evil: evil}, map[string]any{evil: evil}}}
+		labels := map[string]string{"label": "v"}
+		if id == evil {
+			labels = map[string]string{"label": evil}
+		}
+		for run, text := range map[string]string{id: ended, id + "?": asks} {
+			if _, err := s.engine.Start(t.Context(), graph.StartRequest{
+				ExecutionID: run, Definition: define(text, id+run[len(id):]), Input: input, Title: id, Labels: labels, Wait: graph.Wait{Limit: graph.NoWait},
+			}); err != nil {
+				t.Fatalf("%q: %v", evil, err)
+			}
+		}
+		if _, err := s.engine.SubmitActivity(graph.WithActor(t.Context(), history.Actor{Via: evil, Name: evil}), graph.SubmitRequest{
+			ExecutionID: id, NodeID: evil, Error: evil, Code: "CODE",
+		}); err != nil {
+			t.Fatal(err)
+		}
+		pages := []string{
+			"/", "/runs", "/workflows", "/system", "/runs?" + url.Values{"definition": {evil}, "label": {evil}, "below": {evil}}.Encode(),
+			fragment.WorkflowPath(id), fragment.RunPath(id), fragment.RunPath(id + "?"), fragment.HistoryPath(id, 1), fragment.HistoryPath(id+"?", 1),
+			fragment.StatePath(id, 6), fragment.VisitPath(id, evil, 1), fragment.VisitPath(id+"?", evil, 1), fragment.QuestionPath(id+"?", evil+"#1"),
+		}
+		answered := fragment.QuestionPath(id+"?", evil+"#1")
+		for _, path := range pages {
+			requireHarmless(t, path, s.get(path), i)
+		}
+		for _, path := range []string{fragment.RunPath(evil + "!"), fragment.VisitPath(id, evil, 9), fragment.WorkflowPath(evil + "!")} {
+			requireHarmless(t, path, string(s.view(path).Body), i)
+		}
+		if _, err := s.engine.Resume(t.Context(), graph.ResumeRequest{ExecutionID: id + "?", InterruptID: id + "?:" + evil + "#1", Payload: map[string]any{"text": evil}}); err != nil {
+			t.Fatal(err)
+		}
+		requireHarmless(t, answered, s.get(answered), i)
+	}
+}
+
+// ownTags are the tags that pages may have.
+var (
+	ownTags = strings.Fields(`a article button circle code datalist dd defs del details div dl dt fieldset form g h1 h2 h3 header input ins label legend li
+		line main marker nav ol option p path polygon polyline pre rect section select span strong summary svg table tbody td text textarea th thead time title tr tspan ul`)
+	tag       = regexp.MustCompile(`<(/?)([a-zA-Z!][a-zA-Z0-9-]*)((?:[^>"']|"[^"]*"|'[^']*')*)>`)
+	attribute = regexp.MustCompile(`\s+([a-zA-Z:-]+)(?:="([^"]*)")?`)
+)
+
+func requireHarmless(t *testing.T, path, body string, i int) {
+	t.Helper()
+	if at := strings.IndexFunc(body, func(r rune) bool {
+		return r != '\n' && r != '\t' && (r < ' ' || r >= 0x7f && r < 0xa0 || r >= 0x202a && r <= 0x202e)
+	}); at >= 0 {
+		t.Errorf("%s has a control character: %q", path, body[max(0, at-40):at+10])
+	}
+	rest := tag.ReplaceAllString(body, "")
+	if strings.ContainsAny(rest, "<") {
+		t.Errorf("%s: text %d opens a tag: %.300q", path, i, rest[strings.IndexByte(rest, '<'):])
+	}
+	for _, m := range tag.FindAllStringSubmatch(body, -1) {
+		if name := m[2]; !slices.Contains(ownTags, name) {
+			t.Errorf("%s: text %d makes the tag %q", path, i, m[0])
+		}
+		left := attribute.ReplaceAllString(m[3], "")
+		if strings.Trim(left, "/ \n") != "" {
+			t.Errorf("%s: text %d leaves %q in %q", path, i, left, m[0])
+		}
+		for _, a := range attribute.FindAllStringSubmatch(m[3], -1) {
+			switch name := strings.ToLower(a[1]); {
+			case strings.HasPrefix(name, "on"), name == "src", name == "style" || name == "srcdoc":
+				t.Errorf("%s: text %d makes the attribute %q", path, i, a[0])
+			case name == "href" || name == "action":
+				if !strings.HasPrefix(a[2], "/") && !strings.HasPrefix(a[2], "#") || strings.HasPrefix(a[2], "//") {
+					t.Errorf("%s: text %d makes the URL %q", path, i, a[2])
+				}
+			}
+		}
+	}
+}
+
+// counting counts to a number in a loop; a round has six records.
+const counting = `{"document":{"schema":"s","name":"count","version":"1.0.0"},"state_schema":{"type":"object"},
+	"nodes":[{"id":"begin","type":"start"},{"id":"add","type":"set_state","config":{"assignments":{"n":{"jq":".n + 1"}}}},
+		{"id":"again","type":"switch","config":{"cases":[{"when":".n < 1650","target":"add"}],"default":"end"}},{"id":"end","type":"end"}],
+	"edges":[{"source":"__start__","target":"begin"},{"source":"begin","target":"add"},{"source":"add","target":"again"}]}`
+
+// BenchmarkRun renders pages of a run with 10,000 records.
 func BenchmarkRun(b *testing.B) {
 	engine := enginetest.Closing(b, enginetest.Must(graph.New(historymem.New(), graph.Options{})))
 	s := enginetest.Must(New(Options{Engine: engine, Origin: "http://page.localhost:8123"}))
-	d := enginetest.Define(b, `{"document":{"schema":"s","name":"count","version":"1.0.0"},"state_schema":{"type":"object"},
-		"nodes":[{"id":"begin","type":"start"},{"id":"add","type":"set_state","config":{"assignments":{"n":"$.n + 1"}}},
-			{"id":"again","type":"switch","config":{"cases":[{"when":"$.n < 1650","target":"add"}],"default":"end"}},{"id":"end","type":"end"}],
-		"edges":[{"source":"__start__","target":"begin"},{"source":"begin","target":"add"},{"source":"add","target":"again"}]}`)
-	run, err := engine.Start(b.Context(), graph.StartRequest{ExecutionID: "r", Definition: d, Input: map[string]any{"n": 0.0}})
+	run, err := engine.Start(b.Context(), graph.StartRequest{ExecutionID: "r", Definition: enginetest.Define(b, counting), Input: map[string]any{"n": 0.0}})
 	if err != nil {
 		b.Fatal(err)
 	}
-	for b.Loop() {
-		if v, _ := s.render(httptest.NewRequestWithContext(b.Context(), http.MethodGet, "/runs/r", nil)); v.Status != 0 {
-			b.Fatal(v.Body)
-		}
+	for name, path := range map[string]string{"page": "/runs/r", "history": "/runs/r/history?from=5000", "visit": "/runs/r/visits/add/800"} {
+		b.Run(name, func(b *testing.B) {
+			size := 0
+			for b.Loop() {
+				v, _ := s.render(httptest.NewRequestWithContext(b.Context(), http.MethodGet, path, nil))
+				if v.Status != 0 {
+					b.Fatal(v.Body)
+				}
+				size = len(v.Body)
+			}
+			b.ReportMetric(float64(run.Seq), "records")
+			b.ReportMetric(float64(size), "bytes")
+		})
 	}
-	b.ReportMetric(float64(run.Seq), "records")
 }

@@ -1,0 +1,224 @@
+package page
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/workflows-engine/workflows-engine/graph"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/history"
+	"github.com/workflows-engine/workflows-engine/internal/fragment"
+	"github.com/workflows-engine/workflows-engine/internal/suggest"
+)
+
+const (
+	// shortList is the number of runs in each list of the start page.
+	shortList = 20
+	// mostCounted is the largest number that is counted exactly.
+	mostCounted = 1000
+	// recentFailures is how long a failed run is on the start page.
+	recentFailures = 24 * time.Hour
+)
+
+// homeView shows the runs that need a person, that have failed, and that nobody drives.
+func (s *Server) homeView(r *http.Request) (page view, err error) {
+	ctx := r.Context()
+	m := &fragment.Home{}
+	asking := history.ListQuery{Phase: history.PhaseInterrupted, Oldest: true, Limit: shortList}
+	failed := history.ListQuery{
+		Phase: history.PhaseFailed, Roots: true, Unhandled: true, UpdatedAfter: time.Now().Add(-recentFailures).UTC().Truncate(time.Minute), Limit: shortList,
+	}
+	if m.Asking, err = s.short(ctx, asking, "/runs?phase=interrupted"); err != nil {
+		return page, err
+	}
+	if m.Failed, err = s.short(ctx, failed, "/runs?phase=failed"); err != nil {
+		return page, err
+	}
+	if m.Orphans, err = s.orphans(ctx); err != nil {
+		return page, err
+	}
+	m.Open = s.count(ctx, history.ListQuery{Phases: history.OpenPhases()})
+	page.Title = "Start"
+	page.Body, err = s.body(m)
+	return page, err
+}
+
+// short returns the beginning of a list, with the number of its runs.
+func (s *Server) short(ctx context.Context, q history.ListQuery, all string) (list fragment.ShortList, err error) {
+	found, err := s.o.Engine.List(ctx, q)
+	if err != nil {
+		return list, err
+	}
+	for i := range found.Executions {
+		x := &found.Executions[i]
+		out := row(x)
+		if q.Phase == history.PhaseInterrupted {
+			out.Path = questionOf(x)
+		}
+		list.Rows = append(list.Rows, out)
+	}
+	if list.Count = fmt.Sprint(len(list.Rows)); found.NextCursor != "" {
+		list.Count, list.All = s.count(ctx, q), all
+	}
+	return list, nil
+}
+
+// questionOf returns the address of the only question of a run; "" if the run's page has to show which.
+func questionOf(x *history.Execution) (path string) {
+	for i := range x.Waits {
+		w := &x.Waits[i]
+		switch {
+		case w.Kind != history.WaitInterrupt:
+		case path != "" || w.NodeType != "" && w.NodeType != "interrupt":
+			return ""
+		default:
+			path = fragment.QuestionPath(x.ID, fmt.Sprintf("%s#%d", w.NodeID, max(w.Visit, 1)))
+		}
+	}
+	return path
+}
+
+// count returns how many runs a query selects: "1,000+" for more than are counted, "" if the engine does not count.
+func (s *Server) count(ctx context.Context, q history.ListQuery) string {
+	counter, err := graph.Need[graph.Counter](s.o.Engine, "Count")
+	if err != nil {
+		return ""
+	}
+	n, err := counter.Count(ctx, q, mostCounted)
+	switch {
+	case err != nil:
+		return ""
+	case n >= mostCounted:
+		return "1,000+"
+	}
+	return fmt.Sprint(n)
+}
+
+// orphans returns the runs that nobody drives.
+func (s *Server) orphans(ctx context.Context) (list fragment.ShortList, err error) {
+	recoverer, err := graph.Need[graph.Recoverer](s.o.Engine, "Recover")
+	if err != nil {
+		return list, nil
+	}
+	found, err := recoverer.Recover(ctx, graph.RecoverRequest{DryRun: true, Limit: shortList})
+	if err != nil {
+		return list, err
+	}
+	add := func(id, why string) {
+		out := fragment.Row{ID: id, State: fragment.PhaseState(history.PhaseRunning), WaitsFor: why}
+		if peeker, err := graph.Need[graph.Peeker](s.o.Engine, "Peek"); err == nil {
+			if x, err := peeker.Peek(ctx, id); err == nil {
+				out = row(&x)
+				out.WaitsFor = why
+			}
+		}
+		list.Rows = append(list.Rows, out)
+	}
+	for _, id := range found.ExecutionIDs {
+		add(id, "a process that claims it")
+	}
+	for _, l := range found.Left {
+		why := ""
+		switch {
+		case l.Lack != nil:
+			why = l.Lack.Missing
+		case l.Err != nil:
+			why = fragment.OneLine(l.Err.Error(), maxRowText)
+		}
+		add(l.ExecutionID, why)
+	}
+	list.Count = fmt.Sprint(len(list.Rows))
+	return list, nil
+}
+
+// unknownRun is the error for an id without a run, with ids that are like it.
+type unknownRun struct {
+	error
+	near []string
+}
+
+func (u unknownRun) Unwrap() error { return u.error }
+
+// unknown adds the nearest ids among the newest runs to the error of an unknown run.
+func (s *Server) unknown(ctx context.Context, id string, err error) error {
+	if p, ok := problem.As(err); !ok || p.Code != problem.ExecutionNotFound {
+		return err
+	}
+	found, listErr := s.o.Engine.List(ctx, history.ListQuery{Limit: pageOfRuns})
+	if listErr != nil {
+		return err
+	}
+	names := make([]string, len(found.Executions))
+	for i := range names {
+		names[i] = found.Executions[i].ID
+	}
+	out := unknownRun{error: err}
+	for range 3 {
+		near := suggest.Nearest(id, names)
+		if near == "" {
+			break
+		}
+		out.near = append(out.near, near)
+		rest := names[:0:0]
+		for _, n := range names {
+			if n != near {
+				rest = append(rest, n)
+			}
+		}
+		names = rest
+	}
+	return out
+}
+
+// systemView shows the process, what needs attention in its store, and its webhook deliveries.
+func (s *Server) systemView(r *http.Request) (page view, err error) {
+	ctx := r.Context()
+	m := &fragment.System{Version: s.o.Version, ReadOnly: s.o.ReadOnly}
+	for _, o := range s.o.Settings {
+		m.Settings = append(m.Settings, fragment.Pair{Name: o.Name, Value: o.Value})
+	}
+	if m.Orphans, err = s.orphans(ctx); err != nil {
+		return page, err
+	}
+	if deliverer, needErr := graph.Need[graph.Deliverer](s.o.Engine, "Deliveries"); needErr == nil {
+		found, err := deliverer.Deliveries(ctx, history.DeliveryQuery{Limit: pageOfRuns, Cursor: r.URL.Query().Get("cursor")})
+		if err != nil {
+			return page, err
+		}
+		for i := range found.Deliveries {
+			m.Deliveries = append(m.Deliveries, s.delivery(&found.Deliveries[i]))
+		}
+		if found.NextCursor != "" {
+			m.Older = fragment.PagePath("/system", found.NextCursor)
+		}
+	}
+	if !s.o.ReadOnly {
+		m.Redeliver = &fragment.Post{Action: "/system/redeliver", Token: s.systemToken(r)}
+	}
+	if sent := submittedOf(r); sent != nil {
+		m.Refused = refused(s, sent)
+	}
+	page.Title = "System"
+	page.Body, err = s.body(m)
+	return page, err
+}
+
+func (s *Server) delivery(d *history.Delivery) fragment.Delivery {
+	out := fragment.Delivery{
+		ID: d.ID, Run: d.ExecutionID, RunPath: fragment.RunPath(d.ExecutionID), Event: string(d.Event), Target: d.Target, State: string(d.State),
+		Attempts: d.Attempts, Created: d.CreatedAt, Again: d.State != history.DeliveryPending,
+	}
+	if d.State == history.DeliveryPending {
+		out.Due = d.Due
+	}
+	if n := len(d.Tries); n > 0 {
+		last := d.Tries[n-1]
+		if last.Status > 0 {
+			out.Result = fmt.Sprintf("status %d ", last.Status)
+		}
+		out.Result += fragment.OneLine(last.Error, maxRowText)
+	}
+	return out
+}

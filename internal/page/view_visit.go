@@ -1,0 +1,221 @@
+package page
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/history"
+	"github.com/workflows-engine/workflows-engine/internal/fragment"
+	"github.com/workflows-engine/workflows-engine/internal/timeline"
+)
+
+// maxEntries is the largest number of journal entries that an attempt shows.
+const maxEntries = 300
+
+// visitRecords are the records of one visit that its page shows.
+type visitRecords struct {
+	requests, outcomes map[*timeline.Attempt]*history.Record
+	// before is the state when the visit began, after the one that it left; nil before it is recorded.
+	before, after *history.Record
+	output        *history.Record
+	ended         bool
+}
+
+// visitView shows a visit of a node.
+func (s *Server) visitView(r *http.Request) (page view, err error) {
+	ctx, id, node := r.Context(), runID(r), r.PathValue("node")
+	n, ok := number(r.PathValue("n"))
+	v, damage, err := s.status(ctx, id)
+	if err != nil {
+		return page, err
+	}
+	kept := visitRecords{requests: map[*timeline.Attempt]*history.Record{}, outcomes: map[*timeline.Attempt]*history.Record{}}
+	var visit *timeline.Visit
+	var state *history.Record
+	f, err := s.foldEach(ctx, id, v.DefinitionHash, func(rec *history.Record, at timeline.Place) {
+		if rec.Name == history.StateUpdated {
+			state = rec
+		}
+		if at.Visit == nil || at.Visit.Node != node || int64(at.Visit.Number) != n {
+			return
+		}
+		if visit == nil {
+			visit, kept.before = at.Visit, state
+		}
+		kept.take(rec, at)
+	})
+	if err != nil && damage == nil {
+		return page, err
+	}
+	if !ok || visit == nil {
+		return page, problem.New(problem.ExecutionNotFound, "run %q has no visit %s of node %q", id, r.PathValue("n"), node).
+			WithHint("The page of the run lists its visits.")
+	}
+	now := v.Now
+	m := &fragment.VisitPage{
+		Run: id, RunTitle: v.Title, Node: node, Number: visit.Number, State: fragment.VisitState(visit), Began: visit.Began, Ended: visit.Ended,
+		Took: took(visit, now), Details: details(visit), History: fragment.HistoryPath(id, visit.Seq),
+	}
+	if visit.State == timeline.Failed {
+		m.Error = visit.Text
+	}
+	if index, of := visit.Item(); of != 0 {
+		m.Details = append(m.Details, fmt.Sprintf("item %d", index+1))
+	}
+	if d := visit.Definition; d != nil {
+		m.Kind = string(d.Type)
+		if len(d.Config) > 0 {
+			m.Config = s.value(d.Config, "")
+		}
+	}
+	if b := kept.before; b != nil {
+		m.Input, m.InputPath = s.value(b.Payload.State, fragment.RecordPath(id, b.Seq, "state")), fragment.StatePath(id, b.Seq)
+	}
+	for _, a := range visit.Attempts {
+		m.Attempts = append(m.Attempts, s.attempt(id, a, &kept))
+	}
+	for _, w := range visit.Waits {
+		m.Waits = append(m.Waits, waited(w))
+	}
+	if o := kept.output; o != nil && len(o.Payload.Output) > 0 {
+		m.Output = s.value(o.Payload.Output, fragment.RecordPath(id, o.Seq, "output"))
+	}
+	if after := kept.after; after != nil {
+		var before map[string]any
+		if kept.before != nil {
+			before = kept.before.Payload.State
+		}
+		m.Changes, m.AfterPath = s.changes(before, after.Payload.State), fragment.StatePath(id, after.Seq)
+	}
+	for _, other := range f.run.Visits {
+		if other.Node == node && !other.IsItem() == !visit.IsItem() {
+			switch other.Number {
+			case visit.Number - 1:
+				m.Earlier = fragment.VisitPath(id, node, other.Number)
+			case visit.Number + 1:
+				m.Later = fragment.VisitPath(id, node, other.Number)
+			}
+		}
+	}
+	page = view{Title: fmt.Sprintf("%s, visit %d", node, visit.Number), Follow: []string{id}}
+	page.Body, err = s.body(m)
+	return page, err
+}
+
+// take keeps a record of the visit.
+func (k *visitRecords) take(rec *history.Record, at timeline.Place) {
+	switch rec.Name {
+	case history.ActivityRequested:
+		if at.Attempt != nil && k.requests[at.Attempt] == nil && rec.Payload.AgentStep == nil {
+			k.requests[at.Attempt] = rec
+		}
+	case history.ActivityCompleted, history.ActivityFailed:
+		if at.Attempt != nil {
+			k.outcomes[at.Attempt] = rec
+		}
+	case history.CompleteNode:
+		k.output = rec
+	case history.StateUpdated:
+		k.after = rec
+	}
+}
+
+// attempt describes an attempt, with its request and its outcome.
+func (s *Server) attempt(id string, a *timeline.Attempt, kept *visitRecords) fragment.Attempt {
+	out := fragment.Attempt{Number: a.Number, Began: a.Requested, Ended: a.Ended, State: attemptState(a)}
+	if d, ok := a.Took(); ok {
+		out.Took = timeline.Elapsed(d)
+	}
+	if a.Host {
+		out.Facts = append(out.Facts, "performed by a host")
+	}
+	if a.AgentID != "" {
+		out.Facts = append(out.Facts, "agent "+a.AgentID)
+	}
+	used := a.Used()
+	if model := used.Model(); model != "" {
+		out.Facts = append(out.Facts, model)
+	}
+	if in, outTokens, ok := used.Tokens(); ok {
+		out.Facts = append(out.Facts, fmt.Sprintf("%d+%d tokens", in, outTokens))
+	}
+	if micros := used.CostMicros(); micros > 0 {
+		out.Facts = append(out.Facts, timeline.USD(micros))
+	}
+	if reason := used.StopReason(); reason != "" {
+		out.Facts = append(out.Facts, "stopped: "+reason)
+	}
+	if a.Error != "" || a.Code != "" {
+		out.Error = strings.TrimSpace(a.Code + " " + a.Error)
+	}
+	if rec := kept.requests[a]; rec != nil {
+		switch p := &rec.Payload; {
+		case p.Request != nil:
+			out.Request = s.value(p.Request, fragment.RecordPath(id, rec.Seq, "request"))
+		case p.DelegateInput != nil:
+			out.Request = s.value(p.DelegateInput, fragment.RecordPath(id, rec.Seq, "delegateInput"))
+		}
+	}
+	if rec := kept.outcomes[a]; rec != nil && rec.Payload.Result.Set {
+		out.Outcome = s.value(rec.Payload.Result.Value, fragment.RecordPath(id, rec.Seq, "result"))
+	}
+	entries := a.Journal.Entries
+	if out.Before = len(entries) - maxEntries; out.Before > 0 {
+		entries = entries[out.Before:]
+	} else {
+		out.Before = 0
+	}
+	for _, e := range entries {
+		out.Entries = append(out.Entries, entry(id, e))
+	}
+	return out
+}
+
+func attemptState(a *timeline.Attempt) fragment.State {
+	switch a.Outcome {
+	case timeline.Completed:
+		return fragment.State{Class: "done", Sign: "✓", Word: "completed"}
+	case timeline.Failure:
+		return fragment.State{Class: "failed", Sign: "✗", Word: "failed"}
+	case timeline.Retried:
+		return fragment.State{Class: "failed", Sign: "↻", Word: "failed, retried"}
+	case timeline.SentBack:
+		return fragment.State{Class: "caught", Sign: "↻", Word: "sent back for a repair"}
+	case timeline.Superseded:
+		return fragment.State{Class: "stopped", Sign: "–", Word: "stopped"}
+	}
+	return fragment.State{Class: "now", Sign: "▸", Word: "running"}
+}
+
+// entry describes a journal entry.
+func entry(id string, e *timeline.Entry) fragment.Entry {
+	out := fragment.Entry{Key: e.Key, Kind: e.Kind, Text: e.Text, At: e.At, Raw: fragment.RecordPath(id, e.Seq, "record"), Answer: e.Answer}
+	if w := e.Words; w != nil {
+		out.By, out.Failed, out.Depth = w.By, w.Failed, w.Depth
+		if w.Took > 0 {
+			out.Facts = append(out.Facts, timeline.Elapsed(w.Took))
+		}
+		if w.Counted {
+			out.Facts = append(out.Facts, fmt.Sprintf("%d+%d tokens", w.In, w.Out))
+		}
+	}
+	if e.CostMicros > 0 {
+		out.Facts = append(out.Facts, timeline.USD(e.CostMicros))
+	}
+	return out
+}
+
+// waited describes a wait of a visit.
+func waited(w *timeline.Wait) fragment.Waited {
+	out := fragment.Waited{Began: w.Began, Ended: w.Ended, Due: w.Due, Answer: w.Answer}
+	if w.By != nil {
+		out.By = w.By.String()
+	}
+	out.Text = map[timeline.State]string{
+		timeline.Queued: "queued", timeline.Retrying: "back-off before the next attempt", timeline.Sleeping: "timer", timeline.Resting: "rest",
+		timeline.Asking: "question", timeline.Listening: "signal",
+	}[w.Kind]
+	return out
+}
