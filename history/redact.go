@@ -52,7 +52,11 @@ func (r *Redaction) Or() Redaction {
 
 // Redact hides the secrets of the record, in Raw and in the fields parsed from it. A nil by means DefaultRedaction.
 func (r *Record) Redact(by *Redaction) (err error) {
-	r.Raw = by.Or().Text(r.Raw)
+	shown := by.Or().Text(r.Raw)
+	if len(shown) > 0 && len(r.Raw) > 0 && &shown[0] == &r.Raw[0] {
+		return nil // nothing is hidden
+	}
+	r.Raw = shown
 	r.Payload, err = DecodePayload(r.Name, r.Raw)
 	return err
 }

@@ -58,6 +58,7 @@ type Server struct {
 	views, acts *http.ServeMux
 	sessions    sessions
 	feed        feed
+	folds       folds
 	ended       context.Context
 	end         context.CancelFunc
 }

@@ -16,61 +16,10 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	runview "github.com/workflows-engine/workflows-engine/graph/view"
-	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/internal/fragment"
 	"github.com/workflows-engine/workflows-engine/internal/picture"
 	"github.com/workflows-engine/workflows-engine/internal/timeline"
 )
-
-// foldPage is the number of records read at once to fold a run.
-const foldPage = 500
-
-// folded is a run's history, folded.
-type folded struct {
-	program *definition.Program
-	run     *timeline.Run
-	// by is who began the run, nil if it is not recorded.
-	by *history.Actor
-}
-
-// fold reads the records of a run, a page at a time. hash is that of its definition.
-func (s *Server) fold(ctx context.Context, id, hash string) (*folded, error) {
-	return s.foldEach(ctx, id, hash, func(*history.Record, timeline.Place) {})
-}
-
-// foldEach is fold with a function that gets each record and its place.
-func (s *Server) foldEach(ctx context.Context, id, hash string, each func(*history.Record, timeline.Place)) (*folded, error) {
-	f := &folded{program: s.program(ctx, hash)}
-	line := timeline.New(id, fragment.Clean)
-	line.Define(id, f.program)
-	f.run = line.Root()
-	return f, s.eachRecord(ctx, id, 1, func(r *history.Record) (more bool) {
-		each(r, line.Record(id, r))
-		if r.Name == history.ExecutionStarted {
-			f.by = r.Payload.Actor
-		}
-		return true
-	})
-}
-
-// eachRecord calls a function with the records of a run from a seq on, until it returns false.
-func (s *Server) eachRecord(ctx context.Context, id string, from int64, each func(*history.Record) bool) error {
-	for {
-		records, err := s.o.Engine.History(ctx, graph.HistoryRequest{ExecutionID: id, FromSeq: from, Limit: foldPage})
-		if err != nil {
-			return err
-		}
-		for i := range records {
-			if !each(&records[i]) {
-				return nil
-			}
-		}
-		if len(records) < foldPage {
-			return nil
-		}
-		from = records[len(records)-1].Seq + 1
-	}
-}
 
 // program returns the compiled definition with a hash, nil if it cannot be read here.
 func (s *Server) program(ctx context.Context, hash string) *definition.Program {
@@ -126,7 +75,8 @@ func (s *Server) runView(r *http.Request) (page view, err error) {
 	if err != nil {
 		return page, err
 	}
-	f, err := s.fold(ctx, id, v.DefinitionHash)
+	f, done, err := s.fold(ctx, id, v.DefinitionHash)
+	defer done()
 	if err != nil && damage == nil {
 		return page, err
 	}
@@ -395,7 +345,8 @@ func (s *Server) graphView(r *http.Request) (view, error) {
 	if err != nil {
 		return view{}, err
 	}
-	f, err := s.fold(r.Context(), id, v.DefinitionHash)
+	f, done, err := s.fold(r.Context(), id, v.DefinitionHash)
+	defer done()
 	if err != nil && damage == nil {
 		return view{}, err
 	}

@@ -254,10 +254,13 @@ func BenchmarkRun(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	for name, path := range map[string]string{"page": "/runs/r", "history": "/runs/r/history?from=5000", "visit": "/runs/r/visits/add/800"} {
+	for name, path := range map[string]string{"page": "/runs/r", "live": "/runs/r?", "history": "/runs/r/history?from=5000", "visit": "/runs/r/visits/add/800"} {
 		b.Run(name, func(b *testing.B) {
 			size := 0
 			for b.Loop() {
+				if name != "live" {
+					s.folds.list = nil
+				}
 				v, _ := s.render(httptest.NewRequestWithContext(b.Context(), http.MethodGet, path, nil))
 				if v.Status != 0 {
 					b.Fatal(v.Body)
