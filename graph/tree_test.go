@@ -128,7 +128,7 @@ func TestEachLimitOfATreeEndsIt(t *testing.T) {
 			start(t, r, "r", workflow(t, "parent", append(nodes, fork("p", "all", entries...)), edges...), nil)
 			run := settled(t, r, "r")
 			if status == machine.Failed {
-				wantTreeLimit(t, r, store, run, "2 activities awaited at the same time")
+				wantTreeLimit(t, r, store, run, "2 pending activities")
 			} else if run.Status != status || len(run.Pending) != 2 {
 				t.Errorf("the run is %s with %q, pending %+v", run.Status, run.ErrorCode, run.Pending)
 			}
