@@ -161,7 +161,7 @@ func (m *Machine) acceptSignal(s Signal, now time.Time) (*token, error) {
 	if first == nil {
 		taken := "only a wait with keep (extension early_signals) accepts early signals"
 		if kept := m.prog.Kept(); len(kept) > 0 {
-			taken = "the run keeps early signals only of the names " + problem.AndList(kept[:min(len(kept), maxKeptNamed)])
+			taken = "the run keeps only early signals named " + problem.AndList(kept[:min(len(kept), maxKeptNamed)])
 		}
 		return nil, problem.New(problem.SignalNotAwaiting, "the run is %s and does not await a signal", m.Status()).WithReason(problem.NotAwaiting).
 			WithPlace(at).WithHint("Ask Runner.Status what the run waits for; %s.", taken)
