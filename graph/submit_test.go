@@ -481,7 +481,7 @@ func TestAKeyOfAnotherAttemptIsNamed(t *testing.T) {
 	each := workflowWith(t, "each", `"x-workflows-engine":{"uses":["map"]}`, []string{startNode(), `{"id":"m","type":"step","map":{"items":".items","as":"n"},"config":{"handler":"h"}}`, endNode()}, "s m", "m e")
 	run := start(t, r, "i", each, object{"items": []any{1, 2}})
 	_, err := r.SubmitActivity(t.Context(), graph.SubmitRequest{ExecutionID: "i", NodeID: "x", OK: true, IdempotencyKey: run.Pending[1].IdempotencyKey})
-	if e := wantCode(t, err, problem.SubmitNodeMismatch); !strings.HasSuffix(e.Message, `that of node "m", item 1`) {
+	if e := wantCode(t, err, problem.SubmitNodeMismatch); !strings.HasSuffix(e.Message, `belongs to node "m", item 1`) {
 		t.Errorf("an item's: %s", e.Message)
 	}
 }

@@ -171,7 +171,7 @@ func TestLimitsOfATreeAreAnnounced(t *testing.T) {
 		of := func(n int64) int64 { return n * 100 / percent }
 		return map[string]graph.TreeLimits{
 			"runs": {Runs: of(use.Runs)}, "node visits": {Visits: of(use.Visits)}, "records": {Records: of(use.Records)},
-			"bytes of history": {Bytes: of(use.Bytes)}, "activities awaited": {Pending: of(use.Pending)},
+			"bytes of history": {Bytes: of(use.Bytes)}, "pending activities": {Pending: of(use.Pending)},
 		}
 	}
 	for _, percent := range []int64{50, 85, 100} {

@@ -51,7 +51,7 @@ func TestAnOutcomeOfAnAttemptThatTimedOut(t *testing.T) {
 func TestAnotherOutcomeOfAnAttemptThatHasOne(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ definition, says string }{
-		"the next attempt is open": {slowWork, `Attempt 2 of node "work" is the current one: submit its outcome with the key "r:work#1.2"`},
+		"the next attempt is open": {slowWork, `Submit the outcome of the current attempt, 2 of node "work", with the key "r:work#1.2"`},
 		"the next attempt has not begun": {
 			strings.Replace(slowWork, `"max_attempts":3`, `"max_attempts":3,"initial_interval":"1h"`, 1), `Ask workflow_status with wait_ms for the next attempt`,
 		},
