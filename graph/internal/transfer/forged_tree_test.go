@@ -190,7 +190,7 @@ func TestWhatDoesNotFollowIsNotImported(t *testing.T) {
 		"a number of an attempt":       {"done", func(x *exported) { x.payload("ActivityRequested", 1)["attempt"] = -1 }, problem.ImportInvalid, "-1 as its attempt", true},
 		"a subworkflow's result": {"calls", func(x *exported) {
 			x.payload("SubworkflowCompleted", 1)["childResult"] = object{"c": 2}
-		}, problem.ImportInvalid, "has another result", true},
+		}, problem.ImportInvalid, "has a different stored result", true},
 		"a subworkflow's name": {"calls", func(x *exported) { x.payload("StartSubworkflow", 1)["childExecutionId"] = "done" },
 			problem.Nondeterminism, "/childExecutionId \"done\", but the definition leads to \"calls:sub:v\"", true},
 		"a subworkflow that nobody started": {"calls", func(x *exported) {
@@ -202,7 +202,7 @@ func TestWhatDoesNotFollowIsNotImported(t *testing.T) {
 					}
 				}
 			}
-		}, problem.ImportInvalid, "which has no record of that", false},
+		}, problem.ImportInvalid, "which has no record of it", false},
 		"a subworkflow without its run": {"calls:sub:v", func(*exported) {}, problem.ImportInvalid, "neither in the file nor stored", false},
 	} {
 		x := export(t, store, c.run)
