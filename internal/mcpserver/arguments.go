@@ -27,9 +27,9 @@ type arguments struct {
 	report *jsonobject.Report
 	// broken is the syntax error of the arguments; the connection does not decode large ones.
 	broken error
-	// unread is set if the arguments were not decoded: single ones have no findings then.
+	// unread is the error of arguments that were not decoded: single ones have no findings then.
 	unread error
-	// definitionText is the JSON text of a definition that is an object: a decoded value does not show members given twice, for instance.
+	// definitionText is the JSON text of a definition that is an object: a decoded value does not show duplicate fields, for instance.
 	definitionText []byte
 	// noLines is set for a definition that is an object: its author has seen no lines.
 	noLines bool
@@ -70,7 +70,7 @@ func readArguments(raw []byte, t *tool) *arguments {
 		return a
 	}
 	if at := jsonvalue.InvalidUTF8(raw); at >= 0 {
-		a.broken = fmt.Errorf("they are not valid UTF-8 (byte %d)", at+1)
+		a.broken = fmt.Errorf("invalid UTF-8 at byte %d", at+1)
 		return a
 	}
 	rest := raw
@@ -91,11 +91,11 @@ func readArguments(raw []byte, t *tool) *arguments {
 		a.definitionText = jsonvalue.MemberText([]byte(text), definitionArgument)
 	}
 	if plain != nil {
-		refuseLosses(report.Value(plain), losses, definitionArgument)
+		rejectLosses(report.Value(plain), losses, definitionArgument)
 		a.Object = report.Object(readObject(report.Value(plain), definitionArgument))
 	}
 	names := t.names()
-	refuseUnknown(a.Object, names, t.inner)
+	rejectUnknown(a.Object, names, t.inner)
 	// Options of the answer are checked here as well: a rejected argument must not follow a change that was made.
 	if slices.Contains(names, answerBytesArgument.name) {
 		room, _ := a.Get(answerBytesArgument.name).Whole(MinAnswerBytes, math.MaxInt32)
@@ -110,11 +110,11 @@ func readArguments(raw []byte, t *tool) *arguments {
 // definitionArgument is the name of the argument that is a definition, wherever a tool has one.
 const definitionArgument = "definition"
 
-// maxDecoded bounds the memory that the decoded arguments of a call take. 2 MiB of the smallest objects, and 4 MiB of
+// maxDecoded bounds the memory of the decoded arguments of a call. 2 MiB of the smallest objects, and 4 MiB of
 // numbers, take less.
 const maxDecoded = 128 << 20
 
-var errTooMuch = fmt.Errorf("would take more than %d MiB of memory: fewer values, or shorter ones, are accepted", maxDecoded>>20)
+var errTooMuch = fmt.Errorf("need more than %d MiB of memory: send fewer or shorter values", maxDecoded>>20)
 
 // decodeExact is jsonvalue.DecodeUnique for a text that does not take too much.
 func decodeExact(text []byte) (v any, losses []jsonvalue.SyntaxError, err error) {
@@ -124,7 +124,7 @@ func decodeExact(text []byte) (v any, losses []jsonvalue.SyntaxError, err error)
 	return jsonvalue.DecodeUnique(text)
 }
 
-// within reads an object argument of known members. Members may be spelt as in aliases too.
+// within reads an object argument with known fields. aliases maps other spellings of a field to its name.
 func (a *arguments) within(name string, values map[string]any, names []string, aliases map[string]string) *jsonobject.Object {
 	renamed := map[string]any{}
 	for member, v := range values {
@@ -134,13 +134,13 @@ func (a *arguments) within(name string, values map[string]any, names []string, a
 		renamed[member] = v
 	}
 	o := a.Get(name).With(renamed).Object()
-	refuseUnknown(o, names, nil)
+	rejectUnknown(o, names, nil)
 	return o
 }
 
-// refuseUnknown reports the fields that are not among the names. inner maps the names that are valid inside an argument
+// rejectUnknown reports the fields that are not among the names. inner maps the names that are valid inside an argument
 // to that argument.
-func refuseUnknown(o *jsonobject.Object, names []string, inner map[string]string) {
+func rejectUnknown(o *jsonobject.Object, names []string, inner map[string]string) {
 	o.Known(names...)
 	unknown := o.Close()
 	for i := range unknown {
@@ -149,16 +149,16 @@ func refuseUnknown(o *jsonobject.Object, names []string, inner map[string]string
 			unknown[i].Hint = "it belongs in " + outer
 		} else if slices.Contains(names, respelt) {
 			unknown[i].Hint = suggest.Hint(respelt)
-		} else if at := slices.IndexFunc(meant[respelt], func(name string) bool { return slices.Contains(names, name) }); at >= 0 {
-			unknown[i].Hint = suggest.Hint(meant[respelt][at])
+		} else if at := slices.IndexFunc(synonyms[respelt], func(name string) bool { return slices.Contains(names, name) }); at >= 0 {
+			unknown[i].Hint = suggest.Hint(synonyms[respelt][at])
 		} else if near := suggest.DidYouMean(respelt, names); near != "" {
 			unknown[i].Hint = near
 		}
 	}
 }
 
-// meant are other words for arguments, and the arguments that they may mean: the first that a tool has.
-var meant = map[string][]string{
+// synonyms maps other words for arguments to the arguments that they may mean: the first that the tool has is suggested.
+var synonyms = map[string][]string{
 	"id": {"execution_id"}, "run_id": {"execution_id"}, "run": {"execution_id"}, "execution": {"execution_id"}, "workflow_id": {"execution_id"},
 	"payload": {"resume_payload", "outcome", "input"}, "answer": {"resume_payload"}, "response": {"resume_payload"},
 	"output": {"result", "outcome"}, "data": {"result", "payload", "resume_payload", "input"}, "message": {"error", "reason"},
@@ -214,8 +214,8 @@ func (a *arguments) problem() error {
 	return e
 }
 
-// refuseLosses reports the values of a text that cannot be kept, except in members that are read from their own texts.
-func refuseLosses(v jsonobject.Value, losses []jsonvalue.SyntaxError, except ...string) {
+// rejectLosses reports the values of a text that cannot be kept, except in fields that are read from their own texts.
+func rejectLosses(v jsonobject.Value, losses []jsonvalue.SyntaxError, except ...string) {
 	for _, loss := range losses {
 		path := jsonvalue.PointerTokens(loss.Pointer)
 		if len(path) == 0 || len(path) == 1 && loss.Kind == "duplicate" || !slices.Contains(except, path[0]) {
@@ -224,7 +224,7 @@ func refuseLosses(v jsonobject.Value, losses []jsonvalue.SyntaxError, except ...
 	}
 }
 
-// readObject reads an object, or the JSON text of one; it returns nil otherwise. except is that of refuseLosses.
+// readObject reads an object, or the JSON text of one; it returns nil for other values. except is passed to rejectLosses.
 func readObject(v jsonobject.Value, except ...string) map[string]any {
 	text, isText := v.Plain.(string)
 	if !isText {
@@ -234,12 +234,12 @@ func readObject(v jsonobject.Value, except ...string) map[string]any {
 	object, isObject := parsed.(map[string]any)
 	switch {
 	case isObject:
-		refuseLosses(v, losses, except...)
+		rejectLosses(v, losses, except...)
 		return object
 	case isBlank(text):
 		v.Fail("type", "%s", blankLeft(text))
 	case err == nil:
-		v.Fail("type", "expected object, found text that holds %s", jsonvalue.KindOf(parsed))
+		v.Fail("type", "expected object, found the JSON text of %s", jsonvalue.KindOf(parsed))
 	case err == errTooMuch:
 		v.Fail("type", "%v", err)
 	case strings.HasPrefix(strings.TrimSpace(text), "{"):
@@ -301,7 +301,7 @@ const blankStart = "<object"
 // Placeholders that are the same for every run.
 const (
 	blankDefinition = "<object: the definition of this run>"
-	blankPayload    = "<object: what the signal brings, {} if nothing; it is merged into the state>"
+	blankPayload    = "<object: payload of the signal, {} if it has none; merged into the state>"
 )
 
 func isBlank(s string) bool {
@@ -309,17 +309,17 @@ func isBlank(s string) bool {
 	return strings.HasPrefix(s, blankStart) && strings.HasSuffix(s, ">")
 }
 
-// blankLeft is the error text of an argument that still is a placeholder.
+// blankLeft returns the error text for an argument that is still a placeholder.
 func blankLeft(blank string) string {
-	return fmt.Sprintf("found the placeholder %q of next; replace it with that object", strings.TrimSpace(blank))
+	return fmt.Sprintf("found the placeholder %q of next; replace it with the object", strings.TrimSpace(blank))
 }
 
-// blankResult is the placeholder for the result of an activity or delegate.
+// blankResult returns the placeholder for the result of an activity or delegate.
 func blankResult(p *view.Pending) string {
 	if p.OutputSchema != nil {
 		return "<object that fits output_schema>"
 	}
-	return "<object: " + cmp.Or(definition.Type(p.NodeType).Info().Performer.Result, "the result, {} if there is none") + ">"
+	return "<object: " + cmp.Or(definition.Type(p.NodeType).Info().Performer.Result, "the result, {} if empty") + ">"
 }
 
 func blankAnswer(p *view.Pending) string {

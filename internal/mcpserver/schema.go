@@ -7,7 +7,7 @@ import (
 // members is a JSON object of an answer or a schema.
 type members = jsonvalue.Ordered
 
-// property is one member of a tool's arguments or answers.
+// property is one field of a tool's arguments or answers.
 type property struct {
 	name     string
 	required bool
@@ -17,7 +17,7 @@ type property struct {
 func required(name string, schema members) property { return property{name, true, schema} }
 func optional(name string, schema members) property { return property{name, false, schema} }
 
-// describe makes a schema of one type; more are further members in pairs of name and value.
+// describe makes a schema of one type; more holds further keywords in pairs of name and value.
 func describe(kind, description string, more ...any) members {
 	s := members{{"type", kind}}
 	for i := 0; i+1 < len(more); i += 2 {
@@ -92,24 +92,24 @@ func answerSchema(answer ...property) members {
 	return s
 }
 
-var errorSchema = obj("Alone, if refused or failed: code, message, details.")
+var errorSchema = obj("Alone, if rejected or failed: code, message, details.")
 
 // Hosts send these schemas to their models in every conversation. So they name the fields that a caller acts upon; the
 // answers explain the rest, and workflow_status describes pending once.
 
-// Members that the answers of several tools have.
+// Fields in the answers of several tools.
 var (
 	executionIDProperty = required("execution_id", str("Run."))
 	stateProperty       = optional("state", obj("State of the open run; large parts are references."))
-	unchangedProperty   = optional("unchanged", describe("array", "Left out of the state: as since_seq had it."))
-	finalProperty       = optional("final_state", obj("State at the end, unless result is the same."))
+	unchangedProperty   = optional("unchanged", describe("array", "Fields left out of the state: unchanged since since_seq."))
+	finalProperty       = optional("final_state", obj("State at the end, unless equal to result."))
 	resultProperty      = optional("result", members{{"description", "Output of the completed run; may be null."}})
 	reasonProperty      = optional("reason", str("Why it was cancelled."))
 	seqProperty         = optional("seq", describe("integer", "Rises with every change."))
 	nextProperty        = optional("next", obj("The call to make next: tool, arguments (fill in each <…>), note."))
 )
 
-var pendingMembers = []property{
+var pendingFields = []property{
 	required("kind", str("activity, delegate, interrupt, signal, timer, backoff or child.")),
 	required("node_id", str("Node.")),
 	optional("brief", describe("boolean", "Cut short: ask with node_id.")),
@@ -117,9 +117,9 @@ var pendingMembers = []property{
 	optional("performed_by", str(`"engine": do not submit it.`)),
 	optional("attempt", describe("integer", "Which of max_attempts.")),
 	optional("last_error", str("Failure of the attempt before.")),
-	optional("config", obj("What to do, as the definition says.")),
+	optional("config", obj("The task, from the definition.")),
 	optional("output_schema", members{{"description", "Of the result."}}),
-	optional("state", obj("State it sees, if not the run's: what differs.")),
+	optional("state", obj("State it sees: differences from the run's.")),
 	optional("delegate_input", obj("Task.")),
 	optional("prompt", members{{"description", "What to ask the person, with shown."}}),
 	optional("resume_schema", obj("Of resume_payload.")),
@@ -129,7 +129,7 @@ var pendingMembers = []property{
 	optional("due_at", str("When it is due.")),
 }
 
-// runAnswer are the members that a call that drives a run answers with.
+// runAnswer returns the fields of the answer of a call that drives a run.
 func runAnswer(more ...property) []property {
 	return append([]property{
 		executionIDProperty,
@@ -140,21 +140,21 @@ func runAnswer(more ...property) []property {
 	}, more...)
 }
 
-// repeatedProperty is for calls that may be repeated, warningsProperty for those that are judged.
+// repeatedProperty is for calls that may be repeated, warningsProperty for calls with warnings.
 var (
-	repeatedProperty = optional("repeated", describe("boolean", "Taken before; nothing changed."))
-	warningsProperty = optional("warnings", describe("array", "Doubts about definition or call."))
+	repeatedProperty = optional("repeated", describe("boolean", "Repeated call; nothing changed."))
+	warningsProperty = optional("warnings", describe("array", "Warnings about definition or call."))
 )
 
-// statusAnswer are the members of workflow_status.
+// statusAnswer returns the fields of workflow_status.
 func statusAnswer() []property {
 	return []property{
 		executionIDProperty,
-		required("phase", oneOf("Where it stands.", phases...)),
+		required("phase", oneOf("Phase of the run.", phases...)),
 		optional("current_node_id", str("Node that waits, or stopped it.")),
 		optional("last_error", str("Why it failed or was cancelled.")),
 		optional("code", str("Code of the failure.")),
-		optional("error_data", obj("raised: what the program raised.")),
+		optional("error_data", obj("Value that the program raised.")),
 		finalProperty, resultProperty, stateProperty, unchangedProperty,
 		optional("values", describe("array", "Of read: at, value or error.")),
 		optional("selected", members{{"description", "Of select."}}),
@@ -162,7 +162,7 @@ func statusAnswer() []property {
 		optional("definition_name", str("What runs.")),
 		seqProperty,
 		optional("warnings", describe("array", "Limits from 80 % on; a run that can only fail.")),
-		optional("pending", listOf(object(pendingMembers, false), "What it waits for, in branch order.")),
+		optional("pending", listOf(object(pendingFields, false), "What it waits for, in branch order.")),
 		optional("pending_total", describe("integer", "How many, if some are brief or left out.")),
 		nextProperty,
 	}

@@ -18,7 +18,7 @@ func cancelTool() *tool {
 		annotations: mcp.ToolAnnotations{DestructiveHint: new(true), OpenWorldHint: new(false)},
 		arguments: []property{
 			executionIDArgument,
-			optional("reason", aText("Why, recorded.")),
+			optional("reason", aText("Reason to record.")),
 		},
 		answer: []property{
 			required("execution_id", str("The run.")),

@@ -40,12 +40,12 @@ func listTool() *tool {
 		answer: []property{
 			required("executions", listOf(object([]property{
 				required("execution_id", str("Run.")),
-				required("phase", str("Where it stands.")),
+				required("phase", str("Its phase.")),
 				optional("title", str("As at its start; labels too.")),
 				optional("waits_for", str("In a few words.")),
 				optional("age_s", describe("integer", "Since it last changed.")),
 				optional("last_error", str("Why it failed or was cancelled.")),
-				optional("next", obj("Newest open run: the call that shows how it goes on.")),
+				optional("next", obj("Newest open run: the call that shows how to continue it.")),
 			}, false), "One page of runs.")),
 			optional("next_cursor", str("Pass it as cursor for the next page; absent on the last.")),
 		},
@@ -92,7 +92,7 @@ func listTool() *tool {
 	}
 }
 
-// phases reads one phase, or a list of them.
+// phases reads one phase, or an array of them.
 func (a *arguments) phases(name string) []history.Phase {
 	v := a.Get(name)
 	elements := []jsonobject.Value{v}
@@ -103,7 +103,7 @@ func (a *arguments) phases(name string) []history.Phase {
 	for _, e := range elements {
 		status, _ := e.Plain.(string)
 		if p := string(runjson.Phase(machine.Status(status))); p != status { // answers have more statuses than there are phases
-			e.Fail("enum", "expected %s, found %q", problem.OrList(phases), status).Hint = "a run with this status has the phase " + p
+			e.Fail("enum", "expected %s, found %q", problem.OrList(phases), status).Hint = "use the phase of runs with this status: " + p
 			continue
 		}
 		if p := e.Choice(phases...); p != "" {
@@ -122,11 +122,11 @@ func (a *arguments) label(name string) map[string]string {
 	return map[string]string{key: value}
 }
 
-// afterOpen begins the cursor of a page that has open runs behind it: the rest is that of the list of ended ones.
+// afterOpen begins the cursor of a page after the open runs: the rest is the cursor in the list of ended runs.
 const afterOpen = "ended|"
 
-// listOpenFirst returns a page of runs, those that have not ended before all others. A run that ends while a caller goes through the
-// pages is at the front of the ended ones.
+// listOpenFirst returns a page of runs, open runs before ended ones. A run that ends while a caller reads the
+// pages comes first among the ended ones.
 func (s *server) listOpenFirst(ctx context.Context, q history.ListQuery) (page history.ListPage, err error) {
 	size, err := q.PageSize()
 	if err != nil {
@@ -168,7 +168,7 @@ type listed struct {
 	now   time.Time
 }
 
-// fitting is how many runs of a page fit in an answer.
+// fitting returns how many runs of a page fit in an answer.
 func (l *listed) fitting(bytes int) int {
 	if bytes == FullAnswers {
 		return len(l.Executions)
@@ -194,7 +194,7 @@ func (l *listed) row(i int) members {
 	row := runjson.Row(&x)
 	row.Put("age_s", math.Floor(max(0, l.now.Sub(x.UpdatedAt).Seconds())))
 	if i == 0 && l.first && !x.Phase.Terminal() {
-		row.Put("next", call("workflow_status", members{{"execution_id", x.ID}}, "Shows what it waits for in full, and the call that ends the wait.").members())
+		row.Put("next", call("workflow_status", members{{"execution_id", x.ID}}, "Shows in full what it waits for, and the call that ends the wait.").members())
 	}
 	return row
 }
@@ -224,8 +224,8 @@ func (l *listed) answer() *answer {
 	return &answer{headline: "Listed " + count(len(entries), "execution") + ".", lines: lines, content: content}
 }
 
-// instantForms are the forms of a time that list takes: the protocol compares texts, so that a date alone, or a year,
-// works as the beginning of it.
+// instantForms lists the forms of a time that list accepts: the protocol compares texts, so a date alone, or a year,
+// stands for its beginning.
 var instantForms = []string{time.RFC3339Nano, "2006-01-02T15:04:05", "2006-01-02T15:04", time.DateOnly, "2006-01", "2006"}
 
 func (a *arguments) instant(name string) time.Time {

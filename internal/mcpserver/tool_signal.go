@@ -14,13 +14,13 @@ func signalTool() *tool {
 	return &tool{
 		name:        "workflow_signal",
 		title:       "Deliver workflow signal",
-		description: "Delivers a signal to a run that waits for it; the payload is merged into the state. One that no wait awaits, or keeps, is refused.",
+		description: "Delivers a signal to a run that waits for it; the payload is merged into the state. A signal that no wait awaits or keeps is rejected.",
 		annotations: mcp.ToolAnnotations{DestructiveHint: new(false), OpenWorldHint: new(true)},
 		arguments: []property{
 			executionIDArgument,
 			required("signal_name", aText("The signal's name, exactly.")),
-			optional("payload", obj("What the signal brings; default {}.")),
-			optional("idempotency_key", aText("Any text that names this signal: sent again with it, it counts once.")),
+			optional("payload", obj("Payload of the signal; default {}.")),
+			optional("idempotency_key", aText("Any text that names this signal: repeated with it, the signal counts once.")),
 			definitionAgain, inputAgain, modeArgument, waitArgument, sinceArgument, answerBytesArgument,
 		},
 		answer:  runAnswer(repeatedProperty, warningsProperty),

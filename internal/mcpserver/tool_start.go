@@ -24,22 +24,22 @@ func startTool(defaultMode machine.Mode) *tool {
 	return &tool{
 		name:  "workflow_start",
 		title: "Start workflow execution",
-		description: "Starts a run of a workflow definition and answers where it stopped: pending is what it waits for, " +
+		description: "Starts a run of a workflow definition and returns once it waits or ends: pending is what it waits for, " +
 			"next the call to make.",
 		annotations: mcp.ToolAnnotations{DestructiveHint: new(false), OpenWorldHint: new(true)},
 		arguments: []property{
 			optional("definition", definitionSchema("The definition: an object, or JSON or YAML text.")),
 			optional("definition_ref", aText("Instead: name, name@version or hash of one run or registered.")),
 			optional("input", obj("The first state; default {}.")),
-			optional("execution_id", aText("Your id for the run; one in use is refused. Default: new.")),
+			optional("execution_id", aText("Your id for the run; one in use is rejected. Default: new.")),
 			optional("title", str("Line that names the run for people.")),
 			optional("labels", obj("Short texts to find it by.")),
 			optional("notify", listOf(members{{"type", "string"}}, "Webhook targets.")),
 			optional("activity_execution_mode", oneOf("Who performs activities: host_mediated (you, through workflow_submit_activity) or "+
 				"in_process (this server). Default here: "+string(here)+".",
 				inProcess, string(machine.HostMediated))),
-			optional("allow_existing_execution_id", describe("boolean", "With execution_id: an existing run answers where it "+
-				"stands, and goes on if its process has died. Makes repeated starts safe.")),
+			optional("allow_existing_execution_id", describe("boolean", "With execution_id: an existing run is "+
+				"returned, and continued if its process has died. Makes repeated starts safe.")),
 			optional("branch_order", oneOf("Of parallel branches (default concurrent).",
 				string(machine.Concurrent), string(machine.Sequential))),
 			waitArgument, answerBytesArgument,
@@ -123,7 +123,7 @@ func (s *server) warningsOf(ctx context.Context, doc *definition.Document) warni
 	return warnings(lint.Check(prog, lint.Options{Subworkflow: s.subworkflows(ctx)}))
 }
 
-// encode returns the first of them.
+// encode returns the first maxWarnings warnings.
 func (w warnings) encode() []members {
 	list := make([]members, 0, maxWarnings)
 	for _, f := range w[:min(len(w), maxWarnings)] {
@@ -134,7 +134,7 @@ func (w warnings) encode() []members {
 	return list
 }
 
-// headline returns a sentence for the headline of an answer, or "".
+// headline returns the sentence about the warnings for an answer's headline; "" without warnings.
 func (w warnings) headline() string {
 	if len(w) == 0 {
 		return ""
@@ -142,7 +142,7 @@ func (w warnings) headline() string {
 	return " The definition has " + count(len(w), "warning") + "."
 }
 
-// warningText is the headline's sentence about a call that was changed, or a run that can only fail.
+// warningText returns the headline's sentence about a warning.
 func warningText(w view.Warning) string {
 	text := strings.ToUpper(w.Message[:1]) + w.Message[1:] + "."
 	if w.Code == problem.RunWillFail {

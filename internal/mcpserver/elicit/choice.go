@@ -43,7 +43,7 @@ func optionsOf(s map[string]any) (options, error) {
 // listOptions labels each value. titles may be nil.
 func listOptions(values []any, titles []string) (options, error) {
 	if len(values) > maxOptions {
-		return nil, fmt.Errorf("there are more than %d values to choose from", maxOptions)
+		return nil, fmt.Errorf("more than %d values to choose from", maxOptions)
 	}
 	var list options
 	for i, v := range values {
@@ -56,7 +56,7 @@ func listOptions(values []any, titles []string) (options, error) {
 			}
 		case float64, bool:
 			o.label = string(jsonvalue.Canonical(v))
-		default: // null is to be said by leaving it out, which a choice that must be made does not allow
+		default: // null is given by leaving the field out, which a required choice does not allow
 			return nil, errNotFlat
 		}
 		if titles != nil {
@@ -70,7 +70,7 @@ func listOptions(values []any, titles []string) (options, error) {
 		list = append(list, o)
 	}
 	if len(list) == 0 {
-		return nil, errors.New("there is nothing to choose from")
+		return nil, errors.New("no values to choose from")
 	}
 	return list, nil
 }

@@ -10,13 +10,13 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
-var errNotFlat = errors.New("a form has texts, numbers, yes or no, and choices alone")
+var errNotFlat = errors.New("a form can show only texts, numbers, yes or no, and choices")
 
 // fieldOf makes a field of the schema of a property.
 func fieldOf(schema any, revision string) (field, error) {
 	s, ok := schema.(map[string]any)
 	if !ok {
-		return field{}, errNotFlat // true takes anything, false nothing
+		return field{}, errNotFlat // true accepts any value, false none
 	}
 	s, orNull, err := withoutNull(s)
 	if err != nil {
@@ -118,7 +118,7 @@ func (f *field) describe(s map[string]any, demands []string) {
 	f.schema.Text("description", description)
 }
 
-// formats are those that forms know.
+// formats lists the formats that forms support.
 var formats = []any{"email", "uri", "date", "date-time"}
 
 func (f *field) text(s map[string]any, revision string) error {
@@ -191,7 +191,7 @@ func (f *field) number(s map[string]any, revision string) error {
 	return nil
 }
 
-// severalOf is a field with several choices.
+// severalOf makes a field of several choices.
 func (f *field) severalOf(s map[string]any, revision string) error {
 	items, _ := s["items"].(map[string]any)
 	options, err := optionsOf(items)

@@ -11,7 +11,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
-// The largest form that a person can take in. A larger schema has no form.
+// The largest form for a person. A larger schema has no form.
 const (
 	maxFields      = 32
 	maxOptions     = 100
@@ -25,13 +25,13 @@ type Form struct {
 	fields []field
 }
 
-// field is a member of the payload.
+// field is a field of the payload.
 type field struct {
 	name string
 	kind string // boolean, number, integer, string or array
-	// required is set if the form demands the field.
+	// required is set if the form requires the field.
 	required bool
-	// orNull is set if the schema demands the field and accepts null, which an empty field then means.
+	// orNull is set if the schema requires the field and accepts null: an empty field is null then.
 	orNull bool
 	// blank is set if empty text is a valid value.
 	blank bool
@@ -56,7 +56,7 @@ func FormOf(schema map[string]any, revision string) (*Form, error) {
 		}
 	}
 	if kind, ok := schema["type"]; ok && !onlyType(kind, "object") {
-		return nil, fmt.Errorf("the payload is not an object")
+		return nil, fmt.Errorf("the payload must be an object")
 	}
 	properties, _ := schema["properties"].(map[string]any)
 	names, err := order(properties, schema["required"])
@@ -64,9 +64,9 @@ func FormOf(schema map[string]any, revision string) (*Form, error) {
 	case err != nil:
 		return nil, err
 	case len(names) > maxFields:
-		return nil, fmt.Errorf("there are more than %d fields", maxFields)
+		return nil, fmt.Errorf("more than %d fields", maxFields)
 	case len(names) == 0 && schema["additionalProperties"] != false:
-		return nil, fmt.Errorf("the schema names no fields")
+		return nil, fmt.Errorf("the schema has no properties")
 	}
 	least, _ := schema["minProperties"].(float64)
 	f := &Form{}
@@ -85,7 +85,7 @@ func FormOf(schema map[string]any, revision string) (*Form, error) {
 	}
 	f.build()
 	if size := len(f.Schema.Append(nil)); size > maxSchemaBytes {
-		return nil, fmt.Errorf("the form would take more than %d bytes", maxSchemaBytes)
+		return nil, fmt.Errorf("the form exceeds %d bytes", maxSchemaBytes)
 	}
 	return f, nil
 }
@@ -97,7 +97,7 @@ func order(properties map[string]any, required any) ([]string, error) {
 	for _, r := range list {
 		name, _ := r.(string)
 		if _, ok := properties[name]; !ok {
-			return nil, fmt.Errorf("the schema does not say what %q is", name)
+			return nil, fmt.Errorf("the schema does not describe %q", name)
 		}
 		if !slices.Contains(names, name) {
 			names = append(names, name)
@@ -147,7 +147,7 @@ func (f *Form) Payload(content map[string]any) (map[string]any, error) {
 			v = chosen
 		case one.kind == "number" || one.kind == "integer":
 			if n, isNumber := v.(float64); isNumber && math.Abs(n) >= 1<<53 && n == math.Trunc(n) {
-				return nil, fmt.Errorf("%s: a number of this size does not come through exactly", one.name)
+				return nil, fmt.Errorf("%s: the number is too large to be exact", one.name)
 			}
 		}
 		payload[one.name] = v
@@ -160,7 +160,7 @@ func (one *field) chosen(v any) (any, error) {
 	if one.kind == "array" {
 		list, isList := v.([]any)
 		if !isList {
-			return nil, fmt.Errorf("%s: expected a list", one.name)
+			return nil, fmt.Errorf("%s: expected an array", one.name)
 		}
 		values := make([]any, len(list))
 		for i := range list {
@@ -181,7 +181,7 @@ func (one *field) option(v any) (any, error) {
 			return value, nil
 		}
 	}
-	return nil, fmt.Errorf("%s: this is none of the values to choose from", one.name)
+	return nil, fmt.Errorf("%s: the value is not one of the choices", one.name)
 }
 
 // onlyType reports whether a type keyword names this type and no other.
@@ -197,7 +197,7 @@ func contains(list any, name string) bool {
 	return slices.Contains(names, any(name))
 }
 
-// How many bytes of texts of a definition a form shows.
+// Limits of the texts of a definition in a form, in bytes.
 const (
 	maxLabel       = 200
 	maxDescription = 1000
@@ -210,7 +210,7 @@ const (
 func Message(prompt, run, complaint string) string {
 	var b strings.Builder
 	if complaint != "" {
-		fmt.Fprintf(&b, "Your answer could not be taken: %s\n\n", clean(complaint, maxComplaint))
+		fmt.Fprintf(&b, "Your answer is invalid: %s\n\n", clean(complaint, maxComplaint))
 	}
 	shown := clean(prompt, maxPrompt)
 	if shown == "" {

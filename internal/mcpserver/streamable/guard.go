@@ -15,17 +15,17 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/mcpserver/frame"
 )
 
-// guard refuses requests of those who may not connect, and reports whether it has let one pass.
+// guard rejects requests without permission, and reports whether the request is permitted.
 func (o Options) guard(w http.ResponseWriter, r *http.Request) bool {
 	if !o.knowsHost(r) {
 		refuse(w, http.StatusForbidden, frame.Refuse(jsonrpc.CodeInvalidRequest,
-			"the server does not answer to the Host header %q; its operator can allow the name with --allow-host", r.Host))
+			"Host %q is not allowed; the server's operator can allow it with --allow-host", r.Host))
 		return false
 	}
 	if origin := r.Header.Get("Origin"); origin != "" {
 		if !o.knowsOrigin(origin) {
 			refuse(w, http.StatusForbidden, frame.Refuse(jsonrpc.CodeInvalidRequest,
-				"pages of origin %q may not connect; the server's operator can allow it with --allow-origin", origin))
+				"Origin %q is not allowed; the server's operator can allow it with --allow-origin", origin))
 			return false
 		}
 		if share(w.Header(), r, origin) {
@@ -40,12 +40,12 @@ func (o Options) guard(w http.ResponseWriter, r *http.Request) bool {
 	if found && sameSecret(given, o.Token) {
 		return true
 	}
-	challenge, said := `Bearer realm="workflows-engine"`, "the request has no bearer token"
+	challenge, said := `Bearer realm="workflows-engine"`, "missing bearer token"
 	if found {
-		challenge, said = challenge+`, error="invalid_token"`, "the bearer token is not the server's"
+		challenge, said = challenge+`, error="invalid_token"`, "invalid bearer token"
 	}
 	w.Header().Set("WWW-Authenticate", challenge)
-	refuse(w, http.StatusUnauthorized, frame.Refuse(jsonrpc.CodeInvalidRequest, "%s: send Authorization: Bearer with it", said))
+	refuse(w, http.StatusUnauthorized, frame.Refuse(jsonrpc.CodeInvalidRequest, "%s: send Authorization: Bearer with the server's token", said))
 	return false
 }
 
@@ -65,13 +65,13 @@ func (o Options) knowsHost(r *http.Request) bool {
 	return addr.Unmap().IsLoopback() || here == nil || !Loopback(here)
 }
 
-// Loopback reports whether an address is reached from this machine alone.
+// Loopback reports whether an address can be reached only from this machine.
 func Loopback(a net.Addr) bool {
 	addr, err := netip.ParseAddrPort(a.String())
 	return err == nil && addr.Addr().Unmap().IsLoopback()
 }
 
-// hostname is a host without its port, in lower case.
+// hostname returns a host without its port, in lower case.
 func hostname(host string) string {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name
@@ -138,7 +138,7 @@ func bearer(header string) (token string, found bool) {
 	return token, strings.EqualFold(scheme, "Bearer") && token != ""
 }
 
-// sameSecret compares in a time that says nothing of either.
+// sameSecret compares in a time that does not depend on the content.
 func sameSecret(a, b string) bool {
 	x, y := sha256.Sum256([]byte(a)), sha256.Sum256([]byte(b))
 	return subtle.ConstantTimeCompare(x[:], y[:]) == 1
