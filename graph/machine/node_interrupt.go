@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
@@ -167,7 +168,8 @@ func (m *Machine) checkAnswer(t *token, payload map[string]any) error {
 	return nil
 }
 
+// invalidAnswer returns the error of an answer that a schema rejects. Its cause is for the person, who does not know the schema.
 func invalidAnswer(at problem.Place, what string, vs []jsonschema.Violation) error {
-	e := problem.New(problem.InvalidResumePayload, "%s: %s", what, jsonschema.Text(vs)).WithPlace(at)
+	e := problem.New(problem.InvalidResumePayload, "%s", what).WithCause(errors.New(jsonschema.Text(vs))).WithPlace(at)
 	return e.WithHint("The run is still interrupted. Correct the payload and resume again.")
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
-	"strings"
 	"sync"
 	"time"
 
@@ -242,9 +241,10 @@ func recorded(err error, payload map[string]any) elicit.End {
 	case e.Reason == problem.NotAwaiting, e.Reason == problem.ExecutionEnded, e.Reason == problem.ExecutionNotFound:
 		return elicit.End{State: elicit.Overtaken}
 	case e.Code == problem.InvalidResumePayload, e.Code == problem.ValidationError:
-		// The person does not know the schema.
-		text := strings.TrimPrefix(strings.TrimPrefix(e.Error(), "the payload breaks resume_schema: "), "the payload would break state_schema: ")
-		return elicit.End{State: elicit.Unfit, Err: errors.New(text)}
+		if e.Err != nil && e.Code == problem.InvalidResumePayload { // the person does not know the schema
+			return elicit.End{State: elicit.Unfit, Err: e.Err}
+		}
+		return elicit.End{State: elicit.Unfit, Err: errors.New(e.Error())}
 	}
 	return elicit.End{State: elicit.Failed, Err: err}
 }
