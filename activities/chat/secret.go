@@ -1,4 +1,4 @@
-package openaichat
+package chat
 
 import (
 	"encoding/json"
@@ -8,8 +8,8 @@ import (
 	"strings"
 )
 
-// mask replaces a secret.
-const mask = "[secret]"
+// Mask replaces a secret.
+const Mask = "[secret]"
 
 // Secret holds a key that cannot be printed by accident: it is formatted, logged and encoded as a mask.
 type Secret struct{ value string }
@@ -21,25 +21,25 @@ func NewSecret(value string) Secret { return Secret{strings.TrimSpace(value)} }
 func (s Secret) Reveal() string { return s.value }
 
 // String returns the mask.
-func (Secret) String() string { return mask }
+func (Secret) String() string { return Mask }
 
 // GoString returns the mask.
-func (Secret) GoString() string { return mask }
+func (Secret) GoString() string { return Mask }
 
 // Format writes the mask for every verb, also for those that print the fields of a struct.
-func (Secret) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, mask) }
+func (Secret) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, Mask) }
 
 // MarshalJSON returns the mask.
-func (Secret) MarshalJSON() ([]byte, error) { return json.Marshal(mask) }
+func (Secret) MarshalJSON() ([]byte, error) { return json.Marshal(Mask) }
 
 // MarshalText returns the mask.
-func (Secret) MarshalText() ([]byte, error) { return []byte(mask), nil }
+func (Secret) MarshalText() ([]byte, error) { return []byte(Mask), nil }
 
 // LogValue returns the mask.
-func (Secret) LogValue() slog.Value { return slog.StringValue(mask) }
+func (Secret) LogValue() slog.Value { return slog.StringValue(Mask) }
 
-// sendable reports whether the key is valid in a header.
-func (s Secret) sendable() bool {
+// Sendable reports whether the value is valid in an HTTP header: not empty, of printable ASCII characters without spaces.
+func (s Secret) Sendable() bool {
 	return s.value != "" && !strings.ContainsFunc(s.value, func(r rune) bool { return r <= ' ' || r >= 0x7f })
 }
 
