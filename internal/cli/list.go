@@ -225,6 +225,15 @@ func inTrees(ctx context.Context, e graph.Engine, rows []listed) ([]listed, erro
 // narrow is the width below which a terminal has no room for both a name and a title, or an error and a node.
 const narrow = 100
 
+// listColumn is a column of the list. keep is the width that it keeps when a terminal is too narrow (fitted), 0 for one that is never cut.
+// cell returns the text of the run at place i, which may be empty.
+type listColumn struct {
+	header string
+	keep   int
+	shown  bool
+	cell   func(i int, e *listed) string
+}
+
 // writeList prints rows. left lists those runs, subworkflows included, that have no owner.
 func (a *app) writeList(list []listed, cursor string, left []history.Unattended) error {
 	if len(list) == 0 {
@@ -248,40 +257,41 @@ func (a *app) writeList(list []listed, cursor string, left []history.Unattended)
 	if isNarrow && waiting {
 		node += ", WAITS FOR"
 	}
-	rows := [][]string{{"ID", "NAME", "PHASE", node, "AGE"}}
-	if waiting && !isNarrow {
-		rows[0] = append(rows[0], "WAITS FOR")
+	shown := []listColumn{
+		{"ID", 0, true, func(_ int, e *listed) string { return e.indentedID(columns > 0) }},
+		{"NAME", 8, true, func(_ int, e *listed) string {
+			if isNarrow {
+				return cmp.Or(e.Title, e.DefinitionName)
+			}
+			return e.DefinitionName
+		}},
+		{"PHASE", 11, true, func(_ int, e *listed) string { return phaseText(&e.Execution) }},
+		{node, 12, true, func(i int, e *listed) string {
+			at := cmp.Or(e.node, e.CurrentNodeID)
+			if isNarrow {
+				return cmp.Or(e.code, waits[i], at)
+			}
+			return at
+		}},
+		{"AGE", 0, true, func(_ int, e *listed) string { return age(e.UpdatedAt, a.now()) }},
+		{"WAITS FOR", 24, waiting && !isNarrow, func(i int, _ *listed) string { return waits[i] }},
+		{"ERROR", 20, failed && !isNarrow, func(_ int, e *listed) string { return e.code }},
+		{"RETRIES", 16, tied, func(_ int, e *listed) string { return lineageText(&e.Lineage) }},
+		{"TITLE", 12, titled, func(_ int, e *listed) string { return e.Title }},
 	}
-	if failed && !isNarrow {
-		rows[0] = append(rows[0], "ERROR")
+	rows, keep := make([][]string, len(list)+1), map[string]int{}
+	for _, c := range shown {
+		if !c.shown {
+			continue
+		}
+		if c.keep > 0 {
+			keep[c.header] = c.keep
+		}
+		rows[0] = append(rows[0], c.header)
+		for i := range list {
+			rows[i+1] = append(rows[i+1], dash(c.cell(i, &list[i])))
+		}
 	}
-	if tied {
-		rows[0] = append(rows[0], "RETRIES")
-	}
-	if titled {
-		rows[0] = append(rows[0], "TITLE")
-	}
-	for i, e := range list {
-		name, at := e.DefinitionName, cmp.Or(e.node, e.CurrentNodeID)
-		if isNarrow {
-			name, at = cmp.Or(e.Title, name), cmp.Or(e.code, waits[i], at)
-		}
-		row := []string{e.indentedID(columns > 0), dash(name), phaseText(&e.Execution), dash(at), age(e.UpdatedAt, a.now())}
-		if waiting && !isNarrow {
-			row = append(row, dash(waits[i]))
-		}
-		if failed && !isNarrow {
-			row = append(row, dash(e.code))
-		}
-		if tied {
-			row = append(row, dash(lineageText(&e.Lineage)))
-		}
-		if titled {
-			row = append(row, dash(e.Title))
-		}
-		rows = append(rows, row)
-	}
-	keep := map[string]int{"NAME": 8, "PHASE": 11, node: 12, "WAITS FOR": 24, "ERROR": 20, "RETRIES": 16, "TITLE": 12}
 	if err := writeTable(a.human, fitted(rows, columns, keep)); err != nil {
 		return err
 	}
