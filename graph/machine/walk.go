@@ -1,6 +1,8 @@
 package machine
 
 import (
+	"fmt"
+
 	"github.com/workflows-engine/workflows-engine/graph/definition"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/history"
@@ -102,7 +104,7 @@ func (m *Machine) visit(t *token, n *definition.Node) *definition.Node {
 	case definition.AgentDelegate:
 		return m.beginDelegate(t)
 	}
-	return nil
+	panic(fmt.Sprintf("machine: no case for node type %q", n.Type)) // Compile rejects unknown types
 }
 
 // correct sets the state that a fork was given for this point.
