@@ -4,14 +4,13 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
-	"log/slog"
 	"strings"
 )
 
 // Mask replaces a secret.
 const Mask = "[secret]"
 
-// Secret holds a key that cannot be printed by accident: it is formatted, logged and encoded as a mask.
+// Secret holds a key that cannot be printed by accident: it is formatted, logged and encoded as Mask. The zero value is empty.
 type Secret struct{ value string }
 
 // NewSecret returns a Secret that holds a value, without the white space around it.
@@ -35,15 +34,9 @@ func (Secret) MarshalJSON() ([]byte, error) { return json.Marshal(Mask) }
 // MarshalText returns the mask.
 func (Secret) MarshalText() ([]byte, error) { return []byte(Mask), nil }
 
-// LogValue returns the mask.
-func (Secret) LogValue() slog.Value { return slog.StringValue(Mask) }
-
 // Sendable reports whether the value is valid in an HTTP header: not empty, of printable ASCII characters without spaces.
 func (s Secret) Sendable() bool {
 	return s.value != "" && !strings.ContainsFunc(s.value, func(r rune) bool { return r <= ' ' || r >= 0x7f })
 }
 
-var (
-	_ fmt.Formatter  = Secret{}
-	_ slog.LogValuer = Secret{}
-)
+var _ fmt.Formatter = Secret{}

@@ -43,7 +43,7 @@ func (s *server) explain(ctx context.Context, x *session, err error) *activities
 			failure.Message += x.said()
 		}
 	case x != nil && x.tooLarge(), errors.Is(err, errTooLarge):
-		failure = activities.Fail(problem.ActivityOutputTooLarge, "the server sent a message of more than %d bytes, and was ended with all its calls: have the tool return less, or a part at a time", s.config.MaxOutputBytes)
+		failure = activities.Fail(problem.ActivityOutputTooLarge, "the server was stopped, with all its calls, because it sent a message of more than %d bytes; have the tool return less at a time", s.config.MaxOutputBytes)
 		failure.Retryable = activities.RetryPointless
 	case hasStatus:
 		failure = status.failure()

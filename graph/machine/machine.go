@@ -333,7 +333,7 @@ func (m *Machine) endedError(in Input) error {
 	case Cancel:
 		e = problem.New(problem.CancelNotAllowed, "the run is %s and cannot be cancelled", m.status)
 	default:
-		return problem.New(problem.HistoryConflict, "the run is %s", m.status).WithPlace(at)
+		return problem.New(problem.HistoryConflict, "the run is already %s", m.status).WithPlace(at)
 	}
 	return e.WithReason(problem.ExecutionEnded).WithPlace(at).WithHint("Ask Runner.Status for its outcome.")
 }

@@ -125,8 +125,8 @@ func (s *Snapshot) brokenNamed(names ...string) *Broken {
 	return nil
 }
 
-// ambiguous returns the error for a reference to several definitions. Another resolver must not replace them, so the code is not
-// WORKFLOW_NOT_FOUND, after which others search.
+// ambiguous returns the error for a reference to several definitions. Its code is not WORKFLOW_NOT_FOUND, which would let the next resolver
+// search for the name.
 func ambiguous(ref string, found []*Workflow) error {
 	e := problem.New(problem.ValidationError, "workflow %q is ambiguous: %s and %s have the name %q", ref, found[0].File, found[1].File, found[0].Name).
 		WithReason(problem.WorkflowNotFound)

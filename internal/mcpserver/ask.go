@@ -38,7 +38,7 @@ type asking struct {
 	actor    history.Actor
 	began    time.Time
 	forms    map[string]*elicit.Form // by interrupt, nil for one that is no form
-	// again has the person asked although they did not answer before, and only is the interrupt that they are asked then.
+	// again is set to ask a person who did not answer before; only is then the interrupt to ask about.
 	again bool
 	only  string
 	// answer is the person's answer, if this call was repeated with one.
