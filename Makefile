@@ -49,7 +49,9 @@ bench: ## the benchmarks; BENCH selects, COUNT repeats (compare two runs with `g
 	$(GO) test -run '^$$' -bench '$(or $(BENCH),.)' -benchmem -count $(or $(COUNT),1) ./...
 
 golden: ## rewrite expected outputs; read the diff before you commit it
-	$(GO) test ./graph/machine ./graph/definition ./internal/mcpserver ./internal/cli ./conformance -update
+	$(GO) test ./schemas -update
+	$(GO) test ./graph/definition ./graph/lint ./graph/machine ./delegate/agentloop ./internal/format ./internal/timeline ./internal/picture ./internal/runjson \
+		./internal/mcphost ./internal/mcpserver ./internal/cli ./conformance -update
 
 sbom: build ## a bill of materials (CycloneDX) beside each binary in bin/
 	@for b in workflows-engine workflows-engine-mcp; do $(GO) run ./internal/supply sbom $(BIN)/$$b >$(BIN)/$$b.cdx.json || exit 1; done

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Executor performs one attempt of an activity. It may implement Capable too.
+// Executor performs one attempt of an activity. It may implement Capable, too.
 //
 // The context ends at Request.Deadline and when the run is cancelled; an executor must stop then. A panic or
 // runtime.Goexit (t.FailNow calls it) becomes a failed attempt. After a crash the same attempt may be executed again, with the same
@@ -90,7 +90,7 @@ type Result struct {
 	// Usage is recorded beside the output: model, tokens, sizes. May be nil.
 	Usage map[string]any
 	// Partial is true if the output is incomplete, such as an agent's answer at the end of its budget. It is recorded with the usage,
-	// as its members partial and partial_reason, and the run's answers warn of it (AGENT_PARTIAL_ANSWER).
+	// as its fields partial and partial_reason, and the run's answers warn of it (AGENT_PARTIAL_ANSWER).
 	Partial bool
 	// ExternalTaskID is the id of a delegation's task at its agent.
 	ExternalTaskID string

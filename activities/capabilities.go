@@ -23,7 +23,7 @@ type Capable interface {
 	Capabilities(Node) Capabilities
 }
 
-// Capabilities are the abilities of an executor for a node. The zero value is that of an executor with Execute alone.
+// Capabilities describes the abilities of an executor for a node. The zero value fits an executor with only Execute.
 type Capabilities struct {
 	// Missing reports whether the executor can perform the node at all. A process claims a run, fires its timers, or
 	// continues it after an answer or a signal only if it performs every node that the run may reach.
@@ -33,7 +33,7 @@ type Capabilities struct {
 	// Immediate reports that Execute returns at once, without waiting for anything. The engine then calls it in its own
 	// goroutine and, in parallel branches, in branch order.
 	Immediate bool
-	// Classes are classes of attempts besides those of the node itself, such as "llm:<address>". Limits apply to classes
+	// Classes lists classes of attempts in addition to the node's own, such as "llm:<address>". Limits apply to classes
 	// (graph.Options.Limits).
 	Classes []string
 	// Describe returns the content that Execute sends for a request, to be recorded first: a model's messages and settings, a
@@ -82,7 +82,7 @@ type wrapped struct {
 	executor Executor
 }
 
-// Capabilities returns those of the wrapped executor.
+// Capabilities returns the capabilities of the wrapped executor.
 func (w wrapped) Capabilities(n Node) Capabilities { return CapabilitiesOf(w.executor, n) }
 
 // Refuse returns an executor that fails every attempt at once with err, and performs nothing.

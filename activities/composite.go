@@ -14,7 +14,7 @@ type Composite struct {
 	Step, LLMCall, ToolCall Executor
 	// A2A, MCP and SDK perform agent_delegate nodes of these protocols.
 	A2A, MCP, SDK Executor
-	// Fallback performs the nodes that have no executor of their own; usually nil, or a Stub for demonstrations.
+	// Fallback performs the nodes without an executor; usually nil, or a Stub for demonstrations.
 	Fallback Executor
 	// Setting names, in errors, the option that configures an executor for a node type or protocol; nil names the
 	// field above.
@@ -26,7 +26,7 @@ func (c Composite) Execute(ctx context.Context, req Request) (Result, error) {
 	return c.executor(req.Node()).Execute(ctx, req)
 }
 
-// Capabilities returns those of the executor of the node.
+// Capabilities returns the capabilities of the node's executor.
 func (c Composite) Capabilities(n Node) Capabilities {
 	can := CapabilitiesOf(c.executor(n), n)
 	can.Setting = c.setting(n)

@@ -6,7 +6,7 @@ import (
 )
 
 // Work performs an attempt of a long activity from where its journal ends, so that the attempt continues after a crash: the
-// engine records its steps, and hands them to the process that performs the attempt next. Errors, contexts and panics are those of
+// engine records its steps, and hands them to the process that performs the attempt next. Errors, contexts and panics follow the rules of
 // Executor.Execute.
 //
 //	func (c *Crawler) Capabilities(activities.Node) activities.Capabilities {
@@ -35,7 +35,7 @@ type Work func(ctx context.Context, req Request, j Journal) (End, error)
 type RecordedAttempt struct {
 	// Steps are those so far, oldest first; the body of an answer has it as "payload".
 	Steps []Step
-	// Completed says that the attempt has completed, with Output.
+	// Completed is set if the attempt has completed, with Output.
 	Completed bool
 	Output    any
 }
@@ -49,7 +49,7 @@ type Journal interface {
 	// Record records steps, in order and in one durable commit: once it has returned their effects may begin. Calls that come while a
 	// commit is under way share the next one. After an error nothing more can be recorded, and Work must return: the cause of the
 	// context if the attempt is not this process's any more, RECORD_LIMIT_EXCEEDED and the like if the run is full, JOURNAL_INVALID for
-	// a step that is not one, the store's otherwise: then the attempt has no outcome, and goes on where it was once the store is back.
+	// a step that is not one, the store's otherwise: then the attempt has no outcome, and continues where it was once the store is back.
 	Record(ctx context.Context, steps ...Step) error
 	// Begun reports whether an earlier call of Work may have begun effects that follow from the recorded steps, without having recorded
 	// their outcome: its process died or was stopped. It is false for the first call, after an answer or a rest, and in a fork.
@@ -60,7 +60,7 @@ type Journal interface {
 // records the steps of that attempt that it needs as its own.
 type Earlier interface {
 	// Before returns the newest attempt of the same visit that has recorded steps and has failed before this one started; ok is false if
-	// there is no such attempt.
+	// the attempt does not exist.
 	Before(ctx context.Context) (e EarlierAttempt, ok bool, err error)
 }
 
@@ -75,7 +75,7 @@ type EarlierAttempt struct {
 	// Attempt identifies it within its run, as in "node#1.2".
 	Attempt string
 	Steps   []Step
-	// Code and Message are those of the newest failure of the visit.
+	// Code and Message describe the newest failure of the visit.
 	Code, Message string
 }
 
@@ -98,8 +98,8 @@ type Step struct {
 // journal is read without texts that may not be needed. Their text is in PieceMember.
 const StepPiece = "piece"
 
-// PieceMember is the member of a piece with its text. Where members are hidden by name (history.Redaction) it is hidden as a whole: it cannot be
-// told which members its text has.
+// PieceMember is the field of a piece with its text. Where fields are masked by name (history.Redaction) it is masked as a whole: it cannot be
+// known which fields its text has.
 const PieceMember = "pieceText"
 
 // MaxStepBytes bounds a step, as canonical JSON.
@@ -119,7 +119,7 @@ type End struct {
 
 // Question is an executor's question to a person.
 type Question struct {
-	// Key is that of the steps "question" and "answer". Within an attempt each question has its own.
+	// Key is the key of the steps "question" and "answer". Within an attempt each question has its own.
 	Key string
 	// Prompt is shown, at most 4,000 characters of it.
 	Prompt string

@@ -30,7 +30,7 @@ func NewStepRegistry() *StepRegistry {
 }
 
 // Register makes a handler known under a name, which is trimmed. Registering a name again replaces its handler. A
-// blank name, a nil handler and a frozen registry are refused with STEP_CONFIG_INVALID.
+// blank name, a nil handler and a frozen registry are errors with code STEP_CONFIG_INVALID.
 func (r *StepRegistry) Register(name string, h StepHandler) error {
 	if h == nil {
 		return problem.New(problem.StepConfigInvalid, "step handler %q is nil", name)

@@ -8,8 +8,8 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 )
 
-// retrySense says for each code whether another attempt can help (spec: activities, 15). Codes that are not listed,
-// those of hosts and of embedders' executors included, leave the decision to the node's retry policy.
+// retrySense maps codes to whether another attempt can help (spec: activities, 15). Codes that are not listed,
+// including codes of hosts and of embedders' executors, leave the decision to the node's retry policy.
 var retrySense = map[problem.Code]Retryable{
 	problem.ExecutorUnsupportedNode:     RetryPointless,
 	problem.ExecutorNotConfigured:       RetryPointless,

@@ -12,7 +12,7 @@ import (
 )
 
 // StepHandler performs a step. It returns data and nothing else: an object becomes the node's delta whatever
-// its members are called, other values are wrapped as {"value": …}, nil is {}. It fails by returning an error: a
+// its fields are called, other values are wrapped as {"value": …}, nil is {}. It fails by returning an error: a
 // *Failure keeps its code and advice about retrying, any other error becomes HANDLER_ERROR.
 type StepHandler func(ctx context.Context, req Request) (any, error)
 
@@ -23,7 +23,7 @@ type Call[In any] struct {
 }
 
 // RegisterStep registers a handler that works on Go types. The workflow state is decoded into In by the rules of
-// encoding/json (members that In does not have are ignored, other spellings of a field too), and Out is encoded by the same rules. A state that does
+// encoding/json (unknown fields and other spellings of a field are ignored), and Out is encoded by the same rules. A state that does
 // not fit In fails the attempt with HANDLER_ERROR without calling h, and without asking for another attempt.
 func RegisterStep[In, Out any](r *StepRegistry, name string, h func(ctx context.Context, call Call[In]) (Out, error)) error {
 	if h == nil {
@@ -44,8 +44,8 @@ func RegisterStep[In, Out any](r *StepRegistry, name string, h func(ctx context.
 }
 
 // RegisterStatic registers handlers with fixed results, keyed by handler name. A value is the output, save that of
-// {"ok": true, "output": …} the output is the member, and {"ok": false, "error": "…", "code": "…"} fails every attempt with
-// that error and code (HANDLER_ERROR without one). Nothing is registered if one of the names is refused.
+// {"ok": true, "output": …} has the field as its output, and {"ok": false, "error": "…", "code": "…"} fails every attempt with
+// that error and code (HANDLER_ERROR without one). Nothing is registered if one of the names is invalid.
 func (r *StepRegistry) RegisterStatic(outputs map[string]any) error {
 	names := jsonvalue.Keys(outputs)
 	for _, name := range names {
@@ -69,8 +69,8 @@ func (r *StepRegistry) RegisterStatic(outputs map[string]any) error {
 	return nil
 }
 
-// fixedResult reads a fixed result: an output, or the port's result with a member "ok" (spec: activities, 4). An object with
-// ok: true and other members than that form has is an output as a whole.
+// fixedResult reads a fixed result: an output, or the port's result with a field "ok" (spec: activities, 4). An object with
+// ok: true and fields beyond that form is an output as a whole.
 func fixedResult(name string, value any) (output any, failure *Failure) {
 	object, _ := value.(map[string]any)
 	wrapped, given := object["output"]

@@ -6,7 +6,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
-// DemoOutputKey is the member of a node's metadata that holds the output a Stub answers with.
+// DemoOutputKey is the field of a node's metadata with the output that a Stub returns.
 const DemoOutputKey = "demo_output"
 
 // Stub pretends to perform every activity and succeeds at once. It is for demonstrations and tests, and is used only

@@ -9,7 +9,7 @@ import (
 // polls it; nothing waits in memory meanwhile. After a crash the engine continues with the recorded task instead of sending
 // a second one. An agent that asks for input makes the run wait for an answer.
 //
-// Failures are *Failure. An agent's refusal and a task that has failed are failures like those of Execute.
+// Failures are *Failure. An agent's rejection and a failed task are failures as in Execute.
 type Tasks interface {
 	// Send hands the task over. Should the engine crash before it has recorded the answer, it sends the task again with
 	// the same idempotency key.
@@ -20,11 +20,11 @@ type Tasks interface {
 	Poll(ctx context.Context, req Request, task TaskRef) (Task, error)
 	// Answer sends the answer to an agent that asked for input. The request's IdempotencyKey names the answer.
 	Answer(ctx context.Context, req Request, task TaskRef, answer map[string]any) (Task, error)
-	// Cancel asks the agent to end a task whose result is not needed any more. The engine logs an error and goes on.
+	// Cancel asks the agent to end a task whose result is not needed any more. The engine logs an error and continues.
 	Cancel(ctx context.Context, req Request, task TaskRef) error
 }
 
-// TaskRef is a task that an agent has taken.
+// TaskRef is a task that an agent accepted.
 type TaskRef struct {
 	// ID is the task's id at the agent, ContextID the id of its conversation; "" if it has no conversation.
 	ID, ContextID string
@@ -32,7 +32,7 @@ type TaskRef struct {
 	// to its last question.
 	Polls  int
 	Waited time.Duration
-	// Asks says that the agent was waiting for an answer at the last poll.
+	// Asks is set if the agent was waiting for an answer at the last poll.
 	Asks bool
 }
 
@@ -55,7 +55,7 @@ type Task struct {
 	ID, ContextID string
 	// Prompt is the agent's question, for a person (TaskAsks).
 	Prompt string
-	// Output and Usage are those of Result (TaskCompleted).
+	// Output and Usage are as in Result (TaskCompleted).
 	Output any
 	Usage  map[string]any
 	// PollAfter is the time until the next poll; 0 leaves it to the engine.

@@ -74,7 +74,7 @@ type noWorkflows struct{ asked atomic.Int64 }
 // ResolveWorkflow implements graph.Resolver.
 func (w *noWorkflows) ResolveWorkflow(_ context.Context, ref, _ string) (*definition.Document, error) {
 	w.asked.Add(1)
-	return nil, problem.New(problem.WorkflowNotFound, "workflow %q must not run again", ref)
+	return nil, problem.New(problem.WorkflowNotFound, "workflow %q must not be resolved during replay", ref)
 }
 
 // withRunner calls f with a runner over the store.

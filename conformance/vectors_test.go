@@ -65,7 +65,7 @@ func TestOwnVectors(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got != string(want) {
-		t.Errorf("the ids differ from %s (rewrite it with -update):\n%s", golden, got)
+		t.Errorf("the ids differ from %s (go test ./conformance -run Own -update rewrites it):\n%s", golden, got)
 	}
 }
 

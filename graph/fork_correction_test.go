@@ -122,11 +122,11 @@ func TestCorrectionsThatDoNotFit(t *testing.T) {
 		req  graph.ForkRequest
 		want string
 	}{
-		{graph.ForkRequest{Seq: 5, Correction: object{"n": 1}}, "goes with a node"},
+		{graph.ForkRequest{Seq: 5, Correction: object{"n": 1}}, "must have a node"},
 		{graph.ForkRequest{BeforeNode: "s", Correction: object{"n": 1}}, "the input of the run"},
 		{graph.ForkRequest{BeforeNode: "y", Correction: object{"n": 1}}, "in a parallel branch"},
 		{graph.ForkRequest{BeforeNode: "z", Correction: object{"n": "one"}}, "would break state_schema"},
-		{graph.ForkRequest{BeforeNode: "nowhere", Correction: object{"n": 1}}, "has not been at node"},
+		{graph.ForkRequest{BeforeNode: "nowhere", Correction: object{"n": 1}}, "has not visited node"},
 	} {
 		unchanged(t, store, func() {
 			tt.req.ExecutionID, tt.req.NewExecutionID = "r", "f"
@@ -156,7 +156,7 @@ func TestACorrectionKeepsToTheLimits(t *testing.T) {
 		req := graph.ForkRequest{ExecutionID: from, BeforeNode: "a", NewExecutionID: to, Correction: object{fmt.Sprintf("key%d", i): text}}
 		if _, err := r.Fork(t.Context(), req); err != nil {
 			e := wantCode(t, err, problem.ValidationError)
-			if !strings.Contains(e.Message, "the corrected state would take") {
+			if !strings.Contains(e.Message, "the corrected state has") {
 				t.Error(err)
 			}
 			refused++

@@ -157,7 +157,7 @@ func TestAForkLosesNoOutcome(t *testing.T) {
 	unchanged(t, store, func() {
 		_, err := r.Fork(t.Context(), graph.ForkRequest{ExecutionID: "r", Seq: seq, Definition: branches("asked")})
 		wantCode(t, err, problem.Nondeterminism)
-		if want := fmt.Sprintf(`record %d is ActivityCompleted of "answered", and the definition does not lead to it`, seq); !strings.Contains(err.Error(), want) {
+		if want := fmt.Sprintf(`record %d is ActivityCompleted of "answered", which the definition does not lead to`, seq); !strings.Contains(err.Error(), want) {
 			t.Errorf("%v", err)
 		}
 	})

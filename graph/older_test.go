@@ -135,7 +135,7 @@ func TestFailuresHaveCodes(t *testing.T) {
 		"number": {"code": "EXPRESSION_FAILED", "message": "the program `.word | tonumber` failed: tonumber cannot be applied to a string that is not a number (the state has the members \"word\")"},
 		"way":    {"code": "SWITCH_NO_MATCH", "message": `no case of switch "way" matches, and it has no default`},
 		"raised": {"code": "NO_STOCK", "message": "none left", "data": object{"raised": object{"code": "NO_STOCK", "message": "none left", "word": "wrong"}}},
-		"join":   {"code": "JOIN_NOT_REACHED", "message": `parallel node "four" needs 1 of 2 branches to succeed, 0 did`},
+		"join":   {"code": "JOIN_NOT_REACHED", "message": `parallel node "four" requires 1 of 2 branches to succeed, but 0 did`},
 		"child":  {"code": "SUBWORKFLOW_CANCELLED", "message": "the subworkflow was cancelled: enough"},
 	} {
 		caught := run.State[member].(object)

@@ -68,7 +68,7 @@ func TestTheHostPerformsARollback(t *testing.T) {
 	wantTrue(t, store, "r")
 	_, err := r.SubmitActivity(t.Context(), graph.SubmitRequest{ExecutionID: "r", NodeID: "pay", OK: true})
 	e := wantCode(t, err, problem.SubmitNodeMismatch)
-	if says := `the run is being rolled back, and the work of node "pay" is no longer wanted: the run awaits node "no_hotel", not "pay"`; e.Message != says {
+	if says := `the run is being rolled back and does not need node "pay": the run awaits node "no_hotel", not "pay"`; e.Message != says {
 		t.Errorf("refused: %s", e.Message)
 	}
 	run = submit(t, r, "r", "no_hotel", object{})
@@ -382,8 +382,8 @@ func TestAFailedCompensationIsRetriedByAFork(t *testing.T) {
 func TestAnOutcomeOfADroppedItem(t *testing.T) {
 	t.Parallel()
 	for rollback, says := range map[string]string{
-		"true":  "the run is being rolled back, and the work of the items of node \"stay\" is no longer wanted: the run awaits node \"undo\", not \"stay\"",
-		"false": "the map at node \"stay\" is over, and the work of its items is no longer wanted: the run awaits node \"rest\", not \"stay\"",
+		"true":  "the run is being rolled back and does not need the items of node \"stay\": the run awaits node \"undo\", not \"stay\"",
+		"false": "the map at node \"stay\" has ended and does not need its items: the run awaits node \"rest\", not \"stay\"",
 	} {
 		r, _ := host(t, graph.Options{})
 		start(t, r, "r", workflowWith(t, "stays", `"x-workflows-engine":{"uses":["catch","compensate","map"]}`, []string{

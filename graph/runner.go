@@ -66,7 +66,7 @@ func (r *Runner) Close() error {
 	return r.p.Close(process.Closing{Drain: r.opts.Drain, Deliver: r.opts.DeliverLimit, Limit: r.opts.CloseLimit})
 }
 
-// enter counts a call in, or refuses it after Close or once its context has ended. If it returns nil, call r.p.Leave.
+// enter admits a call, or rejects it after Close or the end of its context. If it returns nil, call r.p.Leave.
 func (r *Runner) enter(ctx context.Context) error { return r.p.Enter(ctx) }
 
 // enterToWrite is enter for a call that may write.
@@ -83,10 +83,10 @@ func (r *Runner) call(x *run.Run, w Wait) *process.Call {
 	return r.p.Call(x, w.waiting())
 }
 
-// limit is how long a call waits.
+// limit returns the longest wait of a call.
 func (r *Runner) limit(w Wait) time.Duration { return cmp.Or(w.Limit, r.opts.WaitLimit) }
 
-// object brings an object that a caller gave into the value model and checks its size. label names the argument.
+// object normalizes an object given by a caller and checks its size. label names the argument.
 func (r *Runner) object(label string, m map[string]any, code problem.Code) (map[string]any, error) {
 	return admit.Object(label, m, r.opts.MaxDocumentBytes, code)
 }

@@ -103,7 +103,7 @@ func TestARefusedSignalSaysWhatIsAwaited(t *testing.T) {
 		t.Fatal(err)
 	}
 	p, ok := problem.As(signal())
-	if !ok || p.Code != problem.SignalNameMismatch || !strings.Contains(p.Error(), `"level"`) || !strings.Contains(p.Hint, "do not make one up") {
+	if !ok || p.Code != problem.SignalNameMismatch || !strings.Contains(p.Error(), `"level"`) || !strings.Contains(p.Hint, "do not invent one") {
 		t.Errorf("refusal %+v", p)
 	}
 }

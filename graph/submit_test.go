@@ -112,7 +112,7 @@ func TestW62_NothingIsSubmittedDuringABackoff(t *testing.T) {
 		unchanged(t, store, func() {
 			_, err := r.SubmitActivity(t.Context(), graph.SubmitRequest{ExecutionID: "r", NodeID: "a", OK: true})
 			e := wantCode(t, err, problem.SubmitNotAwaiting)
-			if want := `attempt 1 of node "a" has failed; the next one begins at ` + next; e.Message != want {
+			if want := `attempt 1 of node "a" has failed; the next attempt starts at ` + next; e.Message != want {
 				t.Errorf("%s, want %s", e.Message, want)
 			}
 			_, err = r.SubmitActivity(t.Context(), graph.SubmitRequest{ExecutionID: "r", NodeID: "b", OK: true})
@@ -162,7 +162,7 @@ func TestALateSubmitIsToldOfTheTimeoutBesideABranch(t *testing.T) {
 		synctest.Wait()
 		unchanged(t, store, func() {
 			_, err := r.SubmitActivity(t.Context(), graph.SubmitRequest{ExecutionID: "r", NodeID: "a", OK: true, IdempotencyKey: "r:a#1.1"})
-			want := `the run awaits node "b", not "a": attempt 1 of node "a" has timed out; the next one begins at `
+			want := `the run awaits node "b", not "a": attempt 1 of node "a" has timed out; the next attempt starts at `
 			if e := wantCode(t, err, problem.SubmitNodeMismatch); !strings.HasPrefix(e.Message, want) {
 				t.Errorf("%s, want %s", e.Message, want)
 			}
@@ -429,9 +429,9 @@ func TestAWrongNodeIsToldAllThatAreAwaited(t *testing.T) {
 	r, store := host(t, graph.Options{})
 	for branches, want := range map[int]string{
 		1:  `the run awaits node "a0", not "zz"`,
-		2:  `the run awaits the nodes "a0", "a1", not "zz"`,
-		8:  `the run awaits the nodes "a0", "a1", "a2", "a3", "a4", "a5", "a6", "a7", not "zz"`,
-		10: `the run awaits the nodes "a0", "a1", "a2", "a3", "a4", "a5", "a6", "a7" and 2 more, not "zz"`,
+		2:  `the run awaits nodes "a0", "a1", not "zz"`,
+		8:  `the run awaits nodes "a0", "a1", "a2", "a3", "a4", "a5", "a6", "a7", not "zz"`,
+		10: `the run awaits nodes "a0", "a1", "a2", "a3", "a4", "a5", "a6", "a7" and 2 more, not "zz"`,
 	} {
 		id := fmt.Sprintf("r%d", branches)
 		nodes, edges, entries := []string{startNode()}, []string{"s p", "p e"}, []string{}
@@ -473,7 +473,7 @@ func TestAKeyOfAnotherAttemptIsNamed(t *testing.T) {
 		unchanged(t, store, func() {
 			_, err := r.SubmitActivity(t.Context(), c.req)
 			e := wantCode(t, err, c.code)
-			if !strings.HasSuffix(e.Message, "the idempotency key of the outcome is that of "+c.whose) || !strings.Contains(e.Hint, c.whose) {
+			if !strings.HasSuffix(e.Message, "the idempotency key belongs to "+c.whose) || !strings.Contains(e.Hint, c.whose) {
 				t.Errorf("%s: %s\n%s", name, e.Message, e.Hint)
 			}
 		})
@@ -481,7 +481,7 @@ func TestAKeyOfAnotherAttemptIsNamed(t *testing.T) {
 	each := workflowWith(t, "each", `"x-workflows-engine":{"uses":["map"]}`, []string{startNode(), `{"id":"m","type":"step","map":{"items":".items","as":"n"},"config":{"handler":"h"}}`, endNode()}, "s m", "m e")
 	run := start(t, r, "i", each, object{"items": []any{1, 2}})
 	_, err := r.SubmitActivity(t.Context(), graph.SubmitRequest{ExecutionID: "i", NodeID: "x", OK: true, IdempotencyKey: run.Pending[1].IdempotencyKey})
-	if e := wantCode(t, err, problem.SubmitNodeMismatch); !strings.HasSuffix(e.Message, `that of node "m", item 1`) {
+	if e := wantCode(t, err, problem.SubmitNodeMismatch); !strings.HasSuffix(e.Message, `belongs to node "m", item 1`) {
 		t.Errorf("an item's: %s", e.Message)
 	}
 }

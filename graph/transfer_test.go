@@ -156,7 +156,7 @@ func TestRefusedImports(t *testing.T) {
 		want string
 		code problem.Code
 	}{
-		"it has gone on":         {early, store, "has gone on since the export", problem.DuplicateExecutionID},
+		"it has gone on":         {early, store, "has continued since the export", problem.DuplicateExecutionID},
 		"the definition is gone": {export(&spoilt{Store: store, missing: true}, "r"), historymem.New(), "neither in the file nor stored", problem.DefinitionNotFound},
 		"another definition":     {export(&swapped{store, other}, "r"), historymem.New(), "the definition leads to ScheduleNode of \"c\"", problem.Nondeterminism},
 	} {

@@ -128,7 +128,7 @@ func TestEachLimitOfATreeEndsIt(t *testing.T) {
 			start(t, r, "r", workflow(t, "parent", append(nodes, fork("p", "all", entries...)), edges...), nil)
 			run := settled(t, r, "r")
 			if status == machine.Failed {
-				wantTreeLimit(t, r, store, run, "2 activities awaited at the same time")
+				wantTreeLimit(t, r, store, run, "2 pending activities")
 			} else if run.Status != status || len(run.Pending) != 2 {
 				t.Errorf("the run is %s with %q, pending %+v", run.Status, run.ErrorCode, run.Pending)
 			}
@@ -171,7 +171,7 @@ func TestLimitsOfATreeAreAnnounced(t *testing.T) {
 		of := func(n int64) int64 { return n * 100 / percent }
 		return map[string]graph.TreeLimits{
 			"runs": {Runs: of(use.Runs)}, "node visits": {Visits: of(use.Visits)}, "records": {Records: of(use.Records)},
-			"bytes of history": {Bytes: of(use.Bytes)}, "activities awaited": {Pending: of(use.Pending)},
+			"bytes of history": {Bytes: of(use.Bytes)}, "pending activities": {Pending: of(use.Pending)},
 		}
 	}
 	for _, percent := range []int64{50, 85, 100} {

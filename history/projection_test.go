@@ -49,7 +49,7 @@ func checkTrace(t *testing.T, name string) {
 			t.Fatal(err)
 		}
 	} else if got != string(given) {
-		t.Errorf("the projection differs:\n%s", firstDifference(string(given), got))
+		t.Errorf("the projection differs; go test ./history -update rewrites it:\n%s", firstDifference(string(given), got))
 	}
 }
 

@@ -60,6 +60,18 @@ func ClassIn(data map[string]any) (Class, int) {
 	return Class(class), 0
 }
 
+// Data returns the data of a failure of class c, which ClassIn reads. status is the HTTP status, 0 without one.
+func (c Class) Data(status int) map[string]any {
+	data := map[string]any{DataClass: string(c)}
+	if status != 0 {
+		data[DataStatus] = status
+	}
+	return data
+}
+
+// Temporary reports whether the provider may answer the same request later: ClassBusy and ClassDown.
+func (c Class) Temporary() bool { return c == ClassBusy || c == ClassDown }
+
 // Code returns the code of an attempt or an agent that ends with a failure of class c; code is the code of the model's failure.
 func (c Class) Code(code string) string {
 	switch {

@@ -15,10 +15,10 @@ import (
 const DefaultMaxPromptBytes = 2 << 20
 
 // Secret holds a key that cannot be printed by accident.
-type Secret = openaichat.Secret
+type Secret = chat.Secret
 
 // NewSecret returns a Secret that holds a value, without the white space around it.
-func NewSecret(value string) Secret { return openaichat.NewSecret(value) }
+func NewSecret(value string) Secret { return chat.NewSecret(value) }
 
 // Config configures an Executor. It needs Model, APIKey or NoAuth; everything else has a default.
 type Config struct {

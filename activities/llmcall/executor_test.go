@@ -138,7 +138,7 @@ func TestConfigIsChecked(t *testing.T) {
 		config object
 		want   string
 	}{
-		{object{"model": nil}, `config: missing member "model"`},
+		{object{"model": nil}, `config: missing field "model"`},
 		{object{"model": "  "}, "config.model: must not be blank"},
 		{object{"model": 1.0}, "config.model"},
 		{object{"output_schema": "x"}, "config.output_schema"},

@@ -25,7 +25,7 @@ type Command struct {
 	// Command is a path, or a name that is looked up in PATH. Args are passed unchanged.
 	Command string
 	Args    []string
-	// Env are variables of the process besides those that Config.Environ passes. A value that begins with
+	// Env holds variables of the process in addition to Config.Environ. A value that begins with
 	// "env:" or "file:" is a reference to a secret, and "${env:NAME}" within a value is replaced; "literal:" before a
 	// value keeps the rest as it is. References are resolved whenever the program is started.
 	Env map[string]string
@@ -44,7 +44,7 @@ type Config struct {
 	// Environ is the engine's environment in the form of os.Environ. A program gets only HOME, LOGNAME, PATH, SHELL,
 	// TERM and USER of it, or their counterparts on Windows.
 	Environ []string
-	// Secret resolves a reference "env:…" or "file:…". Without it such references are refused.
+	// Secret resolves a reference "env:…" or "file:…". Without it such references are errors.
 	Secret func(reference string) (string, error)
 	// StopGrace is how long a program may take to end after SIGTERM before its group is killed. 0 means
 	// DefaultStopGrace.

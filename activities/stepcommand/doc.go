@@ -19,8 +19,8 @@
 //	{"error": "no such image"}             the attempt has failed, with code HANDLER_ERROR
 //	{"error": "…", "code": "NO_IMAGE", "retryable": false, "retry_after_ms": 5000}
 //
-// Nothing at all is the output {}. A program that ends with another status than 0 has failed whatever it printed, with
-// STEP_COMMAND_FAILED if it gave no error. It leads a process group of its own, gets little of the engine's environment,
-// and is ended with everything it has started when the attempt's time is over, when the run is cancelled and at Close.
+// An empty output is {}. A program that ends with a status other than 0 has failed whatever it printed, with
+// STEP_COMMAND_FAILED if it gave no error. It leads its own process group, gets little of the engine's environment,
+// and is ended with all processes it started when the attempt times out, when the run is cancelled and at Close.
 // Its standard error is logged, and its end is part of a failure's text; secrets are masked in both.
 package stepcommand

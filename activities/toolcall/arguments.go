@@ -9,10 +9,10 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 )
 
-// TemplatesKey is the member of a node's metadata that, if true, asks for the node's arguments to be evaluated.
+// TemplatesKey is the field of a node's metadata that, if true, makes templates in the node's arguments be evaluated.
 const TemplatesKey = definition.ArgumentTemplates
 
-// arguments returns the arguments of a call: as the definition has them, {} if there are none (spec: activities, 6.2). Only if the node's
+// arguments returns the arguments of a call: those in the definition, {} without any (spec: activities, 6.2). Only if the node's
 // metadata asks for it are they filled in.
 func arguments(req activities.Request) (map[string]any, error) {
 	node := definition.Templates{ID: req.NodeID, Type: req.NodeType, Config: req.Config, Metadata: req.Metadata}

@@ -23,7 +23,7 @@ const (
 // maxRestartDelay bounds the pause before a server is started again.
 const maxRestartDelay = 30 * time.Second
 
-// Server says how one MCP server is reached: by Command, which is started, or by URL.
+// Server configures one MCP server, reached by Command, which is started, or by URL.
 //
 // A value of Env or Headers that begins with "env:" or "file:" is a reference to a secret, and "${env:NAME}" within a
 // value is replaced; "literal:" before a value keeps the rest as it is. References are resolved whenever the server is
@@ -52,7 +52,7 @@ type Config struct {
 	// Environ is the engine's environment in the form of os.Environ. A server's process gets only HOME, LOGNAME, PATH,
 	// SHELL, TERM and USER of it, or their counterparts on Windows.
 	Environ []string
-	// Secret resolves a reference "env:…" or "file:…". Without it such references are refused.
+	// Secret resolves a reference "env:…" or "file:…". Without it such references are errors.
 	Secret func(reference string) (string, error)
 	// Timeout bounds each call, a start of its server included; a node's own earlier deadline counts. 0 means
 	// DefaultTimeout.

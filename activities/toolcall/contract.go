@@ -61,7 +61,7 @@ func (c *contract) compile(member string, raw any) *schema {
 	return nil
 }
 
-// check says how a value breaks the schema, "" if it does not.
+// check describes how a value breaks the schema, "" if it does not.
 func (s *schema) check(v any) string {
 	if s == nil {
 		return ""

@@ -24,7 +24,7 @@ import (
 const exitWait = time.Second
 
 // explain turns the error of a connection or call into a failure with its code (spec: activities, 6.6 and 16.2). It
-// masks secrets. x is nil if there was no connection at all.
+// masks secrets. x is nil without a connection.
 func (s *server) explain(ctx context.Context, x *session, err error) *activities.Failure {
 	failure, known := errors.AsType[*activities.Failure](err)
 	wire, refused := errors.AsType[*jsonrpc.Error](err)
@@ -43,7 +43,7 @@ func (s *server) explain(ctx context.Context, x *session, err error) *activities
 			failure.Message += x.said()
 		}
 	case x != nil && x.tooLarge(), errors.Is(err, errTooLarge):
-		failure = activities.Fail(problem.ActivityOutputTooLarge, "the server sent a message of more than %d bytes, and was ended with all its calls: have the tool return less, or a part at a time", s.config.MaxOutputBytes)
+		failure = activities.Fail(problem.ActivityOutputTooLarge, "the server was stopped, with all its calls, because it sent a message of more than %d bytes; have the tool return less at a time", s.config.MaxOutputBytes)
 		failure.Retryable = activities.RetryPointless
 	case hasStatus:
 		failure = status.failure()
@@ -53,7 +53,7 @@ func (s *server) explain(ctx context.Context, x *session, err error) *activities
 			failure.Message = "the server " + x.end(ctx) + x.said()
 		}
 	case unsent:
-		// Its own text has the address, which may hold a key. The SDK gives it a code of the protocol too.
+		// Its own text contains the address, which may hold a key. The SDK gives it a code of the protocol, too.
 		failure = activities.Fail(problem.MCPClientError, "the server cannot be reached: %v", request.Err)
 	case refused && wire.Code == unkept:
 		failure = activities.Fail(problem.ActivityOutputInvalid, "the result cannot be recorded: %s", wire.Message)
@@ -91,7 +91,7 @@ func (s *server) explain(ctx context.Context, x *session, err error) *activities
 // whatever goes wrong) and an error within it. Another attempt may be answered.
 var unsure = []int64{-32000, jsonrpc.CodeInternalError}
 
-// isClosed reports whether an error says that the other side is gone.
+// isClosed reports whether an error means that the other side is gone.
 func isClosed(err error) bool {
 	for _, gone := range []error{mcp.ErrConnectionClosed, io.EOF, io.ErrUnexpectedEOF, io.ErrClosedPipe, fs.ErrClosed, syscall.EPIPE} {
 		if errors.Is(err, gone) {
@@ -106,7 +106,7 @@ func (x *session) tooLarge() bool {
 	return x.out != nil && x.out.large.Load() || x.link != nil && x.link.large.Load()
 }
 
-// end says how the process has ended.
+// end describes how the process ended.
 func (x *session) end(ctx context.Context) string {
 	timer := time.NewTimer(exitWait)
 	defer timer.Stop()

@@ -16,12 +16,12 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 )
 
-// maxRefusal is how much of the body of a refusal a failure quotes, in bytes.
+// maxRefusal is how much of the body of an error response a failure quotes, in bytes.
 const maxRefusal = 500
 
 // httpLink is the way to a server with a URL.
 type httpLink struct {
-	// renew reads the headers anew; nil where they have no references.
+	// renew reads the headers again; nil if they have no references.
 	renew func() (map[string]string, error)
 	limit int64
 	large atomic.Bool
@@ -39,7 +39,7 @@ func newHTTPLink(headers map[string]string, limit int, renew func() (map[string]
 }
 
 // transport is the SDK's transport over the link. Redirects are not followed, so that the headers go nowhere else; there
-// is no stream for messages that servers send unasked.
+// is no stream for unsolicited messages of servers.
 func (l *httpLink) transport(url string) mcp.Transport {
 	return &mcp.StreamableClientTransport{
 		Endpoint: url,
@@ -67,7 +67,7 @@ func (l *httpLink) RoundTrip(req *http.Request) (*http.Response, error) {
 	}
 	if refuses(res.StatusCode) {
 		defer res.Body.Close()
-		// The status says enough where the body cannot be read.
+		// The status is enough if the body cannot be read.
 		text, _ := io.ReadAll(io.LimitReader(res.Body, maxRefusal))
 		return nil, &statusError{status: res.StatusCode, header: res.Header, body: strings.TrimSpace(strings.ToValidUTF8(string(text), "\ufffd"))}
 	}
@@ -112,7 +112,7 @@ func (l *httpLink) again(req *http.Request, refusal *http.Response, version int)
 	return l.base.RoundTrip(req)
 }
 
-// statusError is an answer whose status refuses the request. The SDK would keep only the name of the status, and count
+// statusError is a response whose status rejects the request. The SDK would keep only the name of the status, and count
 // some as answers of the protocol.
 type statusError struct {
 	status int
@@ -120,7 +120,7 @@ type statusError struct {
 	body   string
 }
 
-// refuses reports whether a status says all there is. The others mean something in the protocol: a session that is gone
+// refuses reports whether a status is a plain error. Other statuses have a meaning in the protocol: a session that is gone
 // (404), a method that is not served (405), a JSON-RPC error (400).
 func refuses(status int) bool {
 	return status == http.StatusUnauthorized || status == http.StatusForbidden || status == http.StatusTooManyRequests || status >= 500

@@ -10,7 +10,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/activities"
 )
 
-// waits are the fields that servers use for the time to wait, and their units. There is no standard for it; servers use
+// waits lists the fields that servers use for the time to wait, and their units. No standard defines it; servers use
 // spellings of the HTTP header.
 var waits = map[string]time.Duration{
 	"retry-after": time.Second, "retry_after": time.Second, "retryAfter": time.Second, "Retry-After": time.Second,
@@ -24,10 +24,10 @@ var waitText = regexp.MustCompile(`(?i)\b(?:retry|try again|wait)(?:[ -]?(?:afte
 // laterText matches texts about a temporary problem.
 var laterText = regexp.MustCompile(`(?i)\b(?:rate.?limit(?:ed)?|too many requests|try again (?:later|in)|retry (?:later|after|in)|temporarily|temporary|overloaded)\b`)
 
-// saysLater reports whether a text says that another attempt may go well.
+// saysLater reports whether a text announces that another attempt may succeed.
 func saysLater(text string) bool { return laterText.MatchString(text) }
 
-// later reads how long a server asks to wait: from the members of the values, their error member included, else from the text. It is 0
+// later reads how long a server asks to wait: from the fields of the values, including their field error, else from the text. It is 0
 // where it asks for nothing, and bounded as Retry-After of HTTP is.
 func later(text string, values ...any) time.Duration {
 	for _, v := range values {

@@ -11,12 +11,12 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
-// contentMember is the member of an output that blocks stand in. "_" stands before it where structured content has a member of this name.
+// contentMember is the field of an output with the blocks. It gets the prefix "_" if structured content has a field of this name.
 const contentMember = "content"
 
 // output turns a tool's result into an activity's output (spec: activities, 6.5): structured content if there is any, else the text blocks,
-// else the blocks as they came. Structured content that is not an object becomes {"value": …}, as every output does. Blocks that say more
-// than that stand beside it. It is checked against the tool's contract, which may be nil.
+// else the blocks unchanged. Structured content that is not an object becomes {"value": …}, as in every output. Blocks with more content
+// are added to it. It is checked against the tool's contract, which may be nil.
 func output(tool string, result *mcp.CallToolResult, agreed *contract) (any, error) {
 	blocks, err := blocksOf(result)
 	if err != nil {
@@ -47,7 +47,7 @@ func output(tool string, result *mcp.CallToolResult, agreed *contract) (any, err
 
 // reported is the failure that a tool reports, with its advice about another attempt.
 func reported(tool, text string, result *mcp.CallToolResult, others []any) error {
-	plain, _ := jsonvalue.Normalize(result.StructuredContent) // nil if there is none
+	plain, _ := jsonvalue.Normalize(result.StructuredContent) // nil without any
 	if text == "" && (plain != nil || len(others) > 0) {
 		// It has described the error in another way.
 		said := beside(map[string]any{}, others)
@@ -103,7 +103,7 @@ func beside(output map[string]any, blocks []any) map[string]any {
 }
 
 // repeats reports whether a text only repeats the structured content: servers send both, for clients that know one of them. The text is the
-// JSON of the whole, of one of its members or of an item of such a member, or says the same as one of these that is a text.
+// JSON of the whole, of one of its fields or of an item of such a field, or equal to one of these that is a string.
 func repeats(text string, value any) bool {
 	text = strings.TrimSpace(text)
 	decoded, err := jsonvalue.Decode([]byte(text))
@@ -132,7 +132,7 @@ func repeats(text string, value any) bool {
 	return false
 }
 
-// textOf is the text of a block of text without members that say more.
+// textOf returns the text of a text block without further fields.
 func textOf(block any) (text string, ok bool) {
 	members, _ := block.(map[string]any)
 	if members["type"] != "text" {
@@ -142,7 +142,7 @@ func textOf(block any) (text string, ok bool) {
 	return text, ok
 }
 
-// blocksOf returns the blocks of a result as they came.
+// blocksOf returns the blocks of a result unchanged.
 func blocksOf(result *mcp.CallToolResult) ([]any, error) {
 	if blocks, ok := result.Meta[blocksMeta]; ok {
 		plain, err := jsonvalue.Normalize(blocks)

@@ -19,11 +19,11 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
-// protocolVersion is the version that servers are asked for. Without it the SDK would begin with server/discover, on which servers
+// protocolVersion is the requested protocol version. Without it the SDK would start with server/discover, on which servers
 // that ignore unknown requests hang.
 const protocolVersion = "2025-11-25"
 
-// idempotencyKeyMeta is the member of a call's _meta that holds its idempotency key.
+// idempotencyKeyMeta is the field of a call's _meta that holds its idempotency key.
 const idempotencyKeyMeta = "idempotencyKey"
 
 // session is a live connection to a server. Its user counts are kept by the server.
@@ -54,7 +54,7 @@ type session struct {
 }
 
 // dial makes a connection: it starts the process if there is one, and initializes the session. On an error nothing is
-// left behind. The error is the SDK's, or a failure with a code of its own.
+// left behind. The error is the SDK's, or a failure with its own code.
 func (s *server) dial(ctx context.Context) (*session, error) {
 	env, secrets, err := childprocess.Resolve(s.Env, s.config.Secret)
 	if err != nil {
@@ -133,7 +133,7 @@ func (s *server) connectLimit(ctx context.Context) time.Duration {
 	return limit
 }
 
-// silent says that a server has not answered initialize. Where the call's own time is over, or it was cancelled, that is the failure.
+// silent returns the failure for a server that has not answered initialize; or the call's own failure, if it timed out or was cancelled.
 func (s *server) silent(ctx context.Context, x *session, after time.Duration, err error) error {
 	failure := activities.Fail(problem.MCPClientError, "")
 	if ctx.Err() != nil {
@@ -223,11 +223,11 @@ func (x *session) stop(grace time.Duration) {
 	if x.process != nil {
 		x.process.Stop(grace)
 	}
-	_ = x.mcp.Close() // what a server says to its farewell does not matter
+	_ = x.mcp.Close() // an error of the closing handshake does not matter
 	<-x.stopped
 }
 
-// alive reports whether the connection still stands.
+// alive reports whether the connection is still open.
 func (x *session) alive() bool {
 	select {
 	case <-x.ended:

@@ -21,7 +21,7 @@ type Executor struct {
 	config  Config
 	servers map[string]*server
 	calls   *childprocess.Calls
-	// wait counts the goroutines that look after sessions.
+	// wait counts the goroutines that manage sessions.
 	wait sync.WaitGroup
 }
 
@@ -163,7 +163,7 @@ func (e *Executor) Tools(ctx context.Context, name string) ([]Tool, error) {
 				tool.InputSchema, _ = x.secret().ScrubOutput(plain).(map[string]any)
 			}
 			if a := t.Annotations; a != nil {
-				// A tool that contradicts itself is taken for one that changes something.
+				// A tool with contradictory hints counts as one that changes something.
 				tool.ReadOnly, tool.Idempotent = a.ReadOnlyHint && (a.DestructiveHint == nil || !*a.DestructiveHint), a.IdempotentHint
 			}
 			tools = append(tools, tool)
@@ -235,7 +235,7 @@ func (e *Executor) find(name string) (*server, error) {
 	return s, nil
 }
 
-// named says in a failure which server it speaks of.
+// named adds the server's name to a failure.
 func (s *server) named(failure *activities.Failure) error {
 	copied := *failure
 	copied.Message = strings.TrimSuffix(fmt.Sprintf("MCP server %q: %s", s.name, failure.Message), ": ")

@@ -16,16 +16,16 @@ import (
 const (
 	// maxTools bounds the list that is read from a server.
 	maxTools = 10_000
-	// listLimit is how long a server may take to list its tools before a call goes on without the list.
+	// listLimit is how long a server may take to list its tools before a call continues without the list.
 	listLimit = 5 * time.Second
 )
 
 // Tool describes a tool as its server declared it; it is untrusted.
 type Tool struct {
 	Name, Title, Description string
-	// InputSchema is the JSON Schema of the arguments; nil if it is no object.
+	// InputSchema is the JSON Schema of the arguments; nil if it is not an object.
 	InputSchema map[string]any
-	// ReadOnly says that the tool changes nothing, Idempotent that the same call twice changes no more than once.
+	// ReadOnly is set if the tool changes nothing, Idempotent if a repeated call changes nothing more.
 	ReadOnly, Idempotent bool
 }
 
@@ -36,11 +36,11 @@ type toolList struct {
 	asked int
 	names []string
 	known map[string]*contract
-	// stale is set when the server says that its list has changed.
+	// stale is set when the server reports a change of its list.
 	stale atomic.Bool
 }
 
-// knows checks that the server has a tool, and refuses a call of one that it does not list. A server that lists nothing
+// knows checks that the server lists a tool, and rejects a call of another one. A server that lists nothing
 // is called all the same, and then the contract is nil. The list is read once, and once more for each tool that is not
 // on it or where the server says that it has changed. asked says which reading of the list the contract comes from.
 func (x *session) knows(ctx context.Context, tool string) (c *contract, asked int, err error) {
@@ -85,8 +85,8 @@ func (x *session) readTools(ctx context.Context) error {
 	return nil
 }
 
-// admits refuses arguments that break the tool's input schema. The schema may have changed since the list was read, so
-// that the list is read again before a call is refused.
+// admits rejects arguments that break the tool's input schema. The schema may have changed since the list was read, so
+// the list is read again before a call is rejected.
 func (x *session) admits(ctx context.Context, tool string, arguments map[string]any) (*contract, error) {
 	c, asked, err := x.knows(ctx, tool)
 	if err != nil || c == nil {

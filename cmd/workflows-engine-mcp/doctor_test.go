@@ -31,7 +31,7 @@ func TestDoctorStartsTheServer(t *testing.T) {
 		{"it works", host(), map[doctor.Code]doctor.Level{doctor.Server: doctor.OK}, ""},
 		{"another version", older, map[doctor.Code]doctor.Level{doctor.ServerVersion: doctor.Warning, doctor.Server: doctor.OK}, "install"},
 		{"no home folder", without, map[doctor.Code]doctor.Level{doctor.ServerTrouble: doctor.Problem}, "Set HOME"},
-		{"no folder", host("--db", filepath.Join(t.TempDir(), "missing", "runs.db")), map[doctor.Code]doctor.Level{doctor.ServerTrouble: doctor.Problem}, "Make the folder"},
+		{"no folder", host("--db", filepath.Join(t.TempDir(), "missing", "runs.db")), map[doctor.Code]doctor.Level{doctor.ServerTrouble: doctor.Problem}, "Create the directory"},
 		{"unknown flag", host("--stor", "memory"), map[doctor.Code]doctor.Level{doctor.ServerFailed: doctor.Problem}, "--help"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

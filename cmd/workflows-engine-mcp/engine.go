@@ -25,7 +25,7 @@ type engine struct {
 	probe  history.Prober
 	ready  chan struct{}
 	budget *memory.Budget
-	// catalog are the definitions of the workflow folder; nil without one.
+	// catalog holds the definitions of the workflow directory; nil without one.
 	catalog *catalog.Catalog
 	store   io.Closer
 	// note describes the migration of an older database, if there was one.
@@ -54,7 +54,7 @@ func (e *engine) open(ctx context.Context, c *settings, executors config.Executo
 	return nil
 }
 
-// lacking lists the missing executors for the workflows of the folder; "" if nothing is missing, or if a host performs
+// lacking lists the missing executors for the workflows of the directory; "" if nothing is missing, or if a host performs
 // activities.
 func (e *engine) lacking(ctx context.Context, mode machine.Mode) string {
 	if mode == machine.HostMediated {
@@ -63,10 +63,10 @@ func (e *engine) lacking(ctx context.Context, mode machine.Mode) string {
 	return config.Lacking(ctx, e.Engine, e.catalog)
 }
 
-// folderPatience is how long the end of the server waits for the workflow folder, whose disk may not respond.
+// folderPatience is how long a stopping server waits for the workflow directory, whose disk may not respond.
 const folderPatience = time.Second
 
-// watchCatalog reads the workflow folder once to report broken files, and keeps watching it if clients are told of
+// watchCatalog reads the workflow directory once to report invalid files, and keeps watching it if clients are notified of
 // changes. end stops it.
 func (e *engine) watchCatalog(ctx context.Context, changes bool) (end func()) {
 	if e.catalog == nil {
@@ -94,7 +94,7 @@ func (e *engine) watchCatalog(ctx context.Context, changes bool) (end func()) {
 // key returns a key that the processes of the database share.
 func (e *engine) key(ctx context.Context, name string) ([]byte, error) {
 	if e.keys == nil {
-		return nil, problem.New(problem.Unsupported, "the store keeps no keys")
+		return nil, problem.New(problem.Unsupported, "the store cannot keep keys")
 	}
 	return e.keys.Key(ctx, name)
 }

@@ -19,12 +19,12 @@ import (
 type settings struct {
 	*config.Config
 	maxMessageBytes int
-	// exposeWorkflows makes a tool of each definition of the workflow folder.
+	// exposeWorkflows makes each definition of the workflow directory a tool.
 	exposeWorkflows bool
 	answerBytes     int
 	tools           mcpserver.Tools
 	clients         listenOptions
-	// outliveParent keeps the server when the process that started it has ended.
+	// outliveParent keeps the server running after the process that started it has ended.
 	outliveParent bool
 	// trouble is the error of the settings. Only the log settings are then set, if they are valid.
 	trouble error
@@ -36,7 +36,7 @@ var errAnswered = errors.New("answered")
 // answered is errAnswered, or why the answer could not be written.
 func answered(_ int, err error) error {
 	if err != nil {
-		return fmt.Errorf("the answer could not be written: %w", err)
+		return fmt.Errorf("write answer: %w", err)
 	}
 	return errAnswered
 }
@@ -51,7 +51,7 @@ Flags (--flag value or --flag=value; a flag wins over its variable):
 `
 
 // parse reads flags and environment. A flag that is unknown or cannot be read is an error: a misspelt one would silently choose
-// another store. Settings that are wrong otherwise are the settings' trouble.
+// another store. Other invalid settings are the settings' trouble.
 func parse(args []string, stdout io.Writer) (*settings, error) {
 	set := pflag.NewFlagSet("workflows-engine-mcp", pflag.ContinueOnError)
 	set.SortFlags = false
@@ -59,12 +59,12 @@ func parse(args []string, stdout io.Writer) (*settings, error) {
 	set.Usage = func() {}
 	flags := config.RegisterServer(set)
 	c := &settings{}
-	set.BoolVar(&c.exposeWorkflows, "expose-workflows", false, "each definition in --workflow-dir is a tool; of more than 25, two tools find and run them")
-	set.IntVar(&c.maxMessageBytes, "max-message-bytes", frame.DefaultMaxMessageBytes, "longest message accepted")
-	set.IntVar(&c.answerBytes, "answer-bytes", mcpserver.DefaultAnswerBytes, "structured content of an answer, unless a call asks for more")
-	fullAnswers := set.Bool("full-answers", false, "answers carry all of their run, however large")
-	tools := set.String("tools", mcpserver.AllTools, "tools that the model sees: all, core (those of the protocol), or a `list` of names with commas")
-	set.BoolVar(&c.outliveParent, "outlive-parent", false, "stay when the process that started the server ends and the input does not")
+	set.BoolVar(&c.exposeWorkflows, "expose-workflows", false, "make each definition in --workflow-dir a tool; for more than 25, two tools find and run them")
+	set.IntVar(&c.maxMessageBytes, "max-message-bytes", frame.DefaultMaxMessageBytes, "longest accepted message in `bytes`")
+	set.IntVar(&c.answerBytes, "answer-bytes", mcpserver.DefaultAnswerBytes, "size of an answer's structured content in `bytes`, unless a call sets answer_bytes")
+	fullAnswers := set.Bool("full-answers", false, "return whole runs in answers, whatever their size")
+	tools := set.String("tools", mcpserver.AllTools, "offered tools: all, core (the protocol's), or a `list` of names with commas")
+	set.BoolVar(&c.outliveParent, "outlive-parent", false, "keep running after the process that started the server has ended")
 	c.clients.register(set)
 	help := set.BoolP("help", "h", false, "print this help")
 	printVersion := set.Bool("version", false, "print version, commit and date")
@@ -73,12 +73,12 @@ func parse(args []string, stdout io.Writer) (*settings, error) {
 	case errors.Is(err, pflag.ErrHelp), err == nil && *help:
 		return nil, answered(fmt.Fprint(stdout, usage+set.FlagUsages()))
 	case err != nil:
-		return nil, config.FlagError(err).WithHint("workflows-engine-mcp --help lists the flags.")
+		return nil, config.FlagError(err).WithHint("See workflows-engine-mcp --help.")
 	case *printVersion:
 		return nil, answered(fmt.Fprintln(stdout, "workflows-engine-mcp", buildstamp.Read()))
 	case set.NArg() > 0:
 		return nil, problem.New(problem.UsageError, "unexpected argument %q", set.Arg(0)).
-			WithHint("workflows-engine-mcp --help lists the flags; there are no commands.")
+			WithHint("Write flags only; see workflows-engine-mcp --help.")
 	case c.maxMessageBytes < 1:
 		return nil, problem.New(problem.UsageError, "--max-message-bytes must be at least 1")
 	case c.answerBytes < mcpserver.MinAnswerBytes:
@@ -100,14 +100,14 @@ func parse(args []string, stdout io.Writer) (*settings, error) {
 		return c, nil
 	}
 	if c.exposeWorkflows && c.WorkflowDir == "" {
-		c.trouble = problem.New(problem.UsageError, "--expose-workflows has no definitions to expose").
-			WithHint("Name their folder with --workflow-dir, or leave --expose-workflows out.")
+		c.trouble = problem.New(problem.UsageError, "--expose-workflows requires --workflow-dir").
+			WithHint("Name the directory of the definitions with --workflow-dir, or leave --expose-workflows out.")
 	}
 	if c.exposeWorkflows && !c.tools.Offers("workflow_start") {
-		c.Warnings = append(c.Warnings, "--tools leaves out workflow_start, but --expose-workflows adds tools that start runs; leave it out if models are to start none")
+		c.Warnings = append(c.Warnings, "--tools leaves out workflow_start, but --expose-workflows adds tools that start runs; leave out --expose-workflows to keep models from starting runs")
 	}
 	if c.WaitLimit > calls.MaxWait {
-		c.trouble = problem.New(problem.UsageError, "the wait limit of %v is too long", c.WaitLimit).
+		c.trouble = problem.New(problem.UsageError, "the wait limit must be at most %v, found %v", mcpserver.MaxWait, c.WaitLimit).
 			WithHint("--wait-limit and WORKFLOW_ENGINE_WAIT_LIMIT take %v at most, as wait_ms does.", calls.MaxWait)
 	}
 	return c, nil

@@ -161,7 +161,7 @@ func TestHTTPServer(t *testing.T) {
 	if took := time.Since(began); status != 0 || took > 5*time.Second {
 		t.Errorf("exit status %d after %s\n%s", status, took, second.stderr)
 	}
-	if text := first.stderr.String() + second.stderr.String(); strings.Contains(text, httpToken) || strings.Contains(text, "no token") {
+	if text := first.stderr.String() + second.stderr.String(); strings.Contains(text, httpToken) || strings.Contains(text, "require a token") {
 		t.Errorf("stderr:\n%s", text)
 	}
 }
@@ -189,17 +189,17 @@ func TestHTTPSettings(t *testing.T) {
 		{[]string{"--transport", "sse"}, nil, `invalid value "sse"`},
 		{[]string{"--listen", "127.0.0.1:0"}, nil, "no effect without --transport http"},
 		{[]string{"--token-file", "good"}, nil, "no effect without --transport http"},
-		{[]string{web, "--listen", "0.0.0.0:0"}, nil, "there is no token"},
-		{[]string{web, "--listen", ":0"}, nil, "there is no token"},
-		{[]string{web, "--listen", "[::]:0"}, nil, "there is no token"},
+		{[]string{web, "--listen", "0.0.0.0:0"}, nil, "requires a token"},
+		{[]string{web, "--listen", ":0"}, nil, "requires a token"},
+		{[]string{web, "--listen", "[::]:0"}, nil, "requires a token"},
 		{[]string{web, "--listen", "nonsense"}, nil, "invalid address"},
 		{[]string{web, "--listen", taken.Addr().String()}, nil, "cannot listen on"},
-		{[]string{web, "--token-file", "gone"}, nil, "--token-file gone cannot be read"},
+		{[]string{web, "--token-file", "gone"}, nil, "cannot read --token-file gone"},
 		{[]string{web, "--token-file", "."}, nil, "not a regular file"},
-		{[]string{web, "--token-file", "short"}, nil, "has 1 bytes"},
-		{[]string{web, "--token-file", "blank"}, nil, "has 0 bytes"},
+		{[]string{web, "--token-file", "short"}, nil, "found 1"},
+		{[]string{web, "--token-file", "blank"}, nil, "found 0"},
 		{[]string{web, "--token-file", "two"}, nil, "white space"},
-		{[]string{web, "--token-file", "short"}, []string{"WORKFLOW_ENGINE_HTTP_TOKEN=" + httpToken}, "has 1 bytes"}, // the flag wins
+		{[]string{web, "--token-file", "short"}, []string{"WORKFLOW_ENGINE_HTTP_TOKEN=" + httpToken}, "found 1"}, // the flag wins
 		{[]string{web}, []string{"WORKFLOW_ENGINE_HTTP_TOKEN=short"}, "WORKFLOW_ENGINE_HTTP_TOKEN"},
 		{[]string{web}, []string{"WORKFLOW_ENGINE_LOG_LEVEL=loud"}, "loud"}, // what is said of it could not be logged
 		{[]string{web, "--allow-origin", "https://good.example,*"}, nil, `invalid origin "*"`},
@@ -230,10 +230,10 @@ func TestHTTPWarnings(t *testing.T) {
 		args []string
 		says []string
 	}{
-		"no token":      {nil, []string{"every user of this machine can connect"}},
-		"a loose file":  {[]string{"--token-file", file}, []string{"token can be read by every user of this machine (mode 0644)"}},
+		"no token":      {nil, []string{"user of this machine can connect"}},
+		"a loose file":  {[]string{"--token-file", file}, []string{"token is readable by every user of this machine (mode 0644)"}},
 		"not this host": {[]string{"--token-file", file, "--listen", "0.0.0.0:0"}, []string{"TLS"}},
-		"records":       {[]string{"--log-format", "json"}, []string{"every user of this machine can connect", `"msg":"serves MCP at http://`}},
+		"records":       {[]string{"--log-format", "json"}, []string{"user of this machine can connect", `"msg":"serves MCP at http://`}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -273,10 +273,10 @@ func TestHTTPTroubleIsTold(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v\n%s", err, s.stderr)
 	}
-	if instructions := session.InitializeResult().Instructions; !strings.HasPrefix(instructions, "This server cannot work") {
+	if instructions := session.InitializeResult().Instructions; !strings.HasPrefix(instructions, "This server does not work") {
 		t.Errorf("instructions begin %.200q", instructions)
 	}
-	if _, text := s.call(session, "workflow_list", map[string]any{}); !strings.Contains(text, "there is no such folder") {
+	if _, text := s.call(session, "workflow_list", map[string]any{}); !strings.Contains(text, "not found") {
 		t.Error(text)
 	}
 	if status, text := s.health(); status != 503 || text != "unavailable\n" {

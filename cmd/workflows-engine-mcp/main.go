@@ -13,12 +13,12 @@ import (
 
 func main() {
 	childprocess.HideEnvironment()
-	// A host that has gone must not end the process in the middle of its work: writes fail instead.
+	// A disconnected host must not end the process in the middle of its work: writes fail instead.
 	signal.Ignore(syscall.SIGPIPE)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	// The first signal stops the server in order; after it, a second one ends the process as usual.
 	context.AfterFunc(ctx, stop)
-	// Standard output belongs to the protocol. Whatever else prints there, a library or a forgotten line, goes to
+	// Standard output belongs to the protocol. Other output, of a library or a forgotten line, goes to
 	// standard error.
 	protocol := os.Stdout
 	os.Stdout = os.Stderr

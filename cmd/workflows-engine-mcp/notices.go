@@ -35,7 +35,7 @@ func (n notices) say(line string) {
 	fmt.Fprintln(n.lines, "workflows-engine-mcp: "+line)
 }
 
-// warn writes a warning; message is that of its record.
+// warn writes a warning; message is the constant message of its log record.
 func (n notices) warn(message, warning string) {
 	if n.log != nil {
 		n.log.Warn(message, "warning", warning)
@@ -44,8 +44,8 @@ func (n notices) warn(message, warning string) {
 	n.say("warning: " + warning)
 }
 
-// told writes the error that keeps the server from working, and returns it marked as printed.
-func (n notices) told(err error) error {
+// report writes the error that keeps the server from working, and returns it marked as printed.
+func (n notices) report(err error) error {
 	if n.log == nil {
 		printError(n.lines, err)
 		return said{err}

@@ -11,7 +11,7 @@ import (
 // parentLook is how often the server checks that the process that started it still runs.
 const parentLook = time.Second
 
-// errOrphaned is why a server ends whose parent has died.
+// errOrphaned is why a server stops after its parent has ended.
 var errOrphaned = errors.New("the process that started this server has ended")
 
 // withParent returns a context that ends when the process that started this one has ended. Usually the input ends then; but if
@@ -41,6 +41,6 @@ func withParent(ctx context.Context, first int, parent func() int, look time.Dur
 	return ctx
 }
 
-// startedBy is the process that started this one. It is read first, so that a parent that dies while the server starts is
+// startedBy is the process that started this one. It is read first, so that the end of the parent during the start is
 // noticed.
 var startedBy = os.Getppid()

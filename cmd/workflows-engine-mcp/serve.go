@@ -65,7 +65,7 @@ func serve(ctx context.Context, c *settings, open transport, notes notices, stde
 		slog.SetDefault(log)
 	}
 	for _, warning := range c.Warnings {
-		notes.warn("doubtful setting", warning)
+		notes.warn("setting questionable", warning)
 	}
 	c.Log = log
 	executors, err := c.Executors()
@@ -77,14 +77,14 @@ func serve(ctx context.Context, c *settings, open transport, notes notices, stde
 	for _, line := range executors.Routing() {
 		notes.say(line)
 	}
-	// Where nothing can be performed here, the host performs it.
+	// Without executors here, the host performs activities.
 	mode := machine.HostMediated
 	if executors.Configured() {
 		mode = machine.InProcess
 	}
 	ctx, end := watchParent(ctx, c, notes)
 	defer end()
-	// A host that waits for the handshake does not wait for the disk: the database is opened meanwhile, and calls wait for it.
+	// The handshake does not wait for the disk: the database is opened meanwhile, and calls wait for it.
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	e := engine{ready: make(chan struct{}), budget: c.MemoryBudget(), catalog: c.Catalog(c.WorkflowDir, log)}
@@ -99,21 +99,21 @@ func serve(ctx context.Context, c *settings, open transport, notes notices, stde
 		notes.say("ready, default mode " + string(mode))
 		close(e.ready)
 		return nil
-	}, notes.told)
-	looked := make(chan struct{})
+	}, notes.report)
+	tried := make(chan struct{})
 	go func() {
-		defer close(looked)
+		defer close(tried)
 		err := o.try(ctx)
-		close(o.looked)
+		close(o.tried)
 		if err != nil {
 			return
 		}
 		if lacking := e.lacking(ctx, mode); lacking != "" {
-			notes.warn("definitions cannot be performed", lacking)
+			notes.warn("executors missing", lacking)
 		}
 	}()
 	var storeFlags []string
-	if c.StorePathGiven { // a terminal need not have the flags and the environment of the server
+	if c.StorePathGiven { // a terminal may not have the flags and the environment of the server
 		storeFlags = []string{"--db", c.StorePath}
 	}
 	server := mcpserver.New(&e, mcpserver.Options{
@@ -129,14 +129,14 @@ func serve(ctx context.Context, c *settings, open transport, notes notices, stde
 		}
 		return e.healthy(ctx)
 	})
-	<-looked
+	<-tried
 	if failed := o.end(); failed != nil {
 		err = failed
 	}
 	return errors.Join(err, e.close())
 }
 
-// agentsOf are the agents that are configured, nil without.
+// agentsOf returns the configured agents, nil without any.
 func agentsOf(c *settings) (agents []mcpserver.Agent) {
 	skills := c.AgentSkills()
 	for _, name := range c.AgentNames() {
@@ -150,8 +150,8 @@ func agentsOf(c *settings) (agents []mcpserver.Agent) {
 	return agents
 }
 
-// watchParent ends the context when the process that started the server has ended, unless clients connect from elsewhere. end says so, if
-// that was the reason.
+// watchParent ends the context when the process that started the server has ended, unless clients connect from elsewhere. end reports
+// this reason.
 func watchParent(ctx context.Context, c *settings, notes notices) (watched context.Context, end func()) {
 	if c.outliveParent || c.clients.transport == transportHTTP {
 		return ctx, func() {}

@@ -375,7 +375,7 @@ func TestAServerSaysWhatDefinitionsLack(t *testing.T) {
 		if status := p.end(); status != 0 {
 			t.Errorf("exit status %d", status)
 		}
-		said := `workflows-engine-mcp: warning: definitions in ` + folder + ` need what is missing here: step handler "urn:gone" (node "g" of workflow "one"): set `
+		said := `workflows-engine-mcp: warning: definitions in ` + folder + ` need missing executors: step handler "urn:gone" (node "g" of workflow "one"): set `
 		if got := strings.Count(p.stderr.String(), said); got != want || strings.Count(p.stderr.String(), "warning") != want {
 			t.Errorf("with %q said %d times:\n%s", handlers, got, p.stderr)
 		}
@@ -411,7 +411,7 @@ func TestStderrHoldsRecordsAlone(t *testing.T) {
 			}
 			heard = append(heard, fmt.Sprint(record["level"], " ", record["msg"]))
 		}
-		want := []string{"INFO execution history store: memory", "WARN doubtful setting", "INFO ready, default mode host_mediated"}
+		want := []string{"INFO execution history store: memory", "WARN setting questionable", "INFO ready, default mode host_mediated"}
 		if name != "served" {
 			want = []string{"ERROR server failed"}
 		}
@@ -499,12 +499,12 @@ func TestFlags(t *testing.T) {
 		{[]string{"--store", "postgres"}, 2, "", "sqlite or memory"},
 		{[]string{"serve"}, 2, "", `"serve"`},
 		{[]string{"--max-message-bytes=0"}, 2, "", "--max-message-bytes"},
-		{[]string{"--max-message-bytes=x"}, 2, "", `"x" is not a whole number`},
-		{[]string{"--tools", "workflow_go"}, 2, "", `no tool "workflow_go"`},
-		{[]string{"--wait-limit=5m1s"}, 2, "", "take 5m0s at most"},
+		{[]string{"--max-message-bytes=x"}, 2, "", `expected a whole number`},
+		{[]string{"--tools", "workflow_go"}, 2, "", `unknown tool "workflow_go"`},
+		{[]string{"--wait-limit=5m1s"}, 2, "", "at most 5m0s"},
 		{[]string{"--profile", "prod"}, 2, "", "--profile"},
-		{[]string{"--store-path", filepath.Join(t.TempDir(), "missing", "runs.db")}, 2, "", "no such folder"},
-		{[]string{"--db", filepath.Join(t.TempDir(), "missing", "runs.db")}, 2, "", "no such folder"},
+		{[]string{"--store-path", filepath.Join(t.TempDir(), "missing", "runs.db")}, 2, "", "not found"},
+		{[]string{"--db", filepath.Join(t.TempDir(), "missing", "runs.db")}, 2, "", "not found"},
 		{[]string{"--store-path", t.TempDir()}, 1, "", "workflows-engine-mcp: "},
 	} {
 		cmd := command(t, tt.args...)

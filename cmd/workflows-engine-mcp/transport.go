@@ -28,7 +28,7 @@ const (
 	flagTransport, flagListen, flagTokenFile = "transport", "listen", "token-file"
 	flagAllowOrigin, flagAllowHost           = "allow-origin", "allow-host"
 
-	// defaultListen is an address of this machine alone.
+	// defaultListen is a loopback address.
 	defaultListen = "127.0.0.1:8770"
 )
 
@@ -39,14 +39,14 @@ type listenOptions struct {
 }
 
 func (d *listenOptions) register(set *pflag.FlagSet) {
-	set.StringVar(&d.transport, flagTransport, transportStdio, "stdio for the one host that starts the server, or http for clients that connect to --listen")
-	set.StringVar(&d.address, flagListen, defaultListen, "`address` that http clients connect to; port 0 takes a free one")
-	set.StringVar(&d.tokenFile, flagTokenFile, "", "`file` with the bearer token of http clients (or $WORKFLOW_ENGINE_HTTP_TOKEN); needed beyond this machine")
-	set.StringSliceVar(&d.allowOrigins, flagAllowOrigin, nil, "`origins` of web pages that may connect, as in https://app.example.com, besides pages of this machine")
-	set.StringSliceVar(&d.allowHosts, flagAllowHost, nil, "host `names` by which http clients may address the server, besides localhost and addresses")
+	set.StringVar(&d.transport, flagTransport, transportStdio, "`transport`: stdio for the host that starts the server, or http for clients of --listen")
+	set.StringVar(&d.address, flagListen, defaultListen, "`address` for http clients; port 0 selects a free port")
+	set.StringVar(&d.tokenFile, flagTokenFile, "", "`file` with the bearer token of http clients (or $WORKFLOW_ENGINE_HTTP_TOKEN); required beyond this machine")
+	set.StringSliceVar(&d.allowOrigins, flagAllowOrigin, nil, "allowed `origins` of web pages, as in https://app.example.com, besides pages of this machine")
+	set.StringSliceVar(&d.allowHosts, flagAllowHost, nil, "allowed host `names` in http requests, besides localhost and addresses")
 }
 
-// check returns the first mistake in the settings.
+// check returns the first error in the settings.
 func (d *listenOptions) check(set *pflag.FlagSet) error {
 	if d.transport != transportStdio && d.transport != transportHTTP {
 		return problem.New(problem.UsageError, "invalid value %q for --transport", d.transport).WithHint("Write stdio or http.")
@@ -71,14 +71,14 @@ func (d *listenOptions) check(set *pflag.FlagSet) error {
 // transport serves clients until ctx or their input ends.
 type transport func(ctx context.Context, server *mcp.Server, log *slog.Logger, healthy func(context.Context) error) error
 
-// open opens the transport and tells the operator about it.
+// open opens the transport and reports it to the operator.
 func (c *settings) open(stdin io.Reader, stdout io.Writer, notes notices) (transport, error) {
 	if c.clients.transport == transportStdio {
 		return func(ctx context.Context, server *mcp.Server, log *slog.Logger, _ func(context.Context) error) error {
 			return mcpserver.Serve(ctx, server, &stdio.Transport{In: stdin, Out: stdout, MaxMessageBytes: c.maxMessageBytes, Logger: log})
 		}, nil
 	}
-	if c.Config == nil { // not even a token can be read
+	if c.Config == nil { // the token cannot be read either
 		return nil, c.trouble
 	}
 	token, err := c.HTTPToken(c.clients.tokenFile)
@@ -92,9 +92,9 @@ func (c *settings) open(stdin io.Reader, stdout io.Writer, notes notices) (trans
 	notes.say("serves MCP at http://" + listener.Addr().String() + streamable.Path)
 	switch {
 	case !httpguard.Loopback(listener.Addr()):
-		notes.warn("plain text", "whoever is between a client and this server reads token and runs: put a proxy with TLS in front of it, and listen on 127.0.0.1")
+		notes.warn("connection not encrypted", "token and runs are sent in plain text: put a proxy with TLS in front of the server, and listen on 127.0.0.1")
 	case token == "":
-		notes.warn("no token", "every program and every user of this machine can connect: --token-file FILE asks for a token")
+		notes.warn("token not configured", "every program and user of this machine can connect: require a token with --token-file FILE")
 	}
 	return func(ctx context.Context, server *mcp.Server, log *slog.Logger, healthy func(context.Context) error) error {
 		return mcpserver.ServeHTTP(ctx, server, listener, mcpserver.HTTPOptions{
@@ -103,7 +103,7 @@ func (c *settings) open(stdin io.Reader, stdout io.Writer, notes notices) (trans
 	}, nil
 }
 
-// listen takes an address, which without a token must be one of this machine alone.
+// listen listens on an address. Without a token it must be a loopback address.
 func listen(address, token string) (net.Listener, error) {
 	addr, err := net.ResolveTCPAddr("tcp", address)
 	if err != nil {
@@ -111,13 +111,13 @@ func listen(address, token string) (net.Listener, error) {
 			WithHint("Write host and port, as in 127.0.0.1:8770.")
 	}
 	if token == "" && !httpguard.Loopback(addr) {
-		return nil, problem.New(problem.UsageError, "--listen: %s can be reached from other machines, and there is no token", address).
-			WithHint("Name a file with one: --token-file FILE, or listen on 127.0.0.1.")
+		return nil, problem.New(problem.UsageError, "--listen: %s is reachable from other machines and requires a token", address).
+			WithHint("Name a file with the token: --token-file FILE, or listen on 127.0.0.1.")
 	}
 	listener, err := net.ListenTCP("tcp", addr)
 	if err != nil {
 		return nil, problem.New(problem.UsageError, "cannot listen on %s", address).WithCause(err).
-			WithHint("Another program may use the port: --listen 127.0.0.1:0 takes a free one.")
+			WithHint("If another program uses the port, select a free one: --listen 127.0.0.1:0.")
 	}
 	return listener, nil
 }

@@ -10,12 +10,12 @@ import (
 )
 
 // serveTrouble serves without an engine: it answers the handshake, the lists, and each call with the error that keeps
-// the server from working. A host would show its user nothing of a server that ends at its start. It returns the error
+// the server from working. A host would not show its user why a server ends at its start. It returns the error
 // when the input has ended.
 func serveTrouble(ctx context.Context, c *settings, trouble error, open transport, notes notices, stderr io.Writer) error {
 	ctx, end := watchParent(ctx, c, notes)
 	defer end()
-	trouble = notes.told(trouble)
+	trouble = notes.report(trouble)
 	options := mcpserver.Options{
 		Version: buildVersion(), DefaultMode: machine.HostMediated,
 		Known: func(context.Context) error { return trouble }, Trouble: func(context.Context) error { return trouble },
@@ -32,25 +32,25 @@ func serveTrouble(ctx context.Context, c *settings, trouble error, open transpor
 // report a failure. A successful attempt takes a fraction of it.
 const openPatience = 250 * time.Millisecond
 
-// opener opens the engine, at first in the background, and again at a call after it has failed.
+// opener opens the engine: first in the background, and after a failure again at the next call.
 type opener struct {
 	open func() error
-	// told reports a failure, the same one once.
-	told func(error) error
+	// report reports a failure; a repeated failure only once.
+	report func(error) error
 
 	// turn holds one value: the permission to use the fields below.
 	turn          chan struct{}
 	opened, ended bool
 	failure       error
-	// looked is closed after the first attempt.
-	looked chan struct{}
+	// tried is closed after the first attempt.
+	tried chan struct{}
 }
 
-func newOpener(open func() error, told func(error) error) *opener {
-	return &opener{open: open, told: told, turn: make(chan struct{}, 1), looked: make(chan struct{})}
+func newOpener(open func() error, report func(error) error) *opener {
+	return &opener{open: open, report: report, turn: make(chan struct{}, 1), tried: make(chan struct{})}
 }
 
-// try opens the engine unless it is open. Calls that come meanwhile wait.
+// try opens the engine unless it is open. Concurrent calls wait.
 func (o *opener) try(ctx context.Context) error {
 	select {
 	case o.turn <- struct{}{}:
@@ -66,17 +66,17 @@ func (o *opener) try(ctx context.Context) error {
 	case err == nil:
 		o.opened, o.failure = true, nil
 	case o.failure == nil || o.failure.Error() != err.Error():
-		o.failure = o.told(err)
+		o.failure = o.report(err)
 	}
 	return o.failure
 }
 
-// known returns the failure of the first attempt, nil if it has gone well or takes long.
+// known returns the error of the first attempt, nil if it succeeded or takes long.
 func (o *opener) known(context.Context) error {
 	late := time.NewTimer(openPatience)
 	defer late.Stop()
 	select {
-	case <-o.looked:
+	case <-o.tried:
 	case <-late.C:
 		return nil
 	}
@@ -85,7 +85,7 @@ func (o *opener) known(context.Context) error {
 	return o.failure
 }
 
-// end makes further attempts impossible, and returns why the engine is not open, nil if it is.
+// end prevents further attempts, and returns why the engine is not open, nil if it is.
 func (o *opener) end() error {
 	o.turn <- struct{}{}
 	defer func() { <-o.turn }()

@@ -52,7 +52,7 @@ func TestTroubleIsTold(t *testing.T) {
 		status    int
 		said      []string
 	}{
-		{"no home folder", nil, noHome, exitUsage, []string{"USAGE_ERROR", "home folder is unknown", "--db"}},
+		{"no home folder", nil, noHome, exitUsage, []string{"USAGE_ERROR", "home directory is unknown", "--db"}},
 		{"unknown store", []string{"--store", "redis"}, nil, exitUsage, []string{"USAGE_ERROR", `"redis"`}},
 		{"bad variable", nil, []string{"WORKFLOW_ENGINE_LLM_CONFIG={"}, exitUsage, []string{"USAGE_ERROR", "WORKFLOW_ENGINE_LLM_CONFIG"}},
 		{"programs of steps in another form", nil, []string{`WORKFLOW_ENGINE_STEP_COMMANDS={"urn:x":["x"]}`}, exitUsage, []string{"USAGE_ERROR", "WORKFLOW_ENGINE_STEP_COMMANDS", `unknown field "urn:x"`, "Next: Tell the user"}},
@@ -71,7 +71,7 @@ func TestTroubleIsTold(t *testing.T) {
 			if tools < 7 {
 				t.Errorf("%d tools", tools)
 			}
-			if c.status == exitUsage && (!strings.HasPrefix(instructions, "This server cannot work") || !strings.Contains(instructions, c.said[1])) {
+			if c.status == exitUsage && (!strings.HasPrefix(instructions, "This server does not work") || !strings.Contains(instructions, c.said[1])) {
 				t.Errorf("instructions begin %.200q", instructions)
 			}
 			for id := range 2 {
@@ -109,10 +109,10 @@ func TestFindingsAreOnStandardError(t *testing.T) {
 	t.Parallel()
 	for list, all := range map[string][]string{
 		`{"targets":{"a":{"url":"http://x","secretRef":"env:NO_SUCH_SECRET","ulr":1}}}`: {
-			"--webhooks is not valid\n", "  line 1, column 47, /targets/a/secretRef secret env:NO_SUCH_SECRET: the variable is unset or blank\n    Set NO_SUCH_SECRET where", `unknown field "ulr"`,
+			"invalid --webhooks\n", "  line 1, column 47, /targets/a/secretRef secret env:NO_SUCH_SECRET: the variable is unset or blank\n    Set NO_SUCH_SECRET where", `unknown field "ulr"`,
 		},
 		`{"targets":{"a":{"ulr":"http://x","secretRef":"env:NO_SUCH_SECRET"}}}`: {
-			"--webhooks is not valid\n", "  line 1, column 18, /targets/a/ulr unknown field \"ulr\"\n    did you mean \"url\"?\n",
+			"invalid --webhooks\n", "  line 1, column 18, /targets/a/ulr unknown field \"ulr\"\n    did you mean \"url\"?\n",
 		},
 		`{}`: {"  line 1, column 1 missing field \"targets\"\n"},
 	} {
@@ -134,7 +134,7 @@ func TestTroubleThatEnds(t *testing.T) {
 	folder := filepath.Join(t.TempDir(), "later")
 	p := spawn(t, "--db", filepath.Join(folder, "runs.db"))
 	handshake(p)
-	if text, _ := refused(p, 1); !strings.Contains(text, "there is no such folder") {
+	if text, _ := refused(p, 1); !strings.Contains(text, "not found") {
 		t.Error(text)
 	}
 	if err := os.Mkdir(folder, 0o700); err != nil {

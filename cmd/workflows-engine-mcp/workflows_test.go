@@ -89,7 +89,7 @@ func TestWorkflowsWhileServed(t *testing.T) {
 	if got := call("run_one", nil); got["status"] != "interrupted" {
 		t.Errorf("run_one: %v", got)
 	}
-	if n := strings.Count(stderr.String(), "workflow file is broken"); n != 1 || !strings.Contains(stderr.String(), "one.workflow.json") {
+	if n := strings.Count(stderr.String(), "workflow file invalid"); n != 1 || !strings.Contains(stderr.String(), "one.workflow.json") {
 		t.Errorf("logged %d times:\n%s", n, stderr)
 	}
 	workflowFile(t, folder, "one", "2")
@@ -158,7 +158,7 @@ func TestExposeNeedsAFolder(t *testing.T) {
 	p := spawn(t, "--store=memory", "--expose-workflows")
 	p.write(hello, toolCall(1, "workflow_list", `{}`))
 	p.read()
-	if text := fmt.Sprint(p.read()); !strings.Contains(text, "--expose-workflows has no definitions") || !strings.Contains(text, "--workflow-dir") {
+	if text := fmt.Sprint(p.read()); !strings.Contains(text, "--expose-workflows requires --workflow-dir") || !strings.Contains(text, "--workflow-dir") {
 		t.Error(text)
 	}
 	p.stdin.Close()

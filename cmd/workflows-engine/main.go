@@ -1,4 +1,4 @@
-// Command workflows-engine validates and runs workflow definitions, and looks after their runs. See
+// Command workflows-engine validates and runs workflow definitions, and manages their runs. See
 // "workflows-engine --help".
 package main
 

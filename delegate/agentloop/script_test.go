@@ -65,7 +65,7 @@ func TestScripts(t *testing.T) {
 					t.Fatal(err)
 				}
 			} else if got != string(src) {
-				t.Errorf("output differs; run with -update and read the diff\n%s", firstDifference(string(src), got))
+				t.Errorf("output differs; go test ./delegate/agentloop -update rewrites it: read the diff\n%s", firstDifference(string(src), got))
 			}
 		})
 	}

@@ -27,7 +27,7 @@ func golden(t *testing.T, name, got string) {
 	}
 	want, err := os.ReadFile(path)
 	if err != nil {
-		t.Fatalf("%v; run the test with -update to write it", err)
+		t.Fatalf("%v; go test ./graph/definition -update writes it", err)
 	}
 	if got == string(want) {
 		return
@@ -36,7 +36,7 @@ func golden(t *testing.T, name, got string) {
 	for i := range max(len(gotLines), len(wantLines)) {
 		g, w := line(gotLines, i), line(wantLines, i)
 		if g != w {
-			t.Fatalf("%s, line %d:\n got %s\nwant %s", path, i+1, g, w)
+			t.Fatalf("%s, line %d (go test ./graph/definition -update rewrites it):\n got %s\nwant %s", path, i+1, g, w)
 		}
 	}
 }

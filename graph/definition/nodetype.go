@@ -13,7 +13,7 @@ import (
 // Type is a node type of the protocol.
 type Type string
 
-// The twelve node types (spec: definition, 3).
+// The node types (spec: definition, 3).
 const (
 	Start         Type = "start"
 	End           Type = "end"

@@ -18,11 +18,7 @@ func TestNodeTypes(t *testing.T) {
 		t.Fatal(err)
 	}
 	published := raw.(map[string]any)["$defs"].(map[string]any)
-	types := definition.NodeTypes()
-	if len(types) != 12 {
-		t.Errorf("%d types; the protocol has 12", len(types))
-	}
-	for _, typ := range types {
+	for _, typ := range definition.NodeTypes() {
 		t.Run(string(typ.Name), func(t *testing.T) {
 			t.Parallel()
 			if typ.Name.Info() != typ {

@@ -22,9 +22,9 @@ func golden(t *testing.T, name, got string) {
 	}
 	want, err := os.ReadFile(path)
 	if err != nil {
-		t.Fatalf("%v; run the test with -update to write it", err)
+		t.Fatalf("%v; go test ./graph/lint -update writes it", err)
 	}
 	if got != string(want) {
-		t.Errorf("%s differs: got\n%s", path, got)
+		t.Errorf("%s differs (go test ./graph/lint -update rewrites it): got\n%s", path, got)
 	}
 }

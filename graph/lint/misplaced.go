@@ -39,10 +39,11 @@ var misplacedFields = map[string]string{
 
 // misplaced warns of misplaced and misspelt fields of open configs, and of an activity's metadata.
 func (l *linter) misplaced() {
+	retry := definition.RetryFields()
 	for _, n := range l.program.Nodes {
 		t := n.Type.Info()
 		if t.Misplaced.Message != "" {
-			l.misplacedConfig(n, t)
+			l.misplacedConfig(n, t, retry)
 		}
 		if n.Activity != nil {
 			l.misplacedMetadata(n, t)
@@ -50,11 +51,11 @@ func (l *linter) misplaced() {
 	}
 }
 
-func (l *linter) misplacedConfig(n *definition.Node, t *definition.NodeType) {
+func (l *linter) misplacedConfig(n *definition.Node, t *definition.NodeType, retry []string) {
 	known := t.Fields()
 	for _, name := range jsonvalue.Keys(n.Config) {
 		hint := cmp.Or(t.Misplaced.Hints[name], misplacedFields[name])
-		if slices.Contains(definition.RetryFields(), name) {
+		if slices.Contains(retry, name) {
 			hint = inRetry
 		}
 		if hint == "" && !slices.Contains(known, name) && l.compared.take(len(known)) {

@@ -160,26 +160,27 @@ func (l *linter) literalTexts(n *definition.Node, value any, at, hint string) {
 
 // unfilled warns of texts with ${ in the fields of a config that are not filled in, at any depth. Schemas may have it in a pattern.
 func (l *linter) unfilled(n *definition.Node, fill definition.Fill) {
-	var visit func(value any, at string)
-	visit = func(value any, at string) {
+	var visit func(value any, at []string)
+	visit = func(value any, at []string) {
 		switch value := value.(type) {
 		case string:
 			if strings.Contains(value, "${") {
-				l.warn(problem.TemplateLiteral, at, n, "the text looks like a template, but nothing fills it in", fill.Hint)
+				l.warn(problem.TemplateLiteral, nodePointer(n)+"/config/"+strings.Join(at, "/"), n,
+					"the text looks like a template, but nothing fills it in", fill.Hint)
 			}
 		case []any:
 			for i, e := range value {
-				visit(e, at+"/"+strconv.Itoa(i))
+				visit(e, append(at, strconv.Itoa(i)))
 			}
 		case map[string]any:
 			for _, name := range jsonvalue.Keys(value) {
-				visit(value[name], at+"/"+jsonvalue.EscapePointer(name))
+				visit(value[name], append(at, jsonvalue.EscapePointer(name)))
 			}
 		}
 	}
 	for _, name := range jsonvalue.Keys(n.Config) {
 		if !strings.HasSuffix(name, "_schema") && !slices.Contains(fill.Fields, name) {
-			visit(n.Config[name], nodePointer(n)+"/config/"+jsonvalue.EscapePointer(name))
+			visit(n.Config[name], []string{jsonvalue.EscapePointer(name)})
 		}
 	}
 }

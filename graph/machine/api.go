@@ -7,7 +7,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/history"
 )
 
-// Mode says who performs activities and delegates.
+// Mode determines who performs activities and delegates: the process that drives the run, or the host.
 type Mode string
 
 // The two modes (spec: execution, 1.1).
@@ -19,14 +19,14 @@ const (
 // BranchOrder is the order in which the branches of a parallel node run.
 type BranchOrder string
 
-// Concurrent branches run at once, each on the state at the fork plus its own updates. Sequential branches run one
-// after another over one shared state, as the reference engine walks them; runs that it began stay sequential.
+// Concurrent branches run at once, each on the state at the fork plus its own updates. Sequential branches run one after another over
+// one shared state, as in the reference engine; runs that it started stay sequential.
 const (
 	Concurrent BranchOrder = "concurrent"
 	Sequential BranchOrder = "sequential"
 )
 
-// DefaultMaxVisits is the step budget of a run: how many node visits it may make.
+// DefaultMaxVisits is the default limit of the node visits of a run.
 const DefaultMaxVisits = 10_000
 
 // Limits bound the size of a run; 0 means no limit. They belong to the process that drives the run and are not recorded.
@@ -37,20 +37,18 @@ type Limits struct {
 	MaxBytes int64
 	// MaxPending bounds the activities and delegates that are pending at the same time.
 	MaxPending int
-	// MinHostTimeout is the shortest timeout of an attempt that a host performs: shorter ones are raised to it as they are requested,
-	// and the request records the timeout.
+	// MinHostTimeout is the shortest timeout of an attempt that a host performs. Shorter timeouts are raised to it, and recorded so.
 	MinHostTimeout time.Duration
 	// Tree, unless nil, returns the shared limit that ends the run at its next step, or, with pending, before it awaits another
 	// activity or delegate; "" if no limit is reached.
 	Tree func(pending bool) string
 	// Queued, unless nil, reports whether attempts of a node in process wait for a turn before they are requested; see TurnEffect.
 	Queued func(*definition.Node) bool
-	// StretchUnits is how much of a long walk is made at a time; 0 is the default. See WalkEffect.
+	// StretchUnits is the length of a stretch of a long walk, in units of expr.Env; 0 is the default. See WalkEffect.
 	StretchUnits int
-	// Short, unless nil, says that the stretch that begins ends before its first visit: an input whose walk takes long is recorded
-	// before the walk is made.
+	// Short, unless nil, reports whether the next stretch ends before its first visit, so that an input is recorded before a long walk.
 	Short func() bool
-	// Stop, unless nil, is asked while expressions are evaluated. When it says so, the walk is abandoned; see Machine.Stopped.
+	// Stop, unless nil, is called while expressions are evaluated. If it returns true, the walk is abandoned; see Machine.Stopped.
 	Stop func() bool
 }
 
@@ -62,8 +60,7 @@ type Config struct {
 	// MaxVisits bounds the node visits of the run; 0 means DefaultMaxVisits.
 	MaxVisits int
 	Limits    Limits `json:"-"`
-	// Moves, unless nil, is called with each step of a run from one node to the next, also with that of a branch to the join target,
-	// which is visited once the block is joined.
+	// Moves, unless nil, is called when a token moves from one node to the next, also when a branch reaches the join target.
 	Moves func(from, to *definition.Node) `json:"-"`
 	// Parent is the run that started this one as a subworkflow, Depth its nesting depth (0 at the root).
 	Parent string
@@ -74,12 +71,12 @@ type Config struct {
 	Priority int `json:",omitempty"`
 	// Subworkflows are the definition hashes of the run's subworkflows, resolved at its start, by workflow_ref.
 	Subworkflows map[string]string `json:",omitempty"`
-	// Attempts are how often activities are attempted whose node has no retry policy, by node type; a type without an entry is attempted once.
+	// Attempts is the number of attempts for nodes without a retry policy, by node type; 1 for a type without an entry.
 	Attempts map[string]int `json:",omitempty"`
 	// Title and Labels help people find the run. Only the start of a run needs them.
 	Title  string            `json:"-"`
 	Labels map[string]string `json:"-"`
-	// Notify are the targets that are notified of the run's events. Only the beginning of a run needs them.
+	// Notify are the targets that are notified of the run's events. Only the start of a run needs them.
 	Notify []string `json:"-"`
 }
 
@@ -103,7 +100,7 @@ const (
 // Terminal reports whether the run has ended.
 func (s Status) Terminal() bool { return s == Completed || s == Failed || s == Cancelled }
 
-// Batch is the outcome of one input.
+// Batch is the result of one input.
 type Batch struct {
 	// Records to append in one transaction, in order, with their Seq.
 	Records []history.Record
@@ -144,11 +141,11 @@ type EffectBase struct {
 	Span           *history.ParallelSpan
 	// State is the state as the node sees it. Shared: copy it before handing it out.
 	State map[string]any
-	// Requested is when the attempt was requested, also when it is begun again after a crash.
+	// Requested is when the attempt was requested; a restart after a crash does not change it.
 	Requested time.Time
 	// Deadline is zero without a timeout.
 	Deadline time.Time
-	// LastError and LastCode are those of the attempt before, in the same visit.
+	// LastError and LastCode are the failure of the previous attempt in the same visit.
 	LastError, LastCode string
 }
 
@@ -165,10 +162,10 @@ type ActivityEffect struct {
 	NodeType string
 	Config   map[string]any
 	Metadata map[string]any
-	// Repair is the Outcome.Repair of the attempt before; nil unless this attempt repairs it. Shared: copy it before handing it
+	// Repair is the Outcome.Repair of the previous attempt; nil unless this attempt repairs it. Shared: copy it before handing it
 	// out.
 	Repair map[string]any
-	// Journal is that of the attempt, nil if no step is recorded. Shared: do not change it.
+	// Journal of the attempt, nil without an entry. Shared: do not change it.
 	Journal *Journal
 }
 
@@ -183,7 +180,7 @@ type DelegateEffect struct {
 	CorrelationID string
 	// Task at the agent; nil until the agent has accepted one.
 	Task *Task
-	// Journal is that of the attempt, nil if no step is recorded. Shared: do not change it.
+	// Journal of the attempt, nil without an entry. Shared: do not change it.
 	Journal *Journal
 }
 
@@ -197,11 +194,11 @@ type ChildEffect struct {
 	// Version is the definition hash of a bound subworkflow, "" if it is resolved now.
 	Version string
 	Input   map[string]any
-	// From, if set, is the run of another tree that the subworkflow begins with the past of, because its parent is a retry.
+	// From, if set, is a run of another tree whose records the subworkflow starts with, because its parent is a retry.
 	From history.ForkOrigin
 }
 
-// Input is one thing that happened. The types that implement it are below.
+// Input is an input of a Machine: one of the types of this package with the method input.
 type Input interface{ input() }
 
 // Outcome is the end of an attempt of an activity or delegate.
@@ -235,11 +232,11 @@ type Outcome struct {
 	IdempotencyKey string
 	Usage          map[string]any
 
-	// Steps are recorded before the outcome of an attempt in process; Index is how many were recorded before.
+	// Steps are journal entries to record before the outcome of an attempt in process; Index is the number of entries before them.
 	Steps []Step
 	Index int
 
-	// backoff, in a replay, says that a back-off was recorded, which may have been empty.
+	// backoff, in a replay, is true if a back-off was recorded, even one of length 0.
 	backoff bool
 }
 
@@ -254,7 +251,7 @@ type Resume struct {
 type Signal struct {
 	Name    string
 	Payload map[string]any
-	// IdempotencyKey, if not "", identifies the signal: the run rejects a key that it has accepted before.
+	// IdempotencyKey, if not "", identifies the signal: the run rejects a key that it has already accepted.
 	IdempotencyKey string
 }
 
@@ -278,7 +275,7 @@ type ChildEnded struct {
 	DefinitionHash string
 }
 
-// ChildRefused says that a subworkflow could not be started: unknown reference, wrong pin, too deep. No child exists.
+// ChildRefused reports that a subworkflow could not be started: unknown reference, wrong pin, too deep. No child exists.
 type ChildRefused struct {
 	Key   string
 	Error string
@@ -290,7 +287,7 @@ type Cancel struct {
 	Reason string
 	// KeepTasks is recorded with the end: no task is cancelled at its agent, whatever Batch.Dropped lists.
 	KeepTasks bool
-	// ByParent says that the run that started this one does not wait for it any more. It does not end a rollback.
+	// ByParent marks a cancel by the parent run, which does not wait for this run any more. It does not end a rollback.
 	ByParent bool
 }
 

@@ -5,11 +5,10 @@ import (
 	"github.com/workflows-engine/workflows-engine/history"
 )
 
-// Records of another engine are taken as they are and never evaluated again: its jq has other regular expressions, another
-// order of members and other texts of numbers, so that the same program may lead elsewhere there (spec: execution, 4.5).
+// Records of another engine are used as recorded and never evaluated again: its jq differs in regular expressions, the order of fields and
+// the text of numbers, so the same program may give another result there (spec: execution, 4.5).
 
-// noteState keeps the state that another engine recorded for the command before it. A replay of that engine repeats states: the
-// first one counts.
+// noteState keeps the state that another engine recorded for the command before it. A replay by that engine repeats states; the first one counts.
 func (r *recorded) noteState(rec *history.Record) {
 	n := len(r.script)
 	if rec.Name != history.StateUpdated || !rec.Foreign || n == 0 || r.states[n] != nil {
@@ -22,7 +21,7 @@ func (r *recorded) noteState(rec *history.Record) {
 
 // recordedNext returns the next command of the history if another engine wrote it and it belongs to the token.
 func (m *Machine) recordedNext(t *token) *history.Record {
-	if !m.repeating() || !t.flows() {
+	if !m.repeating() || !t.writesScript() {
 		return nil
 	}
 	if rec := &m.recorded.script[m.recorded.next]; rec.Foreign {
@@ -49,8 +48,8 @@ func (m *Machine) recordedState(t *token) map[string]any {
 	return m.recorded.states[m.recorded.next]
 }
 
-// recordedTarget returns the node that followed a switch in another engine, nil if the history does not contain it. Next is not
-// recorded but the node scheduled after it. In a branch that may be the entry of the branch after it.
+// recordedTarget returns the node that followed a switch in another engine, nil if the history does not contain it. It reads the next
+// ScheduleNode, because the target is not recorded. In a branch, that may be the entry of the next branch.
 func (m *Machine) recordedTarget(t *token) *definition.Node {
 	rec := m.recordedNext(t)
 	if rec == nil || rec.Name != history.ScheduleNode {

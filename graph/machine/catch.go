@@ -5,12 +5,11 @@ import (
 	"github.com/workflows-engine/workflows-engine/history"
 )
 
-// A failure that a node catches (the extensions catch and on_timeout) is written as any other, by FailNode, which says who catches it
-// and where the run continues. A StateUpdated follows, with the error if the catch names a
-// member for it, and then the rollback that the catch may ask for.
+// A caught failure (the extensions catch and on_timeout) is recorded by FailNode, with the node that catches it and the node where the run
+// continues. A StateUpdated follows, with the error if the catch names a field for it, and then the rollback, if the catch has one.
 
-// catcher finds who catches the failure of a token's node: the token itself, or the one whose parallel block fails by it, because its
-// join needs all branches. Without a catch it returns nothing.
+// catcher returns the token that catches the failure of a token's node, and its catch: the token itself, or the owner of a parallel block
+// that fails because its join needs all branches. It returns nil without a catch.
 func catcher(t *token, f *failure) (by *token, k *definition.Catch) {
 	if t.node == nil {
 		return nil, nil
@@ -21,7 +20,7 @@ func catcher(t *token, f *failure) (by *token, k *definition.Catch) {
 	return catcherAround(t, f)
 }
 
-// catcherAround is catcher without the token itself.
+// catcherAround is catcher, except for the token itself.
 func catcherAround(t *token, f *failure) (by *token, k *definition.Catch) {
 	for by = t; by.block != nil && by.block.node.Parallel.Join == definition.JoinAll; {
 		by = by.block.owner
@@ -32,9 +31,9 @@ func catcherAround(t *token, f *failure) (by *token, k *definition.Catch) {
 	return nil, nil
 }
 
-// goOn puts a caught failure into the state and returns the node where the token continues. A token whose state cannot hold the error
+// continueCaught puts a caught failure into the state and returns the node where the token continues. A token whose state cannot hold the error
 // fails.
-func (m *Machine) goOn(t *token, f *failure, k *definition.Catch) *definition.Node {
+func (m *Machine) continueCaught(t *token, f *failure, k *definition.Catch) *definition.Node {
 	var delta map[string]any
 	if k.As != "" {
 		delta = map[string]any{k.As: f.value()}
@@ -57,7 +56,7 @@ func (m *Machine) goOn(t *token, f *failure, k *definition.Catch) *definition.No
 	return k.Target
 }
 
-// failUncaught fails a token by a failure that its node must not catch, because it was caused by a catch.
+// failUncaught fails a token without a catch, because a catch caused the failure.
 func (m *Machine) failUncaught(t *token, f *failure) *definition.Node {
 	m.asWritten(t, f)
 	p := f.payload()
@@ -70,7 +69,7 @@ func (m *Machine) failUncaught(t *token, f *failure) *definition.Node {
 	return nil
 }
 
-// value is a caught failure as the state gets it.
+// value returns a caught failure as written to the state.
 func (f *failure) value() map[string]any {
 	v := map[string]any{"code": f.Code, "message": f.Message, "node": f.NodeID}
 	if f.Attempts > 0 {

@@ -8,27 +8,25 @@ import (
 	"github.com/workflows-engine/workflows-engine/history"
 )
 
-// A delegate's task may run at a remote agent for a long time. Once the agent has accepted it, its id is recorded and no
-// process has to wait for it: a timer says when to poll it, and any process may do that. While the agent asks a question,
-// the run is interrupted.
+// A delegate's task may run at a remote agent for a long time. Once the agent has accepted it, its id is recorded and no process waits for
+// it: a timer determines when to poll it, and any process may poll. While the agent asks a question, the run is interrupted.
 //
 // The records are events that every engine of the protocol knows, with the id of the task: another ActivityRequested when
 // the agent has accepted the task or an answer, InterruptRaised for a question, InterruptResumed for the answer. There are
-// no commands, so the script of a run does not depend on how an agent works. A poll that finds no change is not recorded:
-// it only moves the timer.
+// no commands, so the script of a run does not depend on how an agent works. A poll that finds no change is not recorded; it only moves the timer.
 
 // TaskUpdate is the status of a delegate's task at its agent: the response to a PollEffect, or to a DelegateEffect that did
 // not end the attempt.
 type TaskUpdate struct {
-	// Key of the attempt. Polled is true for the response to a PollEffect, and Round is that of its task.
+	// Key of the attempt. Polled is true for the response to a PollEffect; Round is then the Round of its task.
 	Key    string
 	Polled bool
 	Round  int
-	// Failed says that the agent could not be polled. Of the members below only PollAt is used then.
+	// Failed reports that the agent could not be polled. Of the fields below, only PollAt is used then.
 	Failed bool
 	// TaskID and ContextID identify the task at the agent.
 	TaskID, ContextID string
-	// Asks says that the agent waits for an answer to Prompt.
+	// Asks reports that the agent waits for an answer to Prompt.
 	Asks   bool
 	Prompt string
 	// PollAt is when to poll the task again.
@@ -37,13 +35,13 @@ type TaskUpdate struct {
 
 func (TaskUpdate) input() {}
 
-// Task is a delegate's task at its agent, as effects and waits show it. Shared: do not change it.
+// Task is a delegate's task at its agent, in effects and waits. Shared: do not change it.
 type Task struct {
 	ID      string `json:"id"`
 	Context string `json:"context,omitempty"`
 	// Since is when the agent accepted the task, or the answer to its last question.
 	Since time.Time `json:"since"`
-	// Due is when to poll it. Polls counts the polls since it last changed, Failures the last ones in a row that failed.
+	// Due is when to poll it. Polls counts the polls since it last changed, Failures the polls in a row that failed last.
 	Due      time.Time `json:"due,omitzero"`
 	Polls    int       `json:"polls,omitempty"`
 	Failures int       `json:"failures,omitempty"`
@@ -65,29 +63,29 @@ type PollEffect struct{ DelegateEffect }
 // Key is the key of the timer that the poll belongs to.
 func (e *PollEffect) Key() string { return timerPoll + e.EffectKey }
 
-// Poll returns the poll that a timer is for, nil if the timer is for something else or is not open.
+// Poll returns the poll of a timer; nil if the timer is not open or has another purpose.
 func (m *Machine) Poll(timerKey string) *PollEffect {
-	t := m.find(func(t *token) bool { return t.wait.away() && timerPoll+t.key() == timerKey })
+	t := m.find(func(t *token) bool { return t.wait.atAgent() && timerPoll+t.key() == timerKey })
 	if t == nil {
 		return nil
 	}
 	return &PollEffect{t.delegateEffect()}
 }
 
-// away reports whether a task is at a remote agent, which is polled.
-func (w *wait) away() bool {
+// atAgent reports whether a task runs at a remote agent, which is polled.
+func (w *wait) atAgent() bool {
 	return w != nil && w.Kind == WaitDelegate && w.Task != nil && w.Task.Answer == nil
 }
 
-// asks reports whether an agent waits for an answer.
-func (w *wait) asks() bool { return w.away() && w.Task.Asks }
+// agentAsks reports whether an agent waits for an answer.
+func (w *wait) agentAsks() bool { return w.atAgent() && w.Task.Asks }
 
 // answerKey identifies the question that a resume answers: an interrupt, or a question of an agent.
 func (t *token) answerKey() string {
-	if t.wait.asks() {
+	if t.wait.agentAsks() {
 		return t.key() + "/" + strconv.Itoa(t.wait.Task.Questions)
 	}
-	if t.wait.enquires() {
+	if t.wait.executorAsks() {
 		return t.key() + "/" + t.wait.Journal.Question.Key
 	}
 	return t.key()
@@ -105,7 +103,7 @@ func (m *Machine) acceptTask(u TaskUpdate) (*token, error) {
 	t := m.find(func(t *token) bool {
 		return t.wait.Kind == WaitDelegate && !t.wait.Host && !t.wait.Queued && !t.wait.rests() && t.key() == u.Key
 	})
-	if t == nil || t.wait.away() != u.Polled || u.Polled && t.wait.Task.Round != u.Round {
+	if t == nil || t.wait.atAgent() != u.Polled || u.Polled && t.wait.Task.Round != u.Round {
 		return nil, problem.New(problem.SubmitNotAwaiting, "no pending attempt %s for an update of its task", u.Key)
 	}
 	return t, nil
@@ -114,7 +112,7 @@ func (m *Machine) acceptTask(u TaskUpdate) (*token, error) {
 // takeTask applies the status of a task.
 func (m *Machine) takeTask(t *token, u TaskUpdate) {
 	w := t.wait
-	accepted := !w.away() // the agent has just accepted the task, or an answer
+	accepted := !w.atAgent() // the agent has just accepted the task, or an answer
 	var k Task
 	if w.Task != nil {
 		k = *w.Task
@@ -161,14 +159,14 @@ func (m *Machine) taskFact(t *token, k *Task) history.Payload {
 	return p
 }
 
-// checkTaskAnswer rejects an empty answer to the question of an agent.
+// checkTaskAnswer rejects an empty answer to an agent's question.
 func (m *Machine) checkTaskAnswer(t *token, payload map[string]any) error {
 	if len(payload) > 0 {
 		return nil
 	}
-	return problem.New(problem.InvalidResumePayload, "the agent of node %q asks for an answer, and the payload is empty", t.node.ID).
+	return problem.New(problem.InvalidResumePayload, "payload must not be empty: the agent of node %q waits for an answer", t.node.ID).
 		WithPlace(problem.Place{ExecutionID: m.cfg.ExecutionID, NodeID: t.node.ID}).
-		WithHint("Put the answer into the payload, for instance as {\"text\": \"…\"}. The run still waits for it.")
+		WithHint("Put the answer into the payload, such as {\"text\": \"…\"}. The run is still waiting for it.")
 }
 
 // deliverAnswer takes the answer to an agent's question, and asks for its delivery.
@@ -222,7 +220,7 @@ func (r *recorded) resolveTask(t *token, f *visitFacts) (resolution, bool) {
 	u := TaskUpdate{TaskID: p.ExternalTask, ContextID: p.ExternalContext, PollAt: p.DueAt}
 	u.Asks, u.Prompt = rec.Name == history.InterruptRaised, p.Prompt
 	answered := rec.Name == history.InterruptResumed
-	if answered && !t.wait.asks() {
+	if answered && !t.wait.agentAsks() {
 		return resolution{}, false
 	}
 	return resolution{seq: rec.Seq, at: rec.CreatedAt, apply: func(m *Machine) {

@@ -4,7 +4,7 @@
 //
 //	m, err := machine.Start(prog, cfg, input, now)  // or Replay, or Restore + Catchup
 //	for {
-//		b := m.Ready()               // 1. the outcome of the last input
+//		b := m.Ready()               // 1. the result of the last input
 //		append(b.Records)            // 2. one durable transaction; if it fails, discard m
 //		perform(b.Effects)           // 3. only then act
 //		err = m.Handle(input, now)   // 4. each response is the next input; an error means that nothing changed

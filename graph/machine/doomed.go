@@ -2,11 +2,11 @@ package machine
 
 import "github.com/workflows-engine/workflows-engine/graph/definition"
 
-// BranchFailure is the failure of a branch that leaves a run no end but to fail.
+// BranchFailure is the failure of a branch that will fail the run.
 type BranchFailure struct {
 	ParallelID, Branch    string
 	NodeID, Message, Code string
-	// Dropped are the branches of the block that were cancelled for it.
+	// Dropped are the branches of the block that were cancelled because of it.
 	Dropped []string
 }
 

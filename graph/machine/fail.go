@@ -32,13 +32,13 @@ func (m *Machine) failNode(t *token, reason, message, code string) *definition.N
 // failErr is failNode for an error.
 func (m *Machine) failErr(t *token, reason string, err error) *definition.Node {
 	f := &failure{Reason: reason, Message: err.Error(), Code: codeOf(err), NodeID: t.node.ID}
-	if p, ok := problem.As(err); ok && !t.item() { // no record says what an item has raised
+	if p, ok := problem.As(err); ok && !t.item() { // no record holds the value that an item has raised
 		f.Data = p.Data
 	}
 	return m.failToken(t, f)
 }
 
-// codeOf returns the problem code of an error, or the one of all other failures.
+// codeOf returns the problem code of an error, or the code of all other failures.
 func codeOf(err error) string {
 	if p, ok := problem.As(err); ok && p.Code != "" {
 		return string(p.Code)
@@ -46,8 +46,8 @@ func codeOf(err error) string {
 	return string(problem.EngineFailure)
 }
 
-// asWritten gives a failure the text of the FailNode that a replay repeats, so that the texts of failures may change from one release to
-// the next: a catch copies the text into the state. Some failures of older releases have no code; no failure of them has data.
+// asWritten gives a failure the text of the FailNode that a replay repeats, since a catch copies the text into the state. So a release may
+// reword failures. Some failures of older releases have no code; none has data.
 func (m *Machine) asWritten(t *token, f *failure) {
 	if m.recorded == nil {
 		return
@@ -91,7 +91,7 @@ func (m *Machine) failToken(t *token, f *failure) *definition.Node {
 	m.stopWaiting(t)
 	m.command(t, history.FailNode, p)
 	if k != nil && by == t {
-		return m.goOn(t, f, k)
+		return m.continueCaught(t, f, k)
 	}
 	m.tokenFailed(t, f)
 	return nil
@@ -115,8 +115,8 @@ func (f *failure) payload() history.Payload {
 	return p
 }
 
-// failRun fails the run, whatever the join policies of its blocks tolerate. A merged state that breaks its schema is a failure like
-// others; a limit, or a compensation that failed, leaves no room for a rollback.
+// failRun fails the run, whatever the join policies of its blocks tolerate. A limit, or a failed compensation, ends it without a rollback;
+// any other failure, such as a merged state that breaks its schema, rolls it back first.
 func (m *Machine) failRun(f *failure) {
 	stopped := m.prog.Rollback.OnFailure || m.rollsBack()
 	m.abandonBelow(m.main)
@@ -191,8 +191,8 @@ type leftBranch struct {
 	index int
 }
 
-// noteLeft records as facts which branches no longer wait, where the script does not say so yet: because the block is still
-// open, or because its end is part of a script that is held back. So readers of the history know the open waits of the run.
+// noteLeft records as facts the branches that no longer wait, unless the script has recorded it: the block may still be open, or its end
+// may be part of a script that is held back. Readers of the history thus know the open waits of the run.
 func (m *Machine) noteLeft() {
 	left := m.left
 	m.left = nil
@@ -202,7 +202,7 @@ func (m *Machine) noteLeft() {
 	noted := map[leftBranch]bool{}
 	for _, l := range left {
 		owner := l.block.owner
-		if decided := owner.inner != l.block; noted[l] || decided && owner.phase == live && owner.flows() {
+		if decided := owner.inner != l.block; noted[l] || decided && owner.phase == live && owner.writesScript() {
 			continue
 		}
 		noted[l] = true
@@ -212,7 +212,7 @@ func (m *Machine) noteLeft() {
 	}
 }
 
-// flows reports whether the token's script is written as it happens.
-func (t *token) flows() bool {
-	return t.block == nil || (t.item() || t.block.head == t.index) && t.block.owner.flows()
+// writesScript reports whether the token's script is written at once.
+func (t *token) writesScript() bool {
+	return t.block == nil || (t.item() || t.block.head == t.index) && t.block.owner.writesScript()
 }

@@ -7,21 +7,20 @@ import (
 	"github.com/workflows-engine/workflows-engine/history"
 )
 
-// An executor may record steps of an attempt, so that another process continues where it stood, and may rest: until a person has
-// answered a question, or until a time.
+// An executor may record journal entries (steps) of an attempt, so that another process continues after the last one, and may rest: until a
+// person has answered a question, or until a time.
 //
-// The records are events that every engine of the protocol knows, with the member agentStep: another ActivityRequested for a step,
+// The records are events that every engine of the protocol knows, with the field agentStep: another ActivityRequested for a step,
 // InterruptRaised for a question, InterruptResumed for its answer. There are no commands, so the script of a run does not depend on
 // the work of an executor in an attempt. The machine keeps the number of steps and their positions, not their bodies.
-//
-// A rest ends with an attempt that waits for a turn to continue; the turn ends with the step "woken". So the work after the last step has been begun
-// by some process if, and only if, an attempt is in flight without having been requested or woken just then.
+// After a rest, an attempt waits for its turn; the turn is recorded as the step "woken". So if an attempt is in flight, and its last record is
+// neither its request nor "woken", then a process has started the work after the last step.
 
-// Step is something that an executor has recorded of an attempt.
+// Step is a journal entry: a fact that an executor recorded in an attempt.
 type Step struct {
-	// Key identifies the step in the attempt; Kind names the event.
+	// Key identifies the entry in the attempt; Kind names the event.
 	Key, Kind string
-	// Body are the members of the step, Totals the sums as of it, for views. Plain JSON, not to be changed afterwards.
+	// Body holds the fields of the entry, Totals the sums up to it, for views. Plain JSON; do not change it afterwards.
 	Body, Totals map[string]any
 }
 
@@ -33,10 +32,10 @@ const (
 	StepWoken    = "woken"
 )
 
-// StepReconfigured is the kind of steps by which executors record the configuration that they use from now on.
+// StepReconfigured is the kind of an entry with the configuration that the executor uses from then on.
 const StepReconfigured = "reconfigured"
 
-// The members of a recorded step. A body has no such field.
+// The reserved fields of a recorded entry, which a body must not contain.
 const (
 	stepKey       = "key"
 	stepKind      = "kind"
@@ -51,8 +50,8 @@ const (
 // StepPayload is the field of an answer's body that holds the answer.
 const StepPayload = "payload"
 
-// stepMembers are the names that a body must not use.
-var stepMembers = []string{stepKey, stepKind, stepNumber, stepTotals, stepSchema, stepOtherwise, stepExpires, stepExpired}
+// reservedFields are the names that a body must not use.
+var reservedFields = []string{stepKey, stepKind, stepNumber, stepTotals, stepSchema, stepOtherwise, stepExpires, stepExpired}
 
 // Question is an executor's question to a person.
 type Question struct {
@@ -63,25 +62,25 @@ type Question struct {
 	// Otherwise is the answer that counts once Expires has passed, if that is not zero.
 	Otherwise map[string]any `json:"otherwise,omitzero"`
 	Expires   time.Time      `json:"expires,omitzero"`
-	// Body are more members of the step. The machine does not keep them: they are in the record Seq.
+	// Body holds further fields of the entry. The machine does not keep them; record Seq holds them.
 	Body map[string]any `json:"-"`
 	Seq  int64          `json:"seq,omitempty"`
 }
 
-// StepsRecorded says that an executor has got further in an attempt that is in flight.
+// StepsRecorded reports new journal entries of an attempt in flight.
 type StepsRecorded struct {
-	// Key of the attempt, Index how many steps were recorded before these.
+	// Key of the attempt; Index is the number of entries before these.
 	Key   string
 	Index int
 	Steps []Step
-	// With a Question or Until the attempt rests after the steps.
+	// With Question or Until set, the attempt rests after the entries.
 	Question *Question
 	Until    time.Time
 }
 
 func (StepsRecorded) input() {}
 
-// Rests reports whether the attempt rests after the steps: it is not in flight any more.
+// Rests reports whether the attempt rests after the entries, so that it is not in flight any more.
 func (s *StepsRecorded) Rests() bool { return s.Question != nil || !s.Until.IsZero() }
 
 // Rests reports whether an attempt rests until a time.
@@ -95,14 +94,14 @@ type Journal struct {
 	Last  int64 `json:"last,omitempty"`
 	// Reconfigured is the seq of the last step of that kind, 0 if absent.
 	Reconfigured int64 `json:"reconfigured,omitempty"`
-	// Totals are those of the last step that had any.
+	// Totals are those of the last entry with totals.
 	Totals map[string]any `json:"totals,omitempty"`
-	// Question is open, unless nil. Due is when the attempt continues by itself, zero if it does not rest until a time.
+	// Question is the open question, or nil. Due is when the attempt continues by itself, zero unless it rests until a time.
 	Question *Question `json:"question,omitempty"`
 	Due      time.Time `json:"due,omitzero"`
 	// Rests counts the rests until a time.
 	Rests int `json:"rests,omitempty"`
-	// Idle is set if a rest has ended, and that the attempt waits for its turn to continue.
+	// Idle is true if a rest has ended and the attempt waits for its turn to continue.
 	Idle bool `json:"idle,omitempty"`
 }
 
@@ -113,28 +112,28 @@ func (m *Machine) acceptSteps(s StepsRecorded) (*token, error) {
 		return w.counts() && !w.Host && !w.Queued && w.Task == nil && !w.rests() && t.key() == s.Key
 	})
 	if t == nil {
-		return nil, problem.New(problem.SubmitNotAwaiting, "no pending attempt %s for a step", s.Key)
+		return nil, problem.New(problem.SubmitNotAwaiting, "attempt %s is not pending and takes no journal entry", s.Key)
 	}
-	if err := t.fitsJournal(s.Index, s.Steps); err != nil {
+	if err := t.checkSteps(s.Index, s.Steps); err != nil {
 		return nil, err
 	}
 	if q := s.Question; q != nil {
 		if _, err := compileAnswer(q.Schema); err != nil {
-			return nil, stepRefused("the schema of question %q cannot be used: %v", q.Key, err)
+			return nil, invalidStep("invalid schema of question %q: %v", q.Key, err)
 		}
 		return t, checkStep(q.Key, StepQuestion, q.Body, true)
 	}
 	return t, nil
 }
 
-// fitsJournal reports whether steps follow those that are recorded.
-func (t *token) fitsJournal(index int, steps []Step) error {
+// checkSteps rejects entries that are invalid, or do not follow the recorded ones.
+func (t *token) checkSteps(index int, steps []Step) error {
 	count := 0
 	if j := t.wait.Journal; j != nil {
 		count = j.Count
 	}
 	if index != count {
-		return problem.New(problem.HistoryConflict, "step %d of attempt %s does not follow %d recorded steps", index+1, t.key(), count)
+		return problem.New(problem.HistoryConflict, "journal entry %d of attempt %s must follow %d recorded entries", index+1, t.key(), count)
 	}
 	for i := range steps {
 		if err := checkStep(steps[i].Key, steps[i].Kind, steps[i].Body, false); err != nil {
@@ -147,25 +146,25 @@ func (t *token) fitsJournal(index int, steps []Step) error {
 func checkStep(key, kind string, body map[string]any, own bool) error {
 	switch kind {
 	case "":
-		return stepRefused("step %q has no kind", key)
+		return invalidStep("journal entry %q must have a kind", key)
 	case StepQuestion, StepAnswer, StepRest, StepWoken:
 		if !own {
-			return stepRefused("the kind %q of step %q is the engine's own", kind, key)
+			return invalidStep("kind %q of journal entry %q is reserved", kind, key)
 		}
 	}
 	if key == "" {
-		return stepRefused("a step of kind %q has no key", kind)
+		return invalidStep("journal entry of kind %q must have a key", kind)
 	}
-	for _, name := range stepMembers {
+	for _, name := range reservedFields {
 		if _, taken := body[name]; taken {
-			return stepRefused("the member %q of step %q is the engine's own", name, key)
+			return invalidStep("field %q of journal entry %q is reserved", name, key)
 		}
 	}
 	return nil
 }
 
-func stepRefused(format string, args ...any) error {
-	return problem.New(problem.JournalInvalid, format, args...).WithHint("The executor records what no journal can hold. Nothing was recorded.")
+func invalidStep(format string, args ...any) error {
+	return problem.New(problem.JournalInvalid, format, args...).WithHint("Correct the executor. Nothing was recorded.")
 }
 
 // takeSteps applies the steps of an executor, and the rest that follows.
@@ -191,7 +190,7 @@ func (m *Machine) writeSteps(t *token, steps []Step) {
 	}
 }
 
-// writeStep records a step. seq is that of its record where the history has it.
+// writeStep records an entry. seq is the seq of its record in the history, 0 for a new record.
 func (m *Machine) writeStep(t *token, s *Step, seq int64) {
 	p := m.stepFact(t, s)
 	m.event(history.ActivityRequested, p)
@@ -201,7 +200,7 @@ func (m *Machine) writeStep(t *token, s *Step, seq int64) {
 	}
 }
 
-// stepFact begins the payload of a fact about a step. It repeats the request, for readers that take it for one.
+// stepFact begins the payload of an entry's record. It repeats the request, for readers that do not know journals and take it for one.
 func (m *Machine) stepFact(t *token, s *Step) history.Payload {
 	w := t.wait
 	var p history.Payload
@@ -239,7 +238,7 @@ func (m *Machine) noteStep(t *token, totals map[string]any, seq int64) {
 	if j.Count == 0 {
 		j.First = seq
 		if w, at := t.wait, t.wait.Since.Add(t.wait.Timeout); w.Timeout > 0 && !at.Equal(w.Deadline) {
-			w.Deadline, m.timersDirty = at, true // Restart has moved it, for an attempt that was to begin again
+			w.Deadline, m.timersDirty = at, true // undo Restart: the attempt continues instead of starting over
 		}
 	}
 	j.Count++

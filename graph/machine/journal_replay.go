@@ -45,7 +45,7 @@ func (r *recorded) resolveStep(t *token, f *visitFacts) (resolution, bool) {
 	s, _, _ := StepOf(rec)
 	p := &rec.Payload
 	answered := s.Kind == StepAnswer
-	if answered != w.enquires() || (s.Kind == StepWoken) != (w.Journal != nil && (w.Journal.Idle || !w.Journal.Due.IsZero())) {
+	if answered != w.executorAsks() || (s.Kind == StepWoken) != (w.Journal != nil && (w.Journal.Idle || !w.Journal.Due.IsZero())) {
 		return resolution{}, false
 	}
 	return resolution{seq: rec.Seq, at: rec.CreatedAt, apply: func(m *Machine) {
@@ -86,7 +86,7 @@ func questionOf(rec *history.Record, s *Step) *Question {
 			text, _ := v.(string)
 			q.Expires, _ = history.ParseTimestamp(text)
 		default:
-			if !slices.Contains(stepMembers, name) {
+			if !slices.Contains(reservedFields, name) {
 				q.Body[name] = v
 			}
 		}

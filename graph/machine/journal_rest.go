@@ -15,8 +15,8 @@ func (w *wait) rests() bool {
 	return w != nil && w.Journal != nil && (w.Journal.Question != nil || !w.Journal.Due.IsZero())
 }
 
-// enquires reports whether an executor waits for the answer to a question.
-func (w *wait) enquires() bool { return w.rests() && w.Journal.Question != nil }
+// executorAsks reports whether an executor waits for the answer to a question.
+func (w *wait) executorAsks() bool { return w.rests() && w.Journal.Question != nil }
 
 // restTimer returns the timer that ends a rest, "" without one.
 func (t *token) restTimer() (key string, due time.Time) {
@@ -35,7 +35,7 @@ func (t *token) restTimer() (key string, due time.Time) {
 	return timerRest + t.key() + "/" + key, due
 }
 
-// ask records a question, for whose answer the attempt rests.
+// ask records a question; the attempt rests until it is answered.
 func (m *Machine) ask(t *token, q *Question, seq int64) {
 	s := Step{Key: q.Key, Kind: StepQuestion, Body: map[string]any{}}
 	for name, v := range q.Body {
@@ -89,20 +89,20 @@ func (m *Machine) checkStepAnswer(t *token, payload map[string]any) error {
 	at := problem.Place{ExecutionID: m.cfg.ExecutionID, NodeID: t.node.ID}
 	q := t.wait.Journal.Question
 	if len(q.Schema) == 0 && len(payload) == 0 {
-		return problem.New(problem.InvalidResumePayload, "node %q asks for an answer, and the payload is empty", t.node.ID).WithPlace(at).
-			WithHint("Put the answer into the payload, for instance as {\"text\": \"…\"}. The run still waits for it.")
+		return problem.New(problem.InvalidResumePayload, "payload must not be empty: node %q waits for an answer", t.node.ID).WithPlace(at).
+			WithHint("Put the answer into the payload, such as {\"text\": \"…\"}. The run is still waiting for it.")
 	}
 	schema, err := compileAnswer(q.Schema)
 	if err != nil || schema == nil {
 		return nil // it was compiled before the question was recorded
 	}
 	if vs := schema.Validate(object(payload)); len(vs) > 0 {
-		return refusedAnswer(at, "the payload breaks the schema of the question", vs)
+		return invalidAnswer(at, "the payload breaks the schema of the question", vs)
 	}
 	return nil
 }
 
-// takeStepAnswer records the answer to an executor's question. The attempt waits for its turn to continue.
+// takeStepAnswer records the answer to an executor's question. The attempt then waits for its turn to continue.
 func (m *Machine) takeStepAnswer(t *token, payload map[string]any, expired bool, seq int64) {
 	id := m.cfg.ExecutionID + ":" + t.answerKey()
 	s := Step{Key: t.wait.Journal.Question.Key, Kind: StepAnswer}
@@ -128,7 +128,7 @@ func (m *Machine) answerStep(t *token, payload map[string]any, expired bool) {
 
 // restOver ends a rest whose time has come: the question has expired, or the attempt has its turn to continue.
 func (m *Machine) restOver(t *token) {
-	if t.wait.enquires() {
+	if t.wait.executorAsks() {
 		m.answerStep(t, t.wait.Journal.Question.Otherwise, true)
 		return
 	}
@@ -136,10 +136,10 @@ func (m *Machine) restOver(t *token) {
 	m.effects = append(m.effects, t.effect())
 }
 
-// BeginFork prepares a forked run to continue at now, and returns the records that it adds. Attempts with a journal rest until now, since work that
-// follows from the journal has not started in this run; those with a key in goOn have started. A host attempt whose config cannot be filled
-// in fails, as in the forked run, where the failure is the record after the request.
-func (m *Machine) BeginFork(now time.Time, goOn map[string]bool) []history.Record {
+// BeginFork prepares a forked run to continue at now, and returns the records that it adds. Attempts with a journal rest until now, since
+// work that follows from the journal has not started in this run; those with a key in started have. A host attempt whose config cannot be
+// filled in fails, as it did in the original run in the record after the request.
+func (m *Machine) BeginFork(now time.Time, started map[string]bool) []history.Record {
 	m.setNow(now)
 	type unfit struct {
 		t   *token
@@ -148,7 +148,7 @@ func (m *Machine) BeginFork(now time.Time, goOn map[string]bool) []history.Recor
 	var fails []unfit
 	for t := range m.waiting {
 		w := t.wait
-		if w.Journal != nil && w.counts() && !w.Queued && !w.rests() && !goOn[t.key()] {
+		if w.Journal != nil && w.counts() && !w.Queued && !w.rests() && !started[t.key()] {
 			m.restUntil(t, m.now, 0)
 		}
 		if w.Host && !w.Queued {
@@ -169,7 +169,7 @@ func (m *Machine) BeginFork(now time.Time, goOn map[string]bool) []history.Recor
 	return m.Ready().Records
 }
 
-// MovedStep returns a recorded step whose times are moved.
+// MovedStep returns a recorded entry with its times moved.
 func MovedStep(step map[string]any, shift time.Duration) map[string]any {
 	expires, _ := step[stepExpires].(string)
 	at, err := history.ParseTimestamp(expires)
@@ -181,10 +181,10 @@ func MovedStep(step map[string]any, shift time.Duration) map[string]any {
 	return moved
 }
 
-// answerableUntil is the time after which an answer is too late, zero if it never is.
+// answerableUntil returns the time after which an answer is too late, zero without one.
 func (t *token) answerableUntil() time.Time {
 	until := t.wait.Deadline
-	if t.wait.enquires() {
+	if t.wait.executorAsks() {
 		if e := t.wait.Journal.Question.Expires; !e.IsZero() && (until.IsZero() || e.Before(until)) {
 			until = e
 		}

@@ -9,9 +9,8 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
-// A signal that comes before a wait that keeps signals (the extension early_signals) is recorded as SignalKept, for the run as a
-// whole. The first wait that keeps signals of its name and is reached takes the oldest: it is written like a wait that was
-// answered at once.
+// A signal that arrives before a wait that keeps signals (the extension early_signals) is recorded as SignalKept, for the run as a whole. The
+// next wait with keep for its name takes the oldest one, and is recorded like a wait that was answered at once.
 
 // Bounds of the signals that a run keeps at a time.
 const (
@@ -19,7 +18,7 @@ const (
 	MaxKeptSignalBytes = 1 << 20
 )
 
-// maxPositionSignals is up to how many bytes of kept signals are written into each position.
+// maxPositionSignals limits the kept signals in a position, in bytes.
 const maxPositionSignals = 64 << 10
 
 // keptSignal is a signal that no wait has taken. It is stored in positions.
@@ -30,7 +29,7 @@ type keptSignal struct {
 
 func (k *keptSignal) bytes() int { return len(k.Name) + jsonvalue.Size(k.Payload, MaxKeptSignalBytes) }
 
-// KeptSignals counts the signals of a name that a run keeps.
+// KeptSignals is the number of kept signals of a name.
 type KeptSignals struct {
 	Name  string
 	Count int
@@ -57,26 +56,26 @@ func (m *Machine) keptBytes() int {
 	return sum
 }
 
-// acceptEarly decides whether a signal that no wait awaits can be kept.
+// acceptEarly rejects an early signal that the run cannot keep.
 func (m *Machine) acceptEarly(s Signal, at problem.Place) error {
 	k := keptSignal{s.Name, s.Payload}
 	if len(m.kept) >= MaxKeptSignals || m.keptBytes()+k.bytes() > MaxKeptSignalBytes {
 		return problem.New(problem.SignalLimitExceeded,
-			"the run keeps %d signals that it has not waited for yet; it may keep %d, of %d KiB in all",
+			"the run has %d early signals; the limit is %d signals and %d KiB",
 			len(m.kept), MaxKeptSignals, MaxKeptSignalBytes>>10).WithReason(problem.NotAwaiting).WithPlace(at).
-			WithHint("Nothing was recorded. Send the signal again once the run has taken some; Runner.Status lists what it keeps.")
+			WithHint("Nothing was recorded. Send the signal again after the run has taken some of them; Runner.Status counts them.")
 	}
 	return m.acceptable(m.main, object(s.Payload), problem.SignalValidationError, at)
 }
 
-// keep records a signal for a wait that comes later.
+// keep records a signal for a later wait.
 func (m *Machine) keep(s Signal) {
 	m.noteSignalKey(s.IdempotencyKey)
 	m.kept = append(slices.Clip(m.kept), keptSignal{s.Name, object(s.Payload)})
 	m.event(history.SignalKept, history.Payload{SignalName: s.Name, SignalPayload: object(s.Payload), IdempotencyKey: s.IdempotencyKey})
 }
 
-// takeKept returns the oldest kept signal of a name, which is kept no longer.
+// takeKept removes and returns the oldest kept signal of a name.
 func (m *Machine) takeKept(name string) (payload map[string]any, ok bool) {
 	i := slices.IndexFunc(m.kept, func(k keptSignal) bool { return k.Name == name })
 	if i < 0 {
@@ -87,7 +86,7 @@ func (m *Machine) takeKept(name string) (payload map[string]any, ok bool) {
 	return payload, true
 }
 
-// resolveKept finds the next recorded signal that was kept: the run took it as an input of its own.
+// resolveKept returns the next recorded SignalKept, which was an input of its own.
 func (r *recorded) resolveKept() (resolution, bool) {
 	if len(r.kept) == 0 {
 		return resolution{}, false

@@ -6,7 +6,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 )
 
-// A run that has reached a limit fails at its next step. A replay ignores the limits: another process may have recorded the
+// A run that has reached a limit fails at its next visit. A replay ignores the limits: another process may have recorded the
 // history under larger ones.
 
 // SetLimits replaces the limits of a machine that was rebuilt; see Config.
@@ -61,7 +61,7 @@ func (m *Machine) pendingLimitReached(nodeID string) *failure {
 	}
 	return &failure{
 		Reason: reasonOrchestration, Code: string(problem.PendingLimitExceeded), NodeID: nodeID,
-		Message: fmt.Sprintf("the run has reached its limit of %d activities awaited at the same time", most),
+		Message: fmt.Sprintf("the run has reached its limit of %d pending activities", most),
 	}
 }
 

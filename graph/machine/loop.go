@@ -8,16 +8,16 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 )
 
-// A switch with a loop (the extension loop) is written like any switch: its CompleteNode has the counter as output, and the next
-// ScheduleNode says where it led. The rounds are counted by the token, not by the state, which other nodes may change.
+// A switch with a loop (the extension loop) is recorded like any switch: its CompleteNode has the counter as output, and the next ScheduleNode
+// has the target. The token counts the rounds, since other nodes may change the counter in the state.
 
-// loopNode begins the next round of a loop, or leads on as a switch does once the loop has ended.
+// loopNode starts the next round of a loop, or routes like a switch after the loop has ended.
 func (m *Machine) loopNode(t *token) *definition.Node {
 	l := t.node.Loop
 	round, inside := t.rounds[t.node.ID]
 	view := t.view
 	if l.Counter != "" && !inside {
-		view = definition.OverlayState(view, map[string]any{l.Counter: 0.0}) // not what a loop before has left there
+		view = definition.OverlayState(view, map[string]any{l.Counter: 0.0}) // an earlier loop may have left another value there
 	}
 	more, err := m.anotherRound(l, view, inside)
 	target := l.Body
@@ -27,7 +27,7 @@ func (m *Machine) loopNode(t *token) *definition.Node {
 		target, err = m.route(t.node, view)
 	case round < l.Max:
 	case l.OnLimit == nil:
-		message := fmt.Sprintf("the loop %q needs more rounds than its max of %d", t.node.ID, l.Max)
+		message := fmt.Sprintf("loop %q exceeds its limit of %d rounds", t.node.ID, l.Max)
 		m.failNode(t, reasonLoop, message, string(problem.LoopLimitExceeded))
 		return nil
 	default:
@@ -46,7 +46,7 @@ func (m *Machine) loopNode(t *token) *definition.Node {
 		c.delta = c.output
 	}
 	m.complete(t, c)
-	if !m.goesOn(t) {
+	if !m.continues(t) {
 		return nil
 	}
 	if more {
@@ -57,7 +57,7 @@ func (m *Machine) loopNode(t *token) *definition.Node {
 	return target
 }
 
-// anotherRound decides, inside of a loop or as it is entered, whether it continues.
+// anotherRound reports whether a loop starts a round; inside is false as the loop is entered.
 func (m *Machine) anotherRound(l *definition.Loop, view map[string]any, inside bool) (bool, error) {
 	condition := l.While
 	if l.Until != nil {
@@ -77,7 +77,7 @@ func (t *token) setRound(id string, round int) {
 	t.rounds[id] = round
 }
 
-// leaveLoops forgets the rounds of the loops that a token has left by coming to a node.
+// leaveLoops removes the rounds of the loops that a token leaves by moving to a node.
 func (m *Machine) leaveLoops(t *token, n *definition.Node) {
 	for id := range t.rounds {
 		if l := m.prog.Node(id); l != n && !l.Loop.Inside(n) {
@@ -86,8 +86,8 @@ func (m *Machine) leaveLoops(t *token, n *definition.Node) {
 	}
 }
 
-// looping reports whether the rounds of a token that was read from a position are those of loops.
-func (m *Machine) looping(t *token) bool {
+// validRounds reports whether the rounds of a token from a position belong to loops of the definition.
+func (m *Machine) validRounds(t *token) bool {
 	for id, round := range t.rounds {
 		n := m.prog.Node(id)
 		if n == nil || n.Loop == nil || round < 1 || round > n.Loop.Max {

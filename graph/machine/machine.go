@@ -31,7 +31,7 @@ type Machine struct {
 	// stateSeq is the seq of the newest StateUpdated, and stateAt the state in it: a stored position refers to the record
 	// instead of repeating the state.
 	stateSeq int64
-	// showsState: the program has questions that show written fields.
+	// showsState reports whether the program has questions that show written fields.
 	showsState bool
 	stateAt    map[string]any
 
@@ -42,7 +42,7 @@ type Machine struct {
 	// bytes is the size of the stored history; open counts the pending activities and delegates.
 	bytes int64
 	open  int
-	// checkpoints counts the occasions for a checkpoint, for every_n_nodes.
+	// checkpoints counts the points where a checkpoint may be written, for every_n_nodes.
 	checkpoints int
 	// resumed is true from a resume until the next submitted outcome or signal: in between the protocol writes more
 	// checkpoints (spec: execution, 9.2).
@@ -51,7 +51,7 @@ type Machine struct {
 	// signalKeys are the idempotency keys of the last signals, the oldest first.
 	signalKeys []string
 
-	// kept are the signals that came before a wait for them, the oldest first.
+	// kept are the early signals, the oldest first.
 	kept []keptSignal
 	// partials are the nodes whose newest output is partial, with the reason of each.
 	partials map[string]string
@@ -60,11 +60,11 @@ type Machine struct {
 	result  any
 	failure failure
 	reason  string
-	// compensated is how many compensations the rollback before the end has made.
+	// compensated counts the compensations of the rollback that ended the run.
 	compensated int
 	// left collects the branches that stopped waiting, without an outcome, since the last input.
 	left []leftBranch
-	// fatal, unless nil, is why the run must end: a limit, or a held-back update that breaks the merged state.
+	// fatal, unless nil, is the failure that must end the run: a limit, or a held-back update that breaks the merged state.
 	fatal *failure
 
 	records     []history.Record
@@ -75,15 +75,15 @@ type Machine struct {
 	timersDirty bool
 
 	pace pace
-	// stop is askStop, which notes in stopped that an evaluation was abandoned.
+	// stop is askStop, which sets stopped if an evaluation was abandoned.
 	stop    func() bool
 	stopped bool
 
-	// recorded is the history that a replay still has to repeat; nil on a live walk.
+	// recorded is the part of the history that a replay has not repeated yet; nil on a live walk.
 	recorded *recorded
 }
 
-// failure is why a node, branch or run failed. It is stored in positions.
+// failure describes the failure of a node, branch or run. It is stored in positions.
 type failure struct {
 	Reason  string `json:"reason"`
 	Message string `json:"message"`
@@ -169,7 +169,7 @@ func (m *Machine) Recycle(records []history.Record) {
 // maxSpare bounds the capacity of a slice that is kept for reuse.
 const maxSpare = 4 * usualBatch
 
-// Ready returns the outcome of the last input, once.
+// Ready returns the result of the last input, once.
 func (m *Machine) Ready() Batch {
 	b := Batch{
 		Records:       m.records,
@@ -185,9 +185,8 @@ func (m *Machine) Ready() Batch {
 	return b
 }
 
-// Handle takes one input. An error is a *problem.Error with a code of the protocol, or ErrWalking, and means that nothing has
-// changed; or it is expr.ErrAbandoned: see Stopped.
-// now must not be before the time of the previous input; it becomes the time of the records that follow.
+// Handle takes one input. After a *problem.Error or ErrWalking nothing has changed; after expr.ErrAbandoned, see Stopped. now becomes the
+// time of the records that follow; it must not be before the time of the previous input.
 func (m *Machine) Handle(in Input, now time.Time) error {
 	t, err := m.accept(in, now)
 	if err != nil {
@@ -203,17 +202,17 @@ func (m *Machine) Handle(in Input, now time.Time) error {
 	return nil
 }
 
-// Check returns the error that Handle would return for the same input at the same time, and changes nothing. It is for
-// hosts whose history holds the inputs: they check an input before they append it.
+// Check returns the error that Handle would return for the same input at the same time, and changes nothing. Hosts whose history holds the
+// inputs check an input before they append it.
 func (m *Machine) Check(in Input, now time.Time) error {
 	_, err := m.accept(in, now)
 	return err
 }
 
-// accept decides whether an input fits, and returns the token that it is for: nil for a signal that is kept. It changes nothing.
+// accept rejects an input that does not fit, or returns its token: nil for a signal that is kept. It changes nothing.
 func (m *Machine) accept(in Input, now time.Time) (*token, error) {
 	if m.status.Terminal() {
-		return nil, m.refuseEnded(in)
+		return nil, m.endedError(in)
 	}
 	switch in := in.(type) {
 	case Continue:
@@ -244,7 +243,7 @@ func (m *Machine) accept(in Input, now time.Time) (*token, error) {
 	case Turn:
 		return m.acceptTurn(in)
 	default:
-		return nil, problem.New(problem.Internal, "unknown type of input").WithHint("Pass one of the types of this package, by value.")
+		return nil, problem.New(problem.Internal, "input has an unknown type").WithHint("Pass one of the types of this package, by value.")
 	}
 }
 
@@ -262,9 +261,9 @@ func (m *Machine) apply(t *token, in Input) {
 		m.takeSteps(t, in)
 	case Resume:
 		switch {
-		case t.wait.asks():
+		case t.wait.agentAsks():
 			m.deliverAnswer(t, in.Payload)
-		case t.wait.enquires():
+		case t.wait.executorAsks():
 			m.answerStep(t, in.Payload, false)
 		default:
 			m.takeAnswer(t, object(in.Payload))
@@ -309,8 +308,7 @@ func (m *Machine) setNow(now time.Time) {
 	}
 }
 
-// settle follows every input: it ends the run if something fatal was found, and records, once the walk has ended, which branches no
-// longer wait.
+// settle follows every input: it ends the run after a fatal failure and, at the end of the walk, records the branches that no longer wait.
 func (m *Machine) settle() {
 	for m.fatal != nil && !m.status.Terminal() {
 		f := m.fatal
@@ -322,20 +320,20 @@ func (m *Machine) settle() {
 	}
 }
 
-func (m *Machine) refuseEnded(in Input) error {
+func (m *Machine) endedError(in Input) error {
 	at := problem.Place{ExecutionID: m.cfg.ExecutionID}
 	var e *problem.Error
 	switch in := in.(type) {
 	case Outcome:
-		e = problem.New(problem.SubmitNotAwaiting, "the run is %s and awaits no activity", m.status)
+		e = problem.New(problem.SubmitNotAwaiting, "the run is %s and does not await an activity", m.status)
 	case Resume:
 		e = problem.New(problem.InvalidResumePayload, "cannot resume: the run is %s", m.status)
 	case Signal:
-		e = problem.New(problem.SignalNotAwaiting, "the run is %s and awaits no signal %q", m.status, in.Name)
+		e = problem.New(problem.SignalNotAwaiting, "the run is %s and does not await signal %q", m.status, in.Name)
 	case Cancel:
 		e = problem.New(problem.CancelNotAllowed, "the run is %s and cannot be cancelled", m.status)
 	default:
-		return problem.New(problem.HistoryConflict, "the run is %s", m.status).WithPlace(at)
+		return problem.New(problem.HistoryConflict, "the run is already %s", m.status).WithPlace(at)
 	}
 	return e.WithReason(problem.ExecutionEnded).WithPlace(at).WithHint("Ask Runner.Status for its outcome.")
 }
@@ -359,18 +357,18 @@ func (m *Machine) State() map[string]any { return m.main.view }
 // Result is the end node's output; ok is false unless the run is completed.
 func (m *Machine) Result() (result any, ok bool) { return m.result, m.status == Completed }
 
-// Failure returns why the run failed: the message, the code and the node, the last two "" if they are not known.
+// Failure returns the message, code and node of a run's failure; code and node are "" if unknown.
 func (m *Machine) Failure() (message, code, nodeID string) {
 	return m.failure.Message, m.failure.Code, m.failure.NodeID
 }
 
-// FailureData returns the facts of a run's failure besides its message, or nil. Shared: do not change it.
+// FailureData returns further fields of a run's failure, or nil. Shared: do not change it.
 func (m *Machine) FailureData() map[string]any { return m.failure.Data }
 
-// Reason is why the run was cancelled.
+// Reason returns the reason of a cancellation.
 func (m *Machine) Reason() string { return m.reason }
 
-// Compensated is how many compensations were made before the run ended, if a rollback led to its end.
+// Compensated counts the compensations of the rollback that ended the run.
 func (m *Machine) Compensated() int { return m.compensated }
 
 // Visits counts the node visits so far.

@@ -22,7 +22,7 @@ func (m *Machine) beginActivity(t *token) *definition.Node {
 	return nil
 }
 
-// activityRequest is the payload of an activity's ActivityRequested.
+// activityRequest returns the payload of an activity's ActivityRequested.
 func (m *Machine) activityRequest(t *token, w *wait) history.Payload {
 	p := m.fact(t)
 	p.NodeType, p.Attempt = string(t.node.Type), w.Attempt
@@ -62,7 +62,7 @@ func (m *Machine) request(t *token, w *wait) {
 		env := m.env()
 		env.Now = m.now // the time of the record
 		w.filled, unfit = t.fill(w, env)
-		p.Request = t.says(w)
+		p.Request = t.hostRequest(w)
 	}
 	if m.stopped {
 		return
@@ -78,23 +78,23 @@ func (m *Machine) request(t *token, w *wait) {
 	}
 }
 
-// unfilled is the outcome of a host attempt whose config cannot be filled in.
+// unfilled returns the outcome of a host attempt whose config templates cannot be evaluated.
 func unfilled(err error) Outcome {
 	return Outcome{Host: true, Error: err.Error(), Code: codeOf(err), Final: true}
 }
 
-// fill returns the members of an activity's config that its metadata wants to have filled in, for whoever performs it outside of this engine.
-// The executors of this engine fill them in by themselves.
+// fill returns the fields of an activity's config that are templates, evaluated for a host. The executors of this engine evaluate them
+// themselves.
 func (t *token) fill(w *wait, env expr.Env) (map[string]any, error) {
 	if w.Kind != WaitActivity {
 		return nil, nil
 	}
 	n := definition.Templates{ID: t.node.ID, Type: string(t.node.Type), Config: t.node.Config, Metadata: t.node.Metadata}
-	return n.Values(t.sees, env)
+	return n.Values(t.nodeState, env)
 }
 
-// filled returns the values of fill for a wait that a host ends. A restored or replayed machine evaluates them again: the state and the
-// time are those of the request. A template of a run of an older release that cannot be filled in stays as written.
+// filled returns the values of fill for a wait of a host. A restored or replayed machine evaluates them again, with the state and time of the
+// request. In runs of older releases, a template that cannot be evaluated stays as written.
 func (t *token) filled() map[string]any {
 	w := t.wait
 	if w.Host && w.filled == nil {
@@ -103,8 +103,8 @@ func (t *token) filled() map[string]any {
 	return w.filled
 }
 
-// says is the request of an attempt that a host performs: the values that were filled in, or else the item.
-func (t *token) says(w *wait) map[string]any {
+// hostRequest returns the recorded request of a host attempt: the evaluated templates, and the item of a map.
+func (t *token) hostRequest(w *wait) map[string]any {
 	item := t.itemRequest()
 	if len(w.filled) == 0 {
 		return item
@@ -116,7 +116,7 @@ func (t *token) says(w *wait) map[string]any {
 	return request
 }
 
-// timeout is how long the attempt that is requested may take, 0 without a limit.
+// timeout returns the timeout of the attempt being requested, 0 without one.
 func (m *Machine) timeout(t *token, w *wait) time.Duration {
 	d := t.node.Timeout
 	if d <= 0 || !w.Host {

@@ -19,7 +19,7 @@ func (m *Machine) beginDelegate(t *token) *definition.Node {
 	case m.recordedInput(t) != nil:
 		input = m.recordedInput(t)
 	default:
-		input, err = c.InputMapping.EvalAt(t.sees(), m.env())
+		input, err = c.InputMapping.EvalAt(t.nodeState(), m.env())
 	}
 	if err != nil {
 		return m.failErr(t, reasonDelegate, err)
@@ -28,14 +28,12 @@ func (m *Machine) beginDelegate(t *token) *definition.Node {
 	return nil
 }
 
-// delegateWait is the wait for an attempt. Visits of a node share the correlation id (spec: activities, 8); the effect's key is
-// different.
+// delegateWait returns the wait for an attempt. Visits of a node share the correlation id (spec: activities, 8), not the effect's key.
 func (m *Machine) delegateWait(t *token, attempt int, input map[string]any) *wait {
 	return &wait{Kind: WaitDelegate, Attempt: attempt, Input: input, Correlation: m.cfg.ExecutionID + ":delegate:" + t.node.ID}
 }
 
-// delegateRequest is the payload of a delegate's ActivityRequested: all that is needed to perform the attempt, for later ones
-// too.
+// delegateRequest returns the payload of a delegate's ActivityRequested: everything needed to perform this attempt and later ones.
 func (m *Machine) delegateRequest(t *token, w *wait) history.Payload {
 	c, p := t.node.Delegate, m.fact(t)
 	p.NodeType, p.AgentID, p.Protocol = string(t.node.Type), c.AgentID, c.Protocol

@@ -12,7 +12,7 @@ import (
 func (m *Machine) endNode(t *token) {
 	n := t.node
 	if t.block != nil {
-		m.failErr(t, reasonOrchestration, fmt.Errorf("branch %q ran into end node %q instead of its join target", t.span().BranchName, n.ID))
+		m.failErr(t, reasonOrchestration, fmt.Errorf("branch %q reached end node %q instead of its join target", t.span().BranchName, n.ID))
 		return
 	}
 	recorded := m.recordedEnd(t) != nil // the npm engine checks no output_schema

@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
@@ -23,7 +24,7 @@ func (m *Machine) beginInterrupt(t *token) *definition.Node {
 	m.command(t, history.RaiseInterrupt, history.Payload{NodeID: t.node.ID, Prompt: prompt})
 	w := &wait{Kind: WaitInterrupt, Prompt: prompt, Show: show}
 	if t.node.Interrupt.Template != nil {
-		w.Question = shown // a null is seen in it; what is recorded stays as it was
+		w.Question = shown // shows null values, unlike the recorded prompt
 	}
 	p := m.fact(t)
 	p.Prompt = prompt
@@ -37,7 +38,7 @@ func (m *Machine) beginInterrupt(t *token) *definition.Node {
 	return nil
 }
 
-// question returns the prompt of an interrupt, filled in from the state, as it is recorded and as a person sees it, and the value of show.
+// question evaluates an interrupt's prompt, in the form for the record and the form for a person, and its show.
 func (m *Machine) question(t *token) (prompt, shown string, show any, err error) {
 	c, env := t.node.Interrupt, m.env()
 	if prompt, shown = c.Prompt, c.Prompt; c.Template != nil {
@@ -51,14 +52,14 @@ func (m *Machine) question(t *token) (prompt, shown string, show any, err error)
 	return prompt, shown, show, err
 }
 
-// limitWait gives the wait of an interrupt or for a signal a deadline, and notes it in the record that begins the wait.
+// limitWait sets the deadline of the wait of an interrupt or signal, and its timeout in the record that begins the wait.
 func (m *Machine) limitWait(t *token, w *wait, p *history.Payload, timeout time.Duration) {
 	if timeout <= 0 {
 		return
 	}
 	if m.recorded != nil {
 		if began := m.recorded.of(t).waiting; began != nil && began.Foreign {
-			return // the npm engine knows no such deadline
+			return // the npm engine has no such deadline
 		}
 		m.setNow(m.recorded.waitingSince(t, m.present))
 	}
@@ -66,12 +67,12 @@ func (m *Machine) limitWait(t *token, w *wait, p *history.Payload, timeout time.
 	p.TimeoutMS = timeout.Milliseconds()
 }
 
-// waitExpired fails an interrupt that was not answered by its deadline, or a wait whose signal has not come. The fact records that
-// the deadline has passed, so that a rebuilt machine knows it even while the script is held back.
+// waitExpired fails an interrupt or signal wait at its deadline. The fact records the deadline, so that a rebuilt machine knows it even while
+// the script is held back.
 func (m *Machine) waitExpired(t *token) {
 	reason, message := reasonInterrupt, fmt.Sprintf("interrupt %q was not answered within %s", t.node.ID, t.wait.Timeout)
 	if t.wait.Kind == WaitSignal {
-		reason, message = reasonWait, fmt.Sprintf("the signal %q did not come within %s", t.wait.Signal, t.wait.Timeout)
+		reason, message = reasonWait, fmt.Sprintf("signal %q was not received within %s", t.wait.Signal, t.wait.Timeout)
 	}
 	m.deadlinePassed(t)
 	m.walk(t, m.failNode(t, reason, message, string(problem.Timeout)))
@@ -84,8 +85,8 @@ func (m *Machine) deadlinePassed(t *token) {
 	m.event(history.TimerFired, p)
 }
 
-// TimerKindDeadline is the kind of a TimerFired that ends an interrupt or a parallel block. Added: the protocol's kinds
-// are duration and until.
+// TimerKindDeadline is the kind of a TimerFired that ends an interrupt, a signal wait or a parallel block. The protocol's kinds are duration
+// and until.
 const TimerKindDeadline = "deadline"
 
 func cutPrompt(s string) string {
@@ -100,7 +101,7 @@ func (m *Machine) acceptResume(r Resume, now time.Time) (*token, error) {
 	at := problem.Place{ExecutionID: m.cfg.ExecutionID}
 	var open []*token
 	for t := range m.waiting {
-		if t.wait.Kind == WaitInterrupt || t.wait.asks() || t.wait.enquires() {
+		if t.wait.Kind == WaitInterrupt || t.wait.agentAsks() || t.wait.executorAsks() {
 			open = append(open, t)
 		}
 	}
@@ -111,7 +112,7 @@ func (m *Machine) acceptResume(r Resume, now time.Time) (*token, error) {
 	t := open[0]
 	if r.Key == "" && len(open) > 1 {
 		return nil, problem.New(problem.InvalidResumePayload, "cannot resume: %d interrupts are open", len(open)).
-			WithPlace(at).WithHint("Name one by its interrupt id; Runner.Status lists them.")
+			WithPlace(at).WithHint("Send the id of one interrupt; Runner.Status lists them.")
 	}
 	if r.Key != "" {
 		t = nil
@@ -130,10 +131,10 @@ func (m *Machine) acceptResume(r Resume, now time.Time) (*token, error) {
 		return nil, problem.New(problem.InvalidResumePayload, "cannot resume: the deadline of interrupt %q was %s", t.node.ID, until.UTC().Format(time.RFC3339)).
 			WithReason(problem.NotAwaiting).WithPlace(at).WithHint("The answer came too late; Runner.Status shows how the run continued.")
 	}
-	if t.wait.asks() {
+	if t.wait.agentAsks() {
 		return t, m.checkTaskAnswer(t, r.Payload)
 	}
-	if t.wait.enquires() {
+	if t.wait.executorAsks() {
 		return t, m.checkStepAnswer(t, r.Payload)
 	}
 	return t, m.checkAnswer(t, object(r.Payload))
@@ -150,24 +151,25 @@ func (m *Machine) takeAnswer(t *token, payload map[string]any) {
 	m.walk(t, m.complete(t, completion{output: payload, delta: payload, overlay: true, checkpoint: true}))
 }
 
-// checkAnswer validates a resume payload against resume_schema, and the state that it would make (spec: execution, 7.2).
+// checkAnswer validates a resume payload against resume_schema, and the resulting state (spec: execution, 7.2).
 func (m *Machine) checkAnswer(t *token, payload map[string]any) error {
 	at := problem.Place{ExecutionID: m.cfg.ExecutionID, NodeID: t.node.ID}
 	c := t.node.Interrupt
 	if c.ResumeSchemaErr != nil {
-		return problem.New(problem.InvalidResumePayload, "resume_schema of interrupt %q cannot be used: %v", t.node.ID, c.ResumeSchemaErr).WithPlace(at).
-			WithHint("The definition is at fault; cancel the run and start it with a corrected definition.")
+		return problem.New(problem.InvalidResumePayload, "invalid resume_schema of interrupt %q: %v", t.node.ID, c.ResumeSchemaErr).WithPlace(at).
+			WithHint("Cancel the run and start it with a corrected definition.")
 	}
 	if vs := c.ResumeSchema.Validate(payload); len(vs) > 0 {
-		return refusedAnswer(at, "the payload breaks resume_schema", vs)
+		return invalidAnswer(at, "the payload breaks resume_schema", vs)
 	}
 	if vs := m.prog.State.Validate(definition.OverlayState(t.view, payload)); len(vs) > 0 {
-		return refusedAnswer(at, "the payload would break state_schema", vs)
+		return invalidAnswer(at, "the payload would break state_schema", vs)
 	}
 	return nil
 }
 
-func refusedAnswer(at problem.Place, what string, vs []jsonschema.Violation) error {
-	e := problem.New(problem.InvalidResumePayload, "%s: %s", what, jsonschema.Text(vs)).WithPlace(at)
+// invalidAnswer returns the error of an answer that a schema rejects. Its cause is for the person, who does not know the schema.
+func invalidAnswer(at problem.Place, what string, vs []jsonschema.Violation) error {
+	e := problem.New(problem.InvalidResumePayload, "%s", what).WithCause(errors.New(jsonschema.Text(vs))).WithPlace(at)
 	return e.WithHint("The run is still interrupted. Correct the payload and resume again.")
 }

@@ -11,31 +11,30 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
-// A node with a map (the extension map) is a block with a token for each item that is being worked on. Items write facts only, each
-// under a visit of its own, so that outcomes may come in any order: the script of the run has the node, its MapStarted and its
-// CompleteNode with the collected outputs.
+// A node with a map (the extension map) is a block with a token for each item in progress. Each item writes only facts, under its own visit,
+// so that outcomes may arrive in any order. The script has the node, its MapStarted and its CompleteNode with the collected outputs.
 
 // mapItems are the items of a map.
 type mapItems struct {
 	values []any
-	// clock is the time that the program of the items saw.
+	// clock is the time for which the items were evaluated.
 	clock time.Time
-	// base is the number of the node's visits before the first item's; all items have theirs from the beginning.
+	// base is the number of the node's visits before the first item; visits are assigned to all items at the start.
 	base int
-	// next is the first item that has not begun; ended counts those that have ended.
+	// next is the first item that has not started; ended counts the items that have ended.
 	next, ended int
 	outputs     []any
 	failures    map[int]*failure
-	// last is the item that failed last.
+	// last is the index of the item that failed last.
 	last int
-	// starting is set while items are begun: one that ends at once must not begin others.
+	// starting is set while items are started, so that an item that ends at once does not start others.
 	starting bool
 }
 
-// item reports whether the token works on an item of a map.
+// item reports whether the token is an item of a map.
 func (t *token) item() bool { return t.block != nil && t.block.items != nil }
 
-// beginMap evaluates the items of a map and begins the first of them.
+// beginMap evaluates the items of a map and starts the first ones.
 func (m *Machine) beginMap(t *token) *definition.Node {
 	values, err := m.mapValues(t, m.clock)
 	if err != nil {
@@ -62,14 +61,14 @@ func (m *Machine) mapValues(t *token, clock time.Time) ([]any, error) {
 	values, ok := v.([]any)
 	switch {
 	case !ok:
-		return nil, problem.New(problem.MapItemsInvalid, "the items of the map at %q are no list", t.node.ID)
+		return nil, problem.New(problem.MapItemsInvalid, "map items at node %q must be an array", t.node.ID)
 	case len(values) > definition.MaxMapItems:
-		return nil, problem.New(problem.MapItemsInvalid, "the map at %q has %d items; %d are allowed", t.node.ID, len(values), definition.MaxMapItems)
+		return nil, problem.New(problem.MapItemsInvalid, "map at node %q has %d items, which exceeds the limit of %d", t.node.ID, len(values), definition.MaxMapItems)
 	}
 	return values, nil
 }
 
-// itemToken makes the token of an item.
+// itemToken returns a new token for an item.
 func (b *block) itemToken(index int) *token {
 	return &token{
 		block: b, index: index, node: b.node, visit: b.items.base + 1 + index,
@@ -77,11 +76,11 @@ func (b *block) itemToken(index int) *token {
 	}
 }
 
-// smallItem is the largest value of an item, in bytes, that its requests repeat. A larger one is only in the state: repeating it would
-// double the size of a map in the store.
+// smallItem is the largest value of an item, in bytes, that its requests repeat. Repeating larger ones, which the state has, would double the
+// size of a map in the store.
 const smallItem = 256
 
-// itemRequest says of an item's attempt which one it is; nil for other attempts.
+// itemRequest returns the part of a request that identifies the item; nil for other attempts.
 func (t *token) itemRequest() map[string]any {
 	if !t.item() {
 		return nil
@@ -93,7 +92,7 @@ func (t *token) itemRequest() map[string]any {
 	return request
 }
 
-// startItems begins as many items as may be worked on at once, and decides the map if it can be decided.
+// startItems starts items up to the map's concurrency, and decides the map if possible.
 func (m *Machine) startItems(b *block) {
 	it := b.items
 	if it.starting {
@@ -108,8 +107,8 @@ func (m *Machine) startItems(b *block) {
 		t := b.itemToken(it.next)
 		it.next++
 		b.tokens = append(b.tokens, t)
-		if m.tired() {
-			m.rest(t, b.node)
+		if m.stretchExhausted() {
+			m.endStretch(t, b.node)
 			break
 		}
 		m.beginItem(t)
@@ -136,7 +135,7 @@ func (m *Machine) beginItem(t *token) {
 	}
 }
 
-// itemEnded keeps how an item has ended.
+// itemEnded stores the output or failure of an item.
 func (m *Machine) itemEnded(t *token, output any, f *failure) {
 	b := t.block
 	it := b.items
@@ -173,8 +172,8 @@ func (m *Machine) completeMap(b *block) {
 	m.walk(b.owner, m.complete(b.owner, completion{output: delta, delta: delta, checkpoint: true}))
 }
 
-// failMap fails the node by the last item that failed. Those that are still worked on are recorded as cancelled, so that readers of
-// the history know that the run does not wait for them.
+// failMap fails the node with the failure of the last failed item. Items in progress are recorded as cancelled, so that readers of the
+// history know that the run does not wait for them.
 func (m *Machine) failMap(b *block) {
 	it := b.items
 	of := it.failures[it.last]
@@ -191,9 +190,9 @@ func (m *Machine) failMap(b *block) {
 	m.walk(b.owner, m.failToken(b.owner, f))
 }
 
-// itemCancelled records that an item is no longer waited for.
+// itemCancelled records that the run no longer waits for an item.
 func (m *Machine) itemCancelled(t *token) {
-	const text = "the map has failed by other items"
+	const text = "other items failed the map"
 	if t.wait.Kind == WaitChild {
 		p := m.childFact(t, t.wait)
 		p.Failed, p.Error, p.Code = true, text, string(problem.ActivityCancelled)
@@ -203,7 +202,7 @@ func (m *Machine) itemCancelled(t *token) {
 	p := m.fact(t)
 	p.Attempt, p.Error, p.Code = max(t.wait.Attempt, 1), text, string(problem.ActivityCancelled)
 	if t.wait.Kind == WaitBackoff {
-		p.Attempt++ // the end of the attempt before is recorded
+		p.Attempt++ // the end of the previous attempt is recorded
 	}
 	m.attemptEnded(t, history.ActivityFailed, p)
 }
@@ -211,11 +210,11 @@ func (m *Machine) itemCancelled(t *token) {
 // MapProgress is the progress of a map.
 type MapProgress struct {
 	NodeID string
-	// Items is the number of items; Succeeded and Failed of them have ended, and Running are being worked on.
+	// Items is the number of items. Succeeded and Failed count those that have ended, Running those in progress.
 	Items, Succeeded, Failed, Running int
 }
 
-// Maps returns the maps that are being worked on, in branch order.
+// Maps returns the maps in progress, in branch order.
 func (m *Machine) Maps() []MapProgress {
 	var maps []MapProgress
 	for t := range m.living {

@@ -9,8 +9,8 @@ import (
 	"github.com/workflows-engine/workflows-engine/history"
 )
 
-// parallel (spec: execution, 6). Each branch is a token. The script of a branch is written while the branch is the head of its
-// block, and held back before that, so that the commands are in the order of branches walked one after another.
+// parallel (spec: execution, 6). Each branch is a token. The script of a branch is held back until the branch is the head of its block, so
+// that the commands are in the order of branches walked one after another.
 
 func (m *Machine) beginParallel(t *token) *definition.Node {
 	n, c := t.node, t.node.Parallel
@@ -40,8 +40,8 @@ func (m *Machine) beginParallel(t *token) *definition.Node {
 	return nil
 }
 
-// startBranches begins the branches that have not begun: all of them, or in sequential order the next one. It stops when a
-// branch that ended at once has decided the block, and when one has not come to a wait in this stretch of the walk.
+// startBranches starts the branches that have not started: all of them, or in sequential order the next one. It stops when a branch that
+// ended at once has decided the block, or at the end of a stretch.
 func (m *Machine) startBranches(b *block) {
 	for _, t := range b.tokens {
 		if m.ended() || m.Walking() || b.owner.inner != b {
@@ -60,7 +60,7 @@ func (m *Machine) startBranches(b *block) {
 
 // record begins the payload of a record about the block.
 func (b *block) record() history.Payload {
-	return history.Payload{NodeID: b.node.ID, Visit: moreThanOne(b.visit)}
+	return history.Payload{NodeID: b.node.ID, Visit: recordedVisit(b.visit)}
 }
 
 func (b *block) count(p phase) int {
@@ -100,8 +100,8 @@ func (m *Machine) branchEnded(b *block) {
 	}
 }
 
-// failsFast reports whether the first failure of a branch, as recorded, fails the block of a token's parallel node. A block that an older
-// release began says nothing of it in its NodeScheduled.
+// failsFast reports whether the first failure of a branch, as recorded, fails the block of a token's parallel node. The NodeScheduled of a
+// block from an older release lacks the mark.
 func (m *Machine) failsFast(t *token) bool {
 	if t.node.Parallel == nil || t.node.Parallel.Join != definition.JoinAll || m.cfg.Branches == Sequential {
 		return false
@@ -140,8 +140,8 @@ func (m *Machine) decideAll(b *block) {
 	}
 }
 
-// failFast fails a block by the first failure of a branch. The branches that have not ended are cancelled. The script of those before
-// the failed one comes first, as far as they have ended: nothing is written after the failure.
+// failFast fails a block by the first failure of a branch. Branches that have not ended are cancelled. The script of ended branches before
+// the failed one is written first, since nothing follows the failure.
 func (m *Machine) failFast(b *block, by *token) {
 	m.dropRest(b)
 	for b.head < by.index && !m.ended() {
@@ -198,14 +198,14 @@ func (m *Machine) decideSome(b *block) {
 		}
 		f := &failure{
 			Reason: reasonJoin, NodeID: b.node.ID, Code: string(problem.JoinNotReached),
-			Message: fmt.Sprintf("parallel node %q needs %d of %d branches to succeed, %d did", b.node.ID, need, len(b.tokens), wins),
+			Message: fmt.Sprintf("parallel node %q requires %d of %d branches to succeed, but %d did", b.node.ID, need, len(b.tokens), wins),
 		}
 		m.asWritten(b.owner, f)
 		m.failBlock(b, f)
 	}
 }
 
-// blockExpired fails a block that did not join by its deadline. The commands that its branches hold back are written as when the join can
+// blockExpired fails a block that did not join by its deadline. The commands that its branches hold back are written as for a join that can
 // no longer be satisfied.
 func (m *Machine) blockExpired(b *block) {
 	m.deadlinePassed(b.owner)
@@ -224,7 +224,7 @@ func (m *Machine) blockExpired(b *block) {
 	m.failBlock(b, f)
 }
 
-// drop cancels a branch: its effects are abandoned, and the script that it holds back is never written.
+// drop cancels a branch: its effects are abandoned, and its held-back script is never written.
 func (m *Machine) drop(t *token) {
 	m.abandonBelow(t)
 	t.closeBlock()
@@ -285,17 +285,17 @@ func (m *Machine) join(b *block, winners []string) {
 	m.walk(owner, next)
 }
 
-// failBlock fails a block by itself.
+// failBlock fails a block with its own failure.
 func (m *Machine) failBlock(b *block, f *failure) {
 	m.leaveBlock(b)
 	m.walk(b.owner, m.failToken(b.owner, f))
 }
 
-// failWithBranch fails a block by the failure of a branch, whose FailNode has been written.
+// failWithBranch fails a block with the failure of a branch, whose FailNode has been written.
 func (m *Machine) failWithBranch(b *block, f *failure) {
 	m.leaveBlock(b)
 	if k := b.node.CaughtBy(f.Code); k != nil {
-		m.walk(b.owner, m.goOn(b.owner, f, k))
+		m.walk(b.owner, m.continueCaught(b.owner, f, k))
 		return
 	}
 	m.tokenFailed(b.owner, f)

@@ -20,7 +20,7 @@ func (m *Machine) beginSubworkflow(t *token) *definition.Node {
 	var input map[string]any
 	var err error
 	if !m.childRecorded(t) {
-		input, err = c.InputMapping.EvalAt(t.sees(), m.env())
+		input, err = c.InputMapping.EvalAt(t.nodeState(), m.env())
 	}
 	if err != nil {
 		return m.failErr(t, reasonSubworkflow, err)
@@ -46,7 +46,7 @@ func (m *Machine) versionOf(c *definition.SubworkflowConfig) string {
 	return cmp.Or(c.VersionPin, m.cfg.Subworkflows[c.WorkflowRef])
 }
 
-// childID returns the id of the child's run: that of the protocol for the first visit, with a number for later visits.
+// childID returns the id of the child's run: the protocol's id for the first visit, with a number appended for later visits.
 func (m *Machine) childID(t *token) string {
 	id := m.cfg.ExecutionID + ":sub:" + t.node.ID
 	if t.visit > 1 {
@@ -65,7 +65,7 @@ func (m *Machine) childFact(t *token, w *wait) history.Payload {
 func (m *Machine) acceptChild(key string) (*token, error) {
 	t := m.find(func(t *token) bool { return t.wait.Kind == WaitChild && t.key() == key })
 	if t == nil {
-		return nil, problem.New(problem.HistoryConflict, "no subworkflow %s is awaited", key)
+		return nil, problem.New(problem.HistoryConflict, "subworkflow %s is not awaited", key)
 	}
 	return t, nil
 }

@@ -23,7 +23,7 @@ func (m *Machine) switchNode(t *token) *definition.Node {
 	}
 	if err == nil {
 		m.complete(t, completion{output: map[string]any{}, checkpoint: true})
-		if !m.goesOn(t) {
+		if !m.continues(t) {
 			return nil
 		}
 		if end != nil {

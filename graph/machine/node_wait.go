@@ -96,7 +96,7 @@ func (t *token) timer() (key string, due time.Time) {
 	}
 }
 
-// acceptTimer finds the token whose timer is due. A timer that fires early, twice or for something that has ended is rejected.
+// acceptTimer finds the token of a due timer. It rejects a timer that is early or not open.
 func (m *Machine) acceptTimer(f TimerFired, now time.Time) (*token, error) {
 	t, due := m.timed(f.Key)
 	if t == nil {
@@ -121,8 +121,8 @@ func (m *Machine) timed(key string) (found *token, due time.Time) {
 	return nil, time.Time{}
 }
 
-// fire ends the token's wait at its timer: it completes the wait node, begins the next attempt, or fails an attempt or an
-// interrupt whose deadline has passed.
+// fire ends the token's wait at its timer: it completes the wait node, starts the next attempt, or fails an attempt, interrupt or signal wait
+// at its deadline.
 func (m *Machine) fire(t *token) {
 	w := t.wait
 	switch w.Kind {
@@ -137,20 +137,20 @@ func (m *Machine) fire(t *token) {
 		m.abandon(t)
 		m.attemptFailed(t, Outcome{
 			Host: w.Host, Code: string(problem.Timeout),
-			Error: "the attempt did not end within " + w.Timeout.String(),
+			Error: "the attempt timed out after " + w.Timeout.String(),
 		})
 	}
 }
 
-// maxKeptNamed bounds how many signals that a run keeps the refusal of another one names.
+// maxKeptNamed limits the names of early signals in a rejection.
 const maxKeptNamed = 10
 
 // acceptSignal finds the first wait for a signal (spec: execution, 7.3).
 func (m *Machine) acceptSignal(s Signal, now time.Time) (*token, error) {
 	at := problem.Place{ExecutionID: m.cfg.ExecutionID}
 	if s.IdempotencyKey != "" && slices.Contains(m.signalKeys, s.IdempotencyKey) {
-		return nil, problem.New(problem.SignalNotAwaiting, "a signal with the idempotency key %q has been delivered", s.IdempotencyKey).WithReason(problem.NotAwaiting).
-			WithPlace(at).WithHint("Send another signal with another key.")
+		return nil, problem.New(problem.SignalNotAwaiting, "signal with idempotency key %q was already delivered", s.IdempotencyKey).WithReason(problem.NotAwaiting).
+			WithPlace(at).WithHint("Use another idempotency key for another signal.")
 	}
 	t := m.find(func(t *token) bool { return t.wait.Kind == WaitSignal && t.wait.Signal == s.Name })
 	late := t != nil && !t.wait.Deadline.IsZero() && !now.Before(t.wait.Deadline)
@@ -159,21 +159,21 @@ func (m *Machine) acceptSignal(s Signal, now time.Time) (*token, error) {
 	}
 	first := m.find(func(t *token) bool { return t.wait.Kind == WaitSignal })
 	if first == nil {
-		taken := "only a wait with keep (extension early_signals) takes a signal that came before it"
+		taken := "only a wait with keep (extension early_signals) accepts early signals"
 		if kept := m.prog.Kept(); len(kept) > 0 {
-			taken = "of early signals the run keeps only " + problem.AndList(kept[:min(len(kept), maxKeptNamed)])
+			taken = "the run keeps only early signals named " + problem.AndList(kept[:min(len(kept), maxKeptNamed)])
 		}
-		return nil, problem.New(problem.SignalNotAwaiting, "the run is %s and awaits no signal", m.Status()).WithReason(problem.NotAwaiting).
+		return nil, problem.New(problem.SignalNotAwaiting, "the run is %s and does not await a signal", m.Status()).WithReason(problem.NotAwaiting).
 			WithPlace(at).WithHint("Ask Runner.Status what the run waits for; %s.", taken)
 	}
 	if t == nil {
 		return nil, problem.New(problem.SignalNameMismatch, "the run awaits signal %q, not %q", first.wait.Signal, s.Name).WithReason(problem.NotAwaiting).
-			WithPlace(at).WithHint("Nothing was recorded. Whoever has the signal %q sends it when it has come; do not make one up.", first.wait.Signal)
+			WithPlace(at).WithHint("Nothing was recorded. Leave the signal %q to the system that has it; do not invent one.", first.wait.Signal)
 	}
 	at.NodeID = t.node.ID
 	if late {
-		return nil, problem.New(problem.SignalNotAwaiting, "the signal %q was awaited until %s", s.Name, t.wait.Deadline.UTC().Format(time.RFC3339)).
-			WithReason(problem.NotAwaiting).WithPlace(at).WithHint("The signal came too late; Runner.Status shows how the run continued.")
+		return nil, problem.New(problem.SignalNotAwaiting, "signal %q was awaited until %s", s.Name, t.wait.Deadline.UTC().Format(time.RFC3339)).
+			WithReason(problem.NotAwaiting).WithPlace(at).WithHint("Do not send the signal again; Runner.Status shows how the run continued.")
 	}
 	return t, m.acceptable(t, object(s.Payload), problem.SignalValidationError, at)
 }

@@ -12,19 +12,19 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/jsonschema"
 )
 
-// acceptOutcome finds the attempt that an outcome ends, and rejects a result that the host can correct.
+// acceptOutcome finds the attempt of an outcome, and rejects a result that the host can correct.
 func (m *Machine) acceptOutcome(o Outcome) (*token, error) {
 	t, err := m.awaited(o)
 	switch {
 	case err != nil && o.Host:
-		return nil, m.keyOfAnother(o, err)
+		return nil, m.namingOwner(o, err)
 	case err == nil && o.submitted():
 		err = m.checkSubmitted(t, o)
 	}
 	return t, err
 }
 
-// submitted reports whether the outcome is a result from a host.
+// submitted reports whether the outcome is a host's result.
 func (o *Outcome) submitted() bool { return o.Host && o.OK }
 
 // takeOutcome applies an outcome.
@@ -74,12 +74,12 @@ func (m *Machine) awaited(o Outcome) (*token, error) {
 			return t.wait.counts() && !t.wait.Host && !t.wait.Queued && !t.wait.rests() && t.key() == o.Key
 		}); t != nil {
 			if len(o.Steps) > 0 {
-				err := t.fitsJournal(o.Index, o.Steps)
+				err := t.checkSteps(o.Index, o.Steps)
 				return t, err
 			}
 			return t, nil
 		}
-		return nil, problem.New(problem.SubmitNotAwaiting, "no pending attempt %s", o.Key)
+		return nil, problem.New(problem.SubmitNotAwaiting, "attempt %s is not pending", o.Key)
 	}
 	at := problem.Place{ExecutionID: m.cfg.ExecutionID, NodeID: o.NodeID}
 	if m.prog.Node(o.NodeID) == nil {
@@ -90,15 +90,15 @@ func (m *Machine) awaited(o Outcome) (*token, error) {
 		if e := m.betweenAttempts(o); e != nil {
 			return nil, e.WithPlace(at)
 		}
-		return nil, problem.New(problem.SubmitNotAwaiting, "the run is %s and awaits no activity from the host", m.Status()).WithReason(problem.NotAwaiting).
-			WithPlace(at).WithHint("Ask Runner.Status for the status of the run.")
+		return nil, problem.New(problem.SubmitNotAwaiting, "the run is %s and does not await an activity of the host", m.Status()).WithReason(problem.NotAwaiting).
+			WithPlace(at).WithHint("Ask Runner.Status what the run waits for.")
 	}
 	named := m.find(func(t *token) bool { return t.wait.counts() && t.wait.Host && t.node.ID == o.NodeID })
 	if named == nil {
 		e := m.notAwaited(o.NodeID).WithPlace(at)
 		if why := m.unwanted(o.NodeID); why != "" {
 			e.Message = why + ": " + e.Message
-			e = e.WithHint("Nothing was changed. Leave that work: nothing needs its outcome. %s", e.Hint)
+			e = e.WithHint("Nothing was changed. Stop that work; its outcome is not needed. %s", e.Hint)
 		}
 		if ended := m.betweenAttempts(o); ended != nil {
 			e.Message += ": " + ended.Message
@@ -110,20 +110,20 @@ func (m *Machine) awaited(o Outcome) (*token, error) {
 			return false
 		}
 		if t.item() && o.IdempotencyKey != m.cfg.ExecutionID+":"+t.key() {
-			return false // only the key tells one item from another
+			return false // only the key identifies an item
 		}
 		// The key identifies the attempt, and with it the branch.
 		return sameSpan(t.span(), o.Span) || o.Span == nil && o.IdempotencyKey == m.cfg.ExecutionID+":"+t.key()
 	})
 	if match == nil && (o.Span == nil || named.item()) && o.IdempotencyKey != "" {
-		match = named // its key is refused below
+		match = named // its key is rejected below
 	}
 	if match == nil && named.item() {
-		return nil, problem.New(problem.SubmitValidationError, "node %q works on several items, and the outcome does not say of which", o.NodeID).
+		return nil, problem.New(problem.SubmitValidationError, "outcome must have an idempotency key: node %q has several items", o.NodeID).
 			WithPlace(at).WithHint("Send the idempotency key of the item from pending.")
 	}
 	if match == nil {
-		message := fmt.Sprintf("node %q is in a parallel branch, which the outcome does not name", o.NodeID)
+		message := fmt.Sprintf("outcome must name the parallel branch of node %q", o.NodeID)
 		if o.Span != nil {
 			message = fmt.Sprintf("node %q is not awaited in the parallel branch %q", o.NodeID, o.Span.BranchName)
 		}
@@ -134,24 +134,24 @@ func (m *Machine) awaited(o Outcome) (*token, error) {
 		return nil, e.WithHint("Send the idempotency key of the pending activity, or its parallel span: its branch is %q.", named.span().BranchName)
 	}
 	if o.IdempotencyKey != "" && o.IdempotencyKey != m.cfg.ExecutionID+":"+match.key() {
-		e := problem.New(problem.SubmitNotAwaiting, "idempotency key %q is not that of the pending attempt", o.IdempotencyKey).WithReason(problem.NotAwaiting).WithPlace(at)
-		if match.item() { // the key of another item would put the outcome in its place
+		e := problem.New(problem.SubmitNotAwaiting, "idempotency key %q does not belong to the pending attempt", o.IdempotencyKey).WithReason(problem.NotAwaiting).WithPlace(at)
+		if match.item() { // with the key of another item, the outcome would count for that item
 			return nil, e.WithHint("Send the idempotency key of the item from pending. An attempt whose key is no longer in pending needs no outcome.")
 		}
-		return nil, e.WithHint("Attempt %d of node %q is the current one: submit its outcome with the key %q. An attempt whose key is no longer in pending needs no outcome.",
+		return nil, e.WithHint("Submit the outcome of the current attempt, %d of node %q, with the key %q. An attempt whose key is no longer in pending needs no outcome.",
 			match.wait.Attempt, o.NodeID, m.cfg.ExecutionID+":"+match.key())
 	}
 	return match, nil
 }
 
-// keyOfAnother says in a refusal whose idempotency key the outcome has, if it is that of another attempt that is pending at the host.
-func (m *Machine) keyOfAnother(o Outcome, refusal error) error {
+// namingOwner adds to a rejection the attempt that the outcome's idempotency key belongs to, if another attempt pending at the host has it.
+func (m *Machine) namingOwner(o Outcome, rejection error) error {
 	t := m.find(func(t *token) bool {
 		return t.wait.counts() && t.wait.Host && m.cfg.ExecutionID+":"+t.key() == o.IdempotencyKey
 	})
-	e, ok := problem.As(refusal)
+	e, ok := problem.As(rejection)
 	if t == nil || !ok {
-		return refusal
+		return rejection
 	}
 	whose := problem.Format("node %q", t.node.ID)
 	if span := t.span(); span != nil {
@@ -161,11 +161,11 @@ func (m *Machine) keyOfAnother(o Outcome, refusal error) error {
 		whose += fmt.Sprintf(", item %d", t.index)
 	}
 	told := *e
-	told.Message += ": the idempotency key of the outcome is that of " + whose
-	return told.WithHint("Nothing was changed. If the outcome is that of %s, send it with that node id and this key alone; else with the key of its own attempt from pending.", whose)
+	told.Message += ": the idempotency key belongs to " + whose
+	return told.WithHint("Nothing was changed. If the outcome is for %s, send its node id and this key; otherwise send the key of the right attempt from pending.", whose)
 }
 
-// betweenAttempts returns the refusal of an outcome whose node is in a back-off, nil if it is not.
+// betweenAttempts returns the rejection of an outcome whose node is in a back-off, nil otherwise.
 func (m *Machine) betweenAttempts(o Outcome) *problem.Error {
 	t := m.find(func(t *token) bool {
 		return t.wait.Kind == WaitBackoff && t.node.ID == o.NodeID && (o.Span == nil || sameSpan(t.span(), o.Span))
@@ -177,13 +177,12 @@ func (m *Machine) betweenAttempts(o Outcome) *problem.Error {
 	if t.wait.LastCode == string(problem.Timeout) {
 		end = "timed out"
 	}
-	return problem.New(problem.SubmitNotAwaiting, "attempt %d of node %q has %s; the next one begins at %s",
+	return problem.New(problem.SubmitNotAwaiting, "attempt %d of node %q has %s; the next attempt starts at %s",
 		t.wait.Attempt, t.node.ID, end, t.wait.Due.UTC().Format(time.RFC3339Nano)).WithReason(problem.NotAwaiting).
 		WithHint("Nothing was changed. Ask Runner.Status with StatusRequest.Wait for the next attempt, and submit its outcome with its idempotency key.")
 }
 
-// unwanted says why the work of a node is no longer wanted that the run has been at, "" if nothing tells: its map has ended, with items
-// dropped or not, or a rollback has begun.
+// unwanted returns why the work of a visited node is no longer needed: its map has ended, or a rollback has started. It returns "" if unknown.
 func (m *Machine) unwanted(nodeID string) string {
 	n := m.prog.Node(nodeID)
 	if n == nil || m.visits[n.Index] == 0 || m.find(func(t *token) bool { return t.node == n }) != nil {
@@ -191,19 +190,19 @@ func (m *Machine) unwanted(nodeID string) string {
 	}
 	switch {
 	case n.Map != nil && m.rollsBack():
-		return problem.Format("the run is being rolled back, and the work of the items of node %q is no longer wanted", nodeID)
+		return problem.Format("the run is being rolled back and does not need the items of node %q", nodeID)
 	case n.Map != nil:
-		return problem.Format("the map at node %q is over, and the work of its items is no longer wanted", nodeID)
+		return problem.Format("the map at node %q has ended and does not need its items", nodeID)
 	case m.rollsBack():
-		return problem.Format("the run is being rolled back, and the work of node %q is no longer wanted", nodeID)
+		return problem.Format("the run is being rolled back and does not need node %q", nodeID)
 	}
 	return ""
 }
 
-// maxAwaitedNamed bounds the nodes that a refusal names.
+// maxAwaitedNamed limits the node ids in a rejection.
 const maxAwaitedNamed = 8
 
-// notAwaited returns the refusal of an outcome whose node is not pending at the host, and names the nodes that are.
+// notAwaited returns the rejection of an outcome whose node is not pending at the host, with the ids of the pending nodes.
 func (m *Machine) notAwaited(nodeID string) *problem.Error {
 	var ids []string
 	for t := range m.waiting {
@@ -223,8 +222,8 @@ func (m *Machine) notAwaited(nodeID string) *problem.Error {
 	if left := len(ids) - len(named); left > 0 {
 		text += fmt.Sprintf(" and %d more", left)
 	}
-	return problem.New(problem.SubmitNodeMismatch, "the run awaits the nodes %s, not %q", text, nodeID).WithReason(problem.NotAwaiting).
-		WithHint("Submit the outcome of one of them, with its idempotency key from pending.")
+	return problem.New(problem.SubmitNodeMismatch, "the run awaits nodes %s, not %q", text, nodeID).WithReason(problem.NotAwaiting).
+		WithHint("Submit the outcome of one of these nodes, with its idempotency key from pending.")
 }
 
 func sameSpan(a, b *history.ParallelSpan) bool {
@@ -241,7 +240,7 @@ func (m *Machine) checkSubmitted(t *token, o Outcome) error {
 	if t.wait.Kind == WaitDelegate {
 		takeDelegateIDs(&o)
 		if o.CorrelationID != t.wait.Correlation {
-			return problem.New(problem.SubmitValidationError, "the correlation id is %q, that of the pending delegate is %q", o.CorrelationID, t.wait.Correlation).
+			return problem.New(problem.SubmitValidationError, "correlation id must be %[2]q, not %[1]q", o.CorrelationID, t.wait.Correlation).
 				WithPlace(at).WithHint("Send the correlation id %q.", t.wait.Correlation)
 		}
 	}
@@ -257,7 +256,7 @@ func (m *Machine) checkSubmitted(t *token, o Outcome) error {
 	return m.acceptable(t, delta, problem.SubmitValidationError, at)
 }
 
-// acceptable rejects a delta of a host or a signal that would break the state.
+// acceptable rejects a host's result or a signal that would break the state.
 func (m *Machine) acceptable(t *token, delta map[string]any, code problem.Code, at problem.Place) error {
 	view, err := m.prog.State.Apply(t.view, delta)
 	if err != nil {
@@ -270,7 +269,7 @@ func (m *Machine) acceptable(t *token, delta map[string]any, code problem.Code, 
 	return nil
 }
 
-// takeDelegateIDs moves the two ids out of a delegate's output (spec: execution, 8.6).
+// takeDelegateIDs moves the two ids from a delegate's output to the outcome (spec: execution, 8.6).
 func takeDelegateIDs(o *Outcome) {
 	out, ok := o.Output.(map[string]any)
 	if !ok {

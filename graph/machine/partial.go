@@ -2,14 +2,14 @@ package machine
 
 import "maps"
 
-// The members of a usage that say that an output is less than was asked for, and why. An output is partial if both are there: executors of
-// earlier releases gave the first one alone.
+// The fields of a usage for a partial output, and its reason. An output is partial if both are set: executors of older releases set only the
+// first one.
 const (
 	UsagePartial       = "partial"
 	UsagePartialReason = "partial_reason"
 )
 
-// maxPartials is how many nodes with a partial output a run names.
+// maxPartials limits the nodes in Partials.
 const maxPartials = 50
 
 // Partials returns the nodes whose newest output is partial, with the reason of each. It must not be changed.

@@ -16,7 +16,7 @@ func (m *Machine) Status() Status {
 	for t := range m.waiting {
 		s := t.wait.status()
 		n := rank[s]
-		if s == Running && t.wait.away() {
+		if s == Running && t.wait.atAgent() {
 			n = rank[AwaitingTimer]
 		}
 		if best == "" || n < lowest {
@@ -35,7 +35,7 @@ func (w *wait) status() Status {
 			return AwaitingActivity
 		}
 		switch {
-		case w.asks() || w.enquires():
+		case w.agentAsks() || w.executorAsks():
 			return Interrupted
 		case w.rests() && !w.Queued:
 			return AwaitingTimer
@@ -57,7 +57,7 @@ func (w *wait) status() Status {
 	}
 }
 
-// Pending lists everything the run waits for, in branch order. It is empty when the run has ended.
+// Pending lists the waits of the run, in branch order. It is empty once the run has ended.
 func (m *Machine) Pending() []Wait {
 	var ws []Wait
 	for t := range m.waiting {
@@ -72,7 +72,7 @@ func (m *Machine) describe(t *token) Wait {
 	w := t.wait
 	d := Wait{Key: t.key(), Filled: t.filled(), Question: w.Question, WaitInfo: WaitInfo{
 		Kind: w.Kind, NodeID: t.node.ID, Visit: t.visit, Attempt: w.Attempt, Span: t.span(), Host: w.Host, Queued: w.Queued,
-		State: t.sees(), RequestedAt: w.Since, Deadline: w.Deadline, Timeout: w.Timeout,
+		State: t.nodeState(), RequestedAt: w.Since, Deadline: w.Deadline, Timeout: w.Timeout,
 		LastError: w.LastError, LastCode: w.LastCode, SignalName: w.Signal, Prompt: w.Prompt, Show: w.Show, Due: w.Due,
 	}}
 	for b := t.block; b != nil; b = b.owner.block {
@@ -88,7 +88,7 @@ func (m *Machine) describe(t *token) Wait {
 		slices.Reverse(d.Written)
 	}
 	switch d.Journal = w.Journal; {
-	case w.enquires():
+	case w.executorAsks():
 		d.Kind, d.Key, d.Prompt = WaitInterrupt, t.answerKey(), w.Journal.Question.Prompt
 		d.Due = w.Journal.Question.Expires
 	case w.rests():
@@ -103,7 +103,7 @@ func (m *Machine) describe(t *token) Wait {
 		c := t.node.Delegate
 		d.AgentID, d.Protocol, d.CorrelationID, d.DelegateInput = c.AgentID, c.Protocol, w.Correlation, w.Input
 		d.Task = w.Task
-		if w.asks() {
+		if w.agentAsks() {
 			d.Kind, d.Key, d.Prompt = WaitInterrupt, t.answerKey(), w.Task.Prompt
 		}
 	case WaitChild:
@@ -118,7 +118,7 @@ func (m *Machine) TimedWait(timerKey string) (w Wait, ok bool) {
 	t := m.find(func(t *token) bool {
 		key, _ := t.timer()
 		rest, _ := t.restTimer()
-		return key == timerKey || rest == timerKey || t.wait.away() && timerPoll+t.key() == timerKey
+		return key == timerKey || rest == timerKey || t.wait.atAgent() && timerPoll+t.key() == timerKey
 	})
 	if t == nil {
 		return Wait{}, false
@@ -136,7 +136,7 @@ func (m *Machine) Timers() []Timer {
 		if key, due := t.restTimer(); key != "" {
 			ts = append(ts, Timer{Key: key, Due: due})
 		}
-		if t.wait.away() {
+		if t.wait.atAgent() {
 			ts = append(ts, Timer{Key: timerPoll + t.key(), Due: t.wait.Task.Due})
 		}
 	}
@@ -154,8 +154,8 @@ func (m *Machine) InFlight() []Effect {
 	return es
 }
 
-// Restart restarts the timeout of an attempt in process: a process that claims the run performs the attempt from its
-// beginning. It returns the effect with the new deadline, nil if the attempt has no timeout or is not in flight. The new
+// Restart restarts the timeout of an attempt in process, for a process that claims the run and performs the attempt again. It returns the
+// effect with the new deadline, nil if the attempt has no timeout or is not in flight. The new
 // deadline is part of the position, but not recorded: after a Replay, call Restart again.
 func (m *Machine) Restart(key string, at time.Time) Effect {
 	t := m.find(func(t *token) bool {
@@ -177,7 +177,7 @@ func (m *Machine) Resting() bool {
 		case WaitActivity, WaitChild:
 			return !t.wait.Host && (t.wait.Queued || !t.wait.rests())
 		case WaitDelegate:
-			return !t.wait.Host && !t.wait.away() && (t.wait.Queued || !t.wait.rests())
+			return !t.wait.Host && !t.wait.atAgent() && (t.wait.Queued || !t.wait.rests())
 		default:
 			return t.wait.Queued || t.wait.Kind == waitWalk
 		}
@@ -187,7 +187,7 @@ func (m *Machine) Resting() bool {
 // effect returns the effect that the token waits for, nil if it waits for a host, a timer or a remote agent.
 func (t *token) effect() Effect {
 	w := t.wait
-	if w.Host || w.away() {
+	if w.Host || w.atAgent() {
 		return nil
 	}
 	if w.Queued {
@@ -215,6 +215,6 @@ func (t *token) effect() Effect {
 func (t *token) effectBase() EffectBase {
 	return EffectBase{
 		EffectKey: t.key(), NodeID: t.node.ID, Visit: t.visit, Attempt: max(t.wait.Attempt, 1), Span: t.span(),
-		State: t.sees(), Requested: t.wait.Since, Deadline: t.wait.Deadline, LastError: t.wait.LastError, LastCode: t.wait.LastCode,
+		State: t.nodeState(), Requested: t.wait.Since, Deadline: t.wait.Deadline, LastError: t.wait.LastError, LastCode: t.wait.LastCode,
 	}
 }

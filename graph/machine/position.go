@@ -11,11 +11,10 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/jsondelta"
 )
 
-// positionVersion is the version of the stored form. Older versions are read too: version 1, with the whole views of
-// branches, and version 2, without repairs. Positions of other versions are not used: a position only saves reading the
-// history. A position with attempts that wait for their turn has version 4, one within a walk version 5, one within a map version 6,
-// one with rounds of a loop, kept signals or something to undo version 7, one with an attempt whose executor has recorded steps version 8,
-// others version 3.
+// positionVersion is the newest version of the stored form. A position has the lowest version that can express it: 3 by default, 4 with
+// attempts that wait for their turn, 5 within a walk, 6 within a map, 7 with rounds of a loop, kept signals or visits to undo, 8 with journal
+// entries. Versions 1, with the whole views of branches, and 2, without repairs, are read too. Positions of other versions are ignored: a
+// position only saves reading the history.
 const (
 	positionVersion         = 3
 	queuedPositionVersion   = 4
@@ -43,8 +42,8 @@ type position struct {
 	Kept []keptSignal `json:"kept,omitempty"`
 	// Partial are the nodes with a partial output.
 	Partial map[string]string `json:"partial,omitempty"`
-	// Visited has a bit for each node, by its index. Visits counts the visits of nodes visited more than once. So the size
-	// does not grow with the length of a run.
+	// Visited has a bit for each node, by its index; Visits counts the visits of nodes visited more than once. So the size does not grow with
+	// the length of a run.
 	Visited []byte      `json:"visited"`
 	Visits  map[int]int `json:"visits,omitempty"`
 	// StateSeq is the seq of the StateUpdated with the main path's state; 0 means that Main.View holds the state.
@@ -57,7 +56,7 @@ type tokenPosition struct {
 	Node  string         `json:"node,omitempty"`
 	Visit int            `json:"visit,omitempty"`
 	View  map[string]any `json:"view,omitempty"`
-	// Written are names of members of the view; see token. Positions of older releases lack them: all of the state is shown then.
+	// Written are names of fields of the view; see token. Positions of older releases lack them; the whole state is shown then.
 	Written []string `json:"written,omitempty"`
 	Same    bool     `json:"same,omitempty"` // the view is that of the block's owner
 	// Changes turn the view of the block's owner into the view; see package jsondelta.
@@ -72,7 +71,7 @@ type tokenPosition struct {
 	Rollback *rollback `json:"rollback,omitempty"`
 }
 
-// itemsPosition is a map. Its tokens are the items that are being worked on, its items are evaluated again.
+// itemsPosition is the stored form of a map. Its tokens are the items in progress; the items are evaluated again.
 type itemsPosition struct {
 	Clock   time.Time      `json:"clock"`
 	Base    int            `json:"base"`
@@ -100,15 +99,15 @@ type blockPosition struct {
 // smallPosition is the largest position, in bytes, whose successor is always stored.
 const smallPosition = 4 << 10
 
-// positioned is how long the newest stored position is, and the size of the history when it was made.
+// positioned holds the size of the newest stored position, and the size of the history when it was made.
 type positioned struct {
 	size int
 	at   int64
 }
 
-// NextPosition returns the position to store with the records that Ready has returned, nil if there is no position that is worth it. One
-// within a large map or rollback has all outputs; it is worth it once the history has grown by as much as the newest one is long. So
-// positions together take about as much as the records, and a restart reads no more of these than of the position.
+// NextPosition returns the position to store with the records that Ready has returned, or nil. Positions within a large map or rollback contain
+// all outputs, so the next one is stored once the history has grown by the size of the last one. Positions together then take about as much
+// space as the records, and a restart reads no more records than position, in bytes.
 func (m *Machine) NextPosition() []byte {
 	if m.positioned.size > smallPosition && m.bytes-m.positioned.at < int64(m.positioned.size) {
 		return nil
@@ -120,8 +119,8 @@ func (m *Machine) NextPosition() []byte {
 	return data
 }
 
-// Position returns the machine in its stored form, nil for a run that has ended, within a walk that has left branches, which are
-// noted at its end, and while large signals are kept. Call it after Ready: inputs that Ready has not returned are not part of it.
+// Position returns the stored form of the machine. It returns nil for a run that has ended, while large signals are kept, and within a walk
+// that has left branches, which are recorded at its end. Call it after Ready: results that Ready has not returned are not part of it.
 func (m *Machine) Position() []byte {
 	if m.status.Terminal() || m.recorded != nil || len(m.left) > 0 || m.keptBytes() > maxPositionSignals {
 		return nil
@@ -155,7 +154,7 @@ func (m *Machine) Position() []byte {
 	}
 	data, err := json.Marshal(p)
 	if err != nil {
-		return nil // a position is never necessary
+		return nil // a position is optional
 	}
 	return data
 }
@@ -199,7 +198,7 @@ func (t *token) position(executionID string) tokenPosition {
 		p.Node = t.node.ID
 	}
 	if t.item() {
-		p.View = nil // it follows from the item
+		p.View = nil // it is derived from the item
 	} else if t.block != nil && sameMap(t.view, t.block.owner.view) {
 		p.View, p.Same = nil, true
 	} else if t.block != nil && len(t.view) > 0 {
@@ -244,7 +243,7 @@ func Restore(prog *definition.Program, data []byte, state map[string]any) (*Mach
 		return nil, problem.New(problem.HistoryCorrupt, "the stored position cannot be read").WithCause(err)
 	}
 	if p.Version < 1 || p.Version > journalPositionVersion || p.Hash != prog.Hash {
-		return nil, problem.New(problem.HistoryCorrupt, "the stored position is of version %d for definition %s", p.Version, p.Hash)
+		return nil, problem.New(problem.HistoryCorrupt, "the stored position has version %d and definition %s", p.Version, p.Hash)
 	}
 	m := newMachine(prog, p.Config)
 	m.now, m.seq, m.commands, m.steps = p.Now, p.Seq, p.Commands, p.Steps
@@ -275,8 +274,8 @@ func (m *Machine) restore(t *token, p *tokenPosition) error {
 	if err := t.fits(p.Inner); err != nil {
 		return err
 	}
-	if !m.looping(t) {
-		return problem.New(problem.HistoryCorrupt, "the rounds in the stored position do not fit the loops")
+	if !m.validRounds(t) {
+		return problem.New(problem.HistoryCorrupt, "the stored position does not fit the loops")
 	}
 	if err := m.fitsRollback(t); err != nil {
 		return err

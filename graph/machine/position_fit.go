@@ -5,8 +5,8 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 )
 
-// A position comes from a file, which may be damaged. One that no machine of this definition can have written is rejected: the run is then
-// rebuilt from its history.
+// A stored position may be damaged. A position that no machine of this definition can have written is rejected; the run is then rebuilt from its
+// history.
 
 // fits checks a token that was read from a position, before the branches below it.
 func (t *token) fits(inner *blockPosition) error {
@@ -41,7 +41,7 @@ func (t *token) fits(inner *blockPosition) error {
 	return nil
 }
 
-// fitsJournal reports whether the steps that a wait has go with it.
+// fitsJournal reports whether a wait can have its journal.
 func (w *wait) fitsJournal() bool {
 	j := w.Journal
 	if j == nil {
@@ -57,7 +57,7 @@ func (w *wait) fitsJournal() bool {
 		j.Count > 0 && j.First > 0 && j.Last >= j.First+int64(j.Count)-1 && (j.Reconfigured == 0 || j.Reconfigured > j.First && j.Reconfigured <= j.Last) && j.Rests >= 0
 }
 
-// suits reports whether a node waits in this way.
+// suits reports whether a node can have this wait.
 func (w *wait) suits(n *definition.Node) bool {
 	switch w.Kind {
 	case WaitActivity:

@@ -4,7 +4,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 )
 
-// position returns the stored form of a map, nil for a parallel block. The numbers of the tokens' items stand beside the tokens.
+// position returns the stored form of a map, nil for a parallel block. The item indexes of the tokens are stored with the tokens.
 func (it *mapItems) position(tokens []*token) *itemsPosition {
 	if it == nil {
 		return nil

@@ -14,10 +14,9 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
-// Prove is Replay that also compares the records with those that follow from the definition and the recorded outcomes: the
-// output of each completed node and each state, as JSON values, and the ids of subworkflows. It also finds outcomes of visits that the definition does not
-// lead to. It compares nothing in a history that another engine began, and no records that another engine wrote
-// (history.Record.Foreign).
+// Prove is Replay that also compares the recorded output of each completed node, each state and the ids of subworkflows with the values that
+// follow from the definition and the recorded outcomes, as JSON values. It also finds outcomes of visits that the definition does not lead
+// to. It skips histories that another engine began, and records that another engine wrote (history.Record.Foreign).
 func Prove(prog *definition.Program, cfg Config, records []history.Record, input map[string]any, now time.Time) (*Machine, []Difference, error) {
 	c := &comparison{}
 	m, err := replay(prog, cfg, records, input, now, c)
@@ -45,9 +44,9 @@ func (d *Difference) String() string {
 		of = fmt.Sprintf(" of %q", d.NodeID)
 	}
 	if d.Pointer == "" {
-		return fmt.Sprintf("record %d is %s%s, and the definition does not lead to it", d.Seq, d.Name, of)
+		return fmt.Sprintf("record %d is %s%s, which the definition does not lead to", d.Seq, d.Name, of)
 	}
-	return fmt.Sprintf("record %d is %s%s with %s %s, and the definition leads to %s", d.Seq, d.Name, of,
+	return fmt.Sprintf("record %d is %s%s with %s %s, but the definition leads to %s", d.Seq, d.Name, of,
 		d.Pointer, d.shown(d.Recorded), d.shown(d.Derived))
 }
 
@@ -147,7 +146,7 @@ func (c *comparison) command(rec *history.Record, p *history.Payload) {
 	switch rec.Name {
 	case history.CompleteNode:
 		c.value(rec, p, "output", rec.Payload.Output, p.Output)
-	case history.StartSubworkflow, history.CompleteSubworkflow: // whoever ends the run ends these
+	case history.StartSubworkflow, history.CompleteSubworkflow: // they are not part of the walk
 		if recorded, derived := rec.Payload.ChildExecutionID, p.ChildExecutionID; recorded != derived && !rec.Foreign {
 			c.found = append(c.found, Difference{
 				Seq: rec.Seq, Name: rec.Name, NodeID: rec.Payload.NodeID, Pointer: "/childExecutionId",

@@ -33,17 +33,17 @@ func TestProve(t *testing.T) {
 	}{
 		"nothing":                    {history.StateUpdated, "x", func(*history.Record) {}, ""},
 		"a number written otherwise": {history.StateUpdated, "x", func(r *history.Record) { r.Payload.State["n"] = 2 }, ""},
-		"a state":                    {history.StateUpdated, "x", func(r *history.Record) { r.Payload.State["n"] = 5.0 }, `StateUpdated of "x" with /state/n 5, and the definition leads to 2`},
+		"a state":                    {history.StateUpdated, "x", func(r *history.Record) { r.Payload.State["n"] = 5.0 }, `StateUpdated of "x" with /state/n 5, but the definition leads to 2`},
 		"a state of another engine":  {history.StateUpdated, "x", func(r *history.Record) { r.Payload.State["n"], r.Foreign = 5.0, true }, ""},
-		"a member too many":          {history.StateUpdated, "x", func(r *history.Record) { r.Payload.State["a/b"] = nil }, `StateUpdated of "x" with /state/a~1b null, and the definition leads to absent`},
-		"a member too few":           {history.StateUpdated, "x", func(r *history.Record) { delete(r.Payload.State, "n") }, `StateUpdated of "x" with /state/n absent, and the definition leads to 2`},
-		"an element":                 {history.StateUpdated, "x", func(r *history.Record) { r.Payload.State["l"] = []any{"a", "b"} }, `StateUpdated of "x" with /state/l/1 "b", and the definition leads to "é"`},
-		"a list that is too short":   {history.StateUpdated, "x", func(r *history.Record) { r.Payload.State["l"] = []any{"a"} }, `StateUpdated of "x" with /state/l/1 absent, and the definition leads to "é"`},
-		"another kind":               {history.StateUpdated, "x", func(r *history.Record) { r.Payload.State["l"] = strings.Repeat("é", 100) }, `StateUpdated of "x" with /state/l "` + strings.Repeat("é", 39) + `…, and the definition leads to ["a","é"]`},
-		"a secret":                   {history.StateUpdated, "x", func(r *history.Record) { r.Payload.State["token"] = "k2" }, `StateUpdated of "x" with /state/token [REDACTED], and the definition leads to [REDACTED]`},
-		"an output":                  {history.CompleteNode, "x", func(r *history.Record) { r.Payload.Output["n"] = 5.0 }, `CompleteNode of "x" with /output/n 5, and the definition leads to 2`},
-		"an outcome":                 {history.ActivityCompleted, "t", func(r *history.Record) { r.Payload.Result = history.Some(map[string]any{"r": 4.0}) }, `CompleteNode of "t" with /output/r 1, and the definition leads to 4`},
-		"a checkpoint":               {history.CheckpointWritten, "x", func(r *history.Record) { r.Payload.StateRef["n"] = 5.0 }, `CheckpointWritten of "x" with /stateRef/state/n 5, and the definition leads to 2`},
+		"a member too many":          {history.StateUpdated, "x", func(r *history.Record) { r.Payload.State["a/b"] = nil }, `StateUpdated of "x" with /state/a~1b null, but the definition leads to absent`},
+		"a member too few":           {history.StateUpdated, "x", func(r *history.Record) { delete(r.Payload.State, "n") }, `StateUpdated of "x" with /state/n absent, but the definition leads to 2`},
+		"an element":                 {history.StateUpdated, "x", func(r *history.Record) { r.Payload.State["l"] = []any{"a", "b"} }, `StateUpdated of "x" with /state/l/1 "b", but the definition leads to "é"`},
+		"a list that is too short":   {history.StateUpdated, "x", func(r *history.Record) { r.Payload.State["l"] = []any{"a"} }, `StateUpdated of "x" with /state/l/1 absent, but the definition leads to "é"`},
+		"another kind":               {history.StateUpdated, "x", func(r *history.Record) { r.Payload.State["l"] = strings.Repeat("é", 100) }, `StateUpdated of "x" with /state/l "` + strings.Repeat("é", 39) + `…, but the definition leads to ["a","é"]`},
+		"a secret":                   {history.StateUpdated, "x", func(r *history.Record) { r.Payload.State["token"] = "k2" }, `StateUpdated of "x" with /state/token [REDACTED], but the definition leads to [REDACTED]`},
+		"an output":                  {history.CompleteNode, "x", func(r *history.Record) { r.Payload.Output["n"] = 5.0 }, `CompleteNode of "x" with /output/n 5, but the definition leads to 2`},
+		"an outcome":                 {history.ActivityCompleted, "t", func(r *history.Record) { r.Payload.Result = history.Some(map[string]any{"r": 4.0}) }, `CompleteNode of "t" with /output/r 1, but the definition leads to 4`},
+		"a checkpoint":               {history.CheckpointWritten, "x", func(r *history.Record) { r.Payload.StateRef["n"] = 5.0 }, `CheckpointWritten of "x" with /stateRef/state/n 5, but the definition leads to 2`},
 	} {
 		records := roundTrip(t, original)
 		altered := false

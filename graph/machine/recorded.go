@@ -11,25 +11,25 @@ import (
 	"github.com/workflows-engine/workflows-engine/history"
 )
 
-// recorded is a history for a replay: the script that the machine has to repeat, and the facts that are its inputs. It
-// relies only on records that every engine of the protocol writes (spec: execution, 10.9).
+// recorded is the history of a replay: the script that the machine must repeat, and the facts that are its inputs. It uses only records that
+// every engine of the protocol writes (spec: execution, 10.9).
 type recorded struct {
 	// script is the commands in order; next is the index of the first that has not been repeated. base counts the commands
 	// before the script, for the message of a mismatch.
 	script []history.Record
 	next   int
 	base   int
-	// tail counts, by name and node, the events after the last command. The machine must not write them again. tailed is how many
-	// are left.
-	tail   map[eventID]int
-	tailed int
+	// tail counts, by name and node, the events after the last command. The machine must not write them again. tailLeft counts those not
+	// repeated yet.
+	tail     map[eventID]int
+	tailLeft int
 	// facts of each visit of a node.
 	facts map[visitID]*visitFacts
 	// states are the states that another engine recorded, by the number of commands before them.
 	states map[int]map[string]any
 	// corrections are the states set by forks, by the number of commands before them.
 	corrections map[int]map[string]any
-	// kept are the records of signals that were kept, and have not been applied.
+	// kept are the SignalKept records that have not been applied.
 	kept []history.Record
 	// comparison compares values too, unless nil.
 	comparison *comparison
@@ -63,10 +63,10 @@ type visitFacts struct {
 	failFast          bool // of a block whose first failure decides
 	// task holds the records of a delegate's task at its agent.
 	task []history.Record
-	// steps are those that an executor has recorded of the attempts.
+	// steps are the journal entries of the attempts.
 	steps []history.Record
-	// used counts the records of failed that have been applied, usedTask those of task, usedSteps those of steps, usedFailures those of
-	// failures that have been repeated.
+	// used, usedTask and usedSteps count the records of failed, task and steps that have been applied, usedFailures the failures that have been
+	// repeated.
 	used, usedTask, usedSteps, usedFailures int
 }
 
@@ -85,14 +85,14 @@ func readRecorded(records []history.Record, before func(nodeID string) int, base
 		rec := &records[i]
 		if rec.Kind == history.Command {
 			clear(r.tail)
-			r.tailed = 0
+			r.tailLeft = 0
 			r.script = append(r.script, *rec)
 			if rec.Name == history.ScheduleNode {
 				seen[rec.Payload.NodeID]++
 			}
 		} else {
 			r.tail[eventID{rec.Name, rec.Payload.NodeID}]++
-			r.tailed++
+			r.tailLeft++
 		}
 		if rec.Payload.Correction {
 			r.corrections[len(r.script)] = object(rec.Payload.State)
@@ -112,8 +112,8 @@ func readRecorded(records []history.Record, before func(nodeID string) int, base
 	return r
 }
 
-// visitOf returns the visit that a record belongs to. Facts of this engine name it from the second visit on; for those of
-// another engine the ScheduleNode commands count the visits.
+// visitOf returns the visit that a record belongs to. Facts of this engine have it from the second visit on; for those of another engine,
+// the ScheduleNode commands count the visits.
 func (r *recorded) visitOf(rec *history.Record, visits func(string) int) int {
 	if rec.Kind == history.Command || rec.Payload.Visit == 0 && rec.Foreign {
 		return max(visits(rec.Payload.NodeID), 1)
@@ -193,8 +193,8 @@ func (r *recorded) of(t *token) *visitFacts {
 	return &visitFacts{}
 }
 
-// requestMode returns whether a request was recorded, and if so who performs it. Another engine does not record who: then the
-// mode of the run decides, or the caller's if the history has no mode.
+// requestMode reports whether a request was recorded, and whether the host performs it. Another engine does not record the latter: then the mode
+// of the run decides, or the caller's mode if the history has none.
 func (r *recorded) requestMode(t *token, attempt int, host bool) (isHost, known bool) {
 	q := r.of(t).request(attempt)
 	if q == nil {
@@ -216,7 +216,7 @@ func (f *visitFacts) request(attempt int) *history.Record {
 }
 
 // requestedAt and waitingSince return the recorded start of an attempt or a wait, or now if the history ends before
-// it. The records of a step may have different times if another engine wrote them.
+// it. Another engine may have written the records of one visit at different times.
 func (r *recorded) requestedAt(t *token, attempt int, now time.Time) time.Time {
 	if q := r.of(t).request(attempt); q != nil {
 		return q.CreatedAt
@@ -256,7 +256,7 @@ func (r *recorded) resolve(t *token) (resolution, bool) {
 			return next, true
 		}
 		if w := t.wait; w.rests() || w.Journal != nil && w.Journal.Idle {
-			return r.resolveAttempt(t, f) // at most its deadline
+			return r.resolveAttempt(t, f) // it can only time out
 		}
 		if w := t.wait; w.Queued && !w.again {
 			if q := f.request(w.Attempt); q != nil {
@@ -378,13 +378,13 @@ func (m *Machine) matchRecorded(kind history.Kind, name history.Name, p history.
 		id := eventID{name, p.NodeID}
 		if r.tail[id] > 0 {
 			r.tail[id]--
-			r.tailed--
+			r.tailLeft--
 			return true
 		}
 		return false
 	}
 	if r.next == len(r.script) {
-		r.comparison = nil // what follows is new
+		r.comparison = nil // the records that follow are new
 		return false
 	}
 	want := r.script[r.next]
@@ -401,7 +401,7 @@ func (m *Machine) matchRecorded(kind history.Kind, name history.Name, p history.
 
 func (m *Machine) mismatch(want history.Record, name history.Name, p *history.Payload) {
 	r, nodeID := m.recorded, p.NodeID
-	text := fmt.Sprintf("command index %d: the history has %s, the definition asks for %s",
+	text := fmt.Sprintf("command index %d: the history has %s, the definition leads to %s",
 		r.base+r.next+1, identity(want.Name, want.Payload.NodeID), identity(name, nodeID))
 	if name == history.FailNode {
 		text += ": " + p.Message

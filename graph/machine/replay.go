@@ -10,11 +10,10 @@ import (
 	"github.com/workflows-engine/workflows-engine/history"
 )
 
-// Replay rebuilds the machine of a run from its whole history, which another engine of the protocol may have begun. It walks
-// again with the recorded outcomes, repeats the recorded commands, and stops at the end of the history. The next Ready returns
-// the records that the history lacks.
+// Replay rebuilds the machine of a run from its whole history, which another engine of the protocol may have begun. It applies the recorded
+// outcomes, repeats the recorded commands, and stops at the end of the history. The next Ready returns the records that the history lacks.
 //
-// cfg and input apply where the history does not say; this engine records both. An empty history is HISTORY_CORRUPT.
+// cfg and input apply if the history lacks them; this engine records both. An empty history is HISTORY_CORRUPT.
 func Replay(prog *definition.Program, cfg Config, records []history.Record, input map[string]any, now time.Time) (*Machine, error) {
 	return replay(prog, cfg, records, input, now, nil)
 }
@@ -83,8 +82,8 @@ func (m *Machine) Catchup(tail []history.Record, now time.Time) error {
 	})
 }
 
-// repeat feeds records; begin makes the records before the first outcome. A cancel that led to a rollback belongs to no
-// wait, so the records before it are fed first.
+// repeat feeds records; begin makes the records before the first outcome. A cancel that led to a rollback does not end a wait, so the records
+// before it are fed first.
 func (m *Machine) repeat(records []history.Record, c *comparison, now time.Time, begin func()) error {
 	limits := m.cfg.Limits
 	part, rest := untilCancel(records, 0)
@@ -92,7 +91,7 @@ func (m *Machine) repeat(records []history.Record, c *comparison, now time.Time,
 		m.present = now
 		if len(rest) > 0 {
 			m.present = rest[0].CreatedAt
-			m.cfg.Limits.Short = func() bool { return true } // a walk that was cancelled goes no further than its records
+			m.cfg.Limits.Short = func() bool { return true } // a cancelled walk stops at its records
 		} else {
 			m.cfg.Limits = limits
 		}
@@ -106,7 +105,7 @@ func (m *Machine) repeat(records []history.Record, c *comparison, now time.Time,
 		if m.stopped {
 			return expr.ErrAbandoned
 		}
-		if len(rest) == 0 || m.status.Terminal() || m.departsBefore(rest) {
+		if len(rest) == 0 || m.status.Terminal() || m.cancelledElsewhere(rest) {
 			m.cfg.Limits = limits
 			return nil
 		}
@@ -116,7 +115,7 @@ func (m *Machine) repeat(records []history.Record, c *comparison, now time.Time,
 	}
 }
 
-// untilCancel divides records before the first cancel from an index on.
+// untilCancel splits records before the first cancel at or after an index.
 func untilCancel(records []history.Record, from int) (part, rest []history.Record) {
 	for i := from; i < len(records); i++ {
 		if records[i].Name == history.CancelExecution && !records[i].Foreign {
@@ -126,8 +125,8 @@ func untilCancel(records []history.Record, from int) (part, rest []history.Recor
 	return records, nil
 }
 
-// departsBefore ends the run by a mismatch if the machine stands elsewhere than the run stood when it was cancelled.
-func (m *Machine) departsBefore(rest []history.Record) bool {
+// cancelledElsewhere ends the run with a mismatch if the machine is not where the run was when it was cancelled.
+func (m *Machine) cancelledElsewhere(rest []history.Record) bool {
 	made := m.records
 	m.effects, m.abandoned, m.dropped, m.left = nil, nil, nil, nil
 	if m.recorded != nil {
@@ -190,7 +189,7 @@ func (m *Machine) feed(now time.Time) {
 	if r != nil {
 		m.commands = r.base + len(r.script) + countCommands(m.records)
 		if r.next < len(r.script) && !m.status.Terminal() {
-			// Commands are left that no recorded fact leads to: the next inputs have to repeat them.
+			// The remaining commands follow from inputs that are not recorded as facts: the next inputs must repeat them.
 			r.tail, r.facts = nil, nil
 			r.comparison = nil
 			m.recorded = r
@@ -224,8 +223,8 @@ func firstState(prog *definition.Program, records []history.Record) map[string]a
 	return nil
 }
 
-// takeEnd ends the machine as the history ends: with a terminal event that no command follows. Commands follow a failure that
-// a join tolerated (spec: execution, 14.1, W-11).
+// takeEnd ends the machine if the history ends with a terminal event without a later command. Commands follow a failure that a join tolerated
+// (spec: execution, 14.1, W-11).
 func (m *Machine) takeEnd(records []history.Record) bool {
 	for i := len(records) - 1; i >= 0; i-- {
 		rec := &records[i]

@@ -8,8 +8,8 @@ import (
 	"github.com/workflows-engine/workflows-engine/history"
 )
 
-// attemptFailed records a failed attempt and begins the next one, now or after a back-off, or fails the node (spec:
-// execution, 8.3 and 8.8).
+// attemptFailed records a failed attempt, and starts the next attempt, now or after a back-off, or fails the node (spec: execution, 8.3 and
+// 8.8).
 func (m *Machine) attemptFailed(t *token, o Outcome) {
 	w := t.wait
 	attempt := max(w.Attempt, 1)
@@ -19,7 +19,7 @@ func (m *Machine) attemptFailed(t *token, o Outcome) {
 	retry := m.retryOf(t.node)
 	again := !o.Final && mayRetry(retry, attempt, o.Code)
 	if t.item() && again && retry.Err != nil {
-		again = false // an item has no FailNode that could say so
+		again = false // an item has no FailNode to record it
 	}
 	p := m.fact(t)
 	if mayRepair(t, o) {
@@ -49,7 +49,7 @@ func (m *Machine) attemptFailed(t *token, o Outcome) {
 		}
 		delay = max(delay, retry.DelayOf(attempt+1, m.cfg.ExecutionID+":"+t.key()))
 	}
-	// An attempt that has to wait for its turn does so as one in a back-off whose time has come.
+	// An attempt that must wait for its turn waits like one whose back-off is over.
 	backoff := delay > 0 || o.backoff || !w.Host && m.queues(t.node)
 	if backoff {
 		next.Due = m.now.Add(delay)
@@ -64,7 +64,7 @@ func (m *Machine) attemptFailed(t *token, o Outcome) {
 	m.requestAgain(t, next)
 }
 
-// requestAgain begins the next attempt after a back-off, which may have been empty.
+// requestAgain starts the next attempt after a back-off, which may have been empty.
 func (m *Machine) requestAgain(t *token, left *wait) {
 	attempt := left.Attempt + 1
 	if t.node.Type == definition.AgentDelegate {
@@ -83,7 +83,7 @@ func mayRetry(r *definition.Retry, attempt int, code string) bool {
 	return r != nil && attempt < r.MaxAttempts && !endsAttempts(r, code)
 }
 
-// The policy of nodes without their own, where Config.Attempts has their type.
+// The retry policy of nodes without one whose type is in Config.Attempts.
 const (
 	firstBackoff   = 2 * time.Second
 	longestBackoff = time.Minute
@@ -99,7 +99,7 @@ func (m *Machine) retryOf(n *definition.Node) *definition.Retry {
 	return n.Retry
 }
 
-// maxAttempts is how many attempts the policy of a node allows.
+// maxAttempts returns the number of attempts that the policy of a node allows.
 func (m *Machine) maxAttempts(n *definition.Node) int {
 	if r := m.retryOf(n); r != nil {
 		return max(r.MaxAttempts, 1)
@@ -107,8 +107,8 @@ func (m *Machine) maxAttempts(n *definition.Node) int {
 	return 1
 }
 
-// mayRepair reports whether a failed attempt is granted the repair that it asks for. The number of attempts that the policy
-// has left does not matter: without the repair the result of the attempt would be lost.
+// mayRepair reports whether a failed attempt gets the repair that it asks for, even without an attempt left: otherwise the result of the
+// attempt would be lost.
 func mayRepair(t *token, o Outcome) bool {
 	w := t.wait
 	return o.Repair != nil && !o.Host && w.Kind == WaitActivity && !w.Repaired && !endsAttempts(t.node.Retry, o.Code)

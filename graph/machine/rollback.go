@@ -10,19 +10,18 @@ import (
 	"github.com/workflows-engine/workflows-engine/history"
 )
 
-// A node with a compensation (the extension compensate) is remembered by its token once it has completed. A rollback visits the
-// compensations of the nodes that the token remembers, the newest first and one after another. Each is a visit like any other, so a crash or
-// a replay in between changes nothing. Visits in the branches of a block, or of the items of a map, belong to the token that waits
-// for them once the block has ended: in the order of the branches or items, which does not depend on time, also where they were dropped.
+// A token keeps the completed visits of nodes with a compensation (the extension compensate). A rollback visits their compensations one after
+// another, the newest first. Each is an ordinary visit, so a crash or a replay in between changes nothing. When a block or map ends, its
+// token takes over the visits of the branches or items, also of dropped ones, in their order, which does not depend on time.
 
-// RollbackReason says why a run, or a branch, is rolled back.
+// RollbackReason is the reason why a run or a branch is rolled back.
 type RollbackReason string
 
 // The reasons of rollbacks.
 const (
 	RollbackCancel  RollbackReason = "cancel"  // the run was cancelled
 	RollbackFailure RollbackReason = "failure" // the run fails
-	RollbackCatch   RollbackReason = "catch"   // a failure was caught, and the run or the branch goes on
+	RollbackCatch   RollbackReason = "catch"   // a failure was caught; the run or branch continues afterwards
 )
 
 // undo is a completed visit that a rollback undoes. It is stored in positions.
@@ -35,14 +34,14 @@ type undo struct {
 
 func (u *undo) key() string { return visitKey(u.Node, u.Visit) }
 
-// rollback is the work of a token that undoes its newest remembered visit, and the work that follows. It is stored in positions.
+// rollback is the progress of a token's rollback. It is stored in positions.
 type rollback struct {
 	Reason RollbackReason `json:"reason"`
-	// Total is how much there was to undo.
+	// Total is the number of visits to undo at the start.
 	Total int `json:"total"`
-	// Broken says that the state broke its schema when the rollback began: then it is not checked.
+	// Broken reports that the state broke its schema when the rollback started; then it is not checked.
 	Broken bool `json:"broken,omitempty"`
-	// Failure is why, unless the run was cancelled; Cancel is the reason of that.
+	// Failure is the cause, nil for a cancelled run; Cancel is the reason of the cancellation.
 	Failure *failure `json:"failure,omitempty"`
 	Cancel  string   `json:"cancel,omitempty"`
 	// Node and Visit are where the failure was caught, Target is where the token continues.
@@ -51,7 +50,7 @@ type rollback struct {
 	Target string `json:"target,omitempty"`
 }
 
-// remember notes that a node has completed that can be undone.
+// remember adds the completed visit of a node with a compensation.
 func (t *token) remember(output map[string]any) {
 	if t.node.Compensation != nil && t.node.Map == nil {
 		t.done = append(t.done, undoOf(t.node, t.visit, map[string]any{"node": t.node.ID, "output": output}))
@@ -66,7 +65,7 @@ func undoOf(n *definition.Node, visit int, found map[string]any) undo {
 	return u
 }
 
-// closeBlock ends the block that a token waits for, if any. From then on the token remembers the visits in it.
+// closeBlock ends the block that a token waits for, if any. The token then remembers the visits in it.
 func (t *token) closeBlock() {
 	b := t.inner
 	if t.inner = nil; b == nil {
@@ -90,8 +89,8 @@ func (t *token) closeBlock() {
 	}
 }
 
-// sees is the state as the token's node sees it: for a compensation, with the output that it undoes.
-func (t *token) sees() map[string]any {
+// nodeState returns the state as the token's node sees it: for a compensation, with the output to undo.
+func (t *token) nodeState() map[string]any {
 	if t.rollback == nil || t.undoes().Found == nil {
 		return t.view
 	}
@@ -143,7 +142,7 @@ func (m *Machine) rolledBack(t *token, r *rollback) *definition.Node {
 		m.endCancelled(history.Payload{NodeID: t.node.ID, Reason: r.Cancel, Compensations: r.Total})
 	default:
 		node := ""
-		if r.Total > 0 { // FailNode stands far before
+		if r.Total > 0 { // FailNode was written long before
 			node = r.Failure.NodeID
 		}
 		m.compensated = r.Total
@@ -161,7 +160,7 @@ func (m *Machine) rollBackFailed(f *failure) {
 	m.walk(m.main, m.rollBack(m.main, &rollback{Reason: RollbackFailure, Failure: f}))
 }
 
-// compensationFailed ends the run, whatever the blocks around the token tolerate: it is unknown how much is undone by then.
+// compensationFailed ends the run, whatever the blocks around the token tolerate, because the effects are in an unknown state.
 func (m *Machine) compensationFailed(t *token, f *failure) {
 	m.stopWaiting(t)
 	r := t.rollback
@@ -177,7 +176,7 @@ func (m *Machine) compensationFailed(t *token, f *failure) {
 	}
 	m.fatal = &failure{
 		Reason: reasonCompensation, Code: string(problem.CompensationFailed), NodeID: t.node.ID,
-		Message: problem.Format("the compensation %q of %q failed: %s; it ran because %s", t.node.ID, t.undoes().Node, f.Message, why),
+		Message: problem.Format("compensation %q of %q failed: %s; it ran because %s", t.node.ID, t.undoes().Node, f.Message, why),
 	}
 }
 
@@ -191,7 +190,7 @@ func (m *Machine) rollsBack() bool {
 	return false
 }
 
-// maxLeftNamed bounds the visits that the end of a run names.
+// maxLeftNamed limits the visits in the text of a run's end.
 const maxLeftNamed = 8
 
 // leftText ends all blocks of a run that ends, and lists the nodes that are not undone, or "".
@@ -252,11 +251,11 @@ func (m *Machine) endCancelled(p history.Payload) {
 	m.end(Cancelled)
 }
 
-// acceptCancel rejects a parent's cancel while a rollback runs: it has been followed already.
+// acceptCancel rejects a parent's cancel while a rollback runs, since it was already applied.
 func (m *Machine) acceptCancel(in Cancel) (*token, error) {
 	if in.ByParent && m.rollsBack() {
 		return nil, problem.New(problem.CancelNotAllowed, "the run is being rolled back").
-			WithPlace(problem.Place{ExecutionID: m.cfg.ExecutionID}).WithHint("It ends by itself. Wait for its end.")
+			WithPlace(problem.Place{ExecutionID: m.cfg.ExecutionID}).WithHint("Wait for the end of the rollback.")
 	}
 	return m.main, nil
 }
@@ -298,9 +297,9 @@ func (m *Machine) Undoing() (visits []history.Visit) {
 	return visits
 }
 
-// fitsRollback checks the rollback of a token that was read from a position.
+// fitsRollback checks the rollback of a token from a position.
 func (m *Machine) fitsRollback(t *token) error {
-	misfit := problem.New(problem.HistoryCorrupt, "the stored position does not fit what is to be compensated")
+	misfit := problem.New(problem.HistoryCorrupt, "the stored position does not fit the compensations")
 	for i := range t.done {
 		if n := m.prog.Node(t.done[i].Node); n == nil || n.Compensation == nil || t.done[i].Visit < 1 {
 			return misfit
@@ -322,7 +321,7 @@ func (m *Machine) fitsRollback(t *token) error {
 	return nil
 }
 
-// remembers reports whether there is anything that can be undone.
+// remembers reports whether any visit can be undone.
 func (m *Machine) remembers() (some bool) {
 	m.main.each(func(t *token) bool {
 		some = some || len(t.done) > 0

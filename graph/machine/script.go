@@ -23,9 +23,9 @@ type item struct {
 	Update  bool           `json:"update,omitempty"`
 	Delta   map[string]any `json:"delta"`
 	Overlay bool           `json:"overlay,omitempty"`
-	// Valid says that the branch's own view satisfied the schema after the update.
+	// Valid reports that the branch's view satisfied the schema after the update.
 	Valid bool `json:"valid,omitempty"`
-	// Checkpoint asks for a CheckpointWritten if the policy says that one is due.
+	// Checkpoint asks for a CheckpointWritten if the policy requires one.
 	Checkpoint bool                  `json:"checkpoint,omitempty"`
 	Span       *history.ParallelSpan `json:"span,omitempty"`
 }
@@ -120,7 +120,7 @@ func (m *Machine) attemptEnded(t *token, name history.Name, p history.Payload) {
 	if m.seq > before {
 		number := max(t.wait.Attempt, 1)
 		if t.wait.Kind == WaitBackoff {
-			number++ // the end of the attempt before is recorded
+			number++ // the end of the previous attempt is recorded
 		}
 		m.records[len(m.records)-1].Attempt = &history.Attempt{
 			NodeID: t.node.ID, Visit: t.visit, Number: number,

@@ -71,7 +71,7 @@ func TestScripts(t *testing.T) {
 					t.Fatal(err)
 				}
 			} else if got != string(src) {
-				t.Errorf("output differs; run with -update and read the diff\n%s", firstDifference(string(src), got))
+				t.Errorf("output differs; go test ./graph/machine -update rewrites it: read the diff\n%s", firstDifference(string(src), got))
 			}
 		})
 	}

@@ -10,26 +10,26 @@ import (
 )
 
 // A walk between two waits may be long: a loop of set_state nodes, ten thousand branches. It is made in stretches of about equal
-// length, counted and not timed. Between two of them the driver commits, and others get their turn: the token waits with a WalkEffect
-// for Continue. Nothing of that is recorded, and until the walk has ended no other input but Cancel is taken. So the records are the
-// same as those of one long walk, and a replay, which walks as far as the history goes, need not know the stretches.
+// length, which is counted, not timed. Between two stretches, the driver commits and other calls get the lock; the token waits for Continue with a
+// WalkEffect. Stretches are not recorded, and until the walk has ended, every input except Cancel is rejected. So the records are those of
+// one long walk, and a replay, which walks up to the end of the history, does not depend on stretches.
 
-// stretchUnits is the length of a stretch: some 50 ms. A unit is that of expr.Env: about a step of the interpreter.
+// stretchUnits is the length of a stretch, about 50 ms, in units of expr.Env: about one step of the interpreter.
 const stretchUnits = 1_000_000
 
-// visitUnits is the cost of a visit, besides the evaluation of its expressions: its records are made, encoded and stored.
+// visitUnits is the cost of making, encoding and storing the records of a visit, without its expressions.
 const visitUnits = 400
 
-// stateBytesPerUnit is how much of the state is validated, encoded and stored in the time of a unit.
+// stateBytesPerUnit is the part of the state that is validated, encoded and stored in the time of a unit.
 const stateBytesPerUnit = 16
 
-// sizedVisits is how many visits a stretch makes before it looks how large the state is: most are over by then.
+// sizedVisits is the number of visits before a stretch measures the state; most stretches end earlier.
 const sizedVisits = 8
 
-// maxSizedState is the size of a state above which visits cost no more.
+// maxSizedState is the size of a state, in bytes, above which the cost of a visit stays the same.
 const maxSizedState = 16 << 20
 
-// walkDue is when the timer of a walk under way is due: other processes find by it a walk whose driver is gone.
+// walkDue is the time until the timer of a walk is due, by which other processes find a walk without a driver.
 const walkDue = 5 * time.Second
 
 // WalkEffect asks the driver to continue a walk, after the records that came with it. Respond with Continue.
@@ -40,17 +40,16 @@ type Continue struct{ Key string }
 
 func (Continue) input() {}
 
-// GoesOn reports whether an input is no news, but the next stretch of a walk.
+// GoesOn reports whether an input only continues a walk.
 func GoesOn(in Input) bool {
 	_, walk := in.(Continue)
 	return walk
 }
 
-// ErrWalking rejects an input while a walk is under way. It is no refusal of the protocol: offer the input again once the walk is
-// over.
+// ErrWalking rejects an input while a walk is under way. It is not a rejection by the protocol: pass the input again after the walk.
 var ErrWalking = errors.New("the run is computing")
 
-// ErrAbandoned says that Limits.Stop has ended the walk; see Machine.Stopped.
+// ErrAbandoned reports that Limits.Stop has ended the walk; see Machine.Stopped.
 var ErrAbandoned = expr.ErrAbandoned
 
 // pace counts the cost of a stretch.
@@ -61,14 +60,14 @@ type pace struct {
 	visit int
 	// at is the token whose walk continues in the next stretch, or nil.
 	at *token
-	// again is true until the token has gone on with its walk.
+	// again is true until the token has continued its walk.
 	again bool
 }
 
-// Walking reports whether a walk is under way: the run continues Continue, and takes nothing else but Cancel.
+// Walking reports whether a walk is in progress. The machine then accepts only Continue and Cancel.
 func (m *Machine) Walking() bool { return m.pace.at != nil }
 
-// beginStretch begins to count anew.
+// beginStretch resets the count.
 func (m *Machine) beginStretch() {
 	p := &m.pace
 	p.spent, p.length, p.visits, p.visit = 0, stretchUnits, 0, visitUnits
@@ -89,9 +88,9 @@ func (m *Machine) countVisit() {
 	p.spent += p.visit
 }
 
-// tired reports whether the stretch is over. A replay first goes as far as the history.
-func (m *Machine) tired() bool {
-	return m.pace.spent >= m.pace.length && !m.repeating() && (m.recorded == nil || m.recorded.tailed == 0)
+// stretchExhausted reports whether the stretch is over. It is never over before the end of the history.
+func (m *Machine) stretchExhausted() bool {
+	return m.pace.spent >= m.pace.length && !m.repeating() && (m.recorded == nil || m.recorded.tailLeft == 0)
 }
 
 // env is the environment of a node's expressions. They share one budget: a stretch ends only between nodes.
@@ -99,7 +98,7 @@ func (m *Machine) env() expr.Env {
 	return expr.Env{Now: m.clock, Spent: &m.pace.spent, Stop: m.stop, Budget: &expr.Budget{}}
 }
 
-// askStop asks whether the evaluation under way is to be abandoned.
+// askStop reports whether to abandon the current evaluation.
 func (m *Machine) askStop() bool {
 	if stop := m.cfg.Limits.Stop; stop != nil && stop() {
 		m.stopped = true
@@ -107,11 +106,11 @@ func (m *Machine) askStop() bool {
 	return m.stopped
 }
 
-// Stopped reports whether Limits.Stop has ended an evaluation. The machine then stands where no history does: drop it.
+// Stopped reports whether Limits.Stop has ended an evaluation. The machine is then in a state without a history: drop it.
 func (m *Machine) Stopped() bool { return m.stopped }
 
-// rest ends the stretch before a token visits a node.
-func (m *Machine) rest(t *token, n *definition.Node) {
+// endStretch ends the stretch before a token visits a node.
+func (m *Machine) endStretch(t *token, n *definition.Node) {
 	if !t.item() {
 		t.node, t.visit = n, m.visits[n.Index]
 	}
@@ -127,7 +126,7 @@ func (m *Machine) acceptContinue(in Continue) (*token, error) {
 	return nil, errNoWalk
 }
 
-var errNoWalk = errors.New("no walk goes on with this key")
+var errNoWalk = errors.New("no walk has this key")
 
 // walkOn makes the next stretch of a walk: expressions see the time of the input that led to it.
 func (m *Machine) walkOn(t *token) {
@@ -146,12 +145,12 @@ func (m *Machine) walkOn(t *token) {
 		m.startBranches(b)
 	}
 	if !m.Walking() {
-		m.timersDirty = true // none was fired meanwhile
+		m.timersDirty = true // no timer was fired meanwhile
 	}
 }
 
-// waitWalk is the kind of wait of the token whose walk is under way. It is in no list of the run's waits.
+// waitWalk is the kind of wait of a token between two stretches. Pending omits it.
 const waitWalk WaitKind = "walk"
 
-// walkKey identifies the rest of a walk by the node and the visits that it has had.
+// walkKey identifies the rest of a walk by its node and the number of visits.
 func walkKey(t *token) string { return "walk:" + visitKey(t.node.ID, t.visit) }

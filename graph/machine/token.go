@@ -29,14 +29,14 @@ type token struct {
 	visit int
 	// view is the state as this token sees it. For the main path it is the run's state.
 	view map[string]any
-	// unchecked says that the view has not been validated: it was read from a position, or merged from the branches of a nested
-	// block, which are valid one by one. The next node that completes validates it.
+	// unchecked is true if the view as a whole has not been validated: it was read from a position, or merged from the branches of a nested
+	// block. The next node that completes validates it.
 	unchecked bool
-	// written are the members of the view that were written since the token's last question was answered, the newest last.
+	// written are the fields of the view written since the token's last question was answered, the newest last.
 	written []string
-	// held is the script that is held back, because a branch before this one has not ended.
+	// held is the held-back script, while an earlier branch has not ended.
 	held []item
-	// rounds are those of the loops that the token is in, by the ids of their switches.
+	// rounds counts the rounds of the loops that the token is in, by the ids of their switches.
 	rounds map[string]int
 	// wait is set while the token waits for an input, inner while it waits for a parallel block of its own.
 	wait    *wait
@@ -52,7 +52,7 @@ type wait struct {
 	Kind    WaitKind `json:"kind"`
 	Attempt int      `json:"attempt,omitempty"`
 	Host    bool     `json:"host,omitempty"`
-	// filled are the members of the node's config that a host gets filled in, nil until they are asked for.
+	// filled are the evaluated templates of the node's config, for a host; nil until needed.
 	filled map[string]any
 	// Queued: the attempt, or the one after a back-off, waits for its turn. again: it was requested before.
 	Queued bool `json:"queued,omitempty"`
@@ -63,11 +63,11 @@ type wait struct {
 	// Timeout and Deadline of an attempt.
 	Timeout  time.Duration `json:"timeout,omitempty"`
 	Deadline time.Time     `json:"deadline,omitzero"`
-	// LastError and LastCode are those of the attempt before.
+	// LastError and LastCode are the failure of the previous attempt.
 	LastError string `json:"lastError,omitempty"`
 	LastCode  string `json:"lastCode,omitempty"`
-	// Repair is the input for the attempt, or the one after a back-off, that corrects the attempt before. Repaired is true once the
-	// visit has been granted its repair.
+	// Repair is the input with which the attempt, or the one after a back-off, corrects the previous attempt. Repaired is true once the visit
+	// has had its repair.
 	Repair   map[string]any `json:"repair,omitzero"`
 	Repaired bool           `json:"repaired,omitempty"`
 	Due      time.Time      `json:"due,omitzero"` // timer, backoff
@@ -83,13 +83,13 @@ type wait struct {
 	Version     string         `json:"version,omitempty"`
 	// From is the run that the subworkflow continues in a retry.
 	From history.ForkOrigin `json:"from,omitzero"`
-	// Task of a delegate at its agent, once the agent has taken it.
+	// Task of a delegate at its agent, once the agent has accepted it.
 	Task *Task `json:"task,omitempty"`
-	// Journal is that of an attempt whose executor records steps.
+	// Journal of an attempt, nil without an entry.
 	Journal *Journal `json:"journal,omitempty"`
 }
 
-// block is a parallel block, or a map, that is being walked.
+// block is a parallel block, or a map, in progress.
 type block struct {
 	owner  *token // the token that waits for it
 	node   *definition.Node
@@ -98,12 +98,11 @@ type block struct {
 	head int
 	// visit is the visit of the node that began the block.
 	visit int
-	// failFast says which failure decides a join "all": the first one as recorded. Blocks that older releases began wait for the
-	// branches before the failed one.
+	// failFast: the first recorded failure decides a join "all". In blocks of older releases, it waits for the branches before the failed one.
 	failFast bool
-	// deadline is when the block fails unless it has been joined, zero without a timeout.
+	// deadline is when a block that has not joined fails, zero without a timeout.
 	deadline time.Time
-	// items are those of a map, whose tokens are only the items that are being worked on; nil for a parallel block.
+	// items of a map, whose tokens are only the items in progress; nil for a parallel block.
 	items *mapItems
 }
 
@@ -134,11 +133,11 @@ func (t *token) locate(p *history.Payload) {
 	if t.item() {
 		t = t.block.owner
 	}
-	p.BlockVisit = moreThanOne(t.block.visit)
+	p.BlockVisit = recordedVisit(t.block.visit)
 }
 
-// failedVisit returns the visit for the token's FailNode. In a branch it is always written: the command may be held back until the
-// next visit waits for the same.
+// failedVisit returns the visit for the token's FailNode. In a branch it is always written, since the command may be held back until the
+// next visit is waiting.
 func (t *token) failedVisit() int {
 	if t.block == nil {
 		return 0
@@ -146,8 +145,8 @@ func (t *token) failedVisit() int {
 	return t.visit
 }
 
-// moreThanOne returns the number of a visit as records have it: not that of the first.
-func moreThanOne(visit int) int {
+// recordedVisit returns the number of a visit in records, which omit the first.
+func recordedVisit(visit int) int {
 	if visit > 1 {
 		return visit
 	}

@@ -8,12 +8,11 @@ import (
 	"github.com/workflows-engine/workflows-engine/history"
 )
 
-// An attempt in process may have to wait for its turn (Limits.Queued). Its timeout counts from its request, so it waits before
-// that: NodeScheduled says that it is queued, and the driver gets a TurnEffect. An attempt after a back-off waits when the time
-// has come, without a record: its timer stays open, so that any process finds it after a crash. An attempt that a process begins again
-// after a crash waits as well, although it was requested.
+// An attempt in process may have to wait for its turn (Limits.Queued). Its timeout counts from its request, so it waits before the request:
+// NodeScheduled marks it as queued, and the driver gets a TurnEffect. After a back-off, an attempt waits without a record; its timer stays
+// open, so that any process finds it after a crash. An attempt that is restarted after a crash waits too, although it was requested.
 
-// TurnEffect asks for a turn for an attempt in process. When its turn has come, respond with Input. An ActivityEffect or
+// TurnEffect asks for a turn for an attempt in process. At its turn, respond with Input. An ActivityEffect or
 // DelegateEffect for the attempt follows, unless the host performs it by then.
 type TurnEffect struct {
 	EffectBase
@@ -22,7 +21,7 @@ type TurnEffect struct {
 	Timer string
 }
 
-// Key is not that of the attempt, which may be in flight later.
+// Key differs from the key of the attempt, which may be in flight later.
 func (e *TurnEffect) Key() string { return "turn:" + e.EffectKey }
 
 // Input is the driver's input to the machine at its turn.
@@ -33,7 +32,7 @@ func (e *TurnEffect) Input() Input {
 	return Turn{Key: e.EffectKey}
 }
 
-// Turn says that the turn of an attempt has come.
+// Turn reports that it is the turn of an attempt.
 type Turn struct{ Key string }
 
 func (Turn) input() {}
@@ -78,8 +77,7 @@ func (m *Machine) firstAttempt(t *token, w *wait) {
 	}
 }
 
-// mustQueue reports whether the first attempt of a visit waits for its turn. A replay takes that from the history, as far as it
-// goes.
+// mustQueue reports whether the first attempt of a visit waits for its turn. A replay reads that from the history, up to its end.
 func (m *Machine) mustQueue(t *token) bool {
 	if m.recorded != nil {
 		f := m.recorded.of(t)
@@ -117,12 +115,12 @@ func (w *wait) recorded() *wait {
 func (m *Machine) acceptTurn(in Turn) (*token, error) {
 	t := m.find(func(t *token) bool { return t.wait.Queued && t.wait.counts() && t.key() == in.Key })
 	if t == nil {
-		return nil, problem.New(problem.HistoryConflict, "no attempt %s waits for its turn", in.Key)
+		return nil, problem.New(problem.HistoryConflict, "attempt %s does not wait for its turn", in.Key)
 	}
 	return t, nil
 }
 
-// takeTurn requests an attempt whose turn has come, or begins one again that was requested before.
+// takeTurn requests an attempt at its turn, or restarts one that was requested before.
 func (m *Machine) takeTurn(t *token) {
 	if j := t.wait.Journal; j != nil && j.Idle {
 		m.wake(t, 0)
@@ -144,16 +142,16 @@ func (m *Machine) takeTurn(t *token) {
 	m.effects = append(m.effects, t.effect())
 }
 
-// Queue makes an attempt in process wait for its turn: one that is about to be performed again, by the key of its effect, or one
-// whose back-off is over, by the key of its timer. It returns nil if the attempt does not have to wait. This is neither recorded
-// nor part of the position: after a Restore or Replay, call Queue again.
+// Queue makes an attempt in process wait for its turn. key is the effect's key for an attempt that is performed again, or the timer's key for
+// one after a back-off. It returns nil if the attempt need not wait. This is neither recorded nor part of the position: after Restore or
+// Replay, call Queue again.
 func (m *Machine) Queue(key string) Effect {
 	t := m.find(func(t *token) bool {
 		w := t.wait
 		switch w.Kind {
 		case WaitActivity, WaitDelegate:
 			if rest, _ := t.restTimer(); rest != "" && rest == key {
-				return !w.enquires()
+				return !w.executorAsks()
 			}
 			return !w.Host && !w.Queued && w.Task == nil && !w.rests() && t.key() == key && m.limited(t.node)
 		case WaitBackoff:

@@ -1,6 +1,8 @@
 package machine
 
 import (
+	"fmt"
+
 	"github.com/workflows-engine/workflows-engine/graph/definition"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/history"
@@ -15,8 +17,8 @@ func (m *Machine) walk(t *token, n *definition.Node) {
 			m.branchSucceeded(t)
 			return
 		}
-		if m.tired() {
-			m.rest(t, n)
+		if m.stretchExhausted() {
+			m.endStretch(t, n)
 			return
 		}
 		n = m.visit(t, n)
@@ -25,7 +27,7 @@ func (m *Machine) walk(t *token, n *definition.Node) {
 
 // noteMove reports that a token continues to a node.
 func (m *Machine) noteMove(t *token, to *definition.Node) {
-	if m.pace.again { // it went to the node at the end of the stretch before
+	if m.pace.again { // it moved to the node at the end of the previous stretch
 		m.pace.again = false
 		return
 	}
@@ -44,18 +46,18 @@ func (m *Machine) noteMove(t *token, to *definition.Node) {
 	}
 }
 
-// ended reports whether the run has ended or must end, or the walk was abandoned.
+// ended reports whether the run has ended, must end, or has abandoned its walk.
 func (m *Machine) ended() bool { return m.status.Terminal() || m.fatal != nil || m.stopped }
 
-// goesOn reports whether a token continues after its node has completed: the state that came of it has not failed the token.
-func (m *Machine) goesOn(t *token) bool { return t.phase == live && t.rollback == nil && !m.ended() }
+// continues reports whether a token continues after its node has completed: the resulting state has not failed it.
+func (m *Machine) continues(t *token) bool { return t.phase == live && t.rollback == nil && !m.ended() }
 
 // visit schedules a node and begins it. It returns the next node if the node completed at once.
 func (m *Machine) visit(t *token, n *definition.Node) *definition.Node {
-	if m.steps >= m.cfg.MaxVisits && !m.repeating() && t.rollback == nil { // a rollback ends: it undoes visits
+	if m.steps >= m.cfg.MaxVisits && !m.repeating() && t.rollback == nil { // a rollback may exceed it: its length is bounded
 		m.fatal = &failure{
 			Reason:  reasonOrchestration,
-			Message: "the run has used up its budget of node visits; a loop may never end",
+			Message: "the run has reached its limit of node visits; a loop may never end",
 			Code:    string(problem.StepBudgetExceeded), NodeID: n.ID,
 		}
 		return nil
@@ -67,7 +69,7 @@ func (m *Machine) visit(t *token, n *definition.Node) *definition.Node {
 	m.countVisit()
 	m.steps++
 	m.visits[n.Index]++
-	if t.rollback == nil { // a caught failure may lead on within the loops
+	if t.rollback == nil { // a caught failure may continue within the loops
 		m.leaveLoops(t, n)
 	}
 	t.node, t.visit = n, m.visits[n.Index]
@@ -102,10 +104,10 @@ func (m *Machine) visit(t *token, n *definition.Node) *definition.Node {
 	case definition.AgentDelegate:
 		return m.beginDelegate(t)
 	}
-	return nil
+	panic(fmt.Sprintf("machine: no case for node type %q", n.Type)) // Compile rejects unknown types
 }
 
-// correct sets the state that the creator of a fork gave for this point.
+// correct sets the state that a fork was given for this point.
 func (m *Machine) correct(t *token) {
 	if m.recorded == nil || t.block != nil {
 		return
@@ -119,14 +121,14 @@ func (m *Machine) correct(t *token) {
 	m.event(history.StateUpdated, history.Payload{State: state, Correction: true})
 }
 
-// repeating reports whether recorded commands are left to repeat. They are not bound by the limits of this process.
+// repeating reports whether recorded commands remain to be repeated, to which the limits of this process do not apply.
 func (m *Machine) repeating() bool {
 	return m.recorded != nil && m.recorded.next < len(m.recorded.script)
 }
 
 // fact begins the payload of a fact about the token's node. The visit is written from the second on.
 func (m *Machine) fact(t *token) history.Payload {
-	return history.Payload{NodeID: t.node.ID, Visit: moreThanOne(t.visit)}
+	return history.Payload{NodeID: t.node.ID, Visit: recordedVisit(t.visit)}
 }
 
 // waitFor makes the token wait.
@@ -158,10 +160,10 @@ func (m *Machine) stopWaiting(t *token) {
 	t.wait = nil
 }
 
-// completion says how a node's completion is recorded.
+// completion holds the recorded values of a node's completion.
 type completion struct {
 	output  map[string]any // CompleteNode.output
-	delta   map[string]any // what is merged; nil repeats the state
+	delta   map[string]any // merged into the state; nil repeats the state
 	overlay bool
 	// checkpoint is false where the protocol writes no checkpoint (spec: execution, 9.2).
 	checkpoint bool
@@ -184,10 +186,10 @@ func (m *Machine) complete(t *token, c completion) *definition.Node {
 	before := t.view
 	t.view = view
 	if m.wrote(t, c.delta); n.Type == definition.Interrupt {
-		t.written = nil // what follows is new to whoever has answered
+		t.written = nil // the person who answered has seen the rest
 	}
 	var bad *failure
-	if len(c.delta) > 0 || t.unchecked { // otherwise it is the view that was valid before
+	if len(c.delta) > 0 || t.unchecked { // otherwise the view is unchanged, and valid
 		bad = m.invalidState(t, n.ID)
 		t.unchecked = false
 	}
@@ -197,7 +199,7 @@ func (m *Machine) complete(t *token, c completion) *definition.Node {
 	})
 	if bad != nil {
 		if by, _ := catcher(t, bad); by == t {
-			t.view = before // the output that breaks the state is not part of it
+			t.view = before // without the output that breaks the state
 		}
 		return m.failToken(t, bad)
 	}

@@ -10,12 +10,12 @@ import (
 // maxWritten bounds the names that a token keeps.
 const maxWritten = 64
 
-// showsState reports whether a definition has a question whose author shows nothing.
+// showsState reports whether a definition has an interrupt without show, which shows the state.
 func showsState(p *definition.Program) bool {
 	return slices.ContainsFunc(p.Nodes, func(n *definition.Node) bool { return n.Interrupt != nil && n.Interrupt.Show == nil })
 }
 
-// wrote notes which fields of the state have been written, the newest last: a question whose author shows nothing shows these first.
+// wrote adds written fields of the state, the newest last. A question without show shows them first.
 func (m *Machine) wrote(t *token, delta map[string]any) {
 	if !m.showsState || len(delta) == 0 {
 		return

@@ -76,9 +76,9 @@ const (
 	DelegatePortInvoked         Code = "CONFORMANCE_DELEGATE_PORT_INVOKED"
 )
 
-// Finer codes of refusals: see Error.Reason. EXECUTION_NOT_FOUND and DUPLICATE_EXECUTION_ID are used as such too.
+// Finer codes of rejections: see Error.Reason. EXECUTION_NOT_FOUND and DUPLICATE_EXECUTION_ID are used as such too.
 const (
-	// AnsweredDifferently: the same activity, interrupt or signal was answered before, with another content.
+	// AnsweredDifferently: the same activity, interrupt or signal was already answered with another content.
 	AnsweredDifferently Code = "ANSWERED_DIFFERENTLY"
 	// NotAwaiting: the run continues, but does not wait, or no longer waits, for the input of the call.
 	NotAwaiting Code = "NOT_AWAITING"
@@ -90,15 +90,15 @@ const (
 
 // Codes that this engine adds.
 const (
-	// DefinitionKept warns that a start found its run there, which keeps another version of the definition than the start gave.
+	// DefinitionKept warns that the run of a start exists and keeps another version of the definition.
 	DefinitionKept Code = "DEFINITION_NOT_CHANGED"
-	// ModeKept warns that a call asked for another mode than the run's, which it did not change.
+	// ModeKept warns that a call asked for another mode and did not change the run's mode.
 	ModeKept Code = "MODE_NOT_CHANGED"
-	// CallCancelled: whoever made a call has cancelled it, or has gone.
+	// CallCancelled: the caller has cancelled a call, or has disconnected.
 	CallCancelled Code = "CALL_CANCELLED"
-	// CancelGoesOn warns that a run is cancelled, and not all of its subworkflows are yet.
+	// CancelGoesOn warns that not all subworkflows of a cancelled run are cancelled yet.
 	CancelGoesOn Code = "CANCEL_GOES_ON"
-	// RunWillFail warns that a branch has failed without which the run cannot complete, while other branches still continue.
+	// RunWillFail warns that a required branch has failed while other branches continue.
 	RunWillFail Code = "RUN_WILL_FAIL"
 	// ExecutorPanic: an executor panicked or ended its goroutine; the attempt counts as failed.
 	ExecutorPanic Code = "ACTIVITY_EXECUTOR_PANIC"
@@ -108,27 +108,27 @@ const (
 	ActivityOutputInvalid Code = "ACTIVITY_OUTPUT_INVALID"
 	// ActivityOutputTooLarge: an output exceeds the size limit.
 	ActivityOutputTooLarge Code = "ACTIVITY_OUTPUT_TOO_LARGE"
-	// JournalInvalid: an executor records an invalid step of an attempt. The steps before it are recorded.
+	// JournalInvalid: an executor recorded an invalid journal entry. The entries before it are recorded.
 	JournalInvalid Code = "JOURNAL_INVALID"
-	// LLMContextExceeded: a conversation is larger than the model takes. Package chat has the code too, as it imports nothing.
+	// LLMContextExceeded: a conversation exceeds the model's context. Package chat has the code too, as it imports nothing.
 	LLMContextExceeded Code = "LLM_CONTEXT_EXCEEDED"
 	// LLMQuotaExceeded: the provider's account has no credit left.
 	LLMQuotaExceeded Code = "LLM_QUOTA_EXCEEDED"
 	// LLMCredentialsRefused: the provider rejects the key.
 	LLMCredentialsRefused Code = "LLM_CREDENTIALS_REFUSED"
-	// AgentConfigInvalid: the configuration of an agent, its list of tools or its input cannot be used.
+	// AgentConfigInvalid: the configuration of an agent, its list of tools or its input is invalid.
 	AgentConfigInvalid Code = "AGENT_CONFIG_INVALID"
 	// AgentPartialAnswer: an agent has answered with a partial result when a budget ended; a warning.
 	AgentPartialAnswer Code = "AGENT_PARTIAL_ANSWER"
-	// AgentTurnsExceeded: an agent has asked its model as often as its budget allows.
+	// AgentTurnsExceeded: an agent has used up its budget of turns.
 	AgentTurnsExceeded Code = "AGENT_TURNS_EXCEEDED"
-	// AgentToolCallsExceeded: an agent has called as many tools as its budget allows.
+	// AgentToolCallsExceeded: an agent has used up its budget of tool calls.
 	AgentToolCallsExceeded Code = "AGENT_TOOL_CALLS_EXCEEDED"
 	// AgentTokensExceeded: an agent has used up its budget of tokens.
 	AgentTokensExceeded Code = "AGENT_TOKENS_EXCEEDED"
 	// AgentCostExceeded: an agent has used up its budget of money.
 	AgentCostExceeded Code = "AGENT_COST_EXCEEDED"
-	// AgentTimeExceeded: an agent has worked as long as its budget allows.
+	// AgentTimeExceeded: an agent has used up its budget of time.
 	AgentTimeExceeded Code = "AGENT_TIME_EXCEEDED"
 	// AgentLoopDetected: an agent repeats the same call, or its calls fail one after the other.
 	AgentLoopDetected Code = "AGENT_LOOP_DETECTED"
@@ -138,21 +138,21 @@ const (
 	AgentOutputSchema Code = "AGENT_OUTPUT_SCHEMA"
 	// AgentOutputCut: the answer of an agent is too long.
 	AgentOutputCut Code = "AGENT_OUTPUT_CUT"
-	// AgentContextExceeded: the conversation of an agent is larger than its models take.
+	// AgentContextExceeded: the conversation of an agent exceeds the context of its models.
 	AgentContextExceeded Code = "AGENT_CONTEXT_EXCEEDED"
 	// AgentStopped: a person or a hook has stopped an agent.
 	AgentStopped Code = "AGENT_STOPPED"
 	// AgentBudgetSpent: a retry would continue an agent whose budget is used up.
 	AgentBudgetSpent Code = "AGENT_BUDGET_SPENT"
-	// RetryRepeatsEffects: a retry would make calls of an agent again that have done something.
+	// RetryRepeatsEffects: a retry would repeat calls of an agent that had effects.
 	RetryRepeatsEffects Code = "RETRY_REPEATS_EFFECTS"
 	// AlreadyRetried: a retry of the run is open, or has completed.
 	AlreadyRetried Code = "ALREADY_RETRIED"
-	// AgentJournalInvalid: no agent can have made the recorded steps, or a newer release has.
+	// AgentJournalInvalid: the journal of an agent is invalid, or from a newer release.
 	AgentJournalInvalid Code = "AGENT_JOURNAL_INVALID"
 	// KnowledgeRefInvalid: a reference names no section of a knowledge base that the agent has.
 	KnowledgeRefInvalid Code = "KNOWLEDGE_REF_INVALID"
-	// KnowledgeFormatUnsupported: a file of a knowledge base is of a form, or a size, that is not read.
+	// KnowledgeFormatUnsupported: a file of a knowledge base has an unsupported form or size.
 	KnowledgeFormatUnsupported Code = "KNOWLEDGE_FORMAT_UNSUPPORTED"
 	// SkillUnknown: the agent has no such skill, or the skill no such page.
 	SkillUnknown Code = "SKILL_UNKNOWN"
@@ -166,7 +166,7 @@ const (
 	APIBodyTooLarge Code = "API_BODY_TOO_LARGE"
 	// APIResponseTooLarge: the response to a call is too large. The call was made.
 	APIResponseTooLarge Code = "API_RESPONSE_TOO_LARGE"
-	// APIRawBodyNotText: a raw body is not a text. Nothing was sent.
+	// APIRawBodyNotText: a raw body is not a string. Nothing was sent.
 	APIRawBodyNotText Code = "API_RAW_BODY_NOT_TEXT"
 	// APICredentialsMissing: the credentials of a call cannot be read. Nothing was sent.
 	APICredentialsMissing Code = "API_CREDENTIALS_MISSING"
@@ -182,7 +182,7 @@ const (
 	StepBudgetExceeded Code = "STEP_BUDGET_EXCEEDED"
 	// LoopLimitExceeded: a loop needs more rounds than its max.
 	LoopLimitExceeded Code = "LOOP_LIMIT_EXCEEDED"
-	// SignalLimitExceeded: a run keeps as many signals as it may before it waits for them.
+	// SignalLimitExceeded: a run has reached its limit of early signals.
 	SignalLimitExceeded Code = "SIGNAL_LIMIT_EXCEEDED"
 	// RecordLimitExceeded: a run has reached its limit of records.
 	RecordLimitExceeded Code = "RECORD_LIMIT_EXCEEDED"
@@ -204,7 +204,7 @@ const (
 	InputInvalid Code = "INPUT_INVALID"
 	// CompensationFailed: a compensation failed, so that a rollback ended. The message names the nodes that are not undone.
 	CompensationFailed Code = "COMPENSATION_FAILED"
-	// MapItemsInvalid: the items of a map are no list, or too many.
+	// MapItemsInvalid: the items of a map are not an array, or too many.
 	MapItemsInvalid Code = "MAP_ITEMS_INVALID"
 	// SwitchNoMatch: no case of a switch is true, and it has no default.
 	SwitchNoMatch Code = "SWITCH_NO_MATCH"
@@ -242,12 +242,12 @@ const (
 	StoreReadOnly Code = "STORE_READ_ONLY"
 	// StoreUnavailable: the database cannot be opened, read or written.
 	StoreUnavailable Code = "STORE_UNAVAILABLE"
-	// StoreOutcomeUnknown: the disk failed while a write was committed. It may be stored or not: look before deciding anything else.
+	// StoreOutcomeUnknown: the disk failed during a commit. The write may be stored or not: read it before you continue.
 	StoreOutcomeUnknown Code = "STORE_OUTCOME_UNKNOWN"
 	// StoreReplaced: the database was deleted, moved or restored while the process used it. Nothing was written, and nothing
 	// can be written until the process is restarted.
 	StoreReplaced Code = "STORE_REPLACED"
-	// PersonRequired: a person answers this, and not whoever called. Nothing was changed.
+	// PersonRequired: only a person can answer this, not the caller. Nothing was changed.
 	PersonRequired Code = "PERSON_REQUIRED"
 	// Unsupported: the engine or its store does not support the call. Nothing was done.
 	Unsupported Code = "UNSUPPORTED_BY_BACKEND"
@@ -283,9 +283,9 @@ const (
 	DefinitionSyntax Code = "DEFINITION_SYNTAX"
 	// DefinitionEncoding: the text has bytes or escapes that are not Unicode characters.
 	DefinitionEncoding Code = "DEFINITION_ENCODING"
-	// DefinitionDuplicate: an object has a duplicate member.
+	// DefinitionDuplicate: an object has a duplicate field.
 	DefinitionDuplicate Code = "DEFINITION_DUPLICATE_MEMBER"
-	// DefinitionReserved: a member is named __proto__, which the definition hash leaves out.
+	// DefinitionReserved: a field is named __proto__, which the definition hash leaves out.
 	DefinitionReserved Code = "DEFINITION_RESERVED_MEMBER"
 	// DefinitionNumber: a number does not fit into a double.
 	DefinitionNumber Code = "DEFINITION_NUMBER"
@@ -301,7 +301,7 @@ const (
 const (
 	// DefinitionSchema: a value breaks the schema of workflow definitions.
 	DefinitionSchema Code = "DEFINITION_SCHEMA"
-	// ExtensionNotNamed: a member belongs to an extension that the document does not name in x-workflows-engine.
+	// ExtensionNotNamed: a field belongs to an extension that the document does not name in x-workflows-engine.
 	ExtensionNotNamed Code = "EXTENSION_NOT_NAMED"
 	// ExtensionUnused: a document names an extension and does not use it.
 	ExtensionUnused Code = "EXTENSION_UNUSED"
@@ -309,7 +309,7 @@ const (
 	ExtensionUsed Code = "EXTENSION_USED"
 	// DefinitionSignature: a signature block is malformed.
 	DefinitionSignature Code = "DEFINITION_SIGNATURE"
-	// CompensationInvalid: a compensation is no node of its own that undoes others, or nothing has one where a rollback is asked for.
+	// CompensationInvalid: a compensation is not a separate node, or a rollback is configured without a compensation.
 	CompensationInvalid Code = "COMPENSATION_INVALID"
 	// DuplicateNodeID: two nodes have the same id.
 	DuplicateNodeID Code = "DUPLICATE_NODE_ID"
@@ -343,7 +343,7 @@ const (
 	ParallelEmpty Code = "PARALLEL_BRANCH_EMPTY"
 	// ParallelEntry: two branches of a parallel node begin at the same node.
 	ParallelEntry Code = "PARALLEL_BRANCH_ENTRY"
-	// SubworkflowStateLeaks: the state of a subworkflow, which comes back whole, meets the state of its parent in a way that is hardly meant.
+	// SubworkflowStateLeaks: the state of a subworkflow, which is returned whole, overwrites the state of its parent.
 	SubworkflowStateLeaks Code = "SUBWORKFLOW_STATE_LEAKS"
 	// ParallelOverwrite: two branches of a parallel node set the same key of the state, which has no reducer.
 	ParallelOverwrite Code = "PARALLEL_BRANCH_OVERWRITE"
@@ -361,7 +361,7 @@ const (
 	SchemaPortability Code = "SCHEMA_PORTABILITY"
 	// ReducerCustom: the protocol rejects the reducer custom.
 	ReducerCustom Code = "REDUCER_CUSTOM"
-	// FormatUnchecked: a schema names a format that no value is checked against.
+	// FormatUnchecked: a schema names a format that is not checked.
 	FormatUnchecked Code = "FORMAT_UNCHECKED"
 	// ReducerUnknown: a reducer is unknown.
 	ReducerUnknown Code = "REDUCER_UNKNOWN"
@@ -371,19 +371,19 @@ const (
 	StateAssignment Code = "STATE_ASSIGNMENT"
 	// CheckpointPolicyInvalid: the checkpointing block is invalid.
 	CheckpointPolicyInvalid Code = "CHECKPOINT_POLICY_INVALID"
-	// DurationInvalid: a text is not a duration.
+	// DurationInvalid: a string is not a duration.
 	DurationInvalid Code = "DURATION_INVALID"
 	// DurationZero: a timeout is 0.
 	DurationZero Code = "DURATION_ZERO"
-	// RetryPolicy: a retry policy does something else than it appears to.
+	// RetryPolicy: a retry policy does not have its apparent effect.
 	RetryPolicy Code = "RETRY_POLICY"
-	// InstantInvalid: a text is not an instant, or engines read it differently.
+	// InstantInvalid: a string is not an instant, or engines read it differently.
 	InstantInvalid Code = "INSTANT_INVALID"
-	// ConfigBlank: a required text is blank.
+	// ConfigBlank: a required string is blank.
 	ConfigBlank Code = "CONFIG_BLANK"
 	// ConfigInvalid: the node cannot run with its config.
 	ConfigInvalid Code = "CONFIG_INVALID"
-	// FieldIgnored: a member is ignored.
+	// FieldIgnored: a field has no effect.
 	FieldIgnored Code = "FIELD_IGNORED"
 	// NumberPrecision: a number loses precision as a double.
 	NumberPrecision Code = "NUMBER_PRECISION"
@@ -393,15 +393,15 @@ const (
 	ExpressionOutputs Code = "EXPRESSION_SEVERAL_OUTPUTS"
 	// ExpressionClock: a condition reads the clock.
 	ExpressionClock Code = "EXPRESSION_READS_CLOCK"
-	// TemplateLiteral: a text looks like a template or program, but is used literally.
+	// TemplateLiteral: a string looks like a template or program, but is used literally.
 	TemplateLiteral Code = "TEMPLATE_IS_LITERAL"
 	// ExpressionRegex: a regular expression is invalid, or has another meaning in other engines.
 	ExpressionRegex Code = "EXPRESSION_REGEX"
-	// ExpressionPath: a program reads a member that no schema declares.
+	// ExpressionPath: a program reads a field that no schema declares.
 	ExpressionPath Code = "EXPRESSION_PATH_UNKNOWN"
-	// ExpressionComparison: a comparison always comes out the same.
+	// ExpressionComparison: a comparison always has the same result.
 	ExpressionComparison Code = "EXPRESSION_COMPARISON_CONSTANT"
-	// SchemaKeyword: a keyword of a schema is misspelt, or requires a member that the schema does not have.
+	// SchemaKeyword: a keyword of a schema is misspelt, or requires a property that the schema does not have.
 	SchemaKeyword Code = "SCHEMA_KEYWORD_UNKNOWN"
 	// QuestionShowsNothing: an interrupt shows nothing of the run that it asks about.
 	QuestionShowsNothing Code = "QUESTION_SHOWS_NOTHING"
@@ -422,15 +422,15 @@ const (
 	RecordAfterEnd Code = "RECORD_AFTER_END"
 	// OutcomeTwice: the outcome of one attempt is recorded twice.
 	OutcomeTwice Code = "OUTCOME_TWICE"
-	// AgentStepsGap: a step that an executor has recorded of an attempt is missing, or is recorded twice.
+	// AgentStepsGap: a journal entry of an attempt is missing, or is recorded twice.
 	AgentStepsGap Code = "AGENT_STEPS_GAP"
-	// AgentStepsDiffer: a step that an agent has recorded, or the outcome of its attempt, does not follow from the steps before it.
+	// AgentStepsDiffer: a journal entry of an agent, or the outcome of its attempt, does not follow from the entries before it.
 	AgentStepsDiffer Code = "AGENT_STEPS_DIFFER"
 	// ProjectionDiffers: the projection of status and lists does not follow from the records.
 	ProjectionDiffers Code = "PROJECTION_DIFFERS"
-	// PositionUnusable: the stored position of a run cannot be used. The run continues from its history.
+	// PositionUnusable: the stored position of a run is unusable. The run continues from its history.
 	PositionUnusable Code = "POSITION_UNUSABLE"
-	// TimersDiffer: the stored timers of a run are not the open timers of its history.
+	// TimersDiffer: the stored timers of a run differ from the open timers of its history.
 	TimersDiffer Code = "TIMERS_DIFFER"
 	// SubworkflowMissing: a subworkflow that completed under an open run is not stored.
 	SubworkflowMissing Code = "SUBWORKFLOW_MISSING"
@@ -447,10 +447,10 @@ const (
 	DeliveryNotFound Code = "DELIVERY_NOT_FOUND"
 	// WebhookTargetUnknown: a call names a webhook target that is not configured.
 	WebhookTargetUnknown Code = "WEBHOOK_TARGET_UNKNOWN"
-	// WebhookConfigInvalid: the list of webhook targets cannot be used.
+	// WebhookConfigInvalid: the list of webhook targets is invalid.
 	WebhookConfigInvalid Code = "WEBHOOK_CONFIG_INVALID"
 	// ImportInvalid: a file is not a valid export.
 	ImportInvalid Code = "IMPORT_INVALID"
-	// ImportRequired: a database is the npm engine's and must be imported.
+	// ImportRequired: a database belongs to the npm engine and must be imported.
 	ImportRequired Code = "IMPORT_REQUIRED"
 )

@@ -31,7 +31,7 @@ func TestCodes(t *testing.T) {
 		for _, v := range spec.Values {
 			lit, ok := v.(*ast.BasicLit)
 			if !ok {
-				t.Errorf("%s is no literal", spec.Names[0].Name)
+				t.Errorf("%s must be a literal", spec.Names[0].Name)
 				continue
 			}
 			text, err := strconv.Unquote(lit.Value)
@@ -44,7 +44,7 @@ func TestCodes(t *testing.T) {
 	})
 	slices.Sort(codes)
 	if unique := slices.Compact(slices.Clone(codes)); len(unique) != len(codes) {
-		t.Errorf("a code stands twice")
+		t.Errorf("a code is declared twice")
 	}
 	got := strings.Join(codes, "\n") + "\n"
 	if *update {
@@ -58,6 +58,6 @@ func TestCodes(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got != string(want) {
-		t.Errorf("the codes have changed; if that is meant, run with -update\ngot\n%s", got)
+		t.Errorf("the codes differ from testdata/codes.txt; go test ./graph/problem -update rewrites it\ngot\n%s", got)
 	}
 }

@@ -13,8 +13,7 @@ const (
 	MaxQuoted = 200
 )
 
-// Excerpt returns a text of at most so many bytes unchanged, and the beginning of a longer one, marked with "…" and the
-// number of bytes of the whole. It does not split characters.
+// Excerpt returns a text of at most so many bytes unchanged, and the beginning of a longer one, marked with "…" and its full size in bytes. It does not split characters.
 func Excerpt(text string, most int) string {
 	if len(text) <= most {
 		return text

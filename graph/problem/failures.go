@@ -2,8 +2,7 @@ package problem
 
 import "slices"
 
-// Failures are the codes that the engine gives to failures of nodes and runs: those of runs and activities in docs/codes.md. Executors,
-// hosts and authors give codes of their own.
+// Failures are the codes that the engine gives to failures of nodes and runs: those of runs and activities in docs/codes.md. Executors, hosts and authors use other codes.
 var Failures = []Code{
 	EngineFailure, Timeout, OutputSchemaViolation, StateInvalid, ExpressionFailed,
 	ExpressionLimit, SwitchNoMatch, JoinNotReached, SubworkflowCancelled, MapItemsInvalid, LoopLimitExceeded, CompensationFailed, WorkflowNotFound,
@@ -40,7 +39,7 @@ func AuthorsCode(code string) bool {
 	return code != "" && len(code) <= maxAuthorsCode && !slices.Contains(Failures, Code(code))
 }
 
-// IsLimit reports whether a code is that of a limit of runs, from where a run continues once the limit is higher.
+// IsLimit reports whether a code is that of a limit of runs, after which a retry can continue with a higher limit.
 func (c Code) IsLimit() bool {
 	switch c {
 	case StepBudgetExceeded, RecordLimitExceeded, ByteLimitExceeded, PendingLimitExceeded:

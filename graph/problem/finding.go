@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// Severity says whether a Finding rejects the document.
+// Severity determines whether a Finding rejects the document.
 type Severity string
 
 // The two severities: an error rejects the document, a warning does not.

@@ -1,6 +1,6 @@
 // Package problem holds the one error type of the project and the closed list of its codes.
 //
-// Every refusal that a caller can act on is an *Error: a stable Code, a sentence for people, the Place of the problem and a
+// Every rejection that a caller can act on is an *Error: a stable Code, a sentence for people, the Place of the problem and a
 // Hint with the next step. Match by code, never by text:
 //
 //	if errors.Is(err, problem.SignalNotAwaiting) { … }
@@ -31,7 +31,7 @@ type Code string
 // Error makes a Code usable as the target of errors.Is.
 func (c Code) Error() string { return string(c) }
 
-// Place says where a problem is. All members are optional.
+// Place is the location of a problem. All fields are optional.
 type Place struct {
 	// ExecutionID names the run.
 	ExecutionID string
@@ -43,7 +43,7 @@ type Place struct {
 	Line, Column int
 }
 
-// String says where that is, as far as it is known.
+// String describes the known parts of the place.
 func (p Place) String() string {
 	var parts []string
 	if p.ExecutionID != "" {

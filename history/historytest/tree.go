@@ -7,7 +7,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/history"
 )
 
-// treeUse: the usage of a tree is the sum over its runs, including completed ones, but not runs whose ids start alike.
+// treeUse: the usage of a tree is the sum over its runs, ended ones included. A run whose id only starts with the root's id is not part of it.
 func treeUse(t *testing.T, s history.Store) {
 	want := func(root string, ids ...string) history.TreeUse {
 		t.Helper()

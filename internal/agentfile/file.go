@@ -12,7 +12,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/delegate/agentloop"
 )
 
-// MaxBytes bounds the text of a list, and that of a file with instructions.
+// MaxBytes bounds the text of a list, and the text of a file with instructions.
 const MaxBytes = 1 << 20
 
 // File is a valid list.
@@ -31,7 +31,7 @@ type File struct {
 type Model struct {
 	// Model has no Name.
 	agentloop.Model
-	// Endpoint is the address of the model; nil for that of llm_call nodes.
+	// Endpoint is the address of the model; nil for the endpoint of llm_call nodes.
 	Endpoint *Endpoint `json:"endpoint"`
 }
 
@@ -46,7 +46,7 @@ type Endpoint struct {
 
 // Agent is one agent.
 type Agent struct {
-	// Config has no Name, Models, Agents, AskPerson and Compaction.Model. Instructions are those of the file, if the agent names one.
+	// Config has no Name, Models, Agents, AskPerson and Compaction.Model. Instructions come from the file, if the agent names one.
 	agentloop.Config
 	// Models are the names of its models, in order of preference; there is at least one.
 	Models []string

@@ -140,24 +140,28 @@ func TestEverySettingIsDescribed(t *testing.T) {
 	}
 }
 
+// declaredCodes returns the codes that package problem declares, and those of results that models read.
+func declaredCodes(t *testing.T) map[string]bool {
+	t.Helper()
+	known := map[string]bool{}
+	for file, pattern := range map[string]string{
+		"graph/problem/codes.go": `Code = "(\w+)"`, "delegate/agentloop/tools.go": `(?m)^\t\w+ += "([A-Z_]+)"$`,
+	} {
+		src, err := os.ReadFile(filepath.Join(root, file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range regexp.MustCompile(pattern).FindAllStringSubmatch(string(src), -1) {
+			known[m[1]] = true
+		}
+	}
+	return known
+}
+
 // TestCodesOfThePagesExist: what looks like an error code in a page is one.
 func TestCodesOfThePagesExist(t *testing.T) {
 	t.Parallel()
-	src, err := os.ReadFile(filepath.Join(root, "graph/problem/codes.go"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	known, variables := map[string]bool{}, settings(t)
-	for _, m := range regexp.MustCompile(`Code = "(\w+)"`).FindAllStringSubmatch(string(src), -1) {
-		known[m[1]] = true
-	}
-	results, err := os.ReadFile(filepath.Join(root, "delegate/agentloop/tools.go")) // codes of results that models read
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, m := range regexp.MustCompile(`(?m)^\t\w+ += "([A-Z_]+)"$`).FindAllStringSubmatch(string(results), -1) {
-		known[m[1]] = true
-	}
+	known, variables := declaredCodes(t), settings(t)
 	for path, text := range pages(t) {
 		for _, m := range regexp.MustCompile("`([A-Z][A-Z0-9]*_[A-Z0-9_]+)`").FindAllStringSubmatch(text, -1) {
 			setting := regexp.MustCompile(`^(WORKFLOWS?_ENGINE|SOAK|OPENAI)_`).MatchString(m[1]) || variables[m[1]]

@@ -28,7 +28,7 @@ const (
 	agentsSection = "in-a-definition"
 )
 
-// examples is the section that has no page: it is there to test the others.
+// examples is the section without a page: its examples test the other sections.
 const examples = "the-examples-whole"
 
 // entry is a page on a topic.

@@ -17,8 +17,11 @@ func TestTopics(t *testing.T) {
 	if topics[0] != authoring.MainTopic {
 		t.Errorf("the first topic is %q", topics[0])
 	}
-	for _, topic := range append(definition.Extensions(), "start", "end", "step", "llm_call", "tool_call", "agent_delegate", "subworkflow", "set_state", "switch",
-		"parallel", "wait", "interrupt", "jq-and-templates", "agents", "cookbook", "catch-an-error") {
+	want := append(definition.Extensions(), "jq-and-templates", "agents", "cookbook", "catch-an-error")
+	for _, typ := range definition.NodeTypes() {
+		want = append(want, string(typ.Name))
+	}
+	for _, topic := range want {
 		if !slices.Contains(topics, topic) {
 			t.Errorf("there is no topic %q", topic)
 		}

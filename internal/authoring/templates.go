@@ -37,7 +37,7 @@ func TemplateNames() []string { return slices.Clone(templateNames) }
 
 var documentName = regexp.MustCompile(`(?m)^(document: .*\bname: )([^,}]+)`)
 
-// TemplateFiles returns the definition of a template under a name of its own, and its tests, both in YAML; "" if there is no such template.
+// TemplateFiles returns the definition of a template under a new name, and its tests, both in YAML; "" for an unknown template.
 func TemplateFiles(template, name string) (definition, tests string) {
 	if !slices.Contains(templateNames, template) {
 		return "", ""

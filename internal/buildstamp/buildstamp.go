@@ -22,7 +22,7 @@ type Stamp struct {
 	Date string
 }
 
-// Read returns the stamp of this program: that of the release, or the one that the Go tool has recorded.
+// Read returns the stamp of this program: the release's, or the one recorded by the Go tool.
 func Read() Stamp {
 	info, _ := debug.ReadBuildInfo()
 	return read(Stamp{version, commit, date}, info)

@@ -26,9 +26,9 @@ type Arguments struct {
 	NoLines bool
 	// Refused is the error of a definition that cannot be read.
 	Refused *problem.Error
-	// unread is set if the arguments were not decoded: single ones have no findings then.
+	// unread is the error of arguments that were not decoded: single ones have no findings then.
 	unread error
-	// definitionText is the JSON text of a definition that is an object: a decoded value does not show members given twice, for instance.
+	// definitionText is the JSON text of a definition that is an object: a decoded value does not show duplicate fields, for instance.
 	definitionText []byte
 }
 
@@ -39,7 +39,7 @@ const MaxFindings = 20
 func Of(values map[string]any, names []string) *Arguments {
 	report := &jsonobject.Report{Code: problem.ValidationError, NullIsAbsent: true, Limit: MaxFindings}
 	a := &Arguments{Object: report.Object(values), Report: report}
-	refuseUnknown(a.Object, names, nil)
+	rejectUnknown(a.Object, names, nil)
 	return a
 }
 
@@ -73,24 +73,24 @@ func Read(raw []byte, names []string, inner map[string]string) *Arguments {
 		a.definitionText = jsonvalue.MemberText([]byte(text), definitionArgument)
 	}
 	if plain != nil {
-		refuseLosses(report.Value(plain), losses, definitionArgument)
+		rejectLosses(report.Value(plain), losses, definitionArgument)
 		a.Object = report.Object(ReadObject(report.Value(plain), definitionArgument))
 	}
-	refuseUnknown(a.Object, names, inner)
+	rejectUnknown(a.Object, names, inner)
 	return a
 }
 
 // definitionArgument is the name of the argument that is a definition, wherever a tool has one.
 const definitionArgument = "definition"
 
-// maxDecoded bounds the memory that the decoded arguments of a call take. 2 MiB of the smallest objects, and 4 MiB of
+// maxDecoded bounds the memory of the decoded arguments of a call. 2 MiB of the smallest objects, and 4 MiB of
 // numbers, take less.
 const maxDecoded = 128 << 20
 
 // largeText is the size from which on the memory of a decoded text is estimated first.
 const largeText = 64 << 10
 
-var errTooMuch = fmt.Errorf("would take more than %d MiB of memory: fewer values, or shorter ones, are accepted", maxDecoded>>20)
+var errTooMuch = fmt.Errorf("need more than %d MiB of memory: send fewer or shorter values", maxDecoded>>20)
 
 // decodeExact is jsonvalue.DecodeUnique for a text that does not take too much.
 func decodeExact(text []byte) (v any, losses []jsonvalue.SyntaxError, err error) {
@@ -100,7 +100,7 @@ func decodeExact(text []byte) (v any, losses []jsonvalue.SyntaxError, err error)
 	return jsonvalue.DecodeUnique(text)
 }
 
-// within reads an object argument of known members. Members may be spelt as in aliases too.
+// within reads an object argument with known fields. aliases maps other spellings of a field to its name.
 func (a *Arguments) within(name string, values map[string]any, names []string, aliases map[string]string) *jsonobject.Object {
 	renamed := map[string]any{}
 	for member, v := range values {
@@ -110,13 +110,13 @@ func (a *Arguments) within(name string, values map[string]any, names []string, a
 		renamed[member] = v
 	}
 	o := a.Get(name).With(renamed).Object()
-	refuseUnknown(o, names, nil)
+	rejectUnknown(o, names, nil)
 	return o
 }
 
-// refuseUnknown reports the fields that are not among the names. inner maps the names that are valid inside an argument
+// rejectUnknown reports the fields that are not among the names. inner maps the names that are valid inside an argument
 // to that argument.
-func refuseUnknown(o *jsonobject.Object, names []string, inner map[string]string) {
+func rejectUnknown(o *jsonobject.Object, names []string, inner map[string]string) {
 	o.Known(names...)
 	unknown := o.Close()
 	for i := range unknown {
@@ -125,16 +125,16 @@ func refuseUnknown(o *jsonobject.Object, names []string, inner map[string]string
 			unknown[i].Hint = "it belongs in " + outer
 		} else if slices.Contains(names, respelt) {
 			unknown[i].Hint = suggest.Hint(respelt)
-		} else if at := slices.IndexFunc(meant[respelt], func(name string) bool { return slices.Contains(names, name) }); at >= 0 {
-			unknown[i].Hint = suggest.Hint(meant[respelt][at])
+		} else if at := slices.IndexFunc(synonyms[respelt], func(name string) bool { return slices.Contains(names, name) }); at >= 0 {
+			unknown[i].Hint = suggest.Hint(synonyms[respelt][at])
 		} else if near := suggest.DidYouMean(respelt, names); near != "" {
 			unknown[i].Hint = near
 		}
 	}
 }
 
-// meant are other words for arguments, and the arguments that they may mean: the first that a tool has.
-var meant = map[string][]string{
+// synonyms maps other words for arguments to the arguments that they may mean: the first that the tool has is suggested.
+var synonyms = map[string][]string{
 	"id": {"execution_id"}, "run_id": {"execution_id"}, "run": {"execution_id"}, "execution": {"execution_id"}, "workflow_id": {"execution_id"},
 	"payload": {"resume_payload", "outcome", "input"}, "answer": {"resume_payload"}, "response": {"resume_payload"},
 	"output": {"result", "outcome"}, "data": {"result", "payload", "resume_payload", "input"}, "message": {"error", "reason"},
@@ -190,8 +190,8 @@ func (a *Arguments) Problem() error {
 	return e
 }
 
-// refuseLosses reports the values of a text that cannot be kept, except in members that are read from their own texts.
-func refuseLosses(v jsonobject.Value, losses []jsonvalue.SyntaxError, except ...string) {
+// rejectLosses reports the values of a text that cannot be kept, except in fields that are read from their own texts.
+func rejectLosses(v jsonobject.Value, losses []jsonvalue.SyntaxError, except ...string) {
 	for _, loss := range losses {
 		path := jsonvalue.PointerTokens(loss.Pointer)
 		if len(path) == 0 || len(path) == 1 && loss.Kind == "duplicate" || !slices.Contains(except, path[0]) {
@@ -210,12 +210,12 @@ func ReadObject(v jsonobject.Value, except ...string) map[string]any {
 	object, isObject := parsed.(map[string]any)
 	switch {
 	case isObject:
-		refuseLosses(v, losses, except...)
+		rejectLosses(v, losses, except...)
 		return object
 	case isBlank(text):
 		v.Fail("type", "%s", blankLeft(text))
 	case err == nil:
-		v.Fail("type", "expected object, found text that holds %s", jsonvalue.KindOf(parsed))
+		v.Fail("type", "expected object, found the JSON text of %s", jsonvalue.KindOf(parsed))
 	case err == errTooMuch:
 		v.Fail("type", "%v", err)
 	case strings.HasPrefix(strings.TrimSpace(text), "{"):
@@ -279,7 +279,7 @@ func isBlank(s string) bool {
 	return strings.HasPrefix(s, BlankStart) && strings.HasSuffix(s, ">")
 }
 
-// blankLeft is the error text of an argument that still is a placeholder.
+// blankLeft returns the error text for an argument that is still a placeholder.
 func blankLeft(blank string) string {
-	return fmt.Sprintf("found the placeholder %q of next; replace it with that object", strings.TrimSpace(blank))
+	return fmt.Sprintf("found the placeholder %q of next; replace it with the object", strings.TrimSpace(blank))
 }

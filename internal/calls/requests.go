@@ -67,7 +67,7 @@ func StartArguments(here machine.Mode) []Property {
 			"in_process (this server). Default here: "+string(here)+".",
 			string(machine.InProcess), string(machine.HostMediated))),
 		Optional("allow_existing_execution_id", Describe("boolean", "With execution_id: an existing run answers where it "+
-			"stands, and goes on if its process has died. Makes repeated starts safe.")),
+			"returned, and continued if its process has died. Makes repeated starts safe.")),
 		Optional("branch_order", OneOf("Of parallel branches (default concurrent).",
 			string(machine.Concurrent), string(machine.Sequential))),
 		WaitArgument,
@@ -291,7 +291,7 @@ func (a *Arguments) List() history.ListQuery {
 
 var outcomeNames = []string{"ok", "result", "error", "code", "delegate_correlation_id", "external_task_id"}
 
-// outcome reads an outcome. Members of the form that ok does not choose are ignored (spec: mcp-tools, 8).
+// outcome reads an outcome. Fields of the form that ok does not choose are ignored (spec: mcp-tools, 8).
 func (a *Arguments) outcome(name string, req *graph.SubmitRequest) {
 	value := ReadObject(a.Require(name))
 	if value == nil {
@@ -329,7 +329,7 @@ func (a *Arguments) Span(name string) *history.ParallelSpan {
 	}
 }
 
-// phases reads one phase, or a list of them.
+// phases reads one phase, or an array of them.
 func (a *Arguments) phases(name string) []history.Phase {
 	v := a.Get(name)
 	elements := []jsonobject.Value{v}
@@ -359,11 +359,11 @@ func (a *Arguments) label(name string) map[string]string {
 	return map[string]string{key: value}
 }
 
-// afterOpen begins the cursor of a page that has open runs behind it: the rest is that of the list of ended ones.
+// afterOpen begins the cursor of a page after the open runs: the rest is the cursor in the list of ended runs.
 const afterOpen = "ended|"
 
 // ListOpenFirst returns a page of runs, those that have not ended before all others. A run that ends while a caller goes through the
-// pages is at the front of the ended ones.
+// pages comes first among the ended ones.
 func ListOpenFirst(ctx context.Context, engine graph.Engine, q history.ListQuery) (page history.ListPage, err error) {
 	size, err := q.PageSize()
 	if err != nil {
@@ -394,8 +394,8 @@ func ListOpenFirst(ctx context.Context, engine graph.Engine, q history.ListQuery
 	return page, nil
 }
 
-// instantForms are the forms of a time that list takes: the protocol compares texts, so that a date alone, or a year,
-// works as the beginning of it.
+// instantForms lists the forms of a time that list accepts: the protocol compares texts, so a date alone, or a year,
+// stands for its beginning.
 var instantForms = []string{time.RFC3339Nano, "2006-01-02T15:04:05", "2006-01-02T15:04", time.DateOnly, "2006-01", "2006"}
 
 func (a *Arguments) instant(name string) time.Time {

@@ -1,12 +1,12 @@
-// Package catalog keeps the workflow definitions of a folder, by name and as its files have them now, so that they can be listed,
-// found by words and started without being sent.
+// Package catalog keeps the current workflow definitions of a directory, by name, so that they can be listed,
+// searched and started without being sent.
 //
 //	c := catalog.New("/srv/workflows", catalog.Options{Verify: verify, Log: log})
 //	for _, w := range c.Look().Workflows { … }     // the current definitions
 //	run, err := runner.Start(ctx, graph.StartRequest{DefinitionRef: "refund-approval"}) // c is the Runner's Options.Workflows
-//	go c.Watch(ctx)                                // for those who want to know of changes: OnChange
+//	go c.Watch(ctx)                                // calls the functions of OnChange
 //
-// The folder is read on use, and only changed files are read. A broken file, which is not a valid definition or is rejected by Verify, is
+// The directory is read on use, and only changed files are read. A broken file, which is not a valid definition or is rejected by Verify, is
 // reported with the place, and its last good version stays usable until the process ends. The name of a broken file without a good
 // version is an error: no older definition runs in its place.
 package catalog
@@ -30,7 +30,7 @@ const (
 	MaxFiles = 1000
 	// MaxBytes bounds the sum of their texts.
 	MaxBytes = 64 << 20
-	// PollInterval is how often Watch looks at the folder. Polling works where notifications of the system do not: on network file
+	// PollInterval is how often Watch reads the directory. Polling works where notifications of the system do not: on network file
 	// systems, and in volumes of containers.
 	PollInterval = 2 * time.Second
 )
@@ -55,7 +55,7 @@ type Catalog struct {
 	onChange []func(*Snapshot)
 }
 
-// New returns the catalog of a folder. The folder is read on use.
+// New returns the catalog of a directory. The directory is read on use.
 func New(folder string, o Options) *Catalog {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
@@ -63,10 +63,10 @@ func New(folder string, o Options) *Catalog {
 	return &Catalog{folder: folder, opts: o, files: map[string]*file{}}
 }
 
-// Folder is the path of the folder.
+// Folder returns the path of the directory.
 func (c *Catalog) Folder() string { return c.folder }
 
-// OnChange has f called with each snapshot that differs from the one before, the first one included, by the call that finds the
+// OnChange registers f for each snapshot that differs from the previous one, including the first. It is called by the call that finds the
 // change. f must not call the catalog.
 func (c *Catalog) OnChange(f func(*Snapshot)) {
 	c.mu.Lock()
@@ -74,7 +74,7 @@ func (c *Catalog) OnChange(f func(*Snapshot)) {
 	c.onChange = append(c.onChange, f)
 }
 
-// Watch looks at the folder every PollInterval until ctx ends.
+// Watch reads the directory every PollInterval until ctx ends.
 func (c *Catalog) Watch(ctx context.Context) {
 	ticker := time.NewTicker(PollInterval)
 	defer ticker.Stop()
@@ -88,7 +88,7 @@ func (c *Catalog) Watch(ctx context.Context) {
 	}
 }
 
-// Look reads the changed files of the folder and returns its current definitions. Subfolders are not read.
+// Look reads the changed files of the directory and returns its current definitions. Subdirectories are not read.
 func (c *Catalog) Look() *Snapshot {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -101,7 +101,7 @@ func (c *Catalog) Look() *Snapshot {
 	}
 	c.snapshot = newSnapshot(c.folder, c.files, err)
 	if err != nil {
-		c.opts.Log.Warn("workflow folder cannot be read as a whole", "folder", c.folder, "error", err.Error())
+		c.opts.Log.Warn("workflow folder read incompletely", "folder", c.folder, "error", err.Error())
 	}
 	for _, f := range c.onChange {
 		f(c.snapshot)
@@ -127,19 +127,19 @@ func (c *Catalog) changed(err *problem.Error) bool {
 func (c *Catalog) list() ([]fs.FileInfo, *problem.Error) {
 	entries, err := os.ReadDir(c.folder)
 	if err != nil {
-		return nil, problem.New(problem.WorkflowNotFound, "the folder %s cannot be read", c.folder).WithCause(err).
-			WithHint("Make the folder, or correct --workflow-dir.")
+		return nil, problem.New(problem.WorkflowNotFound, "cannot read directory %s", c.folder).WithCause(err).
+			WithHint("Create the directory, or correct --workflow-dir.")
 	}
 	var found []fs.FileInfo
 	for _, entry := range entries {
 		if _, ok := parserOf(entry.Name()); !ok || entry.IsDir() {
 			continue
 		}
-		info, err := os.Stat(filepath.Join(c.folder, entry.Name())) // of a symbolic link, what it leads to
+		info, err := os.Stat(filepath.Join(c.folder, entry.Name())) // follows symbolic links
 		if err != nil {
 			info, err = os.Lstat(filepath.Join(c.folder, entry.Name()))
 		}
-		if err == nil { // else it is gone since the folder was listed
+		if err == nil { // otherwise it was removed after the directory was listed
 			found = append(found, named{info, entry.Name()})
 		}
 	}
@@ -154,14 +154,14 @@ type named struct {
 
 func (n named) Name() string { return n.name }
 
-// update brings the files up to date. The error says which of them are too many.
+// update brings the files up to date. The error names the first file beyond the limits.
 func (c *Catalog) update(found []fs.FileInfo) *problem.Error {
 	var left *problem.Error
 	read, bytes := map[string]*file{}, int64(0)
 	for i, info := range found {
 		if bytes += info.Size(); i == MaxFiles || bytes > MaxBytes {
-			left = problem.New(problem.ValidationError, "the folder %s has more than %d definitions, or more than %d MiB of them: %s and what follows it is left out",
-				c.folder, MaxFiles, MaxBytes>>20, info.Name()).WithHint("Take files out of the folder that nobody starts.")
+			left = problem.New(problem.ValidationError, "directory %s has more than %d definitions, or more than %d MiB of them: %s and later files are ignored",
+				c.folder, MaxFiles, MaxBytes>>20, info.Name()).WithHint("Remove unused files from the directory.")
 			break
 		}
 		before := c.files[info.Name()]
@@ -178,21 +178,21 @@ func (c *Catalog) report(before, now *file) {
 	switch {
 	case before != nil && before.content == now.content:
 	case now.broken != nil:
-		kept := "no version of it is usable"
+		kept := "no valid version"
 		if now.good != nil {
-			kept = "its last good version, " + now.good.Version + ", stays usable"
+			kept = "last good version " + now.good.Version
 		}
 		about := []any{"file", filepath.Join(c.folder, now.broken.File), "error", now.broken.Text(), "kept", kept}
 		if hint := now.broken.First().Hint; hint != "" {
 			about = append(about, "hint", hint)
 		}
-		c.opts.Log.Warn("workflow file is broken", about...)
+		c.opts.Log.Warn("workflow file invalid", about...)
 	case before != nil && before.broken != nil:
-		c.opts.Log.Info("workflow file is mended", "file", filepath.Join(c.folder, now.good.File))
+		c.opts.Log.Info("workflow file valid again", "file", filepath.Join(c.folder, now.good.File))
 	}
 }
 
-// Documents are all usable definitions of the folder.
+// Documents returns all valid definitions of the directory.
 func (c *Catalog) Documents() []*definition.Document {
 	var list []*definition.Document
 	for _, w := range c.Look().Workflows {

@@ -91,11 +91,11 @@ func TestLifeOfAFile(t *testing.T) {
 		log                 string
 	}{
 		{definitionText("one", "1"), "one=1", "", "", ""},
-		{broken("one"), "one=1", "one", "line 3", "workflow file is broken"},
-		{definitionText("one", "3"), "one=3", "", "", "workflow file is mended"},
-		{"{", "one=3", "one", "line 1", "its last good version, 3, stays usable"},
+		{broken("one"), "one=1", "one", "line 3", "workflow file invalid"},
+		{definitionText("one", "3"), "one=3", "", "", "workflow file valid again"},
+		{"{", "one=3", "one", "line 1", "last good version 3"},
 		{"", "", "", "", ""},
-		{broken("one"), "", "one", "line 3", "no version of it is usable"},
+		{broken("one"), "", "one", "line 3", "no valid version"},
 	} {
 		if step.text == "" {
 			f.remove(file)
@@ -258,10 +258,10 @@ func TestFind(t *testing.T) {
 		code problem.Code
 		says string
 	}{
-		"nobody": {problem.WorkflowNotFound, "no definition in"}, "one@2": {problem.WorkflowNotFound, "no definition in"}, "": {problem.WorkflowNotFound, ""},
-		"twins": {problem.ValidationError, "t1.workflow.json and t2.workflow.json are both named"}, "same@1": {problem.ValidationError, "both named"},
-		"bad": {problem.ValidationError, "bad.workflow.json cannot be used"}, "urn:x:bad": {problem.ValidationError, "cannot be used"},
-		"bad@1": {problem.ValidationError, "cannot be used"}, "stem": {problem.ValidationError, "stem.workflow.json cannot be used"},
+		"nobody": {problem.WorkflowNotFound, "not found: no definition in"}, "one@2": {problem.WorkflowNotFound, "not found: no definition in"}, "": {problem.WorkflowNotFound, ""},
+		"twins": {problem.ValidationError, "t1.workflow.json and t2.workflow.json have the name"}, "same@1": {problem.ValidationError, "have the name"},
+		"bad": {problem.ValidationError, "bad.workflow.json is invalid"}, "urn:x:bad": {problem.ValidationError, "is invalid"},
+		"bad@1": {problem.ValidationError, "is invalid"}, "stem": {problem.ValidationError, "stem.workflow.json is invalid"},
 	} {
 		_, err := now.Find(ref)
 		if e, ok := problem.As(err); !ok || e.Code != want.code || !strings.Contains(e.Error(), want.says) || e.Hint == "" && len(e.Findings) == 0 {
@@ -349,7 +349,7 @@ func TestTooManyFiles(t *testing.T) {
 		f.write(fmt.Sprintf("%04d.workflow.json", i), definitionText(fmt.Sprint("w", i), "1"))
 	}
 	now := catalog.New(f.path, catalog.Options{}).Look()
-	if len(now.Workflows) != catalog.MaxFiles || now.Err == nil || !strings.Contains(now.Err.Error(), "1000.workflow.json and what follows it") {
+	if len(now.Workflows) != catalog.MaxFiles || now.Err == nil || !strings.Contains(now.Err.Error(), "1000.workflow.json and later files") {
 		t.Errorf("%d workflows, %v", len(now.Workflows), now.Err)
 	}
 }

@@ -54,18 +54,18 @@ type content struct {
 	broken *Broken   // nil if the file is good now
 }
 
-// file is a definition's file as it was last looked at.
+// file is a definition's file as it was last read.
 type file struct {
 	*content
 	info fs.FileInfo
-	// settled says that a later change changes the time of modification too: it is older than the steps of any file system's clock.
+	// settled is set once a later change also changes the modification time: the file is older than the coarsest step of a file system's clock.
 	settled bool
 }
 
-// settledAfter is the coarsest step of a file system's times, that of FAT.
+// settledAfter is the coarsest step of a file system's times, FAT's.
 const settledAfter = 2 * time.Second
 
-// read looks at a file that was as before; before is nil for a new one. The text is read if the file may have changed.
+// read returns the current content of a file; before is its earlier content, nil for a new file. The text is read if the file may have changed.
 func (c *Catalog) read(info fs.FileInfo, before *file) *file {
 	now := &file{info: info, settled: time.Since(info.ModTime()) > settledAfter}
 	if before != nil && before.settled && sameFile(before.info, info) {
@@ -115,16 +115,16 @@ func readText(path string) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
-	return io.ReadAll(io.LimitReader(f, definition.MaxBytes+1)) // of more, the parser says that it is too much
+	return io.ReadAll(io.LimitReader(f, definition.MaxBytes+1)) // the parser rejects a longer text
 }
 
-// judge makes a workflow of a file's text, or returns its mistakes.
+// judge makes a workflow from a file's text, or returns its findings.
 func (c *Catalog) judge(name string, text []byte, unread error) (*Workflow, *Broken) {
 	broken := &Broken{File: name, Name: stem(name)}
 	refuse := func(err error) (*Workflow, *Broken) {
 		e, ok := problem.As(err)
 		if !ok {
-			e = problem.New(problem.ValidationError, "it cannot be read").WithCause(err)
+			e = problem.New(problem.ValidationError, "cannot read the file").WithCause(err)
 		}
 		broken.Err = e
 		return nil, broken

@@ -60,7 +60,7 @@ func TestFolderResolvesByName(t *testing.T) {
 	if _, err := resolver.ResolveWorkflow(t.Context(), "one", one.Hash()); err != nil {
 		t.Errorf("pinned: %v", err)
 	}
-	for ref, want := range map[string]string{"hidden": "no definition", "twins": "both named", "one:": "no definition"} {
+	for ref, want := range map[string]string{"hidden": "no definition", "twins": "have the name", "one:": "no definition"} {
 		_, err := resolver.ResolveWorkflow(t.Context(), ref, "")
 		if !errors.Is(err, problem.WorkflowNotFound) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v, want %q", ref, err, want)

@@ -12,13 +12,13 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/suggest"
 )
 
-// Snapshot is the content of a folder at one time. It is immutable.
+// Snapshot is the content of a directory at one time. It is immutable.
 type Snapshot struct {
-	// Workflows can be started, by name, version and file. Of files with the same definition the first counts.
+	// Workflows lists the usable definitions by name, version and file. Of files with the same definition the first counts.
 	Workflows []*Workflow
-	// Broken are the files that are no usable definitions, by file name.
+	// Broken lists the files without a valid definition, by file name.
 	Broken []*Broken
-	// Err is why the folder could not be read, or not all of it. The rest is then that of the snapshot before.
+	// Err is why the directory, or a part of it, could not be read. The rest is then taken from the previous snapshot.
 	Err *problem.Error
 
 	folder string
@@ -83,7 +83,7 @@ func (s *Snapshot) find(ref, pin string) (*Workflow, error) {
 				good = append(good, w)
 			}
 		}
-		if len(good) > 0 { // the name is theirs, and not that of the last good version of a broken file
+		if len(good) > 0 { // they take precedence over the last good version of a broken file
 			found = good
 		}
 		switch len(found) {
@@ -100,7 +100,7 @@ func (s *Snapshot) find(ref, pin string) (*Workflow, error) {
 	return nil, s.notFound(ref)
 }
 
-// FileOf returns the name of the file that has a workflow, as it stands: broken too. The error is that of Find.
+// FileOf returns the name of the file of a workflow, even if the file is broken. The error is Find's.
 func (s *Snapshot) FileOf(ref string) (string, error) {
 	w, err := s.Find(ref)
 	if err == nil {
@@ -125,10 +125,10 @@ func (s *Snapshot) brokenNamed(names ...string) *Broken {
 	return nil
 }
 
-// ambiguous is the error for a reference that several definitions have. Nothing else may be found in their place, so the code is not
-// WORKFLOW_NOT_FOUND, which has others look.
+// ambiguous returns the error for a reference to several definitions. Its code is not WORKFLOW_NOT_FOUND, which would let the next resolver
+// search for the name.
 func ambiguous(ref string, found []*Workflow) error {
-	e := problem.New(problem.ValidationError, "workflow %q: %s and %s are both named %q", ref, found[0].File, found[1].File, found[0].Name).
+	e := problem.New(problem.ValidationError, "workflow %q is ambiguous: %s and %s have the name %q", ref, found[0].File, found[1].File, found[0].Name).
 		WithReason(problem.WorkflowNotFound)
 	if found[0].Version == found[1].Version {
 		return e.WithHint("Both have version %q: change one of the files, or name one by its hash, as in %q.", found[0].Version, found[0].Hash)
@@ -136,10 +136,10 @@ func ambiguous(ref string, found []*Workflow) error {
 	return e.WithHint("Name one of them by its version, as in %q, or a subworkflow by version_pin; or rename the other.", found[0].Name+"@"+found[0].Version)
 }
 
-// refused is the error for the name of a broken file without a good version.
+// refused returns the error for the name of a broken file without a good version.
 func refused(ref string, b *Broken) error {
-	e := problem.New(problem.ValidationError, "workflow %q: %s cannot be used: %s", ref, b.File, b.Text()).
-		WithHint("Correct the file. Nothing else is run in its place.")
+	e := problem.New(problem.ValidationError, "workflow %q: %s is invalid: %s", ref, b.File, b.Text()).
+		WithHint("Correct the file. No other version is run.")
 	e.Details = b.Err.Details
 	return e
 }
@@ -148,7 +148,7 @@ func (s *Snapshot) notFound(ref string) error {
 	if s.Err != nil && len(s.Workflows) == 0 {
 		return problem.New(problem.WorkflowNotFound, "workflow %q", ref).WithCause(s.Err).WithHint("%s", s.Err.Hint)
 	}
-	e := problem.New(problem.WorkflowNotFound, "workflow %q: no definition in %s is named %q", ref, s.folder, ref[strings.LastIndex(ref, ":")+1:])
+	e := problem.New(problem.WorkflowNotFound, "workflow %q not found: no definition in %s has the name %q", ref, s.folder, ref[strings.LastIndex(ref, ":")+1:])
 	names := s.names()
 	if near := suggest.Nearest(ref, names); near != "" {
 		return e.WithHint("Did you mean %q?", near)
@@ -159,21 +159,21 @@ func (s *Snapshot) notFound(ref string) error {
 		for _, b := range s.Broken[:min(len(s.Broken), maxNamed)] {
 			broken = append(broken, b.File+" ("+b.Text()+")")
 		}
-		return e.WithHint("These files cannot be used: %s.", strings.Join(broken, "; "))
+		return e.WithHint("Correct these files: %s.", strings.Join(broken, "; "))
 	case len(names) == 0:
-		return e.WithHint("The folder has no *.workflow.json or *.workflow.yaml file; --workflow-dir names another one.")
+		return e.WithHint("Name a directory with *.workflow.json or *.workflow.yaml files: --workflow-dir.")
 	}
 	list := strings.Join(names[:min(len(names), maxNamed)], ", ")
 	if more := len(names) - maxNamed; more > 0 {
 		list += problem.Format(" and %d more", more)
 	}
-	return e.WithHint("The folder has %s; --workflow-dir names another folder.", list)
+	return e.WithHint("Use %s, or name another directory with --workflow-dir.", list)
 }
 
 // maxNamed is how many names or files a hint lists.
 const maxNamed = 20
 
-// names are those of the workflows, each once.
+// names returns the names of the workflows, each once.
 func (s *Snapshot) names() []string {
 	var names []string
 	for _, w := range s.Workflows {
@@ -182,13 +182,13 @@ func (s *Snapshot) names() []string {
 	return slices.Compact(names)
 }
 
-// ResolveNow is ResolveWorkflow: nothing is waited for but the disk.
+// ResolveNow is ResolveWorkflow: it waits only for the disk.
 func (c *Catalog) ResolveNow(ref, pin string) (*definition.Document, error) {
 	return c.ResolveWorkflow(context.Background(), ref, pin)
 }
 
 // ResolveWorkflow finds the definition of a subworkflow, or of a run that is started by name, which makes the catalog a
-// graph.Resolver. The folder is looked at, since its files may have changed while a run waited. The error is that of Find.
+// graph.Resolver. The directory is read again, because its files may have changed while a run waited. The error is Find's.
 func (c *Catalog) ResolveWorkflow(_ context.Context, ref, pin string) (*definition.Document, error) {
 	w, err := c.Look().find(ref, pin)
 	if err != nil {

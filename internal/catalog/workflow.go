@@ -15,7 +15,7 @@ import (
 type Workflow struct {
 	// Name, Version and Description are the document's; the description may be "".
 	Name, Version, Description string
-	// Ref names exactly this definition: the name; name@version if several have the name; the hash if several have both, or if the name is
+	// Ref identifies this definition: the name; name@version if several have the name; the hash if several have both, or if the name is
 	// very long.
 	Ref string
 	// File is the file's name in the folder.
@@ -25,7 +25,7 @@ type Workflow struct {
 	// InputSchema is the start node's input_schema in plain JSON; without one the required part of state_schema, since the input is the first
 	// state; nil without both. Shared: do not change it.
 	InputSchema map[string]any
-	// Warnings are the doubts about the definition.
+	// Warnings holds the warnings about the definition.
 	Warnings problem.Findings
 	// Broken is the error of the current file, if this is its last good version; nil otherwise.
 	Broken *Broken
@@ -33,29 +33,29 @@ type Workflow struct {
 	source *source
 }
 
-// source is the text of a file. It takes a fraction of the memory of its document, which is known while it is in use.
+// source is the text of a file. It takes a fraction of the memory of its document, which is kept only while it is in use.
 type source struct {
 	text     []byte
 	mu       sync.Mutex
 	document weak.Pointer[definition.Document]
 }
 
-// Broken is a file that is no usable definition.
+// Broken is a file without a valid definition.
 type Broken struct {
 	// File is the file's name in the folder.
 	File string
-	// Name is that of the document, as far as it can be read; else that of the file without its suffix.
+	// Name is the document's name if it can be read, else the file's name without its suffix.
 	Name string
 	// Err is the error, with the places in its Findings.
 	Err *problem.Error
-	// Kept is the last good version, which is used meanwhile; nil without one.
+	// Kept is the last good version, which stays in use; nil without one.
 	Kept *Workflow
 }
 
-// Readable reports whether the file has been read: the mistake is in its text.
+// Readable reports whether the file was read: the error is in its text.
 func (b *Broken) Readable() bool { return len(b.Err.Findings) > 0 }
 
-// First is the first thing that is wrong.
+// First returns the first finding.
 func (b *Broken) First() problem.Finding {
 	for _, f := range b.Err.Findings {
 		if f.Severity == problem.SeverityError {
@@ -65,7 +65,7 @@ func (b *Broken) First() problem.Finding {
 	return problem.Finding{Code: b.Err.Code, Severity: problem.SeverityError, At: b.Err.At, Message: b.Err.Error(), Hint: b.Err.Hint}
 }
 
-// Text is the error in one line, with its place.
+// Text returns the error in one line, with its place.
 func (b *Broken) Text() string {
 	text, at := b.Err.Error(), b.First().At
 	if place := problem.Format("line %d, column %d: ", at.Line, at.Column); at.Line > 0 && !strings.HasPrefix(text, place) {
@@ -90,7 +90,7 @@ func newWorkflow(file string, prog *definition.Program, findings problem.Finding
 	return w
 }
 
-// requiredState is the schema of the fields that the state must have from the start, nil without any.
+// requiredState returns the schema of the fields that the state must have from the start, nil without any.
 func requiredState(d *definition.Document) map[string]any {
 	root, _ := d.Value().(map[string]any)
 	schema, _ := root["state_schema"].(map[string]any)
@@ -112,7 +112,7 @@ func requiredState(d *definition.Document) map[string]any {
 	return map[string]any{"type": "object", "properties": properties, "required": names}
 }
 
-// refers reports whether a schema has references, which lead nowhere outside of its document.
+// refers reports whether a schema has references, which are invalid outside of its document.
 func refers(v any) bool {
 	switch v := v.(type) {
 	case map[string]any:

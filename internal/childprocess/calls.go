@@ -8,7 +8,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 )
 
-// ErrClosed is why Close ends calls, and why Begin refuses one.
+// ErrClosed is the error of calls that Close ends, and of Begin after Close.
 var ErrClosed = problem.New(problem.RunnerClosed, "the engine is shutting down")
 
 // Calls are the calls in flight of an executor. The zero value is not ready; use NewCalls.

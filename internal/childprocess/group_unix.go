@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// leadGroup makes the process that cmd starts the head of a process group of its own.
+// leadGroup makes the process that cmd starts the leader of its own process group.
 func leadGroup(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
 
 // terminateGroup asks all processes of the group to end, killGroup ends them. An empty group is not an error.

@@ -1,5 +1,5 @@
 // Package childprocess starts the programs that an operator has configured, MCP servers and step commands, and ends
-// all of their processes: each program leads a process group of its own, which is killed when the program has ended
+// all of their processes: each program leads its own process group, which is killed when the program has ended
 // or is to end, together with processes that have left the group, as far as the system shows them. A child gets
 // little of the engine's environment and its secrets from references; its standard error is kept and logged with
 // those secrets masked.
@@ -53,8 +53,8 @@ type Process struct {
 	state string
 }
 
-// Start starts a program in a process group of its own. stderr receives its standard error; ended, which may be nil,
-// is called with its exit status. The error is that of the system.
+// Start starts a program in its own process group. stderr receives its standard error; ended, which may be nil,
+// is called with its exit status. The error is the system's.
 func Start(program Program, stderr *Tail, ended func(state string)) (*Process, error) {
 	p := &Process{Stderr: stderr, session: sessionVariable + "=" + rand.Text(), exited: make(chan struct{}), ended: ended}
 	p.cmd = exec.Command(program.Command, program.Args...)

@@ -26,8 +26,8 @@ var (
 
 // Resolve replaces the references in values: one that begins with "env:" or "file:" is a reference as a whole, and
 // "${env:NAME}" within one is replaced; "literal:" before a value keeps the rest as it is. secret resolves a reference;
-// nil refuses them. It also returns which of the results are secret: those that came from a reference, and those whose
-// name says so. Errors name the member and the reference, never a value.
+// nil rejects them. It also returns which of the results are secret: values of references, and values whose
+// name is a secret's. Errors name the field and the reference, never a value.
 func Resolve(values map[string]string, secret func(string) (string, error)) (map[string]string, []string, error) {
 	resolved := make(map[string]string, len(values))
 	var secrets []string
@@ -128,7 +128,7 @@ func (s Scrubber) Scrub(text string) string {
 	return text
 }
 
-// minOutputSecret is the length from which a secret is masked in an output too. A shorter one may be an ordinary word
+// minOutputSecret is the length from which a secret is masked in an output, too. A shorter one may be an ordinary word
 // of the output.
 const minOutputSecret = 16
 

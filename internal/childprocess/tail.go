@@ -40,7 +40,7 @@ type Allowance struct {
 	began time.Time
 }
 
-// Log calls log with a line if it is allowed, and after the last one with a line that says so.
+// Log calls log with a line if it is allowed, and after the last allowed one with a line that reports the limit.
 func (a *Allowance) Log(line string, log func(string)) {
 	if now := time.Now(); a.Window > 0 && now.Sub(a.began) >= a.Window {
 		a.began, a.used = now, 0

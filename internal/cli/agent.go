@@ -19,7 +19,7 @@ import (
 func newAgent(a *app) *cobra.Command {
 	return group(&cobra.Command{
 		Use:   "agent",
-		Short: "Manage the agents of the engine",
+		Short: "Manage agents",
 		Long: `Manage the agents of the list in --agents or $WORKFLOW_ENGINE_AGENTS, and run one. An agent asks a model, calls tools and asks
 people until it has an answer. Each of its steps is recorded, so that it continues after a crash.`,
 	}, newAgentList(a), newAgentShow(a), newAgentValidate(a), newAgentRun(a), newAgentTranscript(a))
@@ -97,18 +97,18 @@ likely mistakes on standard error.`,
 		RunE:              func(cmd *cobra.Command, args []string) error { return a.showAgent(cmd.Context(), args[0], tools) },
 		ValidArgsFunction: a.completeAgents,
 	}
-	cmd.Flags().BoolVar(&tools, "tools", false, "connect to the servers, and list the tools with their schemas")
+	cmd.Flags().BoolVar(&tools, "tools", false, "connect to the servers and list the tools with their schemas")
 	return cmd
 }
 
-// noAgent refuses the name of an agent that is not configured.
+// noAgent returns the error for the name of an agent that is not configured.
 func noAgent(c *config.Config, name string) error {
-	e := usage("there is no agent %q", name)
+	e := usage("agent %q not found", name)
 	known := slices.Sorted(maps.Keys(c.Agents.Agents))
 	if near := suggest.DidYouMean(name, known); near != "" {
 		return e.WithHint("D%s", near[1:])
 	}
-	return e.WithHint("There is %s.", problem.AndList(known))
+	return e.WithHint("Use %s.", problem.OrList(known))
 }
 
 func (a *app) showAgent(ctx context.Context, name string, withTools bool) error {
@@ -150,7 +150,7 @@ func (a *app) showAgent(ctx context.Context, name string, withTools bool) error 
 	return firstError(err, executors.Close())
 }
 
-// endpointOf returns the address of a model, with the reference to its key.
+// endpointOf returns the address of a model and the reference to its key.
 func endpointOf(c *config.Config, m agentfile.Model) map[string]any {
 	e := m.Endpoint
 	if e == nil {
@@ -200,11 +200,11 @@ models are checked against --mcp-config, $WORKFLOW_ENGINE_STEP_COMMANDS and $WOR
 			return nil
 		},
 	}
-	cmd.Flags().BoolVar(&tools, "check-tools", false, "connect to the servers, and list the tools of each agent")
+	cmd.Flags().BoolVar(&tools, "check-tools", false, "connect to the servers and list the tools of each agent")
 	return cmd
 }
 
-// checkAllTools lists the tools of each agent of a list, in the order of their names. The error says of how many they cannot be listed.
+// checkAllTools lists the tools of each agent of a list, in the order of the agents' names. The error counts the failures.
 func (a *app) checkAllTools(ctx context.Context, c *config.Config, file string, list *agentfile.File) error {
 	c.Log = a.logger(c)
 	c.Agents = list
@@ -227,7 +227,7 @@ func (a *app) checkAllTools(ctx context.Context, c *config.Config, file string, 
 	}
 	err = executors.Close()
 	if failed > 0 {
-		err = fmt.Errorf("%s: the tools of %d of %s cannot be listed", file, failed, count(len(list.Agents), "agent"))
+		err = fmt.Errorf("%s: cannot list the tools of %d of %s", file, failed, count(len(list.Agents), "agent"))
 	}
 	return err
 }

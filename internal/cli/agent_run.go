@@ -78,14 +78,14 @@ func (a *app) runAgent(ctx context.Context, args []string, o agentRunOptions) er
 	}
 	if len(args) == 2 {
 		if _, both := input["task"]; both {
-			return usage("there are two tasks: TASK and the field task of --input").WithHint("Leave one of them out.")
+			return usage("TASK and the field task of --input cannot be given together").WithHint("Leave one of them out.")
 		}
 		if input["task"], err = a.task(args[1], o.input); err != nil {
 			return err
 		}
 	}
 	if len(input) == 0 {
-		return usage("the agent has no task").WithHint("Write it after the name, or as the field task of --input.")
+		return usage("missing task").WithHint("Write the task after the name, or as the field task of --input.")
 	}
 	document, err := agentWorkflow(name, input)
 	if err != nil {
@@ -112,7 +112,7 @@ func (a *app) runAgent(ctx context.Context, args []string, o agentRunOptions) er
 	})
 }
 
-// task is the task of an agent as it stands on the command line.
+// task returns the task of an agent from the command line.
 func (a *app) task(argument, input string) (string, error) {
 	if argument != standardInput {
 		return argument, nil
@@ -130,7 +130,7 @@ func (a *app) task(argument, input string) (string, error) {
 	return strings.TrimSpace(string(text)), nil
 }
 
-// detached prints the id of a run that others go on with.
+// detached prints the id of a run that other processes continue.
 func (d *drive) detached(run *view.Run) error {
 	d.session.view.settle(run)
 	fmt.Fprintf(d.app.stderr, "run %s has started; a server or worker with its agent continues it. Watch it with:\n  %s\n",
@@ -170,20 +170,20 @@ func agentWorkflow(name string, input map[string]any) (*definition.Document, err
 // lines are broken between words.
 type replyPrinter struct {
 	out io.Writer
-	// clean makes a line harmless, without secrets.
+	// clean masks secrets in a line and makes it safe for a terminal.
 	clean   func(string) string
 	paint   palette
 	columns func() int
 
 	mu sync.Mutex
-	// replies are those under way, by the node that they are of.
+	// replies holds the arriving replies by their node.
 	replies map[replyPlace]*arrivingReply
 }
 
 // replyPlace is where a reply arrives.
 type replyPlace struct{ run, node, branch, key string }
 
-// arrivingReply is a reply as far as it has come.
+// arrivingReply is the received part of a reply.
 type arrivingReply struct {
 	agent   string
 	seen    int // its characters
@@ -200,7 +200,7 @@ func (v *replyPrinter) progress(p graph.Progress) {
 	for other := range v.replies {
 		sameNode := other.run == at.run && other.node == at.node && other.branch == at.branch
 		if sameNode && (p.Kind != graph.ExecutorAlive || parentOf(other.key) == parentOf(key) && (other != at || text == "")) {
-			v.finish(other) // its agent, or the node, has gone on
+			v.finish(other) // its agent, or the node, has continued
 		}
 	}
 	if p.Kind != graph.ExecutorAlive || text == "" || p.Detail["activity"] != "model" { // summaries are the engine's
@@ -217,7 +217,7 @@ func (v *replyPrinter) progress(p graph.Progress) {
 	}
 	received, _ := p.Detail["received_chars"].(int)
 	if received-utf8.RuneCountInString(text) > r.seen {
-		r.pending += "… " // a piece has been left out
+		r.pending += "… " // a piece is missing
 	}
 	r.seen = received
 	r.pending += text
@@ -227,7 +227,7 @@ func (v *replyPrinter) progress(p graph.Progress) {
 // parentOf returns the prefix of the keys of an agent's turns.
 func parentOf(key string) string { return key[:strings.LastIndex(key, "/")+1] }
 
-// print prints the lines of a reply that are whole, or as long as the terminal is wide.
+// print prints the lines of a reply that are complete or as wide as the terminal.
 func (v *replyPrinter) print(r *arrivingReply) {
 	for {
 		line, rest, whole := strings.Cut(r.pending, "\n")
@@ -248,7 +248,7 @@ func (v *replyPrinter) print(r *arrivingReply) {
 	}
 }
 
-// width is how many characters of a reply fit into a line.
+// width returns how many characters of a reply fit into a line.
 func (v *replyPrinter) width(r *arrivingReply) int {
 	const least, border = 20, 4 // " │ ", and a column that stays free
 	return max(v.columns()-utf8.RuneCountInString(r.agent)-border, least)

@@ -190,7 +190,7 @@ func TestAnAgentOnTheCommandLine(t *testing.T) {
 	if strings.Contains(short, "t1") {
 		t.Error(short)
 	}
-	if stdout, _ := c.run(exitOK, "verify"); !strings.Contains(stdout, "all is well") {
+	if stdout, _ := c.run(exitOK, "verify"); !strings.Contains(stdout, "no problems") {
 		t.Error(stdout)
 	}
 }
@@ -296,7 +296,7 @@ func TestAgentsTravel(t *testing.T) {
 	there.stdin = strings.NewReader(file)
 	there.run(exitOK, "import", "-")
 	there.stdin = strings.NewReader(file)
-	if stdout, _ := there.run(exitOK, "verify", "--file", "-"); !strings.Contains(stdout, "all is well") {
+	if stdout, _ := there.run(exitOK, "verify", "--file", "-"); !strings.Contains(stdout, "no problems") {
 		t.Error(stdout)
 	}
 	there.stdin = nil
@@ -319,7 +319,7 @@ func TestAgentsTravel(t *testing.T) {
 		fork.run(exitOK, "import", "-")
 		fork.stdin = nil
 		fork.run(exitOK, "fork", "a1", "--at", seq, "--id", "f1", "--resume", `{"decision":"approve"}`, "--resume", `{"text":"red"}`)
-		if stdout, _ := fork.run(exitOK, "verify"); !strings.Contains(stdout, "all is well") {
+		if stdout, _ := fork.run(exitOK, "verify"); !strings.Contains(stdout, "no problems") {
 			t.Errorf("fork at %s: %s", seq, stdout)
 		}
 	}
@@ -354,7 +354,7 @@ func TestVerifyReplaysAgents(t *testing.T) {
 		}
 		stdout, stderr := c.run(exit, "verify", "--file", "-")
 		if test.want == "" {
-			test.want = "all is well"
+			test.want = "no problems"
 		}
 		if !strings.Contains(stdout+stderr, test.want) {
 			t.Errorf("%s: %s%s", test.to, stdout, stderr)

@@ -9,13 +9,13 @@ import (
 )
 
 const (
-	// maxAnswered is how many of its answers the status of a run names, the newest.
+	// maxAnswered is how many answers the status of a run names, the newest ones.
 	maxAnswered = 3
-	// answeredWithin is among how many of the newest records they are looked for.
+	// answeredWithin limits the search for answers to a run's newest records.
 	answeredWithin = 2000
 )
 
-// answered is an answer to a question of a run, and who gave it.
+// answered is an answer to a question of a run, with its actor.
 type answered struct {
 	node string
 	by   *history.Actor
@@ -25,7 +25,7 @@ type answered struct {
 // answersOf returns the newest answers to questions of a run, the oldest first.
 func (s *session) answersOf(ctx context.Context, run *history.Execution) (list []answered, err error) {
 	const page = 256
-	unsigned := false // the newest of list is of the record after, which does not say who gave it
+	unsigned := false // the newest of list is from the record after, which has no actor
 	for last := run.Seq; last > max(run.Seq-answeredWithin, 0); last -= page {
 		from := max(last-page+1, 1)
 		records, err := s.store.Read(ctx, run.ID, from, int(last-from+1))

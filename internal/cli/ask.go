@@ -65,10 +65,10 @@ func (a *app) ask(ctx context.Context, p *view.Pending) (filled, bool, error) {
 			}
 		case takesWords(p) && !strings.HasPrefix(strings.TrimSpace(line), "{"):
 			if f.payload = map[string]any{"text": strings.TrimSpace(line)}; f.payload["text"] == "" {
-				err = errors.New("an answer has at least a word")
+				err = errors.New("the answer must not be empty")
 			}
 		case strings.TrimSpace(line) == "" && f.signal != "":
-			continue // Enter says nothing of a signal, which others send
+			continue // Enter does not send a signal
 		default:
 			f.payload, err = parsePayload(line, p.ResumeSchema)
 		}
@@ -93,7 +93,7 @@ func (a *app) readLine(ctx context.Context) (string, error) {
 	go func() {
 		line, err := a.lines.ReadString('\n')
 		if line != "" && errors.Is(err, io.EOF) {
-			err = nil // a last line without its end
+			err = nil // a last line without a line end
 		}
 		done <- read{line, err}
 	}()
@@ -105,7 +105,7 @@ func (a *app) readLine(ctx context.Context) (string, error) {
 	}
 }
 
-// lineArguments is up to how many characters arguments stand in the line of their call.
+// lineArguments is how many characters of arguments fit in the line of their call.
 const lineArguments = 80
 
 // writeCalls prints the calls that an agent wants approved.
@@ -122,15 +122,15 @@ func writeCalls(w io.Writer, calls []agentsteps.Ask, indent string) {
 		}
 		fmt.Fprintf(w, "%s%s  %s %s\n", indent, plainCell(c.Key), plainCell(c.Tool), plain(text))
 		if c.MayHaveHappened {
-			fmt.Fprintf(w, "%s  it may have happened already: the process died during the call\n", indent)
+			fmt.Fprintf(w, "%s  it may have run already: the process died during the call\n", indent)
 		}
 	}
 }
 
-// decisionsText says how calls are decided.
+// decisionsText lists the forms of a decision.
 const decisionsText = "approve, approve always, deny [REASON], edit NAME=VALUE … or JSON, respond RESULT, stop [REASON]"
 
-// decisions are the answers to a question about calls, as a person types them, one line after the other until all are decided.
+// decisions collects the decisions about calls that a person types line by line, until all calls are decided.
 type decisions struct {
 	calls   []agentsteps.Ask
 	decided map[string]any
@@ -189,7 +189,7 @@ func word(line string) (first, rest string) {
 	return first, strings.TrimSpace(rest)
 }
 
-// decision reads what a person has typed about a call. The digest binds it to the arguments that they have seen.
+// decision reads a typed decision about a call. The digest binds it to the shown arguments.
 func decision(verb, rest string, c agentsteps.Ask, several bool) (map[string]any, error) {
 	d := map[string]any{"decision": verb}
 	if c.Digest != "" {
@@ -202,7 +202,7 @@ func decision(verb, rest string, c agentsteps.Ask, several bool) (map[string]any
 		case "always":
 			d["remember"] = true
 		default:
-			return nil, fmt.Errorf("write approve or approve always, without %q", rest)
+			return nil, fmt.Errorf("approve takes no %q: write approve or approve always", rest)
 		}
 	case "deny", "stop":
 		if rest != "" {
@@ -241,7 +241,7 @@ func edited(text string, arguments map[string]any) (map[string]any, error) {
 		return nil, err
 	}
 	for _, name := range jsonvalue.Keys(changed) {
-		if _, has := arguments[name]; !has { // a misspelt name would leave the argument as it was, and the call would be made
+		if _, has := arguments[name]; !has { // a misspelt name would leave the argument unchanged, and the call would be made
 			return nil, fmt.Errorf("the call has no argument %q; write all arguments as JSON to add it. %s", name, suggest.DidYouMean(name, jsonvalue.Keys(arguments)))
 		}
 	}
@@ -250,7 +250,7 @@ func edited(text string, arguments map[string]any) (map[string]any, error) {
 	return out, nil
 }
 
-// takesWords reports whether the answer to a question is a line as it is typed: that of an agent that asks a person and wants no form.
+// takesWords reports whether the answer to a question is a typed line: an agent asks a person without a form.
 func takesWords(p *view.Pending) bool {
 	required := requiredNames(p.ResumeSchema)
 	return agentsteps.AsksPerson(p.Show) && len(required) == 0 && propertySchema(p.ResumeSchema, "text")["type"] == "string"
@@ -321,7 +321,7 @@ func yesOrNo(word string) (yes, understood bool) {
 	return false, false
 }
 
-// onlyBoolean is the member that a lone yes or no answers: the one that is required, or the one that there is, if it is a boolean.
+// onlyBoolean returns the field that a lone yes or no answers: the only required field, or the only field, if it is a boolean; else "".
 func onlyBoolean(schema map[string]any) string {
 	names := requiredNames(schema)
 	if len(names) == 0 {
@@ -343,12 +343,12 @@ func contains(list []any, v any) bool {
 	return false
 }
 
-// splitWords splits at blanks outside quotes. Quotes, single or double, may stand anywhere in a word: a="two words".
+// splitWords splits at blanks outside quotes. Quotes, single or double, may occur anywhere in a word: a="two words".
 func splitWords(line string) ([]string, error) {
 	var (
 		words []string
 		word  strings.Builder
-		open  bool // a word has begun
+		open  bool // a word has started
 		quote rune
 	)
 	for _, r := range line {
@@ -389,11 +389,11 @@ type answers []answer
 
 // register adds the two flags to a set.
 func (as *answers) register(set *pflag.FlagSet) {
-	set.Func("resume", "answer the next interrupt with this `JSON` object (repeatable, used in order)", func(text string) error {
+	set.Func("resume", "answer the next interrupt with this `JSON` object; may be repeated, used in order", func(text string) error {
 		*as = append(*as, answer{payload: text})
 		return nil
 	})
-	set.Func("signal", "deliver a signal when the run waits, as `NAME=JSON` (repeatable, used in order)", func(text string) error {
+	set.Func("signal", "deliver a signal when the run waits, as `NAME=JSON`; may be repeated, used in order", func(text string) error {
 		name, payload, _ := strings.Cut(text, "=")
 		if strings.TrimSpace(name) == "" {
 			return usage(`a signal needs a name, as in approved={"by":"kim"}`)
@@ -412,7 +412,7 @@ func (as *answers) take() (first answer, ok bool) {
 	return first, true
 }
 
-// read reads every payload, so that a typing error is reported before the run begins.
+// read reads every payload, so that a typing error is reported before the run starts.
 func (as answers) read(a *app) (err error) {
 	for i := range as {
 		flag := "--resume"
@@ -426,7 +426,7 @@ func (as answers) read(a *app) (err error) {
 	return nil
 }
 
-// awaited refuses signals that a definition never waits for. A subworkflow may wait for any.
+// awaited rejects signals that a definition never waits for. A subworkflow may wait for any.
 func (as answers) awaited(program *definition.Program) error {
 	var names []string
 	for _, n := range program.Nodes {
@@ -441,7 +441,7 @@ func (as answers) awaited(program *definition.Program) error {
 		switch {
 		case answer.signal == "" || slices.Contains(names, answer.signal):
 		case len(names) == 0:
-			return usage("--signal: the definition does not wait for signals, such as %q", answer.signal)
+			return usage("--signal: the definition does not wait for signals, found %q", answer.signal)
 		default:
 			return usage("--signal: the definition does not wait for a signal %q", answer.signal).
 				WithHint("It waits for %s.", strings.Join(names, ", "))

@@ -14,11 +14,11 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/timeline"
 )
 
-// attempts are those of a run. facts are those of the nodes of its definition.
+// attempts holds the attempts of a run. facts describes the nodes of its definition.
 type attempts struct {
 	line  *timeline.Timeline
 	facts map[string]nodeFacts
-	// places are those of the records of a page, by seq.
+	// places maps the seq of a record of the page to its place.
 	places map[int64]timeline.Place
 }
 
@@ -39,7 +39,7 @@ func (a *attempts) ended(seq int64) *timeline.Attempt {
 	return nil
 }
 
-// from returns the attempts with a record from this seq on, in the order of their requests; with node "" those of all nodes.
+// from returns the attempts with a record from this seq on, in the order of their requests; node "" selects all nodes.
 func (a *attempts) from(seq int64, node string) []*timeline.Attempt {
 	var list []*timeline.Attempt
 	for _, v := range a.line.Root().Visits {
@@ -55,7 +55,7 @@ func (a *attempts) from(seq int64, node string) []*timeline.Attempt {
 
 // outcomes are the words for outcomes.
 var outcomes = map[timeline.Outcome]string{
-	timeline.Pending: "open", timeline.Completed: "completed", timeline.Failure: "failed", timeline.Retried: "failed, tried again",
+	timeline.Pending: "open", timeline.Completed: "completed", timeline.Failure: "failed", timeline.Retried: "failed, retried",
 	timeline.SentBack: "failed, sent back", timeline.Superseded: "dropped",
 }
 
@@ -86,7 +86,7 @@ func (a *attempts) outcomeText(t *timeline.Attempt) string {
 	return strings.Join(parts, ", ")
 }
 
-// tookText is "" without an outcome.
+// tookText returns how long an attempt took; "" without an outcome.
 func tookText(t *timeline.Attempt) string {
 	if d, ok := t.Took(); ok {
 		return timeline.Elapsed(d)
@@ -94,7 +94,7 @@ func tookText(t *timeline.Attempt) string {
 	return ""
 }
 
-// tokensText is in+out, "" if no tokens were counted.
+// tokensText returns in+out; "" if no tokens were counted.
 func tokensText(usage timeline.Usage) string {
 	if in, out, ok := usage.Tokens(); ok {
 		return fmt.Sprintf("%d+%d tokens", in, out)
@@ -138,7 +138,7 @@ func (a *attempts) write(w io.Writer, list []*timeline.Attempt, steps bool, colu
 		}
 		rows = append(rows, sentBackRows(t)...)
 	}
-	leftOut := map[string]bool{"COST": !priced} // where nothing has a price
+	leftOut := map[string]bool{"COST": !priced}
 	if columns > 0 && columns < narrow {
 		for _, name := range []string{"ATTEMPT", "BY", "TOKENS IN", "OUT"} {
 			leftOut[name] = true
@@ -204,7 +204,7 @@ func sentBackRows(t *timeline.Attempt) [][]string {
 	return [][]string{{name, "", "", "", "", "", "", "", "  " + cut(text, errorWidth)}}
 }
 
-// total adds the attempts up. Branches work at the same time, so the time is not that of the run.
+// total sums up the attempts. Branches work at the same time, so the sum of times differs from the run's time.
 func total(list []*timeline.Attempt) string {
 	var (
 		took            time.Duration
@@ -230,7 +230,7 @@ func total(list []*timeline.Attempt) string {
 	return text
 }
 
-// encode returns an attempt for programs, without the error and the usage, which the line of a record has in its payload.
+// encode returns an attempt for programs, without the error and the usage: they are in the payload of its record.
 func (a *attempts) encode(t *timeline.Attempt) jsonvalue.Ordered {
 	m := jsonvalue.Ordered{{"node_type", a.nodeType(t)}, {"visit", float64(t.Visit.Number)}, {"attempt", float64(t.Number)}}
 	m.Text("branch", t.Branch)

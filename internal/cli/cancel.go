@@ -35,15 +35,15 @@ import and continues there with the same tasks.`,
 		},
 	}
 	cmd.Flags().StringVar(&reason, "reason", "", "record this `reason` in the history")
-	cmd.Flags().BoolVar(&keepTasks, "keep-tasks", false, "do not cancel tasks at agents: the run was moved elsewhere and still needs them")
+	cmd.Flags().BoolVar(&keepTasks, "keep-tasks", false, "keep tasks at agents running, for a run that was moved elsewhere")
 	return cmd
 }
 
-// cancel ends a run.
+// cancel cancels a run.
 func (a *app) cancel(ctx context.Context, id, reason string, keepTasks bool) error {
 	return a.with(ctx, sessionOptions{executors: optionalExecutors, noAttempts: true}, func(s *session) error {
 		if s.without != nil {
-			// Whatever is missing here, a run can be cancelled, unless a parent waits for it: the parent would continue.
+			// A run can be cancelled without its executors, unless a parent waits for it: the parent would continue.
 			execution, err := s.store.Execution(ctx, id)
 			if err != nil {
 				return err
@@ -52,7 +52,7 @@ func (a *app) cancel(ctx context.Context, id, reason string, keepTasks bool) err
 				return s.without
 			}
 			if !keepTasks {
-				fmt.Fprintf(a.stderr, "%s tasks of the run at agents were not cancelled: the settings are not valid: %v\n", a.paint.wait("warning:"), s.without)
+				fmt.Fprintf(a.stderr, "%s tasks of the run at agents were not cancelled: invalid settings: %v\n", a.paint.wait("warning:"), s.without)
 			}
 		}
 		run, err := s.engine.Cancel(ctx, graph.CancelRequest{ExecutionID: id, Reason: reason, KeepTasks: keepTasks})
@@ -78,7 +78,7 @@ func (a *app) cancel(ctx context.Context, id, reason string, keepTasks bool) err
 	})
 }
 
-// reportBelow names the subworkflows that go on after a run has ended unsuccessfully: they are rolled back.
+// reportBelow names the subworkflows that are being rolled back after their run has ended unsuccessfully.
 func (a *app) reportBelow(ctx context.Context, s *session, run *view.Run, w io.Writer) error {
 	if run.Status == machine.Completed || run.ChildExecutionID == "" {
 		return nil
@@ -93,12 +93,12 @@ func (a *app) reportBelow(ctx context.Context, s *session, run *view.Run, w io.W
 		if err != nil || len(below.Rollbacks) == 0 {
 			continue // it is about to end, or cannot be read
 		}
-		fmt.Fprintf(w, "subworkflow %s is being rolled back by a server or a worker; or run %s\n", id, s.command("recover", id))
+		fmt.Fprintf(w, "a server or worker rolls back subworkflow %s; or run %s\n", id, s.command("recover", id))
 	}
 	return nil
 }
 
-// rollsBack prints that a cancelled run is rolled back first, and its owner.
+// rollsBack prints that a cancelled run is being rolled back, and its owner.
 func (a *app) rollsBack(ctx context.Context, s *session, run *view.Run) error {
 	owners, err := s.ownersOf(ctx, run)
 	if err != nil {

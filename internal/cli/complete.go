@@ -114,7 +114,7 @@ func openInterrupt(p *view.Pending) (value, about string) {
 	return p.ID, cmp.Or(p.Prompt, p.NodeID)
 }
 
-// completeNodes completes a flag with the nodes that the run has visited that is the first argument.
+// completeNodes completes a flag with the nodes visited by the run in the first argument.
 func (a *app) completeNodes(cmd *cobra.Command, flag string) {
 	a.completeFlag(cmd, flag, func(cmd *cobra.Command, args []string) ([]string, cobra.ShellCompDirective) {
 		if len(args) == 0 {
@@ -138,7 +138,7 @@ func (a *app) completeNodes(cmd *cobra.Command, flag string) {
 	})
 }
 
-// completeLabels completes a flag with the labels of the runs that were changed last.
+// completeLabels completes a flag with the labels of the most recently changed runs.
 func (a *app) completeLabels(cmd *cobra.Command, flag string) {
 	a.completeFlag(cmd, flag, func(cmd *cobra.Command, _ []string) ([]string, cobra.ShellCompDirective) {
 		return a.completed(cmd, func(s *session) ([]string, error) {
@@ -176,7 +176,7 @@ func (a *app) completed(cmd *cobra.Command, list func(*session) ([]string, error
 	return found, cobra.ShellCompDirectiveNoFileComp | cobra.ShellCompDirectiveKeepOrder
 }
 
-// theRun is where the run stands that an argument names, by its id or the beginning of it.
+// theRun returns the run that an argument names, by its id or a prefix of it.
 func (s *session) theRun(ctx context.Context, named string) (*view.Run, error) {
 	if shortID.MatchString(named) {
 		fitting, err := runsThatBegin(ctx, s, named)
@@ -200,15 +200,15 @@ func unique(list []string) []string {
 	})
 }
 
-// shortID is the beginning of an id that the engine has made. Ids of the user's own are not looked for.
+// shortID matches the prefix of a generated id. Ids chosen by users are not searched.
 var shortID = regexp.MustCompile(`^[0-9a-f]{4,8}$|^[0-9a-f]{8}-[0-9a-f-]{0,26}$`)
 
-// uuidBegins matches generated ids. Their first 13 characters are a time in milliseconds: shownOfUUID characters name a run.
+// uuidBegins matches generated ids. Their first 13 characters are a time in milliseconds, so shownOfUUID characters identify a run.
 var uuidBegins = regexp.MustCompile(`^[0-9a-f]{8}-[0-9a-f]{4}-7`)
 
 const shownOfUUID = 13
 
-// maxCandidates is how many runs are named that a short id may mean.
+// maxCandidates limits the runs that the error for an ambiguous short id names.
 const maxCandidates = 10
 
 // completeShortID replaces the prefix of an id in the arguments by the id. An unknown prefix is kept: the command reports it.
@@ -218,7 +218,7 @@ func (a *app) completeShortID(cmd *cobra.Command, args []string) error {
 	}
 	s, err := a.open(cmd.Context(), sessionOptions{store: readOnlyStore, executors: noExecutors, log: slog.New(slog.DiscardHandler)})
 	if err != nil {
-		return nil // the command says what is wrong
+		return nil // the command reports the error
 	}
 	fitting, err := runsThatBegin(cmd.Context(), s, args[0])
 	if err = firstError(err, s.close()); err != nil {
@@ -233,12 +233,12 @@ func (a *app) completeShortID(cmd *cobra.Command, args []string) error {
 		if len(fitting) > maxCandidates {
 			fitting, more = fitting[:maxCandidates], " and others"
 		}
-		return problem.New(problem.UsageError, "several runs begin with %q: %s%s", args[0], strings.Join(fitting, ", "), more).WithHint("Write more of the id.")
+		return problem.New(problem.UsageError, "id %q is ambiguous: %s%s", args[0], strings.Join(fitting, ", "), more).WithHint("Write more characters of the id.")
 	}
 	return nil
 }
 
-// runsThatBegin lists the runs whose id begins with a prefix, without subworkflows, or the run with that very id alone.
+// runsThatBegin lists the ids of runs with a prefix, without subworkflows, or only the run with exactly this id.
 func runsThatBegin(ctx context.Context, s *session, prefix string) (ids []string, err error) {
 	if _, err := s.store.Execution(ctx, prefix); err == nil {
 		return []string{prefix}, nil

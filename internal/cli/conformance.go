@@ -32,11 +32,11 @@ vector is listed with the expected and the actual value.`,
 	return cmd
 }
 
-// conformance runs the vectors of a folder.
+// conformance runs the vectors of a directory.
 func (a *app) conformance(ctx context.Context, dir string, o conformance.Options, asJSON bool) error {
 	report, err := conformance.RunDir(ctx, a.path(dir), o)
 	if err != nil {
-		return usage("the vectors cannot be read").WithCause(err)
+		return usage("cannot read the vectors").WithCause(err)
 	}
 	if asJSON {
 		err = writeEncoded(a.stdout, report)

@@ -13,10 +13,10 @@ type display interface {
 	record(graph.RecordEvent)
 	// flush returns when all records so far are shown.
 	flush()
-	// settle shows all records so far, for a run that is not nil up to its Seq, and no others until follow. Other output then comes after them.
+	// settle shows all records so far, up to the Seq of a run that is not nil, and no others until follow. Later output follows them.
 	settle(*view.Run)
 	follow()
-	// close is settle for good. The store is still open.
+	// close is a final settle. The store is still open.
 	close()
 }
 
@@ -29,7 +29,7 @@ func (unseen) settle(*view.Run)         {}
 func (unseen) follow()                  {}
 func (unseen) close()                   {}
 
-// view makes the view of a session: a tree on a terminal that can show one, else lines.
+// view makes the display of a session: a tree on a terminal that can show one, else lines.
 func (a *app) view(s *session, o sessionOptions) display {
 	if o.display >= showTree && a.screen != nil {
 		return newTreeView(s, o.shown, a.screen, a.paint, a.now)
@@ -42,10 +42,10 @@ func (a *app) view(s *session, o sessionOptions) display {
 	return v
 }
 
-// oneLine makes a text harmless for a screen: one line without secrets.
+// oneLine returns a text as one line, safe for a terminal and without secrets.
 func (s *session) oneLine(text string) string {
 	return oneLine(s.config.Redaction().String(text))
 }
 
-// oneLine puts a text on one line, without anything that acts on a terminal.
+// oneLine returns a text as one line, with the characters escaped that act on a terminal.
 func oneLine(text string) string { return plain(strings.Join(strings.Fields(text), " ")) }

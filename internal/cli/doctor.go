@@ -54,18 +54,18 @@ func (a *app) doctor(ctx context.Context, asJSON bool) error {
 			titles, installed = append(titles, h.Title), installed || h.Installed(a.machine())
 		}
 		if installed {
-			r.Add(doctor.Warning, doctor.HostNone, "hosts", program+" install", "no host names the server")
+			r.Add(doctor.Warning, doctor.HostNone, "hosts", program+" install", "the server is not registered with a host")
 		} else { // install would find none either
 			r.Add(doctor.Warning, doctor.HostNone, "hosts",
-				"Install a host, such as "+problem.OrList(titles)+", then name the server in its file: workflows-engine install. For others, "+
-					"workflows-engine install --host claude-desktop --print shows what most of them read.", "no MCP host was found")
+				"Install a host, such as "+problem.OrList(titles)+", then run workflows-engine install. For other hosts, "+
+					"workflows-engine install --host claude-desktop --print prints the common form.", "no MCP host was found")
 		}
 		if file, err := a.serverFile(""); err != nil {
 			r.AddError(doctor.ServerMissing, server, err, "")
 		} else {
 			r.Serve(ctx, doctor.Start{
 				Home: a.env.Home, Version: currentBuild().Version, Subject: server, Command: file, Directory: a.env.Home,
-				Reinstall: "Put both programs of one release into one folder.",
+				Reinstall: "Put both programs of one release into one directory.",
 			})
 		}
 	}
@@ -82,10 +82,10 @@ func (a *app) doctor(ctx context.Context, asJSON bool) error {
 	return nil
 }
 
-// examineSettings looks at the settings of this shell, and at its database. It returns nil if the settings are wrong.
+// examineSettings checks the settings of this shell and its database. It returns nil if the settings are invalid.
 func (a *app) examineSettings(ctx context.Context, r *doctor.Report) *config.Config {
 	if a.env.Home == "" {
-		r.Add(doctor.Warning, doctor.HomeMissing, "shell", "Set HOME.", "the home folder is unknown")
+		r.Add(doctor.Warning, doctor.HomeMissing, "shell", "Set HOME.", "the home directory is unknown")
 	}
 	c, err := a.flags.Load(a.env)
 	if err != nil {
@@ -102,8 +102,8 @@ func (a *app) examineSettings(ctx context.Context, r *doctor.Report) *config.Con
 // examineExecutors builds the executors, and reports them.
 func examineExecutors(r *doctor.Report, subject string, c *config.Config) {
 	for _, warning := range c.Warnings {
-		if c.OtherStorePath == "" || !strings.Contains(warning, c.OtherStorePath) { // it has a finding of its own
-			r.Add(doctor.Warning, doctor.Settings, subject, "Correct the setting, or take it out.", "%s", warning)
+		if c.OtherStorePath == "" || !strings.Contains(warning, c.OtherStorePath) { // the other database has its own finding
+			r.Add(doctor.Warning, doctor.Settings, subject, "Correct the setting or remove it.", "%s", warning)
 		}
 	}
 	executors, err := c.Executors()
@@ -114,7 +114,7 @@ func examineExecutors(r *doctor.Report, subject string, c *config.Config) {
 	defer executors.Close() // nothing has been started
 	routing := strings.Join(executors.Routing(), "; ")
 	if strings.Contains(routing, "=missing") {
-		routing += "; nodes that are missing here are performed by the model in the host (workflow_submit_activity)"
+		routing += "; the model in the host performs other nodes (workflow_submit_activity)"
 	}
 	r.Add(doctor.OK, doctor.Executors, subject, "", "%s", routing)
 	if n := len(c.Signing.Keys); n > 0 || c.Signing.Mode != "" {
@@ -122,7 +122,7 @@ func examineExecutors(r *doctor.Report, subject string, c *config.Config) {
 	}
 }
 
-// examineAgents reports the agents of the engine. Mistakes in their list, such as a missing secret or server, are reported as an error of
+// examineAgents reports the agents of the engine. Errors in their list, such as a missing secret or server, are reported as an error of
 // the settings, with each place.
 func examineAgents(r *doctor.Report, subject string, c *config.Config) {
 	if names := c.AgentNames(); len(names) > 0 {
@@ -130,14 +130,14 @@ func examineAgents(r *doctor.Report, subject string, c *config.Config) {
 	}
 }
 
-// examineHost looks at one file of a host, and returns how many of our servers it names.
+// examineHost checks one file of a host, and returns how many of our servers it registers.
 func (a *app) examineHost(ctx context.Context, r *doctor.Report, shell *config.Config, h mcphost.Host, scope mcphost.Scope) (named int) {
 	file, err := h.File(a.machine(), scope)
 	if err != nil {
 		return 0
 	}
 	if user, err := h.File(a.machine(), mcphost.User); err == nil && user == file && scope == mcphost.Project {
-		return 0 // this is the home folder
+		return 0 // this is the home directory
 	}
 	content, err := mcphost.Read(file)
 	if err == nil && !content.Exists {
@@ -154,7 +154,7 @@ func (a *app) examineHost(ctx context.Context, r *doctor.Report, shell *config.C
 	for _, name := range slices.Sorted(maps.Keys(entries)) {
 		e := entries[name]
 		subject := fmt.Sprintf("%s (%s, %s)", h.Title, name, file)
-		if e.URL != "" && name == defaultName { // another name may be another server's
+		if e.URL != "" && name == defaultName { // another name may belong to another server
 			named++
 			r.Address(ctx, subject, e.URL)
 		}
@@ -183,11 +183,11 @@ func (a *app) examineHost(ctx context.Context, r *doctor.Report, shell *config.C
 	return named
 }
 
-// examineServer looks at the settings that a host gives a server, and starts it.
+// examineServer checks the settings that a host gives a server, and starts it.
 func (a *app) examineServer(ctx context.Context, r *doctor.Report, shell *config.Config, s doctor.Start) {
 	s.Home, s.Version = a.env.Home, currentBuild().Version
 	set := pflag.NewFlagSet(server, pflag.ContinueOnError)
-	set.ParseErrorsAllowlist.UnknownFlags = true // the server judges them
+	set.ParseErrorsAllowlist.UnknownFlags = true // the server checks them
 	flags := config.RegisterServer(set)
 	env := a.env
 	env.Variables, env.Directory = s.Environ(), s.Directory
@@ -199,7 +199,7 @@ func (a *app) examineServer(ctx context.Context, r *doctor.Report, shell *config
 	r.Serve(ctx, s)
 }
 
-// examineStart compares the settings of a host's server with those of this shell, and looks for the programs that they name.
+// examineStart compares the settings of a host's server with those of this shell, and looks up the programs that they name.
 func (a *app) examineStart(r *doctor.Report, shell *config.Config, s doctor.Start, c *config.Config) {
 	if shell == nil || !slices.Equal(c.AgentNames(), shell.AgentNames()) {
 		examineAgents(r, s.Subject, c)
@@ -222,7 +222,7 @@ func (a *app) examineStart(r *doctor.Report, shell *config.Config, s doctor.Star
 	}
 }
 
-// storeName is where a configuration keeps runs.
+// storeName names the store of a configuration.
 func storeName(c *config.Config) string {
 	if c.Store == config.Memory {
 		return "memory"

@@ -111,7 +111,7 @@ func TestARefundThroughThreeDoors(t *testing.T) {
 		t.Fatal(err)
 	}
 	d.down.Store(true)
-	if status, output := command(false, "recover", "r"); status != exitFailed || !strings.Contains(output, "its agent continues after t1.c1; 1 call is not repeated, by") {
+	if status, output := command(false, "recover", "r"); status != exitFailed || !strings.Contains(output, "its agent continues after t1.c1; 1 call is not repeated:") {
 		t.Fatalf("recover: status %d\n%s", status, output)
 	}
 	repeated := map[string]int{key: 2} // by the rule of the tool, under the key by which the other side can tell

@@ -29,11 +29,11 @@ import (
 type driveOptions struct {
 	// answers for the places where the run waits, used before a person is asked.
 	answers answers
-	// wait bounds the time until the run rests; nil waits as long as it takes.
+	// wait bounds the time until the run rests; nil is no limit.
 	wait *time.Duration
-	// json prints where the run stands instead of its result alone.
+	// json prints the status of the run instead of only its result.
 	json bool
-	// mode says who performs activities from now on; "" keeps the run's.
+	// mode selects who performs activities from now on; "" keeps the run's mode.
 	mode string
 	// definition is the file of the run's definition, needed only for runs whose definition is not stored.
 	definition string
@@ -41,22 +41,22 @@ type driveOptions struct {
 	noStream bool
 }
 
-// drive continues a run until it has ended or waits for something that is not at hand.
+// drive continues a run until it has ended or waits for input that is missing here.
 type drive struct {
 	driveOptions
 	app      *app
 	session  *session
 	deadline time.Time
-	// caller is repeated by every call about the run. No call waits: rest does.
+	// caller is passed to every call about the run. No call waits: rest does.
 	caller graph.Caller
 	// leaveTimers makes rest leave runs that wait for a time to a later command.
 	leaveTimers bool
-	// cancelling: the run was being rolled back for a cancel when the command began, so that it is to end as cancelled.
+	// cancelling is set if the run was being rolled back for a cancel when the command started: it should end as cancelled.
 	cancelling bool
-	// ownWords: the run has taken an answer of this command, or was started by it, so that its next question is new. Until then answers of
+	// ownWords is set if this command started or answered the run, so that its next question is new. Until then answers of
 	// flags name no interrupt: see graph.Runner.Resume.
 	ownWords bool
-	// reported: it has been said that another process owns the run.
+	// reported is set once the owner of the run has been reported.
 	reported bool
 	// text streams the answers of models; nil without a terminal.
 	text *replyPrinter
@@ -74,8 +74,8 @@ func (a *app) drive(s *session, o driveOptions) *drive {
 	return d
 }
 
-// from takes the answer of the call that started or continued the run, and drives on. Its result decides the exit status; the rest
-// has been printed.
+// from takes the result of the call that started or continued the run, and drives on. Its error decides the exit status; everything else
+// is printed.
 func (d *drive) from(ctx context.Context, run *view.Run, err error) error {
 	if err == nil {
 		d.warn(run)
@@ -94,7 +94,7 @@ func (d *drive) from(ctx context.Context, run *view.Run, err error) error {
 		switch {
 		case answerErr != nil:
 			err = answerErr
-		case !found && d.goesOn(run):
+		case !found && d.proceeds(run):
 			run, err = d.change(ctx, run)
 		case !found:
 			return d.paused(ctx, run)
@@ -114,7 +114,7 @@ func (d *drive) warn(run *view.Run) {
 	}
 }
 
-// rest waits until the run has ended, waits for a caller or a missing executor, the time is over or ctx ends.
+// rest waits until the run has ended or waits for a caller or a missing executor, the time limit has passed, or ctx ends.
 func (d *drive) rest(ctx context.Context, run *view.Run) (*view.Run, error) {
 	left := d.left()
 	if run.Status.Terminal() || awaited(run) != nil || left <= 0 || ctx.Err() != nil {
@@ -138,7 +138,7 @@ func (d *drive) continueFor(ctx context.Context, id string, limit time.Duration)
 	return d.session.driver.Drive(ctx, req)
 }
 
-// reportOwner says once that another process owns a run.
+// reportOwner reports once that another process owns a run.
 func (d *drive) reportOwner(o graph.OwnedRun) {
 	if d.reported {
 		return
@@ -152,7 +152,7 @@ func (d *drive) reportOwner(o graph.OwnedRun) {
 // forever is the limit of calls that may take as long as they need.
 const forever = 100 * 365 * 24 * time.Hour
 
-// left is how long the command may still wait.
+// left returns how long the command may still wait.
 func (d *drive) left() time.Duration {
 	if d.deadline.IsZero() {
 		return forever
@@ -160,9 +160,9 @@ func (d *drive) left() time.Duration {
 	return d.deadline.Sub(d.app.now())
 }
 
-// goesOn reports whether a waiting run also proceeds: by attempts of this process in other branches or, with --wait, by timers that are due
+// proceeds reports whether a waiting run also continues: by attempts of this process in other branches or, with --wait, by timers that are due
 // in time.
-func (d *drive) goesOn(run *view.Run) bool {
+func (d *drive) proceeds(run *view.Run) bool {
 	left := d.left()
 	return awaited(run) != nil && left > 0 && slices.ContainsFunc(run.Pending, func(p view.Pending) bool {
 		switch p.Kind {
@@ -175,7 +175,7 @@ func (d *drive) goesOn(run *view.Run) bool {
 	})
 }
 
-// change waits until something happens to the run, or the time is over.
+// change waits until the run changes, or the time limit has passed.
 func (d *drive) change(ctx context.Context, run *view.Run) (*view.Run, error) {
 	d.session.view.follow()
 	wait := graph.WaitAtMost(min(d.left(), statusInterval))
@@ -213,13 +213,13 @@ func (d *drive) nextAnswer(ctx context.Context, run *view.Run) (filled, bool, er
 	return d.app.ask(ctx, p)
 }
 
-// filled is an answer ready to be given.
+// filled is a complete answer.
 type filled struct {
 	signal      string // "" for an interrupt
 	signalKey   string
 	interruptID string
 	payload     map[string]any
-	// asked is true if a person gave it, who can be asked again.
+	// asked is true if a person at the terminal gave it; they can be asked again.
 	asked bool
 }
 
@@ -230,7 +230,7 @@ func interruptID(p *view.Pending) string {
 	return ""
 }
 
-// apply gives an answer to the run. A person whose answer is refused sees why and is asked again.
+// apply gives an answer to the run. A person whose answer is rejected sees the error and is asked again.
 func (d *drive) apply(ctx context.Context, run *view.Run, f filled) (*view.Run, error) {
 	var (
 		next *view.Run
@@ -258,7 +258,7 @@ func (d *drive) apply(ctx context.Context, run *view.Run, f filled) (*view.Run, 
 	return next, nil
 }
 
-// taken notes that the run has taken an answer of this command, or says that it had taken it before.
+// taken notes that the run accepted an answer of this command, and reports a repeated answer.
 func (d *drive) taken(run *view.Run) {
 	if run.Repeated {
 		fmt.Fprintf(d.app.stderr, "%s the same answer was given before; nothing changed\n", d.app.paint.wait("repeated:"))
@@ -275,16 +275,16 @@ func (d *drive) ended(ctx context.Context, run *view.Run) error {
 	}
 	d.app.summarize(run)
 	if run.Status == machine.Failed && d.session.config.Store != config.Memory {
-		how, flags := "correct the cause, and try again from before the failure (with --state or --definition, if that is where it lies) by", []string(nil)
+		how, flags := "correct the cause, then retry from before the failure (with --state or --definition to change them):", []string(nil)
 		if flag := limitFlags[problem.Code(run.ErrorCode)]; flag != "" {
-			how, flags = "continue from before the limit, with a higher one for N, by", []string{flag, "N"}
+			how, flags = "continue with a higher limit N:", []string{flag, "N"}
 		} else if stood, err := d.session.engine.Status(ctx, graph.StatusRequest{ExecutionID: run.ExecutionID}); err == nil && stood.GoesOn.After != "" {
-			how = "correct the cause; its agent " + plainCell(stood.GoesOn.String()) + ", by"
+			how = "correct the cause; its agent " + plainCell(stood.GoesOn.String()) + ":"
 		}
 		if agentsteps.Spent(run.ErrorCode) {
 			how, flags = strings.Replace(how, "correct the cause", "raise the agent's budget", 1), currentConfig
 		}
-		fmt.Fprintf(d.app.stderr, "  hint: it has ended; %s\n  %s\n", how, d.session.command("retry", run.ExecutionID, flags...))
+		fmt.Fprintf(d.app.stderr, "  hint: %s\n  %s\n", how, d.session.command("retry", run.ExecutionID, flags...))
 		if strings.HasPrefix(run.ErrorCode, "AGENT_") && run.ErrorCode != string(problem.AgentConfigInvalid) {
 			fmt.Fprintf(d.app.stderr, "  conversation of the agent:\n  %s\n", shellword.Command([]string{program, "agent", "transcript"}, []string{run.ExecutionID}, d.session.sameStore...))
 		}
@@ -325,7 +325,7 @@ func (d *drive) paused(ctx context.Context, run *view.Run) error {
 	return silent{exitPaused}
 }
 
-// stopped ends the command while the run is active. run is nil if it does not exist yet.
+// stopped reports the run after an interrupt. run is nil if it does not exist yet.
 func (d *drive) stopped(ctx context.Context, run *view.Run, err error) error {
 	d.session.view.settle(run)
 	if run == nil || ctx.Err() == nil {
@@ -338,15 +338,15 @@ func (d *drive) stopped(ctx context.Context, run *view.Run, err error) error {
 	return silent{exitInterrupted}
 }
 
-// reading returns the line that calls another command that reads the run.
+// reading returns the command line of a command that reads the run.
 func (s *session) reading(name, id string, flags ...string) string {
 	return shellword.Command([]string{program, name}, []string{id}, slices.Concat(flags, s.sameStore)...)
 }
 
-// lastLook bounds how long a command that was interrupted looks where its run stands.
+// lastLook bounds the final status read of an interrupted command.
 const lastLook = 2 * time.Second
 
-// printNextCommands prints the commands that continue a run: those that end its waits, or else recover it.
+// printNextCommands prints the commands that end the waits of a run, or else the one that recovers it.
 func (d *drive) printNextCommands(ctx context.Context, id string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastLook)
 	defer cancel()
@@ -355,7 +355,7 @@ func (d *drive) printNextCommands(ctx context.Context, id string) {
 		commands[0] = d.session.command("recover", id)
 		var ending []string
 		for i := range run.Pending {
-			if p := &run.Pending[i]; p.NeedsInput() && len(ending) < maxWays {
+			if p := &run.Pending[i]; p.NeedsInput() && len(ending) < maxNextCommands {
 				ending = append(ending, d.session.continuation(run, p))
 			}
 		}
@@ -366,10 +366,10 @@ func (d *drive) printNextCommands(ctx context.Context, id string) {
 	fmt.Fprintf(d.app.stderr, "Continue with:\n  %s\nWatch it with:\n  %s\n", strings.Join(commands, "\n  "), watch)
 }
 
-// maxWays is how many waits are named with the command that ends each.
-const maxWays = 5
+// maxNextCommands limits the waits whose command is printed.
+const maxNextCommands = 5
 
-// command returns the line that calls another command that drives the run. A flag among flags stands for one that this command was given.
+// command returns the command line of a command that drives the run. A flag in flags replaces the same flag of this command.
 func (s *session) command(name, id string, flags ...string) string {
 	repeat := slices.Clone(s.repeat)
 	for i := 0; i+1 < len(repeat); {
@@ -392,32 +392,32 @@ func registerContinue(set *pflag.FlagSet, o *driveOptions, folder *string) {
 // registerDrive adds the flags of all commands that drive a run.
 func registerDrive(set *pflag.FlagSet, o *driveOptions) {
 	o.answers.register(set)
-	set.StringVar(&o.mode, flagMode, "", "who performs activities: in_process (what is configured here) or host_mediated (whoever submits)")
+	set.StringVar(&o.mode, flagMode, "", "`mode` of activities: in_process (executors of this process) or host_mediated (callers submit outcomes)")
 	registerWait(set, &o.wait)
 	set.BoolVar(&o.json, "json", false, "print the status of the run as JSON")
 	registerStream(set, o)
 }
 
-// registerStream adds the flag that keeps the words of models from being printed as they arrive.
+// registerStream adds the flag that turns off printing the answers of models as they arrive.
 func registerStream(set *pflag.FlagSet, o *driveOptions) {
 	set.BoolVar(&o.noStream, "no-stream", false, "do not stream the answers of models to a terminal")
 }
 
 // registerWait adds the flag that bounds how long a command waits for a run. Without the flag the limit stays nil.
 func registerWait(set *pflag.FlagSet, limit **time.Duration) {
-	help := "give up waiting after this `time`, as in 30s, and leave the run to recover; 0 for not waiting at all (default: no limit)"
+	help := "stop waiting after this `time`, as in 30s; recover continues the run; 0 for no wait (default: no limit)"
 	set.Func("wait", help, func(text string) error {
 		d, err := time.ParseDuration(text)
 		if err != nil || d < 0 {
-			return errors.New("write a time with its unit, as in 500ms, 30s or 2m, or 0 for not waiting")
+			return errors.New("write a time with its unit, as in 500ms, 30s or 2m, or 0 for no wait")
 		}
 		*limit = &d
 		return nil
 	})
 }
 
-// continued opens a session, makes one call that continues a run, and drives the run on. answers says that the call brings something that
-// the run waits for.
+// continued opens a session, makes one call that continues a run, and drives the run on. answers is set if the call answers a wait
+// of the run.
 func (a *app) continued(
 	ctx context.Context, id, folder string, o driveOptions, answers bool, call func(*session, graph.Caller) (*view.Run, error),
 ) error {
@@ -433,7 +433,7 @@ func (a *app) continued(
 		d.caller.Mode, d.caller.Definition = caller.Mode, caller.Definition
 		stored, err := s.store.Execution(ctx, id)
 		if err != nil {
-			return err // before the call, which may have another code for it
+			return err // before the call, which may return another code
 		}
 		if before, err := s.engine.Status(ctx, graph.StatusRequest{ExecutionID: id}); err == nil { // the call has the same error
 			// A subworkflow whose parent was cancelled may end already while its status is read.
@@ -483,7 +483,7 @@ var limitFlags = map[problem.Code]string{
 	problem.ByteLimitExceeded: "--max-bytes", problem.PendingLimitExceeded: "--max-pending",
 }
 
-// summarize says in one line how a run ended or where it stands.
+// summarize prints in one line how a run ended, or its phase.
 func (a *app) summarize(run *view.Run) {
 	took := timeline.Elapsed(run.UpdatedAt.Sub(run.CreatedAt))
 	switch run.Status {
@@ -510,10 +510,10 @@ func (a *app) summarize(run *view.Run) {
 		fmt.Fprintf(a.stderr, "%s run %s%s\n", a.paint.wait("cancelled"), run.ExecutionID, reason)
 		a.summarizeRollback(run)
 	case machine.Running:
-		fmt.Fprintf(a.stderr, "%s run %s while it was running\n", a.paint.wait("left"), run.ExecutionID)
+		fmt.Fprintf(a.stderr, "%s run %s\n", a.paint.wait("still running:"), run.ExecutionID)
 	default:
 		phase := runjson.Phase(run.Status)
-		if phase == history.PhaseRunning { // it waits for a time
+		if phase == history.PhaseRunning { // it waits for a timer
 			fmt.Fprintf(a.stderr, "%s run %s\n", a.paint.wait("paused"), run.ExecutionID)
 			return
 		}
@@ -524,7 +524,7 @@ func (a *app) summarize(run *view.Run) {
 // maxErrorData bounds the shown data of a failure.
 const maxErrorData = 1 << 10
 
-// errorData shows the data of a failure, "" without any.
+// errorData returns the data of a failure as text, "" without any.
 func errorData(run *view.Run) string {
 	if run.ErrorData == nil {
 		return ""
@@ -561,14 +561,14 @@ func (a *app) explainPause(run *view.Run, s *session) {
 		fmt.Fprintf(a.stderr, "  %s\n", lackText(run.Lacks))
 	}
 	if s.config.Store == config.Memory {
-		fmt.Fprintln(a.stderr, "  the run was in memory and is lost; use --store sqlite, or give --resume and --signal to run")
+		fmt.Fprintln(a.stderr, "  the run was in memory and is lost; use --store sqlite, or pass --resume and --signal to run")
 		return
 	}
 	fmt.Fprintf(a.stderr, "continue with:\n  %s\n", s.continuation(run, p))
 }
 
-// payloadText explains JSON in the command that sends a signal: no object fits every workflow.
-const payloadText = "put what the signal brings for JSON, {} for nothing: it is merged into the state"
+// payloadText explains JSON in the command that sends a signal: no example fits every workflow.
+const payloadText = "replace JSON with the payload, {} for none: it is merged into the state"
 
 // waiterText names the node of a wait, and the item of a map.
 func waiterText(p *view.Pending) string {
@@ -578,7 +578,7 @@ func waiterText(p *view.Pending) string {
 	return fmt.Sprintf("%s, item %d of %d", plainCell(p.NodeID), p.Item+1, p.Items)
 }
 
-// explainTime is explainPause for a run that continues by itself, or in a process with its executors.
+// explainTime is explainPause for a run that continues by itself or in a process with its executors.
 func (a *app) explainTime(run *view.Run, s *session) {
 	if run.Lacks != nil {
 		fmt.Fprintf(a.stderr, "  %s\n", lackText(run.Lacks))
@@ -595,17 +595,17 @@ func (a *app) explainTime(run *view.Run, s *session) {
 // lackText names the missing executor of a run, and the process that continues it.
 func lackText(l *view.Lack) string {
 	if l.Host {
-		return fmt.Sprintf("node %s, which may follow, needs %s, which this command lacks: another process performs it%s, or a host if you answer with --mode host_mediated",
+		return fmt.Sprintf("node %s may follow and needs %s, which this command lacks: another process performs it%s, or a host with --mode host_mediated",
 			plainCell(l.NodeID), l.Missing, settingText(l))
 	}
 	at := ""
 	if l.NodeID != "" {
 		at = "node " + plainCell(l.NodeID) + ": "
 	}
-	return fmt.Sprintf("%sthis command lacks %s; it leaves the run to a process that has it%s", at, l.Missing, settingText(l))
+	return fmt.Sprintf("%sthis command lacks %s: a process that has it continues the run%s", at, l.Missing, settingText(l))
 }
 
-// settingText describes the process with the missing executor, "" if it is not known.
+// settingText names a process with the missing executor, "" if its setting is not known.
 func settingText(l *view.Lack) string {
 	if l.Setting == "" {
 		return ""
@@ -613,17 +613,17 @@ func settingText(l *view.Lack) string {
 	return ", such as " + program + " worker with " + commandHint(l.Setting, "")
 }
 
-// maxShown bounds the data shown beside a question, in bytes.
+// maxShown bounds the data shown with a question, in bytes.
 const maxShown = 8 << 10
 
-// shownText is the data shown beside a question, without controls of a terminal. In the state, values that look like secrets are hidden.
+// shownText returns the data shown with a question, without terminal controls. In the state, values that look like secrets are masked.
 func shownText(p *view.Pending) string {
 	shown := *p
 	shown.State, _ = history.DefaultRedaction().Value(p.State).(map[string]any)
 	return plain(shown.Shown(maxShown))
 }
 
-// shows reports whether something is shown beside a question that is no question of an agent.
+// shows reports whether a question, other than an agent's, has data to show.
 func shows(p *view.Pending) bool { return !agentsteps.AsksPerson(p.Show) && p.Shown(1) != "" }
 
 func indented(text, by string) string { return by + strings.ReplaceAll(text, "\n", "\n"+by) }
@@ -641,13 +641,13 @@ func (a *app) describeInterrupt(p *view.Pending) {
 	if shows(p) {
 		fmt.Fprintf(a.stderr, "%s\n", indented(shownText(p), "    "))
 	}
-	if rows := describeMembers(p.ResumeSchema); len(rows) > 0 && !takesWords(p) {
-		// Standard error has nowhere to report a failed write to.
+	if rows := describeFields(p.ResumeSchema); len(rows) > 0 && !takesWords(p) {
+		// A failed write to standard error cannot be reported.
 		_ = writeTable(a.stderr, rows)
 	}
 }
 
-// promptText is a question as it is shown: the lines after the first are indented, so that they are not taken for others' output.
+// promptText returns a question with the lines after the first indented, so that they are not mistaken for other output.
 func promptText(prompt string) string {
 	var lines []string
 	for line := range strings.Lines(prompt) {
@@ -658,13 +658,13 @@ func promptText(prompt string) string {
 	return strings.Join(lines, "\n    ")
 }
 
-// continuation returns the line of the command that ends one wait, with an example where an answer is needed.
+// continuation returns the command line that ends one wait, with an example of the answer if one is needed.
 func (s *session) continuation(run *view.Run, p *view.Pending) string {
 	name, operands := "submit", []string{run.ExecutionID, p.NodeID}
 	var flags []string
 	switch p.Kind {
 	case machine.WaitInterrupt:
-		// The id lets the command answer this question alone, however often it is repeated.
+		// With the id, a repeated command answers only this question.
 		name, operands, flags = "resume", operands[:1], []string{"--payload", example(p.ResumeSchema)}
 		if p.ID != "" {
 			flags = append(flags, "--interrupt", p.ID)
@@ -679,7 +679,7 @@ func (s *session) continuation(run *view.Run, p *view.Pending) string {
 			flags = append(flags, "--branch", p.Span.BranchName)
 		}
 		if p.Items > 0 {
-			flags = append(flags, "--idempotency-key", p.IdempotencyKey) // which says of which item
+			flags = append(flags, "--idempotency-key", p.IdempotencyKey) // it names the item
 		}
 		schema, _ := p.OutputSchema.(map[string]any)
 		flags = append(flags, "--result", example(schema))

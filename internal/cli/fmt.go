@@ -43,7 +43,7 @@ JSON. --write changes the files. --check lists the files that would change, and 
 	return cmd
 }
 
-// fmt formats files one after another. One that cannot be formatted does not keep the others from it; the worst decides the exit status.
+// fmt formats files one after another, also after a failure. The worst failure decides the exit status.
 func (a *app) fmt(files []string, o fmtOptions) error {
 	worst := exitOK
 	for _, file := range files {
@@ -85,7 +85,7 @@ func (a *app) fmt(files []string, o fmtOptions) error {
 	return nil
 }
 
-// formatted is the text in its usual form.
+// formatted returns the formatted text.
 func (s source) formatted() ([]byte, error) {
 	if s.yaml {
 		return format.YAML(s.text)
@@ -93,7 +93,7 @@ func (s source) formatted() ([]byte, error) {
 	return format.JSON(s.text)
 }
 
-// rewrite changes a file that was read as it was, with the rights that it has. Whatever happens, the file has its old text or the new one.
+// rewrite replaces the text of a file that still contains was, and keeps its permissions. After any failure the file has the old text or the new one.
 func (a *app) rewrite(file string, was, text []byte) error {
 	path, err := filepath.EvalSymlinks(a.path(file))
 	if err == nil {
@@ -103,7 +103,7 @@ func (a *app) rewrite(file string, was, text []byte) error {
 		}
 	}
 	if err != nil {
-		return usage("%s cannot be written", file).WithCause(err).WithHint("Check the permissions of the directory and the free space. The file was not changed.")
+		return usage("cannot write %s", file).WithCause(err).WithHint("Check the permissions of the directory and the free space. The file was not changed.")
 	}
 	return nil
 }

@@ -11,16 +11,16 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/timeline"
 )
 
-// lookInterval is how often at most a follower looks for new records, followInterval how often at least.
+// lookInterval is the shortest time between two reads of new records, followInterval the longest.
 const lookInterval = 100 * time.Millisecond
 
 // follower reads the records of a run and its subworkflows, of all processes, and passes them on.
 type follower struct {
 	engine graph.Engine
 	store  history.Store
-	// clean makes texts harmless for a terminal.
+	// clean makes texts safe for a terminal.
 	clean func(string) string
-	// take gets records that were read, shown is called after all of them.
+	// take is called with each new record, shown after all of them.
 	take  func(executionID string, records []history.Record)
 	shown func()
 
@@ -30,8 +30,8 @@ type follower struct {
 
 	mu   sync.Mutex
 	tree *timeline.Tree   // nil until the run is known
-	next map[string]int64 // the record of a run to be read next
-	// rests: nothing is read.
+	next map[string]int64 // the next record to read, by run
+	// rests is set while reading is paused.
 	rests bool
 }
 
@@ -57,7 +57,7 @@ func (f *follower) know(executionID string) {
 	}
 }
 
-// record is told that this process has recorded something.
+// record takes a record of this process.
 func (f *follower) record(e graph.RecordEvent) {
 	f.mu.Lock()
 	f.know(e.ExecutionID)
@@ -81,7 +81,7 @@ func sleep(ctx context.Context, d time.Duration, changed <-chan struct{}) bool {
 	return true
 }
 
-// look reads and shows new records. Errors are left to the calls that drive the run.
+// look reads and shows new records. The calls that drive the run report errors.
 func (f *follower) look(ctx context.Context) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -125,7 +125,7 @@ func (f *follower) read(ctx context.Context, id string) {
 	}
 }
 
-// storedProgram is the program of a stored definition, nil for one that is not stored or does not compile here.
+// storedProgram returns the program of a stored definition, nil if it is not stored or does not compile here.
 func storedProgram(ctx context.Context, store history.Store, hash string) *definition.Program {
 	document, err := storedDefinition(ctx, store, hash)
 	if err != nil {
@@ -135,7 +135,7 @@ func storedProgram(ctx context.Context, store history.Store, hash string) *defin
 	return program
 }
 
-// rest reads new records, and then no others until follow.
+// rest reads new records, then pauses until follow.
 func (f *follower) rest() {
 	f.look(context.Background())
 	f.mu.Lock()

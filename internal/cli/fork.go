@@ -25,7 +25,7 @@ type forkOptions struct {
 	before     string
 	correction string
 	corrects   bool
-	// again, anew and repeatEffects are those of a retry.
+	// again, anew and repeatEffects are flags of retry.
 	again, anew, repeatEffects bool
 	agentConfig                string
 	allowMissing               bool
@@ -60,10 +60,10 @@ that has the executor.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch at := cmd.Flags().Changed("at"); {
 			case at == (o.before != ""):
-				return usage("fork needs --at or --before").
-					WithHint("Write the number of the last record to keep, or the node to start with; see %s.", shellword.Command([]string{program, "history"}, args))
+				return usage("fork requires --at or --before").
+					WithHint("Write the last record to keep, or the node to start with; list them with %s.", shellword.Command([]string{program, "history"}, args))
 			case at && cmd.Flags().Changed("state"):
-				return usage("--state needs --before").WithHint("Write the node to start with.")
+				return usage("--state requires --before").WithHint("Write the node to start with.")
 			}
 			o.corrects = cmd.Flags().Changed("state")
 			return a.fork(cmd.Context(), args[0], o)
@@ -89,7 +89,7 @@ func registerFork(set *pflag.FlagSet, o *forkOptions) {
 	set.BoolVar(&o.json, "json", false, "print the status of the run as JSON")
 }
 
-// fork starts a run from another one's past and drives it.
+// fork starts a run with the history of another one and drives it.
 func (a *app) fork(ctx context.Context, id string, o forkOptions) error {
 	if o.at < 1 && o.before == "" {
 		return problem.New(problem.ValidationError, "run %q has no record %d", id, o.at).WithPlace(problem.Place{ExecutionID: id}).
@@ -107,7 +107,7 @@ func (a *app) forked(ctx context.Context, o forkOptions, req graph.ForkRequest) 
 	var correction map[string]any
 	if o.corrects {
 		if strings.TrimSpace(o.correction) == "" {
-			return usage("--state is empty").WithHint("Write what to correct, as in '{\"amount\":17}', or leave it out.")
+			return usage("--state must not be empty").WithHint("Write the fields to change, as in '{\"amount\":17}', or leave it out.")
 		}
 		if correction, err = a.readObject("--state", o.correction); err != nil {
 			return err
@@ -122,7 +122,7 @@ func (a *app) forked(ctx context.Context, o forkOptions, req graph.ForkRequest) 
 		d.ownWords = true
 		req.NewExecutionID, req.Definition, req.Correction = o.id, caller.Definition, correction
 		req.Wait, req.RequireCapable = d.caller.Wait, !o.allowMissing
-		s.view.settle(nil) // its first line is the one below
+		s.view.settle(nil) // the line below comes first
 		run, err := forker.Fork(ctx, req)
 		if err == nil {
 			fmt.Fprintf(a.stderr, "run %s continues run %s from %s\n", a.paint.bold(run.ExecutionID), req.ExecutionID, s.forkedAt(ctx, run, &req))
@@ -132,14 +132,14 @@ func (a *app) forked(ctx context.Context, o forkOptions, req graph.ForkRequest) 
 	})
 }
 
-// forkedAt says where a new run continues another one.
+// forkedAt describes where a new run continues another one.
 func (s *session) forkedAt(ctx context.Context, run *view.Run, req *graph.ForkRequest) string {
 	seq, node := run.ForkedFrom.Seq, req.BeforeNode
 	if node == "" && req.Seq == 0 { // a retry
 		next, err := s.engine.History(ctx, graph.HistoryRequest{ExecutionID: req.ExecutionID, FromSeq: seq + 1, Limit: 1})
 		if err == nil && len(next) == 1 {
 			if p := &next[0].Payload; next[0].Name == history.ActivityFailed && s.hasSeam(ctx, run.ExecutionID, seq+1) {
-				return "where the agent at node " + plainCell(p.NodeID) + " stood"
+				return "the last step of the agent at node " + plainCell(p.NodeID)
 			} else if node = p.NodeID; next[0].Name.Terminal() || next[0].Name == history.FailNode {
 				node = ""
 			}
@@ -151,10 +151,10 @@ func (s *session) forkedAt(ctx context.Context, run *view.Run, req *graph.ForkRe
 	return fmt.Sprintf("record %d", seq)
 }
 
-// seamBack bounds the search, from the end of the copied records, for the step that the agent of a fork continues with.
+// seamBack limits the search, from the end of the copied records, for the step with which the agent of a fork continues.
 const seamBack = 50
 
-// hasSeam reports whether an agent has gone on in a run after the failure of another one. upto is where the step stands at the latest.
+// hasSeam reports whether an agent continued in a run after the failure of another one. upto is the last record to search.
 func (s *session) hasSeam(ctx context.Context, id string, upto int64) bool {
 	records, err := s.engine.History(ctx, graph.HistoryRequest{ExecutionID: id, FromSeq: max(1, upto-seamBack), Limit: seamBack + 1})
 	return err == nil && slices.ContainsFunc(records, func(r history.Record) bool {

@@ -64,7 +64,7 @@ uses or can start as a subworkflow.`,
 func (o gcOptions) query(now time.Time) (history.PruneQuery, error) {
 	q := history.PruneQuery{DefinitionName: o.name, Limit: o.batch, DryRun: o.dryRun}
 	if o.olderThan == "" {
-		return q, usage("gc needs --older-than").WithHint("Write the time since the last change, as in --older-than 30d; --dry-run lists the runs.")
+		return q, usage("gc requires --older-than").WithHint("Write the time since the last change, as in --older-than 30d; --dry-run lists the runs.")
 	}
 	age, err := parseAge(o.olderThan)
 	if err != nil {
@@ -73,7 +73,7 @@ func (o gcOptions) query(now time.Time) (history.PruneQuery, error) {
 	}
 	q.Before = now.Add(-age)
 	if o.batch < 1 {
-		return q, usage("--batch must be above 0, not %d", o.batch)
+		return q, usage("--batch must be above 0, found %d", o.batch)
 	}
 	if o.vacuum && o.dryRun {
 		return q, usage("--vacuum and --dry-run cannot be given together").WithHint("Choose one of them.")
@@ -105,7 +105,7 @@ func parseAge(text string) (time.Duration, error) {
 		if err != nil {
 			return 0, err
 		}
-		// A sum that overflowed would be negative: a time to come, before which every run has ended.
+		// An overflow would be negative, a future time, and would select every run.
 		if time.Duration(n) > (math.MaxInt64-total)/unit.length {
 			return 0, strconv.ErrRange
 		}
@@ -122,7 +122,7 @@ func parseAge(text string) (time.Duration, error) {
 	return total + d, err
 }
 
-// collected lists what gc has deleted, or would delete.
+// collected is the result of gc: deleted runs and definitions, or those that it would delete.
 type collected struct {
 	DryRun       bool             `json:"dry_run,omitempty"`
 	Runs         int              `json:"runs"`
@@ -177,9 +177,9 @@ func (a *app) gc(ctx context.Context, o gcOptions) error {
 		if err != nil {
 			return err
 		}
-		if o.vacuum { // a store without a file is refused before anything is deleted
+		if o.vacuum { // a store without a file is rejected before anything is deleted
 			if _, _, err := pruner.Size(ctx); errors.Is(err, problem.Unsupported) {
-				return problem.New(problem.Unsupported, "--vacuum needs a store in a file").
+				return problem.New(problem.Unsupported, "--vacuum requires a store in a file").
 					WithHint("Leave --vacuum out.")
 			} else if err != nil {
 				return err
@@ -264,7 +264,7 @@ func (a *app) writeCollected(c *collected, o gcOptions) error {
 	}
 	switch {
 	case o.definitions && c.DryRun:
-		fmt.Fprintf(a.human, "%s not used by any run now; those used only by the runs above would be deleted, too\n", count(len(c.Definitions), "definition"))
+		fmt.Fprintf(a.human, "%s not used by any run; those used only by the runs above would be deleted, too\n", count(len(c.Definitions), "definition"))
 	case o.definitions:
 		fmt.Fprintf(a.human, "deleted %s\n", count(len(c.Definitions), "definition"))
 	}

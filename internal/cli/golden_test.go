@@ -23,6 +23,6 @@ func requireGolden(t *testing.T, name, got string) {
 		t.Fatal(err)
 	}
 	if got != string(want) {
-		t.Errorf("%s differs (run with -update to rewrite it)\n--- got\n%s--- want\n%s", path, got, want)
+		t.Errorf("%s differs (go test ./internal/cli -update rewrites it)\n--- got\n%s--- want\n%s", path, got, want)
 	}
 }

@@ -23,7 +23,7 @@ var pictures = map[string]func(*definition.Program, *timeline.Run) string{
 	"text": picture.Text, "mermaid": picture.Mermaid, "svg": picture.SVG,
 }
 
-// maxDrawn is how many nodes a drawing may have; text leaves out the rest.
+// maxDrawn is the largest number of nodes in a drawing; text leaves out the rest.
 const maxDrawn = 1000
 
 func newGraph(a *app) *cobra.Command {
@@ -44,7 +44,7 @@ The argument is a file, else a workflow of --workflow-dir, else the id of a run 
 		RunE:              func(cmd *cobra.Command, args []string) error { return a.graph(cmd, args, o) },
 	}
 	config.RegisterWorkflowDir(cmd.Flags(), &o.folder, "none")
-	cmd.Flags().StringVar(&o.format, "format", "text", "text, mermaid or svg")
+	cmd.Flags().StringVar(&o.format, "format", "text", "output `format`: text, mermaid or svg")
 	cmd.Flags().StringVarP(&o.output, "output", "o", "", "write to this `file` instead of standard output")
 	return cmd
 }
@@ -67,7 +67,7 @@ func (a *app) graph(cmd *cobra.Command, args []string, o graphOptions) error {
 		return err
 	}
 	if n := len(program.Nodes); o.format != "text" && n > maxDrawn {
-		return usage("%d nodes are too many for a drawing, which has at most %d", n, maxDrawn).WithHint("Use --format text.")
+		return usage("a drawing must have at most %d nodes, found %d", maxDrawn, n).WithHint("Use --format text.")
 	}
 	text := draw(program, run)
 	if o.format == "text" && o.output == "" {
@@ -75,7 +75,7 @@ func (a *app) graph(cmd *cobra.Command, args []string, o graphOptions) error {
 	}
 	if o.output != "" {
 		if err := os.WriteFile(a.path(o.output), []byte(text), 0o644); err != nil {
-			return usage("--output: the file cannot be written").WithCause(err)
+			return usage("--output: cannot write the file").WithCause(err)
 		}
 		return nil
 	}

@@ -39,7 +39,7 @@ The topics are ` + problem.AndList(topics) + `.`,
 			}
 			page := authoring.Page(topic)
 			if page == "" {
-				return usage("there is no topic %q", topic).WithHint("%s", authoring.TopicHint(topic))
+				return usage("unknown topic %q", topic).WithHint("%s", authoring.TopicHint(topic))
 			}
 			_, err := fmt.Fprint(a.human, page)
 			return err

@@ -25,14 +25,14 @@ old one. --undo removes the mark.`,
   workflows-engine list --phase failed --unhandled`,
 		Args: func(cmd *cobra.Command, args []string) error {
 			if len(args) == 0 {
-				return usage("%s takes the ids of runs", cmd.CommandPath()).WithHint("See %s --help.", cmd.CommandPath())
+				return usage("%s requires the ids of runs", cmd.CommandPath()).WithHint("See %s --help.", cmd.CommandPath())
 			}
 			return nil
 		},
 		ValidArgsFunction: a.completeIDs(history.PhaseFailed),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if cmd.Flags().Changed("note") == undo {
-				return usage("handle needs --note or --undo").WithHint("Describe the solution, as in --note 'refunded by hand'.")
+				return usage("handle requires --note or --undo").WithHint("Describe the solution, as in --note 'refunded by hand'.")
 			}
 			for i := range args {
 				if err := a.completeShortID(cmd, args[i:]); err != nil {
@@ -61,7 +61,7 @@ old one. --undo removes the mark.`,
 			})
 		},
 	}
-	cmd.Flags().StringVar(&note, "note", "", "`text` about the solution")
+	cmd.Flags().StringVar(&note, "note", "", "`text` that describes the solution")
 	cmd.Flags().BoolVar(&undo, "undo", false, "remove the mark")
 	return cmd
 }

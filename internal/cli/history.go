@@ -23,7 +23,7 @@ type historyOptions struct {
 	node                 string
 }
 
-// followInterval is how often --follow looks for new records; another process may be the one that writes them.
+// followInterval is how often --follow reads new records; another process may write them.
 const followInterval = 300 * time.Millisecond
 
 func newHistory(a *app) *cobra.Command {
@@ -54,12 +54,12 @@ its process died has one request, so TOOK includes the time in which nobody perf
 		RunE:              func(cmd *cobra.Command, args []string) error { return a.history(cmd.Context(), args[0], o) },
 	}
 	set := cmd.Flags()
-	set.Int64Var(&o.from, "from", 1, "the first record, by its number")
-	set.Int64Var(&o.limit, "limit", 0, "how many records; 0 for all")
+	set.Int64Var(&o.from, "from", 1, "print records from this `number` on")
+	set.Int64Var(&o.limit, "limit", 0, "print at most this `number` of records; 0 for all")
 	set.BoolVarP(&o.activities, "activities", "a", false, "print only the attempts of activities and delegates")
-	set.BoolVar(&o.noSteps, "no-steps", false, "leave out the steps that executors have recorded of attempts")
-	set.StringVar(&o.node, "node", "", "only the records and attempts of this `node`")
-	set.BoolVar(&o.full, "full", false, "cut nothing in DETAIL: whole states and requests")
+	set.BoolVar(&o.noSteps, "no-steps", false, "leave out journal entries of attempts")
+	set.StringVar(&o.node, "node", "", "print only records and attempts of this `node`")
+	set.BoolVar(&o.full, "full", false, "print whole states and requests in DETAIL")
 	set.BoolVar(&o.json, "json", false, "print one JSON object a line")
 	set.BoolVar(&o.reveal, "reveal", false, "show masked values")
 	set.BoolVarP(&o.follow, "follow", "f", false, "keep printing new records until the run has ended")
@@ -76,10 +76,10 @@ func (a *app) history(ctx context.Context, id string, o historyOptions) error {
 	}
 	return a.with(ctx, sessionOptions{store: readOnlyStore, executors: optionalExecutors}, func(s *session) error {
 		if o.follow && config.MigrationNote(s.store) != "" {
-			return problem.New(problem.StoreReadOnly, "the database has an older version: nothing new would appear in the copy that is read").
+			return problem.New(problem.StoreReadOnly, "cannot follow a database of an older version: only a copy of it is read").
 				WithHint("Leave out --follow, or migrate the database: %s.", shellword.Line(append([]string{program, "store", "migrate"}, s.sameStore...)...))
 		}
-		// An unknown run has no records, which is not the same as a run without any.
+		// An unknown run must not look like a run without records.
 		execution, err := s.store.Execution(ctx, id)
 		if err != nil {
 			return err
@@ -162,7 +162,7 @@ func (o historyOptions) shown(records []history.Record) (shown []history.Record)
 	return shown
 }
 
-// rows returns the rows of the records that are printed. A state has its changes to the one before it, printed or not.
+// rows returns the rows of the printed records. A state is shown as changes from the previous one, printed or not.
 func (o historyOptions) rows(records []history.Record, a *attempts, states *stateTrail) (rows [][]string) {
 	for i := range records {
 		if o.shows(&records[i]) {
@@ -177,8 +177,8 @@ func (o historyOptions) rows(records []history.Record, a *attempts, states *stat
 // recordPage is how many records are read at once: each may have megabytes.
 const recordPage = 16
 
-// skip applies to the tally the records before the first that is printed, requests, whose outcomes may be printed, and notes the last
-// of their states. States are large, so only that one is redacted.
+// skip adds the records before the first printed one to the tally, because their outcomes may be printed, and notes the last
+// state among them. States are large, so only that one is redacted.
 func (s *session) skip(ctx context.Context, id string, first int64, tally *attempts, states *stateTrail) error {
 	redaction := s.config.Redaction()
 	for next := int64(1); next < first; {
@@ -233,7 +233,7 @@ func (o historyOptions) width() int {
 	return detailWidth
 }
 
-// writeAttempts prints the attempts: below the records, or alone.
+// writeAttempts prints the attempts, below the records or alone.
 func (a *app) writeAttempts(tally *attempts, list []*timeline.Attempt, o historyOptions) error {
 	switch {
 	case o.activities && o.json:

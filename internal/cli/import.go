@@ -43,9 +43,9 @@ instance, keeps no other run out. That engine stores no definitions: name those 
 	}
 	set := cmd.Flags()
 	set.BoolVar(&o.json, "json", false, "print as JSON")
-	set.StringArrayVar(&o.definitions, flagDefinition, nil, "`file` of a definition that runs of the npm engine follow; repeatable")
+	set.StringArrayVar(&o.definitions, flagDefinition, nil, "`file` of a definition of runs of the npm engine; may be repeated")
 	config.RegisterWorkflowDir(set, &o.folder, "none")
-	set.StringVar(&o.mode, flagMode, "", "who performs activities of runs of the npm engine: host_mediated (default) or in_process")
+	set.StringVar(&o.mode, flagMode, "", "`mode` of activities for runs of the npm engine: host_mediated (default) or in_process")
 	return cmd
 }
 
@@ -61,7 +61,7 @@ func (a *app) importFile(ctx context.Context, file string, o importOptions) erro
 		return a.importDatabase(ctx, a.path(file), o)
 	}
 	if len(o.definitions) > 0 || o.folder != "" || o.mode != "" {
-		return usage("--%s, --%s and --%s are for a database of the npm engine", flagDefinition, config.FlagWorkflowDir, flagMode).
+		return usage("--%s, --%s and --%s require a database of the npm engine", flagDefinition, config.FlagWorkflowDir, flagMode).
 			WithHint("Leave them out: a run file has its definitions.")
 	}
 	return a.importRun(ctx, file, o.json)
@@ -110,7 +110,7 @@ func importedJSON(res *graph.ImportResult) jsonvalue.Ordered {
 	return out
 }
 
-// readRun reads and checks an exported run, and returns its text too. What is no such file is refused at its first wrong line.
+// readRun reads and checks an exported run, and returns its text, too. Another file is rejected at its first invalid line.
 func (a *app) readRun(file string) (run *runfile.File, text []byte, err error) {
 	var kept bytes.Buffer
 	err = a.reading(file, func(in io.Reader) (err error) {
@@ -120,13 +120,13 @@ func (a *app) readRun(file string) (run *runfile.File, text []byte, err error) {
 	return run, kept.Bytes(), err
 }
 
-// rehearseImport refuses a file before a database is made for it.
+// rehearseImport rejects an invalid file before a database is created for it.
 func (a *app) rehearseImport(ctx context.Context, text []byte) error {
 	c, err := a.flags.LoadStore(a.env)
 	if err != nil || !c.MakesStore() {
 		return err
 	}
-	// There is nothing to check against the database in this case.
+	// There is no database to check against in this case.
 	c.Store = config.Memory
 	empty, err := c.OpenStore(ctx)
 	if err != nil {
@@ -148,14 +148,14 @@ func (a *app) writeImported(w io.Writer, res *graph.ImportResult) {
 	}
 	fmt.Fprintf(w, "imported %s\n", what)
 	for _, r := range res.NotReplayed {
-		fmt.Fprintf(a.stderr, "%s run %s has %s of another engine; another engine's records are not replayed, and nothing shows that somebody has changed them\n",
+		fmt.Fprintf(a.stderr, "%s run %s has %s of another engine; they are not replayed, so changes to them cannot be detected\n",
 			a.paint.wait("warning:"), plainCell(r.ExecutionID), count(r.Records, "record"))
 	}
 	if !res.Phase.Terminal() {
 		fmt.Fprintf(a.stderr, "show its status with: %s\n", shellword.Command([]string{program, "status"}, []string{res.ExecutionID}, a.flags.Given()...))
 	}
 	if res.Tasks > 0 {
-		fmt.Fprintf(a.stderr, "%s agents work on %s of the run, and a plain cancel where it came from would end that; end the old run with: %s\n",
+		fmt.Fprintf(a.stderr, "%s agents work on %s of the run, and a plain cancel of the old run would end them; cancel it with: %s\n",
 			a.paint.wait("warning:"), count(res.Tasks, "task"), shellword.Command([]string{program, "cancel"}, []string{res.ExecutionID}, "--keep-tasks"))
 	}
 }

@@ -51,7 +51,7 @@ func TestAnImportSaysWhatWasNotReplayed(t *testing.T) {
 		}
 		other := filepath.Join(t.TempDir(), "other.db")
 		_, stderr := c.at(time.Now(), exitOK, "import", file, "--db", other)
-		wantMatch(t, stderr, `^warning: run q1 has 1 record of another engine; another engine's records are not replayed`, warns)
+		wantMatch(t, stderr, `^warning: run q1 has 1 record of another engine; they are not replayed`, warns)
 		other = filepath.Join(t.TempDir(), "other.db")
 		stdout, _ := c.at(time.Now(), exitOK, "import", file, "--json", "--db", other)
 		if got := strings.Contains(stdout, `"not_replayed"`); got != warns || warns && !regexp.MustCompile(`"not_replayed": *\{\s*"q1": *1\s*\}`).MatchString(stdout) {

@@ -51,7 +51,7 @@ func (a *app) importDatabase(ctx context.Context, path string, o importOptions) 
 	return firstError(err, from.Close())
 }
 
-// importDefinitions reads the definitions that the flags name. Files of the folder that are no definitions are left out.
+// importDefinitions reads the definitions that the flags name. Other files of the directory are ignored.
 func (a *app) importDefinitions(o importOptions) (out []*definition.Document, err error) {
 	for _, file := range o.definitions {
 		document, err := a.readDefinition(file)
@@ -66,7 +66,7 @@ func (a *app) importDefinitions(o importOptions) (out []*definition.Document, er
 	folder := a.path(o.folder)
 	entries, err := os.ReadDir(folder)
 	if err != nil {
-		return nil, usage("the folder %s cannot be read", o.folder).WithCause(unnamed(err))
+		return nil, usage("cannot read directory %s", o.folder).WithCause(unnamed(err))
 	}
 	for _, entry := range entries {
 		if name := entry.Name(); strings.HasSuffix(name, ".json") || strings.HasSuffix(name, ".yaml") || strings.HasSuffix(name, ".yml") {
@@ -119,8 +119,8 @@ func (a *app) writeDatabaseRuns(path string, runs []graph.DatabaseRun, asJSON bo
 		return nil
 	}
 	p, _ := problem.As(rejected[0].Err)
-	return problem.New(p.Code, "%d of the %s of %s were not imported", len(rejected), count(len(runs), "run"), path).
-		WithHint("The others were. Correct what is said of each, and import again.")
+	return problem.New(p.Code, "%d of %s in %s were not imported", len(rejected), count(len(runs), "run"), path).
+		WithHint("Correct the rejected runs and import again; the other runs are imported.")
 }
 
 func (a *app) writeDatabaseRun(res *graph.ImportResult) {

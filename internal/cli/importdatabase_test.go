@@ -86,13 +86,13 @@ func TestTheRunsOfAnEngineDatabaseAreImported(t *testing.T) {
 	wantMatch(t, stdout, `(?m)^imported run done \(completed\) with 0 subworkflows, 3 records, kept without a definition$`, true)
 	wantMatch(t, stderr, `rejected: DEFINITION_REQUIRED: run "asks" is open and follows the workflow "ask", version "1"`, true)
 	wantMatch(t, stderr, `rejected: HISTORY_CORRUPT: record 3 of run "broken" has an unreadable payload`, true)
-	wantMatch(t, stderr, `2 of the 3 runs of .* were not imported`, true)
+	wantMatch(t, stderr, `2 of 3 runs in .* were not imported`, true)
 
 	// Again, with the definition.
 	stdout, stderr = c.at(now, exitFailed, "import", file, "--db", db, "--definition", filepath.Join(c.folder, "ask.workflow.json"))
 	wantMatch(t, stdout, `(?m)^unchanged: run done .*imported before$`, true)
 	wantMatch(t, stdout, `(?m)^imported run asks \(interrupted\) with 0 subworkflows, 9 records$`, true)
-	wantMatch(t, stderr, `1 of the 3 runs`, true)
+	wantMatch(t, stderr, `1 of 3 runs`, true)
 
 	// The run continues here, and a later import leaves it alone.
 	if _, err := engine.ExecContext(t.Context(), "DELETE FROM history WHERE execution_id = 'broken'"); err != nil {
@@ -114,5 +114,5 @@ func TestFlagsOfADatabaseAreForADatabase(t *testing.T) {
 	t.Parallel()
 	c := newCommands(t, map[string]string{"run.jsonl": "{}\n"})
 	_, stderr := c.at(time.Now(), exitUsage, "import", filepath.Join(c.folder, "run.jsonl"), "--mode", "in_process")
-	wantMatch(t, stderr, `are for a database of the npm engine`, true)
+	wantMatch(t, stderr, `require a database of the npm engine`, true)
 }

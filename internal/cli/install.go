@@ -76,10 +76,10 @@ an address that installs the server when it is opened (Cursor, VS Code).`,
 	o.register(set)
 	set.StringArrayVar(&o.env, "env", nil, "set a variable of the server: `NAME=VALUE`; may be repeated")
 	set.StringVar(&o.server, "server", "", "start the server from this `file` (default: beside this program, else in PATH)")
-	set.BoolVar(&o.npx, "npx", false, "start the server with npx, from the npm package")
+	set.BoolVar(&o.npx, "npx", false, "start the server from the npm package, with npx")
 	set.StringVar(&o.url, "url", "", "connect the host to the server at this `address`")
 	set.StringVar(&o.tokenEnv, "token-env", "", "with --url: read the bearer token from this `variable`")
-	set.StringVar(&o.print, "print", "", "print the entry to paste; with deeplink an address to open")
+	set.StringVar(&o.print, "print", "", "print the entry to paste, or with deeplink a `form` to open in the host")
 	set.Lookup("print").NoOptDefVal = "file"
 	return cmd
 }
@@ -115,7 +115,7 @@ kept.`,
 		},
 	}
 	o.register(cmd.Flags())
-	cmd.Flags().StringVar(&o.url, "url", "", "`address` that install wrote, if it wrote one")
+	cmd.Flags().StringVar(&o.url, "url", "", "remove the entry with this `address`")
 	return cmd
 }
 
@@ -160,7 +160,7 @@ func (a *app) install(cmd *cobra.Command, o installOptions, args []string) error
 		if h.NeedsApproval(c.Text, o.name) {
 			asking[h.Name] = h
 		}
-		unchanged := hostEdit{text: c.Text, note: "has it already"}
+		unchanged := hostEdit{text: c.Text, note: "is up to date"}
 		if !h.Edited() {
 			var err error
 			unchanged.byHand, unchanged.paste, err = h.AddByHand(c.Path, c.Text, o.name, entry)
@@ -181,13 +181,13 @@ func (a *app) install(cmd *cobra.Command, o installOptions, args []string) error
 	return err
 }
 
-// noteApproval explains how to configure a host that asks before calls, and cancels them without a person.
+// noteApproval prints how to configure a host that asks before calls, and cancels them without a person.
 func (a *app) noteApproval(h mcphost.Host, name string) {
-	fmt.Fprintf(a.stderr, "note: %s asks you before calls that change something, and cancels them where it cannot (codex exec).\n"+
-		"To have it make all but answers to questions, add to the table of %s in its file:\n%s", h.Title, name, mcphost.Approval)
+	fmt.Fprintf(a.stderr, "note: %s asks before calls that change something, and cancels them where it cannot ask (codex exec).\n"+
+		"To allow all calls except answers to questions, add to the table of %s in its file:\n%s", h.Title, name, mcphost.Approval)
 }
 
-// foreign refuses to touch an entry with the name that starts another program, or has another address.
+// foreign rejects a change of an entry that starts another program or has another address.
 func (a *app) foreign(h mcphost.Host, c mcphost.Content, o installOptions) error {
 	entries, err := h.Entries(c.Path, c.Text)
 	e, ok := entries[o.name]
@@ -195,19 +195,19 @@ func (a *app) foreign(h mcphost.Host, c mcphost.Content, o installOptions) error
 		return err
 	}
 	if e.URL != "" {
-		return problem.New(problem.HostFileInvalid, "%s names a server %s at %s", c.Path, o.name, e.URL).
-			WithHint("If it is this one, remove it with uninstall --host %s --name %s --url %s; else choose another name with --name. The file was not changed.",
+		return problem.New(problem.HostFileInvalid, "%s has a server %s at %s", c.Path, o.name, e.URL).
+			WithHint("If it is this server, remove it with uninstall --host %s --name %s --url %s; otherwise choose another name with --name. The file was not changed.",
 				h.Name, shellword.Quote(o.name), shellword.Quote(e.URL))
 	}
-	return problem.New(problem.HostFileInvalid, "%s names another server %s", c.Path, o.name).
+	return problem.New(problem.HostFileInvalid, "%s has another server %s", c.Path, o.name).
 		WithHint("Choose another name with --name, or remove that entry in an editor. The file was not changed.")
 }
 
-// prepareHosts lets hosts find the settings of this shell, and warns of those that they will not find.
+// prepareHosts writes the settings of this shell where hosts find them, and warns about settings that they do not find.
 func (a *app) prepareHosts(o installOptions) error {
 	c, err := a.flags.LoadStore(a.env)
 	if err != nil {
-		return nil // the server says so, and doctor
+		return nil // the server and doctor report it
 	}
 	for _, entry := range a.env.Variables {
 		name, value, _ := strings.Cut(entry, "=")
@@ -225,7 +225,7 @@ func (a *app) prepareHosts(o installOptions) error {
 	return nil
 }
 
-// entry is how hosts are to start the server, or where they find it.
+// entry returns how hosts start or reach the server.
 func (a *app) entry(o installOptions, args []string) (mcphost.Entry, error) {
 	if o.url != "" {
 		return addressEntry(o, args)
@@ -234,9 +234,9 @@ func (a *app) entry(o installOptions, args []string) (mcphost.Entry, error) {
 	var err error
 	switch {
 	case o.tokenEnv != "":
-		return e, usage("--token-env needs --url").WithHint("Give the address with --url. A server that the host starts needs no token.")
+		return e, usage("--token-env requires --url").WithHint("Write the address with --url, or leave out --token-env: a server that the host starts needs no token.")
 	case o.npx && o.server != "":
-		return e, usage("--npx and --server exclude each other")
+		return e, usage("--npx and --server cannot be given together")
 	case o.npx:
 		e = mcphost.NPX(a.env.GOOS, args)
 	default:
@@ -289,16 +289,16 @@ func addressEntry(o installOptions, args []string) (e mcphost.Entry, err error) 
 	u, err := url.Parse(o.url)
 	switch {
 	case o.npx || o.server != "" || len(o.env) > 0 || len(args) > 0:
-		return e, usage("a server with an address is not started by the host, so --npx, --server, --env and flags after -- mean nothing").
-			WithHint("Give them to the server when you start it: %s --transport http.", server)
+		return e, usage("--npx, --server, --env and flags after -- cannot be given with --url: the host does not start the server").
+			WithHint("Pass them when you start the server: %s --transport http.", server)
 	case err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Host == "":
-		return e, usage("--url: %q is not an address", o.url).WithHint("Write one such as http://127.0.0.1:8770/mcp.")
+		return e, usage("invalid value %q for --url", o.url).WithHint("Write an address such as http://127.0.0.1:8770/mcp.")
 	case u.User != nil:
-		return e, usage("--url: the address holds a name or password").WithHint("Name the variable that holds the token with --token-env.")
+		return e, usage("--url must not contain a user name or password").WithHint("Name the variable with the token: --token-env NAME.")
 	case o.tokenEnv != "" && !variableName.MatchString(o.tokenEnv):
-		return e, usage("--token-env is not the name of a variable").WithHint("Set a variable to the token where the host is started, and give its name: --token-env WORKFLOWS_TOKEN.")
+		return e, usage("--token-env must be the name of a variable").WithHint("Set a variable to the token where the host starts, and write its name: --token-env WORKFLOWS_TOKEN.")
 	case strings.Trim(u.Path, "/") == "":
-		return e, usage("--url: %s has no path", o.url).WithHint("Write %s/mcp: the server says its whole address when it starts.", strings.TrimRight(o.url, "/"))
+		return e, usage("--url: %s must have a path", o.url).WithHint("Write %s/mcp, or the address that the server prints when it starts.", strings.TrimRight(o.url, "/"))
 	}
 	return e, nil
 }
@@ -309,11 +309,11 @@ func (a *app) printEntry(o installOptions, e mcphost.Entry) error {
 	case err != nil:
 		return err
 	case len(chosen) != 1:
-		return usage("--print needs one host").WithHint("Name it with --host: %s.", problem.OrList(mcphost.Names()))
+		return usage("--print requires one host").WithHint("Name it with --host: %s.", problem.OrList(mcphost.Names()))
 	case chosen[0].Accepts(e) != nil:
 		return chosen[0].Accepts(e)
 	case o.print == "deeplink" && chosen[0].Link(o.name, e) == "":
-		return usage("%s installs nothing by an address", chosen[0].Title).WithHint("--print shows what to paste into its file.")
+		return usage("%s does not support deeplinks", chosen[0].Title).WithHint("Print the entry for its file with --print.")
 	case o.print == "deeplink":
 		fmt.Fprintln(a.stdout, chosen[0].Link(o.name, e))
 	case o.print == "file":
@@ -327,12 +327,12 @@ func (a *app) printEntry(o installOptions, e mcphost.Entry) error {
 	return nil
 }
 
-// machine is where host files are looked for.
+// machine describes where host files are located.
 func (a *app) machine() mcphost.Machine {
 	return mcphost.Machine{GOOS: a.env.GOOS, Home: a.env.Home, Directory: a.env.Directory, Variable: a.env.Variable}
 }
 
-// chosenHosts are the hosts that the flags name; all are those that are installed.
+// chosenHosts returns the hosts that the flags name; all means the installed ones.
 func (a *app) chosenHosts(o installOptions) (chosen []mcphost.Host, err error) {
 	add := func(h mcphost.Host) {
 		if !slices.ContainsFunc(chosen, func(c mcphost.Host) bool { return c.Name == h.Name }) {
@@ -361,7 +361,7 @@ func (a *app) chosenHosts(o installOptions) (chosen []mcphost.Host, err error) {
 type hostEdit struct {
 	text []byte // of the file afterwards, nil for no file
 	note string // describes the change
-	// byHand instructs the user to make the change, with the text to paste; it is empty if the file is edited or stays as it is.
+	// byHand tells the user to make the change, with the text to paste; it is empty if the file is edited or unchanged.
 	byHand, paste string
 }
 
@@ -379,7 +379,7 @@ func (a *app) edit(ctx context.Context, o installOptions, next string, change fu
 		return err
 	}
 	if len(chosen) == 0 {
-		return usage("no MCP host was found").WithHint("Name one with --host: %s. For another, --print shows what to paste.", problem.OrList(mcphost.Names()))
+		return usage("no MCP host was found").WithHint("Name one with --host: %s. For another host, print the entry to paste with --print.", problem.OrList(mcphost.Names()))
 	}
 	type step struct {
 		host mcphost.Host
@@ -394,7 +394,7 @@ func (a *app) edit(ctx context.Context, o installOptions, next string, change fu
 			err = h.Accepts(mcphost.Entry{URL: o.url, TokenEnv: o.tokenEnv})
 		}
 		if err != nil && (asked || slices.Contains(o.hosts, "all")) {
-			continue // a host without such a file is not meant
+			continue // the host has no such file
 		}
 		var content mcphost.Content
 		var edit hostEdit
@@ -404,7 +404,7 @@ func (a *app) edit(ctx context.Context, o installOptions, next string, change fu
 		if err == nil {
 			edit, err = change(h, content)
 		}
-		if err != nil { // the other hosts' files are written all the same
+		if err != nil { // the files of the other hosts are still written
 			a.printError(err)
 			failed = silent{status(err)}
 			continue
@@ -432,7 +432,7 @@ func (a *app) edit(ctx context.Context, o installOptions, next string, change fu
 		steps = append(steps, step{h, path})
 	}
 	if o.dryRun && len(steps) > 0 {
-		fmt.Fprintln(a.human, "A dry run: nothing was changed.")
+		fmt.Fprintln(a.human, "Dry run: nothing was changed.")
 	}
 	if len(steps) == 0 || o.dryRun {
 		if byHand && !o.dryRun && failed == nil {
@@ -468,12 +468,12 @@ func (a *app) edit(ctx context.Context, o installOptions, next string, change fu
 	return failed
 }
 
-// confirm asks whether to go on. Without a person to ask nothing is done.
+// confirm asks whether to continue. Without a terminal it returns an error.
 func (a *app) confirm(ctx context.Context) error {
 	if !a.interactive {
-		return usage("nothing was changed: no host was named, and there is no terminal to ask").WithHint("Name hosts with --host; --host all selects all of these.")
+		return usage("cannot ask for confirmation without a terminal; nothing was changed").WithHint("Name hosts with --host, or all of these with --host all.")
 	}
-	fmt.Fprint(a.stderr, "Go on? [y/n] ")
+	fmt.Fprint(a.stderr, "Continue? [y/n] ")
 	line, err := a.readLine(ctx)
 	if answer := strings.ToLower(strings.TrimSpace(line)); err != nil || answer != "y" && answer != "yes" {
 		fmt.Fprintln(a.stderr, "nothing was changed")
@@ -485,7 +485,7 @@ func (a *app) confirm(ctx context.Context) error {
 // server is the name of the program that hosts start.
 const server = mcphost.Program
 
-// serverFile is the full path of the server: as given, beside this program, or in PATH. Links are kept: those of package managers outlive
+// serverFile returns the full path of the server: as given, beside this program, or in PATH. Links are kept: the links of package managers outlive
 // a version, unlike their targets.
 func (a *app) serverFile(given string) (string, error) {
 	name := server
@@ -495,7 +495,7 @@ func (a *app) serverFile(given string) (string, error) {
 	if given != "" {
 		path := a.path(given)
 		if !executable(path) {
-			return "", usage("--server: %s is not a program", path)
+			return "", usage("--server: %s must be a program", path)
 		}
 		return path, nil
 	}
@@ -520,7 +520,7 @@ func (a *app) serverFile(given string) (string, error) {
 		WithHint("Install both programs into one directory, or name the file of the server with --server.")
 }
 
-// calledBy is the path that this program was called by, links kept.
+// calledBy returns the path by which this program was called, with links kept.
 func calledBy() (string, error) {
 	path := os.Args[0]
 	var err error
@@ -532,7 +532,7 @@ func calledBy() (string, error) {
 	return filepath.Abs(path)
 }
 
-// executable reports whether a path is that of a program.
+// executable reports whether a path is an executable file.
 func executable(path string) bool {
 	info, err := os.Stat(path)
 	return err == nil && info.Mode().IsRegular() && (runtime.GOOS == "windows" || info.Mode()&0o111 != 0)

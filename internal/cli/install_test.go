@@ -31,7 +31,7 @@ func TestInstallAsks(t *testing.T) {
 			stdin: strings.NewReader(answer), stdout: &stdout, stderr: &stderr, interactive: true, now: time.Now,
 			env: config.Environment{GOOS: runtime.GOOS, Home: home, Directory: home, ReadFile: os.ReadFile},
 		}
-		if got := a.execute(t.Context(), []string{"install", "--server", program}); got != want || !strings.Contains(stderr.String(), "Go on? [y/n]") {
+		if got := a.execute(t.Context(), []string{"install", "--server", program}); got != want || !strings.Contains(stderr.String(), "Continue? [y/n]") {
 			t.Errorf("%q: status %d\n%s%s", answer, got, &stdout, &stderr)
 		}
 		if _, err := os.Stat(filepath.Join(home, ".cursor", "mcp.json")); (err == nil) != (want == exitOK) {

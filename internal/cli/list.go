@@ -53,14 +53,14 @@ On a terminal columns are cut to its width, and generated ids are shortened to a
 	set := cmd.Flags()
 	set.BoolVar(&o.open, "open", false, "list active runs only")
 	set.StringSliceVar(&o.phases, "phase", nil, "list only runs in this `phase`; may be repeated: "+problem.OrList(history.Phases()))
-	registerLabels(set, &o.labels, "only runs with this label, as `KEY=VALUE` or KEY; may be repeated")
+	registerLabels(set, &o.labels, "list only runs with this label, as `KEY=VALUE` or KEY; may be repeated")
 	set.StringVar(&o.name, "name", "", "list only runs of the definition with this document.`name`")
-	registerTime(set, &o.newer, "newer", "only runs changed within this `time`, as in 24h")
-	registerTime(set, &o.older, "older", "only runs not changed within this `time`, as in 1h")
+	registerTime(set, &o.newer, "newer", "list only runs changed within this `time`, as in 24h")
+	registerTime(set, &o.older, "older", "list only runs not changed within this `time`, as in 1h")
 	set.IntVar(&o.limit, "limit", 50, "list at most this `number` of runs, up to 100")
 	set.StringVar(&o.cursor, "cursor", "", "continue from this `cursor`, the next_cursor of the previous page")
 	set.BoolVar(&o.roots, "roots", false, "leave out subworkflows")
-	set.BoolVar(&o.unhandled, "unhandled", false, "leave out runs that are marked as handled (see handle)")
+	set.BoolVar(&o.unhandled, "unhandled", false, "leave out runs marked as handled (see handle)")
 	set.BoolVar(&o.tree, "tree", false, "list subworkflows below their parents")
 	set.BoolVar(&o.json, "json", false, "print as JSON")
 	cmd.PreRunE = exclusive("tree", "json")
@@ -98,7 +98,7 @@ func (o listOptions) query(now time.Time) (history.ListQuery, error) {
 	}
 	if o.open {
 		if len(q.Phases) > 0 {
-			return q, usage("--open and --phase exclude each other")
+			return q, usage("--open and --phase cannot be given together")
 		}
 		q.Phases = history.OpenPhases()
 	}
@@ -107,7 +107,7 @@ func (o listOptions) query(now time.Time) (history.ListQuery, error) {
 		return q, err
 	}
 	if o.limit < 1 || o.limit > 100 {
-		return q, usage("--limit must be from 1 to 100, not %d", o.limit)
+		return q, usage("--limit must be from 1 to 100, found %d", o.limit)
 	}
 	if o.newer > 0 {
 		q.UpdatedAfter = now.Add(-o.newer)
@@ -118,7 +118,7 @@ func (o listOptions) query(now time.Time) (history.ListQuery, error) {
 	return q, nil
 }
 
-// list prints a page of runs. It only reads, so that it works beside any number of servers.
+// list prints a page of runs.
 func (a *app) list(ctx context.Context, o listOptions) error {
 	q, err := o.query(a.now())
 	if err != nil {
@@ -157,10 +157,10 @@ func (a *app) list(ctx context.Context, o listOptions) error {
 	})
 }
 
-// failure says why a run has failed: the code of the error and the node, which need not be the last that ran.
+// failure describes why a run failed: the code of the error and the node, which need not be the last one that ran.
 type failure struct{ code, node string }
 
-// failuresOf returns why runs have failed, which the rows of a list do not have.
+// failuresOf returns why runs failed: the rows of a list do not contain it.
 func failuresOf(ctx context.Context, e graph.Engine, runs []history.Execution) ([]failure, error) {
 	failures := make([]failure, len(runs))
 	for i := range runs {
@@ -186,7 +186,7 @@ type listed struct {
 	depth int
 }
 
-// inTrees puts subworkflows under the run that began them, where that is in the list.
+// inTrees puts subworkflows below the run that started them, if it is in the list.
 func inTrees(ctx context.Context, e graph.Engine, rows []listed) ([]listed, error) {
 	var roots []string
 	for i := range rows {
@@ -222,10 +222,19 @@ func inTrees(ctx context.Context, e graph.Engine, rows []listed) ([]listed, erro
 	return trees, nil
 }
 
-// narrow is a terminal that has no room for a name beside a title, and for an error beside a node.
+// narrow is the width below which a terminal has no room for both a name and a title, or an error and a node.
 const narrow = 100
 
-// writeList prints rows. left are those among them, and of their subworkflows, that no process drives.
+// listColumn is a column of the list. keep is the width that it keeps when a terminal is too narrow (fitted), 0 for one that is never cut.
+// cell returns the text of the run at place i, which may be empty.
+type listColumn struct {
+	header string
+	keep   int
+	shown  bool
+	cell   func(i int, e *listed) string
+}
+
+// writeList prints rows. left lists those runs, subworkflows included, that have no owner.
 func (a *app) writeList(list []listed, cursor string, left []history.Unattended) error {
 	if len(list) == 0 {
 		fmt.Fprintln(a.stderr, "no runs")
@@ -248,40 +257,41 @@ func (a *app) writeList(list []listed, cursor string, left []history.Unattended)
 	if isNarrow && waiting {
 		node += ", WAITS FOR"
 	}
-	rows := [][]string{{"ID", "NAME", "PHASE", node, "AGE"}}
-	if waiting && !isNarrow {
-		rows[0] = append(rows[0], "WAITS FOR")
+	shown := []listColumn{
+		{"ID", 0, true, func(_ int, e *listed) string { return e.indentedID(columns > 0) }},
+		{"NAME", 8, true, func(_ int, e *listed) string {
+			if isNarrow {
+				return cmp.Or(e.Title, e.DefinitionName)
+			}
+			return e.DefinitionName
+		}},
+		{"PHASE", 11, true, func(_ int, e *listed) string { return phaseText(&e.Execution) }},
+		{node, 12, true, func(i int, e *listed) string {
+			at := cmp.Or(e.node, e.CurrentNodeID)
+			if isNarrow {
+				return cmp.Or(e.code, waits[i], at)
+			}
+			return at
+		}},
+		{"AGE", 0, true, func(_ int, e *listed) string { return age(e.UpdatedAt, a.now()) }},
+		{"WAITS FOR", 24, waiting && !isNarrow, func(i int, _ *listed) string { return waits[i] }},
+		{"ERROR", 20, failed && !isNarrow, func(_ int, e *listed) string { return e.code }},
+		{"RETRIES", 16, tied, func(_ int, e *listed) string { return lineageText(&e.Lineage) }},
+		{"TITLE", 12, titled, func(_ int, e *listed) string { return e.Title }},
 	}
-	if failed && !isNarrow {
-		rows[0] = append(rows[0], "ERROR")
+	rows, keep := make([][]string, len(list)+1), map[string]int{}
+	for _, c := range shown {
+		if !c.shown {
+			continue
+		}
+		if c.keep > 0 {
+			keep[c.header] = c.keep
+		}
+		rows[0] = append(rows[0], c.header)
+		for i := range list {
+			rows[i+1] = append(rows[i+1], dash(c.cell(i, &list[i])))
+		}
 	}
-	if tied {
-		rows[0] = append(rows[0], "RETRIES")
-	}
-	if titled {
-		rows[0] = append(rows[0], "TITLE")
-	}
-	for i, e := range list {
-		name, at := e.DefinitionName, cmp.Or(e.node, e.CurrentNodeID)
-		if isNarrow {
-			name, at = cmp.Or(e.Title, name), cmp.Or(e.code, waits[i], at)
-		}
-		row := []string{e.indentedID(columns > 0), dash(name), phaseText(&e.Execution), dash(at), age(e.UpdatedAt, a.now())}
-		if waiting && !isNarrow {
-			row = append(row, dash(waits[i]))
-		}
-		if failed && !isNarrow {
-			row = append(row, dash(e.code))
-		}
-		if tied {
-			row = append(row, dash(lineageText(&e.Lineage)))
-		}
-		if titled {
-			row = append(row, dash(e.Title))
-		}
-		rows = append(rows, row)
-	}
-	keep := map[string]int{"NAME": 8, "PHASE": 11, node: 12, "WAITS FOR": 24, "ERROR": 20, "RETRIES": 16, "TITLE": 12}
 	if err := writeTable(a.human, fitted(rows, columns, keep)); err != nil {
 		return err
 	}
@@ -291,7 +301,7 @@ func (a *app) writeList(list []listed, cursor string, left []history.Unattended)
 	return nil
 }
 
-// lineageText says in one line how a run stands to its retries, and whether it is handled.
+// lineageText describes in one line the retries of a run, and whether it is handled.
 func lineageText(l *history.Lineage) string {
 	var parts []string
 	if h := l.Handled; h != nil && h.Retry == "" {
@@ -320,7 +330,7 @@ func lineageText(l *history.Lineage) string {
 	return strings.Join(parts, "; ")
 }
 
-// indentedID is the id below that of its parent, shortened to the part that differs.
+// indentedID returns the id indented below its parent's, shortened to the part that differs.
 func (e *listed) indentedID(short bool) string {
 	id := e.ID
 	if short && uuidBegins.MatchString(id) {
@@ -335,7 +345,7 @@ func (e *listed) indentedID(short bool) string {
 	return strings.Repeat("  ", e.depth-1) + "└ " + id
 }
 
-// dash stands for a cell without a value.
+// dash returns a dash for an empty cell.
 func dash(text string) string {
 	if text == "" {
 		return "-"
@@ -369,14 +379,14 @@ func parseLabels(texts []string) (map[string]string, error) {
 	for _, text := range texts {
 		name, value, _ := strings.Cut(text, "=")
 		if _, twice := labels[name]; twice || name == "" {
-			return nil, usage("--label: %q has no name, or one that was given before", text).WithHint("Write KEY=VALUE, each key once.")
+			return nil, usage("invalid or duplicate value %q for --label", text).WithHint("Write KEY=VALUE, each key once.")
 		}
 		labels[name] = value
 	}
 	return labels, nil
 }
 
-// families are runs with the subworkflows that they have begun, those that began first before others.
+// families maps runs to the subworkflows that they started, in the order of their start.
 type families map[string][]history.Execution
 
 // familiesOf finds the subworkflows below some runs.
@@ -404,7 +414,7 @@ func familiesOf(ctx context.Context, e graph.Engine, roots []string) (families, 
 	return f, nil
 }
 
-// below goes through the subworkflows below a run, each before its own.
+// below visits the subworkflows below a run, each before its own subworkflows.
 func (f families) below(id string, depth int, each func(x *history.Execution, depth int)) {
 	for i := range f[id] {
 		each(&f[id][i], depth)
@@ -412,7 +422,7 @@ func (f families) below(id string, depth int, each func(x *history.Execution, de
 	}
 }
 
-// phaseText is the phase of a run as every command shows it, and as list --phase takes it.
+// phaseText returns the phase of a run as every command prints it and list --phase accepts it.
 func phaseText(x *history.Execution) string { return string(x.Phase) }
 
 // waitsText describes in a few words the wait of a run, and whether the run or a subworkflow has no owner.
@@ -429,17 +439,17 @@ func waitsText(x *history.Execution, left []history.Unattended) string {
 	return runjson.WaitsFor(x)
 }
 
-// unattendedText says since when a timer is overdue, of several the first, or that a process has gone.
+// unattendedText describes the first overdue timer, or a missing owner.
 func unattendedText(left []history.Unattended) string {
 	for _, u := range left {
 		if !u.Due.IsZero() {
-			return "timer overdue since " + timeText(u.Due) + ", no process looks after it"
+			return "timer overdue since " + timeText(u.Due) + "; no process drives it"
 		}
 	}
-	return "no process goes on with it"
+	return "no owner"
 }
 
-// unattended returns which of the rows of a list, and of the subworkflows of those at the root of their tree, no process drives.
+// unattended returns the runs without an owner among the rows of a list and the subworkflows of root runs.
 func (s *session) unattended(ctx context.Context, now time.Time, rows []listed) ([]history.Unattended, error) {
 	shown := map[string]bool{}
 	for i := range rows {
@@ -448,7 +458,7 @@ func (s *session) unattended(ctx context.Context, now time.Time, rows []listed) 
 	return history.FindUnattended(ctx, s.store, now, func(id string) bool { return shown[id] || shown[history.Root(id)] })
 }
 
-// writeUnattended says below a list which command goes on with runs that no process drives.
+// writeUnattended prints the command that recovers runs without an owner.
 func (a *app) writeUnattended(s *session, left []history.Unattended) {
 	roots := map[string]bool{}
 	for _, u := range left {

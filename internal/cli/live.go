@@ -11,8 +11,8 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/timeline"
 )
 
-// liveView prints a line for each node as it completes. The runner hands records over without waiting (record); a
-// goroutine, which lives while there are any, turns them into lines, because writing to a terminal may block.
+// liveView prints a line for each node as it completes. The runner passes records on without waiting (record); a
+// goroutine, which runs while there are any, turns them into lines, because writing to a terminal may block.
 type liveView struct {
 	out   io.Writer
 	paint palette
@@ -23,12 +23,12 @@ type liveView struct {
 	mu      sync.Mutex
 	printed sync.Cond // printing has become false, or records have come
 	queue   []graph.RecordEvent
-	// taken is the seq of the newest record of each run that has come.
+	// taken is the seq of the newest received record of each run.
 	taken map[string]int64
 	// printing is true while the goroutine runs, which alone uses runs. held keeps new records for follow, so that other output is not cut.
 	printing, held bool
 	runs           map[string]*liveRun
-	// several is set if the view shows several roots. named is then the root of the last line.
+	// several is set if the view shows several root runs. named is then the root of the last line.
 	several bool
 	named   string
 	// tree knows the visits of all runs.
@@ -61,7 +61,7 @@ func (v *liveView) begin() {
 	}
 }
 
-// settleTime is how long settle waits for records of this process. Those of others do not come.
+// settleTime is how long settle waits for records of this process. Records of other processes are not received.
 const settleTime = time.Second
 
 func (v *liveView) settle(run *view.Run) {

@@ -10,7 +10,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/timeline"
 )
 
-// liveRun is the view's memory of one run.
+// liveRun is the view's state of one run.
 type liveRun struct {
 	depth int
 	root  string
@@ -22,12 +22,12 @@ func (r *liveRun) is(node string, kind definition.Type) bool {
 	return r.nodes[node].nodeType == string(kind)
 }
 
-// run returns the memory of a run. Earlier records, up to one, are read from the store.
+// run returns the state of a run. Records before the given one are read from the store.
 func (v *liveView) run(id string, before int64) *liveRun {
 	run := v.runs[id]
 	if run == nil {
 		run = &liveRun{root: history.Root(id)}
-		// A run that cannot be read is displayed without types and times.
+		// A run that cannot be read is shown without types and times.
 		execution, _ := v.store.Execution(context.Background(), id)
 		run.depth, run.nodes = execution.Depth, nodesOf(context.Background(), v.store, execution.DefinitionHash)
 		v.tree.Define(id, storedProgram(context.Background(), v.store, execution.DefinitionHash))
@@ -40,7 +40,7 @@ func (v *liveView) run(id string, before int64) *liveRun {
 	return run
 }
 
-// learn takes in the records of a run before one.
+// learn reads the records of a run before the given one.
 func (v *liveView) learn(id string, before int64) {
 	for next := int64(1); next < before; {
 		records, err := v.store.Read(context.Background(), id, next, int(min(before-next, recordPage)))
@@ -70,13 +70,13 @@ func (v *liveView) show(id string, r history.Record) {
 			v.line(run, of, v.paint.wait("↶"), "undoes "+p.Compensates)
 		}
 	case history.RollbackStarted:
-		v.line(run, of, v.paint.wait("↶"), fmt.Sprintf("leads to a rollback: %d to undo", p.Compensations))
+		v.line(run, of, v.paint.wait("↶"), fmt.Sprintf("rolling back: %d to undo", p.Compensations))
 	case history.ActivityRequested:
 		if p.ExternalTask != "" {
 			v.line(run, of, v.paint.wait("…"), "task "+cut(p.ExternalTask, outputWidth)+" at agent "+p.AgentID)
 		}
 		if _, _, n, ok := p.Step(); ok && !p.DueAt.IsZero() {
-			v.line(run, of, v.paint.wait("…"), "rests until "+timeText(p.DueAt)+", "+count(n, "step"))
+			v.line(run, of, v.paint.wait("…"), "waits until "+timeText(p.DueAt)+", "+count(n, "step"))
 		}
 	case history.ActivityCompleted:
 		text := short(v.redaction.Or().Value(p.Result.Value), outputWidth)
@@ -87,19 +87,19 @@ func (v *liveView) show(id string, r history.Record) {
 	case history.ActivityFailed:
 		v.failedAttempt(run, of, r)
 	case history.CompleteNode:
-		// Activities have had their line when the outcome came, parallel blocks when they joined.
-		// Switches have theirs when their target starts.
+		// Activities got their line with the outcome, parallel blocks when they joined.
+		// Switches get theirs when their target starts.
 		kind := definition.Type(run.nodes[p.NodeID].nodeType)
 		if !kind.Info().Attempted() && kind != definition.Parallel && kind != definition.Switch {
 			v.line(run, of, v.paint.good("✓"), outputText(v.redacted(p.Output)))
 		}
 	case history.FailNode:
-		// A node without an id failed for a reason outside of it; an activity's attempt has had its line.
+		// A failure without a node id has another cause; an activity's attempt got its line already.
 		if p.Reason != "activity_failed" && p.Reason != "delegate_failed" {
 			v.line(run, of, v.paint.bad("✗"), cut(p.Message, messageWidth))
 		}
 		if p.CaughtBy != "" {
-			v.line(run, of, v.paint.wait("↷"), "the failure is caught: goes on at "+p.Target)
+			v.line(run, of, v.paint.wait("↷"), "caught; continuing at "+p.Target)
 		}
 	case history.InterruptRaised:
 		if p.ExternalTask != "" {
@@ -110,7 +110,7 @@ func (v *liveView) show(id string, r history.Record) {
 	case history.SignalWaitStarted:
 		v.line(run, of, v.paint.wait("?"), fmt.Sprintf("waits for the signal %q", p.SignalName))
 	case history.SignalKept:
-		v.line(run, of, v.paint.faint("+"), fmt.Sprintf("the signal %q is kept until it is waited for", p.SignalName))
+		v.line(run, of, v.paint.faint("+"), fmt.Sprintf("the signal %q is kept for a later wait", p.SignalName))
 	case history.TimerStarted:
 		v.line(run, of, v.paint.wait("…"), "waits"+untilText(r))
 	case history.MapStarted:
@@ -120,9 +120,9 @@ func (v *liveView) show(id string, r history.Record) {
 	case history.ParallelJoined:
 		v.line(run, of, v.paint.good("✓"), joinedText(p))
 	case history.ParallelBranchCancelled:
-		v.line(run, of, v.paint.faint("-"), "branch "+p.BranchName+" was not needed")
+		v.line(run, of, v.paint.faint("-"), "branch "+p.BranchName+" not needed")
 	case history.ExecutionCompleted, history.ExecutionFailed, history.ExecutionCancelled:
-		delete(v.runs, id) // a worker sees any number of runs
+		delete(v.runs, id) // a worker prints any number of runs
 		v.tree.Forget(id)
 	}
 }
@@ -147,7 +147,7 @@ func (v *liveView) nameRun(run *liveRun) {
 	if !v.several || v.named == run.root {
 		return
 	}
-	root, _ := v.store.Execution(context.Background(), run.root) // without the names if it cannot be read
+	root, _ := v.store.Execution(context.Background(), run.root) // without names if it cannot be read
 	v.header(&liveRun{root: run.root}, run.root, history.Payload{WorkflowName: root.DefinitionName, WorkflowVersion: root.DefinitionVersion})
 }
 
@@ -193,9 +193,9 @@ func (v *liveView) failedAttempt(run *liveRun, of subject, r history.Record) {
 		v.line(run, of, v.paint.bad("✗"), text)
 		return
 	}
-	next := "tried again"
+	next := "retried"
 	if p.Repair != nil {
-		next = "sent back to be repaired"
+		next = "sent back for repair"
 	}
 	if wait := p.RetryAt.Sub(r.CreatedAt); wait > 0 {
 		next += " in " + timeline.Elapsed(wait)
@@ -206,12 +206,12 @@ func (v *liveView) failedAttempt(run *liveRun, of subject, r history.Record) {
 	v.line(run, of, v.paint.wait("↻"), text+", "+next)
 }
 
-// maxIndent is how many levels of subworkflows are shown as levels.
+// maxIndent is the deepest indentation, in levels of subworkflows.
 const maxIndent = 16
 
 func indent(run *liveRun) string { return strings.Repeat("    ", min(max(run.depth, 0), maxIndent)) }
 
-// outputText is "" for the empty object, which most nodes other than activities put out.
+// outputText returns "" for the empty object, the output of most nodes other than activities.
 func outputText(output map[string]any) string {
 	if len(output) == 0 {
 		return ""
@@ -219,7 +219,7 @@ func outputText(output map[string]any) string {
 	return short(output, outputWidth)
 }
 
-// redacted masks likely secrets, because live output stays on screens and in logs.
+// redacted masks likely secrets: live output stays on screens and in logs.
 func (v *liveView) redacted(output map[string]any) map[string]any {
 	masked, _ := v.redaction.Or().Value(output).(map[string]any)
 	return masked

@@ -107,7 +107,7 @@ func TestLiveRepair(t *testing.T) {
 		event(history.ActivityFailed, P{NodeID: "ask", Attempt: 2, Code: "WRONG", Error: "no", WillRetry: true}),
 	)})
 	view.flush()
-	if first, second, _ := strings.Cut(out.String(), "\n"); !strings.HasSuffix(first, "WRONG no, sent back to be repaired") || !strings.HasSuffix(strings.TrimSpace(second), "WRONG no, tried again") {
+	if first, second, _ := strings.Cut(out.String(), "\n"); !strings.HasSuffix(first, "WRONG no, sent back for repair") || !strings.HasSuffix(strings.TrimSpace(second), "WRONG no, retried") {
 		t.Errorf("got\n%s", out.String())
 	}
 }

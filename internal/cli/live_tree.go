@@ -34,7 +34,7 @@ func (v *treeView) draw() {
 	for _, l := range v.tree.Lines(v.now(), columns, height) {
 		lines, widths = append(lines, v.painted(l)), append(widths, width(l.Text()))
 	}
-	_ = v.screen.draw(lines, widths) // there is no other place to report that the terminal is gone
+	_ = v.screen.draw(lines, widths) // a lost terminal cannot be reported elsewhere
 }
 
 // painted is a line with the colours of its parts.

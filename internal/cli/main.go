@@ -1,8 +1,8 @@
 // Package cli is the command line: cobra commands that read flags and files, call the engine once or a few times, and
 // print. Each command has one file, with a cobra part and a work function that does not depend on cobra.
 //
-// The result of a command, and nothing else, goes to standard output; everything about the way there, errors
-// included, goes to standard error. The exit statuses are below.
+// Only the result of a command goes to standard output; progress and errors
+// go to standard error. The exit statuses are below.
 package cli
 
 import (
@@ -30,7 +30,7 @@ import (
 
 // app holds the streams and settings of all commands.
 type app struct {
-	// ctx ends when the command is interrupted; then reads of stdin and of the files of its command line end, too.
+	// ctx ends when the command is interrupted. Reads of stdin and of files on the command line end then, too.
 	ctx   context.Context
 	stdin io.Reader
 	// stdout receives JSON and other exact text; text for people goes to human, which is stdout, too, or to stderr.
@@ -48,7 +48,7 @@ type app struct {
 	columns func() int
 	// terminal returns the width of stderr; nil if it is not a terminal.
 	terminal func() int
-	// interactive is true if a person sits at stdin and stderr.
+	// interactive is true if stdin and stderr are a terminal.
 	interactive bool
 	// database is the file that a session has opened, "" without one.
 	database string
@@ -73,7 +73,7 @@ func (a *app) logger(c *config.Config) *slog.Logger {
 // stops the command in order.
 func Main(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
 	a := &app{stdin: stdin, stdout: stdout, stderr: stderr, env: config.System(), now: time.Now, browse: openBrowser}
-	if stderr == io.Writer(os.Stderr) { // else the process is somebody else's, and so is its log
+	if stderr == io.Writer(os.Stderr) { // otherwise the process and its log belong to an embedder
 		a.standardLog = slog.SetDefault
 	}
 	a.paint = newPalette(isTerminal(stderr), a.env)
@@ -101,7 +101,7 @@ func Main(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io
 	return a.execute(graph.WithActor(ctx, person()), args)
 }
 
-// person is who runs this program: the user's name in the operating system, or the number of a user without one.
+// person returns the user who runs this program, by name, or by number without a name.
 func person() history.Actor {
 	a := history.Actor{Via: "command", Name: fmt.Sprintf("uid %d", os.Getuid())}
 	if u, err := user.Current(); err == nil && u.Username != "" {
@@ -126,10 +126,10 @@ func (a *app) execute(ctx context.Context, args []string) int {
 	return status(err)
 }
 
-// The exit statuses, all that there are.
+// The exit statuses.
 const (
 	exitOK = 0
-	// exitFailed: a document was refused, a run failed or was cancelled, a call was refused, something was not found.
+	// exitFailed: a document or a call was rejected, a run failed or was cancelled, or an id was not found.
 	exitFailed = 1
 	// exitUsage: wrong arguments, flags or settings, or input that cannot be read.
 	exitUsage = 2
@@ -139,15 +139,15 @@ const (
 	exitInterrupted = 130
 )
 
-const exitHelp = `Exit status: 0 done; 1 refused, failed or not found; 2 wrong usage or unreadable input;
+const exitHelp = `Exit status: 0 done; 1 rejected, failed or not found; 2 wrong usage or unreadable input;
 3 the run is paused and waits; 130 interrupted by a signal.`
 
-// silent ends a command with a status whose reason has been printed already.
+// silent ends a command with a status whose error is already printed.
 type silent struct{ status int }
 
 func (s silent) Error() string { return "" }
 
-// status returns the exit status for the error of a command.
+// status returns the exit status for a command's error.
 func status(err error) int {
 	if err == nil {
 		return exitOK
@@ -164,7 +164,7 @@ func status(err error) int {
 	return exitFailed
 }
 
-// usage is the error of a wrong argument or flag.
+// usage returns the error for an invalid argument or flag.
 func usage(format string, args ...any) *problem.Error {
 	return problem.New(problem.UsageError, format, args...)
 }
@@ -195,7 +195,7 @@ func (a *app) printError(err error) {
 	}
 }
 
-// fileAsID gives the error for an unknown run a better hint if a file has that name.
+// fileAsID replaces the hint of the error for an unknown run if a file has that name.
 func (a *app) fileAsID(e *problem.Error) *problem.Error {
 	file := e.At.ExecutionID
 	if info, err := os.Stat(a.path(file)); e.Code != problem.ExecutionNotFound || file == "" || err != nil || info.IsDir() {
@@ -205,14 +205,14 @@ func (a *app) fileAsID(e *problem.Error) *problem.Error {
 	return hinted.WithHint("Did you mean --db %s?", shellword.Quote(file))
 }
 
-// writeProblem prints a problem. store are the flags that the commands of its hint need to reach the same runs.
+// writeProblem prints a problem. store holds the flags that the commands in its hint need to reach the same runs.
 func writeProblem(w io.Writer, paint palette, e *problem.Error, store []string) {
 	label := "error:"
 	if e.Code != problem.UsageError {
 		label = "error " + string(e.Code) + ":"
 	}
 	fmt.Fprintf(w, "%s %s\n", paint.bad(label), e.Error())
-	if at := plainCell(e.At.String()); at != "" && len(e.Findings) == 0 { // each finding has its own
+	if at := plainCell(e.At.String()); at != "" && len(e.Findings) == 0 { // each finding has its own place
 		fmt.Fprintf(w, "  at: %s\n", at)
 	}
 	for _, f := range e.Findings {
@@ -228,7 +228,7 @@ func writeProblem(w io.Writer, paint palette, e *problem.Error, store []string) 
 	}
 }
 
-// commandHint names commands and flags in the place of the library's calls and options. store are the flags that name the
+// commandHint replaces the library's calls and options in a hint by commands and flags. store holds the flags that name the
 // database, if the caller has them.
 func commandHint(hint, id string, store ...string) string {
 	return commandWords(id, store...).Translate(hint)

@@ -43,18 +43,18 @@ secrets are resolved. Disabled servers are left out.`,
 	}, validate, check)
 }
 
-// namedFile checks that the argument is a file; standard input is refused (spec: cli-and-config, 2).
+// namedFile checks that the argument is a file; standard input is rejected (spec: cli-and-config, 2).
 func namedFile(cmd *cobra.Command, args []string) error {
 	if err := exactly("FILE")(cmd, args); err != nil {
 		return err
 	}
 	if args[0] == standardInput {
-		return usage("%s reads a file, not standard input", cmd.CommandPath())
+		return usage("%s requires a file, not standard input", cmd.CommandPath())
 	}
 	return nil
 }
 
-// readOperatorFile reads a file and prints its mistakes. An unreadable file counts as invalid, which is status 1 by the protocol.
+// readOperatorFile reads a file and prints its findings. An unreadable file counts as invalid, which the protocol gives exit status 1.
 func readOperatorFile[T any](a *app, file string, parse func([]byte) (T, problem.Findings)) (parsed T, err error) {
 	text, err := a.readAll(file)
 	if err != nil {

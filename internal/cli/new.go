@@ -47,7 +47,7 @@ func newNew(a *app) *cobra.Command {
 	return cmd
 }
 
-// newFiles are the names of a definition and its tests, and the name of the workflow.
+// newFiles returns the file names of a definition and its tests, and the name of the workflow.
 func newFiles(file string) (workflow, tests, name string, err error) {
 	folder, base := filepath.Split(file)
 	name = base
@@ -72,7 +72,7 @@ func (a *app) create(file, template string) error {
 	}
 	text, test := authoring.TemplateFiles(template, name)
 	if text == "" {
-		return usage("unknown template %q", template).WithHint("The templates are %s.", problem.AndList(authoring.TemplateNames()))
+		return usage("unknown template %q", template).WithHint("Use %s.", problem.OrList(authoring.TemplateNames()))
 	}
 	if strings.HasSuffix(workflow, ".json") {
 		doc, err := definition.ParseYAML([]byte(text))
@@ -113,9 +113,9 @@ func (a *app) writeNew(file, text string) error {
 	}
 	if err != nil {
 		if e, ok := errors.AsType[*fs.PathError](err); ok {
-			err = e.Err // the path is named as the user wrote it
+			err = e.Err // the message has the path as the user wrote it
 		}
-		cannot := usage("%s cannot be written", file).WithCause(err)
+		cannot := usage("cannot write %s", file).WithCause(err)
 		if errors.Is(err, fs.ErrNotExist) {
 			cannot = cannot.WithHint("Create its directory first: %s.", shellword.Line("mkdir", "-p", filepath.Dir(file)))
 		}
@@ -125,5 +125,5 @@ func (a *app) writeNew(file, text string) error {
 }
 
 func exists(file string) error {
-	return usage("%s exists, and is not overwritten", file).WithHint("Choose another name, or remove the file.")
+	return usage("%s exists and is not overwritten", file).WithHint("Choose another name, or remove the file.")
 }

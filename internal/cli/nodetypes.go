@@ -24,13 +24,13 @@ func storedDefinition(ctx context.Context, store history.Store, hash string) (*d
 	return definition.Parse(stored.Text)
 }
 
-// compileStored compiles the definition of a run, which a Runner of another program may have taken with an interrupt in a branch.
+// compileStored compiles the definition of a run, with the extensions that a Runner of another program may have accepted.
 func compileStored(document *definition.Document) (*definition.Program, []problem.Finding) {
 	return definition.Compile(document, definition.Options{AllowInterruptInBranch: true, Stored: true})
 }
 
-// nodesOf returns the facts of a stored definition about its nodes, by node id. It is nil for a definition that is not stored:
-// display continues without.
+// nodesOf returns the facts about the nodes of a stored definition, by node id. It is nil for a definition that is not stored:
+// display works without them.
 func nodesOf(ctx context.Context, store history.Store, hash string) map[string]nodeFacts {
 	document, err := storedDefinition(ctx, store, hash)
 	if err != nil {

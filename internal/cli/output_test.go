@@ -62,7 +62,7 @@ func TestLostOutput(t *testing.T) {
 			if status := a.execute(t.Context(), args); status != exitFailed {
 				t.Errorf("%v, room for %d: exit status %d", args, room, status)
 			}
-			if said := strings.Count(stderr.String(), full.Error()); said != 1 || !strings.Contains(stderr.String(), "error: the output could not be written: ") {
+			if said := strings.Count(stderr.String(), full.Error()); said != 1 || !strings.Contains(stderr.String(), "error: write output: ") {
 				t.Errorf("%v, room for %d: said %d times:\n%s", args, room, said, stderr)
 			}
 		}

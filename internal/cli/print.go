@@ -22,7 +22,7 @@ func writeEncoded(w io.Writer, v any) error { return encode(w, v, "  ") }
 // writeLine is writeEncoded on one line.
 func writeLine(w io.Writer, v any) error { return encode(w, v, "") }
 
-// encode escapes the characters that a terminal would act on, as JSON escapes controls: the text means the same.
+// encode escapes the characters that a terminal acts on, as JSON escapes controls, without a change of meaning.
 func encode(w io.Writer, v any, indent string) error {
 	var text strings.Builder
 	encoder := json.NewEncoder(&text)
@@ -62,7 +62,7 @@ func writeTable(w io.Writer, rows [][]string) error {
 
 // fitted cuts the cells of a table so that its lines have at most width characters. keep is the width that a column keeps, by its name:
 // the column that exceeds it most is cut first. If the lines are still too long, columns keep half of it, then a quarter. A column that
-// is not in keep is never cut. A width of 0 is no bound.
+// is not in keep is never cut. A width of 0 is no limit.
 func fitted(rows [][]string, width int, keep map[string]int) [][]string {
 	if width == 0 || len(rows) == 0 {
 		return rows
@@ -145,7 +145,7 @@ func cut(text string, width int) string {
 	return string([]rune(text)[:width-1]) + "…"
 }
 
-// age says how long ago something was, in its largest unit: 42s, 7m, 3h, 12d.
+// age returns the time since an event in its largest unit: 42s, 7m, 3h, 12d.
 func age(since, now time.Time) string {
 	d := max(now.Sub(since), 0)
 	switch {
@@ -159,14 +159,14 @@ func age(since, now time.Time) string {
 	return fmt.Sprintf("%dd", d/(24*time.Hour))
 }
 
-// timeText is a time as printed everywhere: UTC, to the second.
+// timeText returns a time as printed everywhere: UTC, to the second.
 func timeText(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05Z") }
 
 // excerptWidth is how much of a long line an excerpt shows.
 const excerptWidth = 100
 
 // excerpt returns the source line of a finding with a caret under the column, each line indented; "" if the place is
-// unknown. Tabs become spaces, so that the caret stands where it should.
+// unknown. Tabs become spaces, so that the caret is below its column.
 func excerpt(text []byte, line, column int) string {
 	if line < 1 || column < 1 {
 		return ""

@@ -16,7 +16,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/suggest"
 )
 
-// standardInput is the file name that stands for standard input.
+// standardInput is the file name for standard input.
 const standardInput = "-"
 
 // source is the text of a definition and where it came from.
@@ -47,7 +47,7 @@ func (a *app) readSource(file, format string) (source, error) {
 	return s, err
 }
 
-// nearFile suggests the definition for a missing file: NAME.workflow.yaml for NAME, or the file in its folder with the most similar name;
+// nearFile suggests the definition for a missing file: NAME.workflow.yaml for NAME, or the file in its directory with the most similar name;
 // "" without one.
 func (a *app) nearFile(file string) string {
 	entries, err := os.ReadDir(filepath.Dir(a.path(file)))
@@ -106,7 +106,7 @@ func (s source) name() string {
 	return s.file
 }
 
-// path returns a path that the user wrote as an absolute one.
+// path returns a path of the user as an absolute path.
 func (a *app) path(file string) string {
 	if filepath.IsAbs(file) {
 		return file
@@ -131,12 +131,12 @@ func (a *app) readObject(flag, argument string) (map[string]any, error) {
 	}
 	node, faults := jsonvalue.Parse(text, 0, 0)
 	if len(faults) > 0 {
-		return nil, usage("%s is not JSON", flag).WithCause(faults[0]).
+		return nil, usage("invalid JSON in %s", flag).WithCause(faults[0]).
 			WithHint("Write JSON text in single quotes, @file for a file, or - for standard input.")
 	}
 	object, ok := node.Value().(map[string]any)
 	if !ok {
-		return nil, usage("%s is JSON but not an object", flag).WithHint(`Write an object, as in '{"name":"value"}'.`)
+		return nil, usage("%s must be a JSON object", flag).WithHint(`Write an object, as in '{"name":"value"}'.`)
 	}
 	return object, nil
 }
@@ -150,11 +150,11 @@ func documentHead(d *definition.Document) (name, version string) {
 	return name, version
 }
 
-// maxReadBytes bounds a file that is read as a whole. Its parsers have smaller bounds.
+// maxReadBytes bounds a file that is read as a whole. Parsers have smaller bounds.
 const maxReadBytes = 256 << 20
 
-// interruptible is a reader whose Read returns when ctx ends. Reading a terminal or a pipe cannot be cancelled, and neither can opening a
-// pipe: the goroutine that does so may outlive the call; it ends with the process, which is about to.
+// interruptible is a reader whose Read returns when ctx ends. Reading a terminal or a pipe cannot be cancelled, nor can opening a
+// pipe: the goroutine may outlive the call, and ends with the process.
 type interruptible struct {
 	ctx  context.Context
 	from io.Reader
@@ -196,7 +196,7 @@ func (r *interruptible) Read(p []byte) (int, error) {
 		return n, nil
 	}
 	err := r.rest.err
-	r.rest.err = nil // a terminal can be read on after its end
+	r.rest.err = nil // a terminal can be read further after its end
 	return 0, err
 }
 
@@ -217,12 +217,12 @@ func (r *fileReader) Read(p []byte) (int, error) {
 	}
 	n, err := r.file.Read(p)
 	if err != nil {
-		_ = r.file.Close() // nothing was written
+		_ = r.file.Close() // read-only
 	}
 	return n, err
 }
 
-// unnamed is an error of the file system without the path, which is shown as the user wrote it.
+// unnamed returns an error of the file system without its path: the message has the path as the user wrote it.
 func unnamed(err error) error {
 	if e, ok := errors.AsType[*fs.PathError](err); ok {
 		return e.Err
@@ -236,7 +236,7 @@ func (a *app) readAll(file string) ([]byte, error) {
 	err := a.reading(file, func(in io.Reader) (err error) {
 		text, err = io.ReadAll(io.LimitReader(in, maxReadBytes+1))
 		if err == nil && len(text) > maxReadBytes {
-			err = fmt.Errorf("it has more than %d bytes", maxReadBytes)
+			err = fmt.Errorf("more than %d bytes", maxReadBytes)
 		}
 		return err
 	})
@@ -256,5 +256,5 @@ func (a *app) reading(file string, read func(io.Reader) error) error {
 	if a.ctx.Err() != nil {
 		return a.ctx.Err()
 	}
-	return usage("%s cannot be read", name).WithCause(unnamed(err))
+	return usage("cannot read %s", name).WithCause(unnamed(err))
 }

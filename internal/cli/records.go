@@ -34,7 +34,7 @@ func writeRecordLines(w io.Writer, id string, records []history.Record, a *attem
 // recordHeading is the first row of the table of records.
 func recordHeading() [][]string { return [][]string{{"SEQ", "TIME", "KIND", "NAME", "NODE", "DETAIL"}} }
 
-// recordRows are the rows of records in that table.
+// recordRows returns the rows of records in the table.
 func recordRows(records []history.Record, a *attempts, states *stateTrail, width int) (rows [][]string) {
 	for _, r := range records {
 		rows = append(rows, []string{
@@ -50,13 +50,13 @@ const actorWidth = 40
 
 func actorText(a *history.Actor) string { return cut(a.String(), actorWidth) }
 
-// detailWidth bounds the last column of the table, unless everything is shown.
+// detailWidth bounds the last column of the table, unless whole values are printed.
 const (
 	detailWidth = 80
 	wholeWidth  = math.MaxInt
 )
 
-// shownOutput is the output of a node, or a payload, in a width; "" for an empty one.
+// shownOutput returns the output of a node, or a payload, cut to a width; "" for an empty one.
 func shownOutput(output map[string]any, width int) string {
 	if len(output) == 0 {
 		return ""
@@ -67,7 +67,7 @@ func shownOutput(output map[string]any, width int) string {
 	return outputText(output)
 }
 
-// recordDetail describes a record in one line of a width. Of a state it shows the changes, or with wholeWidth all.
+// recordDetail describes a record in one line of a width. It shows the changes of a state, or with wholeWidth the whole state.
 func (a *attempts) recordDetail(r history.Record, states *stateTrail, width int) string {
 	p := r.Payload
 	parts := []string{}
@@ -97,7 +97,7 @@ func (a *attempts) recordDetail(r history.Record, states *stateTrail, width int)
 		add("%s", states.text(p.State, width))
 	case history.FailNode:
 		if p.CaughtBy != "" {
-			add("[caught by %s, goes on at %s]", p.CaughtBy, p.Target)
+			add("[caught by %s, continues at %s]", p.CaughtBy, p.Target)
 		}
 		add("%s: %s", p.Reason, p.Message)
 	case history.NodeScheduled:

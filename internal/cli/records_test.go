@@ -101,7 +101,7 @@ ask         llm_call  1        m   1ms   10         2    failed, sent back: /n m
 ask         llm_call  2        m   1ms   15         3    repair completed
 ask#2       llm_call  1        -   1ms   -          -    failed, sent back: WRONG no
   gave                                                     {"half":true}
-ask#2       llm_call  2        -   1ms   -          -    repair failed, tried again: WRONG no
+ask#2       llm_call  2        -   1ms   -          -    repair failed, retried: WRONG no
 ask#2       llm_call  3        -   -     -          -    open
 5 attempts, 4ms from request to outcome, 25 tokens in, 5 out
 `
@@ -155,7 +155,7 @@ a         step            1        -       2ms   -          -    completed
 a#2       step            1        (host)  -     -          -    dropped
 b         agent_delegate  1        coder   -     -          -    dropped
 b#2       agent_delegate  1        coder   2ms   -          -    completed
-c         step            1        -       1ms   -          -    failed, tried again: no
+c         step            1        -       1ms   -          -    failed, retried: no
 c         step            2        -       1ms   -          -    completed
 6 attempts, 6ms from request to outcome
 `

@@ -55,28 +55,28 @@ the number of runs that wait for a host, a person or a signal. A worker does con
 			return a.recoverAll(cmd.Context(), o)
 		},
 	}
-	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "only list the runs to recover")
+	cmd.Flags().BoolVar(&o.dryRun, "dry-run", false, "list the runs to recover without recovering them")
 	cmd.Flags().IntVar(&o.limit, "limit", 100, "recover at most this `number` of runs")
 	registerContinue(cmd.Flags(), &o.driveOptions, &o.folder)
 	return cmd
 }
 
-// recoverOne drives one run on from where it stands.
+// recoverOne continues one run.
 func (a *app) recoverOne(ctx context.Context, id string, o recoverOptions) error {
 	if o.dryRun {
-		return usage("--dry-run lists runs, so it takes no ID").WithHint("See workflows-engine status %s.", id)
+		return usage("--dry-run and an ID cannot be given together").WithHint("See workflows-engine status %s.", id)
 	}
 	return a.continued(ctx, id, o.folder, o.driveOptions, false, func(s *session, caller graph.Caller) (*view.Run, error) {
 		return s.driver.Drive(ctx, graph.DriveRequest{ExecutionID: id, Caller: caller})
 	})
 }
 
-// reportNextTimer says which run continues by itself next: it is driven by its ID before the time, or by another recover after it.
+// reportNextTimer prints the run whose timer is due next: recover ID waits for the timer, a later recover finds it due.
 func (a *app) reportNextTimer(ctx context.Context, s *session) error {
 	timers, err := s.store.DueTimers(ctx, a.now().Add(forever), maxLeft)
 	for _, next := range timers {
 		e, failed := s.store.Execution(ctx, next.ExecutionID)
-		if failed != nil || e.Phase != history.PhaseRunning { // the deadline of what a host or a person does
+		if failed != nil || e.Phase != history.PhaseRunning { // the deadline of a host's or a person's work
 			err = firstError(err, failed)
 			continue
 		}
@@ -101,7 +101,7 @@ func (o recoverOptions) session() sessionOptions {
 // are listed and left to other processes.
 func (a *app) recoverAll(ctx context.Context, o recoverOptions) error {
 	if o.limit < 1 {
-		return usage("--limit must be above 0, not %d", o.limit)
+		return usage("--limit must be above 0, found %d", o.limit)
 	}
 	caller, err := a.caller(o.driveOptions)
 	if err != nil {
@@ -148,8 +148,8 @@ func (a *app) recoverAll(ctx context.Context, o recoverOptions) error {
 	})
 }
 
-// recoverable are runs that a recover drives on, and why, those that it leaves to others, and those that others drive, with
-// when the first of their leases ends.
+// recoverable holds the runs that recover claims, with the reasons, those that it leaves to others, and those owned by others, with
+// the end of the first of their leases.
 type recoverable struct {
 	ids   []string
 	why   map[string]string
@@ -158,7 +158,7 @@ type recoverable struct {
 	until time.Time
 }
 
-// leftRun is a run for other processes, with the executor that it or a subworkflow misses, or why that is not known.
+// leftRun is a run for other processes, with its missing executor, or why the executor is not known.
 type leftRun struct {
 	id string
 	graph.LeftRun
@@ -171,8 +171,8 @@ func (r *recoverable) add(id, why string) {
 	}
 }
 
-// recoverable asks the engine which runs it would take over, and which of them for a timer. For subworkflows it returns the
-// runs that they belong to.
+// recoverable asks the engine which runs it would claim, and which of them for a timer. For subworkflows it returns the
+// root runs.
 func (a *app) recoverable(ctx context.Context, s *session, caller graph.Caller, limit int) (*recoverable, error) {
 	found, err := s.driver.Recover(ctx, graph.RecoverRequest{DryRun: true, Limit: limit})
 	if err != nil {
@@ -180,7 +180,7 @@ func (a *app) recoverable(ctx context.Context, s *session, caller graph.Caller, 
 	}
 	r := &recoverable{why: map[string]string{}}
 	for _, id := range found.ExecutionIDs {
-		r.add(found.Root(id), "its process is gone"+ofChild(found.Root(id), id))
+		r.add(found.Root(id), "its owner is gone"+ofChild(found.Root(id), id))
 	}
 	for _, t := range found.Due {
 		root := found.Root(t.ExecutionID)
@@ -189,10 +189,10 @@ func (a *app) recoverable(ctx context.Context, s *session, caller graph.Caller, 
 	for _, l := range found.Left {
 		root := found.Root(l.ExecutionID)
 		if caller.Definition != nil && errors.Is(l.Err, problem.DefinitionNotFound) {
-			r.add(root, "its process is gone")
+			r.add(root, "its owner is gone")
 		}
 		l.Err = explainDefinition(l.Err)
-		if r.why[root] == "" { // what is missing for one that is taken over, is said where it then stands
+		if r.why[root] == "" { // the missing executor of a claimed run is reported with its status
 			r.left = append(r.left, leftRun{root, l})
 		}
 	}
@@ -208,7 +208,7 @@ func (a *app) recoverable(ctx context.Context, s *session, caller graph.Caller, 
 	return r, nil
 }
 
-// maxLeft is how many runs that are left to others are named.
+// maxLeft limits the named runs that are left to others.
 const maxLeft = 20
 
 // reportLeft prints the missing executors of runs for other processes.
@@ -232,7 +232,7 @@ func (a *app) reportSkipped(id string, l *view.Lack) {
 	fmt.Fprintf(a.stderr, "%s run %s%s: %s\n", a.paint.wait("left"), id, ofChild(id, l.ExecutionID), lackText(l))
 }
 
-// ofChild says which subworkflow of a run is meant, if one is.
+// ofChild names the subworkflow id of a run top; "" for the run itself.
 func ofChild(top, id string) string {
 	if top == id {
 		return ""
@@ -262,7 +262,7 @@ func (a *app) writeRecoverable(ctx context.Context, s *session, found *recoverab
 	return nil
 }
 
-// writeWaiting says how many runs wait for a host, a person or a signal.
+// writeWaiting prints how many runs wait for a host, a person or a signal.
 func (a *app) writeWaiting(ctx context.Context, s *session) error {
 	waiting, atLeast := 0, ""
 	for _, phase := range []history.Phase{history.PhaseAwaitingActivity, history.PhaseInterrupted, history.PhaseAwaitingSignal} {
@@ -282,7 +282,7 @@ func (a *app) writeWaiting(ctx context.Context, s *session) error {
 	return nil
 }
 
-// recover drives all of the runs that were found at once, and waits for one after another.
+// recover drives all found runs at once, and waits for one after another.
 func (d *drive) recover(ctx context.Context, found *recoverable, j *recoverJSON) error {
 	var runs []*view.Run
 	var left error
@@ -304,7 +304,7 @@ func (d *drive) recover(ctx context.Context, found *recoverable, j *recoverJSON)
 	}
 	for _, run := range runs {
 		next, err := d.rest(ctx, run)
-		for err == nil && d.goesOn(next) && ctx.Err() == nil {
+		for err == nil && d.proceeds(next) && ctx.Err() == nil {
 			if next, err = d.change(ctx, next); err == nil {
 				next, err = d.rest(ctx, next)
 			}
@@ -338,12 +338,12 @@ func (d *drive) recover(ctx context.Context, found *recoverable, j *recoverJSON)
 // recoverJSON is the output of recover --json for all runs.
 type recoverJSON struct {
 	DryRun bool `json:"dry_run,omitempty"`
-	// Executions are the runs that were driven on, as status --json has them, or with --dry-run those that would be taken
-	// over, as list --json has them, and why.
+	// Executions holds the recovered runs in the form of status --json, or with --dry-run the runs that would be
+	// claimed in the form of list --json, with the reason.
 	Executions []jsonvalue.Ordered `json:"executions"`
-	// Left are the runs that are left to others, and those that could not be driven on.
+	// Left holds the runs that are left to others, and those that could not be continued.
 	Left []jsonvalue.Ordered `json:"left,omitempty"`
-	// Held are the runs that other processes own, HeldUntil is when the first of their leases ends if it is not renewed.
+	// Held holds the runs that other processes own. HeldUntil is the end of the first of their leases.
 	Held      []string  `json:"held,omitempty"`
 	HeldUntil time.Time `json:"held_until,omitzero"`
 }
@@ -360,7 +360,7 @@ func newRecoverJSON(dryRun bool, found *recoverable) *recoverJSON {
 	return j
 }
 
-// leave adds a run that could not be driven on.
+// leave adds a run that could not be continued.
 func (j *recoverJSON) leave(id string, err error) {
 	l := jsonvalue.Ordered{{"execution_id", id}, {"error", err.Error()}}
 	if e, ok := problem.As(err); ok {

@@ -25,7 +25,7 @@ func requestText(request map[string]any, width int) string {
 	var parts []string
 	add := func(format string, args ...any) { parts = append(parts, fmt.Sprintf(format, args...)) }
 	if item, ok := request["item"].(float64); ok {
-		add("item %d", int(item)+1) // as everywhere for people
+		add("item %d", int(item)+1) // people count from 1
 	}
 	if value, ok := request["value"]; ok {
 		add("%s", short(value, width))
@@ -66,10 +66,10 @@ func lastMessage(request map[string]any) string {
 	return text
 }
 
-// maxRequestSearch is how many records are looked through for the request of an attempt.
+// maxRequestSearch limits the records searched for the request of an attempt.
 const maxRequestSearch = 1000
 
-// maxRequestsShown is of how many attempts the status of a run shows the requests.
+// maxRequestsShown limits the attempts whose request the status of a run shows.
 const maxRequestsShown = 20
 
 // requestsOf finds the requests of the first pending attempts of a run, by the ids of its waits. Requests before the newest records are left
@@ -91,8 +91,8 @@ func (s *session) requestsOf(ctx context.Context, run *view.Run) (map[string]*hi
 	return requests, nil
 }
 
-// findRequests looks for the requests of attempts of one run, the newest records first, until it has met all of them: there is nothing
-// more to find of an attempt that recorded no request.
+// findRequests searches the newest records first for the requests of attempts of one run, until it has met all of them: an attempt without
+// a recorded request has none earlier.
 func (s *session) findRequests(ctx context.Context, id string, wanted []*view.Pending, requests map[string]*history.Record) error {
 	execution, err := s.store.Execution(ctx, id)
 	if err != nil {
@@ -125,7 +125,7 @@ func (s *session) findRequests(ctx context.Context, id string, wanted []*view.Pe
 	return nil
 }
 
-// stateTrail holds the newest state of the records that were read, to show the changes of the next one.
+// stateTrail holds the newest state of the records read so far, to show the changes of the next one.
 type stateTrail struct{ last map[string]any }
 
 // apply takes the next record.
@@ -135,7 +135,7 @@ func (s *stateTrail) apply(r *history.Record) {
 	}
 }
 
-// text shows the changes of a state, or all of it: with wholeWidth, or if it is the first. It becomes the newest one.
+// text returns the changes of a state, or the whole state with wholeWidth or if it is the first. It becomes the newest state.
 func (s *stateTrail) text(state map[string]any, width int) string {
 	before := s.last
 	s.last = state

@@ -42,7 +42,7 @@ The failed run does not change. With --definition the new run follows a correcte
 	registerFork(cmd.Flags(), &o)
 	cmd.Flags().BoolVar(&o.anew, "anew", false, "start the failed node again, even if its agent can continue")
 	cmd.Flags().BoolVar(&o.repeatEffects, "repeat-effects", false, "repeat calls of agents that have effects, under new keys")
-	cmd.Flags().StringVar(&o.agentConfig, flagAgentConfig, configRecorded, "the `configuration` of models and budgets with which an agent goes on: recorded, or current")
+	cmd.Flags().StringVar(&o.agentConfig, flagAgentConfig, configRecorded, "continue agents with this `configuration` of models and budgets: recorded or current")
 	if err := cmd.RegisterFlagCompletionFunc(flagAgentConfig, cobra.FixedCompletions([]cobra.Completion{configRecorded, configCurrent}, cobra.ShellCompDirectiveNoFileComp)); err != nil {
 		panic(err) // there is no such flag
 	}
@@ -50,10 +50,10 @@ The failed run does not change. With --definition the new run follows a correcte
 	return cmd
 }
 
-// retry starts a run from before the failure of another one and drives it.
+// retry starts a run from before the failure of another one, and drives it.
 func (a *app) retry(ctx context.Context, id string, o forkOptions) error {
 	if o.agentConfig != configRecorded && o.agentConfig != configCurrent {
-		return usage("--agent-config is %q", o.agentConfig).WithHint("Write current, for the models and budgets that the agent has now, or leave it out.")
+		return usage("invalid value %q for --agent-config", o.agentConfig).WithHint("Write current for the agent's models and budgets of today, or leave it out.")
 	}
 	return a.forked(ctx, o, graph.ForkRequest{
 		ExecutionID: id, Again: o.again, Anew: o.anew, RepeatEffects: o.repeatEffects, CurrentAgentConfig: o.agentConfig == configCurrent,

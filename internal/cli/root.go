@@ -62,7 +62,7 @@ takes effect, so that a run survives the end of the process, and any later comma
 	return root
 }
 
-// otherWords are the names of other programs for a command, for "did you mean".
+// otherWords maps names of commands in other programs to ours, for "did you mean".
 var otherWords = map[string]string{
 	"show": "status", "get": "status", "describe": "status", "inspect": "status", "info": "status",
 	"catalog": "workflows", "definitions": "workflows",
@@ -77,7 +77,7 @@ var otherWords = map[string]string{
 	"dump": "export", "load": "import", "migrate": "store", "upgrade": "store", "database": "store", "db": "store",
 }
 
-// noCommand answers a call without a command, or with an unknown one.
+// noCommand handles a call without a command, or with an unknown one.
 func noCommand(root *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		root.SetOut(root.ErrOrStderr())
@@ -112,7 +112,7 @@ func exactly(names ...string) cobra.PositionalArgs {
 		if len(names) == 0 {
 			want = "no argument"
 		}
-		return usage("%s takes %s, not %s", cmd.CommandPath(), want, count(len(args), "argument")).
+		return usage("%s requires %s, found %s", cmd.CommandPath(), want, count(len(args), "argument")).
 			WithHint("See %s --help.", cmd.CommandPath())
 	}
 }
@@ -125,7 +125,7 @@ func atMostOneID(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
-// group completes a command that only holds others.
+// group makes a command that only holds other commands.
 func group(cmd *cobra.Command, commands ...*cobra.Command) *cobra.Command {
 	cmd.Args = cobra.ArbitraryArgs
 	cmd.SuggestionsMinimumDistance = 2
@@ -133,13 +133,13 @@ func group(cmd *cobra.Command, commands ...*cobra.Command) *cobra.Command {
 		if len(args) > 0 {
 			return unknownCommand(cmd, args[0])
 		}
-		return usage("%s needs a command", cmd.Name()).WithHint("See %s --help.", cmd.CommandPath())
+		return usage("%s requires a command", cmd.Name()).WithHint("See %s --help.", cmd.CommandPath())
 	}
 	cmd.AddCommand(commands...)
 	return cmd
 }
 
-// exclusive refuses more than one of some flags.
+// exclusive rejects more than one of some flags.
 func exclusive(names ...string) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, _ []string) error {
 		var given []string
@@ -155,7 +155,7 @@ func exclusive(names ...string) func(*cobra.Command, []string) error {
 	}
 }
 
-// usageTemplate is the help of a command after its description. The global flags are on a page of their own: they are many, and matter to
+// usageTemplate is the help of a command after its description. The global flags have their own page: they are many, and matter to
 // few commands.
 const usageTemplate = `Usage:{{if .Runnable}}
   {{.UseLine}}{{end}}{{if .HasAvailableSubCommands}}
@@ -174,11 +174,11 @@ Global flags: ` + program + ` help options{{if .HasAvailableSubCommands}}
 Use "{{.CommandPath}} [command] --help" for more information about a command.{{end}}
 `
 
-// newOptions is the page on the flags that all commands have. It is no command: cobra knows it as a topic of help.
+// newOptions returns the help topic about the flags of all commands. It has no Run, so cobra does not list it as a command.
 func newOptions(root *cobra.Command) *cobra.Command {
 	return &cobra.Command{
 		Use:   "options",
-		Short: "The flags that all commands have",
+		Short: "Show the flags of all commands",
 		Long: `All commands have these flags, for the store, the limits of runs and the log. An environment variable
 sets a flag for all commands.
 

@@ -53,12 +53,12 @@ there by document.name, too, in *.workflow.json and *.workflow.yaml files.`,
 	cmd.Flags().StringVarP(&o.input, "input", "i", "", "input of the run: `JSON`, @file, or - for standard input (default {})")
 	cmd.Flags().StringVar(&o.id, "id", "", "`id` of the run (default a new UUID)")
 	cmd.Flags().StringVar(&o.title, "title", "", "one-line `title` of the run in lists")
-	registerLabels(cmd.Flags(), &o.labels, "a label by which list finds the run, as `KEY=VALUE`; may be repeated")
+	registerLabels(cmd.Flags(), &o.labels, "label of the run for list --label, as `KEY=VALUE`; may be repeated")
 	registerNotify(a, cmd, &o.notify)
-	cmd.Flags().IntVar(&o.priority, "priority", 0, "order of waiting attempts (--limits): the highest `number` is first")
+	cmd.Flags().IntVar(&o.priority, "priority", 0, "priority of waiting attempts (--limits): the highest `number` comes first")
 	cmd.Flags().StringVar(&o.format, "format", "", "read the definition as this `format`, json or yaml, whatever the extension")
 	cmd.Flags().BoolVar(&o.allowMissing, "allow-missing", false, "start even if an executor is missing; a run that reaches its node fails")
-	config.RegisterWorkflowDir(cmd.Flags(), &o.folder, "the folder of FILE")
+	config.RegisterWorkflowDir(cmd.Flags(), &o.folder, "the directory of FILE")
 	registerDrive(cmd.Flags(), &o.driveOptions)
 	a.completeLabels(cmd, "label")
 	return cmd
@@ -105,7 +105,7 @@ func (a *app) run(ctx context.Context, file string, o runOptions) error {
 	return a.with(ctx, sessionOptions{store: createStore, display: showTree, drives: true, folder: folder}, func(s *session) error {
 		a.announce(s, mode)
 		if missing := s.missing(ctx, c.document); o.allowMissing && len(missing) > 0 && mode != machine.HostMediated {
-			fmt.Fprintf(a.stderr, "%s no executor is configured for %s; a run that reaches such a node fails\n",
+			fmt.Fprintf(a.stderr, "%s missing executor for %s; a run that reaches such a node fails\n",
 				a.paint.wait("warning:"), problem.AndList(missing))
 		}
 		d := a.drive(s, o.driveOptions)
@@ -127,7 +127,7 @@ func (a *app) run(ctx context.Context, file string, o runOptions) error {
 	})
 }
 
-// announce prints the store of the run, unless it is the default one, and whether stubs answer for executors of this process.
+// announce prints the store of the run, unless it is the default one, and whether stubs replace missing executors.
 func (a *app) announce(s *session, mode machine.Mode) {
 	if s.config.Profile == config.Demo && mode != machine.HostMediated {
 		fmt.Fprintln(a.stderr, a.paint.faint("demo profile: stubs answer for missing executors, with metadata.demo_output"))

@@ -8,14 +8,14 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
-// propertySchema is the schema of one member of an object, nil if the schema says nothing about it.
+// propertySchema returns the schema of one field of an object, nil if there is none.
 func propertySchema(schema map[string]any, name string) map[string]any {
 	properties, _ := schema["properties"].(map[string]any)
 	property, _ := properties[name].(map[string]any)
 	return property
 }
 
-// requiredNames lists the members that a schema requires, in its order.
+// requiredNames lists the fields that a schema requires, in its order.
 func requiredNames(schema map[string]any) []string {
 	list, _ := schema["required"].([]any)
 	var names []string
@@ -27,8 +27,8 @@ func requiredNames(schema map[string]any) []string {
 	return names
 }
 
-// describeMembers describes each field of an answer in a line: name, kind, whether it is required, description.
-func describeMembers(schema map[string]any) [][]string {
+// describeFields describes each field of an answer in a line: name, kind, whether it is required, description.
+func describeFields(schema map[string]any) [][]string {
 	properties, _ := schema["properties"].(map[string]any)
 	required := requiredNames(schema)
 	names := slices.Concat(required, jsonvalue.Keys(properties))

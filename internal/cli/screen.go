@@ -17,12 +17,12 @@ import (
 type screen struct {
 	mu  sync.Mutex
 	out io.Writer
-	// size returns the columns and lines of the terminal as it is now; ok is false if it cannot be told.
+	// size returns the current columns and lines of the terminal; ok is false if they are unknown.
 	size func() (columns, lines int, ok bool)
 
 	frame  []string
 	widths []int // of the frame's lines, in characters
-	drawn  int   // the columns that the terminal had then
+	drawn  int   // the columns of the terminal when it was drawn
 }
 
 // newScreen returns the screen of a terminal; nil if the stream is not a terminal, or is a dumb one or one without a size.
@@ -38,7 +38,7 @@ func newScreen(stream any, env config.Environment) *screen {
 	return &screen{out: file, size: size}
 }
 
-// smallest is the size below which a terminal is taken for one that does not know its size, which then counts as a usual one.
+// smallest is the size below which a terminal counts as one that does not report its size, and gets a usual size.
 const (
 	smallestColumns, smallestLines = 20, 4
 	usualColumns, usualLines       = 80, 24
@@ -56,7 +56,7 @@ func (s *screen) room() (columns, lines int) {
 	return columns, lines - 1
 }
 
-// draw puts lines, which have these widths, in the place of the frame before.
+// draw replaces the frame by lines of these widths.
 func (s *screen) draw(lines []string, widths []int) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -70,7 +70,7 @@ func (s *screen) draw(lines []string, widths []int) error {
 	return err
 }
 
-// settle leaves the frame in place: later text follows it.
+// settle keeps the frame in place: later text follows it.
 func (s *screen) settle() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -96,7 +96,7 @@ func (s *screen) Write(text []byte) (int, error) {
 	return len(text), nil
 }
 
-// top moves the cursor to the first line of the frame. Where the terminal has become narrower, its lines take several rows.
+// top moves the cursor to the first line of the frame. If the terminal has become narrower, lines take several rows.
 func (s *screen) top(columns int) string {
 	rows := 0
 	for _, width := range s.widths {
@@ -111,7 +111,7 @@ func (s *screen) top(columns int) string {
 	return fmt.Sprintf("\r\x1b[%dA", rows)
 }
 
-// text is the frame as it is written: no line goes on in a second row, whatever the terminal thinks of the widths of characters, and
+// text returns the frame as it is written: no line wraps, whatever widths the terminal gives characters, and
 // the previous frame is gone.
 func (s *screen) text() string {
 	var b strings.Builder
@@ -124,5 +124,5 @@ func (s *screen) text() string {
 	return b.String()
 }
 
-// width is how many characters a line of a frame has.
+// width returns how many characters a line of a frame has.
 func width(text string) int { return utf8.RuneCountInString(text) }

@@ -24,22 +24,22 @@ type session struct {
 	engine graph.Engine
 	// executors are the configured executors of this process.
 	executors config.Executors
-	// without is why a lenient session has no executors, nil if it has those that are configured.
+	// without is why a session with optional executors has none, nil if it has the configured ones.
 	without error
 	view    display
-	// workflows are the definitions of the named folder, nil without one. The engine fetches those at an address.
+	// workflows holds the definitions of the workflow directory, nil without one. The engine fetches definitions at an address.
 	workflows *catalog.Catalog
-	// repeat are the flags that another command needs to drive the same runs, sameStore those that it needs to read them.
+	// repeat holds the flags that another command needs to drive the same runs, sameStore those to read them.
 	repeat, sameStore []string
 }
 
-// storeUse tells how a session opens the store.
+// storeUse selects how a session opens the store.
 type storeUse int
 
 const (
 	existingStore storeUse = iota // a database that the user named must exist
 	createStore                   // it is created if it does not exist
-	readOnlyStore                 // it is never changed; one of an older version is read from a temporary copy
+	readOnlyStore                 // it is never changed; a database of an older version is read from a temporary copy
 )
 
 func readOnlyIf(readOnly bool) storeUse {
@@ -49,7 +49,7 @@ func readOnlyIf(readOnly bool) storeUse {
 	return existingStore
 }
 
-// executorUse tells which settings of executors a session needs.
+// executorUse selects which settings of executors a session needs.
 type executorUse int
 
 const (
@@ -69,7 +69,7 @@ const (
 	showWatchedTree             // showTree of a run that other processes drive
 )
 
-// sessionOptions are the needs of a command. The zero value is that of a command that works on existing runs and ends at once.
+// sessionOptions configures the session of a command. The zero value fits a command that works on existing runs and ends at once.
 type sessionOptions struct {
 	store     storeUse
 	executors executorUse
@@ -80,13 +80,13 @@ type sessionOptions struct {
 	drives bool
 	// noAttempts leaves activities to other processes, since the command ends at once.
 	noAttempts bool
-	// folder has the definitions that are found by name; "" for that of the settings.
+	// folder is the directory with the definitions found by name; "" for the one in the settings.
 	folder string
-	// background drives all runs of the store, not those of the command alone.
+	// background drives all runs of the store, not only those of the command.
 	background bool
 	// stays is set for a command that drives its runs until it is stopped: attempts have the time of WORKFLOW_ENGINE_DRAIN then.
 	stays bool
-	// log receives log lines of the background; nil logs as the flags tell.
+	// log receives log lines of the background; nil logs by the flags.
 	log *slog.Logger
 	// onRecord, if not nil, is called with each record. It excludes a display.
 	onRecord func(graph.RecordEvent)
@@ -143,7 +143,7 @@ func (a *app) open(ctx context.Context, o sessionOptions) (*session, error) {
 	options.ReadOnly, options.Background, options.OnRecord = o.store == readOnlyStore, o.background, o.onRecord
 	if !o.background {
 		if !o.stays {
-			options.Drain = 0 // who interrupts a command does not wait for it
+			options.Drain = 0 // an interrupted command ends at once
 		}
 		options.DeliverLimit = deliverLimit
 		if !c.LogLevelGiven {
@@ -212,7 +212,7 @@ func (a *app) openStore(ctx context.Context, o sessionOptions, c *config.Config)
 	return store, nil
 }
 
-// note prints a note, or logs it in a command that keeps a log.
+// note prints a note, or logs it in a command with a log.
 func (a *app) note(note string, log *slog.Logger) {
 	if log != nil {
 		log.Info(note)
@@ -221,11 +221,11 @@ func (a *app) note(note string, log *slog.Logger) {
 	}
 }
 
-// warn prints the warnings about settings, or logs them in a command that keeps a log.
+// warn prints the warnings about settings, or logs them in a command with a log.
 func (a *app) warn(c *config.Config, log *slog.Logger) {
 	for _, warning := range c.Warnings {
 		if log != nil {
-			log.Warn("doubtful setting", logWarning, warning)
+			log.Warn("setting questionable", logWarning, warning)
 		} else {
 			fmt.Fprintf(a.stderr, "%s %s\n", a.paint.wait("warning:"), warning)
 		}
@@ -239,7 +239,7 @@ func (s *session) close() error {
 	return firstError(err, s.store.Close())
 }
 
-// withoutRuns drops the log lines about runs, which the output of a command covers.
+// withoutRuns drops the log lines about runs: the output of a command covers them.
 type withoutRuns struct{ slog.Handler }
 
 func (l withoutRuns) Handle(ctx context.Context, r slog.Record) error {
@@ -249,7 +249,7 @@ func (l withoutRuns) Handle(ctx context.Context, r slog.Record) error {
 	return l.Handler.Handle(ctx, r)
 }
 
-// firstError returns the first of two errors that is one.
+// firstError returns the first error that is not nil.
 func firstError(first, second error) error {
 	if first != nil {
 		return first

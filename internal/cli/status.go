@@ -60,7 +60,7 @@ func (a *app) status(ctx context.Context, id, folder string, asJSON, withState b
 		}
 		surveyor, _ := s.engine.(graph.Recoverer)
 		if surveyor != nil && slices.ContainsFunc(run.Pending, func(p view.Pending) bool { return p.Kind == machine.WaitChild }) {
-			// Whether its subworkflow can be begun here is known once it has been looked for.
+			// A missing executor of its subworkflow is known once the subworkflow is resolved.
 			if _, err := surveyor.Survey(ctx, run.Executions()...); err != nil {
 				return err
 			}
@@ -113,7 +113,7 @@ func (a *app) status(ctx context.Context, id, folder string, asJSON, withState b
 	})
 }
 
-// maxBelow is how many subworkflows the status of a run names.
+// maxBelow limits the subworkflows that the status of a run names.
 const maxBelow = 30
 
 // writeBelow prints the subworkflows of a run.
@@ -145,17 +145,17 @@ func (a *app) writeBelow(ctx context.Context, w io.Writer, s *session, id string
 	return nil
 }
 
-// standing has the facts that status prints of a run besides its view.
+// standing holds the facts that status prints about a run besides its view.
 type standing struct {
-	// phase is that of the run itself, without its subworkflows.
+	// phase is the phase of the run itself, without its subworkflows.
 	phase string
-	// left are the run and its subworkflows as far as no process drives them.
+	// left holds the run and its subworkflows that have no owner.
 	left []history.Unattended
-	// requests are the request records of open attempts, by the ids of the waits.
+	// requests holds the request records of open attempts, by the ids of the waits.
 	requests map[string]*history.Record
-	// owners are the owners of the runs whose attempts processes perform.
+	// owners holds the owners of the runs whose attempts processes perform.
 	owners map[string]history.Owner
-	// answered are the newest answers to questions of the run.
+	// answered holds the newest answers to questions of the run.
 	answered []answered
 }
 
@@ -199,14 +199,14 @@ func writeStatus(w io.Writer, run *view.Run, s *session, now time.Time, at stand
 	}
 	add("labels", strings.Join(labels, ", "))
 	add("mode", string(run.Mode))
-	add("began", timeText(run.CreatedAt)+" ("+age(run.CreatedAt, now)+" ago)")
+	add("started", timeText(run.CreatedAt)+" ("+age(run.CreatedAt, now)+" ago)")
 	add("changed", timeText(run.UpdatedAt)+" ("+age(run.UpdatedAt, now)+" ago)")
 	add("visits", fmt.Sprintf("%d of %d", run.NodeVisits, run.MaxVisits))
 	for _, answer := range at.answered {
 		add("answered", answer.text(now))
 	}
 	for _, p := range run.Maps {
-		add("items of "+p.NodeID, fmt.Sprintf("%d of %d, %d failed, %d under way", p.Succeeded+p.Failed, p.Items, p.Failed, p.Running))
+		add("items of "+p.NodeID, fmt.Sprintf("%d of %d, %d failed, %d running", p.Succeeded+p.Failed, p.Items, p.Failed, p.Running))
 	}
 	for _, k := range run.KeptSignals {
 		add("signals kept", fmt.Sprintf("%d of %s", k.Count, k.Name))
@@ -243,11 +243,11 @@ func writeStatus(w io.Writer, run *view.Run, s *session, now time.Time, at stand
 	}
 	if run.Status == machine.Failed && run.Lineage.Handled == nil && run.Lineage.Live == "" {
 		if goesOn := run.GoesOn.String(); agentsteps.Spent(run.ErrorCode) {
-			fmt.Fprintf(w, "\nraise the agent's budget; then %s %s\n", s.command("retry", run.ExecutionID, currentConfig...), cmp.Or(plainCell(goesOn), "goes on"))
+			fmt.Fprintf(w, "\nraise the agent's budget; then %s %s\n", s.command("retry", run.ExecutionID, currentConfig...), cmp.Or(plainCell(goesOn), "continues"))
 		} else if goesOn != "" {
 			fmt.Fprintf(w, "\n%s %s\n", s.command("retry", run.ExecutionID), plainCell(goesOn))
 		} else {
-			fmt.Fprintf(w, "\ntry again from before the failure with: %s\n", s.command("retry", run.ExecutionID))
+			fmt.Fprintf(w, "\nretry from before the failure with: %s\n", s.command("retry", run.ExecutionID))
 		}
 	}
 	return nil
@@ -275,7 +275,7 @@ func rolledBackText(run *view.Run) string {
 
 // rollbackText describes the progress of a rollback and its reason.
 func rollbackText(p machine.RollbackProgress) string {
-	text := fmt.Sprintf("%d of %d undone, undoes %s", p.Undone, p.Total, p.Undoing)
+	text := fmt.Sprintf("%d of %d undone, undoing %s", p.Undone, p.Total, p.Undoing)
 	if p.Reason == machine.RollbackCancel {
 		return text + ", because the run was cancelled"
 	}
@@ -287,7 +287,7 @@ func blocks(l *view.Lack, p *view.Pending) bool {
 	return !l.Host && l.ExecutionID == p.ExecutionID && l.NodeID == p.NodeID
 }
 
-// writePending prints one thing that a run waits for.
+// writePending prints one wait of a run.
 func writePending(w io.Writer, run *view.Run, p *view.Pending, s *session, now time.Time) error {
 	fmt.Fprintf(w, "\n%s waits for %s\n", waiterText(p), waitText(p))
 	if p.Kind == machine.WaitInterrupt {
@@ -299,7 +299,7 @@ func writePending(w io.Writer, run *view.Run, p *view.Pending, s *session, now t
 			if shows(p) {
 				fmt.Fprintf(w, "%s\n", indented(shownText(p), "    "))
 			}
-			if err := writeTable(w, describeMembers(p.ResumeSchema)); err != nil {
+			if err := writeTable(w, describeFields(p.ResumeSchema)); err != nil {
 				return err
 			}
 		}
@@ -308,7 +308,7 @@ func writePending(w io.Writer, run *view.Run, p *view.Pending, s *session, now t
 		fmt.Fprintf(w, "  %s\n", stepsText(p))
 	}
 	if p.LastError != "" {
-		fmt.Fprintf(w, "  the attempt before failed: %s\n", strings.TrimSpace(p.LastCode+" "+p.LastError))
+		fmt.Fprintf(w, "  the previous attempt failed: %s\n", strings.TrimSpace(p.LastCode+" "+p.LastError))
 	}
 	if l := run.Lacks; l != nil && blocks(l, p) {
 		fmt.Fprintf(w, "  %s\n  continue with: %s\n", lackText(l), s.command("recover", run.ExecutionID))
@@ -352,7 +352,7 @@ func agentText(p *view.Pending, agent agentsteps.Status) string {
 	}
 	var taken []string
 	if most, ok := agent.Budgets["turns"].(float64); ok {
-		turns, _ := agent.Totals["turns"].(float64) // those of sub-agents too, unlike the number of the turn
+		turns, _ := agent.Totals["turns"].(float64) // with those of sub-agents, unlike the number of the turn
 		taken = append(taken, fmt.Sprintf("%v of %v turns", turns, most))
 	}
 	if calls, _ := agent.Totals["tool_calls"].(float64); calls > 0 {
@@ -364,7 +364,7 @@ func agentText(p *view.Pending, agent agentsteps.Status) string {
 	return text + ": " + strings.Join(append(taken, count(p.Steps, "step")+" recorded"), ", ")
 }
 
-// deadlineText describes a deadline. After it there may be no process to notice, and the timeout of an attempt without a process and without
+// deadlineText describes a deadline. A deadline that has passed may be unnoticed without a process, and the timeout of an attempt without a process and without
 // journal entries restarts when a process claims it.
 func deadlineText(p *view.Pending, now time.Time) string {
 	attempt := (p.Kind == machine.WaitActivity || p.Kind == machine.WaitDelegate) && !p.Host && p.ExternalTaskID == "" && p.Steps == 0
@@ -372,11 +372,11 @@ func deadlineText(p *view.Pending, now time.Time) string {
 	case p.Deadline.After(now) && attempt:
 		return "until " + at + " at the latest"
 	case p.Deadline.After(now):
-		return "until " + at + " at the latest; then a server, worker or recover ends it"
+		return "until " + at + " at the latest; then a server, worker or recover times it out"
 	case attempt:
-		return "its time was over at " + at + "; the timeout restarts when a process claims it"
+		return "its deadline was " + at + "; the timeout restarts when a process claims the run"
 	default:
-		return "its time was over at " + at + "; the next server, worker or recover ends it"
+		return "its deadline was " + at + "; the next server, worker or recover times it out"
 	}
 }
 
@@ -402,18 +402,18 @@ func (s *session) ownersOf(ctx context.Context, run *view.Run) (map[string]histo
 	return owners, nil
 }
 
-// ownerText names the process that performs an attempt, or the command that continues it without one.
+// ownerText names the process that performs an attempt, or without one the command that continues the run.
 func ownerText(owner history.Owner, recover string) string {
 	if owner.Live() {
 		return fmt.Sprintf("process %s performs it; its lease ends in %s unless it renews it", owner.Process, timeline.Seconds(owner.Left))
 	}
-	return "no process performs it: a server or a worker goes on with it, or " + recover
+	return "no process performs it: start a server or worker, or run " + recover
 }
 
 // waitText describes a wait.
 func waitText(p *view.Pending) string {
-	if p.Queued && p.Steps > 0 { // it has been answered, or its rest is over: nobody may have it, or all turns may be taken
-		return fmt.Sprintf("a process that goes on with attempt %d, or for its turn (--limits)", p.Attempt)
+	if p.Queued && p.Steps > 0 { // it was answered or its rest has ended: it waits for a process or for its turn
+		return fmt.Sprintf("a process that continues attempt %d, or for its turn (--limits)", p.Attempt)
 	}
 	if p.Queued {
 		return fmt.Sprintf("the turn of attempt %d (queued by --limits)", p.Attempt)
@@ -425,7 +425,7 @@ func waitText(p *view.Pending) string {
 		return fmt.Sprintf("the signal %q", p.SignalName)
 	case machine.WaitTimer:
 		if p.Steps > 0 {
-			return "the time " + timeText(p.Due) + ", until which its attempt rests"
+			return "the time " + timeText(p.Due) + " (its attempt rests until then)"
 		}
 		return "the time " + timeText(p.Due)
 	case machine.WaitBackoff:

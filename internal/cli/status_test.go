@@ -68,12 +68,12 @@ func sampleSession() *session {
 func TestADeadlineThatHasPassed(t *testing.T) {
 	t.Parallel()
 	for want, p := range map[string]view.Pending{
-		"until 2026-05-01 12:00:01Z at the latest":                                                 {WaitInfo: machine.WaitInfo{Kind: machine.WaitActivity, Deadline: noon.Add(time.Second)}},
-		"until 2026-05-01 12:00:02Z at the latest; then a server, worker or recover ends it":       {WaitInfo: machine.WaitInfo{Kind: machine.WaitSignal, Deadline: noon.Add(2 * time.Second)}},
-		"its time was over at 2026-05-01 12:00:00Z; the timeout restarts when a process claims it": {WaitInfo: machine.WaitInfo{Kind: machine.WaitActivity, Deadline: noon}},
-		"its time was over at 2026-05-01 11:59:59Z; the next server, worker or recover ends it":    {WaitInfo: machine.WaitInfo{Kind: machine.WaitInterrupt, Deadline: noon.Add(-time.Second)}},
-		"its time was over at 2026-05-01 11:59:58Z; the next server, worker or recover ends it":    {WaitInfo: machine.WaitInfo{Kind: machine.WaitActivity, Host: true, Deadline: noon.Add(-2 * time.Second)}},
-		"its time was over at 2026-05-01 11:59:57Z; the next server, worker or recover ends it":    {WaitInfo: machine.WaitInfo{Kind: machine.WaitDelegate, Deadline: noon.Add(-3 * time.Second)}, ExternalTaskID: "t"},
+		"until 2026-05-01 12:00:01Z at the latest":                                                  {WaitInfo: machine.WaitInfo{Kind: machine.WaitActivity, Deadline: noon.Add(time.Second)}},
+		"until 2026-05-01 12:00:02Z at the latest; then a server, worker or recover times it out":   {WaitInfo: machine.WaitInfo{Kind: machine.WaitSignal, Deadline: noon.Add(2 * time.Second)}},
+		"its deadline was 2026-05-01 12:00:00Z; the timeout restarts when a process claims the run": {WaitInfo: machine.WaitInfo{Kind: machine.WaitActivity, Deadline: noon}},
+		"its deadline was 2026-05-01 11:59:59Z; the next server, worker or recover times it out":    {WaitInfo: machine.WaitInfo{Kind: machine.WaitInterrupt, Deadline: noon.Add(-time.Second)}},
+		"its deadline was 2026-05-01 11:59:58Z; the next server, worker or recover times it out":    {WaitInfo: machine.WaitInfo{Kind: machine.WaitActivity, Host: true, Deadline: noon.Add(-2 * time.Second)}},
+		"its deadline was 2026-05-01 11:59:57Z; the next server, worker or recover times it out":    {WaitInfo: machine.WaitInfo{Kind: machine.WaitDelegate, Deadline: noon.Add(-3 * time.Second)}, ExternalTaskID: "t"},
 	} {
 		if got := deadlineText(&p, noon); got != want {
 			t.Errorf("%+v: %s", p, got)
@@ -131,8 +131,8 @@ func TestStatusNamesTheProcess(t *testing.T) {
 	t.Parallel()
 	run := &view.Run{ExecutionID: "r", Status: machine.Running, Pending: []view.Pending{{WaitInfo: machine.WaitInfo{Kind: machine.WaitActivity, NodeID: "pay", Attempt: 2}, ExecutionID: "r"}}}
 	for want, owner := range map[string]history.Owner{
-		"process host-1 performs it; its lease ends in 20s unless it renews it":                                                       {Process: "host-1", Left: 20 * time.Second},
-		"no process performs it: a server or a worker goes on with it, or workflows-engine recover r --store-path '/data/my runs.db'": {Process: "host-1", Left: -time.Second},
+		"process host-1 performs it; its lease ends in 20s unless it renews it":                                               {Process: "host-1", Left: 20 * time.Second},
+		"no process performs it: start a server or worker, or run workflows-engine recover r --store-path '/data/my runs.db'": {Process: "host-1", Left: -time.Second},
 	} {
 		var out bytes.Buffer
 		if err := writeStatus(&out, run, sampleSession(), noon, standing{owners: map[string]history.Owner{"r": owner}}); err != nil {

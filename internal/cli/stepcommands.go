@@ -7,18 +7,18 @@ import (
 	"log/slog"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/workflows-engine/workflows-engine/activities"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/internal/manifest"
 )
 
 func newStepCommands(a *app) *cobra.Command {
 	return group(&cobra.Command{
 		Use:   "step-commands",
-		Short: "Check and try step commands",
+		Short: "Manage step commands",
 		Long: `Check and try the list of $WORKFLOW_ENGINE_STEP_COMMANDS: the programs that perform step nodes, one for each
 handler. A program reads a JSON document from standard input, and writes one to standard output.`,
 	}, newTryStepCommand(a), &cobra.Command{
@@ -74,14 +74,14 @@ func (a *app) tryStepCommand(ctx context.Context, file string, list map[string]m
 	name, _ := request.Config["handler"].(string)
 	if list[name].Command == "" {
 		names := slices.Sorted(maps.Keys(list))
-		return usage("the list has no handler %q", name).WithHint("It has %s.", strings.Join(names, ", "))
+		return usage("handler %q not found", name).WithHint("Use %s.", problem.OrList(names))
 	}
 	c, err := a.flags.LoadLog(a.env)
 	if err != nil {
 		return err
 	}
 	c.Log = slog.New(slog.NewTextHandler(a.stderr, nil))
-	tried := map[string]manifest.StepCommand{name: list[name]} // what the others need may be elsewhere
+	tried := map[string]manifest.StepCommand{name: list[name]} // the programs of the others may be missing here
 	commands, err := c.Commands(tried, file)
 	if err != nil {
 		return err

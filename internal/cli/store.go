@@ -16,7 +16,7 @@ func newStore(a *app) *cobra.Command {
 	var o migrateOptions
 	migrate := &cobra.Command{
 		Use:   "migrate",
-		Short: "Bring a database of an older version to the newest one",
+		Short: "Migrate the database to the newest version",
 		Long: `Bring a database of an older version of this engine to the newest version.
 Servers, workers and commands that write do the same when they open it; commands that only read never do.
 
@@ -32,7 +32,7 @@ backup and migration.
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.migrateStore(cmd.Context(), o) },
 	}
 	set := migrate.Flags()
-	set.BoolVar(&o.dryRun, "dry-run", false, "change nothing; print the versions, the number of runs and the size of the backup")
+	set.BoolVar(&o.dryRun, "dry-run", false, "change nothing; print versions, number of runs and backup size")
 	set.BoolVar(&o.noBackup, "no-backup", false, "do not back up the database")
 	set.BoolVar(&o.json, "json", false, "print as JSON")
 	return group(&cobra.Command{

@@ -38,7 +38,7 @@ with --result, or a failure with --error and --code, to which the retry policy o
 	set.StringVar(&o.code, "code", "", "stable `code` of the failure; retry policies match it")
 	set.StringVar(&o.branch, "branch", "", "parallel `branch` of the node, if it waits in several")
 	set.StringVar(&o.key, "idempotency-key", "", "`key` of the attempt, shown by status: a repeated submit has no effect")
-	set.StringVar(&o.correlation, "correlation-id", "", "correlation `id` of a delegate (default: that of the pending one)")
+	set.StringVar(&o.correlation, "correlation-id", "", "correlation `id` of a delegate (default: the pending delegate's)")
 	set.StringVar(&o.task, "external-task-id", "", "`id` of the task at the agent")
 	cmd.PreRunE = exclusive("result", "error")
 	registerContinue(set, &o.driveOptions, &o.folder)
@@ -50,7 +50,7 @@ with --result, or a failure with --error and --code, to which the retry policy o
 // submit reports an outcome and drives the run.
 func (a *app) submit(ctx context.Context, id, node string, o submitOptions) error {
 	if o.failure == "" && o.result == "" {
-		return usage("submit needs an outcome").WithHint("Give --result JSON, or --error TEXT for a failure.")
+		return usage("submit requires an outcome").WithHint("Write --result JSON, or --error TEXT for a failure.")
 	}
 	req := graph.SubmitRequest{
 		ExecutionID: id, NodeID: node, OK: o.failure == "", Error: o.failure, Code: o.code,
@@ -73,7 +73,7 @@ func (a *app) submit(ctx context.Context, id, node string, o submitOptions) erro
 	})
 }
 
-// completeSubmit fills in the parallel span and the correlation id from the first pending entry of the node. Without an entry the engine
+// completeSubmit fills in the parallel span and the correlation id from the first pending entry of the node. Without one the engine
 // reports the error.
 func completeSubmit(req *graph.SubmitRequest, run *view.Run, branch string) {
 	for _, p := range run.Pending {

@@ -23,8 +23,8 @@ func isTerminal(stream any) bool {
 	return ok && (isatty.IsTerminal(file.Fd()) || isatty.IsCygwinTerminal(file.Fd()))
 }
 
-// palette colours words for a terminal, in marks that a plainWriter turns into colours. The zero value leaves text as
-// it is.
+// palette colours words for a terminal, with marks that a plainWriter turns into colours. The zero value leaves text
+// unchanged.
 type palette struct{ on bool }
 
 // newPalette honours NO_COLOR (any value that is not empty) and TERM=dumb.
@@ -56,13 +56,13 @@ func (p palette) wait(text string) string  { return p.wrap("33", text) }
 func (p palette) faint(text string) string { return p.wrap("2", text) }
 func (p palette) bold(text string) string  { return p.wrap("1", text) }
 
-// Text from definitions, histories and outputs must not steer the terminal that it is shown on: it could hide lines,
+// Text from definitions, histories and outputs must not control the terminal: it could hide lines,
 // change the title or pretend to be this program. All output for people therefore goes through a plainWriter. In JSON
 // the same characters are escaped, which keeps its meaning.
 
 // plain escapes characters that a terminal would act on: controls other than line ends and tabs, and those that change the direction of
-// text, as \u001b and the like, the form of JSON. Bytes that are not UTF-8 become the replacement character, since some terminals take
-// them for controls, too.
+// text, in JSON's form such as \u001b. Bytes that are not UTF-8 become the replacement character, because some terminals treat
+// them as controls.
 func plain(text string) string {
 	if !strings.ContainsFunc(text, acts) && utf8.ValidString(text) {
 		return text
@@ -93,14 +93,14 @@ func acts(r rune) bool {
 	return false
 }
 
-// The palette marks its colours with characters that Unicode keeps for the inside of programs, so that the writer can
-// tell them from the text.
+// The palette marks its colours with characters that Unicode reserves for use inside programs, so that the writer can
+// distinguish them from the text.
 const (
 	markBegin = "\ufdd0"
 	markEnd   = "\ufdd1"
 )
 
-// plainWriter makes text harmless and turns the palette's marks into colours. Each call must end with a whole character.
+// plainWriter makes text safe for a terminal and turns the palette's marks into colours. Each call must end with a whole character.
 // The live view and the log share one, so each call is written whole.
 type plainWriter struct {
 	mu  sync.Mutex
@@ -116,15 +116,15 @@ func (w *plainWriter) Write(text []byte) (int, error) {
 	return len(text), nil
 }
 
-// marks knows the palette's colours alone: a text with marks of its own can at most be coloured.
+// marks replaces only the palette's colours: a text with such marks can at most be coloured.
 var marks = strings.NewReplacer(
 	markBegin+"32"+markEnd, "\x1b[32m", markBegin+"31"+markEnd, "\x1b[31m", markBegin+"33"+markEnd, "\x1b[33m",
 	markBegin+"2"+markEnd, "\x1b[2m", markBegin+"1"+markEnd, "\x1b[1m", markBegin+"0"+markEnd, "\x1b[0m",
 	markBegin, "", markEnd, "",
 )
 
-// output is where a result goes. It remembers the first write that failed, so that a command whose result was lost, on a
-// disk that is full for instance, fails even if its own error was ignored.
+// output writes a result. It keeps the first write error, so that a command whose result was lost, on a
+// full disk for instance, fails even if the error was ignored.
 type output struct {
 	out io.Writer
 	err error
@@ -143,7 +143,7 @@ func (o *output) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// verdict returns the error of a command: its own, or the loss of its result. A reader that has gone away, as in "list | head", is not an
+// verdict returns the error of a command: its own, or the loss of its result. A closed pipe, as in "list | head", is not an
 // error.
 func (o *output) verdict(err error) error {
 	_, isSilent := errors.AsType[silent](err)
@@ -153,12 +153,12 @@ func (o *output) verdict(err error) error {
 	if readerGone(o.err) {
 		return silent{exitFailed}
 	}
-	return fmt.Errorf("the output could not be written: %w", o.err)
+	return fmt.Errorf("write output: %w", o.err)
 }
 
 // readerGone reports whether the reader of a pipe has closed it.
 func readerGone(err error) bool {
-	const brokenPipe, noData = syscall.Errno(109), syscall.Errno(232) // what Windows says in the place of EPIPE
+	const brokenPipe, noData = syscall.Errno(109), syscall.Errno(232) // Windows returns these instead of EPIPE
 	if errno, ok := errors.AsType[syscall.Errno](err); ok && runtime.GOOS == "windows" && (errno == brokenPipe || errno == noData) {
 		return true
 	}

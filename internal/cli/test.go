@@ -47,14 +47,14 @@ docs/testing-workflows.md describes the files.`,
 	return cmd
 }
 
-// watchInterval is how often test --watch looks at the files.
+// watchInterval is how often test --watch checks the files.
 const watchInterval = 500 * time.Millisecond
 
-// test runs test files, with watch again and again.
+// test runs test files, with --watch after every change.
 func (a *app) test(ctx context.Context, paths []string, o testOptions) error {
 	accept, err := regexp.Compile(o.run)
 	if err != nil {
-		return usage("--run: %q is not a regular expression", o.run).WithCause(err)
+		return usage("invalid regular expression %q for --run", o.run).WithCause(err)
 	}
 	if len(paths) == 0 {
 		paths = []string{"."}
@@ -92,7 +92,7 @@ type testSession struct {
 	files    []*workflowtest.File
 	results  []*workflowtest.Result
 	coverage graphtest.Coverage
-	// broken counts the files that could not be used.
+	// broken counts the invalid files.
 	broken int
 }
 
@@ -129,7 +129,7 @@ func (s *testSession) run(ctx context.Context, paths []string) error {
 	case failed > 0:
 		fmt.Fprintf(s.human, "FAIL: %d of %s failed\n", failed, count(len(s.results), "test"))
 	case s.broken > 0:
-		fmt.Fprintf(s.human, "FAIL: %s cannot be used\n", count(s.broken, "file"))
+		fmt.Fprintf(s.human, "FAIL: %s invalid\n", count(s.broken, "file"))
 	case len(s.results) == 0:
 		return usage("no test matches --run %s", s.options.run)
 	default:
@@ -144,7 +144,7 @@ func (s *testSession) run(ctx context.Context, paths []string) error {
 	return nil
 }
 
-// file runs the tests of a file. One that cannot be used is reported, and the others are run all the same.
+// file runs the tests of a file. An invalid file is reported, and the other files still run.
 func (s *testSession) file(path string) error {
 	f, err := s.load(path)
 	if f == nil {
@@ -185,7 +185,7 @@ func (s *testSession) load(path string) (*workflowtest.File, error) {
 	return f, nil
 }
 
-// writeBrokenTest shows the mistakes of a test file or its definition, as validate does.
+// writeBrokenTest prints the findings of a test file or its definition, as validate does.
 func (s *testSession) writeBrokenTest(err error) {
 	s.broken++
 	b, ok := errors.AsType[*workflowtest.Broken](err)
@@ -212,14 +212,14 @@ func resultText(r *workflowtest.Result) string {
 	showsPath := false
 	for _, d := range r.Differences {
 		showsPath = showsPath || d.What == "path"
-		what := strings.ReplaceAll(d.What, "\n", "\n  ")
+		where := strings.ReplaceAll(d.What, "\n", "\n  ")
 		switch {
 		case d.Expected == "" && d.Got == "":
-			fmt.Fprintf(&b, "  %s\n", what)
+			fmt.Fprintf(&b, "  %s\n", where)
 		case len(d.Expected)+len(d.Got) > 80:
-			fmt.Fprintf(&b, "  %s\n    expected %s\n    got      %s\n", what, d.Expected, d.Got)
+			fmt.Fprintf(&b, "  %s\n    expected %s\n    got      %s\n", where, d.Expected, d.Got)
 		default:
-			fmt.Fprintf(&b, "  %s: expected %s, got %s\n", what, d.Expected, d.Got)
+			fmt.Fprintf(&b, "  %s: expected %s, got %s\n", where, d.Expected, d.Got)
 		}
 	}
 	if r.Outcome != nil && !showsPath && len(r.Outcome.Path) > 0 {
@@ -256,7 +256,7 @@ func (s *testSession) junit() error {
 		err = os.WriteFile(s.path(s.options.junit), text, 0o644)
 	}
 	if err != nil {
-		return usage("--junit: the report cannot be written").WithCause(err)
+		return usage("--junit: cannot write the report").WithCause(err)
 	}
 	return nil
 }

@@ -36,7 +36,7 @@ func TestTestsAreWatched(t *testing.T) {
 		for _, step := range []struct{ file, text, want string }{
 			{"", "", "ok    w.test.yaml: one\nok: 1 test passed\n"},
 			{"w.workflow.json", strings.Replace(definition, `mapping":"1`, `mapping":"1 + 1`, 1), "\nFAIL  w.test.yaml:1: one\n  result: expected 1, got 2\n  the run went a → z\nFAIL: 1 of 1 test failed\n"},
-			{"w.test.yaml", "tests: [{name: one, expect: {result: 2}}, {nam: two}]", "\nFAIL: 1 file cannot be used\n"},
+			{"w.test.yaml", "tests: [{name: one, expect: {result: 2}}, {nam: two}]", "\nFAIL: 1 file invalid\n"},
 			{"w.test.yaml", "tests: [{name: one, expect: {result: 2}}, {name: two}]", "\nok    w.test.yaml: one\nok    w.test.yaml: two\nok: 2 tests passed\n"},
 		} {
 			before := out.String()
@@ -49,7 +49,7 @@ func TestTestsAreWatched(t *testing.T) {
 				t.Errorf("%s: %q, want %q", step.file, got, step.want)
 			}
 		}
-		if !strings.Contains(errs.String(), `w.test.yaml:1:49: error TEST_FILE_INVALID unknown member "nam"`) {
+		if !strings.Contains(errs.String(), `w.test.yaml:1:49: error TEST_FILE_INVALID unknown field "nam"`) {
 			t.Errorf("stderr: %s", errs.String())
 		}
 		stop()

@@ -37,7 +37,7 @@ those of history: turn 3, call 2; those of a sub-agent stand behind its call, an
 		RunE:              func(cmd *cobra.Command, args []string) error { return a.transcript(cmd.Context(), args[0], o) },
 		ValidArgsFunction: a.completeIDs(""),
 	}
-	cmd.Flags().StringVar(&o.node, "node", "", "only the agent of this `node`")
+	cmd.Flags().StringVar(&o.node, "node", "", "print only the agent of this `node`")
 	cmd.Flags().BoolVar(&o.json, "json", false, "print JSON, one step a line")
 	cmd.Flags().BoolVar(&o.markdown, "markdown", false, "print Markdown")
 	return cmd
@@ -120,7 +120,7 @@ func (w *transcriptWriter) open() error {
 			continue
 		}
 		text := w.under(a, "")
-		if _, err := io.WriteString(w.out, text+w.heading(2, "has not ended")+w.part("totals so far", totalsText(a.Journal.Totals))); err != nil {
+		if _, err := io.WriteString(w.out, text+w.heading(2, "still open")+w.part("totals so far", totalsText(a.Journal.Totals))); err != nil {
 			return err
 		}
 	}
@@ -154,7 +154,7 @@ func (w *transcriptWriter) head(r *history.Record, at timeline.Place) jsonvalue.
 	}
 }
 
-// under is the heading of an agent, "" if the text before has the same one.
+// under returns the heading of an agent, "" if the previous text has the same one.
 func (w *transcriptWriter) under(a *timeline.Attempt, key string) string {
 	heading := agentHeading(a, key)
 	if heading == w.last {
@@ -185,7 +185,7 @@ func (w *transcriptWriter) step(r *history.Record, at timeline.Place) error {
 		return writeLine(w.out, line)
 	}
 	if e.Kind == machine.StepWoken || e.Kind == activities.StepPiece {
-		return nil // the result has a preview of its pieces
+		return nil // the result includes a preview of its pieces
 	}
 	text := w.under(at.Attempt, e.Key) + w.heading(2, strings.TrimSpace(e.Key+" "+stepTitle(e.Kind))) + w.about(r)
 	if depth := strings.Count(e.Key, "/"); depth > 0 && !w.markdown { // Markdown has headings instead
@@ -195,7 +195,7 @@ func (w *transcriptWriter) step(r *history.Record, at timeline.Place) error {
 	return err
 }
 
-// deeper indents the lines of a text that have anything.
+// deeper indents the lines of a text that are not empty.
 func deeper(text, by string) string {
 	var b strings.Builder
 	for line := range strings.Lines(text) {
@@ -242,7 +242,7 @@ func (w *transcriptWriter) heading(level int, text string) string {
 	return "--- " + text + "\n"
 }
 
-// about is an entry in full.
+// about returns an entry in full.
 func (w *transcriptWriter) about(r *history.Record) string {
 	p := &r.Payload
 	_, kind, _, _ := p.Step()
@@ -281,7 +281,7 @@ func (w *transcriptWriter) about(r *history.Record) string {
 			by = ", by a person"
 		}
 		if b.Arguments != nil {
-			text = w.value("called with, as a person has edited it", b.Arguments)
+			text = w.value("called with (edited by a person)", b.Arguments)
 		}
 		switch {
 		case b.Error != nil:
@@ -307,7 +307,7 @@ func (w *transcriptWriter) about(r *history.Record) string {
 	return "\n"
 }
 
-// part is a text with its name, "" for an empty one.
+// part returns a text with its name, "" for an empty one.
 func (w *transcriptWriter) part(name, text string) string {
 	if strings.TrimSpace(text) == "" {
 		return ""
@@ -321,7 +321,7 @@ func (w *transcriptWriter) part(name, text string) string {
 	return name + text + "\n\n"
 }
 
-// value is a value as JSON with its name; "" for nil.
+// value returns a value as JSON with its name; "" for nil.
 func (w *transcriptWriter) value(name string, v any) string {
 	if v == nil {
 		return ""

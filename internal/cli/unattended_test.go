@@ -61,6 +61,24 @@ func wantMatch(t *testing.T, text, pattern string, want bool) {
 	}
 }
 
+// wantCell checks the cell of a run in a column of a printed list, whatever the other columns are.
+func wantCell(t *testing.T, list, id, column, pattern string) {
+	t.Helper()
+	lines := strings.Split(list, "\n")
+	from := strings.Index(lines[0], column)
+	for _, line := range lines[1:] {
+		if first, _, _ := strings.Cut(line, " "); first != id || from < 0 {
+			continue
+		}
+		cell, _, _ := strings.Cut(string([]rune(line)[from:]), "  ")
+		if !regexp.MustCompile("^(?:" + pattern + ")$").MatchString(cell) {
+			t.Errorf("%s of %s is %q, want %s", column, id, cell, pattern)
+		}
+		return
+	}
+	t.Errorf("no cell %s of %s in\n%s", column, id, list)
+}
+
 // TestAnOverdueTimerIsSaid: that no process is there to fire a timer is said where somebody looks, with the command that helps.
 func TestAnOverdueTimerIsSaid(t *testing.T) {
 	t.Parallel()
@@ -71,17 +89,17 @@ func TestAnOverdueTimerIsSaid(t *testing.T) {
 	c.at(begun, exitPaused, "run", file("day.workflow.json"), "--id", "n1", "--wait", "0", "--db", db)
 	c.at(begun, exitPaused, "run", file("ask.workflow.json"), "--id", "q1", "--db", db)
 
-	const overdue, due = `timer overdue since 20[0-9-]+ [0-9:]+Z, no process looks after it`, `until 20[0-9-]+ [0-9:]+Z`
+	const overdue, due = `timer overdue since 20[0-9-]+ [0-9:]+Z; no process drives it`, `until 20[0-9-]+ [0-9:]+Z`
 	soon, late := begun.Add(time.Hour), begun.Add(3*time.Hour)
 	stdout, stderr := c.at(soon, exitOK, "list", "--db", db)
-	wantMatch(t, stdout, `^n1 +day +running +nap +[0-9hdm]+ +`+due+`$`, true)
-	wantMatch(t, stdout, `^q1 +ask +interrupted +ask +[0-9hdm]+ +asks: Open the gate\?$`, true)
+	wantCell(t, stdout, "n1", "WAITS FOR", due)
+	wantCell(t, stdout, "q1", "WAITS FOR", `asks: Open the gate\?`)
 	wantMatch(t, stdout+stderr, "overdue|no process", false)
 	stdout, _ = c.at(soon, exitOK, "status", "n1", "--db", db)
 	wantMatch(t, stdout, "overdue|no process", false)
 
 	stdout, stderr = c.at(late, exitOK, "list", "--db", db)
-	wantMatch(t, stdout, `^n1 +day +running +nap +[0-9hdm]+ +`+overdue+`$`, true)
+	wantCell(t, stdout, "n1", "WAITS FOR", overdue)
 	wantMatch(t, stderr, `^run n1 has no owner; recover it with: workflows-engine recover n1 --db `, true)
 	stdout, _ = c.at(late, exitOK, "status", "n1", "--db", db)
 	wantMatch(t, stdout, `^process +`+overdue+`: workflows-engine recover n1 --db `, true)
@@ -119,7 +137,7 @@ func TestAnOverdueDeadlineOfASubworkflow(t *testing.T) {
 	}
 	late := begun.Add(3 * time.Hour)
 	stdout, stderr := c.at(late, exitOK, "list", "--roots", "--db", db)
-	wantMatch(t, stdout, `^p1 +asks +running +v +[0-9hdm]+ +timer overdue since `, true)
+	wantCell(t, stdout, "p1", "WAITS FOR", `timer overdue since .*`)
 	wantMatch(t, stderr, `^no owner for 2 of these runs; recover them with: workflows-engine recover --db `, true)
 	stdout, _ = c.at(late, exitOK, "status", "p1", "--db", db)
 	wantMatch(t, stdout, `^process +timer overdue since .*: workflows-engine recover p1 --db `, true)
@@ -145,7 +163,7 @@ func TestPhasesAgree(t *testing.T) {
 			}
 			shown[id] = phase
 			status, _ := c.at(now, exitOK, "status", id, "--db", db)
-			wantMatch(t, line, `^\S+ +\S+ +`+string(phase)+` `, true)
+			wantCell(t, stdout, id, "PHASE", string(phase))
 			wantMatch(t, status, `^phase +`+string(phase)+`$`, true)
 		}
 	}

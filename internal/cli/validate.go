@@ -49,18 +49,18 @@ an unknown skill in the metadata of its node.`,
 	cmd.Flags().BoolVar(&o.protocol, "protocol", false, "apply the rules of the protocol: reject extensions, accept definitions that other engines run")
 	cmd.Flags().BoolVar(&o.canonical, "canonical", false, "print the canonical JSON text of a valid definition")
 	cmd.Flags().BoolVar(&o.hash, "hash", false, "print the definition hash of a valid definition")
-	config.RegisterWorkflowDir(cmd.Flags(), &o.folder, "the folder of FILE")
+	config.RegisterWorkflowDir(cmd.Flags(), &o.folder, "the directory of FILE")
 	cmd.PreRunE = exclusive("json", "canonical", "hash")
 	return cmd
 }
 
-// checked is a definition file with all that was found out about it.
+// checked is a definition file with the results of its checks.
 type checked struct {
 	source   source
 	document *definition.Document
 	program  *definition.Program
 	findings problem.Findings
-	// unreadable is true if the text is no JSON or YAML at all, or could not be read, which err then says.
+	// unreadable is true if the text is not JSON or YAML, or could not be read; err is then the cause.
 	unreadable bool
 	err        error
 }
@@ -82,7 +82,7 @@ func (s source) check(o lint.Options) checked {
 	return c
 }
 
-// valid reports whether the definition is accepted; with strict, warnings refuse it too.
+// valid reports whether the definition is accepted; with strict, warnings count as errors.
 func (c checked) valid(strict bool) bool {
 	return c.program != nil && (!strict || len(c.findings) == 0)
 }
@@ -131,7 +131,7 @@ func (a *app) agents() *config.Config {
 	return &config.Config{}
 }
 
-// checkFile is check for a file. An unreadable file must not hide the mistakes of others, so its error is part of the result.
+// checkFile is check for a file. The error of an unreadable file is part of the result, so that the other files are still checked.
 func (a *app) checkFile(file, format string, o lint.Options) checked {
 	s, err := a.readSource(file, format)
 	if err != nil {
@@ -140,7 +140,7 @@ func (a *app) checkFile(file, format string, o lint.Options) checked {
 	return s.check(o)
 }
 
-// subworkflows finds definitions that a file refers to, as run does: in the folder that the flag or a setting names, else in that of the file.
+// subworkflows finds definitions that a file refers to, as run does: in the directory that the flag or a setting names, else in the file's own.
 func (a *app) subworkflows(file, flag string) func(ref, pin string) *definition.Document {
 	folder := a.workflowDir(flag)
 	if folder == "" && file != standardInput {
@@ -217,7 +217,7 @@ func count(n int, noun string) string {
 	return fmt.Sprintf("%d %s", n, noun)
 }
 
-// isUnreadable reports whether a text is no JSON or YAML at all, as opposed to one that says something twice.
+// isUnreadable reports whether a text is not JSON or YAML, as opposed to one with a duplicate field.
 func isUnreadable(findings problem.Findings) bool {
 	return slices.ContainsFunc(findings, func(f problem.Finding) bool { return f.Code == problem.DefinitionSyntax })
 }
@@ -234,7 +234,7 @@ type checkedFile struct {
 	Name    string `json:"name,omitempty"`
 	Version string `json:"version,omitempty"`
 	Hash    string `json:"hash,omitempty"`
-	// Error says why the file could not be read at all.
+	// Error is why the file could not be read.
 	Error    string        `json:"error,omitempty"`
 	Findings []findingJSON `json:"findings"`
 }

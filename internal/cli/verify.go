@@ -51,7 +51,7 @@ Exit status: 0 without findings, or if all were repaired; 1 with findings, each 
 				return a.verify(cmd.Context(), id, o)
 			}
 			if id != "" {
-				return usage("--file checks the run of a file: leave %s out", id)
+				return usage("--file and an ID cannot be given together: leave out %s", id)
 			}
 			return a.verifyFile(cmd.Context(), o)
 		},
@@ -96,7 +96,7 @@ type storedFindingJSON struct {
 	Repaired    bool   `json:"repaired,omitempty"`
 }
 
-// verify checks a database, or one run. Findings before an error are printed, too: a damaged file must be reported above all.
+// verify checks a database, or one run. Findings before an error are printed, too: damage to the file matters most.
 func (a *app) verify(ctx context.Context, id string, o verifyOptions) error {
 	return a.with(ctx, sessionOptions{store: readOnlyIf(!o.repair), executors: noExecutors}, func(s *session) error {
 		verifier, err := graph.Need[graph.Verifier](s.engine, "verify")
@@ -106,7 +106,7 @@ func (a *app) verify(ctx context.Context, id string, o verifyOptions) error {
 		return a.reportVerified(o, func(report func(history.Finding)) (history.Verified, error) {
 			counts, err := verifier.Verify(ctx, id, o.repair, report)
 			if err == nil && id != "" && counts.Runs == 0 {
-				err = history.NotFound(id) // in a default database that does not exist yet
+				err = history.NotFound(id) // the default database does not exist yet
 			}
 			return counts, err
 		})
@@ -184,7 +184,7 @@ func (a *app) verifyFile(ctx context.Context, o verifyOptions) error {
 func foundText(found, open int) string {
 	switch {
 	case found == 0:
-		return "all is well"
+		return "no problems"
 	case open == 0:
 		return count(found, "finding") + ", all repaired"
 	case open < found:

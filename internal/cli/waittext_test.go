@@ -14,7 +14,7 @@ func TestWhatAnAttemptWaitsFor(t *testing.T) {
 	if text := waitText(&view.Pending{WaitInfo: machine.WaitInfo{Kind: machine.WaitDelegate, Queued: true, Attempt: 1}}); text != "the turn of attempt 1 (queued by --limits)" {
 		t.Error(text)
 	}
-	if text := waitText(&view.Pending{WaitInfo: machine.WaitInfo{Kind: machine.WaitDelegate, Queued: true, Attempt: 1}, Steps: 9}); !strings.HasPrefix(text, "a process that goes on with attempt 1") {
+	if text := waitText(&view.Pending{WaitInfo: machine.WaitInfo{Kind: machine.WaitDelegate, Queued: true, Attempt: 1}, Steps: 9}); !strings.HasPrefix(text, "a process that continues attempt 1") {
 		t.Error(text)
 	}
 }

@@ -38,13 +38,13 @@ signal or a host, or for what no process performs, with status 3.`,
 	}
 	set := cmd.Flags()
 	config.RegisterWorkflowDir(set, &o.folder, "none")
-	set.BoolVar(&o.untilRest, "until-rest", false, "end also when the run needs input")
+	set.BoolVar(&o.untilRest, "until-rest", false, "stop also when the run needs input")
 	registerWait(set, &o.wait)
-	set.BoolVar(&o.json, "json", false, "print the state of the run as JSON, instead of its result alone")
+	set.BoolVar(&o.json, "json", false, "print the status of the run as JSON instead of its result")
 	return cmd
 }
 
-// statusInterval is how long one call waits for a run to change.
+// statusInterval is how long one call waits for a change of the run.
 const statusInterval = 30 * time.Second
 
 // watch follows a run.

@@ -89,7 +89,7 @@ func (a *app) listWebhooks(ctx context.Context, o webhooksListOptions) error {
 		q.States = append(q.States, history.DeliveryState(s))
 	}
 	if o.limit < 1 || o.limit > 1000 {
-		return usage("--limit must be from 1 to 1000, not %d", o.limit)
+		return usage("--limit must be from 1 to 1000, found %d", o.limit)
 	}
 	return a.with(ctx, sessionOptions{store: readOnlyStore, executors: noExecutors}, func(s *session) error {
 		deliverer, err := graph.Need[graph.Deliverer](s.engine, "webhooks")
@@ -134,7 +134,7 @@ func (a *app) writeDeliveries(ds []history.Delivery) error {
 	return nil
 }
 
-// stateText is the state of a delivery, and when it is sent next.
+// stateText returns the state of a delivery, and when it is sent next.
 func (a *app) stateText(d *history.Delivery) string {
 	if wait := d.Due.Sub(a.now()); d.State == history.DeliveryPending && wait > 0 {
 		return "pending, due in " + wait.Round(time.Second).String()
@@ -271,7 +271,7 @@ func (a *app) testWebhook(ctx context.Context, name string) error {
 		err = fmt.Errorf("%s", r.Error)
 	}
 	if err != nil {
-		return fmt.Errorf("%s did not accept the test: %w", name, err)
+		return fmt.Errorf("%s rejected the test: %w", name, err)
 	}
 	fmt.Fprintf(a.human, "OK: %s answers with status %d\n", name, r.Status)
 	return nil

@@ -63,9 +63,9 @@ const (
 	logHint    = "hint"
 )
 
-// worker looks after all runs until ctx ends, which is how it is meant to end.
+// worker drives all runs until ctx ends. That is its normal end.
 func (a *app) worker(ctx context.Context, folder, health string) (err error) {
-	// How to log is known before the other settings are, so that their refusal is logged too.
+	// The log settings are read first, so that errors in other settings are logged, too.
 	form, err := a.flags.LoadLog(a.env)
 	if err != nil {
 		return err
@@ -76,7 +76,7 @@ func (a *app) worker(ctx context.Context, folder, health string) (err error) {
 	log := a.logger(form)
 	defer func() {
 		if err != nil && form.LogFormat == config.LogJSON {
-			err = logged(log, err) // who collects records would not see a line for people
+			err = logged(log, err) // log collectors would miss a line for people
 		}
 	}()
 	c, err := a.flags.Load(a.env)
@@ -84,7 +84,7 @@ func (a *app) worker(ctx context.Context, folder, health string) (err error) {
 		return err
 	}
 	if c.Store == config.Memory {
-		return usage("a worker needs a database, and --store is memory").WithHint("Name a file with --db.")
+		return usage("a worker requires a database, but --store is memory").WithHint("Name a file with --db.")
 	}
 	s, err := a.open(ctx, sessionOptions{
 		store: createStore, folder: folder, background: true, log: log,
@@ -106,13 +106,13 @@ func (a *app) worker(ctx context.Context, folder, health string) (err error) {
 		log.Info("worker answers", "url", "http://"+at.String()+httpguard.HealthPath)
 	}
 	manager := sdnotify.New(a.env.Variable, os.Getpid())
-	tell(log, manager.Ready(s.config.StoreLine()))
+	logNotify(log, manager.Ready(s.config.StoreLine()))
 	log.Info("worker ready", logStore, s.config.StorePath, slog.GroupAttrs(logRouting, s.executors.Routes()...))
 	if lacking := config.Lacking(ctx, s.engine, s.workflows); lacking != "" {
-		log.Warn("definitions cannot be performed", logWarning, lacking)
+		log.Warn("executors missing", logWarning, lacking)
 	}
 	lost := a.stay(ctx, s, manager, log)
-	tell(log, manager.Stopping())
+	logNotify(log, manager.Stopping())
 	log.Info("worker stopping")
 	if err := firstError(lost, s.close()); err != nil {
 		return err
@@ -131,13 +131,13 @@ func logged(log *slog.Logger, err error) error {
 	return silent{status(err)}
 }
 
-// lookAtDatabase is how often a worker looks whether its database is still there.
-const lookAtDatabase = 2 * time.Second
+// databaseCheck is how often a worker checks whether its database still exists.
+const databaseCheck = 2 * time.Second
 
-// stay waits for the end of ctx, or of the database: it returns the error of one that was replaced. The watchdog gets its
-// answer only while the database can be read: a worker that has lost it is better started again.
+// stay waits until ctx ends, or returns the error of a database that was replaced. The watchdog gets its
+// notification only while the database can be read: a worker that has lost it should be restarted.
 func (a *app) stay(ctx context.Context, s *session, manager sdnotify.Notifier, log *slog.Logger) error {
-	every := lookAtDatabase
+	every := databaseCheck
 	if manager.Watchdog > 0 {
 		every = min(every, manager.Watchdog/2)
 	}
@@ -146,13 +146,13 @@ func (a *app) stay(ctx context.Context, s *session, manager sdnotify.Notifier, l
 	for {
 		switch _, _, err := s.store.NextTimer(ctx); {
 		case ctx.Err() != nil:
-			return nil // stopped; that the read was cancelled says nothing of the database
+			return nil // stopped: the read was cancelled
 		case errors.Is(err, problem.StoreReplaced):
 			return err
 		case err != nil:
-			log.Error("database not readable", logError, err)
+			log.Error("database read failed", logError, err)
 		case manager.Watchdog > 0:
-			tell(log, manager.Alive())
+			logNotify(log, manager.Alive())
 		}
 		select {
 		case <-ticker.C:
@@ -162,14 +162,14 @@ func (a *app) stay(ctx context.Context, s *session, manager sdnotify.Notifier, l
 	}
 }
 
-// tell logs a failed notification of the service manager. Whether it matters is the manager's to decide.
-func tell(log *slog.Logger, err error) {
+// logNotify logs a failed notification of the service manager.
+func logNotify(log *slog.Logger, err error) {
 	if err != nil {
 		log.Warn("service manager not notified", logError, err)
 	}
 }
 
-// logTimers logs the timers that a worker has fired. The engine logs failed attempts and ends, everything else is in the history.
+// logTimers logs the timers that a worker fired. The engine logs failed attempts and ends; the history has everything else.
 func logTimers(log *slog.Logger, e graph.RecordEvent) {
 	for i := range e.Records {
 		if r := &e.Records[i]; r.Name == history.TimerFired {

@@ -348,8 +348,8 @@ func TestAWorkerLogsRecordsAlone(t *testing.T) {
 		status int
 		want   []string // of level, message and code, for each line
 	}{
-		{ended, filepath.Join(folder, "runs.db"), 0, []string{"WARN doubtful setting <nil>", "INFO worker stopped <nil>"}},
-		{t.Context(), filepath.Join(folder, "none", "runs.db"), 2, []string{"WARN doubtful setting <nil>", "ERROR worker failed USAGE_ERROR"}},
+		{ended, filepath.Join(folder, "runs.db"), 0, []string{"WARN setting questionable <nil>", "INFO worker stopped <nil>"}},
+		{t.Context(), filepath.Join(folder, "none", "runs.db"), 2, []string{"WARN setting questionable <nil>", "ERROR worker failed USAGE_ERROR"}},
 	} {
 		status, lines := run(tt.ctx, "json", tt.db)
 		var got []string
@@ -359,7 +359,7 @@ func TestAWorkerLogsRecordsAlone(t *testing.T) {
 				t.Fatalf("%s: not a record: %s", tt.db, line)
 			}
 			got = append(got, fmt.Sprint(record["level"], " ", record["msg"], " ", record["code"]))
-			if record["msg"] == "doubtful setting" && !strings.Contains(fmt.Sprint(record["warning"]), "WORKFLOW_ENGINE_STORE_PAHT") {
+			if record["msg"] == "setting questionable" && !strings.Contains(fmt.Sprint(record["warning"]), "WORKFLOW_ENGINE_STORE_PAHT") {
 				t.Errorf("the record does not say which: %s", line)
 			}
 		}
@@ -413,7 +413,7 @@ func TestRecoverGoesOnWhereAKilledProcessStood(t *testing.T) {
 	if got := l.names("q"); !maps.Equal(got, before) || calls.Load() != 1 {
 		t.Errorf("%v, %d calls", got, calls.Load())
 	}
-	if p := call(model, "recover", "--dry-run"); !strings.Contains(p.stdout.String(), "its process is gone") || strings.Contains(p.stderr.String(), "left run") {
+	if p := call(model, "recover", "--dry-run"); !strings.Contains(p.stdout.String(), "its owner is gone") || strings.Contains(p.stderr.String(), "left run") {
 		t.Errorf("%s%s", &p.stdout, &p.stderr)
 	}
 	if p := call(model, "recover"); p.ProcessState.ExitCode() != 0 || p.stdout.String() != "q completed\n" {
@@ -435,7 +435,7 @@ func TestAWorkerSaysWhatDefinitionsLack(t *testing.T) {
 		t.Fatal(err)
 	}
 	w := launch(t, folder, []string{`WORKFLOW_ENGINE_STEP_HANDLERS={"urn:known":{}}`}, "worker", "--db", "runs.db", "--workflow-dir", ".")
-	const said = `need what is missing here: step handler \"urn:gone\" (node \"g\" of workflow \"two\"): set `
+	const said = `need missing executors: step handler \"urn:gone\" (node \"g\" of workflow \"two\"): set `
 	eventually(t, "a line that says what is missing", func() bool { return strings.Contains(w.stderr.String(), said) })
 	if status := w.stop(t); status != exitOK {
 		t.Errorf("exit status %d", status)

@@ -61,7 +61,7 @@ func (a *app) workflows(folder, query string, asJSON bool) error {
 	}
 	dir := a.workflowDir(folder)
 	if dir == "" {
-		return usage("no workflow folder is named").WithHint("Name it with --workflow-dir or %s.", envname.WorkflowDir)
+		return usage("no workflow directory is configured").WithHint("Name it with --workflow-dir or %s.", envname.WorkflowDir)
 	}
 	now := c.Catalog(dir, nil).Look()
 	if now.Err != nil && len(now.Workflows)+len(now.Broken) == 0 {
@@ -88,7 +88,7 @@ func (a *app) workflows(folder, query string, asJSON bool) error {
 	return writeTable(a.human, rows)
 }
 
-// writeBroken shows the mistakes of a file as validate does.
+// writeBroken prints the findings of a file as validate does.
 func (a *app) writeBroken(dir string, b *catalog.Broken) {
 	if b.Readable() {
 		if c := a.checkFile(filepath.Join(dir, b.File), "", lint.Options{}); !c.valid(false) && c.err == nil {
@@ -102,7 +102,7 @@ func (a *app) writeBroken(dir string, b *catalog.Broken) {
 	}
 }
 
-// inputNames are the members of an input, those that may be left out in brackets.
+// inputNames returns the fields of an input, the optional ones in brackets.
 func inputNames(schema map[string]any) string {
 	properties, _ := schema["properties"].(map[string]any)
 	names := requiredNames(schema)
@@ -137,7 +137,7 @@ func encodeWorkflows(dir string, found []*catalog.Workflow, broken []*catalog.Br
 	return jsonvalue.Ordered{{"folder", dir}, {"workflows", list}, {"broken", files}}
 }
 
-// definitionFile returns the file of a definition that a command line names: the file itself, or a workflow's in the folder. flag is the
+// definitionFile returns the file of a definition that a command line names: the file itself, or a workflow's in the directory. flag is the
 // value of --workflow-dir.
 func (a *app) definitionFile(named, flag string) (string, error) {
 	info, err := os.Stat(a.path(named))
@@ -147,11 +147,11 @@ func (a *app) definitionFile(named, flag string) (string, error) {
 	dir, isPath := a.workflowDir(flag), strings.ContainsAny(named, `/\`) || strings.HasSuffix(named, ".json") || strings.HasSuffix(named, ".yaml") || strings.HasSuffix(named, ".yml")
 	switch {
 	case isPath:
-		return named, nil // reading it says what is wrong
+		return named, nil // reading it reports the error
 	case dir == "" && a.nearFile(named) != "":
 		return "", usage("file %s not found", named).WithHint("%s", suggest.Hint(a.nearFile(named)))
 	case dir == "":
-		return "", usage("file %s not found", named).WithHint("To run a workflow by its name, name its folder with --workflow-dir or %s.", envname.WorkflowDir)
+		return "", usage("file %s not found", named).WithHint("To run a workflow by name, name its directory with --workflow-dir or %s.", envname.WorkflowDir)
 	}
 	file, err := catalog.New(dir, catalog.Options{}).Look().FileOf(named)
 	if err != nil {

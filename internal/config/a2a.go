@@ -17,17 +17,17 @@ const (
 	transportHTTPTasks = "http-tasks"
 )
 
-// A2ASettings are the endpoint of one agent, or the default endpoint.
+// A2ASettings configures the endpoint of one agent, or the default endpoint.
 type A2ASettings struct {
 	// Transport is jsonrpc (the default) or http-tasks.
 	Transport string
-	// A2AConfig has a blank BaseURL if only agents with endpoints of their own are configured.
+	// A2AConfig has a blank BaseURL if only agents with their own endpoints are configured.
 	delegate.A2AConfig
-	// Agents are endpoints by agent id.
+	// Agents holds endpoints by agent id.
 	Agents map[string]A2ASettings
 }
 
-// loadA2A reads the endpoints for delegates of protocol a2a (spec: cli-and-config, 11; the members from noAuth on are
+// loadA2A reads the endpoints for delegates of protocol a2a (spec: cli-and-config, 11; the fields from noAuth on are
 // additions).
 func loadA2A(c *Config, _ setting, env Environment) error {
 	m, err := env.members(envname.A2A)
@@ -39,13 +39,13 @@ func loadA2A(c *Config, _ setting, env Environment) error {
 	if m.Get("baseUrl").Present() || len(agents.Map()) == 0 {
 		settings = readA2A(m.Object, env)
 	} else if len(m.Map()) > 1 {
-		return problem.New(problem.UsageError, "%s: without baseUrl nothing but agents is allowed", envname.A2A)
+		return problem.New(problem.UsageError, "%s: without baseUrl only agents is allowed", envname.A2A)
 	}
 	if agents.Map() != nil {
 		settings.Agents = map[string]A2ASettings{}
 		for id, v := range agents.Members() {
 			if strings.TrimSpace(id) == "" {
-				agents.Fail("minLength", "an agent has a blank id")
+				agents.Fail("minLength", "an agent's id must not be blank")
 			}
 			if agent := v.Object(); agent != nil {
 				settings.Agents[strings.TrimSpace(id)] = readA2A(agent, env)
@@ -73,14 +73,14 @@ func readA2A(o *jsonobject.Object, env Environment) A2ASettings {
 	reference := readKey(o, env)
 	switch {
 	case s.NoAuth && reference != "":
-		o.Fail("oneOf", "names a key and has noAuth")
+		o.Fail("oneOf", "a key and noAuth cannot be given together")
 	case reference != "":
 		env.notePlain(envname.A2A, s.BaseURL)
 		s.APIKey = func(context.Context) (string, error) { return env.secret(reference) }
 	case !s.NoAuth:
 		o.Fail("oneOf", "%s", oneKey)
 	}
-	o.Close() // a misspelt member before what is missing for it
+	o.Close() // a misspelt field is reported before the missing one
 	if _, err := s.tasks(); err != nil {
 		o.Fail("profile", "%v", err)
 	}

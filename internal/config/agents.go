@@ -32,7 +32,7 @@ func listAgents(c *Config, s setting, env Environment) error {
 
 // invalidAgents returns the error of a list, with all its findings.
 func invalidAgents(from, file string, findings problem.Findings) *problem.Error {
-	e := problem.New(problem.UsageError, "%s is not valid", placeOf(from, file))
+	e := problem.New(problem.UsageError, "invalid %s", placeOf(from, file))
 	if file != "" {
 		e = e.WithHint("See workflows-engine agent validate %s.", file)
 	}

@@ -52,7 +52,7 @@ func TestAgentsRefused(t *testing.T) {
 		findings  int
 		want      string
 	}{
-		{[]string{"WORKFLOW_ENGINE_AGENTS=gone.json"}, 0, "WORKFLOW_ENGINE_AGENTS (gone.json) cannot be read"},
+		{[]string{"WORKFLOW_ENGINE_AGENTS=gone.json"}, 0, "cannot read WORKFLOW_ENGINE_AGENTS (gone.json)"},
 		{[]string{"WORKFLOW_ENGINE_AGENTS={"}, 1, "the end of the text"},
 		{[]string{`WORKFLOW_ENGINE_AGENTS={"models":{},"agents":{}}`}, 2, "must name at least one model"},
 		{[]string{`WORKFLOW_ENGINE_AGENTS={"models":{"m":{"model":"x"}},"agents":{"a":{"instructions":"i"}}}`}, 1, "set WORKFLOW_ENGINE_LLM_CONFIG"},
@@ -60,7 +60,7 @@ func TestAgentsRefused(t *testing.T) {
 		{[]string{"WORKFLOW_ENGINE_AGENTS=" + withTool}, 1, "set --mcp-config or WORKFLOW_ENGINE_MCP_CONFIG"},
 		{[]string{"WORKFLOW_ENGINE_AGENTS=" + withTool}, 1, "names models, servers or steps that are not configured"},
 		{[]string{"WORKFLOW_ENGINE_MCP_CONFIG=tools.json", "WORKFLOW_ENGINE_AGENTS=" + withTool}, 0, ""},
-		{[]string{"WORKFLOW_ENGINE_AGENTS=" + strings.Replace(local, `"noAuth":true`, `"apiKeyEnv":"KEY"`, 1)}, 0, "cannot be read"},
+		{[]string{"WORKFLOW_ENGINE_AGENTS=" + strings.Replace(local, `"noAuth":true`, `"apiKeyEnv":"KEY"`, 1)}, 0, "cannot read"},
 		{[]string{`WORKFLOW_ENGINE_AGENTS={` + strings.Replace(local, `"noAuth":true`, `"apiKeyEnv":"KEY"`, 1) + `,"agents":{"a":{"instructions":"i"}}}`}, 1, "secret env:KEY"},
 		{[]string{"KEY=k", `WORKFLOW_ENGINE_AGENTS={` + strings.Replace(local, `"noAuth":true`, `"apiKeyEnv":"KEY"`, 1) + `,"agents":{"a":{"instructions":"i"}}}`}, 0, ""},
 	} {

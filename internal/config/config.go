@@ -33,7 +33,7 @@ const (
 	Normal Synchronous = "normal"
 )
 
-// Profile selects executors that invent outputs.
+// Profile selects stub executors.
 type Profile string
 
 // NoProfile rejects activities without an executor. Demo answers them from the nodes' metadata.demo_output and invents
@@ -52,19 +52,19 @@ const (
 	LogJSON LogFormat = "json"
 )
 
-// DefaultWaitLimit is how long a call waits in line for a run to come to rest.
+// DefaultWaitLimit is how long a call waits until a run needs input or ends.
 const DefaultWaitLimit = 20 * time.Second
 
 // DefaultMinHostTimeout is the shortest timeout of an attempt that a host performs. A dialog that asks a person for permission takes
-// minutes, and the model knows nothing of the time that passes.
+// minutes, and the model does not notice the time.
 const DefaultMinHostTimeout = 10 * time.Minute
 
-// Config is the configuration of both commands. Load makes it; its members are valid.
+// Config is the configuration of both commands. Load makes it; its fields are valid.
 type Config struct {
 	Store StoreKind
 	// StorePath is the absolute path of the database, "" for Memory.
 	StorePath string
-	// StorePathGiven says that the user named the path. The default one may be created on first use.
+	// StorePathGiven is set if the user named the path. The default path may be created on first use.
 	StorePathGiven bool
 	// OtherStorePath is a second database at a default place, which is not used; "" without one.
 	OtherStorePath string
@@ -81,12 +81,12 @@ type Config struct {
 	Limits Limits
 	// MaxMemory bounds the memory of the process, in bytes; 0 for no bound (package memory).
 	MaxMemory int64
-	// Attempts are how often activities without a retry policy are attempted, by node type.
+	// Attempts is the number of attempts of activities without a retry policy, by node type.
 	Attempts map[string]int
 	// AttemptLimits bound the attempts in flight, and their starts, by class.
 	AttemptLimits []graph.Limit
 	LogLevel      slog.Level
-	// LogLevelGiven says that the level is not the default one.
+	// LogLevelGiven is set if the user set the level.
 	LogLevelGiven bool
 	LogFormat     LogFormat
 	// StepHandlers are the fixed results of WORKFLOW_ENGINE_STEP_HANDLERS by handler name; nil if not configured.
@@ -117,7 +117,7 @@ type Config struct {
 	// Now is the store's clock; nil means time.Now. The caller sets it before it opens the store.
 	Now func() time.Time
 
-	// kind is the kind of store as it is set, until the path has been read.
+	// kind is the configured kind of store, until the path has been read.
 	kind setting
 	// note is the default database beside which LeaveNote notes StorePath, "" if that is not needed.
 	note string
@@ -125,7 +125,7 @@ type Config struct {
 	env Environment
 }
 
-// StoreLine says in one line which store is used (spec: cli-and-config, 3.2).
+// StoreLine describes the store in one line (spec: cli-and-config, 3.2).
 func (c *Config) StoreLine() string {
 	if c.Store == Memory {
 		return "execution history store: memory"

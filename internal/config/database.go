@@ -32,7 +32,7 @@ func (c *Config) defaultStorePath(env Environment) error {
 		xdg = filepath.Join(folder, databaseName)
 	}
 	if home == "" && xdg == "" {
-		return problem.New(problem.UsageError, "no folder for the database: the home folder is unknown").
+		return problem.New(problem.UsageError, "no directory for the database: the home directory is unknown").
 			WithHint("Set HOME, name a file with --db or %s, or choose --store memory.", envname.StorePath)
 	}
 	noted, err := readNote(home)
@@ -59,17 +59,17 @@ func (c *Config) defaultStorePath(env Environment) error {
 	case present(noted):
 		c.StorePath = noted
 	default:
-		return problem.New(problem.UsageError, "there is no database %s, which %s names", noted, home+noteSuffix).
-			WithHint("Put the database back; or, to begin with an empty one, delete %s.", home+noteSuffix)
+		return problem.New(problem.UsageError, "database %s not found, but %s names it", noted, home+noteSuffix).
+			WithHint("Restore the database; or, to start with an empty one, delete %s.", home+noteSuffix)
 	}
 	if c.OtherStorePath != "" {
-		env.notes.add("there are two databases: %s is used, %s is not. workflows-engine doctor shows both, and how to bring the runs together.",
+		env.notes.add("two databases found: %s is used, %s is not; see workflows-engine doctor to merge their runs",
 			c.StorePath, c.OtherStorePath)
 	}
 	return nil
 }
 
-// present reports whether there is a database, or a leftover WAL of one.
+// present reports whether a database, or a leftover WAL of one, exists.
 func present(path string) bool {
 	_, err := os.Stat(path)
 	return !errors.Is(err, fs.ErrNotExist) || historysql.LeftoverWAL(path)
@@ -96,16 +96,16 @@ func readNote(home string) (string, error) {
 	}
 	path := strings.TrimSpace(string(text))
 	if err == nil && !filepath.IsAbs(path) {
-		err = fmt.Errorf("%q is not a full path", path)
+		err = fmt.Errorf("%q must be an absolute path", path)
 	}
 	if err != nil {
-		return "", problem.New(problem.UsageError, "%s, which says where the database is, cannot be read: %v", home+noteSuffix, err).
-			WithHint("Write the full path of the database into it, or delete it.")
+		return "", problem.New(problem.UsageError, "cannot read the database location in %s: %v", home+noteSuffix, err).
+			WithHint("Write the absolute path of the database into it, or delete it.")
 	}
 	return path, nil
 }
 
-// LeaveNote notes in the data folder where the database is, for processes without XDG_DATA_HOME. It does nothing if they find
+// LeaveNote writes the location of the database into the data directory, for processes without XDG_DATA_HOME. It does nothing if they find
 // the database without a note.
 func (c *Config) LeaveNote() error {
 	if c.note == "" {

@@ -90,7 +90,7 @@ func TestNotes(t *testing.T) {
 	home := filepath.Join(folder, ".local", "share", "workflows-engine", "runs.db")
 	elsewhere := filepath.Join(folder, "elsewhere.db")
 	touch(t, home+".location")
-	for text, want := range map[string]string{"": "not a full path", "runs.db": "not a full path", elsewhere: "there is no database " + elsewhere} {
+	for text, want := range map[string]string{"": "an absolute path", "runs.db": "an absolute path", elsewhere: "database " + elsewhere + " not found"} {
 		if err := os.WriteFile(home+".location", []byte(text+"\n"), 0o600); err != nil {
 			t.Fatal(err)
 		}

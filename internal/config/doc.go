@@ -6,6 +6,6 @@
 //	executors, err := cfg.Executors()
 //	runner, err := graph.New(store, cfg.RunnerOptions(executors, logger))
 //
-// Nothing is guessed: an unknown value is refused with the values that are known, and a file that a variable names must
+// The settings are strict: the error for an unknown value lists the known ones, and a file that a variable names must
 // be readable and well-formed when the process starts, not when the first node needs it.
 package config

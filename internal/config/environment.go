@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Environment is the source of a Config besides flags. System returns that of the process; tests make their own.
+// Environment is the source of a Config besides flags. System returns the environment of the process; tests make their own.
 type Environment struct {
 	// Variables in the form of os.Environ: "NAME=value".
 	Variables []string
@@ -67,7 +67,7 @@ func (e Environment) absolute(path string) string {
 	return filepath.Join(e.Directory, path)
 }
 
-// dataFolder is the per-user folder for databases, "" if the home folder is unknown. XDG_DATA_HOME does not change it: hosts
+// dataFolder returns the per-user directory for databases, "" if the home directory is unknown. XDG_DATA_HOME does not change it: hosts
 // do not pass it on to servers, which would open another database than the user's shell.
 func (e Environment) dataFolder() string {
 	const name = "workflows-engine"
@@ -85,7 +85,7 @@ func (e Environment) dataFolder() string {
 	return filepath.Join(e.Home, ".local", "share", name)
 }
 
-// xdgFolder is the folder below XDG_DATA_HOME, "" without one. A path that is not absolute is ignored, as the XDG base directory rules ask.
+// xdgFolder returns the directory below XDG_DATA_HOME, "" without one. A relative path is ignored, as the XDG base directory rules require.
 func (e Environment) xdgFolder() string {
 	if dir := e.lookup("XDG_DATA_HOME"); filepath.IsAbs(dir) && e.GOOS != "windows" {
 		return filepath.Join(dir, "workflows-engine")

@@ -220,7 +220,7 @@ func (c *Config) addDelegates(e *Executors) error {
 func (c *Config) RunnerOptions(e Executors, logger *slog.Logger) graph.Options {
 	waitLimit := c.WaitLimit
 	if waitLimit == 0 {
-		waitLimit = -1 // the runner takes 0 for its default
+		waitLimit = -1 // 0 means the runner's default
 	}
 	hooks, deliver := c.Hooks()
 	return graph.Options{

@@ -19,7 +19,7 @@ const maxSettingsBytes = 16 << 20
 // readSettings reads a file with settings.
 func readSettings(path string) ([]byte, error) { return regularfile.Read(path, maxSettingsBytes) }
 
-// notes are warnings about the files of the settings, each once.
+// notes collects warnings about the files of the settings, each once.
 type notes struct {
 	mu    sync.Mutex
 	taken []string
@@ -37,7 +37,7 @@ func (n *notes) add(format string, args ...any) {
 	}
 }
 
-// take returns the warnings that have not been taken.
+// take removes and returns the collected warnings.
 func (n *notes) take() (list []string) {
 	if n == nil {
 		return nil
@@ -62,11 +62,11 @@ func (e Environment) read(path string) ([]byte, error) {
 func (e Environment) notePermissions(path string, info fs.FileInfo, secret bool) {
 	mode := info.Mode().Perm()
 	switch {
-	case e.GOOS == "windows": // its permissions are not these
+	case e.GOOS == "windows": // it has other permissions
 	case mode&0o002 != 0:
-		e.notes.add("%s can be changed by every user of this machine (mode %04o): chmod o-rw %s", path, mode, path)
+		e.notes.add("%s is writable by every user of this machine (mode %04o): chmod o-rw %s", path, mode, path)
 	case secret && mode&0o004 != 0:
-		e.notes.add("%s can be read by every user of this machine (mode %04o): chmod o-r %s", path, mode, path)
+		e.notes.add("%s is readable by every user of this machine (mode %04o): chmod o-r %s", path, mode, path)
 	}
 }
 
@@ -74,7 +74,7 @@ func (e Environment) notePermissions(path string, info fs.FileInfo, secret bool)
 func (e Environment) notePlain(place, address string) {
 	u, err := url.Parse(address)
 	if err == nil && strings.EqualFold(u.Scheme, "http") && !private(u.Hostname()) {
-		e.notes.add("%s: the key is sent in plain text to %s: write https", place, u.Host)
+		e.notes.add("%s: the key is sent in plain text to %s: use https", place, u.Host)
 	}
 }
 

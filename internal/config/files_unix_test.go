@@ -72,13 +72,13 @@ func TestLoosePermissionsAreWarnedOf(t *testing.T) {
 		variable string
 		want     []string
 	}{
-		{map[string]os.FileMode{"handlers.json": 0o666}, "WORKFLOW_ENGINE_STEP_HANDLERS=handlers.json", []string{"handlers.json can be changed by every user of this machine (mode 0666)"}},
+		{map[string]os.FileMode{"handlers.json": 0o666}, "WORKFLOW_ENGINE_STEP_HANDLERS=handlers.json", []string{"handlers.json is writable by every user of this machine (mode 0666)"}},
 		{map[string]os.FileMode{"handlers.json": 0o644}, "WORKFLOW_ENGINE_STEP_HANDLERS=handlers.json", nil},
-		{map[string]os.FileMode{"m.key": 0o666}, `WORKFLOW_ENGINE_LLM_CONFIG={"baseUrl":"https://m.example","apiKeySecretRef":"file:m.key"}`, []string{"m.key can be changed by every"}},
-		{map[string]os.FileMode{"m.key": 0o644}, `WORKFLOW_ENGINE_LLM_CONFIG={"baseUrl":"https://m.example","apiKeySecretRef":"file:m.key"}`, []string{"m.key can be read by every"}},
+		{map[string]os.FileMode{"m.key": 0o666}, `WORKFLOW_ENGINE_LLM_CONFIG={"baseUrl":"https://m.example","apiKeySecretRef":"file:m.key"}`, []string{"m.key is writable by every"}},
+		{map[string]os.FileMode{"m.key": 0o644}, `WORKFLOW_ENGINE_LLM_CONFIG={"baseUrl":"https://m.example","apiKeySecretRef":"file:m.key"}`, []string{"m.key is readable by every"}},
 		{map[string]os.FileMode{"m.key": 0o640, "runs.db": 0o600}, `WORKFLOW_ENGINE_LLM_CONFIG={"baseUrl":"https://m.example","apiKeySecretRef":"file:m.key"}`, nil},
-		{map[string]os.FileMode{"runs.db": 0o666}, "", []string{"runs.db can be changed by every"}},
-		{map[string]os.FileMode{"runs.db": 0o644}, "", []string{"runs.db can be read by every"}},
+		{map[string]os.FileMode{"runs.db": 0o666}, "", []string{"runs.db is writable by every"}},
+		{map[string]os.FileMode{"runs.db": 0o644}, "", []string{"runs.db is readable by every"}},
 	} {
 		c, err := load(t, inFolder(t, tt.files, tt.variable))
 		if err != nil {
@@ -117,7 +117,7 @@ func TestHardLinksOfTheDatabaseAreWarnedOf(t *testing.T) {
 	if err := os.Link(c.StorePath, c.StorePath+".other"); err != nil {
 		t.Skip("the file system has no hard links: ", err)
 	}
-	if c, err = load(t, env); err != nil || len(c.Warnings) != 1 || !strings.Contains(c.Warnings[0], "has 2 names") {
+	if c, err = load(t, env); err != nil || len(c.Warnings) != 1 || !strings.Contains(c.Warnings[0], "has 2 hard links") {
 		t.Errorf("%q, %v", c.Warnings, err)
 	}
 }
@@ -166,11 +166,11 @@ func TestHTTPToken(t *testing.T) {
 		{"the variable", "", "WORKFLOW_ENGINE_HTTP_TOKEN= a-token-in-a-variable ", "a-token-in-a-variable", ""},
 		{"both", "m.key", "WORKFLOW_ENGINE_HTTP_TOKEN=a-token-in-a-variable", "a-key-of-some-length", ""},
 		{"a blank variable", "", "WORKFLOW_ENGINE_HTTP_TOKEN= ", "", ""},
-		{"short", "short", "", "", "--token-file short: the token has 2 bytes"},
-		{"a short variable", "", "WORKFLOW_ENGINE_HTTP_TOKEN=guess me", "", "WORKFLOW_ENGINE_HTTP_TOKEN: the token has 8 bytes"},
+		{"short", "short", "", "", "found 2"},
+		{"a short variable", "", "WORKFLOW_ENGINE_HTTP_TOKEN=guess me", "", "found 8"},
 		{"white space", "", "WORKFLOW_ENGINE_HTTP_TOKEN=a token of some length", "", "white space"},
-		{"beyond ASCII", "", "WORKFLOW_ENGINE_HTTP_TOKEN=ein-schlüssel-aus-zeichen", "", "cannot carry"},
-		{"gone", "gone", "", "", "--token-file gone cannot be read"},
+		{"beyond ASCII", "", "WORKFLOW_ENGINE_HTTP_TOKEN=ein-schlüssel-aus-zeichen", "", "invalid in a header"},
+		{"gone", "gone", "", "", "cannot read --token-file gone"},
 		{"a device", "/dev/zero", "", "", "not a regular file"},
 	} {
 		c, err := load(t, inFolder(t, map[string]os.FileMode{"m.key": 0o600, "short": 0o600}, tt.variable))
@@ -190,7 +190,7 @@ func TestHTTPToken(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.HTTPToken("m.key"); err != nil || len(c.Warnings) != 1 || !strings.Contains(c.Warnings[0], "m.key can be read by every user") {
+	if _, err := c.HTTPToken("m.key"); err != nil || len(c.Warnings) != 1 || !strings.Contains(c.Warnings[0], "m.key is readable by every user") {
 		t.Errorf("%q, %v", c.Warnings, err)
 	}
 }

@@ -13,12 +13,12 @@ import (
 func TestFlagError(t *testing.T) {
 	t.Parallel()
 	for _, tt := range []struct{ arg, want string }{
-		{"--at=abc", `--at: "abc" is not a whole number`},
-		{"--at=", `--at: "" is not a whole number`},
-		{"--at=99999999999999999999", `--at: "99999999999999999999" is not a number that is small enough`},
-		{"-n=1.5", `--limit: "1.5" is not a whole number`},
-		{"--json=yes", `--json: "yes" is not true or false`},
-		{"--newer=5", `--newer: "5" is not a time with its unit, as in 500ms, 30s or 24h`},
+		{"--at=abc", `invalid value "abc" for --at: expected a whole number`},
+		{"--at=", `invalid value "" for --at: expected a whole number`},
+		{"--at=99999999999999999999", `invalid value "99999999999999999999" for --at: expected a smaller number`},
+		{"-n=1.5", `invalid value "1.5" for --limit: expected a whole number`},
+		{"--json=yes", `invalid value "yes" for --json: expected true or false`},
+		{"--newer=5", `invalid value "5" for --newer: expected a time with its unit, as in 500ms, 30s or 24h`},
 		{"--nothing", `unknown flag: --nothing`},
 	} {
 		set := pflag.NewFlagSet("x", pflag.ContinueOnError)

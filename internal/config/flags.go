@@ -15,19 +15,19 @@ func FlagError(err error) *problem.Error {
 	if !ok {
 		return problem.New(problem.UsageError, "%v", err)
 	}
-	what := ""
+	expected := ""
 	switch invalid.GetFlag().Value.Type() {
 	case "int", "int64":
-		what = "a whole number"
+		expected = "a whole number"
 		if errors.Is(err, strconv.ErrRange) {
-			what = "a number that is small enough"
+			expected = "a smaller number"
 		}
 	case "bool":
-		what = "true or false"
+		expected = "true or false"
 	case "duration":
-		what = "a time with its unit, as in 500ms, 30s or 24h"
+		expected = "a time with its unit, as in 500ms, 30s or 24h"
 	default:
 		return problem.New(problem.UsageError, "%v", err)
 	}
-	return problem.New(problem.UsageError, "--%s: %q is not %s", invalid.GetFlag().Name, invalid.GetValue(), what)
+	return problem.New(problem.UsageError, "invalid value %q for --%s: expected %s", invalid.GetValue(), invalid.GetFlag().Name, expected)
 }

@@ -39,7 +39,7 @@ func loadAttemptLimits(c *Config, s setting, _ Environment) error {
 	for entry := range strings.SplitSeq(s.value, ",") {
 		l, ok := attemptLimit(entry)
 		if !ok {
-			return refuse(s, "Write class=number of attempts, or class=number/s of starts a second, separated by commas. A class is step, llm_call, "+
+			return invalid(s, "Write class=attempts, or class=starts/s, with commas between them. A class is step, llm_call, "+
 				"tool_call, agent_delegate, step:HANDLER, llm:ADDRESS, mcp:SERVER or agent:ID.")
 		}
 		i := slices.IndexFunc(c.AttemptLimits, func(o graph.Limit) bool { return o.Class == l.Class })
@@ -49,7 +49,7 @@ func loadAttemptLimits(c *Config, s setting, _ Environment) error {
 		}
 		same := &c.AttemptLimits[i]
 		if same.Concurrent > 0 && l.Concurrent > 0 || same.PerSecond > 0 && l.PerSecond > 0 {
-			return refuse(s, "Write one limit of each kind for %s.", l.Class)
+			return invalid(s, "Write one limit of each kind for %s.", l.Class)
 		}
 		same.Concurrent += l.Concurrent
 		same.PerSecond += l.PerSecond
@@ -84,7 +84,7 @@ func attemptLimit(entry string) (l graph.Limit, ok bool) {
 	return l, ok && err == nil && (l.Concurrent > 0 || l.PerSecond > 0 && l.PerSecond <= 1e9)
 }
 
-// maxDefaultAttempts is the most that --default-retry may say.
+// maxDefaultAttempts is the largest number of attempts in --default-retry.
 const maxDefaultAttempts = 100
 
 // loadDefaultRetry reads how often activities without a retry policy are attempted, as in "llm_call=3, tool_call=2".
@@ -98,10 +98,10 @@ func loadDefaultRetry(c *Config, s setting, _ Environment) error {
 		nodeType = strings.TrimSpace(nodeType)
 		attempts, err := strconv.Atoi(strings.TrimSpace(number))
 		if err != nil || attempts < 1 || attempts > maxDefaultAttempts || nodeType != "llm_call" && nodeType != "tool_call" {
-			return refuse(s, "Write llm_call=attempts, tool_call=attempts or both, separated by a comma, with 1 to %d attempts.", maxDefaultAttempts)
+			return invalid(s, "Write llm_call=attempts, tool_call=attempts or both, separated by a comma, with 1 to %d attempts.", maxDefaultAttempts)
 		}
 		if _, twice := c.Attempts[nodeType]; twice {
-			return refuse(s, "Write %s once.", nodeType)
+			return invalid(s, "Write %s once.", nodeType)
 		}
 		c.Attempts[nodeType] = attempts
 	}

@@ -54,10 +54,10 @@ func loadLLM(c *Config, _ setting, env Environment) error {
 }
 
 // modelKey returns a function that reads the key of a provider.
-func (e Environment) modelKey(reference string) func(context.Context) (openaichat.Secret, error) {
-	return func(context.Context) (openaichat.Secret, error) {
+func (e Environment) modelKey(reference string) func(context.Context) (chat.Secret, error) {
+	return func(context.Context) (chat.Secret, error) {
 		key, err := e.secret(reference)
-		return openaichat.NewSecret(key), err
+		return chat.NewSecret(key), err
 	}
 }
 

@@ -43,7 +43,7 @@ func TestLoadLLM(t *testing.T) {
 		`{"apiKeyEnv":"NONE"}`:            "env:NONE: the variable is unset",
 		`{"apiKeyEnv":7}`:                 "apiKeyEnv: expected string, found number",
 		`{"apiKeySecretRef":"vault:k"}`:   "not supported",
-		`{"apiKeySecretRef":"file:none"}`: "file:none cannot be read",
+		`{"apiKeySecretRef":"file:none"}`: "cannot read secret file:none",
 		`{"apiKeyEnv":"KEY","apiKeySecretRef":"env:KEY"}`:       "exactly one of",
 		`{"apiKeyEnv":"KEY","noAuth":true}`:                     "cannot have both a key and noAuth",
 		`{"noAuth":"yes"}`:                                      "noAuth: expected boolean, found string",
@@ -52,10 +52,10 @@ func TestLoadLLM(t *testing.T) {
 		`{"noAuth":true,"baseUrl":"https://me:hidden@x/v1"}`:    "without user",
 		`{"noAuth":true,"requestTimeoutMs":0}`:                  "above 0",
 		`{"noAuth":true,"maxAnswerBytes":1.5}`:                  "whole number",
-		`{"noAuth":true,"baseURL":"https://models.example/v1"}`: `unknown member "baseURL"`,
-		`{"noAuth":true,"model":"m"}`:                           `unknown member "model"`,
-		`[]`:                                                    "not an object",
-		`models.json`:                                           "cannot be read",
+		`{"noAuth":true,"baseURL":"https://models.example/v1"}`: `unknown field "baseURL"`,
+		`{"noAuth":true,"model":"m"}`:                           `unknown field "model"`,
+		`[]`:                                                    "a JSON object",
+		`models.json`:                                           "cannot read",
 	} {
 		_, err := load(t, environment("KEY=secret", "WORKFLOW_ENGINE_LLM_CONFIG="+text))
 		requireRefused(t, err, want)

@@ -10,7 +10,7 @@ import (
 // loadStore reads the path of the database, after the kind of the store.
 func loadStore(c *Config, path setting, env Environment) error {
 	kind := c.kind
-	// A path given as a flag is a wish for a database, whatever the variable says.
+	// A path given as a flag selects a database, whatever the variable is.
 	if strings.HasPrefix(path.from, "--") && !strings.HasPrefix(kind.from, "--") {
 		kind = setting{value: string(SQLite)}
 	}
@@ -20,8 +20,8 @@ func loadStore(c *Config, path setting, env Environment) error {
 	}
 	if c.Store == Memory {
 		if path.value != "" {
-			return problem.New(problem.UsageError, "%s asks for memory and %s for a file", kind.from, path.from).
-				WithHint("Leave one of them out: memory forgets every run when the process ends.")
+			return problem.New(problem.UsageError, "%s and %s cannot be given together", kind.from, path.from).
+				WithHint("Leave one of them out: a store in memory loses its runs when the process ends.")
 		}
 		return nil
 	}
@@ -29,7 +29,7 @@ func loadStore(c *Config, path setting, env Environment) error {
 	if info, missing := os.Stat(c.StorePath); err == nil && missing == nil {
 		env.notePermissions(c.StorePath, info, true)
 		if n := links(info); n > 1 {
-			env.notes.add("%s has %d names (hard links): processes that open it by different names lose each other's steps; open it by one, or make the others symbolic links", c.StorePath, n)
+			env.notes.add("%s has %d hard links: processes that open it by different names lose each other's records; use one name, or symbolic links", c.StorePath, n)
 		}
 	}
 	return err
@@ -39,9 +39,9 @@ func (c *Config) resolveStorePath(path setting, env Environment) error {
 	if path.from != "" {
 		switch {
 		case strings.TrimSpace(path.value) == "":
-			return problem.New(problem.UsageError, "%s is blank", path.from).WithHint("Name a file, as in runs.db.")
+			return problem.New(problem.UsageError, "%s must not be blank", path.from).WithHint("Name a file, as in runs.db.")
 		case path.value == ":memory:":
-			return refuse(path, "Write --store memory.")
+			return invalid(path, "Write --store memory.")
 		}
 		c.StorePath, c.StorePathGiven = env.absolute(path.value), true
 		return nil
@@ -53,9 +53,9 @@ func loadProfile(c *Config, s setting, _ Environment) error {
 	if s.value == "" {
 		return nil
 	}
-	// Unlike the other choices letters count: the protocol knows exactly "demo" (spec: cli-and-config, 4).
+	// Unlike in other choices, letter case counts: the protocol defines exactly "demo" (spec: cli-and-config, 4).
 	if s.value != string(Demo) {
-		return refuse(s, "The only profile is demo; leave it out to have missing executors refused.")
+		return invalid(s, "Write demo, or leave it out: nodes without an executor are then rejected.")
 	}
 	c.Profile = Demo
 	return nil

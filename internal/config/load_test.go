@@ -88,9 +88,9 @@ func TestLoadStore(t *testing.T) {
 		{name: "unknown kind by variable", variables: []string{"WORKFLOW_ENGINE_STORE=redis"},
 			refused: `invalid value "redis" for WORKFLOW_ENGINE_STORE`},
 		{name: "memory with a path", args: []string{"--store", "memory", "--store-path", "x.db"},
-			refused: "--store asks for memory and --store-path for a file"},
+			refused: "--store and --store-path cannot be given together"},
 		{name: "sqlite's own name for memory", args: []string{"--store-path", ":memory:"}, refused: ":memory:"},
-		{name: "blank path", args: []string{"--store-path", " "}, refused: "--store-path is blank"},
+		{name: "blank path", args: []string{"--store-path", " "}, refused: "--store-path must not be blank"},
 		{name: "unknown synchronous", args: []string{"--synchronous", "off"}, refused: `"off" for --synchronous`},
 	}
 	for _, tt := range tests {
@@ -135,7 +135,7 @@ func TestLoadDefaultFolder(t *testing.T) {
 		}
 	}
 	_, err := load(t, config.Environment{GOOS: "linux"})
-	requireRefused(t, err, "the home folder is unknown")
+	requireRefused(t, err, "the home directory is unknown")
 }
 
 func TestLoadRest(t *testing.T) {
@@ -199,7 +199,7 @@ func TestLoadWarnsOfVariablesWithoutEffect(t *testing.T) {
 	}
 	want := []string{
 		"environment variable WORKFLOW_ENGINE_AUTH_TOKENS is not supported by this engine and has no effect",
-		"environment variable WORKFLOW_ENGINE_STORE_PAHT is not known and has no effect",
+		"environment variable WORKFLOW_ENGINE_STORE_PAHT is unknown and has no effect",
 	}
 	if !slices.Equal(c.Warnings, want) {
 		t.Errorf("warnings: %q", c.Warnings)
@@ -258,7 +258,7 @@ func TestLoadSigning(t *testing.T) {
 	}
 	for variable, want := range map[string]string{
 		"WORKFLOW_ENGINE_DEFINITION_SIGNING_MODE=off":       `invalid value "off"`,
-		"WORKFLOW_ENGINE_SIGNING_PUBLIC_KEYS=missing.json":  "cannot be read",
+		"WORKFLOW_ENGINE_SIGNING_PUBLIC_KEYS=missing.json":  "cannot read",
 		`WORKFLOW_ENGINE_SIGNING_PUBLIC_KEYS={"k":"short"}`: "cannot be used",
 	} {
 		_, err := load(t, environment(variable))
@@ -278,11 +278,11 @@ func TestLoadStepHandlers(t *testing.T) {
 		}
 	}
 	for value, want := range map[string]string{
-		`[1]`:           "JSON but not an object",
-		`{"a":1}{}`:     "is not JSON",
-		`{"a":1,"a":2}`: "is not JSON",
-		"missing.json":  "cannot be read",
-		"broken.json":   "broken.json) is not JSON",
+		`[1]`:           "must be a JSON object",
+		`{"a":1}{}`:     "invalid JSON",
+		`{"a":1,"a":2}`: "invalid JSON",
+		"missing.json":  "cannot read",
+		"broken.json":   "invalid JSON in WORKFLOW_ENGINE_STEP_HANDLERS (broken.json)",
 		`{" ":1}`:       "blank",
 	} {
 		_, err := load(t, environment("WORKFLOW_ENGINE_STEP_HANDLERS="+value))

@@ -14,7 +14,7 @@ const (
 	keyRefMember = "apiKeySecretRef"
 )
 
-// members is the JSON object that a variable holds.
+// members is the JSON object in a variable.
 type members struct {
 	*jsonobject.Object
 	variable string
@@ -71,7 +71,7 @@ func bytes(v jsonobject.Value) int64 {
 	return n
 }
 
-// readKey reads the two ways of naming a service's key as one secret reference, "" if neither is there. The reference is
+// readKey reads the two fields that can name a service's key as one secret reference, "" without both. The reference is
 // resolved once, so that a missing secret is found at start and not at the first call. The value itself is not kept: it
 // is read again at each call.
 func readKey(o *jsonobject.Object, env Environment) string {

@@ -15,18 +15,18 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/memory"
 )
 
-// option is one setting. The flags, their help, the variables that are known and the order in which settings are read come from the table
+// option is one setting. The flags, their help, the known variables and the order in which settings are read come from the table
 // options.
 type option struct {
-	// flag is the flag's name, variable that of the environment variable; "" without one.
+	// flag is the name of the flag, variable the name of the environment variable; "" without one.
 	flag, variable string
-	// fallback is the value without both. shown is the default in the help, if it is another one.
+	// fallback is the value without both. shown is the default in the help, if it differs.
 	fallback, shown string
 	// help describes the flag, without its default and its variable.
 	help string
-	// group tells which commands read the option.
+	// group selects the commands that read the option.
 	group group
-	// use tells where the flag is offered, and who repeats it.
+	// use selects where the flag is offered, and whether printed commands repeat it.
 	use use
 	// load reads the value.
 	load func(*Config, setting, Environment) error
@@ -54,7 +54,7 @@ const (
 	all = ofUse - 1
 )
 
-// use tells where a flag is offered.
+// use selects where a flag is offered.
 type use uint
 
 const (
@@ -82,20 +82,20 @@ const (
 	flagDB = "db"
 )
 
-// options are all settings with one value, in the order of reading and of help.
+// options lists all settings with one value, in the order of reading and of help.
 var options = []option{
 	{flag: flagStore, variable: envname.Store, fallback: string(SQLite), group: ofStore,
 		help: "store of runs: sqlite or memory", load: func(c *Config, s setting, _ Environment) error {
 			c.kind = s
 			return nil
 		}},
-	{flag: flagStorePath, variable: envname.StorePath, shown: "runs.db in your data folder", group: ofStore,
+	{flag: flagStorePath, variable: envname.StorePath, shown: "runs.db in your data directory", group: ofStore,
 		help: "database `file`, --db for short", load: loadStore},
 	{flag: "synchronous", variable: envname.Synchronous, fallback: string(Full), group: ofStore,
 		help: "durability of a step: full (survives a power cut) or normal (survives a crash; faster)",
 		load: choice(func(c *Config) *Synchronous { return &c.Synchronous }, Full, Normal)},
 	{flag: "profile", variable: envname.Profile, group: ofCalls,
-		help: "demo stubs missing executors with metadata.demo_output", load: loadProfile},
+		help: "demo replaces missing executors by stubs that return metadata.demo_output", load: loadProfile},
 	{flag: flagMCPConfig, variable: envname.MCPConfig, group: ofManifest,
 		help: "`file` with the MCP servers of tool_call nodes", load: loadManifest},
 	{variable: envname.StepHandlers, group: ofSteps, load: loadStepHandlers},
@@ -115,7 +115,7 @@ var options = []option{
 	{flag: "max-pending", variable: envname.MaxPending, shown: "10000", group: ofLimits,
 		help: "limit of pending activities of a run", load: number(func(c *Config) *int { return &c.Limits.Pending })},
 	{flag: "min-host-timeout", variable: envname.MinHostTimeout, fallback: DefaultMinHostTimeout.String(), shown: "10m", group: ofCalls,
-		help: "minimum timeout of activities that a host performs; shorter ones are raised to it, 0 for none",
+		help: "minimum timeout of host-mediated activities; shorter timeouts are raised to it; 0 for none",
 		load: duration(func(c *Config) *time.Duration { return &c.MinHostTimeout }, "Write a time with its unit, as in 90s or 10m, or 0 for the timeouts of definitions.")},
 	{flag: "max-depth", variable: envname.MaxDepth, shown: "4", group: ofLimits,
 		help: "limit of nested subworkflows", load: number(func(c *Config) *int { return &c.Limits.Depth })},
@@ -132,33 +132,33 @@ var options = []option{
 	{flag: "default-retry", variable: envname.DefaultRetry, shown: "once", group: ofCalls,
 		help: "attempts of activities without a retry policy in new runs, as in llm_call=3,tool_call=2", load: loadDefaultRetry},
 	{flag: "limits", variable: envname.Limits, group: ofCalls,
-		help: "limits of concurrent attempts or of starts a second, by class, as in step=20,mcp:github=2,agent:x=1/s", load: loadAttemptLimits},
+		help: "limits of concurrent attempts or starts a second, by class, as in step=20,mcp:github=2,agent:x=1/s", load: loadAttemptLimits},
 	{flag: "max-memory", variable: envname.MaxMemory, fallback: strconv.Itoa(memory.Default), shown: "512MiB", group: ofCalls,
 		help: "memory limit of the process, as in 1GiB; 0 for none", load: loadMemory},
 	{flag: "log-level", variable: envname.LogLevel, fallback: "warn", group: ofLog, use: anyCommand,
-		help: "lowest level that is logged: debug, info, warn or error", load: loadLogLevel},
+		help: "lowest logged level: debug, info, warn or error", load: loadLogLevel},
 	{flag: "log-format", variable: envname.LogFormat, fallback: string(LogText), group: ofLog, use: anyCommand,
 		help: "form of log lines: text or json", load: choice(func(c *Config) *LogFormat { return &c.LogFormat }, LogText, LogJSON)},
 	{flag: "wait-limit", variable: envname.WaitLimit, fallback: DefaultWaitLimit.String(), group: ofCalls, use: servers,
-		help: "how long a call waits until a run needs input or ends, as in 20s, at most 5m; 0 to return at once",
-		load: duration(func(c *Config) *time.Duration { return &c.WaitLimit }, "Write a time with its unit, as in 500ms, 20s or 2m, or 0 for calls that do not wait.")},
+		help: "how long a call waits until a run needs input or ends, as in 20s, at most 5m; 0 for no wait",
+		load: duration(func(c *Config) *time.Duration { return &c.WaitLimit }, "Write a time with its unit, as in 500ms, 20s or 2m, or 0 for no wait.")},
 	{flag: "elicit", variable: envname.Elicit, fallback: string(elicit.Auto), group: ofCalls, use: servers,
 		help: "who answers interrupts: auto (the host asks the person if it can), never (the model) or required (only the person)",
 		load: choice(func(c *Config) *elicit.Mode { return &c.Elicit }, elicit.Auto, elicit.Never, elicit.Required)},
 	{variable: envname.Drain, fallback: "0", group: ofCalls,
-		load: duration(func(c *Config) *time.Duration { return &c.Drain }, "Write a time with its unit, as in 20s or 2m, or 0 for attempts that are stopped at once.")},
+		load: duration(func(c *Config) *time.Duration { return &c.Drain }, "Write a time with its unit, as in 20s or 2m, or 0 to stop attempts at once.")},
 	{variable: envname.RecordRequests, fallback: "on", group: ofCalls, load: loadRequests},
 	{variable: envname.SigningMode, group: ofSigning, load: loadSigningMode},
 	{variable: envname.SigningKeys, group: ofSigning, load: loadSigningKeys},
 	{flag: FlagWorkflowDir, variable: envname.WorkflowDir, group: ofDirectory, use: registered,
-		help: "`folder` with definitions that are found by name", load: loadWorkflowDir},
+		help: "`directory` with definitions that are found by name", load: loadWorkflowDir},
 	{variable: envname.WorkflowSources, group: ofSources, load: loadWorkflowSources},
 	{variable: envname.MCPAllowCommands, group: ofUse},
 	{variable: envname.Redact, group: ofUse},
 	{variable: envname.HTTPToken, group: ofUse},
 }
 
-// usage is the help of the flag with its default and its variable.
+// usage returns the help of the flag with its default and its variable.
 func (o option) usage(fallback string) string {
 	if fallback != "" {
 		fallback = "default " + fallback + "; "
@@ -166,7 +166,7 @@ func (o option) usage(fallback string) string {
 	return o.help + " (" + fallback + "$" + o.variable + ")"
 }
 
-// Flags are the flags of a command. Register adds them to its set, Load reads them.
+// Flags holds the flags of a command. Register adds them to its set, Load reads them.
 type Flags struct {
 	set *pflag.FlagSet
 }
@@ -174,8 +174,8 @@ type Flags struct {
 // Register adds the flags that both programs have. Their values stay empty until the set has been parsed.
 func Register(set *pflag.FlagSet) *Flags { return register(set, everywhere, anyCommand) }
 
-// RegisterServer adds the flags of a long-lived server: those of Register, the wait limit of its calls, who answers interrupts, and the
-// folder of definitions.
+// RegisterServer adds the flags of a long-lived server: the flags of Register, the wait limit of its calls, who answers interrupts, and the
+// directory of definitions.
 func RegisterServer(set *pflag.FlagSet) *Flags {
 	f := register(set, everywhere, anyCommand, servers)
 	RegisterWorkflowDir(set, new(string), "none")
@@ -214,10 +214,10 @@ func Normalize(_ *pflag.FlagSet, name string) pflag.NormalizedName {
 	return pflag.NormalizedName(name)
 }
 
-// Given are the flags that the user wrote and that another command needs to reach and drive the same runs.
+// Given returns the flags of the user that another command needs to reach and drive the same runs.
 func (f *Flags) Given() []string { return f.given(all) }
 
-// GivenStore are the flags that the user wrote and that another command needs to read the same runs.
+// GivenStore returns the flags of the user that another command needs to read the same runs.
 func (f *Flags) GivenStore() []string {
 	return f.given(ofStore)
 }
@@ -260,8 +260,8 @@ func (f *Flags) pick(env Environment, o option) setting {
 func (f *Flags) Load(env Environment) (*Config, error) { return f.load(env, all) }
 
 // LoadStore is Load for commands that work on stored runs and perform nothing. It reads the settings of the database, the limits and the
-// log, not those of executors: a missing key of a model must not stop a backup. Flags are checked all the same, since the user wrote them
-// for this very command.
+// log, not the settings of executors: a missing key of a model must not stop a backup. All flags are checked, because the user wrote them
+// for this command.
 func (f *Flags) LoadStore(env Environment) (*Config, error) {
 	flagsAlone := env
 	flagsAlone.Variables = nil
@@ -276,17 +276,17 @@ func (f *Flags) LoadWebhooks(env Environment) (*Config, error) {
 	return f.load(env, ofStore|ofLimits|ofLog|ofWebhooks)
 }
 
-// LoadWorkflowDir is Load for commands that look at definitions alone.
+// LoadWorkflowDir is Load for commands that only read definitions.
 func (f *Flags) LoadWorkflowDir(env Environment) (*Config, error) {
 	return f.load(env, ofLog|ofSigning|ofDirectory)
 }
 
-// LoadForAgents is Load for a command that checks lists of agents: it reads their surroundings, not the list that is set.
+// LoadForAgents is Load for a command that checks lists of agents: it reads their surroundings, not the configured list.
 func (f *Flags) LoadForAgents(env Environment) (*Config, error) {
 	return f.load(env, ofLog|ofLLM|ofManifest|ofSteps)
 }
 
-// LoadAgentList is Load for a command that only lists agents: secrets, servers and folders of the list need not exist.
+// LoadAgentList is Load for a command that only lists agents: secrets, servers and directories of the list need not exist.
 func (f *Flags) LoadAgentList(env Environment) (*Config, error) {
 	c, err := f.load(env, ofLog)
 	if err != nil {
@@ -318,7 +318,7 @@ func (f *Flags) load(env Environment, of group) (*Config, error) {
 	return c, nil
 }
 
-// ineffective returns a warning for every variable that has the project's prefix and no effect: a misspelt name, or a setting that only
+// ineffective returns a warning for every variable with the project's prefix and no effect: a misspelt name, or a setting that only
 // another engine of the protocol supports.
 func ineffective(variables []string) []string {
 	var warnings []string
@@ -328,7 +328,7 @@ func ineffective(variables []string) []string {
 		if !strings.HasPrefix(name, envname.Prefix) || known || strings.TrimSpace(value) == "" {
 			continue
 		}
-		reason := "is not known"
+		reason := "is unknown"
 		if slices.Contains(envname.Unsupported, name) {
 			reason = "is not supported by this engine"
 		}
@@ -338,19 +338,19 @@ func ineffective(variables []string) []string {
 	return slices.Compact(warnings)
 }
 
-// refuse returns the error of an invalid setting.
-func refuse(s setting, hint string, args ...any) *problem.Error {
+// invalid returns the error for an invalid setting.
+func invalid(s setting, hint string, args ...any) *problem.Error {
 	return problem.New(problem.UsageError, "invalid value %q for %s", s.value, s.from).WithHint(hint, args...)
 }
 
-// choose finds the one of known that equals the setting, letters in any case.
+// choose returns the known value that equals the setting, in any letter case.
 func choose[T ~string](s setting, known ...T) (T, error) {
 	for _, k := range known {
 		if strings.EqualFold(s.value, string(k)) {
 			return k, nil
 		}
 	}
-	return "", refuse(s, "Write %s.", problem.OrList(known))
+	return "", invalid(s, "Write %s.", problem.OrList(known))
 }
 
 // choice reads one of several words.
@@ -366,7 +366,7 @@ func duration(into func(*Config) *time.Duration, hint string) func(*Config, sett
 	return func(c *Config, s setting, _ Environment) error {
 		d, err := time.ParseDuration(s.value)
 		if err != nil || d < 0 {
-			return refuse(s, "%s", hint)
+			return invalid(s, "%s", hint)
 		}
 		*into(c) = d
 		return nil
@@ -400,7 +400,7 @@ func (s setting) count(size bool) (int64, error) {
 	digits, unit := strings.TrimSpace(s.value), int64(1)
 	hint := "Write a number above zero, as in 50000."
 	if size {
-		hint = "Write a number of bytes above zero, with a unit if you like, as in 512MiB or 2GiB."
+		hint = "Write a number of bytes above zero, as in 512MiB or 2GiB."
 		for name, n := range map[string]int64{"KiB": 1 << 10, "MiB": 1 << 20, "GiB": 1 << 30} {
 			if rest, ok := strings.CutSuffix(digits, name); ok {
 				digits, unit = strings.TrimSpace(rest), n
@@ -412,7 +412,7 @@ func (s setting) count(size bool) (int64, error) {
 		n, err = strconv.ParseInt(digits, 10, 64)
 	}
 	if err != nil || n <= 0 || n > 1<<53/unit {
-		return 0, refuse(s, "%s", hint)
+		return 0, invalid(s, "%s", hint)
 	}
 	return n * unit, nil
 }

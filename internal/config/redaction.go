@@ -14,11 +14,11 @@ import (
 const (
 	// minSecret is the least length, in bytes, of a secret that is masked in shown records.
 	minSecret = 8
-	// minAnswerSecret is that in answers, which hosts act on: a shorter secret may be an ordinary word.
+	// minAnswerSecret is the least length in answers: hosts act on them, and a shorter secret may be an ordinary word.
 	minAnswerSecret = 16
 )
 
-// secrets are the values of the secrets that the settings name, as they are read.
+// secrets collects the values of the secrets that the settings name, as they are read.
 type secrets struct {
 	mu     sync.RWMutex
 	values []string
@@ -41,7 +41,7 @@ func (s *secrets) add(value string) {
 	s.answered = childprocess.NewScrubber(slices.DeleteFunc(slices.Clone(s.values), func(v string) bool { return len(v) < minAnswerSecret }))
 }
 
-// addNamed notes the values of variables or headers whose names say that they are secret.
+// addNamed notes the values of variables or headers with names of secrets.
 func (s *secrets) addNamed(values map[string]string) {
 	for name, value := range values {
 		if history.DefaultRedaction().Value(map[string]any{name: ""}).(map[string]any)[name] != "" {
@@ -66,7 +66,7 @@ func (s *secrets) scrubber(answers bool) childprocess.Scrubber {
 	return s.shown
 }
 
-// Redaction masks shown records: values with secret names, those of WORKFLOW_ENGINE_REDACT included, and the secrets of the settings.
+// Redaction masks shown records: values with secret names, including the names in WORKFLOW_ENGINE_REDACT, and the secrets of the settings.
 func (c *Config) Redaction() *history.Redaction {
 	r := history.DefaultRedaction().WithNames(strings.Split(c.env.lookup(envname.Redact), ",")...).WithMask(c.env.secrets.mask)
 	return &r

@@ -25,7 +25,7 @@ func (e Environment) resolve(reference string) (string, error) {
 	scheme, rest, _ := strings.Cut(strings.TrimSpace(reference), ":")
 	rest = strings.TrimSpace(rest)
 	if rest == "" {
-		return "", problem.New(problem.UsageError, "secret reference %q names nothing", reference).
+		return "", problem.New(problem.UsageError, "secret reference %q must have a name", reference).
 			WithHint("Write env:NAME or file:path.")
 	}
 	switch scheme {
@@ -44,10 +44,10 @@ func (e Environment) resolve(reference string) (string, error) {
 
 func (e Environment) secretFile(path string) (string, error) {
 	fail := func(err error) error {
-		return problem.New(problem.UsageError, "secret file:%s cannot be read", path).WithCause(err).
-			WithHint("The path is relative to the working directory and must stay inside it.")
+		return problem.New(problem.UsageError, "cannot read secret file:%s", path).WithCause(err).
+			WithHint("Write a path relative to the working directory, inside it.")
 	}
-	// A root refuses paths that lead outside: "..", absolute paths and links.
+	// A root rejects paths that lead outside: "..", absolute paths and links.
 	root, err := os.OpenRoot(e.Directory)
 	if err != nil {
 		return "", fail(err)

@@ -11,7 +11,7 @@ import (
 
 func loadSigningMode(c *Config, s setting, _ Environment) (err error) {
 	if c.Signing.Mode, err = signing.ParseMode(strings.ToLower(s.value)); err != nil {
-		return refuse(s, "Write %s or %s.", signing.Optional, signing.Require)
+		return invalid(s, "Write %s or %s.", signing.Optional, signing.Require)
 	}
 	return nil
 }

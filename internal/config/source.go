@@ -22,10 +22,10 @@ func (e Environment) textOf(value, variable string) (text []byte, file string, e
 		return []byte(value), "", nil
 	}
 	if text, err = e.read(e.absolute(strings.TrimSpace(strings.TrimPrefix(value, "file:")))); err != nil {
-		return nil, value, problem.New(problem.UsageError, "%s cannot be read", placeOf(variable, value)).WithCause(err).
-			WithHint("%s holds a JSON object, or the path of a file with one.", variable)
+		return nil, value, problem.New(problem.UsageError, "cannot read %s", placeOf(variable, value)).WithCause(err).
+			WithHint("Set %s to a JSON object, or to the path of a file with one.", variable)
 	}
-	return append([]byte{}, text...), value, nil // not nil
+	return append([]byte{}, text...), value, nil // never nil
 }
 
 // placeOf names a variable, and the file that it names, in messages.
@@ -45,11 +45,11 @@ func (e Environment) object(variable string) (map[string]any, error) {
 	place := placeOf(variable, file)
 	node, faults := jsonvalue.Parse(text, 0, 0)
 	if len(faults) > 0 {
-		return nil, problem.New(problem.UsageError, "%s is not JSON", place).WithCause(faults[0])
+		return nil, problem.New(problem.UsageError, "invalid JSON in %s", place).WithCause(faults[0])
 	}
 	members, ok := node.Value().(map[string]any)
 	if !ok {
-		return nil, problem.New(problem.UsageError, "%s is JSON but not an object", place)
+		return nil, problem.New(problem.UsageError, "%s must be a JSON object", place)
 	}
 	return members, nil
 }

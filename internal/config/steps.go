@@ -31,7 +31,7 @@ func (c *Config) steps(e *Executors) (activities.Executor, error) {
 	return registry.Frozen(), nil
 }
 
-// Commands makes the executor of a list of step commands. Errors say that it comes from the place: a variable, a file.
+// Commands makes the executor of a list of step commands. Errors name the place of the list: a variable, a file.
 // The caller closes the executor.
 func (c *Config) Commands(list map[string]manifest.StepCommand, place string) (*stepcommand.Commands, error) {
 	commands := make(map[string]stepcommand.Command, len(list))
@@ -42,12 +42,12 @@ func (c *Config) Commands(list map[string]manifest.StepCommand, place string) (*
 			s.Command = c.env.absolute(s.Command) // else it would be relative to cwd on some systems only
 		}
 		if _, err := exec.LookPath(s.Command); err != nil {
-			return nil, problem.New(problem.UsageError, "%s: the program %q of handler %q cannot be run", place, s.Command, name).
-				WithCause(err).WithHint("Name a program in PATH, or the path of a file that may be executed.")
+			return nil, problem.New(problem.UsageError, "%s: cannot run program %q of handler %q", place, s.Command, name).
+				WithCause(err).WithHint("Write a program in PATH, or the path of an executable file.")
 		}
 		if info, err := os.Stat(s.Directory); given && (err != nil || !info.IsDir()) {
-			return nil, problem.New(problem.UsageError, "%s: %s, where handler %q runs, is not a folder", place, s.Directory, name).
-				WithHint("Make it, or name another in cwd.")
+			return nil, problem.New(problem.UsageError, "%s: cwd %s of handler %q must be a directory", place, s.Directory, name).
+				WithHint("Create it, or write another directory in cwd.")
 		}
 		c.env.secrets.addNamed(s.Env)
 		commands[name] = s
@@ -65,26 +65,26 @@ func loadStepHandlers(c *Config, _ setting, env Environment) error {
 	}
 	if err := activities.NewStepRegistry().RegisterStatic(handlers); err != nil {
 		return problem.New(problem.UsageError, "%s", envname.StepHandlers).WithCause(err).
-			WithHint("Name each handler as config.handler of a step does, for instance urn:example:resize.")
+			WithHint("Write the handler as in config.handler of a step, for instance urn:example:resize.")
 	}
 	c.StepHandlers = handlers
 	return nil
 }
 
 // loadStepCommands reads WORKFLOW_ENGINE_STEP_COMMANDS: the programs that perform steps, as JSON or as the path of a
-// file. A list that is not valid ends the start with all its problems.
+// file. An invalid list ends the start with all its findings.
 func loadStepCommands(c *Config, _ setting, env Environment) error {
 	text, file, err := env.text(envname.StepCommands)
 	if err != nil || text == nil {
 		return err
 	}
-	hint := "It holds {\"stepCommands\": {…}}, or the path of a file with it."
+	hint := "Set it to {\"stepCommands\": {…}}, or to the path of a file with it."
 	if file != "" {
 		hint = "See workflows-engine step-commands validate " + file + "."
 	}
 	commands, findings := manifest.ParseStepCommands(text)
 	if findings.HasErrors() {
-		e := problem.New(problem.UsageError, "%s is not valid", placeOf(envname.StepCommands, file)).WithHint("%s", hint)
+		e := problem.New(problem.UsageError, "invalid %s", placeOf(envname.StepCommands, file)).WithHint("%s", hint)
 		e.Findings = findings
 		return e
 	}

@@ -17,23 +17,23 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/shellword"
 )
 
-// OpenStore opens the store, and makes the database on first use. The default folder is made too; a missing folder that
-// the user named is refused, since a misspelling is more likely.
+// OpenStore opens the store, and creates the database on first use. The default directory is created, too; a missing directory that
+// the user named is an error, because a misspelling is more likely.
 func (c *Config) OpenStore(ctx context.Context) (history.Store, error) {
 	if c.Store == Memory {
 		return c.inMemory(), nil
 	}
 	if folder := filepath.Dir(c.StorePath); c.StorePathGiven {
 		if info, err := os.Stat(folder); err != nil || !info.IsDir() {
-			return nil, problem.New(problem.UsageError, "%s: there is no such folder", folder).
-				WithHint("Make the folder, or name another file with --db.")
+			return nil, problem.New(problem.UsageError, "directory %s not found", folder).
+				WithHint("Create the directory, or name another file with --db.")
 		}
 	}
 	store, err := c.openFile(ctx, historysql.Options{})
 	if err == nil {
-		// Without the note only a process that has no XDG_DATA_HOME may miss this database; that is no reason to refuse.
+		// Without the note only a process without XDG_DATA_HOME may miss this database, so this is only a warning.
 		if err := c.LeaveNote(); err != nil && c.Log != nil {
-			c.Log.Warn("the place of the database cannot be noted", "error", err)
+			c.Log.Warn("note of the database location not written", "error", err)
 		}
 	}
 	return store, err
@@ -49,7 +49,7 @@ func (c *Config) openFile(ctx context.Context, o historysql.Options) (history.St
 	return nil, c.withCommands(err)
 }
 
-// withCommands names commands in the hint of a refusal, in the place of options and functions.
+// withCommands replaces options and functions in the hint of an error by commands.
 func (c *Config) withCommands(err error) error {
 	e, ok := problem.As(err)
 	if !ok {
@@ -66,13 +66,13 @@ func (c *Config) withCommands(err error) error {
 
 func (c *Config) inMemory() history.Store { return historymem.NewWith(historymem.Options{Now: c.Now}) }
 
-// missing reports whether there is no database at the path.
+// missing reports whether the database file does not exist.
 func (c *Config) missing() bool {
 	_, err := os.Stat(c.StorePath)
 	return errors.Is(err, fs.ErrNotExist) && !historysql.LeftoverWAL(c.StorePath)
 }
 
-// MakesStore reports whether OpenStore would make a database, or fill an empty file. To SQLite a file of one byte is empty
+// MakesStore reports whether OpenStore would create a database, or fill an empty file. SQLite treats a file of one byte as empty,
 // too.
 func (c *Config) MakesStore() bool {
 	if c.Store == Memory {
@@ -82,9 +82,9 @@ func (c *Config) MakesStore() bool {
 	return errors.Is(err, fs.ErrNotExist) || err == nil && info.Size() <= 1
 }
 
-// OpenExistingStore is OpenStore for commands that only make sense on runs that exist: a database that the user named
-// and that is not there is refused instead of made, and one that is empty instead of filled. A default database that is
-// not there yet holds nothing.
+// OpenExistingStore is OpenStore for commands on existing runs: a database that the user named
+// must exist and not be empty. A default database that does
+// not exist yet is empty.
 func (c *Config) OpenExistingStore(ctx context.Context) (history.Store, error) {
 	if store, err := c.absent(); store != nil || err != nil {
 		return store, err
@@ -92,8 +92,8 @@ func (c *Config) OpenExistingStore(ctx context.Context) (history.Store, error) {
 	return c.openFile(ctx, historysql.Options{Existing: true})
 }
 
-// OpenStoreToRead opens the store for commands that only read, without changing a database or its folder. A default
-// database that is not there yet holds nothing. One of an older version is read from a temporary copy.
+// OpenStoreToRead opens the store for commands that only read, without a change of the database or its directory. A default
+// database that does not exist yet is empty. A database of an older version is read from a temporary copy.
 func (c *Config) OpenStoreToRead(ctx context.Context) (history.Store, error) {
 	if store, err := c.absent(); store != nil || err != nil {
 		return store, err
@@ -107,7 +107,7 @@ func (c *Config) absent() (history.Store, error) {
 	case c.Store == Memory, c.missing() && !c.StorePathGiven:
 		return c.inMemory(), nil
 	case c.missing():
-		return nil, problem.New(problem.UsageError, "there is no database %s", c.StorePath).
+		return nil, problem.New(problem.UsageError, "database %s not found", c.StorePath).
 			WithHint("Check --db and %s; leave both out for the default database.", envname.StorePath)
 	}
 	return nil, nil
@@ -116,11 +116,11 @@ func (c *Config) absent() (history.Store, error) {
 // MigrateStore migrates the database to the newest version. With dryRun it only returns the plan.
 func (c *Config) MigrateStore(ctx context.Context, dryRun, backup bool) (historysql.Migration, error) {
 	if c.Store == Memory {
-		return historysql.Migration{}, problem.New(problem.UsageError, "only a database has a version, and --store is memory").
+		return historysql.Migration{}, problem.New(problem.UsageError, "--store memory cannot be migrated").
 			WithHint("Name a file with --db.")
 	}
 	if _, err := os.Stat(c.StorePath); errors.Is(err, fs.ErrNotExist) {
-		c.StorePathGiven = true // here even the default database has to be there
+		c.StorePathGiven = true // here even the default database must exist
 	}
 	if _, err := c.absent(); err != nil {
 		return historysql.Migration{}, err
@@ -158,7 +158,7 @@ func VersionName(version int) string {
 	return fmt.Sprintf("version %d", version)
 }
 
-// Versions are the version of a database and the newest one; they are equal for a store without versions.
+// Versions returns the version of a database and the newest one; they are equal for a store without versions.
 func Versions(store history.Store) (from, to int) {
 	if s, ok := store.(*historysql.Store); ok {
 		m := s.Migration()

@@ -46,13 +46,13 @@ func TestOpenStoreRefusesTypingErrors(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = c.OpenStore(t.Context())
-	requireRefused(t, err, "there is no such folder")
+	requireRefused(t, err, "not found")
 
 	if c, err = load(t, env, "--store-path", "runs.db"); err != nil {
 		t.Fatal(err)
 	}
 	_, err = c.OpenExistingStore(t.Context())
-	requireRefused(t, err, "there is no database")
+	requireRefused(t, err, "not found")
 	if !c.MakesStore() {
 		t.Error("a missing database would not be made")
 	}
@@ -120,7 +120,7 @@ func TestOpenStoreToRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, err = c.OpenStoreToRead(t.Context())
-	requireRefused(t, err, "there is no database")
+	requireRefused(t, err, "not found")
 	written, err := c.OpenStore(t.Context())
 	if err == nil {
 		err = written.Close()

@@ -9,7 +9,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/regularfile"
 )
 
-// minToken is the least length in bytes of a token: one that is shorter can be guessed, and cannot be masked in answers.
+// minToken is the least length of a token, in bytes: a shorter one can be guessed, and cannot be masked in answers.
 const minToken = minAnswerSecret
 
 // HTTPToken returns the bearer token of a server that listens: the trimmed content of a file, or without a file the value of
@@ -22,7 +22,7 @@ func (c *Config) HTTPToken(file string) (string, error) {
 		var info fs.FileInfo
 		var err error
 		if token, info, err = readSecret(regularfile.Open(path)); err != nil {
-			return "", problem.New(problem.UsageError, "%s cannot be read", from).WithCause(err)
+			return "", problem.New(problem.UsageError, "cannot read %s", from).WithCause(err)
 		}
 		c.env.notePermissions(path, info, true)
 		c.Warnings = append(c.Warnings, c.env.notes.take()...)
@@ -31,11 +31,11 @@ func (c *Config) HTTPToken(file string) (string, error) {
 	}
 	switch {
 	case len(token) < minToken:
-		return "", problem.New(problem.UsageError, "%s: the token has %d bytes; it needs %d at least", from, len(token), minToken).
-			WithHint("openssl rand -hex 32 makes one.")
+		return "", problem.New(problem.UsageError, "%s: the token must have at least %d bytes, found %d", from, minToken, len(token)).
+			WithHint("Generate one: openssl rand -hex 32.")
 	case strings.IndexFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }) >= 0:
-		return "", problem.New(problem.UsageError, "%s: the token has white space, or characters that a header cannot carry", from).
-			WithHint("openssl rand -hex 32 makes one.")
+		return "", problem.New(problem.UsageError, "%s: the token must not contain white space or characters that are invalid in a header", from).
+			WithHint("Generate one: openssl rand -hex 32.")
 	}
 	c.env.secrets.add(token)
 	return token, nil

@@ -12,18 +12,18 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/manifest"
 )
 
-// loadManifest reads the operator's manifest. One that is not valid ends the start with all its problems.
+// loadManifest reads the operator's manifest. An invalid one ends the start with all its findings.
 func loadManifest(c *Config, path setting, env Environment) error {
 	if path.value == "" {
 		return nil
 	}
 	text, err := env.read(env.absolute(path.value))
 	if err != nil {
-		return problem.New(problem.UsageError, "%s: the operator manifest cannot be read", path.from).WithCause(err)
+		return problem.New(problem.UsageError, "%s: cannot read the operator manifest", path.from).WithCause(err)
 	}
 	m, findings := manifest.Parse(text)
 	if m == nil {
-		e := problem.New(problem.UsageError, "%s: the operator manifest %s is not valid", path.from, path.value).
+		e := problem.New(problem.UsageError, "%s: invalid operator manifest %s", path.from, path.value).
 			WithHint("See workflows-engine mcp-manifest validate %s.", path.value)
 		e.Findings = findings
 		return e
@@ -55,7 +55,7 @@ func (c *Config) Tools(m *manifest.Manifest, log *slog.Logger) (*toolcall.Execut
 	})
 }
 
-// toolDelegates hands delegations of protocol mcp to the tools that the manifest binds them to.
+// toolDelegates passes delegations of protocol mcp to the tools that the manifest binds them to.
 func toolDelegates(tools *toolcall.Executor, agents map[string]manifest.Agent) delegate.MCP {
 	bound := make(map[string]delegate.Tool, len(agents))
 	for id, agent := range agents {

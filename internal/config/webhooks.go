@@ -10,7 +10,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/webhook"
 )
 
-// loadWebhooks reads the webhook targets, as JSON or as the path of a file. A list that is not valid ends the start with all its problems.
+// loadWebhooks reads the webhook targets, as JSON or as the path of a file. An invalid list ends the start with all its findings.
 func loadWebhooks(c *Config, s setting, env Environment) error {
 	text, file, err := env.textOf(s.value, s.from)
 	if err != nil || text == nil {
@@ -18,7 +18,7 @@ func loadWebhooks(c *Config, s setting, env Environment) error {
 	}
 	list, findings := webhook.Parse(text, env.secret)
 	if list == nil {
-		e := problem.New(problem.UsageError, "%s is not valid", placeOf(s.from, file))
+		e := problem.New(problem.UsageError, "invalid %s", placeOf(s.from, file))
 		e.Findings = findings
 		return e
 	}
@@ -32,7 +32,7 @@ func loadWebhooks(c *Config, s setting, env Environment) error {
 	return nil
 }
 
-// Hooks are the webhook targets as a Runner knows them, nil without any, and the function that sends to them.
+// Hooks returns the webhook targets for a Runner, nil without any, and the function that sends to them.
 func (c *Config) Hooks() (map[string]graph.Webhook, func(context.Context, history.Delivery) (history.Receipt, error)) {
 	if c.Webhooks == nil {
 		return nil, nil

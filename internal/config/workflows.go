@@ -16,7 +16,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/httpworkflow"
 )
 
-// Catalog is the definitions of a folder that the settings allow; nil for "". log receives its errors; nil discards them.
+// Catalog returns the definitions of a directory that the settings allow; nil for "". log receives its errors; nil discards them.
 func (c *Config) Catalog(folder string, log *slog.Logger) *catalog.Catalog {
 	if folder == "" {
 		return nil
@@ -49,7 +49,7 @@ func (w workflows) ResolveNow(ref, pin string) (*definition.Document, error) {
 	return w.ResolveWorkflow(context.Background(), ref, pin)
 }
 
-var errFetched = errors.New("the definition is fetched when the run comes to it")
+var errFetched = errors.New("the definition is fetched when the run reaches it")
 
 // ResolveWorkflow implements graph.Resolver.
 func (w workflows) ResolveWorkflow(ctx context.Context, ref, pin string) (*definition.Document, error) {
@@ -57,17 +57,17 @@ func (w workflows) ResolveWorkflow(ctx context.Context, ref, pin string) (*defin
 	case address && w.web != nil:
 		return w.web.ResolveWorkflow(ctx, ref, pin)
 	case address:
-		return nil, problem.New(problem.WorkflowNotFound, "workflow %q: the operator allows no addresses (%s)", ref, envname.WorkflowSources).
-			WithHint("Set it as in {\"allow\": [\"https://definitions.example/flows/\"]}.")
+		return nil, problem.New(problem.WorkflowNotFound, "workflow %q: addresses are not allowed (%s)", ref, envname.WorkflowSources).
+			WithHint("Allow it, as in {\"allow\": [\"https://definitions.example/flows/\"]}.")
 	case w.folder != nil:
 		return w.folder.ResolveWorkflow(ctx, ref, pin)
 	}
-	return nil, problem.New(problem.WorkflowNotFound, "no workflow is known as %q", ref).
-		WithHint("No folder with definitions is named: Options.Workflows.")
+	return nil, problem.New(problem.WorkflowNotFound, "workflow %q not found", ref).
+		WithHint("Name the directory with definitions: Options.Workflows.")
 }
 
-// Lacking names in one line the executors that the definitions of a folder need and an engine misses; "" without any, without a folder, or
-// if the engine cannot tell.
+// Lacking names in one line the executors that the definitions of a directory need and an engine lacks; "" without any, without a directory, or
+// if the engine cannot report them.
 func Lacking(ctx context.Context, e graph.Engine, folder *catalog.Catalog) string {
 	l, ok := e.(interface {
 		Lacking(context.Context, ...*definition.Document) string
@@ -79,7 +79,7 @@ func Lacking(ctx context.Context, e graph.Engine, folder *catalog.Catalog) strin
 	if lacking == "" {
 		return ""
 	}
-	return "definitions in " + folder.Folder() + " need what is missing here: " + lacking
+	return "definitions in " + folder.Folder() + " need missing executors: " + lacking
 }
 
 // loadWorkflowDir reads the folder of definitions. Commands have a flag for it; the server has it in its set.
@@ -94,7 +94,7 @@ func loadWorkflowDir(c *Config, s setting, env Environment) error {
 	return nil
 }
 
-// loadWorkflowSources reads where subworkflows may be fetched from. Without it nothing is.
+// loadWorkflowSources reads the addresses from which subworkflows may be fetched; without it none are.
 func loadWorkflowSources(c *Config, _ setting, env Environment) error {
 	m, err := env.members(envname.WorkflowSources)
 	if err != nil || m.Object == nil {
@@ -105,7 +105,7 @@ func loadWorkflowSources(c *Config, _ setting, env Environment) error {
 		Allow: texts(allow), Timeout: milliseconds(m.Get("timeoutMs")), MaxBytes: bytes(m.Get("maxBytes")),
 	}
 	if len(settings.Allow) == 0 {
-		allow.Fail("minItems", "names no address").Hint = "Write what addresses may begin with, as in [\"https://definitions.example/flows/\"]."
+		allow.Fail("minItems", "must name an address").Hint = "Write prefixes of addresses, as in [\"https://definitions.example/flows/\"]."
 	}
 	for _, text := range texts(networks) {
 		network, err := dialguard.Network(text)

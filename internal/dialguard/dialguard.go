@@ -1,5 +1,5 @@
 // Package dialguard keeps requests that documents and models cause away from addresses that the operator has not allowed: it checks
-// the very address that is dialled, after names were resolved, and refuses paths that servers can read in more than one way.
+// the dialled address, after names were resolved, and rejects paths that servers can read in more than one way.
 package dialguard
 
 import (
@@ -16,7 +16,7 @@ type Refusal struct{ Address string }
 
 func (r *Refusal) Error() string { return fmt.Sprintf("%s is not a public address", r.Address) }
 
-// Control is the Control of a net.Dialer that refuses loopback, private, link-local and otherwise special addresses, unless one of the
+// Control is the Control of a net.Dialer that rejects loopback, private, link-local and other special addresses, unless one of the
 // networks has it. Errors are *Refusal.
 func Control(private []netip.Prefix) func(network, address string, _ syscall.RawConn) error {
 	return func(_, address string, _ syscall.RawConn) error {
@@ -47,7 +47,7 @@ func PlainPath(u *url.URL) bool {
 	return u.Path == "" || path.Clean(u.Path) == u.Path || path.Clean(u.Path)+"/" == u.Path
 }
 
-// reserved are special networks that netip has no word for, and those within global whose addresses stand for others.
+// reserved lists special networks that netip has no function for, and global networks whose addresses map to others.
 var reserved = func() (networks []netip.Prefix) {
 	for _, text := range []string{
 		"0.0.0.0/8", "100.64.0.0/10", "192.0.0.0/24", "192.0.2.0/24", "192.88.99.0/24", "198.18.0.0/15", "198.51.100.0/24",

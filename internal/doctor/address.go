@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// Address asks the server at an address for its health. It sends no token: who may connect is between the host and the server.
+// Address asks the server at an address for its health. It sends no token, so it does not check the host's access.
 func (r *Report) Address(ctx context.Context, subject, address string) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
@@ -23,17 +23,17 @@ func (r *Report) Address(ctx context.Context, subject, address string) {
 		}
 	}
 	if err != nil {
-		r.Add(Problem, ServerFailed, subject, "Start the server: workflows-engine-mcp --transport http, with --listen for another address.", "nothing answers at %s: %v", address, err)
+		r.Add(Problem, ServerFailed, subject, "Start the server: workflows-engine-mcp --transport http, with --listen for another address.", "no server answers at %s: %v", address, err)
 		return
 	}
 	defer answer.Body.Close()
 	text, err := io.ReadAll(io.LimitReader(answer.Body, 600))
 	switch said := strings.TrimSpace(string(text)); {
 	case err == nil && answer.StatusCode == http.StatusOK && said == "ok":
-		r.Add(OK, Server, subject, "", "the server at %s answers that it works", address)
+		r.Add(OK, Server, subject, "", "the server at %s works", address)
 	case answer.StatusCode == http.StatusServiceUnavailable:
-		r.Add(Problem, ServerTrouble, subject, "Look at what the server says on standard error.", "the server at %s cannot work: %s", address, said)
+		r.Add(Problem, ServerTrouble, subject, "Read the standard error of the server.", "the server at %s does not work: %s", address, said)
 	default:
-		r.Add(Warning, Server, subject, "Check the address. A proxy has to pass on /healthz, too, for this check.", "%s answers %s, which is not how the server does", u, answer.Status)
+		r.Add(Warning, Server, subject, "Check the address. A proxy must pass on /healthz, too.", "%s answers %s, unlike the server", u, answer.Status)
 	}
 }

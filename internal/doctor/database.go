@@ -14,16 +14,16 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/config"
 )
 
-// littleSpace is so little that a large run may not fit.
+// littleSpace is the free space, in bytes, below which a large run may not fit.
 const littleSpace = 100 << 20
 
-// disk are facts about the file system of a folder, as far as the system tells them.
+// disk describes the file system of a directory, as far as the system reports it.
 type disk struct {
 	known bool
 	free  uint64
 	// network is the name of a network file system, "" for a local one.
 	network string
-	// readOnly says that the user cannot write to the folder.
+	// readOnly is set if the user cannot write to the directory.
 	readOnly bool
 }
 
@@ -33,7 +33,7 @@ type contents struct {
 	newest time.Time
 	from   int
 	to     int
-	// overdue and orphaned count the runs that no process drives: those with an overdue timer, and those whose process has ended.
+	// overdue and orphaned count the runs without an owner: with an overdue timer, and after the end of their owner.
 	overdue, orphaned int
 	// since is when the first of the overdue timers was due.
 	since time.Time
@@ -83,7 +83,7 @@ func count(ctx context.Context, c *config.Config, now time.Time) (counted conten
 	return counted, err
 }
 
-// Store looks at the database of the settings. now decides which timers are overdue.
+// Store checks the database of the settings. now decides which timers are overdue.
 func (r *Report) Store(ctx context.Context, c *config.Config, now time.Time) {
 	if c.Store == config.Memory {
 		r.Add(OK, Database, "database", "", "none: runs are kept in memory and end with the process")
@@ -92,7 +92,7 @@ func (r *Report) Store(ctx context.Context, c *config.Config, now time.Time) {
 	path := c.StorePath
 	r.place(path)
 	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-		r.Add(OK, Database, "database", "", "%s will be made by the first run", path)
+		r.Add(OK, Database, "database", "", "the first run creates %s", path)
 		return
 	}
 	counted, err := count(ctx, c, now)
@@ -111,18 +111,18 @@ func (r *Report) Store(ctx context.Context, c *config.Config, now time.Time) {
 	}
 }
 
-// unattended warns of runs that no process drives.
+// unattended warns of runs without an owner.
 func (r *Report) unattended(path string, c contents) {
 	var parts []string
 	if c.overdue > 0 {
 		parts = append(parts, fmt.Sprintf("%s with an overdue timer, the first since %s", runs(c.overdue), c.since.UTC().Format(time.RFC3339)))
 	}
 	if c.orphaned > 0 {
-		parts = append(parts, runs(c.orphaned)+" whose process has ended")
+		parts = append(parts, runs(c.orphaned)+" whose owner has ended")
 	}
 	if len(parts) > 0 {
-		r.Add(Warning, RunsUnattended, "database", "Start a server or a worker; or look with: workflows-engine recover --dry-run --db "+path,
-			"no process looks after %s", strings.Join(parts, ", and "))
+		r.Add(Warning, RunsUnattended, "database", "Start a server or a worker, or list them: workflows-engine recover --dry-run --db "+path,
+			"no process drives %s", strings.Join(parts, ", and "))
 	}
 }
 
@@ -133,27 +133,27 @@ func runs(n int) string {
 	return fmt.Sprintf("%d runs", n)
 }
 
-// place looks at the folder and the permissions of a database.
+// place checks the directory and the permissions of a database.
 func (r *Report) place(path string) {
 	folder := filepath.Dir(path)
 	for {
 		if _, err := os.Stat(folder); err == nil || filepath.Dir(folder) == folder {
 			break
 		}
-		folder = filepath.Dir(folder) // it is made with the database
+		folder = filepath.Dir(folder) // it is created with the database
 	}
 	d := look(folder)
 	if d.readOnly {
-		r.Add(Problem, DatabaseReadOnly, "database", "Give yourself the right to write, or name another file with --db.", "the folder %s cannot be written to", folder)
+		r.Add(Problem, DatabaseReadOnly, "database", "Make the directory writable, or name another file with --db.", "directory %s is not writable", folder)
 	}
 	file, err := os.OpenFile(path, os.O_RDWR, 0)
 	if err == nil {
 		file.Close()
 	} else if !errors.Is(err, fs.ErrNotExist) {
-		r.Add(Problem, DatabaseReadOnly, "database", "Give yourself the right to write: chmod u+rw "+path+"; or name another file with --db.", "%v", err)
+		r.Add(Problem, DatabaseReadOnly, "database", "Make the file writable: chmod u+rw "+path+"; or name another file with --db.", "%v", err)
 	}
 	if d.known && d.free < littleSpace {
-		r.Add(Warning, DatabaseSpace, "database", "Make room, or name a file on another disk with --db.", "%d MiB are free in %s", d.free>>20, folder)
+		r.Add(Warning, DatabaseSpace, "database", "Free some space, or name a file on another disk with --db.", "%d MiB are free in %s", d.free>>20, folder)
 	}
 	if d.network != "" {
 		r.Add(Problem, DatabaseNetwork, "database", "Name a file on a local disk with --db: SQLite's locks do not work on network file systems.",
@@ -161,7 +161,7 @@ func (r *Report) place(path string) {
 	}
 }
 
-// two shows two databases at default places, and how to bring their runs together.
+// two reports two databases at default places, and how to merge their runs.
 func (r *Report) two(ctx context.Context, c *config.Config, counted contents, now time.Time) {
 	other := *c
 	other.StorePath, other.StorePathGiven = c.OtherStorePath, true
@@ -172,12 +172,12 @@ func (r *Report) two(ctx context.Context, c *config.Config, counted contents, no
 	}
 	fix := fmt.Sprintf("Move it away: mv '%s' '%s.old'", other.StorePath, other.StorePath)
 	if err == nil && theirs.runs > 0 {
-		fix = fmt.Sprintf("Stop what uses it, then: for id in $(workflows-engine list --db '%s' --limit 100 --json | jq -r '.executions[].execution_id'); do "+
+		fix = fmt.Sprintf("Stop the processes that use it, then: for id in $(workflows-engine list --db '%s' --limit 100 --json | jq -r '.executions[].execution_id'); do "+
 			"workflows-engine export \"$id\" --db '%s' | workflows-engine import - --db '%s'; done; and when all are there: mv '%s' '%s.old'",
 			other.StorePath, other.StorePath, c.StorePath, other.StorePath, other.StorePath)
 		if theirs.runs > 100 {
-			fix += " (list shows 100 runs at once: repeat it with --cursor)"
+			fix += " (list prints 100 runs at once: repeat it with --cursor)"
 		}
 	}
-	r.Add(Warning, DatabaseTwo, "database", fix, "there are two databases: %s is used (%s), %s is not (%s)", c.StorePath, counted, other.StorePath, holds)
+	r.Add(Warning, DatabaseTwo, "database", fix, "two databases found: %s is used (%s), %s is not (%s)", c.StorePath, counted, other.StorePath, holds)
 }

@@ -10,10 +10,10 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 )
 
-// Level says how bad a finding is.
+// Level is the severity of a finding.
 type Level string
 
-// OK is a fact, Warning something that may be meant, Problem something that keeps the engine from working.
+// OK is a fact, Warning a possible mistake, Problem a fault that keeps the engine from working.
 const (
 	OK      Level = "ok"
 	Warning Level = "warning"
@@ -25,13 +25,13 @@ type Code string
 
 // All codes.
 const (
-	// HomeMissing: the home folder is unknown.
+	// HomeMissing: the home directory is unknown.
 	HomeMissing Code = "home-missing"
-	// ServerMissing: there is no server program where one is expected.
+	// ServerMissing: the server program was not found.
 	ServerMissing Code = "server-missing"
 	// ServerNotExecutable: the server's file is not a program.
 	ServerNotExecutable Code = "server-not-executable"
-	// ServerNotInPath: the server is named without its folder, and the host does not find it.
+	// ServerNotInPath: the server is named without its directory, and the host does not find it.
 	ServerNotInPath Code = "server-not-in-path"
 	// ServerFailed: the server does not answer the handshake.
 	ServerFailed Code = "server-failed"
@@ -43,13 +43,13 @@ const (
 	Server Code = "server"
 	// HostFile: the configuration file of a host cannot be read.
 	HostFile Code = "host-file"
-	// HostNone: no host names the server.
+	// HostNone: the server is not registered with a host.
 	HostNone Code = "host-none"
-	// Settings: a setting is wrong or doubtful.
+	// Settings: a setting is invalid or questionable.
 	Settings Code = "settings"
 	// Program: a program of the settings is not found in the PATH of a host.
 	Program Code = "program-not-in-path"
-	// Executors: who performs which nodes.
+	// Executors: the executors of node types.
 	Executors Code = "executors"
 	// Agents: the agents that run inside the engine.
 	Agents Code = "agents"
@@ -57,9 +57,9 @@ const (
 	Signatures Code = "signatures"
 	// Workflows: the definitions that can be started by name.
 	Workflows Code = "workflows"
-	// WorkflowFile: a file of the workflow folder that cannot be used, or the folder itself.
+	// WorkflowFile: a file of the workflow directory is invalid, or the directory cannot be read.
 	WorkflowFile Code = "workflow-file"
-	// Database: the database is there, or cannot be opened.
+	// Database: the database works, or cannot be opened.
 	Database Code = "database"
 	// DatabaseReadOnly: the database or its folder cannot be written to.
 	DatabaseReadOnly Code = "database-read-only"
@@ -69,15 +69,15 @@ const (
 	DatabaseSpace Code = "database-space"
 	// DatabaseNetwork: the database is on a network file system.
 	DatabaseNetwork Code = "database-network"
-	// RunsUnattended: runs cannot continue because no process drives them.
+	// RunsUnattended: runs have no owner and cannot continue.
 	RunsUnattended Code = "runs-unattended"
-	// DatabaseTwo: there are two databases at default places.
+	// DatabaseTwo: two databases exist at default places.
 	DatabaseTwo Code = "database-two"
 	// DatabaseDiffers: a host's server uses another database than this command.
 	DatabaseDiffers Code = "database-differs"
 )
 
-// Finding is one thing that was looked at.
+// Finding is the result of one check.
 type Finding struct {
 	Code    Code   `json:"code"`
 	Level   Level  `json:"level"`
@@ -94,7 +94,7 @@ func (r *Report) Add(level Level, code Code, subject, fix, format string, args .
 	r.Findings = append(r.Findings, Finding{Code: code, Level: level, Subject: subject, Message: fmt.Sprintf(format, args...), Fix: fix})
 }
 
-// AddError adds a problem with the hint of its error as the fix, or else another one; for an error with findings one for each.
+// AddError adds a problem with the hint of its error as the fix, or otherwise if it has no hint; an error with findings adds one problem for each.
 func (r *Report) AddError(code Code, subject string, err error, otherwise string) {
 	fix := otherwise
 	if e, ok := errors.AsType[*problem.Error](err); ok {
@@ -115,7 +115,7 @@ func (r *Report) AddError(code Code, subject string, err error, otherwise string
 	r.Add(Problem, code, subject, fix, "%v", err)
 }
 
-// maxFindings is how many findings of an error are named.
+// maxFindings limits the findings of one error.
 const maxFindings = 10
 
 // Problems counts the problems.

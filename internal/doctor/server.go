@@ -16,7 +16,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// Start says how a host starts a server.
+// Start describes how a host starts a server.
 type Start struct {
 	// Subject names the host and its file in findings.
 	Subject string
@@ -25,9 +25,9 @@ type Start struct {
 	Env     map[string]string
 	// Home is the user's folder, Directory the working directory of the server.
 	Home, Directory string
-	// Path is the PATH that the host has; "" means that of a program that was not started from a shell.
+	// Path is the PATH of the host; "" means the PATH of a program that was not started from a shell.
 	Path string
-	// Version is the version that the server should have.
+	// Version is the expected version of the server.
 	Version string
 	// Reinstall is the command that corrects the host's file.
 	Reinstall string
@@ -47,11 +47,11 @@ func (s Start) path() string {
 	return cmp.Or(s.Path, barePath)
 }
 
-// Environ is the environment that a host gives a server: a few variables, and those of its file.
+// Environ returns the environment that a host gives a server: a few variables, and the variables of its file.
 func (s Start) Environ() []string {
 	env := []string{"HOME=" + s.Home}
 	if runtime.GOOS == "windows" {
-		env = nil // a program with a window has the user's variables there
+		env = nil // on Windows a program with a window gets the user's variables
 		for _, name := range []string{"SystemRoot", "USERPROFILE", "APPDATA", "LOCALAPPDATA", "TEMP", "TMP"} {
 			env = append(env, name+"="+os.Getenv(name))
 		}
@@ -82,12 +82,12 @@ func (s Start) Find(name string) string {
 func (r *Report) Serve(ctx context.Context, s Start) {
 	file := s.Find(s.Command)
 	if file == "" {
-		r.Add(Problem, ServerNotInPath, s.Subject, s.Reinstall, "the command %q has no folder, and the PATH of the host is %s", s.Command, s.path())
+		r.Add(Problem, ServerNotInPath, s.Subject, s.Reinstall, "the command %q is not in the PATH of the host, %s", s.Command, s.path())
 		return
 	}
 	switch info, err := os.Stat(file); {
 	case err != nil:
-		r.Add(Problem, ServerMissing, s.Subject, s.Reinstall, "there is no program %s", file)
+		r.Add(Problem, ServerMissing, s.Subject, s.Reinstall, "program %s not found", file)
 		return
 	case !info.Mode().IsRegular() || runtime.GOOS != "windows" && info.Mode()&0o111 == 0:
 		r.Add(Problem, ServerNotExecutable, s.Subject, "chmod +x "+file, "%s cannot be executed (%s)", file, info.Mode())
@@ -136,7 +136,7 @@ func (r *Report) ask(ctx context.Context, s Start, session *mcp.ClientSession) {
 	}
 }
 
-// refusal is the message of an error answer, and its hint.
+// refusal returns the message of an error answer, and its hint.
 func refusal(res *mcp.CallToolResult) (message, hint string) {
 	raw, err := json.Marshal(res.StructuredContent)
 	var content struct {
@@ -153,10 +153,10 @@ func refusal(res *mcp.CallToolResult) (message, hint string) {
 			return text.Text, ""
 		}
 	}
-	return "the call was refused", ""
+	return "the call was rejected", ""
 }
 
-// quoted is the end of the output of a program.
+// quoted returns the end of a program's output.
 func quoted(text string) string {
 	text = strings.TrimSpace(text)
 	if text == "" {
@@ -169,7 +169,7 @@ func quoted(text string) string {
 	return fmt.Sprintf("; it printed: %s", strings.ReplaceAll(text, "\n", " | "))
 }
 
-// lastHint is the indented line after an error.
+// lastHint returns the indented line after an error.
 func lastHint(text, otherwise string) string {
 	lines := strings.Split(strings.TrimRight(text, "\n"), "\n")
 	if last := lines[len(lines)-1]; strings.HasPrefix(last, "  ") {

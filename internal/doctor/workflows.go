@@ -6,7 +6,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/config"
 )
 
-// Workflows looks at the workflow folder of the settings, if they name one.
+// Workflows checks the workflow directory of the settings, if they name one.
 func (r *Report) Workflows(subject string, c *config.Config) {
 	folder := c.Catalog(c.WorkflowDir, nil)
 	if folder == nil {
@@ -19,7 +19,7 @@ func (r *Report) Workflows(subject string, c *config.Config) {
 	}
 	for _, b := range now.Broken {
 		file := filepath.Join(folder.Folder(), b.File)
-		r.Add(Problem, WorkflowFile, subject, "workflows-engine validate "+file, "%s cannot be used: %s", file, b.Text())
+		r.Add(Problem, WorkflowFile, subject, "workflows-engine validate "+file, "%s is invalid: %s", file, b.Text())
 	}
 	r.Add(OK, Workflows, subject, "", "definitions in %s that can be started by name: %d", folder.Folder(), len(now.Workflows))
 }

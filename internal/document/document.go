@@ -21,11 +21,11 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
-// Kind is a kind of file. The zero values of the codes and the bound are not useful, those of the other fields are.
+// Kind is a kind of file. The codes and the bound must be set; the other fields are optional.
 type Kind struct {
 	// Schema returns the JSON Schema of the file.
 	Schema func() []byte
-	// Code is the code of a finding, Syntax that of a text that is not JSON; Code if empty.
+	// Code is the code of a finding, Syntax the code for a text that is not JSON; Code if empty.
 	Code, Syntax problem.Code
 	// MaxBytes bounds the text.
 	MaxBytes int
@@ -153,7 +153,7 @@ func At(path ...any) string {
 	return b.String()
 }
 
-// Fail reports a mistake at the value with a pointer. The keyword is that of JSON Schema, as in problem.Finding. The finding may be changed
+// Fail reports an error at the value with a pointer. The keyword is JSON Schema's, as in problem.Finding. The finding may be changed
 // until the next one is reported.
 func (d *Document) Fail(pointer, keyword, format string, args ...any) *problem.Finding {
 	at := problem.Place{Pointer: pointer, Line: 1, Column: 1}

@@ -38,7 +38,7 @@ func optionsOf(s map[string]any) ([]Option, error) {
 // listOptions labels each value. titles may be nil.
 func listOptions(values []any, titles []string) ([]Option, error) {
 	if len(values) > maxOptions {
-		return nil, fmt.Errorf("there are more than %d values to choose from", maxOptions)
+		return nil, fmt.Errorf("more than %d values to choose from", maxOptions)
 	}
 	var list []Option
 	for i, v := range values {
@@ -51,7 +51,7 @@ func listOptions(values []any, titles []string) ([]Option, error) {
 			}
 		case float64, bool:
 			o.Label = string(jsonvalue.Canonical(v))
-		default: // null is to be said by leaving it out, which a choice that must be made does not allow
+		default: // null is given by leaving the field out, which a required choice does not allow
 			return nil, ErrNotFlat
 		}
 		if titles != nil {
@@ -65,7 +65,7 @@ func listOptions(values []any, titles []string) ([]Option, error) {
 		list = append(list, o)
 	}
 	if len(list) == 0 {
-		return nil, errors.New("there is nothing to choose from")
+		return nil, errors.New("no values to choose from")
 	}
 	return list, nil
 }

@@ -13,7 +13,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
-// The largest form that a person can take in. A larger schema has no form.
+// The largest form for a person. A larger schema has no form.
 const (
 	maxFields  = 32
 	maxOptions = 100
@@ -163,7 +163,7 @@ func Of(schema map[string]any) (*Form, error) {
 		}
 	}
 	if count > maxFields {
-		return nil, fmt.Errorf("there are more than %d fields", maxFields)
+		return nil, fmt.Errorf("more than %d fields", maxFields)
 	}
 	return f, nil
 }
@@ -218,7 +218,7 @@ func fieldsOf(schema map[string]any, outermost bool) ([]Field, error) {
 		}
 	}
 	if kind, ok := schema["type"]; ok && !onlyType(kind, "object") {
-		return nil, fmt.Errorf("the payload is not an object")
+		return nil, fmt.Errorf("the payload must be an object")
 	}
 	properties, _ := schema["properties"].(map[string]any)
 	names, err := order(properties, schema["required"])
@@ -226,9 +226,9 @@ func fieldsOf(schema map[string]any, outermost bool) ([]Field, error) {
 	case err != nil:
 		return nil, err
 	case len(names) > maxFields:
-		return nil, fmt.Errorf("there are more than %d fields", maxFields)
+		return nil, fmt.Errorf("more than %d fields", maxFields)
 	case len(names) == 0 && schema["additionalProperties"] != false:
-		return nil, fmt.Errorf("the schema names no fields")
+		return nil, fmt.Errorf("the schema has no properties")
 	}
 	least, _ := schema["minProperties"].(float64)
 	var fields []Field

@@ -10,7 +10,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
-// JSON returns a definition in JSON in its usual form. An error is that of definition.Parse.
+// JSON returns a definition in JSON in its usual form. Errors are definition.Parse's.
 func JSON(text []byte) ([]byte, error) {
 	before, err := definition.Parse(text)
 	if err != nil {
@@ -25,7 +25,7 @@ func JSON(text []byte) ([]byte, error) {
 	return out, nil
 }
 
-// Value returns a JSON text in the same form, its members in their own order. The text must be valid.
+// Value returns a JSON text in the same form, its fields in their own order. The text must be valid.
 func Value(text []byte) []byte {
 	root, _ := jsonvalue.Parse(text, 0, 0)
 	return append(writeJSON(nil, root, 0), '\n')
@@ -34,8 +34,8 @@ func Value(text []byte) []byte {
 // maxRounds is after how many rounds the form of a YAML text has to stay as it is: the library writes some texts in two steps.
 const maxRounds = 4
 
-// YAML returns a definition in YAML in its usual form, with its comments and the empty lines between members and elements. The error is
-// that of definition.ParseYAML, or says that a comment cannot be kept.
+// YAML returns a definition in YAML in its usual form, with its comments and the empty lines between fields and elements. Errors are
+// definition.ParseYAML's, or report that a comment cannot be kept.
 func YAML(text []byte) ([]byte, error) {
 	before, err := definition.ParseYAML(text)
 	if err != nil {
@@ -62,12 +62,12 @@ func YAML(text []byte) ([]byte, error) {
 	return nil, changed(nil)
 }
 
-// same reports whether two documents say the same, with their signatures.
+// same reports whether two documents are equal, with their signatures.
 func same(a, b *definition.Document) bool {
 	return a.Hash() == b.Hash() && jsonvalue.Equal(a.Value(), b.Value()) && jsonvalue.Equal(a.Signature(), b.Signature())
 }
 
-// changed is the error of a text that would say something else in another form.
+// changed returns the error for a text whose meaning would change in the usual form.
 func changed(cause error) error {
 	e := problem.New(problem.Unsupported, "the definition cannot be formatted without a change of what it says")
 	if cause != nil {

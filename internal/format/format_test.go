@@ -47,7 +47,7 @@ func TestGolden(t *testing.T) {
 				t.Fatal(err)
 			}
 			if string(got) != string(want) {
-				t.Errorf("got\n%s", got)
+				t.Errorf("%s differs (go test ./internal/format -update rewrites it): got\n%s", golden, got)
 			}
 		})
 	}

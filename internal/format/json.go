@@ -11,7 +11,7 @@ import (
 // maxWidth is the width of the longest line with a whole object or array.
 const maxWidth = 100
 
-// writeJSON appends a value at an indentation: on one line if it fits, else each member and element on a line of its own. The root is
+// writeJSON appends a value at an indentation: on one line if it fits, else each field and element on its own line. The root is
 // never on one line.
 func writeJSON(dst []byte, n *jsonvalue.Node, indent int) []byte {
 	if len(n.Members)+len(n.Elements) == 0 {

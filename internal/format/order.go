@@ -10,7 +10,7 @@ import (
 // they are written; so do those of objects without a role, such as a config or a schema.
 type role struct {
 	order []string
-	// members are the roles of members, or of their elements if they are lists.
+	// members holds the roles of fields, or of their elements if they are arrays.
 	members map[string]*role
 }
 
@@ -36,7 +36,7 @@ var nodeRole = &role{
 	},
 }
 
-// member returns the role of a member; nil for one without.
+// member returns the role of a field; nil without one.
 func (r *role) member(name string) *role {
 	if r == nil {
 		return nil
@@ -44,7 +44,7 @@ func (r *role) member(name string) *role {
 	return r.members[name]
 }
 
-// rank is the place of a member among those of its object.
+// rank returns the position of a field in its object.
 func (r *role) rank(name string) int {
 	if r == nil {
 		return 0
@@ -55,7 +55,7 @@ func (r *role) rank(name string) int {
 	return len(r.order)
 }
 
-// inOrder sorts the members of a value.
+// inOrder sorts the fields of a value.
 func inOrder(n *jsonvalue.Node, r *role) *jsonvalue.Node {
 	slices.SortStableFunc(n.Members, func(a, b jsonvalue.Member) int { return r.rank(a.Name) - r.rank(b.Name) })
 	for _, m := range n.Members {

@@ -73,7 +73,7 @@ func formatYAML(text []byte) (out []byte, err error) {
 	return wrapped(regexp.MustCompile(regexp.QuoteMeta(mark)+"[0-9]+~").ReplaceAll(out, []byte("#")))
 }
 
-// lineBreaks are those of YAML.
+// lineBreaks lists the line breaks of YAML.
 const lineBreaks = "\n\r\u0085\u2028\u2029"
 
 // findComments returns where the comments of a text begin: each # that, marked, turns up in no value.
@@ -122,14 +122,14 @@ func withMarks(text []byte, mark string, at []int) (out []byte) {
 	return append(out, text[from:]...)
 }
 
-// place is where a comment stands: after a part of a text, and, on a line of its own, before another one. Parts of flow collections do
+// place is the position of a comment: after a part of a text, and, on its own line, before another one. Parts of flow collections do
 // not count.
 type place struct{ after, before string }
 
 // atEnd is the position of a comment at the end of the text.
 const atEnd = "end"
 
-// near reports whether a comment still stands beside one of the parts that it stood between.
+// near reports whether a comment is still next to one of the parts that it was between.
 func (p place) near(q place) bool {
 	switch p.before {
 	case "":
@@ -202,7 +202,7 @@ func lost(text []byte, at int) error {
 		WithHint("Put the comment on a line of its own, before a member or an element of a list.")
 }
 
-// eachPart calls do with the keys of members and with the elements of lists.
+// eachPart calls do with the keys of fields and with the elements of lists.
 func eachPart(n *yaml.Node, do func(*yaml.Node)) {
 	for i, inner := range n.Content {
 		if n.Kind == yaml.SequenceNode || i%2 == 0 {
@@ -212,7 +212,7 @@ func eachPart(n *yaml.Node, do func(*yaml.Node)) {
 	}
 }
 
-// above returns the index of the first line of a part, with the comments that stand right before it.
+// above returns the index of the first line of a part, including the comments right before it.
 func above(lines [][]byte, n *yaml.Node) int {
 	i := n.Line - 1
 	for i > 0 && bytes.HasPrefix(bytes.TrimSpace(lines[i-1]), []byte("#")) {
@@ -252,7 +252,7 @@ func setApart(text []byte, was *yaml.Node, apart map[*yaml.Node]bool) ([]byte, e
 	return out[:len(out)-1], nil
 }
 
-// arrange sorts the members of a value, and writes the document, its lists of nodes and edges in block style.
+// arrange sorts the fields of a value, and writes the document, its lists of nodes and edges in block style.
 func arrange(n *yaml.Node, r *role) {
 	switch n.Kind {
 	case yaml.MappingNode:

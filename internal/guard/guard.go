@@ -1,4 +1,4 @@
-// Package guard calls functions of the embedder that the engine calls in goroutines of its own, or while a run is locked: neither a
+// Package guard calls functions of the embedder that the engine calls in its own goroutines, or while a run is locked: neither a
 // panic nor runtime.Goexit in them, which t.FailNow calls, reaches the engine.
 package guard
 
@@ -29,7 +29,7 @@ func (f *Failure) Error() string {
 	return fmt.Sprintf("%s panicked: %v", f.What, f.Value)
 }
 
-// Call calls f in a goroutine of its own, since nothing else survives runtime.Goexit, and waits for it. It returns a *Failure if f
+// Call calls f in a new goroutine, because nothing else survives runtime.Goexit, and waits for it. It returns a *Failure if f
 // did not return, and logs it.
 func Call(log *slog.Logger, what string, f func()) error {
 	done := make(chan *Failure, 1)

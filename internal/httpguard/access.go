@@ -11,11 +11,11 @@ import (
 	"strings"
 )
 
-var errNoOrigin = errors.New("an origin is a scheme and a host, as in https://app.example.com")
+var errNoOrigin = errors.New("an origin must be a scheme and a host, as in https://app.example.com")
 
 // Access configures who may send requests. The zero value admits every client that reaches the address, and no web page.
 type Access struct {
-	// Hosts are the names of the server in requests, besides localhost and addresses.
+	// Hosts lists the names of the server in requests, besides localhost and addresses.
 	Hosts []string
 	// Origins are those of web pages that may connect, as in https://app.example.com.
 	Origins []string
@@ -43,9 +43,9 @@ func (a *Access) Admit(w http.ResponseWriter, r *http.Request, refuse func(statu
 			return caller, true
 		}
 	}
-	challenge, said := `Bearer realm="workflows-engine"`, "the request has no bearer token"
+	challenge, said := `Bearer realm="workflows-engine"`, "missing bearer token"
 	if found {
-		challenge, said = challenge+`, error="invalid_token"`, "the bearer token is not the server's"
+		challenge, said = challenge+`, error="invalid_token"`, "invalid bearer token"
 	}
 	w.Header().Set("WWW-Authenticate", challenge)
 	refuse(http.StatusUnauthorized, said+": send Authorization: Bearer with it")
@@ -89,13 +89,13 @@ func (a *Access) knowsHost(r *http.Request) bool {
 	return addr.Unmap().IsLoopback() || here == nil || !Loopback(here)
 }
 
-// Loopback reports whether an address is reached from this machine alone.
+// Loopback reports whether an address can be reached only from this machine.
 func Loopback(a net.Addr) bool {
 	addr, err := netip.ParseAddrPort(a.String())
 	return err == nil && addr.Addr().Unmap().IsLoopback()
 }
 
-// hostname is a host without its port, in lower case.
+// hostname returns a host without its port, in lower case.
 func hostname(host string) string {
 	if name, _, err := net.SplitHostPort(host); err == nil {
 		host = name

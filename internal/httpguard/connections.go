@@ -12,39 +12,39 @@ import (
 const (
 	// MaxConnections is how many admitted connections there are at once.
 	MaxConnections = 1024
-	// maxStrangers is the number of connections without a permitted request. The oldest makes room for another one: a
+	// maxStrangers limits the connections without a permitted request. The oldest makes room for a new one: a
 	// client that sends its request at once has been admitted by then, and idle connections block no client.
 	maxStrangers = 128
-	// strangerTime is how long such a connection may take to bring its request, and to read the answer.
+	// strangerTime is how long such a connection may take to send its request, and to read the answer.
 	strangerTime = 5 * time.Second
 )
 
-// connections are those of a server. Every connection begins as a stranger and is admitted with its first request that may pass; a stranger
-// brings one request, in a short time. The health is thus asked in the share of the strangers, which admitted connections cannot use up.
+// connections holds the connections of a server. Every connection starts as a stranger and is admitted with its first permitted request; a stranger
+// sends one request, in a short time. Health checks therefore use the strangers' limit, which admitted connections cannot exhaust.
 type connections struct {
 	mu       sync.Mutex
 	all      map[net.Conn]*connection
 	admitted int
-	// strangers are the connections that have brought no request, the oldest first.
+	// strangers holds the connections without a request, the oldest first.
 	strangers []*connection
-	// serving are the strangers that have, and are being answered.
+	// serving holds the strangers whose request is being answered.
 	serving int
 }
 
-// connection is one of them. Its variable fields are guarded by connections.mu.
+// connection is one connection. Its variable fields are guarded by connections.mu.
 type connection struct {
 	of       *connections
 	conn     net.Conn
 	admitted bool
 	// serving is set once its request has arrived.
 	serving bool
-	// late closes a connection that brings no request in time.
+	// late closes a connection that sends no request in time.
 	late *time.Timer
 }
 
 type connectionKey struct{}
 
-// accept takes in a new connection, as a stranger.
+// accept adds a new connection, as a stranger.
 func (cs *connections) accept(ctx context.Context, conn net.Conn) context.Context {
 	cs.mu.Lock()
 	defer cs.mu.Unlock()
@@ -106,7 +106,7 @@ func (cs *connections) ended(conn net.Conn) {
 // Enter makes the connection of a request that may pass one of those which stay. It reports whether there is room for it.
 func Enter(w http.ResponseWriter, r *http.Request) bool {
 	c, ok := r.Context().Value(connectionKey{}).(*connection)
-	if !ok { // of a server that does not count them
+	if !ok { // the server does not count connections
 		return true
 	}
 	c.of.mu.Lock()

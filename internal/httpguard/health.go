@@ -15,7 +15,7 @@ const HealthPath = "/healthz"
 // a second; a nil ask always works.
 func Health(ask func(context.Context) error) http.Handler { return &health{ask: ask} }
 
-// health answers who asks whether the server works.
+// health answers health checks.
 type health struct {
 	ask func(context.Context) error
 
@@ -25,9 +25,9 @@ type health struct {
 }
 
 const (
-	// healthEvery is how long a result is reused: every client may ask, at any rate.
+	// healthEvery is how long a result is reused: any client may ask, at any rate.
 	healthEvery = time.Second
-	// healthTime is how long the server may take to find out.
+	// healthTime bounds a check.
 	healthTime = 2 * time.Second
 )
 
@@ -54,7 +54,7 @@ func (h *health) now(ctx context.Context) error {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if time.Since(h.asked) >= healthEvery {
-		// Who asks and goes away must not leave an error for the next.
+		// A client that disconnects must not leave an error for the next one.
 		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), healthTime)
 		defer cancel()
 		h.err = h.ask(ctx)

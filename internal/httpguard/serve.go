@@ -11,7 +11,7 @@ import (
 )
 
 const (
-	// StopLimit bounds how long answers that are under way are waited for when the server stops, as with standard input and output.
+	// StopLimit bounds the wait for pending answers when the server stops, as with standard input and output.
 	StopLimit = 2 * time.Second
 	// headerTime is the time limit for the head of a request, keepTime for an unused connection.
 	headerTime, keepTime = 10 * time.Second, 2 * time.Minute
@@ -74,7 +74,7 @@ func Serve(ctx context.Context, l net.Listener, h http.Handler, log *slog.Logger
 		endListening()
 	}()
 	if err := server.Shutdown(patience); err != nil {
-		log.Warn("closing before every request is answered")
+		log.Warn("closed before every request was answered")
 		_ = server.Close()
 	}
 	if err := <-served; !errors.Is(err, http.ErrServerClosed) {
@@ -102,7 +102,7 @@ func LiftReadLimit(w http.ResponseWriter) {
 type counter struct {
 	mu sync.Mutex
 	n  int
-	// idle gets a value when nothing is under way any more.
+	// idle gets a value when no request is pending any more.
 	idle chan struct{}
 }
 
@@ -118,7 +118,7 @@ func (c *counter) add(n int) {
 	}
 }
 
-// wait waits until nothing is under way, or until ctx ends.
+// wait waits until no request is pending, or until ctx ends.
 func (c *counter) wait(ctx context.Context) {
 	for {
 		c.mu.Lock()

@@ -30,7 +30,7 @@ type entry struct {
 	document   *definition.Document
 	etag       string
 	freshUntil time.Time
-	// forget says that the document must not be kept.
+	// forget is set if the document must not be kept.
 	forget bool
 }
 

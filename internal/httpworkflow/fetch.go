@@ -25,7 +25,7 @@ type transient struct{ error }
 
 func (t transient) Unwrap() error { return t.error }
 
-// fetch brings an entry up to date. A transient failure is tried again.
+// fetch brings an entry up to date. A transient failure is retried.
 func (r *Resolver) fetch(ctx context.Context, address string, e *entry) error {
 	pause := r.config.RetryPause
 	for try := 1; ; try++ {
@@ -40,7 +40,7 @@ func (r *Resolver) fetch(ctx context.Context, address string, e *entry) error {
 	}
 }
 
-// within says of an error that it came of the time limit.
+// within marks an error that was caused by the time limit.
 func (r *Resolver) within(ctx context.Context, err error) error {
 	if err != nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		return fmt.Errorf("there was no whole answer within %v: %w", r.config.Timeout, context.DeadlineExceeded)

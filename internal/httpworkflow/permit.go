@@ -13,7 +13,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/dialguard"
 )
 
-// refusal is why an address is not asked. A run records the text and no hint, so that the text names the setting.
+// refusal is why an address is not requested. A run records the text without a hint, so the text names the setting.
 type refusal struct{ text string }
 
 func (r *refusal) Error() string { return r.text }

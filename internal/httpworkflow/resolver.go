@@ -120,7 +120,7 @@ func (r *Resolver) ResolveWorkflow(ctx context.Context, ref, pin string) (*defin
 	return e.document, nil
 }
 
-// notFound says why a document cannot be had.
+// notFound returns the error for a document that cannot be fetched.
 func notFound(ref string, cause error) error {
 	if address, err := url.Parse(ref); err == nil {
 		ref = address.Redacted()

@@ -11,7 +11,7 @@ import (
 )
 
 // Apply returns an object changed by a delta. It does not change the given object, and shares its unchanged parts.
-// The error, with code HISTORY_CORRUPT, is that of a delta that does not fit.
+// A delta that does not fit is an error with code HISTORY_CORRUPT.
 func Apply(from map[string]any, delta any) (map[string]any, error) {
 	return applyObject(from, delta, false)
 }
@@ -33,7 +33,7 @@ func apply(from, delta any, owned bool) (any, error) {
 	case []any:
 		return applyList(from, delta, owned)
 	}
-	return nil, misfit("expected an object or a list to change")
+	return nil, misfit("expected an object or an array to change")
 }
 
 func applyObject(from map[string]any, delta any, owned bool) (map[string]any, error) {
@@ -58,12 +58,12 @@ func applyObject(from map[string]any, delta any, owned bool) (map[string]any, er
 		case "drop":
 			names, ok := v.([]any)
 			if !ok {
-				return nil, misfit("expected a list as %q", member)
+				return nil, misfit("expected an array as %q", member)
 			}
 			for _, n := range names {
 				name, _ := n.(string)
 				if _, there := to[name]; !there {
-					return nil, misfit("no member %q to drop", name)
+					return nil, misfit("no field %q to drop", name)
 				}
 				delete(to, name)
 			}
@@ -75,7 +75,7 @@ func applyObject(from map[string]any, delta any, owned bool) (map[string]any, er
 			for name, inner := range in {
 				old, there := to[name]
 				if !there {
-					return nil, misfit("no member %q to change", name)
+					return nil, misfit("no field %q to change", name)
 				}
 				changed, err := apply(old, inner, owned)
 				if err != nil {
@@ -84,13 +84,13 @@ func applyObject(from map[string]any, delta any, owned bool) (map[string]any, er
 				to[name] = changed
 			}
 		default:
-			return nil, misfit("unknown member %q", member)
+			return nil, misfit("unknown field %q", member)
 		}
 	}
 	return to, nil
 }
 
-// inOrder yields the members of a delta, those that are known in this order: whatever they hold, a delta has one result.
+// inOrder yields the fields of a delta, the known ones in a fixed order, so that a delta has one result.
 func inOrder(d map[string]any, known ...string) iter.Seq2[string, any] {
 	return func(yield func(string, any) bool) {
 		for _, member := range known {
@@ -129,7 +129,7 @@ func applyList(from []any, delta any, owned bool) ([]any, error) {
 		case "keep":
 		case "add":
 			if _, ok := v.([]any); !ok {
-				return nil, misfit("expected a list as %q", member)
+				return nil, misfit("expected an array as %q", member)
 			}
 		case "put", "in":
 			entries, ok := v.(map[string]any)
@@ -149,7 +149,7 @@ func applyList(from []any, delta any, owned bool) ([]any, error) {
 				to[i] = value
 			}
 		default:
-			return nil, misfit("unknown member %q", member)
+			return nil, misfit("unknown field %q", member)
 		}
 	}
 	return append(to, add...), nil

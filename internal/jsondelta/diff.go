@@ -99,7 +99,7 @@ func object(from, to map[string]any) map[string]any {
 	return d
 }
 
-// put adds a change to a member of the delta, which it creates with the first entry.
+// put adds a change to a field of the delta, which it creates with the first entry.
 func put(d map[string]any, entries *map[string]any, member, name string, value any) {
 	if *entries == nil {
 		*entries = map[string]any{}

@@ -24,7 +24,7 @@ import (
 type Report struct {
 	// Code is the code of the findings.
 	Code problem.Code
-	// NullIsAbsent makes a member whose value is null count as absent.
+	// NullIsAbsent makes a field whose value is null count as absent.
 	NullIsAbsent bool
 	// Limit is the largest number of findings, 0 for any number. Omitted counts the findings beyond it.
 	Limit, Omitted int
@@ -69,7 +69,7 @@ type Object struct {
 	known []string
 }
 
-// Get returns a member, which may be absent.
+// Get returns a field, which may be absent.
 func (o *Object) Get(name string) Value {
 	if o == nil {
 		return Value{}
@@ -86,7 +86,7 @@ func (o *Object) Get(name string) Value {
 	return o.child(name, plain, present)
 }
 
-// Require is Get for a member that must be there.
+// Require is Get for a required field.
 func (o *Object) Require(name string) Value {
 	v := o.Get(name)
 	if o != nil && !v.present {
@@ -95,14 +95,14 @@ func (o *Object) Require(name string) Value {
 	return v
 }
 
-// Missing reports that a member is missing. As in the protocol's schema the place is the object's.
+// Missing reports that a field is missing. As in the protocol's schema, the place is the object's.
 func (o *Object) Missing(name string) *problem.Finding {
-	f := o.Fail("required", "missing member %q", name)
+	f := o.Fail("required", "missing field %q", name)
 	f.Params = map[string]any{"missingProperty": name}
 	return f
 }
 
-// Known names members that the object may have although they are not read.
+// Known names fields that the object may have although they are not read.
 func (o *Object) Known(names ...string) {
 	for _, name := range names {
 		if !slices.Contains(o.known, name) {
@@ -126,10 +126,10 @@ func (o *Object) Close() problem.Findings {
 			o.report.Omitted++
 			continue
 		}
-		f := v.AtName().Fail("additionalProperties", "unknown member %q", name)
+		f := v.AtName().Fail("additionalProperties", "unknown field %q", name)
 		f.Params = map[string]any{"additionalProperty": name}
 		if f.Hint = suggest.DidYouMean(name, known); f.Hint == "" && len(known) > 0 {
-			f.Hint = "known members: " + strings.Join(known, ", ")
+			f.Hint = "known fields: " + strings.Join(known, ", ")
 		}
 	}
 	return o.report.Findings[before:]
@@ -139,7 +139,7 @@ func (o *Object) Close() problem.Findings {
 func Describe(root string, f problem.Finding) string {
 	path := Path(f)
 	if len(path) > 0 && (f.Keyword == "required" || f.Keyword == "additionalProperties") {
-		path = path[:len(path)-1] // the message names the member
+		path = path[:len(path)-1] // the message names the field
 	}
 	if root != "" {
 		path = append([]string{root}, path...)

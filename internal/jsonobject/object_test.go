@@ -103,10 +103,10 @@ func TestUnknownAndMissingMembers(t *testing.T) {
 	o.Close()
 	o.Close()
 	want := []string{
-		`config: missing member "name"`,
-		`config.x: missing member "size"`,
-		`config.x: unknown member "colour"; known members: size`,
-		`config: unknown member "nmae"; did you mean "name"?`,
+		`config: missing field "name"`,
+		`config.x: missing field "size"`,
+		`config.x: unknown field "colour"; known fields: size`,
+		`config: unknown field "nmae"; did you mean "name"?`,
 	}
 	if got := descriptions(&report); !slices.Equal(got, want) {
 		t.Errorf("got %q", got)

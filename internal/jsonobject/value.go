@@ -12,7 +12,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/suggest"
 )
 
-// Value is a member or an element with its place. The zero Value is absent. A reading method returns the zero value for
+// Value is a field or an element with its place. The zero Value is absent. A reading method returns the zero value for
 // one that is absent, and for one of another kind, which it reports.
 type Value struct {
 	// Plain is the decoded value.
@@ -20,7 +20,7 @@ type Value struct {
 	present bool
 	node    *jsonvalue.Node
 	at      problem.Place
-	nameAt  problem.Place // line and column of the member's name
+	nameAt  problem.Place // line and column of the field's name
 	report  *Report
 }
 
@@ -33,7 +33,7 @@ func (v Value) With(plain any) Value {
 	return v
 }
 
-// AtName is the same value, reported at the name of the member.
+// AtName returns the same value, reported at the name of the field.
 func (v Value) AtName() Value {
 	v.at.Line, v.at.Column = v.nameAt.Line, v.nameAt.Column
 	return v
@@ -108,13 +108,13 @@ func (v Value) Whole(low, high int64) (n int64, ok bool) {
 	return int64(f), ok
 }
 
-func (v Value) number(what string, low, high float64, whole bool) (n float64, ok bool) {
+func (v Value) number(kind string, low, high float64, whole bool) (n float64, ok bool) {
 	if !v.is(jsonvalue.Number) {
 		return 0, false
 	}
 	n, _ = v.Plain.(float64)
 	if n < low || n > high || whole && n != math.Trunc(n) {
-		v.Fail("range", "expected %s from %s to %s, found %s", what, decimal(low), decimal(high), decimal(n))
+		v.Fail("range", "expected %s from %s to %s, found %s", kind, decimal(low), decimal(high), decimal(n))
 		return 0, false
 	}
 	return n, true
@@ -179,7 +179,7 @@ func (v Value) Object() *Object {
 	return &Object{Value: v}
 }
 
-// Members goes over the members of an object that is used as a map: in the order of the text, duplicates included, for a
+// Members iterates over the fields of an object that is used as a map: in the order of the text, duplicates included, for a
 // parsed object, else sorted.
 func (v Value) Members() iter.Seq2[string, Value] {
 	return func(yield func(string, Value) bool) {
@@ -200,7 +200,7 @@ func (v Value) Members() iter.Seq2[string, Value] {
 	}
 }
 
-// child is a member or an element without line and column.
+// child returns a field or an element without line and column.
 func (v Value) child(name string, plain any, present bool) Value {
 	present = present && (plain != nil || !v.report.NullIsAbsent)
 	return Value{
@@ -209,7 +209,7 @@ func (v Value) child(name string, plain any, present bool) Value {
 	}
 }
 
-// member is a member of a parsed object.
+// member returns a field of a parsed object.
 func (v Value) member(m jsonvalue.Member) Value {
 	child := v.child(m.Name, m.Value.Value(), true)
 	child.set(m.Value)

@@ -24,9 +24,9 @@ const MaxBytes = 1 << 20
 
 // Manifest is a valid manifest.
 type Manifest struct {
-	// Servers are the MCP servers by name; there is at least one.
+	// Servers holds the MCP servers by name; there is at least one.
 	Servers map[string]Server
-	// Agents are the delegate agents by id; nil if the manifest has no "delegateAgents". With an empty one no agent is found.
+	// Agents holds the delegate agents by id; nil if the manifest has no "delegateAgents".
 	Agents map[string]Agent
 }
 
@@ -43,7 +43,7 @@ var manifests = document.Kind{
 	Schema: schemas.MCPManifest, Code: problem.ManifestInvalid, Syntax: problem.ManifestSyntax, MaxBytes: MaxBytes,
 }
 
-// server is a server as it is written.
+// server is a server as written in the file.
 type server struct {
 	Type      string            `json:"type"`
 	Command   string            `json:"command"`
@@ -71,7 +71,7 @@ func Parse(text []byte) (*Manifest, problem.Findings) {
 	for name, s := range written.Servers {
 		at := document.At("mcpServers", name)
 		if strings.TrimSpace(name) == "" {
-			warnOfBlank(d, at, "a server has a blank name, which no tool_call can name readably")
+			warnOfBlank(d, at, "a server has a blank name")
 		}
 		s.check(d, at)
 		m.Servers[name] = Server{Command: s.Command, Args: s.Args, Env: s.Env, Directory: s.Directory, URL: s.URL, Headers: s.Headers, Disabled: s.Disabled}
@@ -87,7 +87,7 @@ func Parse(text []byte) (*Manifest, problem.Findings) {
 			}
 		}
 		if a.Tool == "" {
-			warnOfBlank(d, at+"/tool", "tool is blank, so that this agent is never found")
+			warnOfBlank(d, at+"/tool", "tool is blank, so this agent is never found")
 		}
 		if m.Agents == nil {
 			m.Agents = map[string]Agent{}
@@ -111,7 +111,7 @@ var (
 
 func (s *server) check(d *document.Document, at string) {
 	if s.Command != "" && strings.TrimSpace(s.Command) == "" {
-		warnOfBlank(d, at+"/command", "command is blank, so that every call of this server fails")
+		warnOfBlank(d, at+"/command", "command is blank, so every call of this server fails")
 	}
 	known, field := commandTypes, "command"
 	if s.URL != "" {
@@ -135,7 +135,7 @@ func warnOfBlank(d *document.Document, at, message string) {
 	f.Code, f.Severity = problem.ConfigBlank, problem.SeverityWarning
 }
 
-// warnOfIgnored warns of fields that nothing reads: hosts have fields of their own.
+// warnOfIgnored warns of fields without effect: hosts have their own fields.
 func warnOfIgnored(d *document.Document, at, schema string) {
 	names, declared := d.Undeclared(at, schema)
 	for _, name := range names {

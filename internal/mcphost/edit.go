@@ -32,7 +32,7 @@ func (h Host) Entries(path string, text []byte) (map[string]Entry, error) {
 	return entries, nil
 }
 
-// parse reads a text as values. Its error names the place.
+// parse reads a text as plain values. Its error names the place.
 func (h Host) parse(path string, text []byte) (map[string]any, error) {
 	text = bytes.TrimPrefix(text, mark)
 	var value any = map[string]any{}
@@ -84,14 +84,14 @@ func (h Host) Doubts(text []byte) string {
 	if err != nil || root.IsStandard() {
 		return ""
 	}
-	return fmt.Sprintf("it has comments or trailing commas, which %s may not read", h.Title)
+	return fmt.Sprintf("comments or trailing commas found, which %s may not read", h.Title)
 }
 
 // Edited reports whether Add and Remove can edit the file of the host: those edit JSON. For other files see AddByHand.
 func (h Host) Edited() bool { return !h.toml }
 
 // Add returns the text with the server in it. A text that has it already is returned as it is; see Entry.merged for one that
-// has it with other members.
+// has it with other fields.
 func (h Host) Add(path string, text []byte, name string, e Entry) ([]byte, error) {
 	e, before, err := h.planned(path, text, name, e)
 	if err != nil {
@@ -126,14 +126,14 @@ func (h Host) planned(path string, text []byte, name string, e Entry) (planned E
 		return e, nil, h.invalid(path, fmt.Errorf("%s.%s: expected an object", h.key, name))
 	}
 	entry := h.entryOf(object)
-	if (e.URL == "") == (entry.URL == "") { // else none of the members is for the new entry
+	if (e.URL == "") == (entry.URL == "") { // otherwise no field fits the new entry
 		e = e.merged(entry)
 	}
 	return e, &entry, nil
 }
 
 // AddByHand describes the change that puts the server into a file that is not edited: an instruction and the text to paste; both are
-// empty if the server is there already.
+// empty if the file has the server already.
 func (h Host) AddByHand(path string, text []byte, name string, e Entry) (instruction, paste string, err error) {
 	e, before, err := h.planned(path, text, name, e)
 	switch {
@@ -147,7 +147,7 @@ func (h Host) AddByHand(path string, text []byte, name string, e Entry) (instruc
 	return fmt.Sprintf("in %s, replace %s.%s with this, and keep your own settings of it", path, h.key, name), h.Print(name, e), nil
 }
 
-// RemoveByHand describes the change that takes the server out of a file that is not edited; "" if the server is not there.
+// RemoveByHand describes the change that removes the server from a file that is not edited; "" if the file does not have it.
 func (h Host) RemoveByHand(path string, text []byte, name string) (instruction string, err error) {
 	entries, err := h.Entries(path, text)
 	if err != nil || !has(entries, name) {
@@ -156,7 +156,7 @@ func (h Host) RemoveByHand(path string, text []byte, name string) (instruction s
 	return fmt.Sprintf("in %s, delete the table %s.%s and the tables below it", path, h.key, name), nil
 }
 
-// addJSON writes an entry; keep says that one is there whose other members stay.
+// addJSON writes an entry; keep keeps the other fields of an existing one.
 func (h Host) addJSON(body []byte, name string, e Entry, keep bool) ([]byte, error) {
 	d, err := parseJSON(body)
 	if err != nil {
@@ -176,7 +176,7 @@ func (h Host) addJSON(body []byte, name string, e Entry, keep bool) ([]byte, err
 	return d.bytes(), nil
 }
 
-// normal is an entry with nothing where it has empty lists.
+// normal returns an entry with nil for empty lists.
 func normal(e Entry) Entry {
 	if len(e.Args) == 0 {
 		e.Args = nil
@@ -203,7 +203,7 @@ func (h Host) Remove(path string, text []byte, name string) ([]byte, bool, error
 	if err != nil {
 		return nil, true, err
 	}
-	for d.remove([]string{h.key, name}) { // a name may be there twice
+	for d.remove([]string{h.key, name}) { // the name may be duplicate
 	}
 	after = append(after, d.bytes()...)
 	return after, true, h.verify(path, text, after, name)
@@ -214,13 +214,13 @@ func (h Host) verify(path string, before, after []byte, name string) error {
 	a, errA := h.others(path, before, name)
 	b, errB := h.others(path, after, name)
 	if err := errors.Join(errA, errB); err != nil || !reflect.DeepEqual(a, b) {
-		return problem.New(problem.Internal, "%s cannot be edited without a change to what else is in it (%v)", path, err).
-			WithHint("Edit it yourself: --print shows what to paste. The file was not changed.")
+		return problem.New(problem.Internal, "cannot edit %s without a change of other settings in it (%v)", path, err).
+			WithHint("Paste the entry that --print prints. The file was not changed.")
 	}
 	return nil
 }
 
-// others are the values of a text without the server, and without the object of servers if nothing else is in it.
+// others returns the values of a text without the server, and without the object of servers if it is empty otherwise.
 func (h Host) others(path string, text []byte, name string) (map[string]any, error) {
 	values, err := h.parse(path, text)
 	if err != nil {
@@ -237,8 +237,8 @@ func (h Host) others(path string, text []byte, name string) (map[string]any, err
 	return values, nil
 }
 
-// Undone returns the text that the server was added to, where that can be known: adding it to one of the earlier texts, or
-// to no file at all, makes this very text. Otherwise it is the text without the server.
+// Undone returns the text from before the server was added, if it can be known: adding the server to one of the earlier texts, or
+// to no file, makes exactly this text. Otherwise it returns the text without the server.
 func (h Host) Undone(path string, text []byte, name string, earlier [][]byte) (before []byte, had bool, err error) {
 	before, had, err = h.Remove(path, text, name)
 	if err != nil || !had {
@@ -260,7 +260,7 @@ func (h Host) Undone(path string, text []byte, name string, earlier [][]byte) (b
 	return before, true, err
 }
 
-// tidied is a text without the object of servers where it is empty, unless it stood there before any server was added.
+// tidied returns a text without an empty object of servers, unless the object existed before any server was added.
 func (h Host) tidied(path string, text []byte, earlier [][]byte) ([]byte, error) {
 	for _, candidate := range earlier { // the newest first
 		if values, err := h.parse(path, candidate); err == nil {

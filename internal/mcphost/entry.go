@@ -15,12 +15,12 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 )
 
-// Entry is how a host starts a server, or the address of one.
+// Entry is how a host starts a server, or the server's address.
 type Entry struct {
 	Command string
 	Args    []string
 	Env     map[string]string
-	// URL is the address; then the members above are empty. TokenEnv names the host's variable that holds the bearer token, "" for
+	// URL is the address; then the fields above are empty. TokenEnv names the host's variable with the bearer token, "" for
 	// no token: the token itself is never written.
 	URL, TokenEnv string
 }
@@ -34,7 +34,7 @@ func (e Entry) Starts() bool {
 	return starts
 }
 
-// split divides the arguments into those of a launcher such as npx, up to the server's name, and the server's own flags.
+// split divides the arguments into the arguments of a launcher such as npx, up to the server's name, and the server's own flags.
 func (e Entry) split() (launcher, flags []string, starts bool) {
 	for i, word := range append([]string{e.Command}, e.Args...) {
 		if at := strings.LastIndexAny(word, `/\`); strings.TrimSuffix(word[at+1:], ".exe") == Program {
@@ -44,7 +44,7 @@ func (e Entry) split() (launcher, flags []string, starts bool) {
 	return nil, e.Args, false
 }
 
-// NPX is how a host starts the server of the npm package, with its flags.
+// NPX returns how a host starts the server of the npm package, with its flags.
 func NPX(goos string, flags []string) Entry {
 	words := []string{"npx", "-y", Program}
 	if goos == "windows" {
@@ -53,15 +53,15 @@ func NPX(goos string, flags []string) Entry {
 	return Entry{Command: words[0], Args: append(words[1:], flags...)}
 }
 
-// member is a member of an object whose order is kept.
+// member is a field of an object whose order is kept.
 type member struct {
 	name  string
 	value any
 }
 
-// remote says how a host writes the address of a server.
+// remote describes how a host writes the address of a server.
 type remote struct {
-	// first are members that an entry begins with, address is the one that holds the address.
+	// first holds the first fields of an entry, address names the field with the address.
 	first   []member
 	address string
 	// variable is how a header refers to a variable, with %s for its name; "" if the host has no such way.
@@ -70,7 +70,7 @@ type remote struct {
 
 const authorization = "Authorization"
 
-// members are the fields of an entry, in the order of the file; those in first occur only in entries that start the server.
+// members returns the fields of an entry in the order of the file; first is only for entries that start the server.
 func (h Host) members(e Entry, first []member) []member {
 	if e.URL != "" {
 		list := append(slices.Clone(h.remote.first), member{h.remote.address, e.URL})
@@ -100,7 +100,7 @@ func (h Host) Accepts(e Entry) error {
 	case e.URL == "":
 		return nil
 	case h.remote.address == "":
-		return problem.New(problem.UsageError, "the file of %s takes no addresses", h.Title).WithHint("Leave out --url: %s starts the server itself.", h.Title)
+		return problem.New(problem.UsageError, "%s does not support servers with an address", h.Title).WithHint("Leave out --url: %s starts the server itself.", h.Title)
 	case e.TokenEnv != "" && h.remote.variable == "" && !h.toml:
 		return problem.New(problem.UsageError, "headers in the file of %s cannot refer to variables", h.Title).
 			WithHint("Leave out --token-env, then add the header with the token in an editor.")
@@ -165,7 +165,7 @@ func (h Host) entryOf(value any) (e Entry) {
 	return e
 }
 
-// object is the JSON object of members, compact.
+// object returns the JSON object of members, compact.
 func object(list []member) []byte {
 	out := []byte{'{'}
 	for i, m := range list {
@@ -177,7 +177,7 @@ func object(list []member) []byte {
 	return append(out, '}')
 }
 
-// compact is a value as JSON.
+// compact returns a value as JSON.
 func compact(value any) []byte {
 	if list, ok := value.([]member); ok {
 		return object(list)
@@ -224,7 +224,7 @@ func codeLink(name string, members []member) string {
 // component escapes a part of an address as JavaScript's encodeURIComponent does, as far as readers can tell.
 func component(text string) string { return strings.ReplaceAll(url.QueryEscape(text), "+", "%20") }
 
-// tables is an entry as TOML.
+// tables returns an entry as TOML.
 func (h Host) tables(name string, e Entry) string {
 	text, err := toml.Marshal(map[string]any{h.key: map[string]any{name: struct {
 		Command  string            `toml:"command,omitempty"`
@@ -236,6 +236,6 @@ func (h Host) tables(name string, e Entry) string {
 	if err != nil {
 		return "" // never: values are texts, lists and maps of texts
 	}
-	// The encoder begins with the line of the outer table, which may be in the file already.
+	// The encoder starts with the line of the outer table, which may be in the file already.
 	return strings.TrimPrefix(string(text), "["+h.key+"]\n")
 }

@@ -42,8 +42,8 @@ func Read(path string) (Content, error) {
 		c.Text, err = regularfile.ReadAll(f, 0)
 	}
 	if err != nil {
-		return c, problem.New(problem.HostFileInvalid, "%s cannot be read: %v", path, err).
-			WithHint("Look at the file and its permissions, then try again.")
+		return c, problem.New(problem.HostFileInvalid, "cannot read %s: %v", path, err).
+			WithHint("Check the file and its permissions, then try again.")
 	}
 	return c, nil
 }
@@ -64,7 +64,7 @@ func follow(path string) (string, error) {
 		}
 		path = to
 	}
-	return "", problem.New(problem.HostFileInvalid, "%s: the symbolic links lead in a circle", path).WithHint("Correct the links, then try again.")
+	return "", problem.New(problem.HostFileInvalid, "%s: the symbolic links form a loop", path).WithHint("Correct the links, then try again.")
 }
 
 // copySuffix follows the name of a file in those of its copies; the time follows it.
@@ -128,10 +128,10 @@ func Edit(path string, now time.Time, change func(Content) ([]byte, error)) (sav
 	return "", writeFailed(path, regularfile.ErrChanged)
 }
 
-// maxEdits bounds how often an edit is made again because another program changed the file meanwhile.
+// maxEdits bounds how often an edit is repeated because another program changed the file meanwhile.
 const maxEdits = 5
 
-// lock locks a file, whose folder it makes.
+// lock locks a file, and creates its directory.
 func lock(target string) (unlock func(), err error) {
 	if err := os.MkdirAll(filepath.Dir(target), 0o755); err != nil {
 		return nil, err
@@ -164,26 +164,26 @@ func (c Content) write(text []byte, now time.Time) (saved string, err error) {
 		}
 	}
 	if err = r.ReplaceLocked(); err != nil && saved != "" {
-		_ = os.Remove(saved) // the file itself is there
+		_ = os.Remove(saved) // the file itself still exists
 		saved = ""
 	}
 	return saved, err
 }
 
-// writeFailed is the error of a file that was not written; nil without one.
+// writeFailed returns the error for a file that was not written; nil for nil.
 func writeFailed(path string, err error) error {
 	switch {
 	case err == nil:
 		return nil
 	case errors.Is(err, regularfile.ErrChanged):
-		return problem.New(problem.HostFileChanged, "%s was changed by another program meanwhile", path).
+		return problem.New(problem.HostFileChanged, "another program changed %s", path).
 			WithHint("Try again; close the host first if it writes the file all the time.")
 	case errors.Is(err, regularfile.ErrLocked):
-		return problem.New(problem.HostFileChanged, "%s is being changed by another process: %v", path, err).
-			WithHint("Nothing was written. Wait for the other process, or end it, then try again.")
+		return problem.New(problem.HostFileChanged, "another process is changing %s: %v", path, err).
+			WithHint("Wait for the other process, or end it, then try again. Nothing was written.")
 	}
-	return problem.New(problem.HostFileInvalid, "%s cannot be written: %v", path, err).
-		WithHint("Look at the permissions of the folder and the free space, then try again. The file is as it was.")
+	return problem.New(problem.HostFileInvalid, "cannot write %s: %v", path, err).
+		WithHint("Check the permissions of the directory and the free space, then try again. The file was not changed.")
 }
 
 // save copies the file beside it, with its permissions, under a name that is free.

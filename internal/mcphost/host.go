@@ -8,7 +8,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 )
 
-// Machine is where files are looked for: the system, the user's folder and the environment.
+// Machine is where files are located: the system, the user's directory and the environment.
 type Machine struct {
 	GOOS string
 	Home string
@@ -65,21 +65,21 @@ const (
 type Host struct {
 	// Name is the value of --host, Title the name for people.
 	Name, Title string
-	// Terminal says that the host is started from a shell, and has the shell's PATH.
+	// Terminal is set if the host is started from a shell, and has the shell's PATH.
 	Terminal bool
 	// user returns the user's file and the folder that shows that the host is installed; "" without one.
 	user func(Machine) (file, folder string)
 	// project is the file below a project's folder, nil for hosts without one.
 	project []string
-	// key is the member or table that holds the servers.
+	// key is the field or table that holds the servers.
 	key string
-	// toml says that the file is TOML, which is read and not edited.
+	// toml is set if the file is TOML, which is read and not edited.
 	toml bool
-	// lenient says that the host reads comments and trailing commas in JSON.
+	// lenient is set if the host reads comments and trailing commas in JSON.
 	lenient bool
-	// first are members that each entry begins with.
+	// first holds the first fields of each entry.
 	first []member
-	// asks says that the host asks before calls, as default_tools_approval_mode in the server's table says.
+	// asks is set if the host asks before calls, by default_tools_approval_mode in the server's table.
 	asks bool
 	// remote is how the host writes the address of a server.
 	remote remote
@@ -87,7 +87,7 @@ type Host struct {
 	link func(name string, members []member) string
 }
 
-// below makes the user function of a host that keeps its file in a folder of its own below the home folder.
+// below makes the user function of a host that keeps its file in its own directory below the home directory.
 func below(variable string, folder []string, file string) func(Machine) (string, string) {
 	return func(m Machine) (string, string) {
 		own := m.join(m.Home, folder...)
@@ -156,7 +156,7 @@ var hosts = []Host{
 	},
 }
 
-// Known returns all hosts that the package knows.
+// Known returns all supported hosts.
 func Known() []Host { return slices.Clone(hosts) }
 
 // Names returns the names of all hosts.
@@ -174,15 +174,15 @@ func Find(name string) (Host, error) {
 			return h, nil
 		}
 	}
-	return Host{}, problem.New(problem.UsageError, "there is no host %q", name).
-		WithHint("Known are %s, and all for those that are installed. For another host, --print shows what to paste.", problem.AndList(Names()))
+	return Host{}, problem.New(problem.UsageError, "unknown host %q", name).
+		WithHint("Use %s, or all for the installed ones. For another host, paste the entry that --print prints.", problem.OrList(Names()))
 }
 
 // File returns the path of the host's file for a scope.
 func (h Host) File(m Machine, scope Scope) (string, error) {
 	if scope == Project {
 		if h.project == nil {
-			return "", problem.New(problem.UsageError, "%s has no file for a project", h.Title).WithHint("Leave out --scope project.")
+			return "", problem.New(problem.UsageError, "%s does not support project files", h.Title).WithHint("Leave out --scope project.")
 		}
 		return m.join(m.Directory, h.project...), nil
 	}
@@ -191,13 +191,13 @@ func (h Host) File(m Machine, scope Scope) (string, error) {
 	case file != "":
 		return file, nil
 	case m.Home == "":
-		return "", problem.New(problem.UsageError, "the file of %s cannot be found: the home folder is unknown", h.Title).WithHint("Set HOME.")
+		return "", problem.New(problem.UsageError, "cannot find the file of %s: the home directory is unknown", h.Title).WithHint("Set HOME.")
 	}
-	return "", problem.New(problem.UsageError, "%s keeps no known file on %s", h.Title, m.GOOS).
-		WithHint("--print shows what to paste into its settings.")
+	return "", problem.New(problem.UsageError, "the file of %s on %s is unknown", h.Title, m.GOOS).
+		WithHint("Paste the entry that --print prints into its settings.")
 }
 
-// Installed reports whether the user has the host: its file or folder is there.
+// Installed reports whether the user has the host: its file or directory exists.
 func (h Host) Installed(m Machine) bool {
 	file, folder := h.user(m)
 	for _, path := range []string{file, folder} {

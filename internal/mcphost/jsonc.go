@@ -9,7 +9,7 @@ import (
 	"github.com/tailscale/hujson"
 )
 
-// jsonText edits JSON with comments and trailing commas. All that is not edited stays byte for byte.
+// jsonText edits JSON with comments and trailing commas. The rest stays byte for byte.
 type jsonText struct {
 	root    hujson.Value
 	newline string
@@ -17,7 +17,7 @@ type jsonText struct {
 	unit string
 }
 
-// parseJSON reads a document; one without content is an empty object.
+// parseJSON reads a document; an empty text is an empty object.
 func parseJSON(text []byte) (*jsonText, error) {
 	newline := "\n"
 	if bytes.Contains(text, []byte("\r\n")) {
@@ -63,7 +63,7 @@ func (d *jsonText) plain() (value any, err error) {
 	return value, err
 }
 
-// member returns the member of an object with a name: the last one, which readers of JSON take.
+// findMember returns the index of the field with a name: the last one, as in JSON readers; -1 without one.
 func findMember(o *hujson.Object, name string) (at int) {
 	at = -1
 	for i, m := range o.Members {
@@ -74,8 +74,8 @@ func findMember(o *hujson.Object, name string) (at int) {
 	return at
 }
 
-// set writes a value at a path of names. Objects on the way are made. It reports false if something else than an object
-// stands in the way.
+// set writes a value at a path of names. It creates missing objects on the path, and reports false if another value is
+// on the path.
 func (d *jsonText) set(path []string, value any) bool {
 	v, indent := &d.root, ""
 	for depth, name := range path {
@@ -115,7 +115,7 @@ func equalJSON(there, value []byte) bool {
 	return json.Unmarshal(there, &a) == nil && json.Unmarshal(value, &b) == nil && reflect.DeepEqual(a, b)
 }
 
-// literal is a value in the document's style; indent is that of its first line.
+// literal returns a value in the document's style; indent is the indentation of its first line.
 func (d *jsonText) literal(value any, indent string, lines bool) hujson.ValueTrimmed {
 	text := compact(value)
 	if lines {
@@ -131,8 +131,8 @@ func (d *jsonText) literal(value any, indent string, lines bool) hujson.ValueTri
 	return parsed.Value
 }
 
-// append adds a member at the end of an object, on a line of its own where the others are. indent is that of the line on
-// which the object begins.
+// append adds a field at the end of an object, on its own line if the others are. indent is the indentation of the line on
+// which the object starts.
 func (d *jsonText) append(o *hujson.Object, name string, value any, indent string) {
 	own, lines, comma := indent+d.unit, d.unit != "", false
 	if n := len(o.Members); n > 0 {
@@ -174,7 +174,7 @@ func (d *jsonText) append(o *hujson.Object, name string, value any, indent strin
 	o.AfterExtra = hujson.Extra(after)
 }
 
-// remove takes the member at a path out, and nothing else; comments before it stay.
+// remove removes the field at a path; comments before it stay.
 func (d *jsonText) remove(path []string) bool {
 	v := &d.root
 	for depth, name := range path {
@@ -196,7 +196,7 @@ func (d *jsonText) remove(path []string) bool {
 	return false
 }
 
-// removeEmpty takes a member out whose value is an object without members and comments, and reports whether there was one.
+// removeEmpty removes a field whose value is an object without fields and comments, and reports whether it did.
 func (d *jsonText) removeEmpty(name string) bool {
 	o, ok := d.root.Value.(*hujson.Object)
 	if !ok {
@@ -214,7 +214,7 @@ func (d *jsonText) removeEmpty(name string) bool {
 	return true
 }
 
-// cut takes a member out of an object.
+// cut removes a field from an object.
 func (d *jsonText) cut(o *hujson.Object, at int) {
 	gone := o.Members[at]
 	comments := bytes.TrimRight(gone.Name.BeforeExtra, " \t\r\n")
@@ -224,7 +224,7 @@ func (d *jsonText) cut(o *hujson.Object, at int) {
 		if next := &o.Members[at].Name; len(comments) > 0 {
 			next.BeforeExtra = append(bytes.Clone(gone.Name.BeforeExtra), bytes.TrimLeft(next.BeforeExtra, " \t\r\n")...)
 		} else if at == 0 && len(bytes.TrimSpace(next.BeforeExtra)) == 0 {
-			next.BeforeExtra = gone.Name.BeforeExtra // no space stands before the first of a line
+			next.BeforeExtra = gone.Name.BeforeExtra // the first field of a line has no space before it
 		}
 	case n == 0 && len(comments) == 0 && len(bytes.TrimSpace(o.AfterExtra)) == 0:
 		o.AfterExtra = nil
@@ -241,7 +241,7 @@ func (d *jsonText) cut(o *hujson.Object, at int) {
 	}
 }
 
-// before puts comments before the text that follows, on a line of its own: the last comment may end with its line.
+// before puts comments before the text that follows, on their own line: the last comment may end with its line.
 func (d *jsonText) before(rest hujson.Extra, comments []byte) hujson.Extra {
 	if len(comments) == 0 {
 		return rest

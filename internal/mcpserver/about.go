@@ -12,10 +12,10 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/runjson"
 )
 
-// stateShare is the part of an answer that a state gets that does not fit as a whole: each answer tells it again.
+// stateShare limits a state that does not fit as a whole to this fraction of the answer, because every answer repeats it.
 const stateShare = 4
 
-// answered returns the answer of a run. content holds its fields without pending and next.
+// answered returns the answer about a run. content holds its fields except pending and next.
 func (s *server) answered(headline string, content members, run runView, a *arguments) *answer {
 	remembers := a.answerBytes() != FullAnswers && a.client != nil
 	if remembers {
@@ -120,10 +120,10 @@ func (s *server) withPending(content members, run runView, entries []members, un
 	return content
 }
 
-// maxFull is how many entries of pending are described in full. A host that has dealt with them learns of the next.
+// maxFull is how many entries of pending are described in full. The answer after them describes the next ones.
 const maxFull = 8
 
-// allEntries are all that a run waits for, the first in full.
+// allEntries returns all entries of pending, the first in full.
 func allEntries(run runView) (entries []members, cut bool) {
 	first, next := runjson.First(run.Run), run.actionable()
 	for i, p := range run.shown() {
@@ -187,7 +187,7 @@ func (s *server) entries(run runView, room int) (entries []members, cut bool) {
 	return entries, cut
 }
 
-// entry is one thing that a run waits for, in some bytes, and whether all that is to be done is in it.
+// entry returns one entry of pending in at most room bytes. whole reports that the task in it is complete.
 func (s *server) entry(run runView, p *view.Pending, room int) (entry members, whole bool) {
 	first := runjson.First(run.Run)
 	entry = runjson.Pending(run.Run, p, first)
@@ -250,7 +250,7 @@ func ownState(run runView, p *view.Pending) map[string]any {
 	return own
 }
 
-// maxRemoved is how many members of the run's state, which a branch does not see, its entry names: they are those that other branches
+// maxRemoved is how many fields of the run's state that a branch does not see its entry names: they are those that other branches
 // have added.
 const maxRemoved = 5
 
@@ -259,7 +259,7 @@ func (s *server) waitDocument(p *view.Pending) outline.Document {
 	return s.runDocument(p.ExecutionID, waitSuffix+url.PathEscape(p.ID))
 }
 
-// runDocument is a part of a run, as a resource.
+// runDocument returns a part of a run as a resource.
 func (s *server) runDocument(executionID, suffix string) outline.Document {
 	return outline.Document{URI: runPrefix + url.PathEscape(executionID) + suffix, Hide: s.opts.Redaction.String}
 }

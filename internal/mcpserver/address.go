@@ -17,7 +17,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/suggest"
 )
 
-// The documents of a run that answers refer to: awp://runs/ID/state, …/result, …/pending/WAIT and …/history/SEQ, each followed by a
+// Answers refer to these documents of a run: awp://runs/ID/state, …/result, …/pending/WAIT and …/history/SEQ, each followed by a
 // pointer.
 const (
 	stateSuffix  = "/state"
@@ -89,14 +89,14 @@ func (s *server) value(ctx context.Context, run *view.Run, a address) (v any, in
 	default:
 		in.URI += url.PathEscape(a.key)
 		if v = waitOf(run, a.key); v == nil {
-			return nil, in, fmt.Errorf("the run does not wait for %q any more", a.key)
+			return nil, in, fmt.Errorf("the run no longer waits for %q", a.key)
 		}
 	}
 	v, err = at(v, a.pointer)
 	return v, in, err
 }
 
-// payload is the payload of a record, with its secrets masked.
+// payload returns the payload of a record, with its secrets masked.
 func (s *server) payload(ctx context.Context, run *view.Run, number string) (any, error) {
 	seq, err := strconv.ParseInt(number, 10, 64)
 	if err != nil || seq < 1 || seq > run.Seq {
@@ -134,7 +134,7 @@ func waitOf(run *view.Run, id string) any {
 // at follows a pointer (RFC 6901) into a value.
 func at(v any, pointer string) (any, error) {
 	if pointer != "" && pointer[0] != '/' {
-		return nil, fmt.Errorf("the pointer %q does not begin with /, as in /items/0", pointer)
+		return nil, fmt.Errorf("the pointer %q must begin with /, as in /items/0", pointer)
 	}
 	read := ""
 	for _, token := range jsonvalue.PointerTokens(pointer) {
@@ -144,19 +144,19 @@ func at(v any, pointer string) (any, error) {
 			if !ok {
 				hint := suggest.DidYouMean(token, jsonvalue.Keys(c))
 				if hint == "" {
-					hint = "read " + strconv.Quote(read) + " to see which there are"
+					hint = "read " + strconv.Quote(read) + " to list the fields"
 				}
-				return nil, fmt.Errorf("there is no member %q at %q: %s", token, read, hint)
+				return nil, fmt.Errorf("no field %q at %q: %s", token, read, hint)
 			}
 			v = next
 		case []any:
 			i, err := strconv.Atoi(token)
 			if err != nil || i < 0 || i >= len(c) {
-				return nil, fmt.Errorf("the list at %q has the elements 0 to %d, not %q", read, len(c)-1, token)
+				return nil, fmt.Errorf("the array at %q has the elements 0 to %d, not %q", read, len(c)-1, token)
 			}
 			v = c[i]
 		default:
-			return nil, fmt.Errorf("the value at %q is %s and has no parts; select with jq takes a piece of a text: .[0:4000]", read, jsonvalue.KindOf(v))
+			return nil, fmt.Errorf("the value at %q is %s and has no parts; cut a string with select: .[0:4000]", read, jsonvalue.KindOf(v))
 		}
 		read += "/" + jsonvalue.EscapePointer(token)
 	}

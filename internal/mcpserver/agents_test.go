@@ -90,7 +90,7 @@ func golden(t *testing.T, name, got string) {
 		return
 	}
 	if want, err := os.ReadFile(file); err != nil || string(want) != got {
-		t.Errorf("%s differs (%v; -update rewrites it):\n%s", file, err, got)
+		t.Errorf("%s differs (%v; go test ./internal/mcpserver -update rewrites it):\n%s", file, err, got)
 	}
 }
 

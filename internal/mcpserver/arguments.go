@@ -64,15 +64,15 @@ func readArguments(raw []byte, t *tool) *arguments {
 // Placeholders that are the same for every run.
 const (
 	blankDefinition = "<object: the definition of this run>"
-	blankPayload    = "<object: what the signal brings, {} if nothing; it is merged into the state>"
+	blankPayload    = "<object: payload of the signal, {} if it has none; merged into the state>"
 )
 
-// blankResult is the placeholder for the result of an activity or delegate.
+// blankResult returns the placeholder for the result of an activity or delegate.
 func blankResult(p *view.Pending) string {
 	if p.OutputSchema != nil {
 		return "<object that fits output_schema>"
 	}
-	return "<object: " + cmp.Or(definition.Type(p.NodeType).Info().Performer.Result, "the result, {} if there is none") + ">"
+	return "<object: " + cmp.Or(definition.Type(p.NodeType).Info().Performer.Result, "the result, {} if empty") + ">"
 }
 
 func blankAnswer(p *view.Pending) string {

@@ -22,9 +22,9 @@ import (
 // when it arrives.
 
 const (
-	// maxQuestions is how many questions a call asks, one after the other. There are hosts that follow ten rounds of a call at most.
+	// maxQuestions is how many questions a call asks, one after the other. Some hosts allow at most ten rounds of a call.
 	maxQuestions = 8
-	// maxTries is how many answers to a question are tried.
+	// maxTries is how many invalid answers to a question are accepted before it ends.
 	maxTries = 2
 )
 
@@ -39,12 +39,12 @@ type asking struct {
 	actor    history.Actor
 	began    time.Time
 	forms    map[string]*elicit.Form // by interrupt, nil for one that is no form
-	// again has the person asked although they did not answer before, and only is the interrupt that they are asked then.
+	// again is set to ask a person who did not answer before; only is then the interrupt to ask about.
 	again bool
 	only  string
 	// answer is the person's answer, if this call was repeated with one.
 	answer *personsAnswer
-	// tries are answers of the person to the interrupt tried that could not be taken, for the reason in complaint; asked are the
+	// tries counts the person's invalid answers to the interrupt tried; complaint is why the last one was rejected. asked counts the
 	// questions of the call so far.
 	tried, complaint string
 	tries, asked     int
@@ -59,7 +59,7 @@ func (s *server) asking(req *mcp.CallToolRequest) *asking {
 	// A server without workflow_resume accepts no answers from people either.
 	offered := s.opts.Elicit != elicit.Never && s.tools.has("workflow_resume")
 	if c := req.ClientCapabilities(); offered && c != nil && c.Elicitation != nil && k.revision >= elicit.Since {
-		k.able = c.Elicitation.Form != nil || c.Elicitation.URL == nil // that of neither is the form
+		k.able = c.Elicitation.Form != nil || c.Elicitation.URL == nil // a capability with neither field means forms
 	}
 	return k
 }
@@ -67,7 +67,7 @@ func (s *server) asking(req *mcp.CallToolRequest) *asking {
 // byTicket reports whether questions are answers of calls.
 func (k *asking) byTicket() bool { return k.revision >= elicit.TicketsSince }
 
-// key identifies the question of an interrupt. Without sessions all clients count as one.
+// key identifies the question of an interrupt. Without sessions all clients share it.
 func (k *asking) key(p *view.Pending) elicit.Key {
 	if k.byTicket() {
 		return elicit.Key{Interrupt: p.ID}
@@ -78,7 +78,7 @@ func (k *asking) key(p *view.Pending) elicit.Key {
 // can reports whether the host can put the question of an interrupt to the person.
 func (k *asking) can(p *view.Pending) bool { return k != nil && k.able && k.form(p) != nil }
 
-// form is the form of an interrupt, nil if it cannot be one.
+// form returns the form of an interrupt, nil if it cannot be shown as one.
 func (k *asking) form(p *view.Pending) *elicit.Form {
 	if p.Kind != machine.WaitInterrupt || isUnbound(p) {
 		return nil
@@ -87,16 +87,16 @@ func (k *asking) form(p *view.Pending) *elicit.Form {
 	if !known {
 		var err error
 		if f, err = elicit.FormOf(formSchema(p), k.revision); err != nil {
-			k.s.log.Debug("not asked by the host", "execution_id", p.ExecutionID, "interrupt", p.ID, "because", err.Error())
+			k.s.log.Debug("interrupt has no form", "execution_id", p.ExecutionID, "interrupt", p.ID, "error", err)
 		} else if text := string(f.Schema.Append(nil)); k.s.opts.Redaction.String(text) != text {
-			f = nil // a person must see all choices
+			f = nil // the form would not show all choices
 		}
 		k.forms[p.ID] = f
 	}
 	return f
 }
 
-// formSchema is the schema of the form of an interrupt: of calls that an agent wants approved the decisions that a form can show.
+// formSchema returns the schema of an interrupt's form. For calls that an agent wants approved it has the decisions that a form can show.
 func formSchema(p *view.Pending) map[string]any {
 	if agentsteps.Approval(p.Show) == nil {
 		return p.ResumeSchema
@@ -105,20 +105,20 @@ func formSchema(p *view.Pending) map[string]any {
 		"type": "object", "required": []any{"decision"},
 		"properties": map[string]any{
 			"decision": map[string]any{"type": "string", "enum": []any{"approve", "deny", "stop"}, "description": "stop ends the agent"},
-			"reason":   map[string]any{"type": "string", "description": "what the agent reads of a call that is denied"},
+			"reason":   map[string]any{"type": "string", "description": "text that the agent reads for a denied call"},
 		},
 	}
 }
 
-// standing returns the state of an interrupt's question, and whether the person can be asked (again).
-func (k *asking) standing(p *view.Pending) (end elicit.End, more bool) {
+// state returns the state of an interrupt's question, and whether the person can be asked (again).
+func (k *asking) state(p *view.Pending) (end elicit.End, more bool) {
 	if !k.can(p) {
 		return elicit.End{}, false
 	}
 	return k.s.desk.Of(k.key(p))
 }
 
-// next is the first interrupt of a run whose question is open or to be asked.
+// next returns the first interrupt of a run whose question is open or can be asked.
 func (k *asking) next(run *view.Run) *view.Pending {
 	if k == nil || !k.able || k.asked >= maxQuestions {
 		return nil
@@ -128,15 +128,15 @@ func (k *asking) next(run *view.Run) *view.Pending {
 		if !k.can(p) || k.only != "" && k.only != p.ID {
 			continue
 		}
-		if end, more := k.standing(p); end.State == "" || end.State == elicit.Asking || k.again && more {
+		if end, more := k.state(p); end.State == "" || end.State == elicit.Asking || k.again && more {
 			return p
 		}
 	}
 	return nil
 }
 
-// hostsTurn reports whether the run waits for something that the host's model is to do: the person is not to keep it from that.
-func hostsTurn(run *view.Run) bool {
+// waitsForModel reports whether the run waits for the host's model, which must not wait for the person then.
+func waitsForModel(run *view.Run) bool {
 	return slices.ContainsFunc(run.Pending, func(p view.Pending) bool {
 		return (p.Kind == machine.WaitActivity || p.Kind == machine.WaitDelegate) && p.Host
 	})
@@ -148,7 +148,7 @@ func (s *server) ask(ctx context.Context, a *arguments, run *view.Run) (*view.Ru
 	k := a.asking
 	for {
 		p := k.next(run)
-		if p == nil || hostsTurn(run) && k.byTicket() && !k.again {
+		if p == nil || waitsForModel(run) && k.byTicket() && !k.again {
 			return run, nil, nil
 		}
 		if k.byTicket() {
@@ -167,12 +167,12 @@ func (s *server) ask(ctx context.Context, a *arguments, run *view.Run) (*view.Ru
 		named := k.only != ""
 		asked := s.askHost(ctx, k, run, p)
 		k.asked, k.again, k.only = k.asked+1, false, ""
-		if hostsTurn(run) && !named || !k.await(ctx, a, asked) {
+		if waitsForModel(run) && !named || !k.await(ctx, a, asked) {
 			return run, nil, nil
 		}
 		var err error
 		switch end := asked.End(); end.State {
-		case elicit.Answered: // it is recorded; the same once more waits for the run
+		case elicit.Answered: // it is recorded; a repeated answer waits for the run
 			req := graph.ResumeRequest{ExecutionID: run.ExecutionID, InterruptID: p.ID, Payload: end.Payload, Caller: graph.Caller{Wait: k.left(a)}}
 			if after, err := s.Resume(ctx, req); err == nil {
 				after.Repeated, run = false, after
@@ -184,7 +184,7 @@ func (s *server) ask(ctx context.Context, a *arguments, run *view.Run) (*view.Ru
 				k.second = answeredBefore(firstAnswer(end.Err))
 			}
 			run, err = s.Status(ctx, graph.StatusRequest{ExecutionID: run.ExecutionID})
-		case elicit.Unsent: // nor would it go out now; the next call has another way
+		case elicit.Unsent: // it could not be sent now either; the next call can
 			return run, nil, nil
 		case elicit.Failed:
 			err = end.Err
@@ -195,21 +195,21 @@ func (s *server) ask(ctx context.Context, a *arguments, run *view.Run) (*view.Ru
 	}
 }
 
-// left is how long a call may still wait.
+// left returns how long a call may still wait.
 func (k *asking) left(a *arguments) graph.Wait {
 	w := a.waiting(a.Wait())
 	w.Limit = graph.WaitAtMost(cmp.Or(w.Limit, k.s.waitLimit()) - time.Since(k.began)).Limit
 	return w
 }
 
-// waitLimit is the longest wait of a call without wait_ms.
+// waitLimit returns the longest wait of a call without wait_ms.
 func (s *server) waitLimit() time.Duration { return max(0, cmp.Or(s.opts.WaitLimit, 20*time.Second)) }
 
-// patience is how long an open form keeps other calls from showing the same question. It is bounded, because a form may
-// have been lost.
+// patience returns how long an open form keeps other calls from showing the same question. It is bounded: a form may
+// be lost.
 func (k *asking) patience(p *view.Pending) time.Duration {
 	switch {
-	case k.answer != nil && k.answer.InterruptID == p.ID: // its form has come back
+	case k.answer != nil && k.answer.InterruptID == p.ID: // its form was returned
 		return 0
 	case k.again:
 		return elicit.PatienceOfAsked

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
-	"strings"
 	"sync"
 	"time"
 
@@ -28,7 +27,7 @@ func (s *server) askHost(ctx context.Context, k *asking, run *view.Run, p *view.
 	return s.desk.Ask(k.key(p), k.again, start, q.put)
 }
 
-// awaitLast waits for the questions of sessions that have ended, before the engine is closed: an answer that came last is still recorded.
+// awaitLast waits for the questions of sessions that have ended, before the engine is closed: a late answer is still recorded.
 func awaitLast(open *sync.WaitGroup) {
 	ended := make(chan struct{})
 	go func() {
@@ -58,7 +57,7 @@ func (s *server) endOf(session *mcp.ServerSession) <-chan struct{} {
 	return known.(chan struct{})
 }
 
-// aboutRun says to a person which run asks.
+// aboutRun names the run that asks, for the person.
 func aboutRun(run *view.Run) string {
 	text := "Workflow " + run.DefinitionName + ", run " + shownID(run.ExecutionID)
 	if run.Title != "" {
@@ -83,14 +82,14 @@ type question struct {
 }
 
 // errOvertaken ends a question whose answer is no longer needed.
-var errOvertaken = errors.New("the run does not wait for this any more")
+var errOvertaken = errors.New("the run no longer waits for this")
 
 // put asks until there is a valid answer, or cannot be one, and records it.
 func (q *question) put() (end elicit.End) {
 	defer func() {
 		if p := recover(); p != nil {
 			q.s.log.Error("panic", "execution_id", q.run, "interrupt", q.interrupt, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
-			end = elicit.End{State: elicit.Failed, Err: fmt.Errorf("a defect of the engine: %v", p)}
+			end = elicit.End{State: elicit.Failed, Err: fmt.Errorf("internal error: %v", p)}
 		}
 	}()
 	watched, stop := context.WithCancelCause(context.Background())
@@ -107,7 +106,7 @@ func (q *question) put() (end elicit.End) {
 		case end.State == elicit.Unfit && try < maxTries:
 			complaint, try = end.Err, try+1
 		default:
-			q.s.log.Debug("person asked", "execution_id", q.run, "interrupt", q.interrupt, "came to", string(end.State), "error", end.Err)
+			q.s.log.Debug("person asked", "execution_id", q.run, "interrupt", q.interrupt, "state", string(end.State), "error", end.Err)
 			return end
 		}
 	}
@@ -119,7 +118,7 @@ func (q *question) watch(ctx context.Context, stop context.CancelCauseFunc) {
 	for ctx.Err() == nil {
 		run, err := q.s.Status(ctx, graph.StatusRequest{ExecutionID: q.run, Since: q.seq, Wait: &graph.Wait{Limit: look}})
 		if err != nil {
-			return // the engine closes, or its store is in trouble: the answer will tell
+			return // the engine closes, or its store fails: recording the answer reports it
 		}
 		if pendingInterrupt(run, q.interrupt) == nil {
 			stop(errOvertaken)
@@ -128,7 +127,7 @@ func (q *question) watch(ctx context.Context, stop context.CancelCauseFunc) {
 	}
 }
 
-// pendingInterrupt is the interrupt of that id, nil if the run does not wait for it.
+// pendingInterrupt returns the interrupt with this id, nil if the run does not wait for it.
 func pendingInterrupt(run *view.Run, id string) *view.Pending {
 	for i := range run.Pending {
 		if p := &run.Pending[i]; p.ID == id && id != "" {
@@ -165,14 +164,14 @@ func (q *question) once(watched context.Context, complaint error) elicit.End {
 	if errors.Is(err, errUndelivered) {
 		state = elicit.Unsent
 	}
-	// Hosts check answers too, and have this code for one that does not fit.
+	// Hosts check answers, too, and return this code for an invalid one.
 	if e, ok := errors.AsType[*jsonrpc.Error](err); ok && e.Code == jsonrpc.CodeInvalidParams {
 		state = elicit.Unfit
 	}
 	return elicit.End{State: state, Err: err}
 }
 
-// withdrawalSettles is how long a call delays its answer after it has withdrawn a form: the SDK notifies the host
+// withdrawalSettles is how long a call delays its answer after it withdrew a form: the SDK notifies the host
 // concurrently, over HTTP in the stream of the answer.
 const withdrawalSettles = 100 * time.Millisecond
 
@@ -194,7 +193,7 @@ func (c carrier) Value(key any) any {
 	return c.call.Value(key)
 }
 
-// take records an answer of the person.
+// take records the person's answer.
 func (q *question) take(watched context.Context, action string, content map[string]any) elicit.End {
 	switch action {
 	case "accept":
@@ -212,9 +211,9 @@ func (q *question) take(watched context.Context, action string, content map[stri
 	for pause := time.Second; ; pause *= 2 {
 		_, err := q.s.Resume(ctx, req)
 		end := recorded(err, payload)
-		if end.State != elicit.Failed || !mayPass(err) || pause > time.Minute {
+		if end.State != elicit.Failed || !isTransient(err) || pause > time.Minute {
 			if end.State == elicit.Failed {
-				q.s.log.Error("the answer of a person could not be recorded", "execution_id", q.run, "interrupt", q.interrupt, "error", err)
+				q.s.log.Error("recording of a person's answer failed", "execution_id", q.run, "interrupt", q.interrupt, "error", err)
 			}
 			return end
 		}
@@ -228,7 +227,7 @@ func (q *question) take(watched context.Context, action string, content map[stri
 	}
 }
 
-// recorded is how a question ended whose answer the engine took, or refused with an error.
+// recorded returns the end of a question whose answer the engine accepted, or rejected with err.
 func recorded(err error, payload map[string]any) elicit.End {
 	if err == nil {
 		return elicit.End{State: elicit.Answered, Payload: payload}
@@ -242,15 +241,16 @@ func recorded(err error, payload map[string]any) elicit.End {
 	case e.Reason == problem.NotAwaiting, e.Reason == problem.ExecutionEnded, e.Reason == problem.ExecutionNotFound:
 		return elicit.End{State: elicit.Overtaken}
 	case e.Code == problem.InvalidResumePayload, e.Code == problem.ValidationError:
-		// A person knows nothing of schemas.
-		text := strings.TrimPrefix(strings.TrimPrefix(e.Error(), "the payload breaks resume_schema: "), "the payload would break state_schema: ")
-		return elicit.End{State: elicit.Unfit, Err: errors.New(text)}
+		if e.Err != nil && e.Code == problem.InvalidResumePayload { // the person does not know the schema
+			return elicit.End{State: elicit.Unfit, Err: e.Err}
+		}
+		return elicit.End{State: elicit.Unfit, Err: errors.New(e.Error())}
 	}
 	return elicit.End{State: elicit.Failed, Err: err}
 }
 
-// mayPass reports whether trouble may be over in a minute.
-func mayPass(err error) bool {
+// isTransient reports whether an error may be gone in a minute.
+func isTransient(err error) bool {
 	e, ok := problem.As(err)
 	if !ok {
 		return false

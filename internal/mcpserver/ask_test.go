@@ -182,7 +182,7 @@ func TestAnAnswerThatDoesNotFit(t *testing.T) {
 			t.Errorf("%v", answer)
 		}
 		got := p.questions()
-		if len(got) != 2 || !strings.HasPrefix(got[1], "Your answer could not be taken: /account must ") || !contains(got[1], "\n\nWhich account?\n\n") {
+		if len(got) != 2 || !strings.HasPrefix(got[1], "Your answer is invalid: /account must ") || !contains(got[1], "\n\nWhich account?\n\n") {
 			t.Errorf("asked %q", got)
 		}
 		// So it is if they are asked again after they have declined.
@@ -195,7 +195,7 @@ func TestAnAnswerThatDoesNotFit(t *testing.T) {
 		p = says(accepts(object{"account": "abc"}))
 		h = oneHost(t, revision, elicit.Auto, p)
 		r := h.raw("workflow_start", object{"execution_id": "r", "definition": walk(code)})
-		if r.content["status"] != "interrupted" || !contains(r.text, "whose answers could not be taken: ") || len(p.questions()) != 2 ||
+		if r.content["status"] != "interrupted" || !contains(r.text, "whose answers were invalid: ") || len(p.questions()) != 2 ||
 			at(t, r.content, "next", "arguments", "resume_payload") == nil {
 			t.Errorf("asked %d times: %s", len(p.questions()), r.text)
 		}
@@ -329,7 +329,7 @@ func TestAHostThatChecksNothing(t *testing.T) {
 	for _, c := range []struct{ reply, complaint string }{
 		{`"result":{"action":"accept","content":{"n":"seven"}}`, "/n must be integer"},
 		{`"result":{"action":"accept"}`, `must have the member \"n\"`}, // the default is for the form to show, and for nobody to answer
-		{`"result":{"action":"accept","content":{"n":9007199254740993}}`, "does not come through exactly"},
+		{`"result":{"action":"accept","content":{"n":9007199254740993}}`, "too large to be exact"},
 		{`"error":{"code":-32602,"message":"n is no integer"}`, "n is no integer"},
 	} {
 		t.Run(c.complaint, func(t *testing.T) {
@@ -344,7 +344,7 @@ func TestAHostThatChecksNothing(t *testing.T) {
 					return strings.Join(w.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":%s,%s}`, id, reply)), "\n")
 				}
 				again := answer(c.reply)
-				if !contains(again, `"elicitation/create"`) || !contains(again, "Your answer could not be taken: ") || !contains(again, c.complaint) {
+				if !contains(again, `"elicitation/create"`) || !contains(again, "Your answer is invalid: ") || !contains(again, c.complaint) {
 					t.Fatalf("%s", again)
 				}
 				question = decode(t, []string{again})

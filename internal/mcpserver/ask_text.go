@@ -16,10 +16,10 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/shellword"
 )
 
-// personWaitMS is the wait_ms that next suggests while the person is asked: people take long, and hosts cut calls off after a minute.
+// personWaitMS is the wait_ms that next suggests while the person is asked: hosts cut calls off after a minute.
 const personWaitMS = 50_000
 
-// said returns the headline's sentence about the questions of a run, or "".
+// said returns the headline's sentence about the questions of a run; "" without one.
 func (k *asking) said(run *view.Run) string {
 	if k == nil {
 		return ""
@@ -29,30 +29,30 @@ func (k *asking) said(run *view.Run) string {
 		text = " " + k.second
 	}
 	for i := range run.Pending {
-		if end, _ := k.standing(&run.Pending[i]); end.State != "" {
+		if end, _ := k.state(&run.Pending[i]); end.State != "" {
 			return text + " " + ended(end)
 		}
 	}
 	return text
 }
 
-// notOpen is said of a person's answer to a form whose question has ended without one.
-const notOpen = "The person's answer was rejected: the question was not open any more. Tell them so."
+// notOpen reports a person's answer to a form whose question has ended without one.
+const notOpen = "The person's answer was rejected: the question was no longer open. Tell them so."
 
-// answeredBefore is said of a person's answer to a form whose question another form, or another place, has had answered, with the first
+// answeredBefore reports a person's answer to a question that was answered elsewhere, with the first
 // answer if it is known.
 func answeredBefore(first map[string]any) string {
 	as := ""
 	if first != nil {
 		as = ": " + problem.Excerpt(string(jsonvalue.Canonical(history.RedactValue(first))), maxFirstAnswer)
 	}
-	return "The person's answer was rejected: the question already had a different answer, which is kept" + as + ". Tell them so."
+	return "The person's answer was rejected: the question has a different answer, which is kept" + as + ". Tell them so."
 }
 
-// maxFirstAnswer is how many bytes of the first answer are said.
+// maxFirstAnswer limits the shown first answer, in bytes.
 const maxFirstAnswer = 300
 
-// firstAnswer is the answer that was recorded before the one that was refused with an error, nil if the error does not have it.
+// firstAnswer returns the answer recorded before the rejected one, nil if the error does not contain it.
 func firstAnswer(refused error) map[string]any {
 	e, ok := problem.As(refused)
 	if !ok {
@@ -77,7 +77,7 @@ func ended(end elicit.End) string {
 	case elicit.Closed:
 		return "The host asked the person, who closed the question without an answer."
 	case elicit.Unfit:
-		return "The host asked the person, whose answers could not be taken" + why + "."
+		return "The host asked the person, whose answers were invalid" + why + "."
 	default:
 		return "The host could not ask the person" + why + "."
 	}
@@ -85,7 +85,7 @@ func ended(end elicit.End) string {
 
 // isOpen reports whether the host is asking the person for the answer to an interrupt.
 func (k *asking) isOpen(p *view.Pending) bool {
-	end, _ := k.standing(p)
+	end, _ := k.state(p)
 	return end.State == elicit.Asking
 }
 
@@ -94,17 +94,17 @@ func (k *asking) anyOpen(run *view.Run) bool {
 	return slices.ContainsFunc(run.Pending, func(p view.Pending) bool { return k.isOpen(&p) })
 }
 
-// whilePersonIsAsked is the call for a run that waits for a person who is being asked.
+// whilePersonIsAsked returns the call for a run whose person is being asked.
 func whilePersonIsAsked(run *view.Run) toolCall {
 	return call("workflow_status", members{{"execution_id", run.ExecutionID}, {"wait_ms", float64(personWaitMS)}},
-		"The host is asking the person: do not answer for them. This call waits for the answer; the run then continues. "+
-			"If they take long, tell the user that the run waits for them, and stop.")
+		"The host is asking the person: do not answer for them. This call waits for the answer; then the run continues. "+
+			"If it takes long, tell the user that the run waits for them, and stop.")
 }
 
 // answerCall returns the call that answers an interrupt while no form is open. args name run and interrupt; more is
 // appended to the note.
 func (k *asking) answerCall(args members, run *view.Run, p *view.Pending, more string) toolCall {
-	end, again := k.standing(p)
+	end, again := k.state(p)
 	required := k != nil && k.s.opts.Elicit == elicit.Required
 	before := ""
 	if end.State != "" {
@@ -118,7 +118,7 @@ func (k *asking) answerCall(args members, run *view.Run, p *view.Pending, more s
 		}
 		return call("workflow_show", members{{"execution_id", run.ExecutionID}}, note+more)
 	case again && (end.State == elicit.Declined || end.State == elicit.Closed):
-		note := "Do not answer for them: tell the user what the run waits for, and stop. Once they want to answer, this call has the host ask again"
+		note := "Do not answer for them: tell the user what the run waits for, and stop. When they want to answer, this call has the host ask again"
 		if !required {
 			note += "; or put into resume_payload what they have told you"
 		}
@@ -138,7 +138,7 @@ func (k *asking) answerCall(args members, run *view.Run, p *view.Pending, more s
 	return call("workflow_resume", args, before+"Ask the person what prompt says"+besides(p)+" and put their answer into resume_payload."+more)
 }
 
-// atTerminal asks for the answer of a person at a terminal. p is nil if the interrupt is not known.
+// atTerminal returns the instruction to have the person answer at a terminal. p is nil if the interrupt is not known.
 func (k *asking) atTerminal(executionID string, p *view.Pending) string {
 	flags := slices.Clone(k.s.opts.StoreFlags)
 	if p != nil && p.Kind == machine.WaitInterrupt {
@@ -147,9 +147,9 @@ func (k *asking) atTerminal(executionID string, p *view.Pending) string {
 	return fmt.Sprintf("Tell the user to answer at a terminal, with the command `%s`", shellword.Command([]string{"workflows-engine", "resume"}, []string{executionID}, flags...))
 }
 
-// personRequired refuses an answer that a model passes on.
+// personRequired returns the error for an answer that a model passes on.
 func (k *asking) personRequired(executionID string) error {
-	e := problem.New(problem.PersonRequired, "this server takes the answers of people from hosts that ask them, and none that is passed on").
+	e := problem.New(problem.PersonRequired, "this server accepts a person's answer only from a host that asks them").
 		WithPlace(problem.Place{ExecutionID: executionID})
 	if !k.able {
 		return e.WithHint("This host cannot ask people (MCP elicitation). %s.", k.atTerminal(executionID, nil))
@@ -157,10 +157,10 @@ func (k *asking) personRequired(executionID string) error {
 	return e.WithHint("Call workflow_resume without resume_payload: the host then asks the person.")
 }
 
-// cannotAsk refuses to have the person asked about an interrupt.
+// cannotAsk returns the error for an interrupt that the host cannot put to the person.
 func (k *asking) cannotAsk(a *arguments, run *view.Run, p *view.Pending) error {
 	why := "this host cannot ask people (MCP elicitation)"
-	if end, _ := k.standing(p); end.State != "" {
+	if end, _ := k.state(p); end.State != "" {
 		why = fmt.Sprintf("the person was asked %d times", elicit.MaxTimes)
 	} else if k.able {
 		why = "its resume_schema cannot be shown as a form"
@@ -189,7 +189,7 @@ func questionText(p *view.Pending) string {
 			arguments = jsonvalue.Canonical(c.Arguments)
 		}
 		if text += "\n\n" + c.Tool + " " + string(arguments); c.MayHaveHappened {
-			text += "\nIt may have happened already: a process died during the call."
+			text += "\nIt may have run already: a process died during the call."
 		}
 	}
 	return text
@@ -230,12 +230,12 @@ func besides(p *view.Pending) string {
 	case agentsteps.AsksPerson(p.Show) || p.Shown(1) == "":
 		return ""
 	case p.Show == nil:
-		return ", with the text of shown beside it,"
+		return ", with the text of shown,"
 	}
-	return ", with what show holds beside it,"
+	return ", with the values of show,"
 }
 
-// maxCalls is how many of the calls that an agent wants approved an answer shows.
+// maxCalls limits the shown calls that an agent wants approved.
 const maxCalls = 16
 
 // shownCalls returns the calls that an agent wants approved, in about room bytes: tool and digest of each, and as much

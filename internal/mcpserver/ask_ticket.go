@@ -23,7 +23,7 @@ const answerName = "answer"
 // personsAnswer is the content of a call that the host repeats after it has asked the person.
 type personsAnswer struct {
 	elicit.Ticket
-	// result is nil without an answer, or if the answer is too late.
+	// result is nil without an answer, or if the answer came too late.
 	result *mcp.ElicitResult
 }
 
@@ -38,7 +38,7 @@ func (k *asking) ticketOf(ctx context.Context, req *mcp.CallToolRequest) error {
 	}
 	t, err := elicit.Open(key, req.Params.RequestState, time.Now())
 	if errors.Is(err, elicit.ErrTicket) || t.Call != elicit.CallOf(req.Params.Name, req.Params.Arguments) {
-		return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "requestState does not belong to this call: nothing was done. workflow_status shows the run"}
+		return &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: "requestState does not belong to this call; nothing was changed: read the run with workflow_status"}
 	}
 	k.answer = &personsAnswer{Ticket: t}
 	k.tried, k.tries, k.asked = t.InterruptID, t.Tries, t.Asked+1
@@ -62,7 +62,7 @@ func (s *server) ticketKey(ctx context.Context) ([]byte, error) {
 	return s.key, nil
 }
 
-// askByTicket answers a call by a question to the person.
+// askByTicket answers a call with a question to the person.
 func (s *server) askByTicket(ctx context.Context, a *arguments, run *view.Run, p *view.Pending) (*view.Run, *answer, error) {
 	k := a.asking
 	key, err := s.ticketKey(ctx)
@@ -84,7 +84,7 @@ func (s *server) askByTicket(ctx context.Context, a *arguments, run *view.Run, p
 	}}, nil
 }
 
-// drive makes a call of the engine, unless the call comes for the second time, with the person's answer: then that is recorded instead.
+// drive makes a call of the engine. If the call is repeated with the person's answer, it records the answer instead.
 func (s *server) drive(ctx context.Context, a *arguments, call func() (*view.Run, error)) (*view.Run, error) {
 	defer func() {
 		if a.enough != nil {
@@ -140,7 +140,7 @@ func (s *server) drive(ctx context.Context, a *arguments, call func() (*view.Run
 	}
 	kept := end
 	if end.State == elicit.Answered {
-		kept.Payload = t.result.Content // as the form had it: the answer may come again
+		kept.Payload = t.result.Content // in the form's spelling: the answer may be repeated
 	} else if end.State == elicit.Overtaken && end.Err != nil {
 		k.second = answeredBefore(firstAnswer(end.Err))
 	}
@@ -151,7 +151,7 @@ func (s *server) drive(ctx context.Context, a *arguments, call func() (*view.Run
 	return run, nil
 }
 
-// secondAnswer returns the text for a person whose answer came too late, "" if it equals the recorded one.
+// secondAnswer returns the text about a person's late answer, "" if it equals the recorded one.
 func (s *server) secondAnswer(ctx context.Context, t *personsAnswer) string {
 	before, known := s.desk.Answer(elicit.Key{Interrupt: t.InterruptID})
 	switch {
@@ -177,7 +177,7 @@ func (s *server) secondAnswer(ctx context.Context, t *personsAnswer) string {
 	}
 }
 
-// questionResult is a result that asks. It has no content; the SDK writes null for that, which strict clients refuse.
+// questionResult is a result that asks. It has no content; the SDK writes null for that, which strict clients reject.
 type questionResult struct{ *mcp.CallToolResult }
 
 // MarshalJSON implements json.Marshaler.

@@ -12,7 +12,7 @@ import (
 // An answer shows values as far as they fit; see slot. The rest, such as names, labels, findings and warnings, is
 // usually short; it is clipped here, so that no answer exceeds its size.
 
-// clipTo are the bytes that texts may have, tried one after the other. A list keeps an element for each bytesPerElement of them.
+// clipTo lists the limits for texts, in bytes, tried one after the other. An array keeps an element for each bytesPerElement of them.
 var clipTo = []int{1000, 500, 250, 120, 80}
 
 const bytesPerElement = 25
@@ -54,10 +54,10 @@ func bound(content members, bytes, extra int) members {
 	return shorter
 }
 
-// firstShare is the part of an answer that the first line of its text may have.
+// firstShare limits the first line of an answer's text to this fraction of the answer.
 const firstShare = 4
 
-// askForMore is the call in place of one that has no room: for the same with more bytes.
+// askForMore returns the call that replaces one that does not fit: it asks for a larger answer.
 func askForMore(content members, next any, bytes int) toolCall {
 	id := any("")
 	if i := indexOf(content, "execution_id"); i >= 0 {
@@ -65,7 +65,7 @@ func askForMore(content members, next any, bytes int) toolCall {
 	}
 	room := bytes + 2*len(jsonvalue.Canonical(next))
 	return call("workflow_status", members{{"execution_id", id}, {"answer_bytes", float64(room)}},
-		"The call that continues the run has no room in this answer: this one shows it.")
+		"The call that continues the run does not fit in this answer: this call shows it.")
 }
 
 // clipMembers clips the fields of an object and adds how many elements its arrays have lost.
@@ -87,7 +87,7 @@ func clipMembers(m members, most int) members {
 	return short
 }
 
-// clipValue is a value with texts of most bytes at most, and how many of its elements are left out.
+// clipValue returns a value with texts of at most most bytes, and how many of its elements are left out.
 func clipValue(v any, most int) (short any, leftOut int) {
 	elements := max(1, most/bytesPerElement)
 	switch v := v.(type) {
@@ -130,7 +130,7 @@ func clipText(text string, most int) string {
 	return text
 }
 
-// emptied is an empty value of the same kind, nil for others than texts, lists and objects.
+// emptied returns an empty value of the same kind; nil unless v is a string, an array or an object.
 func emptied(v any) any {
 	switch v.(type) {
 	case string:
@@ -143,10 +143,10 @@ func emptied(v any) any {
 	return nil
 }
 
-// besideContent is how many bytes the text of an answer may have beside those of the content, which it may have as well.
+// besideContent is how many bytes the text of an answer may have in addition to the size of its structured content.
 const besideContent = 1 << 10
 
-// boundText brings the lines of a text to so many bytes and besideContent. Calls are whole: one that is too long is left out, since the structured content names
+// boundText joins the lines of a text and clips them to bytes plus besideContent. A call that is too long is left out: the structured content names
 // another one.
 func boundText(lines []string, bytes int) string {
 	text := strings.Join(lines, "\n")
@@ -178,9 +178,9 @@ const (
 	// DefaultAnswerBytes is the size of structured content that answers keep to unless they are asked for more: some 2,000
 	// tokens.
 	DefaultAnswerBytes = 8 << 10
-	// MinAnswerBytes is the least that can be asked for. Below it the call that continues a run would have no room.
+	// MinAnswerBytes is the smallest answer_bytes. Below it the call that continues a run would not fit.
 	MinAnswerBytes = 4 << 10
-	// FullAnswers as a size has an answer carry all of its run.
+	// FullAnswers as a size leaves answers unbounded.
 	FullAnswers = -1
 )
 
@@ -195,18 +195,18 @@ type slot struct {
 	size  int
 	in    outline.Document
 	at    string // pointer into the document
-	// share bounds it if it does not fit as a whole; 0 does not.
+	// share limits the value, in bytes, if it does not fit as a whole; 0 is no limit.
 	share int
 }
 
-// slotOf takes the value of a member out of an object, to be put back by fill.
+// slotOf takes the value of a field out of an object, to be put back by fill.
 func slotOf(of *members, index int, in outline.Document, at string) *slot {
 	v := (*of)[index].Value
 	(*of)[index].Value = jsonvalue.Raw{}
 	return &slot{of: of, index: index, value: v, size: jsonvalue.Size(v, 0), in: in, at: at}
 }
 
-// slotsOf takes the values of those members out of an object that it has, in the order of the names.
+// slotsOf takes the values of the named fields out of an object, in the order of the names. Missing fields are skipped.
 func slotsOf(of *members, in outline.Document, names ...string) []*slot {
 	var slots []*slot
 	for _, name := range names {
@@ -252,7 +252,7 @@ func fill(slots []*slot, room int) (rest int, whole bool) {
 	return room, whole
 }
 
-// without is an object without a member.
+// without returns an object without a field.
 func without(m members, name string) members {
 	if i := indexOf(m, name); i >= 0 {
 		return append(m[:i:i], m[i+1:]...)

@@ -55,7 +55,7 @@ func TestInitializeInAnOpenSession(t *testing.T) {
 			answer := decode(t, w.send(fmt.Sprintf(initialize, 2)))
 			message, _ := at(t, answer, "error", "message").(string)
 			if at(t, answer, "error", "code") != -32600.0 || strings.Contains(message, "duplicate") != c.duplicate ||
-				!strings.Contains(message, c.revision) || !strings.Contains(message, "another connection") {
+				!strings.Contains(message, c.revision) || !strings.Contains(message, "new connection") {
 				t.Errorf("after %s: %v", c.opens, answer)
 			}
 		})

@@ -9,6 +9,8 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -54,7 +56,7 @@ func (f *failure) result(bytes int) *mcp.CallToolResult {
 	}
 }
 
-// maxErrorData is up to how many bytes of data a failure is shown with them.
+// maxErrorData is the largest data of a failure, in bytes, that an answer shows.
 const maxErrorData = 1 << 10
 
 // failedRun is the answer of a call whose run has failed: an error whose details hold the failure and its node (spec:
@@ -97,7 +99,7 @@ func (s *server) failedRun(run *view.Run, bytes int) *failure {
 	case stopped(run):
 		hint = stoppedHint
 	case ok:
-		hint = s.tools.sentences(sentence{"", hint + " Correct the cause, and make the call of next."}, sentence{"workflow_start", "Another input needs workflow_start."})
+		hint = s.tools.sentences(sentence{"", hint + " Correct the cause and make the call in next."}, sentence{"workflow_start", "For another input, use workflow_start."})
 	}
 	f.details.Put("hint", hint)
 	if !ok {
@@ -111,12 +113,12 @@ func (s *server) failedRun(run *view.Run, bytes int) *failure {
 }
 
 // stoppedHint tells a model not to start again after a person, or a rule of the operator, has stopped an agent.
-const stoppedHint = "This run has ended, because a person or a rule of the operator stopped the agent. Tell the user; try again only if they ask for it."
+const stoppedHint = "This run has ended because a person or a rule of the operator stopped the agent. Tell the user; retry only if they ask for it."
 
 func stopped(run *view.Run) bool { return run.ErrorCode == string(problem.AgentStopped) }
 
-// refusal is the answer to a call that was rejected or failed. executionID is the run of the call, or "".
-func (s *server) refusal(err error, invalid problem.Code, executionID string) *failure {
+// rejection returns the answer to a call that was rejected or failed. executionID is the run of the call, or "".
+func (s *server) rejection(err error, invalid problem.Code, executionID string) *failure {
 	e, ok := errors.AsType[*problem.Error](err)
 	if !ok {
 		e = fault(err)
@@ -145,7 +147,7 @@ func (s *server) refusal(err error, invalid problem.Code, executionID string) *f
 		f.line("execution_id: %s", shownID(executionID))
 	}
 	f.details.Text("node_id", e.At.NodeID)
-	if lacksShape(e.Findings) {
+	if breaksSchema(e.Findings) {
 		f.details.Put("example", jsonvalue.Raw(minimalDefinition))
 		f.line("%s\n%s", s.tools.sentences(sentence{"workflow_guide", "How to write one: workflow_guide."}, sentence{"workflow_validate", "To check one: workflow_validate."},
 			sentence{"", "The smallest one that calls a model:"}), minimalDefinition)
@@ -169,13 +171,13 @@ func (s *server) refusal(err error, invalid problem.Code, executionID string) *f
 	return f
 }
 
-// minimalDefinition is shown where a definition has not the form of one.
+// minimalDefinition is shown for a definition that breaks the schema.
 const minimalDefinition = `{"document":{"schema":"https://agent-workflow.dev/schemas/workflow-definition.json","name":"my-flow","version":"1.0.0"},` +
 	`"state_schema":{"type":"object"},"nodes":[{"id":"begin","type":"start"},{"id":"ask","type":"llm_call","config":{"model":"any","system_prompt":"…"}},` +
 	`{"id":"finish","type":"end"}],"edges":[{"source":"__start__","target":"begin"},{"source":"begin","target":"ask"},{"source":"ask","target":"finish"}]}`
 
-// lacksShape reports whether a definition breaks the schema of definitions.
-func lacksShape(findings problem.Findings) bool {
+// breaksSchema reports whether a definition breaks the schema of definitions.
+func breaksSchema(findings problem.Findings) bool {
 	return slices.ContainsFunc(findings, func(f problem.Finding) bool { return f.Code == problem.DefinitionSchema })
 }
 
@@ -199,10 +201,10 @@ func pointersOnly(findings problem.Findings) problem.Findings {
 	return plain
 }
 
-// maxShownID is how many bytes of a run's id an error shows. That of a run below others is long; a longer one is noise.
+// maxShownID is how many bytes of a run's id an error shows. The ids of nested subworkflows are long.
 const maxShownID = 1000
 
-// fault makes a coded error of one that has no code.
+// fault returns a coded error for one that has no code.
 func fault(err error) *problem.Error {
 	switch {
 	case errors.Is(err, errStopping):
@@ -273,10 +275,19 @@ func findingText(finding problem.Finding) string {
 	if at := placeText(finding.At); at != "" {
 		text = at + ": " + text
 	}
-	if finding.Hint != "" {
-		text += ". " + finding.Hint
+	return withHint(text, finding.Hint)
+}
+
+// withHint appends a hint, which may be a sentence or a fragment in lower case.
+func withHint(text, hint string) string {
+	first, _ := utf8.DecodeRuneInString(hint)
+	switch {
+	case hint == "":
+		return text
+	case unicode.IsLower(first):
+		return text + "; " + hint
 	}
-	return text
+	return strings.TrimSuffix(text, ".") + ". " + hint
 }
 
 func placeText(at problem.Place) string {
@@ -297,7 +308,7 @@ var wireCodes = map[problem.Code]bool{
 	problem.CancelValidationError: true, problem.EngineFailure: true, problem.Internal: true,
 }
 
-// wireCode is the protocol's code for a refusal of the engine. invalid is the code that the tool has for arguments that
+// wireCode returns the protocol's code for a rejection by the engine. invalid is the tool's code for arguments that
 // do not belong to the run.
 func wireCode(code, invalid problem.Code) problem.Code {
 	if wireCodes[code] {
@@ -312,7 +323,7 @@ func wireCode(code, invalid problem.Code) problem.Code {
 		return invalid
 	case problem.RecordLimitExceeded, problem.ByteLimitExceeded, problem.SignalLimitExceeded, problem.RunComputing, problem.PersonRequired,
 		problem.AgentBudgetSpent, problem.RetryRepeatsEffects, problem.AlreadyRetried:
-		return invalid // a call that was refused; a run that has failed at its limit is no refusal
+		return invalid // a rejected call; a run that failed at its limit is reported by failedRun
 	case problem.HistoryNewer, problem.HistoryConflict, problem.HistoryCorrupt, problem.RunnerClosed, problem.UsageError, problem.MemoryBudgetExceeded,
 		problem.StoreLocked, problem.StoreFull, problem.StoreReadOnly, problem.StoreUnavailable, problem.StoreOutcomeUnknown, problem.StoreReplaced,
 		problem.CallCancelled, problem.ImportRequired:
@@ -322,10 +333,10 @@ func wireCode(code, invalid problem.Code) problem.Code {
 	}
 }
 
-// nextStep is the advice for an error without a hint. code is the protocol's, cause the engine's.
+// nextStep returns the advice for an error without a hint. code is the protocol's, cause the engine's.
 func (s toolset) nextStep(code, cause problem.Code) string {
 	if cause == problem.UsageError { // of a setting
-		return "Tell the user: this setting has to be corrected and the server started again; until then no call succeeds."
+		return "Tell the user to correct this setting and restart the server; until then every call fails."
 	}
 	switch code {
 	case problem.ValidationError:
@@ -341,13 +352,13 @@ func (s toolset) nextStep(code, cause problem.Code) string {
 	case problem.CancelNotAllowed:
 		return "The run has ended; workflow_status shows how."
 	case problem.Internal:
-		return "Try again; if it persists, the server's log has more."
+		return "Try again; if it persists, tell the user to read the server's log."
 	default:
 		return ""
 	}
 }
 
-// words maps the library's terms in hints to the names that hosts know. Without a tool for it, a hint is the
+// words maps the library's terms in hints to the names that hosts know. A hint without a tool for it names the
 // operator's.
 var words = withOptions(problem.Glossary{
 	"Runner.Status": "workflow_status", "Runner.List": "workflow_list",
@@ -366,7 +377,7 @@ func withOptions(g problem.Glossary) problem.Glossary {
 	return g
 }
 
-// guided is a refusal with the call that helps.
+// guided is a rejection with the call to make instead.
 type guided struct {
 	error
 	next toolCall
@@ -375,10 +386,10 @@ type guided struct {
 	total   int
 }
 
-// Unwrap returns the refusal.
+// Unwrap returns the rejection.
 func (g *guided) Unwrap() error { return g.error }
 
-// put adds the call to the details of the error, without since_seq: the caller has no earlier answer.
+// put adds the call to the details of the error. since_seq is left out: the caller has no earlier answer.
 func (g *guided) put(f *failure) {
 	if g.total > 1 {
 		f.details.Put("pending", g.pending)
@@ -393,7 +404,7 @@ func (g *guided) put(f *failure) {
 	f.lines = append(f.lines, g.next.lines()...)
 }
 
-// guide adds the call that the run waits for to the error of one that it does not wait for.
+// guide adds the call that the run waits for to the error of a call that it does not wait for.
 func (s *server) guide(ctx context.Context, a *arguments, executionID string, refused error) error {
 	e, ok := problem.As(refused)
 	if !ok {
@@ -411,10 +422,10 @@ func (s *server) guide(ctx context.Context, a *arguments, executionID string, re
 	return &guided{error: refused, next: s.next(s.view(ctx, a, run))}
 }
 
-// maxKeys is how many of the attempts that a run waits for a refusal names, maxKeysBytes in how many bytes.
+// maxKeys limits the pending attempts that a rejection lists, maxKeysBytes their size.
 const maxKeys, maxKeysBytes = 16, 1 << 10
 
-// guideSubmit is guide for an outcome: the call for the attempt that was meant, if that can be told, and the keys of those that the host may
+// guideSubmit is guide for an outcome: the call for the attempt that was meant, if it is clear, and the keys of the attempts that the host may
 // report.
 func (s *server) guideSubmit(ctx context.Context, a *arguments, run *view.Run, req graph.SubmitRequest, refused *problem.Error) error {
 	if run.Status.Terminal() {
@@ -444,9 +455,9 @@ func (s *server) guideSubmit(ctx context.Context, a *arguments, run *view.Run, r
 	switch {
 	case len(named) == 1 && (len(keyed) == 0 || keyed[0] == named[0]):
 		g.next = answerTo(seen, named[0])
-		if req.IdempotencyKey == "" || len(keyed) == 1 { // its branch alone was not right
+		if req.IdempotencyKey == "" || len(keyed) == 1 { // only its branch was wrong
 			g.next.arguments = withOutcome(g.next.arguments, a)
-			g.next.note = "The same outcome, for the attempt that waits."
+			g.next.note = "Send the same outcome for the pending attempt."
 		}
 	case len(keyed) == 1:
 		g.next = answerTo(seen, keyed[0])

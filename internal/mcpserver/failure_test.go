@@ -141,7 +141,7 @@ func TestFindings(t *testing.T) {
 	e.Findings = append(e.Findings, problem.Finding{Code: problem.UnknownNode, Severity: problem.SeverityWarning, Message: "a warning"})
 	h := connectHost(t, failing{err: func() error { return e }}, mcpserver.Options{})
 	r := h.refused("VALIDATION_ERROR", "workflow_start", minimal["workflow_start"])
-	for _, line := range []string{"- /edges/0/target (line 7, column 3): no such node. name one", "- /edges/19/", "- and 5 more"} {
+	for _, line := range []string{"- /edges/0/target (line 7, column 3): no such node; name one", "- /edges/19/", "- and 5 more"} {
 		if !strings.Contains(r.text, line) {
 			t.Errorf("no %q in\n%s", line, r.text)
 		}

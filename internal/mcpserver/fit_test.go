@@ -58,7 +58,7 @@ func TestWhatIsLeftOutCanBeRead(t *testing.T) {
 	}
 	read := h.ok("workflow_status", object{"execution_id": "run 1", "read": []any{"/documents/3", "/nothing", "/documents/99"}, "select": ".text[0:5]"})
 	want(t, read, object{"selected": "Grüße"})
-	if at(t, read, "values", 0, "value", "title") != "Document 3" || !contains(at(t, read, "values", 1, "error").(string), `no member "nothing"`) ||
+	if at(t, read, "values", 0, "value", "title") != "Document 3" || !contains(at(t, read, "values", 1, "error").(string), `no field "nothing"`) ||
 		!contains(at(t, read, "values", 2, "error").(string), "0 to 49") {
 		t.Errorf("%v", read)
 	}

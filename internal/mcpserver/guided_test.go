@@ -47,7 +47,7 @@ func TestARefusedOutcomeHasTheCallThatHelps(t *testing.T) {
 			want(t, next, object{"tool": "workflow_submit_activity"})
 			call := next["arguments"].(object)
 			want(t, call, object{"execution_id": "r", "node_id": c.node, "idempotency_key": "r:" + c.node + "#1.1", "since_seq": nil})
-			if !contains(r.text, `"r:read3#1.1"`) || !contains(r.text, "\nNext: workflow_submit_activity {") || c.whose != "" && !contains(r.text, "is that of "+c.whose) {
+			if !contains(r.text, `"r:read3#1.1"`) || !contains(r.text, "\nNext: workflow_submit_activity {") || c.whose != "" && !contains(r.text, "belongs to "+c.whose) {
 				t.Errorf("%s", r.text)
 			}
 			if c.again {

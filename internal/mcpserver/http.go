@@ -28,7 +28,7 @@ func ServeHTTP(ctx context.Context, server *mcp.Server, l net.Listener, o HTTPOp
 	d := newHTTPServer(ctx, server, o.Logger)
 	err := httpguard.Serve(ctx, l, streamable.Handler(o, d.serve), o.Logger)
 	for session := range server.Sessions() {
-		go session.Close() // which waits for calls that have not ended in time
+		go session.Close() // it waits for calls that have not ended in time
 	}
 	awaitLast(d.link.questions)
 	return err
@@ -77,7 +77,7 @@ func (d *httpServer) serve(w http.ResponseWriter, r *http.Request, m *streamable
 	if call, ok := callOf(m); ok {
 		defer d.takeTurn(r, call, m.Arguments)()
 	}
-	if standsAlone(r, m) {
+	if isSessionless(r, m) {
 		d.single.ServeHTTP(w, r.WithContext(withLink(r.Context(), d.alone)))
 		return
 	}
@@ -93,8 +93,8 @@ func callOf(m *streamable.Message) (*jsonrpc.Request, bool) {
 	return call, ok && call.IsCall() && call.Method == "tools/call"
 }
 
-// standsAlone reports whether a request is one of the revisions without sessions.
-func standsAlone(r *http.Request, m *streamable.Message) bool {
+// isSessionless reports whether a request is one of the revisions without sessions.
+func isSessionless(r *http.Request, m *streamable.Message) bool {
 	if r.Header.Get("Mcp-Protocol-Version") >= cachedSince {
 		return true
 	}
@@ -109,7 +109,7 @@ func standsAlone(r *http.Request, m *streamable.Message) bool {
 	return string(jsonvalue.StringText(revision)) >= cachedSince
 }
 
-// lateHandler is how long the call of a client that has gone may take to its handler.
+// lateHandler is how long a call of a disconnected client may take to reach its handler.
 const lateHandler = 10 * time.Second
 
 // takeTurn gives a call of a session its turn behind those whose messages have come in before; calls without a session have no order.

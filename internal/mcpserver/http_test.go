@@ -249,10 +249,10 @@ func TestHTTPRefuses(t *testing.T) {
 		status  int
 		says    string
 	}{
-		{"no token", nil, 401, "no bearer token"},
-		{"another scheme", []string{"Authorization", "Basic " + token}, 401, "no bearer token"},
-		{"a wrong token", []string{"Authorization", "Bearer " + token + "x"}, 401, "not the server's"},
-		{"a token that begins well", []string{"Authorization", "Bearer " + token[:5]}, 401, "not the server's"},
+		{"no token", nil, 401, "missing bearer token"},
+		{"another scheme", []string{"Authorization", "Basic " + token}, 401, "missing bearer token"},
+		{"a wrong token", []string{"Authorization", "Bearer " + token + "x"}, 401, "invalid bearer token"},
+		{"a token that begins well", []string{"Authorization", "Bearer " + token[:5]}, 401, "invalid bearer token"},
 		{"the token", []string{"Authorization", "bearer  " + token}, 200, ""},
 		{"a page of this machine", []string{"Authorization", "Bearer " + token, "Origin", "http://localhost:5173"}, 200, ""},
 		{"a page of this machine, by address", []string{"Authorization", "Bearer " + token, "Origin", "http://[::1]:5173"}, 200, ""},
@@ -304,7 +304,7 @@ func TestHTTPMessagesThatAreRefused(t *testing.T) {
 		id           any
 		says         string
 	}{
-		{"nothing", ``, 400, -32600, nil, "no message"},
+		{"nothing", ``, 400, -32600, nil, "must have a message"},
 		{"no JSON", `hello`, 400, -32700, nil, "not JSON"},
 		{"broken behind the id", `{"jsonrpc":"2.0","id":7,"method":"ping",}`, 400, -32700, 7.0, "byte"},
 		{"deep", `{"jsonrpc":"2.0","id":7,"method":"ping","params":{"a":` + strings.Repeat("[", 20_000) + strings.Repeat("]", 20_000) + `}}`, 400, -32700, 7.0, "levels deep"},
@@ -323,8 +323,8 @@ func TestHTTPMessagesThatAreRefused(t *testing.T) {
 		{"large arguments that are not JSON", rpc(7, "tools/call", `{"name":"workflow_list","arguments":{"a":[`+long[:most/2]+`]}}`), 200, -32700, 7.0, "not JSON"},
 		{"a second handshake", `{"jsonrpc":"2.0","id":7,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"p","version":"0"}}}`, 200, -32600, 7.0, "duplicate"},
 		{"a handshake of other types", rpc(7, "initialize", `{"protocolVersion":"2025-11-25","clientInfo":{"version":0}}`), 400, -32602, 7.0, "clientInfo.version"},
-		{"a handshake with null", rpc(7, "initialize", `null`), 400, -32602, 7.0, "there are none"},
-		{"a handshake without parameters", `{"jsonrpc":"2.0","id":7,"method":"initialize"}`, 400, -32602, 7.0, "there are none"},
+		{"a handshake with null", rpc(7, "initialize", `null`), 400, -32602, 7.0, "missing"},
+		{"a handshake without parameters", `{"jsonrpc":"2.0","id":7,"method":"initialize"}`, 400, -32602, 7.0, "missing"},
 		{"a cancellation with an id", rpc(7, "notifications/cancelled", `{"requestId":99}`), 400, -32600, 7.0, "has no id"},
 		{"a tool", rpcCall(7, "workflow_list", object{}), 200, 0, 7.0, "Listed 0"},
 	} {

@@ -10,22 +10,22 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
-// A host hands the tools of all its servers to its model in one request, and the model's API refuses the request if it dislikes one of
-// them. So the schema of a workflow's input is shown in a form that all take, in a bounded size. It then asks for less than the
-// workflow does, never for more: the engine checks every input by the whole.
+// A host sends the tools of all its servers to its model in one request, and the model's API rejects the request if it rejects one of
+// them. So the schema of a workflow's input is shown in a form that all accept, in a bounded size. It may ask for less than the
+// workflow does, never for more: the engine checks every input by the full schema.
 
-// unfit are the keywords that APIs of models refuse at the root of a tool's schema, and useless those that tell a model nothing.
+// unfit lists the keywords that APIs of models reject at the root of a tool's schema, useless those that do not help a model.
 var (
 	unfit = []string{"anyOf", "oneOf", "allOf", "not", "if", "then", "else", "$ref", "$dynamicRef", "enum", "const",
-		"unevaluatedProperties"} // which goes by the others
+		"unevaluatedProperties"} // it depends on the others
 	useless = []string{"$schema", "$comment", "$vocabulary"}
 )
 
 // argumentName matches the argument names that hosts accept.
 var argumentName = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^[a-zA-Z0-9_.-]{1,64}$`) })
 
-// inputSchema returns the schema of a workflow's input, which may be nil, as that of a tool's arguments in at most
-// limit bytes. whole reports that it has all rules.
+// inputSchema returns the schema of a workflow's input, which may be nil, as the schema of a tool's arguments in at most
+// limit bytes. whole reports that no rule is missing.
 func inputSchema(schema map[string]any, limit int) (shown map[string]any, whole bool) {
 	anything := map[string]any{"type": "object"}
 	if schema == nil {
@@ -51,7 +51,7 @@ func inputSchema(schema map[string]any, limit int) (shown map[string]any, whole 
 			return anything, false
 		}
 	}
-	shown["type"] = "object" // an input is one, whatever else the schema would take
+	shown["type"] = "object" // an input is an object, even if the schema allows other types
 	properties, isObject := shown["properties"].(map[string]any)
 	if _, present := shown["properties"]; present && !isObject {
 		return anything, false
@@ -70,10 +70,10 @@ func inputSchema(schema map[string]any, limit int) (shown map[string]any, whole 
 	return anything, false
 }
 
-// maxArgumentText is how many bytes of an argument's description an outline has.
+// maxArgumentText limits an argument's description in an outline, in bytes.
 const maxArgumentText = 100
 
-// outlined is a schema with the names, types and descriptions of the arguments alone.
+// outlined returns a schema with only the names, types and descriptions of the arguments.
 func outlined(schema, properties map[string]any) map[string]any {
 	list := make(map[string]any, len(properties))
 	for name, p := range properties {
@@ -89,7 +89,7 @@ func outlined(schema, properties map[string]any) map[string]any {
 			brief["enum"] = values
 		}
 		if brief["type"] == "array" {
-			brief["items"] = map[string]any{} // some APIs ask for it
+			brief["items"] = map[string]any{} // some APIs require it
 		}
 		list[name] = brief
 	}

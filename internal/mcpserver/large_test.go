@@ -30,7 +30,7 @@ func TestLargeCalls(t *testing.T) {
 			t.Errorf("broken: %.300s", broken)
 		}
 		latin := strings.Join(w.send(call("2", "workflow_start", "{\"definition\":\"name: \xfc\",\"input\":{\"a\":\""+large+"\"}}")), "")
-		if !strings.Contains(latin, `"id":2,"error":{"code":-32700,`) || !strings.Contains(latin, "UTF-8 (byte 22)") {
+		if !strings.Contains(latin, `"id":2,"error":{"code":-32700,`) || !strings.Contains(latin, "UTF-8 at byte 22") {
 			t.Errorf("not UTF-8: %.300s", latin)
 		}
 		bomb := `{\"execution_id\":\"r\",\"node_id\":\"n\",\"outcome\":{\"ok\":true,\"result\":{\"a\":[` + strings.Repeat(`{\"\":0},`, 600_000) + `1]}}}`

@@ -37,7 +37,7 @@ func TestAnOutcomeOfAnAttemptThatTimedOut(t *testing.T) {
 		time.Sleep(11 * time.Minute)
 		synctest.Wait()
 		late := h.refused("ACTIVITY_SUBMIT_NOT_AWAITING", "workflow_submit_activity", args)
-		for _, says := range []string{`attempt 1 of node "work" timed out; attempt 2 waits for exactly this result`, `"r:work#1.2"`} {
+		for _, says := range []string{`attempt 1 of node "work" timed out; attempt 2 waits for this result`, `"r:work#1.2"`} {
 			if !strings.Contains(late.text, says) {
 				t.Errorf("the text lacks %q:\n%s", says, late.text)
 			}
@@ -51,7 +51,7 @@ func TestAnOutcomeOfAnAttemptThatTimedOut(t *testing.T) {
 func TestAnotherOutcomeOfAnAttemptThatHasOne(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ definition, says string }{
-		"the next attempt is open": {slowWork, `Attempt 2 of node "work" is the current one: submit its outcome with the key "r:work#1.2"`},
+		"the next attempt is open": {slowWork, `Submit the outcome of the current attempt, 2 of node "work", with the key "r:work#1.2"`},
 		"the next attempt has not begun": {
 			strings.Replace(slowWork, `"max_attempts":3`, `"max_attempts":3,"initial_interval":"1h"`, 1), `Ask workflow_status with wait_ms for the next attempt`,
 		},
@@ -94,7 +94,7 @@ func TestAnOutcomeOfABranchThatIsNotNeeded(t *testing.T) {
 	bySpan := object{"execution_id": "r", "node_id": "g", "parallel_span": at(t, entries[1].(map[string]any), "parallel_span"), "outcome": object{"ok": true}}
 	for _, args := range []object{send(1), bySpan} {
 		late := h.raw("workflow_submit_activity", args)
-		if late.code != "" || !strings.Contains(late.text, `Block "p" was joined by branch "fast", before the outcome of branch "slow" came.`) {
+		if late.code != "" || !strings.Contains(late.text, `Block "p" was joined by branch "fast" before the outcome of branch "slow" arrived.`) {
 			t.Fatalf("answered %s: %s", late.code, late.text)
 		}
 		want(t, late.content, object{"node_id": "rest", "seq": seq})
@@ -120,7 +120,7 @@ func TestAnOutcomeBesideAFailedBranch(t *testing.T) {
 	failed := send(1, object{"ok": false, "error": "no net", "code": "NO_NET"})
 	want(t, failed.content, object{"node_id": "rest", "late": nil})
 	late := send(0, object{"ok": true, "result": object{}})
-	if late.code != "" || !strings.Contains(late.text, `Block "p" has failed by another branch, before the outcome of branch "fast" came.`) {
+	if late.code != "" || !strings.Contains(late.text, `Block "p" failed in another branch before the outcome of branch "fast" arrived.`) {
 		t.Errorf("answered %s: %s", late.code, late.text)
 	}
 	want(t, late.content, object{"node_id": "rest", "seq": failed.content["seq"]})

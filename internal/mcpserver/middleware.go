@@ -58,7 +58,7 @@ type encodedResult struct {
 	structured json.RawMessage // compact JSON, or nil
 }
 
-// encodeAnswers replaces results of one text, with or without structured content, by such that encode themselves.
+// encodeAnswers replaces results of one text, with or without structured content, by encodedResult.
 var encodeAnswers = onResult(func(_ context.Context, _ string, _ mcp.Request, res mcp.Result) mcp.Result {
 	r, isTool := res.(*mcp.CallToolResult)
 	if isTool && r.InputRequests != nil {
@@ -106,13 +106,13 @@ func (r *encodedResult) MarshalJSON() ([]byte, error) {
 	return dst, nil
 }
 
-// The SDK answers all clients as the newest revision of the protocol has it. Where an older one says otherwise, clients of the older
-// one are answered by it.
+// The SDK answers all clients by the newest revision of the protocol. Where an older one differs, clients of the older
+// one get the older form.
 
 const (
 	// structuredSince is the first revision with structured content.
 	structuredSince = "2025-06-18"
-	// cachedSince is the first one with members about caching, and with another code for a missing resource.
+	// cachedSince is the first one with fields about caching, and with another code for a missing resource.
 	cachedSince = "2026-07-28"
 )
 
@@ -133,19 +133,19 @@ func readsStructured(session *mcp.ServerSession) bool {
 	return revision == "" || revision >= structuredSince
 }
 
-// opening refuses an initialize in a session that is open already, whichever request has opened it.
+// opening rejects an initialize in a session that is open already, whichever request has opened it.
 func opening(next mcp.MethodHandler) mcp.MethodHandler {
 	return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
 		session, ok := req.GetSession().(*mcp.ServerSession)
 		if method != "initialize" || !ok || session.InitializeParams() == nil {
 			return next(ctx, method, req)
 		}
-		what, revision := `duplicate "initialize"`, revisionOf(session)
-		if revision >= cachedSince { // its requests stand for themselves
-			what = `"initialize" comes too late`
+		mistake, revision := `duplicate "initialize"`, revisionOf(session)
+		if revision >= cachedSince { // its requests need no session
+			mistake = `"initialize" is too late`
 		}
 		return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: fmt.Sprintf("%s: an earlier request has opened this session with revision %q. "+
-			`Go on without it; for another revision open another connection, and begin that with "initialize"`, what, problem.Excerpt(revision, 40))}
+			`Continue without it; for another revision, send "initialize" on a new connection`, mistake, problem.Excerpt(revision, 40))}
 	}
 }
 
@@ -176,7 +176,7 @@ func isOlder(req mcp.Request) bool {
 // notFound is the message of the SDK's error for a missing resource, whose code it shares with other errors.
 var notFound = mcp.ResourceNotFoundError("").(*jsonrpc.Error).Message
 
-// uncached is a result without the members about caching, which strict clients of older revisions refuse.
+// uncached is a result without the fields about caching, which strict clients of older revisions reject.
 type uncached struct{ mcp.Result }
 
 // MarshalJSON implements json.Marshaler.
@@ -194,7 +194,7 @@ func (r uncached) MarshalJSON() ([]byte, error) {
 	return json.Marshal(m)
 }
 
-// awaitEngine holds the requests that need the engine back until it is ready, and refuses them while it is in trouble.
+// awaitEngine delays the requests that need the engine until it is ready, and rejects them while it is in trouble.
 func (s *server) awaitEngine() mcp.Middleware {
 	return func(next mcp.MethodHandler) mcp.MethodHandler {
 		return func(ctx context.Context, method string, req mcp.Request) (mcp.Result, error) {
@@ -229,15 +229,15 @@ func (s *server) awaitEngine() mcp.Middleware {
 	}
 }
 
-// inTrouble answers a call, or a read if called is nil.
+// inTrouble answers a call while the engine is in trouble, or a read if called is nil.
 func (s *server) inTrouble(called *tool, err error) (mcp.Result, error) {
 	if called != nil {
-		return s.shown(s.refusal(err, called.invalid, "").result(s.usualBytes())), nil
+		return s.shown(s.rejection(err, called.invalid, "").result(s.usualBytes())), nil
 	}
 	return nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: s.opts.Redaction.String(inOneLine(err))}
 }
 
-// warn begins the instructions with a trouble that is known when a client connects.
+// warn puts an error that is known when a client connects in front of the instructions.
 func (s *server) warn(next mcp.MethodHandler) mcp.MethodHandler {
 	if s.opts.Known == nil {
 		return next
@@ -253,7 +253,7 @@ func (s *server) warn(next mcp.MethodHandler) mcp.MethodHandler {
 			return res
 		}
 		if trouble := s.opts.Known(ctx); trouble != nil {
-			*shown = "This server cannot work at present. Tell the user: " + s.opts.Redaction.String(inOneLine(trouble)) + "\n\n" + *shown
+			*shown = "This server does not work now. Tell the user: " + s.opts.Redaction.String(inOneLine(trouble)) + "\n\n" + *shown
 		}
 		return res
 	})(next)

@@ -16,7 +16,7 @@ import (
 // nextWaitMS is the wait_ms that next suggests for a run that continues by itself.
 const nextWaitMS = 20_000
 
-// next is nextCall, or a status call if the operator does not offer the tool of that call.
+// next returns nextCall, or a status call if the server does not offer the tool of that call.
 func (s *server) next(run runView) toolCall {
 	next := nextCall(run)
 	if !s.tools.has(next.tool) && !s.cardTools.has(next.tool) {
@@ -51,7 +51,7 @@ func nextCall(run runView) toolCall {
 		if due := earliest(run.Run); due.Sub(run.Now) > longWait {
 			return call("workflow_status", members{{"execution_id", run.ExecutionID}}, comeBack(due, run.Now))
 		}
-		note = "The run continues by itself at due_at; ask then."
+		note = "The run continues by itself at due_at; call then."
 	}
 	return call("workflow_status", members{{"execution_id", run.ExecutionID}, {"wait_ms", float64(nextWaitMS)}}, note)
 }
@@ -59,7 +59,7 @@ func nextCall(run runView) toolCall {
 // longWait is the shortest wait that a caller should not spend in a call.
 const longWait = 5 * time.Minute
 
-// earliest is when the first of the timers of a run is due.
+// earliest returns when the first timer of a run is due.
 func earliest(run *view.Run) (due time.Time) {
 	for _, p := range run.Pending {
 		if !p.Due.IsZero() && (due.IsZero() || p.Due.Before(due)) {
@@ -69,7 +69,7 @@ func earliest(run *view.Run) (due time.Time) {
 	return due
 }
 
-// comeBack returns when a run continues by itself.
+// comeBack is the note of a call for a run that continues by itself at due.
 func comeBack(due, now time.Time) string {
 	left := due.Sub(now)
 	in := count(int(math.Ceil(left.Minutes())), "minute")
@@ -80,10 +80,10 @@ func comeBack(due, now time.Time) string {
 		in = count(int(math.Round(left.Hours())), "hour")
 	}
 	at := due.UTC().Format(time.RFC3339)
-	return fmt.Sprintf("The run continues by itself at %s, in %s. Tell the user so and stop: do not wait or ask before. Come back after %s with this call.", at, in, at)
+	return fmt.Sprintf("The run continues by itself at %s, in %s. Tell the user so and stop: do not wait or call before. Make this call after %s.", at, in, at)
 }
 
-// leftToOthers describes the process that can continue a run, because this one cannot.
+// leftToOthers describes the process that can continue a run that this one cannot continue.
 func leftToOthers(l *view.Lack) string {
 	example := ""
 	if l.Setting != "" {
@@ -97,7 +97,7 @@ func leftToOthers(l *view.Lack) string {
 		missing, example)
 }
 
-// sendDefinition is the call that makes the definition of a run known.
+// sendDefinition returns the call that sends the definition of a run.
 func sendDefinition(run runView) toolCall {
 	args := members{{"execution_id", run.ExecutionID}, {"allow_existing_execution_id", true}, {"definition", blankDefinition}}
 	what := "its definition"
@@ -108,14 +108,14 @@ func sendDefinition(run runView) toolCall {
 	return call("workflow_start", args, why+". Send "+what+" to continue it.")
 }
 
-// answerTo is the call that ends a wait.
+// answerTo returns the call that ends a wait.
 func answerTo(run runView, p *view.Pending) toolCall {
 	more := ""
 	if n := run.actionableCount() - 1; n > 0 {
 		more = fmt.Sprintf(" %d more pending, in any order.", n)
 	}
 	if run.node == "" && len(run.Pending)-len(run.unchanged) > maxFull {
-		more += " What brief entries leave out: workflow_status with their node_id."
+		more += " Read brief entries in full: workflow_status with node_id."
 	}
 	args := members{}
 	if isUnbound(p) {
@@ -126,12 +126,12 @@ func answerTo(run runView, p *view.Pending) toolCall {
 		}
 		args.Put("execution_id", id)
 		args.Put("definition", blankDefinition)
-		more += " Send the definition of the run, which is not stored here; it says what node_id does."
+		more += " Send the definition of the run, which is not stored here; it describes node_id."
 	} else {
 		args.Put("execution_id", run.ExecutionID)
 	}
 	if l := run.Lacks; l != nil && l.Host {
-		more += fmt.Sprintf(" What follows needs %s (node %q), which this server lacks: another process performs it, or you, "+
+		more += fmt.Sprintf(" A later node needs %s (node %q), which this server lacks: another process performs it, or you, "+
 			"with activity_execution_mode host_mediated in this call.", l.Missing, l.NodeID)
 	} else if l != nil {
 		more += fmt.Sprintf(" Node %q waits for a process that has %s, which this server lacks.", l.NodeID, l.Missing)
@@ -148,7 +148,7 @@ func answerTo(run runView, p *view.Pending) toolCall {
 		args.Text("signal_name", p.SignalName)
 		args.Put("payload", blankPayload)
 		args.Text("idempotency_key", p.ID) // the call, made twice, ends this wait alone
-		return call("workflow_signal", args, "Call when the signal has come, with what it brings as payload. Until then tell the user what the run waits for, and stop."+more)
+		return call("workflow_signal", args, "Call once the signal arrives, with its payload. Until then tell the user what the run waits for, and stop."+more)
 	}
 	args.Text("node_id", p.NodeID)
 	if p.Span != nil && p.IdempotencyKey == "" { // the key names the branch
@@ -158,7 +158,7 @@ func answerTo(run runView, p *view.Pending) toolCall {
 	outcome := members{{"ok", true}, {"result", blankResult(p)}}
 	outcome.Text("delegate_correlation_id", p.CorrelationID)
 	args.Put("outcome", outcome)
-	note := "Do it, then put what came of it into result."
+	note := "Do it, then put the output into result."
 	if p.MaxAttempts > 1 {
 		switch left := p.MaxAttempts - p.Attempt; {
 		case left > 0:
@@ -191,40 +191,40 @@ func (c toolCall) members() members {
 	return members{{"tool", c.tool}, {"arguments", c.arguments}, {"note", c.note}}
 }
 
-// lines are the call in the text of an answer.
+// lines returns the call as lines of an answer's text.
 func (c toolCall) lines() []string {
 	return []string{fmt.Sprintf("Next: %s %s", c.tool, c.arguments.Append(nil)), c.note}
 }
 
-// again returns the call that retries a failed run, if there is one.
+// again returns the call that retries a failed run; ok is false without one.
 func (s *server) again(run *view.Run) (c toolCall, ok bool) {
 	if run.Status != machine.Failed || stopped(run) || !s.tools.has("workflow_fork") {
 		return c, false
 	}
 	if retry := run.Lineage.Live; retry != "" {
-		return call("workflow_status", members{{"execution_id", retry}}, "The run was tried again as this one."), true
+		return call("workflow_status", members{{"execution_id", retry}}, "This run is its retry."), true
 	}
 	args, note := members{{"execution_id", run.ExecutionID}}, "Starts a new run before the failed node, or after the last result of its agent: a call that has a result is not repeated. definition corrects it."
 	switch {
 	case problem.Code(run.ErrorCode).IsLimit():
-		note = "Goes on in a new run from where this one stood. The operator has to raise the limit first: else it fails again."
+		note = "Continues in a new run from where this one ended. The operator must raise the limit first, or it fails again."
 	case agentsteps.Spent(run.ErrorCode):
 		args.Put("current_config", true)
-		note = "Starts a new run, in which the agent continues. The operator has to raise the agent's budget first, or it fails again."
+		note = "Starts a new run, in which the agent continues. The operator must raise the agent's budget first, or it fails again."
 	case agentsteps.Ended(run.ErrorCode):
 		args.Put("anew", true)
 		note = "Starts a new run, with the agent from its start: it cannot continue."
 	case run.GoesOn.After != "":
 		note = "Starts a new run, in which the agent " + run.GoesOn.String() + "."
 	case run.Compensated > 0:
-		note = "Begins a new run before the first node that was undone; definition corrects it."
+		note = "Starts a new run before the first node that was undone; definition corrects it."
 	case run.ErrorNodeID == "":
-		note = "Goes on in a new run from where this one stood; definition corrects it."
+		note = "Continues in a new run from where this one ended; definition corrects it."
 	}
 	return call("workflow_fork", args, note), true
 }
 
-// actionable is the first entry that waits for the caller: the one that the status speaks of if there is one.
+// actionable returns the first entry that waits for the caller, preferably the one that the status names.
 func (t runView) actionable() *view.Pending {
 	if p := runjson.First(t.Run); p != nil && t.isActionable(p) && (t.node == "" || p.NodeID == t.node) {
 		return p

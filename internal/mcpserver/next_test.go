@@ -19,7 +19,7 @@ func (h *host) copied(answer object) reply {
 	id := answer["execution_id"].(string)
 	before := len(records(h.t, h, id))
 	r := h.refused("VALIDATION_ERROR", at(h.t, answer, "next", "tool").(string), at(h.t, answer, "next", "arguments").(map[string]any))
-	if !contains(r.text, "found the placeholder") || !contains(r.text, "replace it with that object") {
+	if !contains(r.text, "found the placeholder") || !contains(r.text, "replace it with the object") {
 		h.t.Errorf("the refusal does not name the placeholder: %s", r.text)
 	}
 	if after := len(records(h.t, h, id)); after != before {
@@ -117,7 +117,7 @@ func TestHowAFailedRunIsTriedAgain(t *testing.T) {
 	}{
 		{view.Run{ErrorNodeID: "n", ErrorCode: "LLM_PROVIDER_ERROR"}, "", "after the last result of its agent"},
 		{view.Run{ErrorNodeID: "n"}, "", "before the failed node"},
-		{view.Run{ErrorCode: "OUTPUT_SCHEMA_VIOLATION"}, "", "from where this one stood"},
+		{view.Run{ErrorCode: "OUTPUT_SCHEMA_VIOLATION"}, "", "from where this one ended"},
 		{view.Run{ErrorNodeID: "n", ErrorCode: "STEP_BUDGET_EXCEEDED"}, "", "raise the limit first"},
 		{view.Run{ErrorNodeID: "n", ErrorCode: "AGENT_TURNS_EXCEEDED"}, "current_config", "raise the agent's budget first"},
 		{view.Run{ErrorNodeID: "n", ErrorCode: "AGENT_JOURNAL_INVALID"}, "anew", "it cannot continue"},

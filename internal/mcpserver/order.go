@@ -43,7 +43,7 @@ type orderedConnection struct {
 	listens sync.Map
 }
 
-// Read gives the message that it returns a turn, if it is a call about a run or one whose arguments have been taken out.
+// Read takes a turn for a message that is a call about a run, or a call whose arguments were taken out.
 func (c *orderedConnection) Read(ctx context.Context) (jsonrpc.Message, error) {
 	m, err := c.Connection.Read(ctx)
 	if req, ok := m.(*jsonrpc.Request); ok && err == nil && req.Method == listenMethod {
@@ -75,14 +75,14 @@ func (c *orderedConnection) Write(ctx context.Context, m jsonrpc.Message) error 
 	if resp, ok := m.(*jsonrpc.Response); ok {
 		c.turns.answered(resp.ID)
 		if _, listened := c.listens.LoadAndDelete(resp.ID); listened {
-			_ = c.Connection.Write(ctx, m) // a client ends to listen when it goes, and reads no answer then
+			_ = c.Connection.Write(ctx, m) // a client stops listening when it disconnects, and reads no answer then
 			return nil
 		}
 	}
 	return c.Connection.Write(ctx, m)
 }
 
-// listenMethod is the request that is in flight for as long as a client wants to be told of changes.
+// listenMethod is the request that stays in flight while a client listens for changes.
 const listenMethod = "subscriptions/listen"
 
 // turnHeader passes the number of a turn from the connection to the handler: the SDK forwards only headers and token
@@ -99,7 +99,7 @@ func rootNamedBy(arguments []byte) string {
 	return root
 }
 
-// turns are the calls that have not been applied, by the run that they are about; over HTTP by session and run.
+// turns holds the calls that have not been applied, by their run; over HTTP by session and run.
 type turns struct {
 	mu     sync.Mutex
 	last   uint64
@@ -120,7 +120,7 @@ type turn struct {
 	ready chan struct{}
 	// begun is set once the call's handler runs.
 	begun bool
-	// came is when the connection brought the call.
+	// came is when the call arrived.
 	came arrival.Mark
 }
 
@@ -146,7 +146,7 @@ func (q *turns) add(t *turn) string {
 	return t.text
 }
 
-// line puts the turns that nothing holds any more into the queues of their runs.
+// line moves the turns that are no longer held into the queues of their runs.
 func (q *turns) line() {
 	for len(q.held) > 0 && (q.held[0].arguments == nil || q.held[0].known) {
 		t := q.held[0]
@@ -183,7 +183,7 @@ func (q *turns) begin(req mcp.Request) *turn {
 	return t
 }
 
-// leave ends a turn whose call has not come to its handler, and will not.
+// leave ends a turn whose call will not reach its handler.
 func (q *turns) leave(t *turn) {
 	q.mu.Lock()
 	begun := t.begun

@@ -65,7 +65,7 @@ func newReporter(ctx context.Context, req *mcp.CallToolRequest) *reporter {
 	return r
 }
 
-// stillWaits reports that the call waits, after a long silence.
+// stillWaits sends a notification that the call still waits, after a long silence.
 func (r *reporter) stillWaits() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -166,7 +166,7 @@ func progressText(p graph.Progress) string {
 	case graph.AttemptFailed:
 		text += " failed: " + p.Error
 	case graph.ExecutorAlive:
-		text += " is at work"
+		text += " is running"
 		if said := detailText(p.Detail); said != "" {
 			text += ": " + said
 		}
@@ -192,7 +192,7 @@ func agentProgress(detail map[string]any) (text string, ok bool) {
 	case "tool":
 		text += "calls " + of("tool")
 	case "compacting":
-		text += "sums up the conversation"
+		text += "summarizes the conversation"
 	case "waiting":
 		text += "waits before the model is asked again"
 	default:
@@ -204,7 +204,7 @@ func agentProgress(detail map[string]any) (text string, ok bool) {
 	return text, true
 }
 
-// grouped writes a number with commas between its thousands.
+// grouped returns a number with commas between its thousands.
 func grouped(n int) string {
 	text := strconv.Itoa(n)
 	for i := len(text) - 3; i > 0; i -= 3 {

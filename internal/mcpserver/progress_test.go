@@ -98,7 +98,7 @@ func TestProgress(t *testing.T) {
 		want(t, answer, object{"status": "completed"})
 		// Both begin at 0 s, send a heartbeat at 0.5 s, and end at 1 s with the call.
 		if got := messages(list); len(got) != 2 || got[0] != "b [right] runs" && got[0] != "a [left] runs" ||
-			got[1] != "b [right] is at work: half done" && got[1] != "a [left] is at work: half done" {
+			got[1] != "b [right] is running: half done" && got[1] != "a [left] is running: half done" {
 			t.Errorf("notifications of start: %q", got)
 		}
 		if _, list = call(nil, "workflow_start", object{"definition": definitionFile(t, "fork"), "execution_id": "silent"}); len(list) > 0 {

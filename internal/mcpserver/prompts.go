@@ -21,17 +21,17 @@ var promptFiles embed.FS
 type prompt struct {
 	name, title, description string
 	argument                 *mcp.PromptArgument // nil for a prompt without an argument
-	// runs are the phases of the runs that its argument may name, tools those without which it cannot be done.
+	// runs holds the phases of the runs that its argument may name, tools the tools that it needs.
 	runs  []history.Phase
 	tools []string
 }
 
 var prompts = []prompt{
 	{"author_workflow", "Author a workflow", "Write a workflow for a task, check it, and run it.",
-		&mcp.PromptArgument{Name: "task", Description: "What is to be done.", Required: true}, nil, []string{"workflow_guide", "workflow_validate", "workflow_start"}},
-	{"drive_run", "Drive a run to its end", "Go on with a run until it has ended.",
+		&mcp.PromptArgument{Name: "task", Description: "The task.", Required: true}, nil, []string{"workflow_guide", "workflow_validate", "workflow_start"}},
+	{"drive_run", "Drive a run to its end", "Continue a run until it has ended.",
 		&mcp.PromptArgument{Name: runArgument, Description: "The run.", Required: true}, history.OpenPhases(), []string{"workflow_status"}},
-	{"explain_failure", "Why did this run fail?", "Find out why a run has failed, and what would help.",
+	{"explain_failure", "Why did this run fail?", "Find out why a run has failed, and how to fix it.",
 		&mcp.PromptArgument{Name: runArgument, Description: "The run.", Required: true}, []history.Phase{history.PhaseFailed}, []string{"workflow_status", "workflow_history"}},
 	{"what_waits", "What waits for me?", "The runs that wait for a person or a host, the most urgent first.", nil, nil, []string{"workflow_list"}},
 }
@@ -46,7 +46,7 @@ const (
 	maxCompletions = 100
 )
 
-// addPrompts adds those that can be done with the tools that the server offers.
+// addPrompts adds the prompts whose tools the server offers.
 func (s *server) addPrompts(sdk *mcp.Server) {
 	for _, p := range prompts {
 		if slices.ContainsFunc(p.tools, func(name string) bool { return !s.tools.has(name) }) {
@@ -60,7 +60,7 @@ func (s *server) addPrompts(sdk *mcp.Server) {
 	}
 }
 
-// get is the prompt with its argument, as a message of the user.
+// get returns the prompt with its argument, as a message of the user.
 func (p *prompt) get(_ context.Context, req *mcp.GetPromptRequest) (*mcp.GetPromptResult, error) {
 	text, err := promptFiles.ReadFile("prompts/" + p.name + ".md")
 	if err != nil {
@@ -71,9 +71,9 @@ func (p *prompt) get(_ context.Context, req *mcp.GetPromptRequest) (*mcp.GetProm
 		value := strings.TrimSpace(req.Params.Arguments[p.argument.Name])
 		switch {
 		case value == "":
-			return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("the prompt %s needs the argument %q", p.name, p.argument.Name)}
+			return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("prompt %q needs the argument %q", p.name, p.argument.Name)}
 		case len(value) > maxPromptArgument:
-			return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("the argument %q has more than %d bytes", p.argument.Name, maxPromptArgument)}
+			return nil, &jsonrpc.Error{Code: jsonrpc.CodeInvalidParams, Message: fmt.Sprintf("argument %q exceeds %d bytes", p.argument.Name, maxPromptArgument)}
 		case p.argument.Name == runArgument:
 			value = shownID(problem.Excerpt(value, history.MaxIDBytes))
 		}
@@ -93,7 +93,7 @@ func (s *server) complete(ctx context.Context, req *mcp.CompleteRequest) (*mcp.C
 		return res, nil
 	}
 	q := history.ListQuery{Phases: phases, Limit: maxCompletions}
-	for looked := 0; looked < 10; looked++ { // of many runs that begin otherwise the last are left out
+	for looked := 0; looked < 10; looked++ { // the search ends after ten pages
 		page, err := s.List(ctx, q)
 		if err != nil {
 			return nil, &jsonrpc.Error{Code: jsonrpc.CodeInternalError, Message: s.opts.Redaction.String(inOneLine(err))}

@@ -18,7 +18,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
-// maxExposed is how many registered workflows are tools of their own. Of more, every conversation would pay for the descriptions: two
+// maxExposed limits the registered workflows that are tools of their own. With more, their descriptions would burden every conversation: two
 // tools find and run them.
 const maxExposed = 25
 
@@ -47,12 +47,12 @@ func (s toolset) aboutRegistered(o Options) string {
 	case !o.ExposeWorkflows && !s.has("workflow_catalog"):
 		return ""
 	case !o.ExposeWorkflows:
-		return "\nworkflow_catalog lists workflows registered here: prefer one that fits to a definition of your own. workflow_start runs it by definition_ref."
+		return "\nworkflow_catalog lists workflows registered here: prefer a fitting one to a definition of your own. workflow_start runs it by definition_ref."
 	}
-	return "\nWorkflows registered here are tools (run_…, or find_workflow and run_workflow): prefer one that fits to a definition of your own."
+	return "\nWorkflows registered here are tools (run_…, or find_workflow and run_workflow): prefer a fitting one to a definition of your own."
 }
 
-// expose makes the tools those of the registered workflows as they are now. Catalogs call it once a change, one call at a time.
+// expose replaces the tools by those of the registered workflows. Catalogs call it once a change, one call at a time.
 func (s *server) expose(sdk *mcp.Server, now *catalog.Snapshot) {
 	before, after := s.registered.list(), s.toolsOf(now.Workflows)
 	s.registered.tools.Store(&after)
@@ -158,7 +158,7 @@ func exposedTool(name string, w *catalog.Workflow, o Options) *tool {
 			e.description += " workflow_catalog has them."
 		}
 	}
-	e.description += " Answers where the run stopped: next is the call to make."
+	e.description += " Returns once the run waits or ends: next is the call to make."
 	e.input = jsonvalue.Canonical(schema)
 	t.workflow = e
 	t.call = func(ctx context.Context, s *server, a *arguments) (*answer, error) {
@@ -167,7 +167,7 @@ func exposedTool(name string, w *catalog.Workflow, o Options) *tool {
 	return t
 }
 
-// starter is workflow_start without the arguments that select a definition.
+// starter returns workflow_start without the arguments that select a definition.
 func starter(o Options) *tool {
 	t := startTool(o.DefaultMode)
 	t.arguments = slices.DeleteFunc(t.arguments, func(p property) bool {
@@ -200,7 +200,7 @@ func (t *tool) callArguments(p *mcp.CallToolParamsRaw) json.RawMessage {
 			add(name, given[name])
 		}
 	default:
-		add(startMeta, given) // refused as an unknown argument
+		add(startMeta, given) // rejected as an unknown argument
 	}
 	return append(text, '}')
 }
@@ -219,7 +219,7 @@ func (s *server) runRegistered(ctx context.Context, a *arguments, ref string) (*
 	return s.started(ctx, a, req)
 }
 
-// brokenFile is a warning that a registered workflow was started whose file is broken now.
+// brokenFile returns a warning if the file of a started workflow is invalid now.
 func (s *server) brokenFile(ref, hash string) []view.Warning {
 	if s.opts.Catalog == nil {
 		return nil
@@ -234,7 +234,7 @@ func (s *server) brokenFile(ref, hash string) []view.Warning {
 	}
 	return []view.Warning{{
 		Code:    w.Broken.First().Code,
-		Message: fmt.Sprintf("the file %s is broken (%s), and its last good version, %s, was started", w.Broken.File, problem.Excerpt(w.Broken.Text(), maxListedError), w.Version),
+		Message: fmt.Sprintf("the file %s is invalid (%s); its last good version, %s, was started", w.Broken.File, problem.Excerpt(w.Broken.Text(), maxListedError), w.Version),
 		Hint:    hint,
 	}}
 }

@@ -178,7 +178,7 @@ func TestCatalog(t *testing.T) {
 		want(t, r.ok("workflow_start", object{"definition_ref": row.(object)["definition_ref"], "input": object{"n": 1}}), object{"status": "interrupted"})
 	}
 	r.refused("VALIDATION_ERROR", "workflow_start", object{"definition_ref": "two"})
-	if text := r.refused("VALIDATION_ERROR", "workflow_start", object{"definition_ref": "bad"}).text; !contains(text, "bad.workflow.json cannot be used") || !contains(text, "line 2") {
+	if text := r.refused("VALIDATION_ERROR", "workflow_start", object{"definition_ref": "bad"}).text; !contains(text, "bad.workflow.json is invalid") || !contains(text, "line 2") {
 		t.Error(text)
 	}
 	if text := r.refused("VALIDATION_ERROR", "workflow_start", object{"definition_ref": "ones"}).text; !contains(text, "cannot be used") && !contains(text, "Did you mean") {
@@ -199,7 +199,7 @@ func TestCatalog(t *testing.T) {
 		t.Errorf("broken: %v", got)
 	}
 	run := r.ok("workflow_start", object{"definition_ref": "one", "input": object{"n": 1}})
-	if text, _ := at(t, run, "warnings", 0, "message").(string); !contains(text, "one.workflow.json is broken") || !contains(text, "last good version, 1, was started") {
+	if text, _ := at(t, run, "warnings", 0, "message").(string); !contains(text, "one.workflow.json is invalid") || !contains(text, "last good version, 1, was started") {
 		t.Errorf("warnings: %v", run["warnings"])
 	}
 	r.write(t, "one", asks("one", "2", takesN))
@@ -558,7 +558,7 @@ func TestRegisteredWorkflowsAreSigned(t *testing.T) {
 	}
 	want(t, r.ok("run_signed", object{"n": 1}), object{"status": "interrupted"})
 	want(t, r.ok("workflow_start", object{"definition_ref": "signed", "input": object{"n": 1}}), object{"status": "interrupted"})
-	if text := r.refused("VALIDATION_ERROR", "workflow_start", object{"definition_ref": "plain", "input": object{"n": 1}}).text; !contains(text, "plain.workflow.json cannot be used") {
+	if text := r.refused("VALIDATION_ERROR", "workflow_start", object{"definition_ref": "plain", "input": object{"n": 1}}).text; !contains(text, "plain.workflow.json is invalid") {
 		t.Error(text)
 	}
 	want(t, at(t, r.ok("workflow_catalog", nil), "broken", 0).(object), object{"file": "plain.workflow.json"})

@@ -46,7 +46,7 @@ func (s *server) addResources(sdk *mcp.Server) {
 	}, fixed(authoring.Page(authoring.MainTopic)))
 	sdk.AddResource(&mcp.Resource{
 		URI: schemaURI, Name: "workflow-definition", Title: "JSON Schema of workflow definitions", MIMEType: "application/schema+json",
-		Description: "Every member of a definition.",
+		Description: "Every field of a definition.",
 	}, readSchema)
 	if s.opts.Agents != nil {
 		sdk.AddResource(&mcp.Resource{
@@ -77,7 +77,7 @@ func (s *server) addResources(sdk *mcp.Server) {
 	}, s.readHistory)
 }
 
-// agentList are the agents as the resource has them.
+// agentList returns the content of the agents resource.
 func (s *server) agentList() members {
 	list := []members{}
 	for _, a := range s.opts.Agents {
@@ -128,7 +128,7 @@ func (s *server) readDefinition(ctx context.Context, req *mcp.ReadResourceReques
 	return contents(req.Params.URI, string(s.opts.Redaction.Text(stored.Text))), nil
 }
 
-// readValue answers with a value that a reference leads to, however large it is.
+// readValue returns the value of a reference, whatever its size.
 func (s *server) readValue(ctx context.Context, req *mcp.ReadResourceRequest) (*mcp.ReadResourceResult, error) {
 	a, ok := parseAddress(req.Params.URI)
 	if !ok {
@@ -146,7 +146,7 @@ func (s *server) readValue(ctx context.Context, req *mcp.ReadResourceRequest) (*
 	return contents(req.Params.URI, string(s.opts.Redaction.Text(jsonvalue.Canonical(v)))), nil
 }
 
-// runOf takes the run's id out of an address; in there it is percent-encoded.
+// runOf returns the run's id in an address, where it is percent-encoded.
 func runOf(uri, suffix string) string {
 	id := strings.TrimSuffix(strings.TrimPrefix(uri, runPrefix), suffix)
 	if plain, err := url.PathUnescape(id); err == nil {
@@ -231,8 +231,8 @@ func (l *historyLines) text() string {
 	var text []byte
 	if older := l.first - 1; older > 0 || l.cut > 0 {
 		m := members{{"left_out", members{{"records", float64(max(older, 0))}, {"payloads", float64(l.cut)}}}}
-		m.Put("note", "Only the newest records are here; of payloads longer than 64 KiB only the length. On the command line "+
-			"workflows-engine history ID --json --from SEQ --limit N prints any of them whole.")
+		m.Put("note", "Only the newest records are here, and only the length of payloads above 64 KiB. On the command line "+
+			"workflows-engine history ID --json --from SEQ --limit N prints them whole.")
 		text = append(m.Append(text), '\n')
 	}
 	slices.Reverse(l.list)

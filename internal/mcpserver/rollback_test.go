@@ -66,7 +66,7 @@ func TestARolledBackRunIsTriedAgain(t *testing.T) {
 	corrected := h.ok("workflow_fork", object{"execution_id": "r", "new_execution_id": "c", "again": true, "state": object{"money": 1}})
 	want(t, corrected, object{"node_id": "stay", "state": object{"money": 1.0}})
 	refused := h.raw("workflow_fork", object{"execution_id": "r", "node_id": "pay"})
-	if !strings.Contains(refused.text, "has undone what node") || !strings.Contains(refused.text, `Next: Fork it before node "stay"`) {
+	if !strings.Contains(refused.text, "has undone node") || !strings.Contains(refused.text, `Next: Fork it before node "stay"`) {
 		t.Errorf("%s", refused.text)
 	}
 }

@@ -33,4 +33,4 @@ func answerSchema(answer ...property) members {
 	return s
 }
 
-var errorSchema = obj("Alone, if refused or failed: code, message, details.")
+var errorSchema = obj("Alone, if rejected or failed: code, message, details.")

@@ -18,8 +18,8 @@ import (
 // errStopping ends the calls when the server stops.
 var errStopping = errors.New("the server is stopping")
 
-// lastWait is how long a call that drives a run may still wait after the end of input: less than the patience of a host
-// that waits for the server to end.
+// lastWait is how long a call that drives a run may still wait after the end of input: less time than a host gives a server
+// to stop.
 const lastWait = 1500 * time.Millisecond
 
 // Serve answers one client until its input ends: hosts end a server that way, and so does the death of a host. Pending
@@ -47,11 +47,11 @@ type link struct {
 	stop   context.Context
 	hangup hangup
 	turns  *turns
-	// questions are those to people that are open.
+	// questions counts the open questions to people.
 	questions *sync.WaitGroup
-	// life, unless nil, ends before the session of the link is closed, which open forms would hold up.
+	// life, unless nil, ends before the session of the link is closed: open forms would delay the close.
 	life context.Context
-	// oneCall is set if each session has one call, so that nothing is remembered for it.
+	// oneCall is set if each session has one call, so that nothing is stored for it.
 	oneCall bool
 }
 
@@ -102,7 +102,7 @@ func byLink(next mcp.MethodHandler) mcp.MethodHandler {
 	}
 }
 
-// stopping is why calls end: their session was closed, or the server stops, perhaps for a fault.
+// stopping returns why calls end: their session was closed, or the server stops, perhaps because of a fault.
 func stopping(stop context.Context) error {
 	why := context.Cause(stop)
 	if errors.Is(why, streamable.ErrClosed) {

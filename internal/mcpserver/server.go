@@ -29,7 +29,7 @@ import (
 
 // Options configure a server. The zero value works.
 type Options struct {
-	// Version of the engine, which initialize answers with; "" means "devel".
+	// Version is the engine's version in the answer to initialize; "" means "devel".
 	Version string
 	// DefaultMode is the mode of runs started without one; "" means the engine's default, in process.
 	DefaultMode machine.Mode
@@ -39,34 +39,34 @@ type Options struct {
 	// Ready is closed once the engine and Definitions may be called; nil means from the start. Until then the handshake and the
 	// lists are answered, and calls and reads wait.
 	Ready <-chan struct{}
-	// Trouble is called before a tool call or a read of the engine; its error is then the answer. With it Ready is closed
+	// Trouble is called before a tool call or a read of the engine; an error is the answer. With it Ready is closed
 	// at the latest when it returns nil. It may be nil.
 	Trouble func(context.Context) error
-	// Known returns an error that is known when a client connects, for the instructions. It may be nil.
+	// Known returns an error for the instructions that a connecting client gets. It may be nil.
 	Known func(context.Context) error
 	// Redaction hides secrets in answers; the zero value hides nothing.
 	Redaction history.Redaction
-	// Admit refuses starts and large calls while the process has no memory for them; nil admits all.
+	// Admit rejects starts and large calls while the process has no memory for them; nil admits all.
 	Admit func() error
-	// Elicit says who answers interrupts; "" is elicit.Auto.
+	// Elicit selects who answers interrupts; "" is elicit.Auto.
 	Elicit elicit.Mode
 	// Key returns the key of a name that the processes of a database share, such as a history.Keyring keeps; nil means a random one for
 	// this server alone.
 	Key func(ctx context.Context, name string) ([]byte, error)
 	// StoreFlags are the flags that terminal commands need to reach the same runs; they may be nil.
 	StoreFlags []string
-	// WaitLimit is how long a call without wait_ms waits for a person, as long as the engine has it wait for a run: 0 means 20 s, less
-	// not at all.
+	// WaitLimit is how long a call without wait_ms waits for a person. It should equal the engine's wait for a run. 0 means 20 s; a negative value
+	// means no wait.
 	WaitLimit time.Duration
 	// AnswerBytes is the size of structured content for calls without answer_bytes; 0 means DefaultAnswerBytes,
 	// FullAnswers no limit.
 	AnswerBytes int
-	// Tools are those that the server offers.
+	// Tools selects the tools that the server offers.
 	Tools Tools
-	// Catalog are the registered workflows, which workflow_catalog lists; nil leaves the tool out. The engine resolves names by it, too.
+	// Catalog holds the registered workflows that workflow_catalog lists; nil leaves the tool out. The engine resolves names by it, too.
 	Catalog *catalog.Catalog
-	// Agents run inside the engine; they appear as a resource and in the guide, in this order, and workflow_validate
-	// compares agent_id with them. Nil omits all of it.
+	// Agents lists the agents that run inside the engine. They appear as a resource and in the guide, in this order, and workflow_validate
+	// compares agent_id with them. Nil omits both.
 	Agents []Agent
 	// ExposeWorkflows makes a tool of each registered workflow.
 	ExposeWorkflows bool
@@ -89,14 +89,14 @@ type server struct {
 	opts Options
 	log  *slog.Logger
 	seen seenStates
-	// tools are those that it offers always, registered those of registered workflows.
+	// tools holds the tools that are always offered, registered those of registered workflows.
 	tools      toolset
 	registered registered
 	// cardTools are for clients that show cards.
 	cardTools toolset
-	// beginning has a value for each call that is about to begin a run.
+	// beginning has a value for each call that is about to start a run.
 	beginning chan struct{}
-	// desk has the questions to people, sessions those that it is told the end of, key signs tickets (ask_ticket.go).
+	// desk holds the questions to people, sessions the sessions whose end it learns of, key signs tickets (ask_ticket.go).
 	desk     elicit.Desk
 	sessions sync.Map
 	keyMu    sync.Mutex
@@ -107,24 +107,24 @@ type server struct {
 func (s toolset) instructions() string {
 	return strings.Join([]string{
 		`Use these tools for work of several steps that must not get lost or be done twice: tasks with waits, approvals by people, retries,
-parallel parts, or more steps than one conversation holds. A definition (a graph of nodes) is walked node by node; every step survives restarts.`,
+parallel parts, or more steps than one conversation holds. A definition (a graph of nodes) runs node by node; every step survives restarts.`,
 		s.sentences(sentence{"workflow_start", "1. workflow_start with definition and input."}, sentence{"workflow_guide", "How to write one: workflow_guide."},
 			sentence{"workflow_validate", "Check it with workflow_validate."}, sentence{"workflow_start", "Both are stored; do not send them again."}),
 		"2. Read status and pending of the answer:" + s.lines(
 			sentence{"workflow_submit_activity", " awaiting_activity: do what pending.config asks, then workflow_submit_activity"},
-			sentence{"workflow_resume", " interrupted: a person decides: ask them pending.prompt, then workflow_resume with the answer; or the host asks them, as next says"},
+			sentence{"workflow_resume", " interrupted: a person decides: ask them pending.prompt, then workflow_resume with the answer; or the host asks them: follow next"},
 			sentence{"workflow_signal", " awaiting_signal: workflow_signal once it has happened"},
 			sentence{"", " running, awaiting_timer: workflow_status with wait_ms"}),
 		`3. next is the call to make, arguments included: replace each <…>. Repeat until completed, failed or cancelled.
 Large values are shown as {"$ref", "pointer", "head"}: workflow_status with read: ["/pointer"] or select (jq) reads them.`,
 		s.sentences(sentence{"", "If a run waits for hours, tell the user when it is due and stop."}, sentence{"workflow_history", "After a failure workflow_history shows why."},
-			sentence{"workflow_fork", "workflow_fork tries again from there."}),
+			sentence{"workflow_fork", "workflow_fork retries from there."}),
 		s.sentences(sentence{"workflow_list", "Lost the thread? workflow_list, then"}, sentence{"", "workflow_status repeats everything needed to continue."},
-			sentence{"", "A refused call changes nothing; its text says what to do."}),
+			sentence{"", "A rejected call changes nothing; its text names the next step."}),
 	}, "\n")
 }
 
-// listsFor is how long clients may keep the lists, which change with a release only, and changingFor that of tools where it changes
+// listsFor is how long clients may cache the lists, which change only with a release, and changingFor the list of tools where it changes
 // with files.
 const (
 	listsFor    = time.Hour
@@ -147,7 +147,7 @@ func New(engine graph.Engine, o Options) *mcp.Server {
 	}, &mcp.ServerOptions{
 		Instructions: tools.instructions() + tools.aboutRegistered(o),
 		Logger:       s.log,
-		// No list changes but that of tools where workflows are tools, and nothing is logged to the client.
+		// Only the list of tools can change, where workflows are tools. Nothing is logged to the client.
 		Capabilities: &mcp.ServerCapabilities{
 			Tools: &mcp.ToolCapabilities{ListChanged: o.ExposeWorkflows}, Resources: &mcp.ResourceCapabilities{}, Prompts: &mcp.PromptCapabilities{},
 		},
@@ -170,7 +170,7 @@ func New(engine graph.Engine, o Options) *mcp.Server {
 	s.addPrompts(sdk)
 	if o.Catalog != nil && o.ExposeWorkflows {
 		o.Catalog.OnChange(func(now *catalog.Snapshot) { s.expose(sdk, now) })
-		o.Catalog.Look() // before a client connects, which would be told of a change otherwise
+		o.Catalog.Look() // now: a client that is connected would be notified of a change
 	}
 	sdk.AddSendingMiddleware(hearAnswers)
 	sdk.AddReceivingMiddleware(s.recovering, byLink, opening, byRevision, encodeAnswers, s.apps, s.listing(), s.warn, s.awaitEngine())
@@ -234,7 +234,7 @@ func (s *server) handler(t *tool) mcp.ToolHandler {
 		}
 		ctx = graph.WithActor(ctx, client(req))
 		if err := s.admit(t, req); err != nil {
-			return s.shown(s.refusal(err, t.invalid, "").result(s.usualBytes())), nil
+			return s.shown(s.rejection(err, t.invalid, "").result(s.usualBytes())), nil
 		}
 		enough := func() {}
 		if t.begins {
@@ -276,19 +276,19 @@ func (s *server) handler(t *tool) mcp.ToolHandler {
 		case failed.code == problem.Internal && ctx.Err() == nil: // a client that cancels a call is no fault
 			s.log.Error("call failed", "tool", t.name, id, took, "error", failed.message)
 		default:
-			s.log.Debug("call refused", "tool", t.name, id, took, "code", string(failed.code), "error", failed.message)
+			s.log.Debug("call rejected", "tool", t.name, id, took, "code", string(failed.code), "error", failed.message)
 		}
 		return s.shown(failed.result(a.answerBytes())), nil
 	}
 }
 
-// usualBytes is the size of answers to calls without answer_bytes.
+// usualBytes returns the size of answers to calls without answer_bytes.
 func (s *server) usualBytes() int { return cmp.Or(s.opts.AnswerBytes, DefaultAnswerBytes) }
 
-// beginAtOnce is how many calls that begin runs are at work at once: a crowd of them would take the processors from all others.
+// beginAtOnce limits the calls that start runs at the same time: more of them would take the processors from all other calls.
 var beginAtOnce = max(4, 2*runtime.GOMAXPROCS(0))
 
-// begin waits until a call may start a run, and returns the function that makes room for the next; nil if ctx has
+// begin waits until a call may start a run, and returns the function that admits the next one; nil if ctx has
 // ended.
 func (s *server) begin(ctx context.Context) (enough func()) {
 	select {
@@ -299,7 +299,7 @@ func (s *server) begin(ctx context.Context) (enough func()) {
 	}
 }
 
-// client is who makes a call, as it says of itself when it connects.
+// client returns the actor of a call, as the client named itself when it connected.
 func client(req *mcp.CallToolRequest) history.Actor {
 	a := history.Actor{Via: "mcp"}
 	if c := req.ClientInfo(); c != nil {
@@ -310,7 +310,7 @@ func client(req *mcp.CallToolRequest) history.Actor {
 
 // shown hides the operator's secrets in a result.
 func (s *server) shown(r *mcp.CallToolResult) *mcp.CallToolResult {
-	if len(r.Content) == 0 { // a question, whose texts are shown as the person is to read them
+	if len(r.Content) == 0 { // a question: the person reads its texts unmasked
 		return r
 	}
 	text := r.Content[0].(*mcp.TextContent)
@@ -321,24 +321,24 @@ func (s *server) shown(r *mcp.CallToolResult) *mcp.CallToolResult {
 	return r
 }
 
-// largeCall is the size in bytes of arguments that take memory as a start does. An answer that is smaller rather helps a run to its end.
+// largeCall is the size, in bytes, from which arguments need as much memory as a start. Smaller calls are admitted: they help a run to its end.
 const largeCall = 64 << 10
 
 // admit rejects a call for lack of memory before its arguments are decoded.
 func (s *server) admit(t *tool, req *mcp.CallToolRequest) error {
-	begins := t.begins && req.Params.RequestState == "" // with one it brings an answer to a run
+	begins := t.begins && req.Params.RequestState == "" // with a state the call answers a question of an existing run
 	if s.opts.Admit == nil || !begins && len(req.Params.Arguments) <= largeCall {
 		return nil
 	}
 	return s.opts.Admit()
 }
 
-// perform calls a tool. A panic below is a fault of this call, not the end of the server, which may drive other runs.
+// perform calls a tool. A panic fails this call and does not end the server, which may drive other runs.
 func (s *server) perform(ctx context.Context, t *tool, a *arguments) (ans *answer, failed *failure) {
 	defer func() {
 		if p := recover(); p != nil {
 			s.log.Error("panic", "tool", t.name, "panic", fmt.Sprint(p), "stack", string(debug.Stack()))
-			ans, failed = nil, s.refusal(fmt.Errorf("a defect of the engine: %v", p), t.invalid, a.executionID())
+			ans, failed = nil, s.rejection(fmt.Errorf("a defect of the engine: %v", p), t.invalid, a.executionID())
 		}
 	}()
 	ans, err := t.call(ctx, s, a)
@@ -356,7 +356,7 @@ func (s *server) perform(ctx context.Context, t *tool, a *arguments) (ans *answe
 	if a.NoLines {
 		err = withoutLines(err)
 	}
-	return nil, s.refusal(err, t.invalid, a.executionID())
+	return nil, s.rejection(err, t.invalid, a.executionID())
 }
 
 // executionID returns the run in the arguments, or "".
@@ -365,7 +365,7 @@ func (a *arguments) executionID() string {
 	return id
 }
 
-// answer is the result of a successful call.
+// answer is the result of a successful call, or a question to the person.
 type answer struct {
 	// question is put to the person instead of an answer.
 	question *mcp.CallToolResult
@@ -373,7 +373,7 @@ type answer struct {
 	// lines follow the headline in the text, for people and for hosts that show a model the text alone.
 	lines   []string
 	content members
-	// page is set if the answer has bounded itself.
+	// page is set if the answer is bounded already.
 	page bool
 }
 

@@ -43,7 +43,7 @@ func TestSizeOfTheToolList(t *testing.T) {
 	}
 	fmt.Fprintf(&out, "%-26s %6d %6d\n", "all", models, outputs)
 	if models > maxModelBytes || outputs > maxOutputBytes {
-		t.Errorf("the list takes %d bytes of models, more than %d, or %d of output schemas, more than %d", models, maxModelBytes, outputs, maxOutputBytes)
+		t.Errorf("the tool list has %d bytes for models, the limit is %d, and %d bytes of output schemas, the limit is %d", models, maxModelBytes, outputs, maxOutputBytes)
 	}
 	const file = "testdata/sizes.golden"
 	if *update {
@@ -51,7 +51,7 @@ func TestSizeOfTheToolList(t *testing.T) {
 			t.Fatal(err)
 		}
 	} else if golden, err := os.ReadFile(file); err != nil || string(golden) != out.String() {
-		t.Errorf("sizes differ from %s (run with -update to accept): %v\n%s", file, err, out.String())
+		t.Errorf("%s differs (%v; go test ./internal/mcpserver -update rewrites it)\n%s", file, err, out.String())
 	}
 }
 

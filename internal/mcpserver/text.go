@@ -17,7 +17,7 @@ const (
 	maxTaskText, maxResultText = 2 << 10, 1 << 10
 	// maxOwnText bounds the part of the state that only one entry sees.
 	maxOwnText = 512
-	// maxWaitLines is how many of the things that a run waits for the text names.
+	// maxWaitLines is how many entries of pending the text names.
 	maxWaitLines = 8
 )
 
@@ -91,11 +91,11 @@ func (s *server) inShort(run runView) (lines []string) {
 		lines = append(lines, fmt.Sprintf("… and %d more, unchanged.", unchanged))
 	}
 	for _, m := range run.Maps {
-		lines = append(lines, fmt.Sprintf("Map at node %q: %d of %d items have ended, %d of them failed, %d are under way.",
+		lines = append(lines, fmt.Sprintf("Map at node %q: %d of %d items have ended, %d of them failed, %d are running.",
 			m.NodeID, m.Succeeded+m.Failed, m.Items, m.Failed, m.Running))
 	}
 	for _, k := range run.KeptSignals {
-		lines = append(lines, fmt.Sprintf("Kept until it is awaited: signal %q, %d of it.", k.Name, k.Count))
+		lines = append(lines, fmt.Sprintf("Kept for a later wait: %d of signal %q.", k.Count, k.Name))
 	}
 	if state := s.stateLine(run); state != "" && !run.sameState() {
 		lines = append(lines, state)
@@ -124,7 +124,7 @@ func rolledBack(lines []string, run *view.Run) []string {
 	return append(lines, fmt.Sprintf("The rollback is finished: %s made.", were(run.Compensated, "compensation")))
 }
 
-// were is a number with its noun and verb.
+// were returns a number with its noun and verb.
 func were(n int, noun string) string {
 	if n == 1 {
 		return "1 " + noun + " was"
@@ -132,10 +132,10 @@ func were(n int, noun string) string {
 	return count(n, noun) + " were"
 }
 
-// maxStateNames is how many members of the state the text names.
+// maxStateNames is how many fields of the state the text names.
 const maxStateNames = 12
 
-// maxStateText is how many bytes a state may have that the text shows as a whole: some hosts show their model nothing else.
+// maxStateText is the largest state, in bytes, that the text shows as a whole: some hosts show their model only the text.
 const maxStateText = 500
 
 // stateLine describes the state in one line, "" if it is empty.
@@ -193,7 +193,7 @@ func (s *server) task(p *view.Pending) string {
 	return ": " + string(text)
 }
 
-// own is the part of the state that only this entry sees; without it, one item of a map looks like any other.
+// own returns the part of the state that only this entry sees; without it, one item of a map looks like any other.
 func (s *server) own(run runView, p *view.Pending) string {
 	if p.ExecutionID != run.ExecutionID || run.State == nil {
 		return ""

@@ -24,7 +24,7 @@ func TestTextOfAMap(t *testing.T) {
 	for _, want := range []string{
 		`Waits: activity at node "each" (step), item 1 (of 3, counted from 0): {"handler":"h"} It sees in the state: {"n":2}`,
 		`Waits: activity at node "each" (step), item 2 (of 3, counted from 0) It sees in the state: {"n":3}`,
-		`Map at node "each": 1 of 3 items have ended, 0 of them failed, 2 are under way.`,
+		`Map at node "each": 1 of 3 items have ended, 0 of them failed, 2 are running.`,
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("no %q in\n%s", want, text)
@@ -45,7 +45,7 @@ func TestTextOfAQuestion(t *testing.T) {
 	r := h.raw("workflow_start", object{"execution_id": "r", "definition": definition})
 	for _, want := range []string{
 		"Waits: interrupt at node \"ask\" (interrupt): Shall it go out? show:\n  to:\n    name: Ada\n    mail: a@b\n  draft:\n    We move on Monday.\n    \"Bye\"\n  count: 2\n  resume_schema: ",
-		"Ask the person what prompt says, with what show holds beside it, and put their answer into resume_payload.",
+		"Ask the person what prompt says, with the values of show, and put their answer into resume_payload.",
 	} {
 		if !strings.Contains(r.text, want) {
 			t.Errorf("no %q in\n%s", want, r.text)
@@ -76,7 +76,7 @@ func TestAQuestionIsRelayedWithWhatItIsAbout(t *testing.T) {
 	if strings.Contains(shown, "hunter2") || len(shown) > 1700 {
 		t.Errorf("%d bytes:\n%s", len(shown), shown)
 	}
-	for _, want := range []string{"Publish it? shown:\n  New since the last question:\n  report:\n    one\n    two\n", "with the text of shown beside it"} {
+	for _, want := range []string{"Publish it? shown:\n  New since the last question:\n  report:\n    one\n    two\n", "with the text of shown"} {
 		if !strings.Contains(r.text, want) {
 			t.Errorf("no %q in\n%s", want, r.text)
 		}

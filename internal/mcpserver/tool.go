@@ -91,12 +91,12 @@ func (a *arguments) waiting(w graph.Wait) graph.Wait {
 	return w
 }
 
-// answerBytes is how large the answer may be; see Options.AnswerBytes.
+// answerBytes returns the size limit of the answer; see Options.AnswerBytes.
 func (a *arguments) answerBytes() int {
 	return cmp.Or(a.room, a.usual)
 }
 
-// ran is the answer of a call that drove a run: suffix ends the headline (spec: mcp-tools, 2.1). about are warnings about the
+// ran returns the answer of a call that drove a run. suffix ends the headline (spec: mcp-tools, 2.1). about holds warnings about the
 // definition, at start.
 func (s *server) ran(ctx context.Context, a *arguments, run *view.Run, err error, suffix string, about warnings) (*answer, error) {
 	if err != nil {
@@ -116,7 +116,7 @@ func (s *server) ran(ctx context.Context, a *arguments, run *view.Run, err error
 	run.Repeated, run.Warnings = called.Repeated, append(called.Warnings, partial...) // of the call, not of an answer that a person gave meanwhile
 	headline := fmt.Sprintf("Execution %s %s%s.", shownID(run.ExecutionID), run.Status, suffix)
 	if run.Repeated {
-		headline += " This call had been taken before; it changed nothing now."
+		headline += " Repeated call: nothing changed."
 	}
 	list := about.encode()
 	for _, w := range run.Warnings {
@@ -137,7 +137,7 @@ func (s *server) ran(ctx context.Context, a *arguments, run *view.Run, err error
 	return s.answered(headline, content, seen, a), nil
 }
 
-// shownID is a run's id as headlines and lines of text have it: quoted where it would break the line or be misread.
+// shownID returns a run's id for a line of text: quoted if it would break the line or be misread.
 func shownID(id string) string {
 	if quoted := strconv.Quote(id); quoted != `"`+id+`"` || strings.TrimSpace(id) != id {
 		return quoted
@@ -145,7 +145,7 @@ func shownID(id string) string {
 	return id
 }
 
-// count is a number with its noun.
+// count returns a number with its noun.
 func count(n int, noun string) string {
 	if n != 1 {
 		noun += "s"
@@ -162,7 +162,7 @@ const (
 // coreTools is how many of allTools are the protocol's, which come first.
 const coreTools = 7
 
-// toolset is the tools that a server offers.
+// toolset holds the tools that a server offers.
 type toolset []*tool
 
 // Tools selects the tools that a server offers; the zero value means all.
@@ -181,23 +181,23 @@ func ParseTools(text string) (Tools, error) {
 	for i, name := range names {
 		names[i] = strings.TrimSpace(name)
 		if !all.has(names[i]) {
-			return Tools{}, problem.New(problem.UsageError, "there is no tool %q", names[i]).
-				WithHint("Write all, core, or a list such as workflow_status,workflow_list. The tools are %s.", strings.Join(all.names(), ", "))
+			return Tools{}, problem.New(problem.UsageError, "unknown tool %q", names[i]).
+				WithHint("Write all, core, or names with commas between them: %s.", strings.Join(all.names(), ", "))
 		}
 	}
 	if !slices.Contains(names, "workflow_status") {
-		return Tools{}, problem.New(problem.UsageError, "the list of tools lacks workflow_status").
-			WithHint("Add it: the answers of the others refer to it.")
+		return Tools{}, problem.New(problem.UsageError, "the list of tools must include workflow_status").
+			WithHint("Add workflow_status: the answers of the other tools refer to it.")
 	}
 	return Tools{names}, nil
 }
 
-// of returns those of a server's tools that it offers.
+// of returns the selected tools out of all.
 func (t Tools) of(all []*tool) toolset {
 	return slices.DeleteFunc(all, func(one *tool) bool { return !t.Offers(one.name) })
 }
 
-// Offers reports whether a server offers a tool, if it has it.
+// Offers reports whether a tool is selected.
 func (t Tools) Offers(name string) bool { return t.names == nil || slices.Contains(t.names, name) }
 
 func (s toolset) has(name string) bool {
@@ -234,10 +234,10 @@ func (s toolset) sentences(texts ...sentence) string {
 	return strings.Join(said, " ")
 }
 
-// sentence is a text that is said where the tool that it is about is offered; "" is said everywhere.
+// sentence is a text for servers that offer the tool about; a text about "" is for all.
 type sentence struct{ about, text string }
 
-// translate puts a hint of the library into the words of these tools.
+// translate replaces the library's terms in a hint by the names of these tools.
 func (s toolset) translate(hint string) string {
 	if !s.has("workflow_list") {
 		hint = problem.Glossary{"Runner.List": "the operator's workflows-engine list"}.Translate(hint)

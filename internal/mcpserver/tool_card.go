@@ -186,7 +186,7 @@ func (c *cardAnswer) confirm(ctx context.Context, p *view.Pending, payload map[s
 		k.forms[p.ID] = filled
 	}
 	k.again, k.only = true, p.ID
-	if end, more := k.standing(p); !more && end.State != elicit.Asking {
+	if end, more := k.state(p); !more && end.State != elicit.Asking {
 		return nil, k.cannotAsk(c.a, c.run, p)
 	}
 	run, question, err := c.ask(ctx, c.a, c.run)

@@ -25,10 +25,10 @@ func catalogTool(o Options) *tool {
 		description: description,
 		annotations: mcp.ToolAnnotations{ReadOnlyHint: true, IdempotentHint: true, DestructiveHint: new(false), OpenWorldHint: new(false)},
 		arguments: []property{
-			optional("query", aText("Only what has these words in name or description, best first.")),
+			optional("query", aText("Only workflows with these words in name or description, best first.")),
 			optional("definition_ref", aText("Only this one, in full.")),
 			optional("limit", describe("integer", "Per page (default 50).", "minimum", 1.0, "maximum", 100.0)),
-			optional("cursor", aText("next_cursor of the page before.")),
+			optional("cursor", aText("next_cursor of the previous page.")),
 			answerBytesArgument,
 		},
 		answer:  catalogAnswer,
@@ -44,12 +44,12 @@ var catalogAnswer = []property{
 		required("definition_ref", str("Starts it.")),
 		required("name", str("Name.")),
 		required("version", str("Version.")),
-		optional("description", str("What it is for.")),
+		optional("description", str("Purpose.")),
 		required("input_schema", obj("Of its input.")),
 		optional("input_schema_cut", describe("boolean", "Has more rules: ask with definition_ref.")),
 		optional("tool", str("Runs it, too.")),
 		optional("warnings", describe("array", "Doubts about the definition.")),
-		optional("broken", str("What is wrong with the file now; this is its last good version.")),
+		optional("broken", str("Why the file is invalid now; this is its last good version.")),
 	}, false), "One page.")),
 	optional("broken", describe("array", "Files that cannot be used: file, message, errors. Tell the user.")),
 	optional("folder_error", str("Why the folder cannot be read.")),
@@ -60,10 +60,10 @@ var catalogAnswer = []property{
 func findTool(count int) *tool {
 	t := catalogTool(Options{})
 	t.name, t.title = "find_workflow", "Find a registered workflow"
-	t.description = fmt.Sprintf("Finds workflows registered on this server (%d) by words of what is to be done, best first, with the input of each. "+
+	t.description = fmt.Sprintf("Finds workflows registered on this server (%d) by words of the task, best first, with the input of each. "+
 		"Look here before you write a definition, then call run_workflow.", count)
 	t.arguments = []property{
-		required("query", aText("What is to be done, in a few words.")), optional("cursor", aText("next_cursor of the page before.")), answerBytesArgument,
+		required("query", aText("The task in a few words.")), optional("cursor", aText("next_cursor of the previous page.")), answerBytesArgument,
 	}
 	t.call = func(_ context.Context, s *server, a *arguments) (*answer, error) {
 		a.Require("query")
@@ -75,7 +75,7 @@ func findTool(count int) *tool {
 func runTool(o Options) *tool {
 	t := starter(o)
 	t.name, t.title = "run_workflow", "Run a registered workflow"
-	t.description = "Runs a workflow that find_workflow has found, and answers where it stopped: pending is what it waits for, next the call to make."
+	t.description = "Runs a workflow that find_workflow has found, until it waits or ends: pending is what it waits for, next the call to make."
 	t.arguments = append([]property{required("definition_ref", aText("As find_workflow has it."))}, t.arguments...)
 	t.call = func(ctx context.Context, s *server, a *arguments) (*answer, error) {
 		a.Require("definition_ref")
@@ -100,7 +100,7 @@ func (s *server) catalogPage(a *arguments, start string) (*answer, error) {
 	query, ref, cursor := a.Get("query").NonEmpty(), a.Get("definition_ref").NonEmpty(), a.Get("cursor").NonEmpty()
 	from, err := strconv.Atoi(cursor)
 	if cursor != "" && (err != nil || from < 1) {
-		a.Get("cursor").Fail("format", "invalid cursor %q", cursor).Hint = "pass next_cursor of the page before, or leave it out for the first page"
+		a.Get("cursor").Fail("format", "invalid cursor %q", cursor).Hint = "pass next_cursor of the previous page, or leave it out for the first page"
 	}
 	if query != "" && ref != "" {
 		a.Get("query").Fail("oneOf", "expected one of query and definition_ref, found both")
@@ -149,7 +149,7 @@ type catalogRows struct {
 func (p *catalogRows) unusable(now *catalog.Snapshot) {
 	if now.Err != nil {
 		p.content.Put("folder_error", now.Err.Error())
-		p.lines = append(p.lines, "The folder: "+now.Err.Error()+". "+now.Err.Hint)
+		p.lines = append(p.lines, withHint("The workflow folder: "+now.Err.Error(), now.Err.Hint))
 	}
 	var broken []members
 	for _, b := range now.Broken[:min(len(now.Broken), maxBroken)] {
@@ -167,7 +167,7 @@ func (p *catalogRows) unusable(now *catalog.Snapshot) {
 		line := b.File + " cannot be used: " + problem.Excerpt(b.Text(), maxListedError)
 		if b.Kept != nil {
 			m.Put("kept_version", b.Kept.Version)
-			line += ". Its last good version, " + b.Kept.Version + ", is used meanwhile"
+			line += ". Its last good version, " + b.Kept.Version + ", is used"
 		}
 		m.Text("hint", b.First().Hint)
 		broken, p.lines = append(broken, m), append(p.lines, line)

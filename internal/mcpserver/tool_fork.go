@@ -18,7 +18,7 @@ func forkTool() *tool {
 	return &tool{
 		name:        "workflow_fork",
 		title:       "Try again from a point of a run",
-		description: "New run with the past of another (unchanged), up to its failure, node_id or seq.",
+		description: "New run with the history of another (unchanged), up to its failure, node_id or seq.",
 		annotations: mcp.ToolAnnotations{DestructiveHint: new(false), OpenWorldHint: new(true)},
 		arguments:   append(calls.ForkArguments(), answerBytesArgument),
 		answer:      calls.RunAnswer(),
@@ -31,7 +31,7 @@ func forkTool() *tool {
 				return nil, err
 			}
 			if s.opts.Elicit == elicit.Required && a.asking.answer == nil {
-				if err := s.keepsAnswer(ctx, req); err != nil {
+				if err := s.rejectKeptAnswer(ctx, req); err != nil {
 					return nil, err
 				}
 			}
@@ -40,13 +40,13 @@ func forkTool() *tool {
 				return nil, err
 			}
 			run, err := s.drive(ctx, a, func() (*view.Run, error) { return forker.Fork(ctx, req) })
-			return s.ran(ctx, a, run, err, ", begun with the past of "+shownID(req.ExecutionID), nil)
+			return s.ran(ctx, a, run, err, ", started with the history of "+shownID(req.ExecutionID), nil)
 		},
 	}
 }
 
-// keepsAnswer rejects a fork that would keep a person's answer: it was given to the other run.
-func (s *server) keepsAnswer(ctx context.Context, req graph.ForkRequest) error {
+// rejectKeptAnswer rejects a fork that would keep a person's answer: it was given to the other run.
+func (s *server) rejectKeptAnswer(ctx context.Context, req graph.ForkRequest) error {
 	records, err := s.History(ctx, graph.HistoryRequest{ExecutionID: req.ExecutionID})
 	if err != nil {
 		return err
@@ -73,9 +73,9 @@ func (s *server) keepsAnswer(ctx context.Context, req graph.ForkRequest) error {
 	if err != nil || node == "" {
 		return err
 	}
-	return problem.New(problem.PersonRequired, "the new run would keep the answer that a person has given to run %q at node %q", req.ExecutionID, node).
+	return problem.New(problem.PersonRequired, "the new run would keep a person's answer to run %q at node %q", req.ExecutionID, node).
 		WithPlace(problem.Place{ExecutionID: req.ExecutionID, NodeID: node}).
-		WithHint("Fork before that node (node_id %q): the person is then asked again. Else it is the operator's: workflows-engine fork.", node)
+		WithHint("Fork before that node with node_id %q: the person is then asked again. Or ask the operator to use workflows-engine fork.", node)
 }
 
 // answerIn returns the first node with a person's answer, or with one in a subworkflow that has ended; "" without one.

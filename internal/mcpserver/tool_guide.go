@@ -62,7 +62,7 @@ func guideTool() *tool {
 			topics := authoring.Topics()
 			page := authoring.Page(topic)
 			if page == "" {
-				return nil, problem.New(problem.ValidationError, "there is no topic %q", topic).WithHint("%s", authoring.TopicHint(topic))
+				return nil, problem.New(problem.ValidationError, "unknown topic %q", topic).WithHint("%s", authoring.TopicHint(topic))
 			}
 			if topic == agentsTopic && len(s.opts.Agents) > 0 {
 				page += "\n" + s.agentsText()

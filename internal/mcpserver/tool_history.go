@@ -24,9 +24,9 @@ import (
 )
 
 const (
-	// usualRows is how many records a page has unless the call asks for another number, maxRows the most it can ask for.
+	// usualRows is the default number of records a page, maxRows the largest.
 	usualRows, maxRows = 25, 200
-	// rowPayload is how many bytes of a payload a row shows at least.
+	// rowPayload is the least room, in bytes, for a payload in a row.
 	rowPayload = outline.MinBytes
 )
 
@@ -47,8 +47,8 @@ func historyTool() *tool {
 			calls.ExecutionIDProperty,
 			required("records", describe("array", "seq, kind, name, created_at, payload.")),
 			required("total", describe("integer", "Records of the run.")),
-			optional("earlier", obj("from_seq and limit of the page before.")),
-			optional("later", obj("from_seq of the page behind.")),
+			optional("earlier", obj("from_seq and limit of the previous page.")),
+			optional("later", obj("from_seq of the next page.")),
 		},
 		invalid: problem.ValidationError,
 		call: func(ctx context.Context, s *server, a *arguments) (*answer, error) {
@@ -232,7 +232,7 @@ type statesBefore struct {
 	seq   int64 // of the record with the state
 }
 
-// maxBefore is how many records are looked through for the state before a page.
+// maxBefore limits the records searched for the state before a page.
 const maxBefore = 64
 
 // statesBefore finds the newest state before a record.

@@ -16,12 +16,12 @@ import (
 func resumeTool(who elicit.Mode) *tool {
 	payload := optional("resume_payload", obj("The person's answer, set in the state. Left out, the host asks for it."))
 	if who == elicit.Never {
-		payload = required("resume_payload", obj("The person's answer; its members are set in the state."))
+		payload = required("resume_payload", obj("The person's answer; its fields are set in the state."))
 	}
 	return &tool{
 		name:        "workflow_resume",
 		title:       "Resume interrupted workflow",
-		description: "Answers an interrupt with a payload that fits its resume_schema. A payload that does not fit is refused and can be corrected.",
+		description: "Answers an interrupt with a payload that fits its resume_schema. A rejected payload can be corrected.",
 		annotations: mcp.ToolAnnotations{DestructiveHint: new(false), OpenWorldHint: new(true)},
 		arguments:   append(calls.ResumeArguments(payload), calls.SinceArgument, answerBytesArgument),
 		answer:      calls.RunAnswer(calls.RepeatedProperty, calls.WarningsProperty),
@@ -51,7 +51,7 @@ func resumeTool(who elicit.Mode) *tool {
 	}
 }
 
-// askAgain has the host ask the person, whether they have been asked before or not.
+// askAgain has the host ask the person, even if they were asked before.
 func (s *server) askAgain(ctx context.Context, a *arguments, req graph.ResumeRequest) (*answer, error) {
 	run, err := s.drive(ctx, a, func() (*view.Run, error) {
 		run, err := s.Status(ctx, graph.StatusRequest{ExecutionID: req.ExecutionID})
@@ -63,7 +63,7 @@ func (s *server) askAgain(ctx context.Context, a *arguments, req graph.ResumeReq
 			return nil, problem.New(problem.InvalidResumePayload, "cannot resume: the run is %s and does not wait for this answer", run.Status).
 				WithReason(problem.NotAwaiting).WithPlace(problem.Place{ExecutionID: run.ExecutionID}).WithHint("Read the run with Runner.Status.")
 		}
-		if end, more := a.asking.standing(p); !more && end.State != elicit.Asking {
+		if end, more := a.asking.state(p); !more && end.State != elicit.Asking {
 			return nil, a.asking.cannotAsk(a, run, p)
 		}
 		a.asking.again, a.asking.only = true, p.ID
@@ -72,7 +72,7 @@ func (s *server) askAgain(ctx context.Context, a *arguments, req graph.ResumeReq
 	return s.ran(ctx, a, run, err, "", nil)
 }
 
-// interruptOf is the interrupt of that id, or the first one if it is "".
+// interruptOf returns the interrupt with this id, or the first one if it is "".
 func interruptOf(run *view.Run, id string) *view.Pending {
 	for i := range run.Pending {
 		if p := &run.Pending[i]; p.Kind == machine.WaitInterrupt && !isUnbound(p) && (id == "" || id == p.ID) {

@@ -14,7 +14,7 @@ func signalTool() *tool {
 	return &tool{
 		name:        "workflow_signal",
 		title:       "Deliver workflow signal",
-		description: "Delivers a signal to a run that waits for it; the payload is merged into the state. One that no wait awaits, or keeps, is refused.",
+		description: "Delivers a signal to a run that waits for it; the payload is merged into the state. A signal that no wait awaits or keeps is rejected.",
 		annotations: mcp.ToolAnnotations{DestructiveHint: new(false), OpenWorldHint: new(true)},
 		arguments:   append(calls.SignalArguments(), calls.SinceArgument, answerBytesArgument),
 		answer:      calls.RunAnswer(calls.RepeatedProperty, calls.WarningsProperty),

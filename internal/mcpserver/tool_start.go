@@ -21,7 +21,7 @@ func startTool(defaultMode machine.Mode) *tool {
 	return &tool{
 		name:  "workflow_start",
 		title: "Start workflow execution",
-		description: "Starts a run of a workflow definition and answers where it stopped: pending is what it waits for, " +
+		description: "Starts a run of a workflow definition and returns once it waits or ends: pending is what it waits for, " +
 			"next the call to make.",
 		annotations: mcp.ToolAnnotations{DestructiveHint: new(false), OpenWorldHint: new(true)},
 		arguments:   append(calls.StartArguments(defaultMode), answerBytesArgument),
@@ -90,7 +90,7 @@ func (s *server) warningsOf(ctx context.Context, doc *definition.Document) warni
 	return warnings(lint.Check(prog, lint.Options{Subworkflow: s.subworkflows(ctx)}))
 }
 
-// encode returns the first of them.
+// encode returns the first maxWarnings warnings.
 func (w warnings) encode() []members {
 	list := make([]members, 0, maxWarnings)
 	for _, f := range w[:min(len(w), maxWarnings)] {
@@ -101,7 +101,7 @@ func (w warnings) encode() []members {
 	return list
 }
 
-// headline returns a sentence for the headline of an answer, or "".
+// headline returns the sentence about the warnings for an answer's headline; "" without warnings.
 func (w warnings) headline() string {
 	if len(w) == 0 {
 		return ""
@@ -109,7 +109,7 @@ func (w warnings) headline() string {
 	return " The definition has " + count(len(w), "warning") + "."
 }
 
-// warningText is the headline's sentence about a call that was changed, or a run that can only fail.
+// warningText returns the headline's sentence about a warning.
 func warningText(w view.Warning) string {
 	text := strings.ToUpper(w.Message[:1]) + w.Message[1:] + "."
 	if w.Code == problem.RunWillFail {

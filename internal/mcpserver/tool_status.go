@@ -23,7 +23,7 @@ func statusTool() *tool {
 	return &tool{
 		name:  "workflow_status",
 		title: "Read workflow status",
-		description: "Where a run stands: phase, state, what it waits for and the next call, or how it ended. " +
+		description: "Reads a run: phase, state, what it waits for and the next call, or how it ended. " +
 			"Repeats everything needed to continue.",
 		annotations: mcp.ToolAnnotations{ReadOnlyHint: true, IdempotentHint: true, DestructiveHint: new(false), OpenWorldHint: new(false)},
 		arguments: []property{
@@ -31,7 +31,7 @@ func statusTool() *tool {
 			optional("since_seq", describe("integer", "seq of an answer you have: what is unchanged is left out; wait_ms waits for any change since.", "minimum", 1.0)),
 			optional("node_id", aText("Only what waits at this node, in full.")),
 			optional("read", calls.ListOf(members{{"type", "string"}}, "Answer these values instead: JSON pointers into the state, or a reference's $ref and pointer joined.")),
-			optional("select", aText("Answer what this jq makes of the state, such as .text[0:4000].")),
+			optional("select", aText("Return the result of this jq program on the state, such as .text[0:4000].")),
 			answerBytesArgument,
 		},
 		answer:  calls.StatusAnswer(),
@@ -48,7 +48,7 @@ func statusTool() *tool {
 			}
 			asks := req.Wait != nil && reading == nil && node == ""
 			run, err := s.drive(ctx, a, func() (*view.Run, error) {
-				if asks && a.asking.able { // no wait for a change comes before the question
+				if asks && a.asking.able { // the question comes before any wait for a change
 					if run, err := s.Status(ctx, graph.StatusRequest{ExecutionID: req.ExecutionID}); err != nil || a.asking.next(run) != nil {
 						return run, err
 					}
@@ -120,7 +120,7 @@ func (a *arguments) reading() *reading {
 	return r
 }
 
-// selectFailed is the refusal of a program that fails: the run is as it was.
+// selectFailed returns the error for a jq program that fails: the run is unchanged.
 func selectFailed(err error) error {
 	e, ok := problem.As(err)
 	if !ok {
@@ -167,7 +167,7 @@ func (r *reading) answer(ctx context.Context, s *server, run *view.Run, bytes in
 	}
 	headline := fmt.Sprintf("Read %s of execution %s.", count(len(slots), "value"), shownID(run.ExecutionID))
 	if _, whole := fill(slots, bytes-len(content.Append(nil))); !whole {
-		headline += fmt.Sprintf(" Not all fits in %d bytes: read a part of it, select with jq, or give a larger answer_bytes.", bytes)
+		headline += fmt.Sprintf(" Not all fits in %d bytes: read a part, select with jq, or raise answer_bytes.", bytes)
 	}
 	return &answer{
 		headline: headline,

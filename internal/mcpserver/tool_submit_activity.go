@@ -22,8 +22,8 @@ func submitActivityTool() *tool {
 	return &tool{
 		name:  "workflow_submit_activity",
 		title: "Submit host-mediated activity outcome",
-		description: "Reports what came of a pending activity or delegate: {ok:true, result} or {ok:false, error, code}. " +
-			"A failure is tried again as the node's retry policy says. A submit that is sent again counts once.",
+		description: "Submits the outcome of a pending activity or delegate: {ok:true, result} or {ok:false, error, code}. " +
+			"A failure is retried by the node's retry policy. A repeated submit counts once.",
 		annotations: mcp.ToolAnnotations{IdempotentHint: true, DestructiveHint: new(false), OpenWorldHint: new(true)},
 		arguments:   append(calls.SubmitArguments(), calls.SinceArgument, answerBytesArgument),
 		answer:      calls.RunAnswer(calls.RepeatedProperty, calls.WarningsProperty),
@@ -45,14 +45,14 @@ func submitActivityTool() *tool {
 }
 
 const (
-	// maxOutcomeAgain is up to how many bytes an outcome is repeated in the call that is offered instead.
+	// maxOutcomeAgain is the largest outcome, in bytes, that is repeated in the suggested call.
 	maxOutcomeAgain = 2 << 10
-	// maxLateRecords is in how many of a run's newest records the end of a block is looked for.
+	// maxLateRecords limits the search for the end of a block to a run's newest records.
 	maxLateRecords = 2000
 )
 
-// lateOutcome explains a rejected submit: for an attempt that has ended while a later one waits, with the call to make
-// instead; for a branch that its block was joined without, as a success, because nothing is left to do.
+// lateOutcome explains a rejected submit. For an attempt that has ended while a later one waits, it returns an error with the call to make
+// instead; for a branch whose block was joined without it, a successful answer, because nothing is left to do.
 func (s *server) lateOutcome(ctx context.Context, a *arguments, req graph.SubmitRequest, refused error) (*answer, error) {
 	e, ok := problem.As(refused)
 	if ok && e.Reason == problem.AnsweredDifferently {
@@ -83,11 +83,11 @@ func (s *server) lateOutcome(ctx context.Context, a *arguments, req graph.Submit
 	for i, name := range winners {
 		names[i] = strconv.Quote(name)
 	}
-	over := "has failed by another branch"
+	over := "failed in another branch"
 	if len(names) > 0 {
 		over = fmt.Sprintf("was joined by %s %s", plural(len(names), "branch", "branches"), strings.Join(names, ", "))
 	}
-	late := fmt.Sprintf("Block %q %s, before the outcome of branch %q came. It is no longer needed: nothing was recorded, and nothing is left to do.",
+	late := fmt.Sprintf("Block %q %s before the outcome of branch %q arrived. It is no longer needed: nothing was recorded, nothing is left to do.",
 		span.ParallelNodeID, over, span.BranchName)
 	content := runjson.Driven(run)
 	content.Put("late", late)
@@ -102,7 +102,7 @@ func plural(n int, one, many string) string {
 	return many
 }
 
-// laterAttempt is the error for an outcome of an attempt that has ended, while p waits for the outcome of a later one.
+// laterAttempt returns the error for an outcome of an attempt that has ended, while p waits for the outcome of a later one.
 func laterAttempt(a *arguments, req graph.SubmitRequest, p *view.Pending, attempt int, refused *problem.Error) error {
 	how := "has ended"
 	switch {
@@ -112,15 +112,15 @@ func laterAttempt(a *arguments, req graph.SubmitRequest, p *view.Pending, attemp
 	default:
 		how = "failed with " + p.LastCode
 	}
-	var outcome any = "<object: the outcome of this call again>"
+	var outcome any = "<object: the outcome of this call>"
 	if sent := calls.ReadObject(a.Get("outcome")); jsonvalue.Size(sent, maxOutcomeAgain) <= maxOutcomeAgain {
 		outcome = sent
 	}
 	args := members{{"execution_id", req.ExecutionID}, {"node_id", p.NodeID}, {"idempotency_key", p.IdempotencyKey}, {"outcome", outcome}}
-	e := problem.New(refused.Code, "attempt %d of node %q %s; attempt %d waits for exactly this result", attempt, p.NodeID, how, p.Attempt).
+	e := problem.New(refused.Code, "attempt %d of node %q %s; attempt %d waits for this result", attempt, p.NodeID, how, p.Attempt).
 		WithReason(refused.Reason).WithPlace(refused.At).
 		WithHint("Do not do the work again: send the same outcome with idempotency_key %q.", p.IdempotencyKey)
-	return &guided{error: e, next: call("workflow_submit_activity", args, "The same outcome, for the attempt that waits.")}
+	return &guided{error: e, next: call("workflow_submit_activity", args, "Send the same outcome for the pending attempt.")}
 }
 
 // cutAttempt divides the key of an attempt, "run:node#visit.attempt", at its end.

@@ -51,7 +51,7 @@ func validateTool() *tool {
 	}
 }
 
-// judged shows the findings about a definition; refused is the error of reading it, or nil.
+// judged returns the answer with the findings about a definition; refused is the error of reading it, or nil.
 func judged(prog *definition.Program, findings problem.Findings, refused *problem.Error) *answer {
 	ans := &answer{content: members{{"valid", prog != nil}}}
 	var errors, warnings []members

@@ -70,7 +70,7 @@ func TestToolsThatAreLeftOutAreNotNamed(t *testing.T) {
 func TestToolsAreChecked(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
-		"": `no tool ""`, "none": `no tool "none"`, "workflow_status,workflow_go": `no tool "workflow_go"`, "workflow_list": "lacks workflow_status",
+		"": `tool ""`, "none": `tool "none"`, "workflow_status,workflow_go": `tool "workflow_go"`, "workflow_list": "include workflow_status",
 	} {
 		if _, err := mcpserver.ParseTools(text); !errors.Is(err, problem.UsageError) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%q: %v", text, err)

@@ -55,7 +55,7 @@ func TestTranscripts(t *testing.T) {
 				}
 				return
 			}
-			t.Errorf("%s differs (run with -update to accept):\n%s", file, firstDifference(string(text), got))
+			t.Errorf("%s differs (go test ./internal/mcpserver -update rewrites it):\n%s", file, firstDifference(string(text), got))
 		})
 	}
 }

@@ -14,15 +14,15 @@ import (
 )
 
 const (
-	// maxSeenRuns is of how many runs a session's answers are remembered, maxSeenStates how many of each.
+	// maxSeenRuns limits the runs whose answers are remembered for a session, maxSeenStates the answers of each run.
 	maxSeenRuns, maxSeenStates = 32, 8
-	// maxUnchanged is how many members an answer leaves out, and names.
+	// maxUnchanged is how many fields an answer leaves out, and names.
 	maxUnchanged = 50
-	// minUnchanged is how long the text of a member is that is left out.
+	// minUnchanged is the least size, in bytes, of a field that is left out.
 	minUnchanged = 64
 )
 
-// maxSeenEntries is of how many entries of pending it is remembered that a client has seen them.
+// maxSeenEntries limits the entries of pending that are remembered as seen by a client.
 const maxSeenEntries = 512
 
 // seenStates remembers the states and pending entries that each client has seen, so that an answer can omit the
@@ -40,7 +40,7 @@ type seenRun struct {
 
 type digest = [sha256.Size]byte
 
-// seenState describes the answer with the number seq, including the parts that it omitted as unchanged.
+// seenState describes the answer with the number seq, including the parts omitted as unchanged.
 type seenState struct {
 	seq     int64
 	state   digest            // of all of it
@@ -86,7 +86,7 @@ func (s *seenStates) remember(client any, id string, now seenState) {
 	s.runs = s.runs[max(0, len(s.runs)-maxSeenRuns):]
 }
 
-// digests returns the digest of a state, and those of the members that may be left out.
+// digests returns the digest of a state, and those of the fields that may be left out.
 func digests(state map[string]any) (whole digest, members map[string]digest) {
 	members = make(map[string]digest, len(state))
 	all := sha256.New()
@@ -177,7 +177,7 @@ func (t *runView) note(before *seenState) {
 // runView is a run as an answer shows it.
 type runView struct {
 	*view.Run
-	// lost reports that the definition of the run is not stored here: until a caller sends it, nothing drives the run.
+	// lost is set if the definition of the run is not stored here: until a caller sends it, the run does not continue.
 	lost bool
 	// node limits pending to the entries of one node; "" for all.
 	node string
@@ -191,7 +191,7 @@ type runView struct {
 	again     *view.Pending
 }
 
-// view looks whether the definition of a run that has not ended is known.
+// view returns a run as an answer shows it, and looks up whether the definition of an active run is stored.
 func (s *server) view(ctx context.Context, a *arguments, run *view.Run) runView {
 	t := runView{Run: run, asking: a.asking}
 	switch {
@@ -210,10 +210,10 @@ func (s *server) view(ctx context.Context, a *arguments, run *view.Run) runView 
 	return t
 }
 
-// isUnbound reports whether an entry is of a run whose definition is not known: only an engine that knows it can name its waits.
+// isUnbound reports whether the definition of an entry's run is unknown: only an engine that knows it can name its waits.
 func isUnbound(p *view.Pending) bool { return p.ID == "" }
 
-// shown are the entries of pending that the answer has.
+// shown returns the entries of pending that the answer contains.
 func (t runView) shown() []*view.Pending {
 	list := make([]*view.Pending, 0, len(t.Pending))
 	for i := range t.Pending {

@@ -29,7 +29,7 @@ const Default = 512 << 20
 // Budget is the memory that a process may take. A nil one admits everything.
 type Budget struct {
 	most int64
-	// allocated returns the bytes of objects with the garbage, live those of live objects as of the last collection.
+	// allocated returns the bytes of all objects with garbage, live the bytes of live objects after the last collection.
 	allocated, live func() int64
 	collect         func()
 	now             func() time.Time
@@ -54,7 +54,7 @@ func Set(most int64, goMemLimit string) *Budget {
 	return &Budget{most: most, allocated: counter("/memory/classes/heap/objects:bytes"), live: counter("/gc/heap/live:bytes"), collect: runtime.GC, now: time.Now}
 }
 
-// collectEvery is how long new work is admitted or refused by the figure of the last collection.
+// collectEvery is how long new work is admitted or rejected by the figure of the last collection.
 const collectEvery = time.Second
 
 // Admit rejects new work while live objects take more than three quarters of the budget; the rest is for running

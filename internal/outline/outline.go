@@ -41,7 +41,7 @@ func (d Document) Show(v any, limit int, pointer string) (text jsonvalue.Raw, wh
 	return d.reference(v, size, limit, pointer), false
 }
 
-// members shows an object with a reference for each field that is too large, and small fields whole. It returns nil if there is no
+// members returns an object with a reference for each field that is too large, and small fields whole. It returns nil if there is no
 // room for that.
 func (d Document) members(object map[string]any, limit int, pointer string) jsonvalue.Raw {
 	type member struct {
@@ -55,7 +55,7 @@ func (d Document) members(object map[string]any, limit int, pointer string) json
 		}
 		list = append(list, member{name: name, size: jsonvalue.Size(object[name], 0)})
 	}
-	// The smallest take what they need, the others share the rest.
+	// The smallest fields get their full size, the others share the rest.
 	bySize := make([]*member, len(list))
 	for i := range list {
 		bySize[i] = &list[i]

@@ -140,6 +140,6 @@ func requireGolden(t *testing.T, path, got string) {
 		}
 	}
 	if want, err := os.ReadFile(path); err != nil || got != string(want) {
-		t.Errorf("%s differs (%v; run with -update to rewrite it)\n%s", path, err, got)
+		t.Errorf("%s differs (%v; go test ./internal/picture -update rewrites it)\n%s", path, err, got)
 	}
 }

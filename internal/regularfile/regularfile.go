@@ -86,9 +86,9 @@ var ErrChanged = errors.New("it was changed by another program meanwhile")
 
 // Replacement gives a file another content.
 type Replacement struct {
-	// Name is the file's, which is no symbolic link.
+	// Name is the name of the file, which must not be a symbolic link.
 	Name string
-	// Was is the content from which Text was made; nil if there was no file.
+	// Was is the content on which Text is based; nil without a file.
 	Was []byte
 	// Text is the new content; nil removes the file.
 	Text []byte

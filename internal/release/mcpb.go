@@ -125,7 +125,7 @@ func (s source) bundle(chosen []target, built map[target][]entry, common []entry
 	return entry{"workflows-engine_" + s.version + ".mcpb", plain, data}, err
 }
 
-// manifest describes a bundle. Starts are the files that hosts start, by platform; that of the first is the one without an override.
+// manifest describes a bundle. Starts lists the files that hosts start, by platform; the first platform has no override.
 func (s source) manifest(first string, starts map[string]string) manifest {
 	config := serverConfig{
 		Command: "${__dirname}/" + starts[first],

@@ -39,7 +39,7 @@ func requireGolden(t *testing.T, name string, form jsonvalue.Ordered) {
 		t.Fatal(err)
 	}
 	if text.String() != string(want) {
-		t.Errorf("%s differs (run with -update to rewrite it)\n--- got\n%s--- want\n%s", path, text.String(), want)
+		t.Errorf("%s differs (go test ./internal/runjson -update rewrites it)\n--- got\n%s--- want\n%s", path, text.String(), want)
 	}
 }
 

@@ -4,6 +4,7 @@ package suggest
 import (
 	"fmt"
 	"strings"
+	"unicode/utf8"
 )
 
 // maxNames bounds how many names are compared, and maxLength how long they may be in bytes: a suggestion must not cost
@@ -26,6 +27,10 @@ func Nearest(wrong string, names []string) string {
 		}
 		x, y := differing(strings.ToLower(wrong), strings.ToLower(name))
 		limit := max(1, (min(len(x), len(y))+1)/3)
+		difference := utf8.RuneCountInString(x) - utf8.RuneCountInString(y)
+		if max(difference, -difference) > limit { // then so is the distance
+			continue
+		}
 		d := distance([]rune(x), []rune(y))
 		if d <= limit && (best == "" || d < bestDistance) {
 			best, bestDistance = name, d

@@ -37,7 +37,7 @@ type property struct {
 	Value string `json:"value"`
 }
 
-// ownLicence is that of this repository, and goLicence that of Go's standard library.
+// ownLicence is the licence of this repository, goLicence the licence of Go's standard library.
 const (
 	ownLicence = "Apache-2.0"
 	goLicence  = "BSD-3-Clause"

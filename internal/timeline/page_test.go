@@ -66,7 +66,7 @@ func TestThePictureOfTheReadme(t *testing.T) {
 		}
 	}
 	if want, err := os.ReadFile(path); err != nil || string(want) != picture {
-		t.Errorf("docs/run.svg differs (%v; -update rewrites it)", err)
+		t.Errorf("docs/run.svg differs (%v; go test ./internal/timeline -update rewrites it)", err)
 	}
 }
 

@@ -126,7 +126,7 @@ func TestFrames(t *testing.T) {
 			}
 			want, err := os.ReadFile(path)
 			if err != nil || string(want) != b.String() {
-				t.Errorf("%s differs (%v; -update rewrites it)\n%s", path, err, b.String())
+				t.Errorf("%s differs (%v; go test ./internal/timeline -update rewrites it)\n%s", path, err, b.String())
 			}
 		})
 	}

@@ -20,9 +20,9 @@ const MaxBytes = 1 << 20
 
 // List is a valid list of targets.
 type List struct {
-	// Targets are the targets by their names; there is at least one.
+	// Targets holds the targets by name; there is at least one.
 	Targets map[string]Target `json:"targets"`
-	// PrivateNetworks are the networks with special addresses that may be dialled, Networks as they are written.
+	// PrivateNetworks lists the networks with special addresses that may be dialled, Networks their text in the file.
 	PrivateNetworks []netip.Prefix `json:"-"`
 	Networks        []string       `json:"privateNetworks"`
 }
@@ -36,11 +36,11 @@ type Target struct {
 	// SecretRef and PreviousSecretRef are references to the secrets that sign, as in env:NAME; "" without one.
 	SecretRef         string `json:"secretRef"`
 	PreviousSecretRef string `json:"previousSecretRef"`
-	// Headers are sent, too, under the names of the list. Their values may be references.
+	// Headers holds additional headers by name. Their values may be references.
 	Headers map[string]string `json:"headers"`
 }
 
-// Hooks are the targets as a Runner knows them.
+// Hooks returns the targets for a Runner.
 func (l *List) Hooks() map[string]graph.Webhook {
 	hooks := make(map[string]graph.Webhook, len(l.Targets))
 	for name, t := range l.Targets {
@@ -75,7 +75,7 @@ func Parse(text []byte, secret func(reference string) (string, error)) (*List, p
 	return l, nil
 }
 
-// check completes a target, and reports mistakes that the schema does not see.
+// check completes a target, and reports errors that the schema does not find.
 func (t Target) check(d *document.Document, at string, secret func(reference string) (string, error)) Target {
 	t.URL = strings.TrimSpace(t.URL)
 	if u, err := url.Parse(t.URL); err != nil || u.Hostname() == "" || !isPort(u.Port()) {
@@ -125,7 +125,7 @@ func header(text string, secret func(string) (string, error)) (string, error) {
 	return text, nil
 }
 
-// isPort reports whether a text may be the port of an address; "" stands for the scheme's.
+// isPort reports whether a text is a valid port of an address; "" is the scheme's port.
 func isPort(text string) bool {
 	n, err := strconv.ParseUint(text, 10, 16)
 	return text == "" || err == nil && n > 0

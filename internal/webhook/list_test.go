@@ -56,7 +56,7 @@ var mistakes = []struct{ text, want string }{
 	{`{"targets":{"a":{"url":"http://x","headers":{"X-A":"1","x-a":"2"}}}}`, "1:56 X-A and x-a are the same header"},
 	{`{"targets":{"a":{"url":"http://x","ulr":1}}}`, `"ulr"`},
 	{`{"targets":{"a":{"url":"http://x","secretRef":"env:NONE"}}}`, "1:47 secret env:NONE"},
-	{`{"targets":{"a":{"url":"http://x","secretRef":"env:BAD"}}}`, "1:47 what follows whsec_"},
+	{`{"targets":{"a":{"url":"http://x","secretRef":"env:BAD"}}}`, "1:47 the secret after whsec_"},
 	{`{"targets":{"a":{"url":"http://x","previousSecretRef":"env:OLD"}}}`, `1:35 needs the field "secretRef" beside it`},
 	{`{"targets":{"a":{"url":"http://x","events":["complete"]}}}`, `1:45 must be one of "completed"`},
 	{`{"targets":{"a":{"url":"http://x","events":"all"}}}`, "1:44 must be array"},

@@ -32,13 +32,13 @@ const (
 
 const (
 	dialTimeout = 10 * time.Second
-	// maxAnswer is how much of an answer is read, so that its connection can be used again. Nothing is made of it.
+	// maxAnswer is how many bytes of an answer are read, so that its connection can be used again. They are ignored.
 	maxAnswer = 64 << 10
 )
 
 // Options of a Sender.
 type Options struct {
-	// Secret resolves a reference, for each attempt again: a secret can be replaced while the process runs.
+	// Secret resolves a reference. It is called for each attempt: a secret can be replaced while the process runs.
 	Secret func(reference string) (string, error)
 	// Setting names the list in errors.
 	Setting string
@@ -73,7 +73,7 @@ func New(l *List, o Options) *Sender {
 func (s *Sender) Deliver(ctx context.Context, d history.Delivery) (history.Receipt, error) {
 	t, ok := s.targets[d.Target]
 	if !ok {
-		return history.Receipt{}, fmt.Errorf("the target %q is not configured", d.Target)
+		return history.Receipt{}, fmt.Errorf("target %q is not configured", d.Target)
 	}
 	req, err := s.request(ctx, &t, &d)
 	if err != nil {
@@ -84,7 +84,7 @@ func (s *Sender) Deliver(ctx context.Context, d history.Delivery) (history.Recei
 		return history.Receipt{}, s.plainly(err)
 	}
 	defer res.Body.Close()
-	_, _ = io.Copy(io.Discard, io.LimitReader(httpbody.Of(res), maxAnswer)) // what breaks off there has been answered
+	_, _ = io.Copy(io.Discard, io.LimitReader(httpbody.Of(res), maxAnswer)) // an error here does not matter: the status was received
 	r := history.Receipt{Status: res.StatusCode, Outcome: outcomeOf(res.StatusCode)}
 	switch r.Outcome {
 	case history.Sent:
@@ -92,7 +92,7 @@ func (s *Sender) Deliver(ctx context.Context, d history.Delivery) (history.Recei
 		r.RetryAfter = s.retryAfter(res.Header.Get("Retry-After"))
 		fallthrough
 	default:
-		r.Error = strings.TrimSpace(fmt.Sprintf("the target answers with status %d %s", res.StatusCode, http.StatusText(res.StatusCode)))
+		r.Error = strings.TrimSpace(fmt.Sprintf("the target answered with status %d %s", res.StatusCode, http.StatusText(res.StatusCode)))
 	}
 	return r, nil
 }
@@ -107,11 +107,11 @@ func outcomeOf(status int) history.SendOutcome {
 	return history.SendRefused
 }
 
-// request makes the request of an attempt. The headers of the list come first, so that they never take the place of these.
+// request makes the request of an attempt. The headers of the list are set first, so that they never replace the delivery's own.
 func (s *Sender) request(ctx context.Context, t *Target, d *history.Delivery) (*http.Request, error) {
 	req, err := http.NewRequestWithContext(ctx, http.MethodPost, t.URL, bytes.NewReader(d.Body))
 	if err != nil {
-		return nil, errors.New("the address of the target cannot be used")
+		return nil, errors.New("invalid address of the target")
 	}
 	req.Header.Set("User-Agent", "workflows-engine")
 	for name, text := range t.Headers {
@@ -155,7 +155,7 @@ func (s *Sender) keys(t *Target) (keys [][]byte, err error) {
 	return keys, nil
 }
 
-// printable is the id of a run for a header: characters that are invalid there, and the percent sign, are percent-encoded.
+// printable returns the id of a run for a header: characters that are invalid there, and the percent sign, are percent-encoded.
 func printable(id string) string {
 	var b strings.Builder
 	for i := range len(id) {
@@ -168,7 +168,7 @@ func printable(id string) string {
 	return b.String()
 }
 
-// retryAfter reads how long a target wants to be left alone: seconds, or a date.
+// retryAfter reads how long a target asks to wait: seconds, or a date.
 func (s *Sender) retryAfter(text string) time.Duration {
 	if n, err := strconv.ParseUint(strings.TrimSpace(text), 10, 31); err == nil || errors.Is(err, strconv.ErrRange) { // n is then the largest
 		return time.Duration(n) * time.Second
@@ -179,7 +179,7 @@ func (s *Sender) retryAfter(text string) time.Duration {
 	return 0
 }
 
-// plainly is the error of a request without its address, which may be confidential: errors are stored.
+// plainly returns the error of a request without its address, which may be confidential: errors are stored.
 func (s *Sender) plainly(err error) error {
 	if request, ok := errors.AsType[*url.Error](err); ok {
 		err = request.Err

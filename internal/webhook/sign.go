@@ -10,7 +10,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 )
 
-// standardPrefix begins secrets whose rest is a key in base64.
+// standardPrefix precedes a key in base64.
 const standardPrefix = "whsec_"
 
 // keyOf returns the key of a secret: the base64 text after whsec_, or else the bytes of the text.
@@ -21,8 +21,8 @@ func keyOf(secret string) ([]byte, error) {
 	}
 	key, err := base64.StdEncoding.DecodeString(encoded)
 	if err != nil || len(key) == 0 {
-		return nil, problem.New(problem.UsageError, "what follows %s in the secret is no base64", standardPrefix).
-			WithHint("Write the key in base64 with padding, or a secret that does not begin with %s.", standardPrefix)
+		return nil, problem.New(problem.UsageError, "the secret after %s must be base64", standardPrefix).
+			WithHint("Write the key in base64 with padding, or a secret without the prefix %s.", standardPrefix)
 	}
 	return key, nil
 }

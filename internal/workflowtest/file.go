@@ -35,7 +35,7 @@ type File struct {
 // Test is one test of a file.
 type Test struct {
 	Name string
-	// Place is where it stands in the file.
+	// Place is its place in the file.
 	Place    problem.Place
 	Snapshot bool
 
@@ -60,7 +60,7 @@ type expectation struct {
 
 // Broken is the error for a file that cannot be used.
 type Broken struct {
-	// Path is that of the test file or of its definition, Text its content, nil if it could not be read.
+	// Path is the path of the test file or of its definition, Text its content, nil if it could not be read.
 	Path string
 	Text []byte
 	Err  *problem.Error
@@ -248,7 +248,7 @@ func skipped(path, below string, entry fs.DirEntry) bool {
 	return path != below && (strings.HasPrefix(entry.Name(), ".") || entry.Name() == "node_modules")
 }
 
-// definition returns the path of the definition that a file tests: the one that it names or, for "", the one of its own name.
+// definition returns the path of the definition that a file tests: the one that it names or, for "", the one with the file's own name.
 func (f *File) definition(base, given string) (string, error) {
 	if given != "" {
 		path := given
@@ -267,7 +267,7 @@ func (f *File) definition(base, given string) (string, error) {
 		}
 	}
 	return "", problem.New(problem.TestFileInvalid, "there is no definition %s.workflow.json, .yaml or .yml", filepath.ToSlash(name)).
-		WithHint("name the definition by the member definition")
+		WithHint("name the definition in the field definition")
 }
 
 // read reads a file in JSON or YAML.

@@ -19,7 +19,7 @@ type Result struct {
 	Outcome *graphtest.Outcome
 	// Differences are the deviations from the expected result; empty if the test has passed.
 	Differences []Difference
-	// unfit says that the test does not fit the run, whose outcome is how far it has come.
+	// unfit is set if the test does not fit the run; the outcome is then incomplete.
 	unfit bool
 	// Took is how long it took on the clock of the machine.
 	Took time.Duration
@@ -132,7 +132,7 @@ func (x *expectation) compare(out *graphtest.Outcome) (list []Difference) {
 // maxRaised bounds the shown part of a value that a program raised.
 const maxRaised = 300
 
-// because says why a run stands as it does.
+// because explains the status of a run.
 func because(out *graphtest.Outcome) string {
 	switch {
 	case out.Error != nil:

@@ -48,7 +48,7 @@ func (f *File) Update(base string, results []*Result) (changed bool, err error) 
 	return true, nil
 }
 
-// replaceExpect puts an expectation in the place of that of a test, or at the test's end.
+// replaceExpect replaces the expectation of a test, or adds it at the test's end.
 func replaceExpect(source string, test int, expect *yaml.Node) (string, error) {
 	var doc yaml.Node
 	if err := yaml.Unmarshal([]byte(source), &doc); err != nil {
@@ -58,7 +58,7 @@ func replaceExpect(source string, test int, expect *yaml.Node) (string, error) {
 	if tests == nil || tests.Kind != yaml.SequenceNode || tests.Content[test].Kind != yaml.MappingNode ||
 		(doc.Content[0].Style|tests.Style|tests.Content[test].Style)&yaml.FlowStyle != 0 {
 		return "", problem.New(problem.TestFileInvalid, "the snapshot cannot be written: the test is not in YAML's block style").
-			WithHint("Write each member of the test on a line of its own, without braces.")
+			WithHint("Write each field of the test on its own line, without braces.")
 	}
 	item := tests.Content[test]
 	indent := item.Column - 1
@@ -103,7 +103,7 @@ func blockEnd(lines []string, from, indent int) int {
 	return end
 }
 
-// render is the text of the member expect, indented so far.
+// render returns the text of the field expect, indented so far.
 func render(expect *yaml.Node, indent int) (string, error) {
 	var out bytes.Buffer
 	encoder := yaml.NewEncoder(&out)
@@ -195,7 +195,7 @@ func scalar(text string) *yaml.Node {
 	return n
 }
 
-// node is a JSON value as YAML: numbers as in JSON, members in the protocol's order.
+// node returns a JSON value as YAML: numbers as in JSON, fields in the protocol's order.
 func node(v any) *yaml.Node {
 	switch v := v.(type) {
 	case map[string]any:

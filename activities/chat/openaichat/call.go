@@ -20,7 +20,7 @@ type call struct {
 	stream bool
 	// idempotency is the key of the first request.
 	idempotency string
-	key         Secret
+	key         chat.Secret
 	// keyRead is set once a rejected key has been read again.
 	keyRead bool
 	scrub   scrubber

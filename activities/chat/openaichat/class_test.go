@@ -76,9 +76,9 @@ func TestChatReadsARefusedKeyAgain(t *testing.T) {
 	})
 	keys := []string{old, fresh}
 	read := 0
-	e := newModel(t, openaichat.Config{BaseURL: p.URL, APIKey: func(context.Context) (openaichat.Secret, error) {
+	e := newModel(t, openaichat.Config{BaseURL: p.URL, APIKey: func(context.Context) (chat.Secret, error) {
 		read++
-		return openaichat.NewSecret(keys[min(read, len(keys))-1]), nil
+		return chat.NewSecret(keys[min(read, len(keys))-1]), nil
 	}})
 	got, err := e.Chat(t.Context(), question())
 	if err != nil || got.Text != "[secret] or [secret]" || read != 2 {

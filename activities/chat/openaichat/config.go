@@ -32,7 +32,7 @@ type Config struct {
 	BaseURL string
 	// APIKey returns the bearer key. It is called for every question, so that a changed key needs no restart. An error or a blank key
 	// fails the question with LLM_CREDENTIALS_MISSING.
-	APIKey func(ctx context.Context) (Secret, error)
+	APIKey func(ctx context.Context) (chat.Secret, error)
 	// KeyFrom is the source of the key, such as "env:OPENAI_API_KEY". The failure of a request with a rejected key names it. It may be
 	// empty.
 	KeyFrom string
@@ -89,7 +89,7 @@ func New(c Config) (*Model, error) {
 // Endpoint is an address of models, and the way to authorize there: the fields of Config of the same names.
 type Endpoint struct {
 	BaseURL string
-	APIKey  func(ctx context.Context) (Secret, error)
+	APIKey  func(ctx context.Context) (chat.Secret, error)
 	KeyFrom string
 	NoAuth  bool
 }
@@ -140,21 +140,21 @@ func withoutRedirects(client *http.Client) *http.Client {
 }
 
 // key asks for the key.
-func (m *Model) key(ctx context.Context) (Secret, error) {
+func (m *Model) key(ctx context.Context) (chat.Secret, error) {
 	if m.config.NoAuth {
-		return Secret{}, nil
+		return chat.Secret{}, nil
 	}
 	key, err := m.config.APIKey(ctx)
 	if err != nil {
 		failure := activities.Fail(problem.LLMCredentialsMissing, "the key of the model provider cannot be read")
-		failure.Err, failure.Data = err, classData(chat.ClassCredentials, 0)
-		return Secret{}, failure
+		failure.Err, failure.Data = err, chat.ClassCredentials.Data(0)
+		return chat.Secret{}, failure
 	}
 	// The HTTP client would reject such a key later, with an error of its own.
-	if key = NewSecret(key.value); !key.sendable() {
+	if key = chat.NewSecret(key.Reveal()); !key.Sendable() {
 		failure := activities.Fail(problem.LLMCredentialsMissing, "the key of the model provider is blank, or has characters that a header cannot have")
-		failure.Data = classData(chat.ClassCredentials, 0)
-		return Secret{}, failure
+		failure.Data = chat.ClassCredentials.Data(0)
+		return chat.Secret{}, failure
 	}
 	return key, nil
 }

@@ -3,8 +3,8 @@
 //
 //	model, err := openaichat.New(openaichat.Config{
 //		BaseURL: "https://openrouter.ai/api/v1",
-//		APIKey: func(context.Context) (openaichat.Secret, error) {
-//			return openaichat.NewSecret(os.Getenv("OPENROUTER_API_KEY")), nil
+//		APIKey: func(context.Context) (chat.Secret, error) {
+//			return chat.NewSecret(os.Getenv("OPENROUTER_API_KEY")), nil
 //		},
 //	})
 //

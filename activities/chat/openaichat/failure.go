@@ -33,11 +33,9 @@ func (c *call) explain(ctx context.Context, err error) *activities.Failure {
 		failure = activities.Fail(problem.Timeout, "model %q sent nothing of its answer for %v", c.model, c.config.IdleTimeout)
 	case hasStatus:
 		failure = activities.Fail(problem.LLMProviderError, "%s", c.statusText(status))
-		failure.Retryable = retryable(status.status)
-		if class, _ := classify(ctx, err); class == chat.ClassQuota { // waiting does not add credit
-			failure.Retryable = activities.RetryPointless
-		}
-		if failure.Retryable == activities.RetrySensible {
+		failure.Retryable = activities.RetryPointless
+		if class, _ := classify(ctx, err); class.Temporary() {
+			failure.Retryable = activities.RetrySensible
 			failure.RetryAfter = activities.RetryAfter(status.header, c.config.Now())
 		}
 	case hasAnswer:
@@ -55,13 +53,14 @@ func (c *call) explain(ctx context.Context, err error) *activities.Failure {
 	failure.Message = c.scrub.text(failure.Message)
 	switch {
 	case ctx.Err() != nil:
-	case exceedsContext(err):
+	case refusalOf(err).Class() == chat.ClassContext:
 		failure.Code, failure.Retryable, failure.RetryAfter = chat.CodeContextExceeded, activities.RetryPointless, 0
-	case overloaded(err):
+	case refusalOf(err).Overloaded():
 		failure.Err = chat.ErrOverloaded
 	}
 	if failure.Code != string(problem.ActivityCancelled) && failure.Code != string(problem.RunnerClosed) {
-		failure.Data = classData(classify(ctx, err))
+		class, status := classify(ctx, err)
+		failure.Data = class.Data(status)
 	}
 	return failure
 }
@@ -95,16 +94,6 @@ func (c *call) statusText(e *statusError) string {
 		text += ": " + body
 	}
 	return text
-}
-
-// retryable classifies a status that is not 2xx.
-func retryable(status int) activities.Retryable {
-	switch {
-	case status == http.StatusRequestTimeout, status == http.StatusConflict, status == http.StatusTooEarly,
-		status == http.StatusTooManyRequests, status >= 500:
-		return activities.RetrySensible
-	}
-	return activities.RetryPointless
 }
 
 // excerpt cuts a provider's text to maxExcerpt characters.

@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"strings"
 	"sync"
+
+	"github.com/workflows-engine/workflows-engine/activities/chat"
 )
 
 // minOutputSecret is the length of the shortest key that is removed from a model's answer too. A shorter one, such as the "ollama" for servers
@@ -23,19 +25,20 @@ type scrubber struct {
 }
 
 // newScrubber returns a scrubber for keys, as they are and as JSON texts and addresses encode them.
-func newScrubber(keys ...Secret) scrubber {
+func newScrubber(keys ...chat.Secret) scrubber {
 	s := scrubber{long: true}
 	var patterns []string
 	for _, key := range keys {
-		if key.value == "" {
+		key := key.Reveal()
+		if key == "" {
 			continue
 		}
-		encoded, _ := json.Marshal(key.value) // a string always has a JSON form
+		encoded, _ := json.Marshal(key) // a string always has a JSON form
 		s.forms = append(s.forms,
-			key.value, string(encoded[1:len(encoded)-1]), strings.ReplaceAll(key.value, "/", `\/`), url.QueryEscape(key.value), url.PathEscape(key.value))
-		s.long = s.long && len(key.value) >= minOutputSecret
+			key, string(encoded[1:len(encoded)-1]), strings.ReplaceAll(key, "/", `\/`), url.QueryEscape(key), url.PathEscape(key))
+		s.long = s.long && len(key) >= minOutputSecret
 		var pattern strings.Builder
-		for _, r := range key.value {
+		for _, r := range key {
 			fmt.Fprintf(&pattern, `(?:\\?%s|\\u(?i:%04x))`, regexp.QuoteMeta(string(r)), r)
 		}
 		patterns = append(patterns, pattern.String())
@@ -45,7 +48,7 @@ func newScrubber(keys ...Secret) scrubber {
 	}
 	var pairs []string
 	for _, form := range s.forms {
-		pairs = append(pairs, form, mask)
+		pairs = append(pairs, form, chat.Mask)
 	}
 	s.replacer = strings.NewReplacer(pairs...)
 	s.escaped = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(strings.Join(patterns, "|")) })
@@ -58,7 +61,7 @@ func (s scrubber) text(text string) string {
 		return text
 	}
 	if text = s.replacer.Replace(text); strings.Contains(text, `\`) {
-		text = s.escaped().ReplaceAllLiteralString(text, mask)
+		text = s.escaped().ReplaceAllLiteralString(text, chat.Mask)
 	}
 	return text
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/workflows-engine/workflows-engine/activities"
+	"github.com/workflows-engine/workflows-engine/activities/chat"
 	"github.com/workflows-engine/workflows-engine/activities/chat/openaichat"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/internal/enginetest"
@@ -36,8 +37,8 @@ var (
 	streams             = enginetest.Streams
 )
 
-func keyed(key string) func(context.Context) (openaichat.Secret, error) {
-	return func(context.Context) (openaichat.Secret, error) { return openaichat.NewSecret(key), nil }
+func keyed(key string) func(context.Context) (chat.Secret, error) {
+	return func(context.Context) (chat.Secret, error) { return chat.NewSecret(key), nil }
 }
 
 func newModel(t testing.TB, c openaichat.Config) *openaichat.Model {

@@ -35,14 +35,14 @@ type Toolset struct {
 	options []agent.Option
 }
 
-// Tools makes the tool over the named services. Where all of them take only GET and HEAD it reads: it runs beside other calls and is repeated
-// after a crash. Otherwise calls run alone, and after a crash the model is told that one may have been made. The options decide instead. The
-// error has the code AGENT_CONFIG_INVALID.
+// Tools makes the tool over the named services. If all of them allow only GET and HEAD, calls run beside other calls and are repeated after
+// a crash. Otherwise calls run alone, and after a crash the model is told that a call may have been made. Options override both. The error
+// has the code AGENT_CONFIG_INVALID.
 func (a *APIs) Tools(services []string, options ...agent.Option) (*Toolset, error) {
 	for _, name := range services {
 		if a.services[name] == nil {
 			known := slices.Sorted(maps.Keys(a.services))
-			return nil, problem.New(problem.AgentConfigInvalid, "there is no service %q", name).WithHint("%s", hint(name, known))
+			return nil, problem.New(problem.AgentConfigInvalid, "unknown service %q", name).WithHint("%s", hint(name, known))
 		}
 	}
 	return &Toolset{apis: a, names: slices.Clone(services), options: options}, nil
@@ -52,7 +52,7 @@ func hint(name string, known []string) string {
 	if near := suggest.DidYouMean(name, known); near != "" || len(known) == 0 {
 		return near
 	}
-	return "there is " + problem.AndList(known)
+	return "the services are " + problem.AndList(known)
 }
 
 // Tools implements agent.Toolset. Without a service there is no tool.

@@ -13,15 +13,15 @@ const hintStatus = "Ask Runner.Status for its outcome."
 
 // Ended returns the rejection of an input to a run that has ended, by the kind of the input.
 func Ended(e *history.Execution, in machine.Input) error {
-	code, what := problem.HistoryConflict, "takes no input"
+	code, what := problem.HistoryConflict, "does not accept input"
 	switch in.(type) {
 	case machine.Outcome:
-		code, what = problem.SubmitNotAwaiting, "awaits no activity"
+		code, what = problem.SubmitNotAwaiting, "does not await an activity"
 	case machine.Resume:
 		return problem.New(problem.InvalidResumePayload, "cannot resume: the run is %s", e.Phase).WithReason(problem.ExecutionEnded).
 			WithPlace(problem.Place{ExecutionID: e.ID}).WithHint(hintStatus)
 	case machine.Signal:
-		code, what = problem.SignalNotAwaiting, "awaits no signal"
+		code, what = problem.SignalNotAwaiting, "does not await a signal"
 	case machine.Cancel:
 		code, what = problem.CancelNotAllowed, "cannot be cancelled"
 	}

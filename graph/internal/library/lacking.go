@@ -116,7 +116,7 @@ func (l *Library) require(ctx context.Context, prog *definition.Program, nodes [
 		return nil
 	}
 	e := problem.New(problem.ExecutorNotConfigured, "this process lacks: %s", w.text()).
-		WithHint("Nothing was started. Configure what is missing, start the run where it is, or run it in mode %q.", "host_mediated")
+		WithHint("Nothing was started. Configure the missing parts, start the run in a process that has them, or use mode %q.", "host_mediated")
 	e.Findings = w.findings[:min(len(w.findings), maxLacking)]
 	return e
 }

@@ -142,7 +142,7 @@ func (l *Library) Admit(d *definition.Document) (*definition.Program, error) {
 	return l.compile(d)
 }
 
-// trust refuses a definition that Options.Verify refuses. Every definition is asked about before it is compiled, so that those
+// trust rejects a definition that Options.Verify rejects. Every definition is asked about before it is compiled, so that those
 // among the compiled programs are trusted.
 func (l *Library) trust(d *definition.Document) (err error) {
 	verify := l.o.Verify
@@ -274,12 +274,12 @@ func (l *Library) readStored(d history.StoredDefinition) (*definition.Document, 
 }
 
 func checkStored(d history.StoredDefinition, doc *definition.Document, err error) (*definition.Document, error) {
-	const hint = "Nothing was done. Restore the database from a backup; Runner.Verify shows what else differs from what was stored."
+	const hint = "Nothing was done. Restore the database from a backup; Runner.Verify lists all differences."
 	if err != nil {
 		return nil, problem.New(problem.HistoryCorrupt, "the stored definition %s cannot be read", d.Hash).WithCause(err).WithHint("%s", hint)
 	}
 	if doc.Hash() != d.Hash {
-		return nil, problem.New(problem.HistoryCorrupt, "the stored definition %s has been altered: its text has the hash %s", d.Hash, doc.Hash()).
+		return nil, problem.New(problem.HistoryCorrupt, "stored definition %s was altered: its text has the hash %s", d.Hash, doc.Hash()).
 			WithHint("%s", hint)
 	}
 	if _, err := signaturesOf(&d); err != nil {
@@ -337,7 +337,7 @@ func (l *Library) Forked(ctx context.Context, of *history.Execution, d *definiti
 	return l.Stored(ctx, of.DefinitionHash)
 }
 
-// ForkedInput refuses the input of a run that a fork with another definition would keep.
+// ForkedInput rejects the input of a run that a fork with another definition would keep.
 func (l *Library) ForkedInput(of *history.Execution, prog *definition.Program, input map[string]any) error {
 	err := admit.Input(prog, input)
 	e, ok := problem.As(err)
@@ -354,7 +354,7 @@ func OtherWorkflow(prog *definition.Program, name string) string {
 	if prog.Name == name {
 		return ""
 	}
-	return problem.Format("The definition is that of another workflow, %q; the run followed %q. ", prog.Name, name)
+	return problem.Format("The definition belongs to workflow %q; the run belongs to workflow %q. ", prog.Name, name)
 }
 
 // Find returns the program of a stored definition by its hash, else the program that Resolve finds under a name or
@@ -370,14 +370,14 @@ func (l *Library) Find(ctx context.Context, ref string) (*definition.Program, er
 	if !saysUnknown(err) {
 		return prog, err
 	}
-	const hint = "Give the definition itself, or the hash, name or name@version of one that has been run here."
+	const hint = "Send the definition, or the hash, name or name@version of a definition that has run here."
 	unknown := problem.New(problem.WorkflowNotFound, "no definition %q is stored", ref).WithHint(hint)
 	if p, ok := problem.As(err); ok && l.o.Workflows != nil {
 		unknown.Message, unknown.Err = p.Message, p.Err
 		unknown.Hint = strings.TrimSpace(hint + " " + p.Hint)
 	}
 	if near := l.nearest(ctx, ref); near != "" {
-		unknown.Hint = problem.Format("Did you mean %q, which has been run here? ", near) + hint
+		unknown.Hint = problem.Format("Did you mean %q, which has run here? ", near) + hint
 	}
 	return nil, unknown
 }

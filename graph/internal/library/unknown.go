@@ -12,7 +12,7 @@ import (
 )
 
 // unknownError is why this process cannot begin a subworkflow that another one may well begin: it does not know the workflow, or
-// its settings refuse the definition that it knows.
+// its settings reject the definition that it knows.
 type unknownError struct{ error }
 
 func (e unknownError) Unwrap() error { return e.error }
@@ -174,7 +174,7 @@ func (l *Library) Lack(executionID, nodeID string, name WorkflowName) *view.Lack
 func LackOf(executionID, nodeID string, name WorkflowName, why error) *view.Lack {
 	l := &view.Lack{ExecutionID: executionID, NodeID: nodeID}
 	if errors.Is(why, problem.WorkflowNotFound) || errors.Is(why, problem.VersionPinMismatch) {
-		l.Missing, l.Setting = fmt.Sprintf("what the subworkflow %q needs: %s", name.Ref, why), "Options.Workflows"
+		l.Missing, l.Setting = fmt.Sprintf("a requirement of subworkflow %q: %s", name.Ref, why), "Options.Workflows"
 	} else {
 		l.Missing = fmt.Sprintf("a definition of the subworkflow %q that it accepts: %s", name.Ref, why)
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 )
 
-// A subworkflow is a run of its own. Its parent requests it with an effect, which ends once the child's first records are stored. Each
+// A subworkflow is a separate run. Its parent requests it with an effect, which ends once the child's first records are stored. Each
 // run then proceeds by itself. The process that ends the child notifies the parent. After a crash, the process that claims the orphan
 // repeats the interrupted part: it claims the parent before the child exists and after the child has ended, and the child in between.
 

@@ -40,7 +40,7 @@ var transitions = map[DriveState]map[DriveState]string{
 	Claimed: {
 		Unloaded:  "the process lost the run, or gave up recording it",
 		Following: "the run was disowned",
-		Driving:   "what was in flight has been begun",
+		Driving:   "the effects in flight have been started",
 		Ended:     "the run ended",
 	},
 	Driving: {

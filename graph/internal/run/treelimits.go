@@ -69,7 +69,7 @@ func (l TreeLimits) usages(u history.TreeUse) []view.Usage {
 		ofVisits:  of(u.Visits, l.Visits, "node visits", "TreeLimits.Visits"),
 		ofRecords: of(u.Records, l.Records, "records", "TreeLimits.Records"),
 		ofBytes:   of(u.Bytes, l.Bytes, "bytes of history", "TreeLimits.Bytes"),
-		ofPending: of(u.Pending, l.Pending, "activities awaited at the same time", "TreeLimits.Pending"),
+		ofPending: of(u.Pending, l.Pending, "pending activities", "TreeLimits.Pending"),
 	}
 }
 

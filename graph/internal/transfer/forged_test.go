@@ -192,7 +192,7 @@ func TestARunBeginsWithItsStart(t *testing.T) {
 		return lines
 	})
 	_, err := transfer.Import(t.Context(), historymem.New(), strings.NewReader(headless), nil)
-	if wantCode(t, err, problem.ImportInvalid); !strings.Contains(err.Error(), "every run begins with ExecutionStarted") {
+	if wantCode(t, err, problem.ImportInvalid); !strings.Contains(err.Error(), "must begin with ExecutionStarted") {
 		t.Error(err)
 	}
 }

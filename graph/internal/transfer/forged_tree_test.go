@@ -155,31 +155,31 @@ func TestWhatDoesNotFollowIsNotImported(t *testing.T) {
 		found bool
 	}{
 		"the outcome of an open run": {"asks", func(x *exported) { x.payload("ActivityCompleted", 1)["result"] = object{"a": 2} },
-			problem.Nondeterminism, "/output/a 1, and the definition leads to 2", true},
+			problem.Nondeterminism, "/output/a 1, but the definition leads to 2", true},
 		"the outcome of a run that has ended": {"done", func(x *exported) { x.payload("ActivityCompleted", 1)["result"] = object{"a": 2} },
-			problem.Nondeterminism, "/output/a 1, and the definition leads to 2", true},
+			problem.Nondeterminism, "/output/a 1, but the definition leads to 2", true},
 		"the state": {"done", func(x *exported) { x.payload("StateUpdated", 2)["state"] = object{"a": 2} },
-			problem.Nondeterminism, "/state/a 2, and the definition leads to 1", true},
+			problem.Nondeterminism, "/state/a 2, but the definition leads to 1", true},
 		"the result of a run": {"done", func(x *exported) { x.payload("ExecutionCompleted", 1)["result"] = object{"a": 2} },
-			problem.Nondeterminism, "/result/a 2, and the definition leads to 1", true},
+			problem.Nondeterminism, "/result/a 2, but the definition leads to 1", true},
 		"a failure for a result": {"done", func(x *exported) {
 			x.record("ExecutionCompleted", 1)["payload"] = object{"executionId": "done", "error": "no", "code": "NO"}
 			x.record("ExecutionCompleted", 1)["name"] = "ExecutionFailed"
-		}, problem.Nondeterminism, "is ExecutionFailed, and the definition does not lead to it", true},
+		}, problem.Nondeterminism, "is ExecutionFailed, which the definition does not lead to", true},
 		"a result for a failure": {"failed", func(x *exported) {
 			x.record("ExecutionFailed", 1)["payload"] = object{"executionId": "failed", "result": object{}}
 			x.record("ExecutionFailed", 1)["name"] = "ExecutionCompleted"
-		}, problem.Nondeterminism, "is ExecutionCompleted, and the definition does not lead to it", true},
+		}, problem.Nondeterminism, "is ExecutionCompleted, which the definition does not lead to", true},
 		"an end at a question": {"asks", func(x *exported) { x.end("event", "ExecutionCompleted", object{"result": object{"ok": true}}) },
-			problem.Nondeterminism, "is ExecutionCompleted, and the definition does not lead to it", true},
+			problem.Nondeterminism, "is ExecutionCompleted, which the definition does not lead to", true},
 		"a failure at a question": {"asks", func(x *exported) { x.end("event", "ExecutionFailed", object{"error": "no", "code": "NO"}) },
-			problem.Nondeterminism, "is ExecutionFailed, and the definition does not lead to it", true},
+			problem.Nondeterminism, "is ExecutionFailed, which the definition does not lead to", true},
 		"a limit at a question": {"asks", func(x *exported) {
 			x.end("event", "ExecutionFailed", object{"error": "full", "code": "RECORD_LIMIT_EXCEEDED"})
 		},
-			problem.Nondeterminism, "is ExecutionFailed, and the definition does not lead to it", true},
+			problem.Nondeterminism, "is ExecutionFailed, which the definition does not lead to", true},
 		"an end by a cancel that nobody asked for": {"asks", func(x *exported) { x.end("event", "ExecutionCancelled", object{"reason": "no"}) },
-			problem.Nondeterminism, "is ExecutionCancelled, and the definition does not lead to it", true},
+			problem.Nondeterminism, "is ExecutionCancelled, which the definition does not lead to", true},
 		"a run without its definition": {"done", func(x *exported) { x.drop("definition") }, problem.DefinitionNotFound, "neither in the file nor stored", false},
 		"a depth below the root":       {"done", started("depth", -3), problem.ImportInvalid, "-3 as its depth", true},
 		"a depth without end":          {"done", started("depth", 200_000_000), problem.ImportInvalid, "at depth 200000000", true},
@@ -190,9 +190,9 @@ func TestWhatDoesNotFollowIsNotImported(t *testing.T) {
 		"a number of an attempt":       {"done", func(x *exported) { x.payload("ActivityRequested", 1)["attempt"] = -1 }, problem.ImportInvalid, "-1 as its attempt", true},
 		"a subworkflow's result": {"calls", func(x *exported) {
 			x.payload("SubworkflowCompleted", 1)["childResult"] = object{"c": 2}
-		}, problem.ImportInvalid, "has another result", true},
+		}, problem.ImportInvalid, "has a different stored result", true},
 		"a subworkflow's name": {"calls", func(x *exported) { x.payload("StartSubworkflow", 1)["childExecutionId"] = "done" },
-			problem.Nondeterminism, "/childExecutionId \"done\", and the definition leads to \"calls:sub:v\"", true},
+			problem.Nondeterminism, "/childExecutionId \"done\", but the definition leads to \"calls:sub:v\"", true},
 		"a subworkflow that nobody started": {"calls", func(x *exported) {
 			for _, l := range x.lines {
 				if p, _ := l["payload"].(object); l["execution_id"] == "calls:sub:v" || p["executionId"] == "calls:sub:v" {
@@ -202,7 +202,7 @@ func TestWhatDoesNotFollowIsNotImported(t *testing.T) {
 					}
 				}
 			}
-		}, problem.ImportInvalid, "which has no record of that", false},
+		}, problem.ImportInvalid, "which has no record of it", false},
 		"a subworkflow without its run": {"calls:sub:v", func(*exported) {}, problem.ImportInvalid, "neither in the file nor stored", false},
 	} {
 		x := export(t, store, c.run)

@@ -36,7 +36,7 @@ type Fork struct {
 	Depth  int
 	// Definition is the definition of the new run; nil means the definition of From.
 	Definition *definition.Document
-	// RequireCapable refuses a run whose requirements Capabilities do not meet.
+	// RequireCapable rejects a run whose requirements Capabilities do not meet.
 	RequireCapable bool
 	Capabilities   library.Capabilities
 	Library        *library.Library
@@ -51,7 +51,7 @@ type Fork struct {
 // Batch returns the first append of the new run and writes nothing. Its errors are those of Runner.Fork.
 func (f *Fork) Batch(ctx context.Context, store history.Store) (history.Batch, error) {
 	if f.Correction != nil && f.BeforeNode == "" && f.Retry == nil {
-		return history.Batch{}, problem.New(problem.ValidationError, "a correction of the state goes with a node").WithHint("Say before which node the new run begins.")
+		return history.Batch{}, problem.New(problem.ValidationError, "a correction must have a node").WithHint("Name the node before which the new run starts.")
 	}
 	if f.Correction != nil {
 		var err error
@@ -163,8 +163,8 @@ func (f *Fork) continued(ctx context.Context, store history.Store, child string)
 	end := retryOf(&exec, tree[0].records)
 	switch {
 	case !exec.Phase.Terminal():
-		return c, problem.New(problem.ValidationError, "the subworkflow %q has not ended yet, and its agents may be at work", child).WithPlace(at).
-			WithHint("It is cancelled, since its parent has ended. Try again once it has ended; nothing was written.")
+		return c, problem.New(problem.ValidationError, "subworkflow %q has not ended yet, and its agents may still be running", child).WithPlace(at).
+			WithHint("Retry again once the subworkflow, which is being cancelled, has ended; nothing was written.")
 	case end.Compensated > 0 && end.Node == "":
 		return c, RepeatsEffects(effectsOf(tree), at)
 	}
@@ -227,7 +227,7 @@ func effectsOf(tree []treeRun) (calls []string) {
 	return calls
 }
 
-// refuseBelow refuses a retry that restarts subworkflows whose agents made calls with side effects. dropped are records of the other
+// refuseBelow rejects a retry that restarts subworkflows whose agents made calls with side effects. dropped are records of the other
 // run that are not copied; the new run continues the subworkflows named in them.
 func (f *Fork) refuseBelow(ctx context.Context, store history.Store, past, dropped []history.Record) error {
 	if f.Retry.RepeatEffects || f.Retry.Compensated > 0 {
@@ -264,16 +264,16 @@ func (f *ForkedPast) corrected(past []history.Record) ([]history.Record, error) 
 	}
 	switch {
 	case newest < 0:
-		return nil, problem.New(problem.ValidationError, "before node %q the state is the input of the run", f.BeforeNode).WithPlace(at).
-			WithHint("Start a new run with the input that you want.")
+		return nil, problem.New(problem.ValidationError, "a correction before node %q is not possible: the state there is the input of the run", f.BeforeNode).WithPlace(at).
+			WithHint("Start a new run with the corrected input.")
 	case inBlock(past):
-		return nil, problem.New(problem.ValidationError, "node %q is in a parallel branch, where there are several states", f.BeforeNode).WithPlace(at).
+		return nil, problem.New(problem.ValidationError, "node %q is in a parallel branch, where a correction is not possible", f.BeforeNode).WithPlace(at).
 			WithHint("Fork before the parallel node to correct the state.")
 	}
 	state := jsonvalue.MergePatch(past[newest].Payload.State, f.Correction)
 	if size, before := jsonvalue.Size(state, 0), jsonvalue.Size(past[newest].Payload.State, 0); size > f.MaxStateBytes && size > before {
-		return nil, problem.New(problem.ValidationError, "the corrected state would take %d bytes, more than %d", size, f.MaxStateBytes).WithPlace(at).
-			WithHint("Nothing was written. Correct less, or put a reference in the place of what is large.")
+		return nil, problem.New(problem.ValidationError, "the corrected state has %d bytes, which exceeds the limit of %d", size, f.MaxStateBytes).WithPlace(at).
+			WithHint("Nothing was written. Replace large values by references.")
 	}
 	if violations := f.Program.State.Validate(state); len(violations) > 0 {
 		return nil, problem.New(problem.ValidationError, "the corrected state would break state_schema: %s", problem.Excerpt(jsonschema.Text(violations), problem.MaxText)).

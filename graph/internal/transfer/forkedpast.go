@@ -73,14 +73,14 @@ func (f *ForkedPast) Past(records []history.Record) ([]history.Record, *machine.
 			f.Seq = beforeNode(records, f.BeforeNode)
 		}
 		if f.Seq == 0 {
-			return nil, nil, problem.New(problem.ValidationError, "run %q has not been at node %q", f.From, f.BeforeNode).
-				WithPlace(problem.Place{ExecutionID: f.From, NodeID: f.BeforeNode}).WithHint("Its history shows the nodes that it visited.")
+			return nil, nil, problem.New(problem.ValidationError, "run %q has not visited node %q", f.From, f.BeforeNode).
+				WithPlace(problem.Place{ExecutionID: f.From, NodeID: f.BeforeNode}).WithHint("Choose a node from the history of the run.")
 		}
 	}
 	if f.Seq < 1 || f.Seq > int64(len(records)) {
 		return nil, nil, problem.New(problem.ValidationError, "run %q has no record %d", f.From, f.Seq).
 			WithPlace(problem.Place{ExecutionID: f.From}).
-			WithHint("Its records are 1 to %d; its history shows them.", len(records))
+			WithHint("Choose a record from 1 to %d.", len(records))
 	}
 	if f.BeforeNode != "" {
 		if err := f.beforeUndone(records); err != nil {

@@ -47,7 +47,7 @@ func Import(ctx context.Context, store history.Store, in io.Reader, check CheckS
 		return nil, err
 	}
 	if file.Redacted {
-		return nil, problem.New(problem.ImportInvalid, "the file is redacted: what was masked cannot be replayed").
+		return nil, problem.New(problem.ImportInvalid, "a redacted file cannot be imported: masked values cannot be replayed").
 			WithPlace(problem.Place{Line: 1, Column: 1}).WithHint("Export the run without ExportOptions.Redact.")
 	}
 	return importFile(ctx, store, file, check)
@@ -113,7 +113,7 @@ func notReplayed(r *history.ImportedRun) (n int) {
 	return n
 }
 
-// existing reports whether all runs of a file are stored with the same records. It refuses a run stored with other records.
+// existing reports whether all runs of a file are stored with the same records. It rejects a run stored with other records.
 func existing(ctx context.Context, store history.Store, file *runfile.File) (bool, error) {
 	found := 0
 	for i := range file.Runs {
@@ -136,14 +136,14 @@ func existing(ctx context.Context, store history.Store, file *runfile.File) (boo
 		if same == len(stored) && same == len(r.Records) {
 			continue
 		}
-		e := problem.New(problem.DuplicateExecutionID, "run %q exists already, and differs from record %d on", r.ExecutionID, same+1).
+		e := problem.New(problem.DuplicateExecutionID, "run %q exists already and differs from record %d on", r.ExecutionID, same+1).
 			WithPlace(problem.Place{ExecutionID: r.ExecutionID}).
 			WithHint("Nothing was imported. Import into another database, or delete the run here first.")
 		switch {
 		case same == len(r.Records):
-			e.Message = "run \"" + r.ExecutionID + "\" exists already, and has gone on since the export"
+			e.Message = "run \"" + r.ExecutionID + "\" exists already and has continued since the export"
 		case same == len(stored):
-			e.Message = "run \"" + r.ExecutionID + "\" exists already, as it was earlier than in the file"
+			e.Message = "run \"" + r.ExecutionID + "\" exists already in an earlier state than in the file"
 		}
 		return false, e
 	}
@@ -168,7 +168,7 @@ func importedRun(ctx context.Context, store history.Store, file *runfile.File, r
 		if e.Phase.Terminal() {
 			return out, 0, nil
 		}
-		return out, 0, rejected(r.ExecutionID, problem.ImportInvalid, "Nothing was imported. Import the database that the run comes from.", "is open, and records no mode and no definition")
+		return out, 0, rejected(r.ExecutionID, problem.ImportInvalid, "Nothing was imported. Import the database that the run comes from.", "is open and has neither a mode nor a definition")
 	}
 	document, err := importedDefinition(ctx, store, file, e.DefinitionHash)
 	if err != nil {
@@ -215,7 +215,7 @@ func hinted(executionID string, err error) error {
 // maxAhead is how far the clock of the source may be ahead of the store's clock.
 const maxAhead = 24 * time.Hour
 
-// belong refuses runs that do not form one tree, runs without their parent, and records with a time in the future.
+// belong rejects runs that do not form one tree, runs without their parent, and records with a time in the future.
 func belong(ctx context.Context, store history.Store, file *runfile.File) error {
 	now, err := store.Now(ctx)
 	if err != nil {
@@ -230,18 +230,18 @@ func belong(ctx context.Context, store history.Store, file *runfile.File) error 
 		}
 		for j := range r.Records {
 			if at := r.Records[j].CreatedAt; at.Sub(now) > maxAhead {
-				return refuse("Set the clock of this machine, or of the one where the run was recorded.", "has record %d of %s, and it is %s here",
+				return refuse("Set the clock of this machine, or of the one where the run was recorded.", "has record %d of %s, but the time here is %s",
 					r.Records[j].Seq, history.FormatTimestamp(at), history.FormatTimestamp(now))
 			}
 		}
 		if first := &r.Records[0]; first.Name != history.ExecutionStarted && !first.Foreign {
-			return refuse("Export the run again.", "begins with %s, and every run begins with %s", first.Name, history.ExecutionStarted)
+			return refuse("Export the run again.", "begins with %s, but must begin with %s", first.Name, history.ExecutionStarted)
 		}
 		e := history.Project(r.ExecutionID, r.Records)
 		known[r.ExecutionID] = parentOf(&e, r.Records)
 		if e.Parent == "" && strings.Contains(r.ExecutionID, history.ChildMark) {
 			if of := history.Ancestors(r.ExecutionID); e.Mode != "" || !slices.ContainsFunc(of, func(id string) bool { return known[id] != nil }) {
-				return refuse("Export the run that it belongs to: that brings its subworkflows too.", "has the id of a subworkflow, and names no parent")
+				return refuse("Export the root run, which includes its subworkflows.", "has the id of a subworkflow but no parent")
 			}
 		}
 		if e.Mode == "" || e.Parent == "" {
@@ -251,7 +251,7 @@ func belong(ctx context.Context, store history.Store, file *runfile.File) error 
 		if parent == nil {
 			stored, err := store.Execution(ctx, e.Parent)
 			if errors.Is(err, problem.ExecutionNotFound) {
-				return refuse("Export the run that it belongs to: that brings its subworkflows too.", "is a subworkflow of %q, which is neither in the file nor stored", e.Parent)
+				return refuse("Export the root run, which includes its subworkflows.", "is a subworkflow of %q, which is neither in the file nor stored", e.Parent)
 			}
 			if err != nil {
 				return err
@@ -264,18 +264,18 @@ func belong(ctx context.Context, store history.Store, file *runfile.File) error 
 			known[e.Parent] = parent
 		}
 		if e.Depth != 0 && e.Depth != parent.depth+1 { // early releases recorded no depth
-			return refuse("Export the run again.", "is a subworkflow at depth %d, and its parent is at depth %d", e.Depth, parent.depth)
+			return refuse("Export the run again.", "is a subworkflow at depth %d, but its parent is at depth %d", e.Depth, parent.depth)
 		}
 		about := parent.children[e.ID]
 		if len(about) == 0 {
-			return refuse("Export the run again.", "says that %q started it, which has no record of that", e.Parent)
+			return refuse("Export the run again.", "names %q as its parent, which has no record of it", e.Parent)
 		}
 		for _, rec := range about {
 			if rec.Seq <= parent.copied {
 				continue
 			}
 			if why := ChildDiffers(rec, &e, &r.Records[len(r.Records)-1]); why != "" {
-				return refuse("Export the run again.", "is not as record %d of %q has it: %s", rec.Seq, e.Parent, why)
+				return refuse("Export the run again.", "differs from record %d of %q: %s", rec.Seq, e.Parent, why)
 			}
 		}
 	}
@@ -310,7 +310,7 @@ func importedDefinition(ctx context.Context, store history.Store, file *runfile.
 	}
 	d, err := store.Definition(ctx, hash)
 	if errors.Is(err, problem.DefinitionNotFound) {
-		return nil, problem.New(problem.DefinitionNotFound, "the definition %s of the run is neither in the file nor stored", hash).
+		return nil, problem.New(problem.DefinitionNotFound, "definition %s of the run is neither in the file nor stored", hash).
 			WithHint("Export the run where its definition is stored.")
 	}
 	if err != nil {
@@ -332,7 +332,7 @@ func sign(ctx context.Context, store history.Store, first *history.Record) error
 	}
 	text := withoutImporter(first, first.Raw)
 	if p, err := history.DecodePayload(first.Name, text); err != nil || p.ImportedBy != nil || !p.ImportedAt.IsZero() {
-		return problem.New(problem.ImportInvalid, "the first record of the run says in another form who imported it").WithCause(err).
+		return problem.New(problem.ImportInvalid, "the first record of the run has an importer in an unknown form").WithCause(err).
 			WithHint("Nothing was imported. Export the run again from the database where it is.")
 	}
 	first.Payload.ImportedBy, first.Payload.ImportedAt = by, now.UTC().Truncate(time.Millisecond)

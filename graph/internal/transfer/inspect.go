@@ -64,7 +64,7 @@ func (i *inspection) look(ctx context.Context) error {
 	stored, err := i.Definition(ctx, i.exec.DefinitionHash)
 	if errors.Is(err, problem.DefinitionNotFound) {
 		i.note(0, problem.DefinitionNotFound, "Continue the run with its definition, which is then stored: Runner.Drive.",
-			"the definition %s is not stored, so the run cannot continue", i.exec.DefinitionHash)
+			"definition %s is not stored, so the run cannot continue", i.exec.DefinitionHash)
 		return nil
 	}
 	if err != nil {
@@ -160,14 +160,14 @@ func (i *inspection) timers(ctx context.Context, m, restored *machine.Machine) e
 		due, ok := stored[t.Key]
 		switch want := time.UnixMilli(history.CeilMillis(t.Due)); {
 		case !ok:
-			i.note(0, problem.TimersDiffer, hint, "the timer %s, due %s, is not stored", t.Key, history.FormatTimestamp(want))
+			i.note(0, problem.TimersDiffer, hint, "timer %s, due %s, is not stored", t.Key, history.FormatTimestamp(want))
 		case !due.Equal(want) && !due.Equal(moved[t.Key]) && m.Poll(t.Key) == nil:
-			i.note(0, problem.TimersDiffer, hint, "the timer %s is stored as due %s, and is due %s by the history", t.Key, history.FormatTimestamp(due), history.FormatTimestamp(want))
+			i.note(0, problem.TimersDiffer, hint, "timer %s is stored with due time %s, but is due %s by the history", t.Key, history.FormatTimestamp(due), history.FormatTimestamp(want))
 		}
 		delete(stored, t.Key)
 	}
 	for key := range stored {
-		i.note(0, problem.TimersDiffer, hint, "the timer %s is stored, but not open", key)
+		i.note(0, problem.TimersDiffer, hint, "timer %s is stored, but not open", key)
 	}
 	return nil
 }
@@ -189,7 +189,7 @@ func (i *inspection) endedChildren(ctx context.Context, records []history.Record
 		case history.IsBeingDeleted(err): // reported by another finding
 		case errors.Is(err, problem.ExecutionNotFound):
 			i.note(records[j].Seq, problem.SubworkflowMissing, "The run continues without it. Restore the database from a backup if you need its history.",
-				"the subworkflow %q ended here, and is not stored", p.ChildExecutionID)
+				"subworkflow %q ended here, but is not stored", p.ChildExecutionID)
 		case err != nil && !isUnreadable(err):
 			return err
 		}
@@ -217,9 +217,9 @@ func ChildDiffers(rec *history.Record, child *history.Execution, last *history.R
 	case rec.Name != history.SubworkflowCompleted || p.Failed || p.Replayed || rec.Foreign || last.Foreign || child.Mode == "":
 		return ""
 	case child.Phase != history.PhaseCompleted:
-		return problem.Format("the subworkflow %q has completed, and is stored as %s", child.ID, child.Phase)
+		return problem.Format("subworkflow %q has completed, but is stored as %s", child.ID, child.Phase)
 	case p.ChildResult.Set && last.Name == history.ExecutionCompleted && !jsonvalue.Equal(p.ChildResult.Value, last.Payload.Result.Value):
-		return problem.Format("the subworkflow %q has another result than is stored of it", child.ID)
+		return problem.Format("subworkflow %q has a different stored result", child.ID)
 	}
 	return ""
 }
@@ -255,7 +255,7 @@ func (i *inspection) position(ctx context.Context, prog *definition.Program, now
 	}
 	if err != nil {
 		i.note(seq, problem.PositionUnusable, "Nothing to do: the run continues from its history, and its next step stores a new position.",
-			"the stored position cannot be used: %v", err)
+			"the stored position is unusable: %v", err)
 		return nil, nil
 	}
 	return m, nil

@@ -32,7 +32,7 @@ func Replay(prog *definition.Program, id string, records []history.Record, input
 				e.Message = fmt.Sprintf("record %d does not follow: %s", p.Context.Expected.Seq, p.Error)
 				e.At.NodeID = p.Context.Expected.NodeID
 			default:
-				e.Message = fmt.Sprintf("record %d is %s of %q, and the definition leads to %s of %q", p.Context.Expected.Seq,
+				e.Message = fmt.Sprintf("record %d is %s of %q, but the definition leads to %s of %q", p.Context.Expected.Seq,
 					p.Context.Expected.Name, p.Context.Expected.NodeID, p.Context.Actual.Name, p.Context.Actual.NodeID)
 				e.At.NodeID = p.Context.Expected.NodeID
 			}
@@ -93,7 +93,7 @@ func ProveEnded(prog *definition.Program, id string, records []history.Record) (
 }
 
 func unreached(end *history.Record) error {
-	return problem.New(problem.Nondeterminism, "record %d is %s, and the definition does not lead to it", end.Seq, end.Name)
+	return problem.New(problem.Nondeterminism, "record %d is %s, which the definition does not lead to", end.Seq, end.Name)
 }
 
 // failsOtherwise reports whether a run can have failed where the definition does not fail it now. Limits depend on the settings of the

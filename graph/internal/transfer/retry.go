@@ -98,7 +98,7 @@ func agentAttempts(records []history.Record) []*agentAttempt {
 }
 
 // AgentContinues returns the step after which a retry continues the agent of a failed node, and the number of tool calls kept; "" if
-// the retry begins before the node or is refused. If a budget was spent, this holds for a retry with Current. records are the last
+// the retry begins before the node or is rejected. If a budget was spent, this holds for a retry with Current. records are the last
 // records of the run.
 func AgentContinues(records []history.Record, node, code string) (after string, calls int) {
 	end := decisive(records, node)
@@ -180,14 +180,14 @@ func (f *ForkedPast) retried(records []history.Record) error {
 	switch {
 	case child: // f.Below has checked its agents
 	case agentsteps.Ended(t.Code):
-		return problem.New(problem.ValidationError, "the agent at %q was ended with %s, and cannot go on", t.Node, t.Code).WithPlace(at).
-			WithHint("ForkRequest.Anew begins the node from its start.")
+		return problem.New(problem.ValidationError, "the agent at %q ended with %s and cannot continue", t.Node, t.Code).WithPlace(at).
+			WithHint("Restart the node with ForkRequest.Anew.")
 	case agentsteps.Spent(t.Code) && f.Parent != "":
-		return problem.New(problem.AgentBudgetSpent, "the agent at %q of a subworkflow has used up its budget (%s), and would end at once", t.Node, t.Code).WithPlace(at).
-			WithHint("Raise the budget in the configuration of the agent, and retry the run anew: the subworkflow then begins from its start.")
+		return problem.New(problem.AgentBudgetSpent, "the agent at %q of a subworkflow has used up its budget (%s) and would end at once", t.Node, t.Code).WithPlace(at).
+			WithHint("Raise the budget in the configuration of the agent, and restart the subworkflow with ForkRequest.Anew.")
 	case agentsteps.Spent(t.Code) && !t.Current:
-		return problem.New(problem.AgentBudgetSpent, "the agent at %q has used up its budget (%s), and would end at once", t.Node, t.Code).WithPlace(at).
-			WithHint("Raise the budget in the configuration of the agent; ForkRequest.CurrentAgentConfig then has it go on where it stood, with the models and budgets of today.")
+		return problem.New(problem.AgentBudgetSpent, "the agent at %q has used up its budget (%s) and would end at once", t.Node, t.Code).WithPlace(at).
+			WithHint("Raise the budget in the configuration of the agent, and continue it with ForkRequest.CurrentAgentConfig.")
 	}
 	if !child {
 		t.failed = &id
@@ -243,7 +243,7 @@ func expired(records []history.Record, node string) *history.Record {
 	return nil
 }
 
-// refuseEffects refuses a past that drops calls of agents with side effects: they would be made again, under other keys.
+// refuseEffects rejects a past that drops calls of agents with side effects, since they would be repeated under other keys.
 func (f *ForkedPast) refuseEffects(agents []*agentAttempt, cut int64, at problem.Place) error {
 	if f.Retry.RepeatEffects {
 		return nil
@@ -289,10 +289,10 @@ func Effect(base string, c *agentsteps.Call) string {
 	return text
 }
 
-// maxEffects is the number of calls named in a refusal.
+// maxEffects is the number of calls named in a rejection.
 const maxEffects = 20
 
-// RepeatsEffects returns the error that refuses to repeat calls; nil if calls is empty.
+// RepeatsEffects returns the error of a retry that would repeat calls; nil if calls is empty.
 func RepeatsEffects(calls []string, at problem.Place) error {
 	if len(calls) == 0 {
 		return nil
@@ -301,8 +301,8 @@ func RepeatsEffects(calls []string, at problem.Place) error {
 	if n := len(calls) - maxEffects; n > 0 {
 		calls, more = calls[:maxEffects], fmt.Sprintf("; and %d more", n)
 	}
-	return problem.New(problem.RetryRepeatsEffects, "a beginning from the start would make calls again, under other keys: %s%s", strings.Join(calls, "; "), more).WithPlace(at).
-		WithHint("Nothing was written. Where the agent can go on, retry without a correction and not anew. Else look what the calls have done; ForkRequest.RepeatEffects allows that they are made again.")
+	return problem.New(problem.RetryRepeatsEffects, "a restart would repeat calls under other keys: %s%s", strings.Join(calls, "; "), more).WithPlace(at).
+		WithHint("Nothing was written. Retry without a correction and without ForkRequest.Anew if the agent can continue. Otherwise check the effects of the calls, and allow them again with ForkRequest.RepeatEffects.")
 }
 
 // shiftOf returns how much later the records of the new run are. An attempt or node that timed out gets its full time again.
@@ -433,7 +433,7 @@ func (f *ForkedPast) continuing(past []history.Record) map[string]bool {
 }
 
 // beforeUndone moves the end of a past before BeforeNode to before the first visit of that node that a rollback has undone or will
-// undo. It refuses a past with any other undone visit: the new run would depend on effects that no longer exist.
+// undo. It rejects a past with any other undone visit: the new run would depend on effects that no longer exist.
 func (f *ForkedPast) beforeUndone(records []history.Record) error {
 	var undone history.Undone
 	for i := range records {
@@ -462,9 +462,9 @@ func (f *ForkedPast) beforeUndone(records []history.Record) error {
 		does = "is about to undo"
 	}
 	return problem.New(problem.ValidationError,
-		"run %q %s what node %q did, and a run forked before node %q would build upon it", f.From, does, node, f.BeforeNode).
+		"run %q %s node %q, on which a run forked before node %q would depend", f.From, does, node, f.BeforeNode).
 		WithPlace(problem.Place{ExecutionID: f.From, NodeID: node}).
-		WithHint("Fork it before node %q; at the number of a record what was undone counts as done.", node)
+		WithHint("Fork it before node %q; a fork at a record counts undone visits as done.", node)
 }
 
 // undoing lists the visits that an unfinished rollback will undo.

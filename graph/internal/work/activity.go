@@ -29,7 +29,7 @@ func (p *Performer) executor(nodeType string) (x activities.Executor, setting st
 func (p *Performer) capabilities(n activities.Node) (can activities.Capabilities, err error) {
 	x, setting := p.executor(n.Type)
 	if _, capable := x.(activities.Capable); capable {
-		err = guard.Call(p.Log, "an executor that was asked what it performs", func() { can = activities.CapabilitiesOf(x, n) })
+		err = guard.Call(p.Log, "the capabilities of an executor", func() { can = activities.CapabilitiesOf(x, n) })
 	} else {
 		can = activities.CapabilitiesOf(x, n)
 	}

@@ -25,7 +25,7 @@ func (p *Performer) Missing(n *definition.Node) (missing, setting string) {
 	}
 	switch {
 	case err != nil:
-		return "an executor that says what it performs: " + err.Error(), setting
+		return "an executor that reports its capabilities: " + err.Error(), setting
 	case can.Missing == activities.MissingNothing && !p.shows(n):
 		return "", setting
 	case n.Delegate != nil && can.Missing == activities.MissingType:

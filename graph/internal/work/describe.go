@@ -79,7 +79,7 @@ func (p *Performer) request(executionID string, e machine.Effect) map[string]any
 		req = p.delegateRequest(executionID, e)
 	}
 	var said map[string]any
-	failed := guard.Call(p.Log, "an executor that was asked what it sends", func() { said = can.Describe(req) })
+	failed := guard.Call(p.Log, "the description of an executor", func() { said = can.Describe(req) })
 	if failed != nil || len(said) == 0 {
 		return nil
 	}

@@ -48,7 +48,7 @@ const (
 	HTTPToken        = Prefix + "HTTP_TOKEN"
 )
 
-// Options are the flags for the Go names in hints of the library.
+// Options maps the Go names in hints of the library to flags.
 var Options = problem.Glossary{
 	"Options.MaxVisits": "--max-visits", "Options.MaxRecords": "--max-records", "Options.MaxBytes": "--max-bytes",
 	"TreeLimits.Runs": "--max-tree-runs", "TreeLimits.Visits": "--max-tree-visits", "TreeLimits.Records": "--max-tree-records",
@@ -56,11 +56,11 @@ var Options = problem.Glossary{
 	"Options.MaxPending": "--max-pending", "Options.NoBackup": "workflows-engine store migrate --no-backup", "Options.Workflows": "--workflow-dir", "Options.Webhooks": "--webhooks", "Options.Activities": "a setting for it", "Options.Delegates": "a setting for it",
 }
 
-// Unsupported are variables of the protocol that this engine does not act on.
+// Unsupported lists the variables of the protocol that have no effect in this engine.
 var Unsupported = []string{Prefix + "AUTH_TOKENS", Prefix + "REST_PORT"}
 
-// OfExecutor names what an operator sets so that a node type or a delegate protocol is performed in process; "" for
-// what is neither. Protocol sdk can be served by a Go program, too.
+// OfExecutor names the setting that configures the executor of a node type or a delegate protocol; "" for
+// other kinds. Protocol sdk can be served by a Go program, too.
 func OfExecutor(kind string) string {
 	switch kind {
 	case "step":

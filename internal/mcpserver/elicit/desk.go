@@ -12,27 +12,27 @@ type State string
 // The states of questions. A question that was answered, withdrawn, not sent, or whose answer could not be stored is
 // forgotten, so that a caller can ask again. The others are remembered, so that a person is not asked twice.
 const (
-	// Asking: the person has the form before them.
+	// Asking: the host shows the form.
 	Asking State = "asking"
 	// Answered: the answer is recorded.
 	Answered State = "answered"
-	// Overtaken: the run waits no more for the answer.
+	// Overtaken: the run no longer waits for the answer.
 	Overtaken State = "overtaken"
-	// Unsent: the form has not gone out to the host.
+	// Unsent: the form was not sent to the host.
 	Unsent State = "unsent"
-	// Failed: there was an answer, and no way to record it.
+	// Failed: the answer could not be recorded.
 	Failed State = "failed"
 	// Declined: the person does not want to answer.
 	Declined State = "declined"
 	// Closed: the person closed the form without an answer.
 	Closed State = "closed"
-	// Unfit: the person's answers could not be taken.
+	// Unfit: the person's answers were invalid.
 	Unfit State = "unfit"
 	// Unable: the host could not show the form.
 	Unable State = "unable"
 )
 
-// End is how a question ended. Err says more of Unsent, Failed, Unfit and Unable, Payload is the answer of Answered.
+// End is how a question ended. Err is the cause of Unsent, Failed, Unfit and Unable, Payload the answer of Answered.
 type End struct {
 	State   State
 	Err     error
@@ -47,19 +47,19 @@ type Key struct {
 	Interrupt string
 }
 
-// MaxTimes is how often a person is asked the same, however often it is asked for.
+// MaxTimes is how often a person is asked the same question, however often it is requested.
 const MaxTimes = 5
 
-// maxRemembered is how many questions are remembered that have ended without an answer.
+// maxRemembered limits the remembered questions that have ended without an answer.
 const maxRemembered = 1000
 
 // Desk remembers questions. The zero value is ready for use, by several goroutines at once.
 type Desk struct {
 	mu        sync.Mutex
 	questions map[Key]*Question
-	// ended are the remembered questions that are over, the oldest first.
+	// ended holds the remembered questions that have ended, the oldest first.
 	ended []Key
-	// answers are those that Settle was told last, the oldest first.
+	// answers holds the newest answers given to Settle, the oldest first.
 	answers []answer
 }
 
@@ -68,12 +68,12 @@ type answer struct {
 	payload map[string]any
 }
 
-// Question is one that is open, or was.
+// Question is an open or ended question.
 type Question struct {
 	done  chan struct{}
 	end   End
 	times int
-	// shown is when the form went out by Show, zero for a question that Ask has put.
+	// shown is when Show noted the form, zero for a question of Ask.
 	shown time.Time
 }
 
@@ -83,8 +83,8 @@ func (q *Question) Done() <-chan struct{} { return q.done }
 // End is how the question ended; it may be called once Done is closed.
 func (q *Question) End() End { return q.end }
 
-// Ask returns the question if it is open or remembered. Otherwise, or with again if it is not open, put asks it, in a goroutine that start
-// begins.
+// Ask returns the question if it is open or remembered. Otherwise, or if again is set and it is not open, put asks it, in a goroutine that start
+// starts.
 func (d *Desk) Ask(k Key, again bool, start func(func()), put func() End) *Question {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -114,7 +114,7 @@ func (d *Desk) Ask(k Key, again bool, start func(func()), put func() End) *Quest
 }
 
 // Show notes that an answer of a call shows the form of a question. If a form younger than patience is open already,
-// mine is false and q is its question. After patience the form may have been lost, and another one is shown.
+// mine is false and q is its question. After patience the form counts as lost, and another one is shown.
 func (d *Desk) Show(k Key, now time.Time, patience time.Duration) (q *Question, mine bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -139,7 +139,7 @@ func (d *Desk) Show(k Key, now time.Time, patience time.Duration) (q *Question, 
 	return q, true
 }
 
-// Settle notes the end of a question that was not put by Ask.
+// Settle notes the end of a question that was not asked by Ask.
 func (d *Desk) Settle(k Key, end End) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -169,7 +169,7 @@ func (d *Desk) Settle(k Key, end End) {
 // maxAnswers is how many answers are remembered.
 const maxAnswers = 100
 
-// Answer is the answer to a question that Settle was told of, if it is remembered.
+// Answer returns the answer to a question that Settle noted, if it is remembered.
 func (d *Desk) Answer(k Key) (payload map[string]any, known bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -181,7 +181,7 @@ func (d *Desk) Answer(k Key) (payload map[string]any, known bool) {
 	return nil, false
 }
 
-// settle forgets a question that has ended, or remembers it among the last ones.
+// settle forgets a question that has ended, or stores it among the last ones.
 func (d *Desk) settle(k Key, q *Question) {
 	if !q.end.State.remembered() {
 		delete(d.questions, k)

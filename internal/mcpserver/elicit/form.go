@@ -44,7 +44,7 @@ func FormOf(schema map[string]any, revision string) (*Form, error) {
 		f.Schema.Put("required", required)
 	}
 	if size := len(f.Schema.Append(nil)); size > maxSchemaBytes {
-		return nil, fmt.Errorf("the form would take more than %d bytes", maxSchemaBytes)
+		return nil, fmt.Errorf("the form exceeds %d bytes", maxSchemaBytes)
 	}
 	return f, nil
 }

@@ -95,10 +95,10 @@ func TestNoForms(t *testing.T) {
 		return strings.Join(parts, ",")
 	}
 	for _, c := range []struct{ revision, schema, because string }{
-		{newest, `{}`, "names no fields"},
-		{newest, `{"type":"object"}`, "names no fields"},
-		{newest, `{"type":"string"}`, "not an object"},
-		{newest, `{"type":["object","null"],"properties":{"a":{"type":"string"}}}`, "not an object"},
+		{newest, `{}`, "has no properties"},
+		{newest, `{"type":"object"}`, "has no properties"},
+		{newest, `{"type":"string"}`, "must be an object"},
+		{newest, `{"type":["object","null"],"properties":{"a":{"type":"string"}}}`, "must be an object"},
 		{newest, `{"$ref":"#/$defs/a"}`, `"$ref"`},
 		{newest, `{"properties":{"a":{"type":"string"}},"oneOf":[{}]}`, `"oneOf"`},
 		{newest, `{"properties":{"a":{"type":"string"}},"required":["b"]}`, `does not describe "b"`},
@@ -113,13 +113,13 @@ func TestNoForms(t *testing.T) {
 		{newest, field(`{"enum":["a",{"b":1}]}`), "texts, numbers"},
 		{newest, field(`{"enum":[1,"1"]}`), "look the same"},
 		{newest, field(`{"enum":["a\u202e"]}`), "cannot be shown"},
-		{newest, field(`{"enum":[null]}`), "nothing to choose"},
+		{newest, field(`{"enum":[null]}`), "no values to choose"},
 		{newest, `{"properties":{"a\u202eb":{"type":"string"}}}`, "name of a field"},
 		{newest, field(`{"type":"string","minLength":3,"maxLength":2}`), "nothing satisfies"},
 		{newest, field(`{"type":"number","minimum":3,"maximum":2}`), "nothing satisfies"},
 		{newest, `{"properties":{` + many(33, `"f%d":{"type":"string"}`) + `}}`, "more than 32 fields"},
 		{newest, field(`{"enum":[` + many(101, `"v%d"`) + `]}`), "more than 100 values"},
-		{newest, `{"properties":{` + many(32, `"f%d":{"type":"string","description":"`+strings.Repeat("long ", 200)+`"}`) + `}}`, "more than 16384 bytes"},
+		{newest, `{"properties":{` + many(32, `"f%d":{"type":"string","description":"`+strings.Repeat("long ", 200)+`"}`) + `}}`, "exceeds 16384 bytes"},
 	} {
 		if f, err := elicit.FormOf(decode(t, c.schema), c.revision); err == nil || !strings.Contains(err.Error(), c.because) {
 			t.Errorf("%.100s: %v, %v", c.schema, f, err)
@@ -143,10 +143,10 @@ func TestPayloads(t *testing.T) {
 		{`{"properties":{"f":{"type":["string","null"],"minLength":1}},"required":["f"]}`, `{"f":""}`, `{"f":null}`},
 		{`{"properties":{"f":{"type":["string","null"]}},"required":["f"]}`, `{}`, `{"f":null}`},
 		{field(`{"type":["string","null"]}`), `{}`, `{}`},
-		{field(`{"enum":["a"]}`), `{"f":"b"}`, "f: this is none of the values"},
-		{field(`{"enum":["a"]}`), `{"f":["a"]}`, "f: this is none of the values"},
-		{field(`{"type":"array","items":{"enum":["a"]}}`), `{"f":"a"}`, "f: expected a list"},
-		{field(`{"type":"integer"}`), `{"f":9007199254740993}`, "f: a number of this size"},
+		{field(`{"enum":["a"]}`), `{"f":"b"}`, "f: the value is not one of the choices"},
+		{field(`{"enum":["a"]}`), `{"f":["a"]}`, "f: the value is not one of the choices"},
+		{field(`{"type":"array","items":{"enum":["a"]}}`), `{"f":"a"}`, "f: expected an array"},
+		{field(`{"type":"integer"}`), `{"f":9007199254740993}`, "f: the number is too large to be exact"},
 	} {
 		f, err := elicit.FormOf(decode(t, c.schema), newest)
 		if err != nil {

@@ -13,7 +13,7 @@ func TestMessages(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ prompt, run, complaint, want string }{
 		{"Refund 10 €?", "Workflow refunds, run r-1", "", "Refund 10 €?\n\nWorkflow refunds, run r-1"},
-		{"How many?", "run r", "must be <= 3", "Your answer could not be taken: must be <= 3\n\nHow many?\n\nrun r"},
+		{"How many?", "run r", "must be <= 3", "Your answer is invalid: must be <= 3\n\nHow many?\n\nrun r"},
 		{"  ", "run r", "", "A workflow waits for your answer.\n\nrun r"},
 		{"a\x1b[31mb\x00\u2028c\u202e\r\n\td", "run \x07r", "", "a[31mb c \n\td\n\nrun r"},
 	} {

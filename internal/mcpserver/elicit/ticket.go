@@ -12,10 +12,10 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
-// Lifetime is how long a question may stay open. A later answer is not taken; the person is asked again.
+// Lifetime is how long a question may stay open. A later answer is rejected; the person is asked again.
 const Lifetime = 24 * time.Hour
 
-// Patience is how long a form that a call has shown keeps other calls from showing the same; PatienceOfAsked of calls that are made to have the
+// Patience is how long a form keeps other calls from showing the same form; PatienceOfAsked applies to calls made to have the
 // person asked.
 const (
 	Patience        = 5 * time.Minute
@@ -23,14 +23,14 @@ const (
 )
 
 // Ticket identifies the question in a call that the host repeats with the person's answer, so that another process can
-// receive that call. It is signed: a missing or changed ticket answers nothing. It is not secret, and useless a second
+// receive that call. It is signed: a missing or changed ticket is rejected. It is not secret, and useless a second
 // time, because an interrupt accepts one answer.
 type Ticket struct {
 	ExecutionID string `json:"run"`
 	InterruptID string `json:"interrupt"`
-	// Call is that of CallOf for the call that the question answers; the answer comes with the same one.
+	// Call is CallOf the call that the question answers; the person's answer comes with the same call.
 	Call string `json:"call"`
-	// Tries are the answers to this question so far that could not be taken, Asked the questions of this call before.
+	// Tries counts the invalid answers to this question so far, Asked the earlier questions of this call.
 	Tries int `json:"tries,omitempty"`
 	Asked int `json:"asked,omitempty"`
 	// Card is the digest of the question that a card has shown, and Session that of the client whose card it is; both "" for a form of the
@@ -41,7 +41,7 @@ type Ticket struct {
 	Expires time.Time `json:"expires"`
 }
 
-// maxSpelling is up to how many bytes the arguments of a call may be spelt otherwise when it is repeated.
+// maxSpelling is the largest size, in bytes, up to which repeated arguments may be spelt differently.
 const maxSpelling = 1 << 20
 
 // CallOf names a call by its tool and its arguments, however they are spelt as JSON.
@@ -77,7 +77,7 @@ func Seal(key []byte, t Ticket) string {
 	return body + "." + sign(key, body)
 }
 
-// Open reads a ticket. The error is ErrTicket, or ErrExpired beside a ticket that is sound otherwise.
+// Open reads a ticket. The error is ErrTicket, or ErrExpired with a ticket that is otherwise valid.
 func Open(key []byte, sealed string, now time.Time) (Ticket, error) {
 	body, signature, _ := strings.Cut(sealed, ".")
 	if len(sealed) > maxTicket || !hmac.Equal([]byte(signature), []byte(sign(key, body))) {

@@ -17,7 +17,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
-// Refusal is the error of a text that is not a valid message. ID is invalid if the text has none; the answer's id is
+// Refusal is the error of a text that is not a valid message. ID is invalid if the text has no id; the answer's id is
 // then null.
 type Refusal struct {
 	Code    int64
@@ -26,7 +26,7 @@ type Refusal struct {
 	tooLong bool
 }
 
-// Refuse makes a refusal of a message without an id.
+// Refuse makes the error for a message without an id.
 func Refuse(code int64, format string, args ...any) *Refusal {
 	return &Refusal{Code: code, Message: fmt.Sprintf(format, args...)}
 }
@@ -97,7 +97,7 @@ func readInitialize(text json.RawMessage) error {
 		}
 	}
 	if params == nil {
-		return errors.New("there are none")
+		return errors.New("missing")
 	}
 	return nil
 }
@@ -105,7 +105,7 @@ func readInitialize(text json.RawMessage) error {
 // maxInteger is the largest id: beyond it a double changes integers.
 const maxInteger = 1 << 53
 
-// ParseID reads the id of a request. The text is the mistake, or "".
+// ParseID reads the id of a request. The text is the error, or "".
 func ParseID(raw json.RawMessage) (jsonrpc.ID, string) {
 	var v any
 	if json.Unmarshal(raw, &v) == nil && v != nil {
@@ -148,7 +148,7 @@ func findOuterID(head, tail []byte) jsonrpc.ID {
 	return findLastID(tail)
 }
 
-// findID looks for the member "id" at the top level of an object that may be cut off or broken further on.
+// findID looks for the field "id" at the top level of an object that may be cut off or broken later.
 func findID(text []byte) jsonrpc.ID {
 	d := json.NewDecoder(bytes.NewReader(text))
 	if t, err := d.Token(); err != nil || t != json.Delim('{') {
@@ -241,9 +241,9 @@ func reasonFirst(message string) string {
 type Arguments []byte
 
 const (
-	// largeValue is the size of arguments that are cut out.
+	// largeValue is the size, in bytes, from which arguments are cut out.
 	largeValue = 64 << 10
-	// MaxEnvelope is the most that a message may have besides the arguments of a tool call, and a batch as a whole.
+	// MaxEnvelope is the largest size, in bytes, of a message without the arguments of a tool call, and of a whole batch.
 	MaxEnvelope = 1 << 20
 )
 
@@ -280,7 +280,7 @@ func decode(text []byte, value span, deep bool) (jsonrpc.Message, *Refusal) {
 		return m, r
 	}
 	if req.Method != "tools/call" {
-		r := Refuse(jsonrpc.CodeInvalidParams, "the parameters of %q have %d bytes; up to %d are read", req.Method, value.bytes(), largeValue)
+		r := Refuse(jsonrpc.CodeInvalidParams, "the parameters of %q have %d bytes, at most %d are allowed", req.Method, value.bytes(), largeValue)
 		if value.bytes() <= largeValue {
 			r = Refuse(jsonrpc.CodeInvalidParams, "the parameters of %q are nested more than %d levels deep", req.Method, deepMessage)
 		}
@@ -291,7 +291,7 @@ func decode(text []byte, value span, deep bool) (jsonrpc.Message, *Refusal) {
 	return req, nil
 }
 
-// notArguments refuses a message that is large and no tool call.
+// notArguments rejects a large message that is not a tool call.
 func notArguments() *Refusal {
-	return Refuse(jsonrpc.CodeInvalidRequest, "the message has more than %d bytes besides the arguments of a tool call", MaxEnvelope)
+	return Refuse(jsonrpc.CodeInvalidRequest, "the message exceeds %d bytes besides the arguments of a tool call", MaxEnvelope)
 }

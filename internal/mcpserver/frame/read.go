@@ -10,7 +10,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 )
 
-// DefaultMaxMessageBytes holds a definition, an input and an outcome of the protocol's greatest size, escaped.
+// DefaultMaxMessageBytes fits a definition, an input and an outcome of the protocol's largest size, escaped.
 const DefaultMaxMessageBytes = 16 << 20
 
 // Text is a message, or a batch of them, as it came in, without a byte order mark and white space around it.
@@ -21,12 +21,12 @@ type Text struct {
 	value span
 	// deep is set if the text is nested deeper than the SDK reads arguments.
 	deep bool
-	// refused says why the text is not read: text is then its beginning and tail its last bytes.
+	// refused is why the text is not read: text is then its beginning and tail its last bytes.
 	refused *Refusal
 	tail    []byte
 }
 
-// Decode reads the text as a message; see IsBatch. Of a tool call with large arguments these are taken out, and are its Extra as
+// Decode reads the text as a message; see IsBatch. Large arguments of a tool call are taken out, and are its Extra as
 // Arguments. Both results are nil for a malformed response, which must not be answered.
 func (t Text) Decode() (jsonrpc.Message, *Refusal) {
 	if t.refused != nil {
@@ -40,7 +40,7 @@ func (t Text) Decode() (jsonrpc.Message, *Refusal) {
 // Bytes returns the text.
 func (t Text) Bytes() []byte { return t.text }
 
-// IsEmpty reports whether nothing came in.
+// IsEmpty reports whether the input was empty.
 func (t Text) IsEmpty() bool { return len(t.text) == 0 && t.refused == nil }
 
 // IsTooLong reports whether the text is longer than a message may be.
@@ -49,7 +49,7 @@ func (t Text) IsTooLong() bool { return t.refused != nil && t.refused.tooLong }
 // IsBatch reports whether the text is an array of messages; see Members.
 func (t Text) IsBatch() bool { return t.batch && t.refused == nil }
 
-// Members takes a batch apart.
+// Members returns the messages of a batch.
 func (t Text) Members() ([]Text, *Refusal) {
 	var members []json.RawMessage
 	if err := json.Unmarshal(t.text, &members); err != nil {
@@ -70,18 +70,18 @@ const (
 	tailBytes = 256
 )
 
-// deepMessage is a nesting that the SDK's reader still takes, and that is deeper than any value that a tool takes.
+// deepMessage is a nesting that the SDK's reader still accepts, and that is deeper than any value that a tool accepts.
 const deepMessage = 900
 
 func (s *scan) isDeep() bool { return s.deepest > deepMessage }
 
-// maxDepth is the deepest nesting that is read, as by the readers of JSON text behind.
+// maxDepth is the deepest nesting that is read, the same as in the JSON readers that follow.
 const maxDepth = 10_000
 
-// bufferBytes is how much is taken in at once.
+// bufferBytes is the size of the read buffer.
 const bufferBytes = 64 << 10
 
-// Lines reads one text a line, of bounded length. A last line without an end counts.
+// Lines reads one text a line, of bounded length. A last line without a line end counts.
 type Lines struct {
 	in  *bufio.Reader
 	max int
@@ -105,7 +105,7 @@ func (r *Lines) Next() (Text, error) {
 	}
 }
 
-// Whole reads an input of some size, -1 if that is not known, to its end as one text. The error is that of the input, if it is not its
+// Whole reads an input of some size, -1 if unknown, to its end as one text. The error is the input's, unless it is its
 // end.
 func Whole(in io.Reader, size int64, max int) (Text, error) {
 	buffer := int64(bufferBytes)
@@ -159,7 +159,7 @@ func read(in *bufio.Reader, max int, line bool) (Text, error) {
 	}
 }
 
-// join is bytes.Join that gives way between the parts: the collector cannot stop a goroutine within a copy, and everything waits while it
+// join is bytes.Join that yields between the parts: the collector cannot stop a goroutine within a copy, and all goroutines wait while it
 // tries.
 func join(parts [][]byte, length int) []byte {
 	text := make([]byte, 0, length)
@@ -170,7 +170,7 @@ func join(parts [][]byte, length int) []byte {
 	return text
 }
 
-// refuse says why a text is not read any further, nil if it is.
+// refuse returns why a text is not read any further, nil if it is.
 func refuse(s *scan, batch bool, max int) *Refusal {
 	switch {
 	case s.read > max+1: // the end of a line is not counted

@@ -42,7 +42,7 @@ var kinds = func() (k [256]uint8) {
 // valueDepth is the depth of the values.
 const valueDepth = 2
 
-// add takes the next bytes of the line in.
+// add scans the next bytes of the line.
 func (s *scan) add(part []byte) {
 	kind := s.kind
 	for i, c := range part {
@@ -93,7 +93,7 @@ func (s *scan) end(offset int) {
 	s.begun = 0
 }
 
-// besides is how many of the bytes so far belong neither to the longest value nor to the one that has not ended.
+// besides returns how many bytes so far belong neither to the longest value nor to the open one.
 func (s *scan) besides() int {
 	n := s.read - s.longest.bytes()
 	if s.begun > 0 {

@@ -77,7 +77,7 @@ func (c *conn) read(r *frame.Lines) {
 	}
 }
 
-// Read returns the next message. Lines that hold no message are answered here. At the end of input, or when the connection is to
+// Read returns the next message. Lines without a valid message are answered here. At the end of input, or when the connection must
 // stop, it first waits for the pending requests: the session drops their answers as soon as Read fails.
 func (c *conn) Read(context.Context) (jsonrpc.Message, error) {
 	for {
@@ -86,7 +86,7 @@ func (c *conn) Read(context.Context) (jsonrpc.Message, error) {
 			c.queue = c.queue[1:]
 			return m, nil
 		}
-		// A stop counts before input that is there already.
+		// A stop comes before input that has arrived already.
 		select {
 		case <-c.stop:
 			c.drain(c.stopLimit)
@@ -106,7 +106,7 @@ func (c *conn) Read(context.Context) (jsonrpc.Message, error) {
 				c.isOver = true
 				close(c.ended)
 				if !errors.Is(c.readErr, io.EOF) {
-					c.log.Error("reading failed", "error", c.readErr)
+					c.log.Error("read failed", "error", c.readErr)
 				}
 			}
 			c.drain(c.drainLimit)
@@ -129,11 +129,11 @@ func (c *conn) accept(l frame.Text) {
 	if r == nil {
 		return
 	}
-	c.log.Warn("message refused", "code", r.Code, "reason", r.Message)
+	c.log.Warn("message rejected", "code", r.Code, "reason", r.Message)
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if err := c.writeLine(r.Encode()); err != nil {
-		c.log.Error("writing failed", "error", err) // the session's next write meets the same
+		c.log.Error("write failed", "error", err) // the session's next write meets the same
 	}
 }
 
@@ -199,7 +199,7 @@ func (c *conn) drain(limit time.Duration) {
 	case <-idle:
 	case <-c.closed:
 	case <-timer.C:
-		c.log.Warn("closing before every request is answered")
+		c.log.Warn("closed before every request was answered")
 	}
 }
 
@@ -212,7 +212,7 @@ func (c *conn) Write(_ context.Context, m jsonrpc.Message) error {
 		return c.send(m)
 	}
 	p := c.pending[resp.ID]
-	// Only once the answer is out the request counts as answered.
+	// The request counts as answered once the answer is written.
 	defer c.settle(resp.ID)
 	if resp.Error != nil {
 		resp.Error = c.wireError(p.method, resp.Error)
@@ -244,7 +244,7 @@ func (c *conn) send(m jsonrpc.Message) error {
 	return c.writeLine(text)
 }
 
-// encode returns the text of a message. A result is taken over as it is, which for large ones saves a fifth of the time
+// encode returns the text of a message. A result is copied as it is, which for large ones saves a fifth of the time
 // that an answer takes; the SDK has made it itself, compactly.
 func encode(m jsonrpc.Message) ([]byte, error) {
 	resp, isResponse := m.(*jsonrpc.Response)
@@ -284,14 +284,14 @@ func (c *conn) wireError(method string, err error) *jsonrpc.Error {
 	}
 	wire := frame.Coded(err, jsonrpc.CodeInvalidRequest)
 	if method == "server/discover" && wire.Code == jsonrpc.CodeMethodNotFound {
-		// The revisions that have the method name themselves in each request, so this one is of another.
-		wire.Message = fmt.Sprintf("only requests whose _meta has %q (2026-07-28) and %q may call %q; others begin with initialize",
+		// Requests of the revisions with this method name their revision, so this request is of another one.
+		wire.Message = fmt.Sprintf("only requests whose _meta has %q (2026-07-28) and %q may call %q; other clients must send initialize first",
 			mcp.MetaKeyProtocolVersion, mcp.MetaKeyClientCapabilities, method)
 	}
 	return wire
 }
 
-// firstWithoutBatches is the first protocol revision that has no batches any more.
+// firstWithoutBatches is the first protocol revision without batches.
 const firstWithoutBatches = "2025-06-18"
 
 // batch collects the answers to an array of messages. Guarded by conn.mu once its requests are with the session.
@@ -313,7 +313,7 @@ func (c *conn) acceptBatch(text frame.Text) *frame.Refusal {
 	c.mu.Unlock()
 	switch {
 	case revision == "":
-		return frame.Refuse(jsonrpc.CodeInvalidRequest, "batches come after initialize")
+		return frame.Refuse(jsonrpc.CodeInvalidRequest, "initialize must come before batches")
 	case revision >= firstWithoutBatches:
 		return frame.Refuse(jsonrpc.CodeInvalidRequest, "protocol revision %s has no batches: send the messages one by one", revision)
 	case len(members) == 0:
@@ -334,7 +334,7 @@ func (c *conn) acceptBatch(text frame.Text) *frame.Refusal {
 		c.mu.Lock()
 		defer c.mu.Unlock()
 		if err := c.writeBatch(b); err != nil {
-			c.log.Error("writing failed", "error", err)
+			c.log.Error("write failed", "error", err)
 		}
 	}
 	return nil

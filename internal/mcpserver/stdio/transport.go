@@ -28,11 +28,11 @@ const (
 	DefaultStopLimit = 2 * time.Second
 )
 
-// Transport is an mcp.Transport over In and Out. The zero values of the other members mean the defaults.
+// Transport is an mcp.Transport over In and Out. The zero values of the other fields mean the defaults.
 type Transport struct {
 	In  io.Reader
 	Out io.Writer
-	// MaxMessageBytes bounds a line; a longer one is refused and skipped without being kept in memory.
+	// MaxMessageBytes bounds a line; a longer one is rejected and skipped without being kept in memory.
 	MaxMessageBytes int
 	// DrainLimit bounds how long pending requests are waited for when In has ended, StopLimit when the context of
 	// Connect has.
@@ -44,7 +44,7 @@ type Transport struct {
 	makeEnded sync.Once
 }
 
-// Ended is closed when In has ended and every message of it has been handed over: no client is left that waits for
+// Ended is closed when In has ended and every message of it has been passed on: then no client waits for
 // anything but the answers to those.
 func (t *Transport) Ended() <-chan struct{} {
 	t.makeEnded.Do(func() { t.ended = make(chan struct{}) })

@@ -142,7 +142,7 @@ func TestAccepted(t *testing.T) {
 		"byte order mark":       "\ufeff" + `{"jsonrpc":"2.0","id":1,"method":"m","params":{"a":1}}` + "\n",
 		"spaces":                ` {"params" : {"a":1}, "jsonrpc":"2.0" ,"id":1.0,"method":"m"}  ` + "\n",
 		"empty lines":           "\n\r\n  \n" + `{"jsonrpc":"2.0","id":1,"method":"m","params":{"a":1}}` + "\n",
-		"unknown members":       `{"jsonrpc":"2.0","id":1,"method":"m","params":{"a":1},"x":[]}` + "\n",
+		"unknown fields":        `{"jsonrpc":"2.0","id":1,"method":"m","params":{"a":1},"x":[]}` + "\n",
 		"stray broken response": `{"jsonrpc":"2.0","id":null,"error":{"code":1,"message":"m"}}` + "\n" + `{"jsonrpc":"2.0","id":1,"method":"m","params":{"a":1}}`,
 	} {
 		t.Run(name, func(t *testing.T) {

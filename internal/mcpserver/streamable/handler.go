@@ -25,20 +25,20 @@ const Path = "/mcp"
 type Options struct {
 	// Token is the bearer token of requests; "" means no token.
 	Token string
-	// Origins are those of web pages that may connect, as in https://app.example.com, besides pages of this machine.
+	// Origins lists the origins of web pages that may connect, as in https://app.example.com, besides pages of this machine.
 	Origins []string
-	// Hosts are the names of the server in requests, besides localhost and addresses.
+	// Hosts lists the names of the server in requests, besides localhost and addresses.
 	Hosts []string
 	// MaxMessageBytes bounds a message; 0 means frame.DefaultMaxMessageBytes.
 	MaxMessageBytes int
-	// Healthy is asked for the health, at most once a second; nil means that the server always works.
+	// Healthy returns an error while the server does not work. It is called at most once a second; nil means that the server always works.
 	Healthy func(context.Context) error
 	// Logger receives refusals (info); nil discards them.
 	Logger *slog.Logger
 }
 
-// Handler returns the handler of all paths: next gets the requests that may pass, with their message if they are POSTs. A text answer
-// of an error that next gives becomes a JSON-RPC error.
+// Handler returns the handler of all paths: next gets the permitted requests, with their message if they are POSTs. An error
+// that next answers with text becomes a JSON-RPC error.
 func Handler(o Options, next func(http.ResponseWriter, *http.Request, *Message)) http.Handler {
 	o.MaxMessageBytes = cmp.Or(o.MaxMessageBytes, frame.DefaultMaxMessageBytes)
 	if o.Logger == nil {
@@ -52,7 +52,7 @@ func Handler(o Options, next func(http.ResponseWriter, *http.Request, *Message))
 	mux := http.NewServeMux()
 	mux.Handle(httpguard.HealthPath, httpguard.Health(o.Healthy))
 	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
-		refuse(w, http.StatusNotFound, frame.Refuse(jsonrpc.CodeInvalidRequest, "there is nothing here: MCP clients connect to %s", Path))
+		refuse(w, http.StatusNotFound, frame.Refuse(jsonrpc.CodeInvalidRequest, "not found: MCP clients connect to %s", Path))
 	})
 	mux.HandleFunc(Path, func(w http.ResponseWriter, req *http.Request) {
 		a := &answer{ResponseWriter: w}
@@ -63,7 +63,7 @@ func Handler(o Options, next func(http.ResponseWriter, *http.Request, *Message))
 		}()
 		defer func() {
 			if a.status >= http.StatusBadRequest {
-				o.Logger.Info("request refused", "status", a.status, "from", req.RemoteAddr)
+				o.Logger.Info("request rejected", "status", a.status, "from", req.RemoteAddr)
 			}
 		}()
 		w.Header().Set("X-Accel-Buffering", "no") // proxies must not buffer
@@ -79,7 +79,7 @@ func Handler(o Options, next func(http.ResponseWriter, *http.Request, *Message))
 		}
 		if req.Method != http.MethodPost {
 			if req.ContentLength != 0 {
-				refuse(a, http.StatusBadRequest, frame.Refuse(jsonrpc.CodeInvalidRequest, "a %s request has no body", req.Method))
+				refuse(a, http.StatusBadRequest, frame.Refuse(jsonrpc.CodeInvalidRequest, "a %s request must not have a body", req.Method))
 				return
 			}
 			httpguard.LiftReadLimit(w)
@@ -101,7 +101,7 @@ func Handler(o Options, next func(http.ResponseWriter, *http.Request, *Message))
 	return mux
 }
 
-// answer is a response whose errors are JSON-RPC: of some requests the SDK says in a line of text why it refuses them, which a client
+// answer is a response whose errors are JSON-RPC: the SDK rejects some requests with a line of text, which a client
 // cannot tell from a page of a proxy, and which has no id.
 type answer struct {
 	http.ResponseWriter
@@ -163,8 +163,8 @@ func (a *answer) finish() {
 	refuse(a.ResponseWriter, a.status, r)
 }
 
-// panicked answers a request whose handler has panicked. If some of an answer is out, the client learns by the end of the connection that it is
-// not whole.
+// panicked answers a request whose handler panicked. If part of an answer is sent, the connection is closed, so that the client learns that it is
+// incomplete.
 func (a *answer) panicked(p any, log *slog.Logger) {
 	if p == http.ErrAbortHandler {
 		panic(p)
@@ -185,7 +185,7 @@ func (a *answer) panicked(p any, log *slog.Logger) {
 const (
 	// maxLargeReads bounds the large messages read at once: each is in memory before the memory limit can reject it.
 	maxLargeReads = 4
-	// largeRead is from how many bytes on a message is large.
+	// largeRead is the size, in bytes, from which a message is large.
 	largeRead = 64 << 10
 )
 
@@ -193,11 +193,11 @@ const (
 type Message struct {
 	// Message is nil for a batch.
 	jsonrpc.Message
-	// Arguments of a tool call that have been taken out of it because they are large, nil otherwise.
+	// Arguments holds large arguments that were taken out of a tool call, nil without any.
 	Arguments []byte
 }
 
-// id is that of a request, invalid for anything else.
+// id returns the id of a request, invalid for other messages.
 func (m *Message) id() jsonrpc.ID {
 	if m != nil {
 		if call, ok := m.Message.(*jsonrpc.Request); ok {
@@ -220,9 +220,9 @@ func (d *reader) read(w http.ResponseWriter, r *http.Request) (*Message, int, *f
 	text, err := d.body(w, r)
 	switch {
 	case err != nil:
-		return nil, http.StatusBadRequest, frame.Refuse(jsonrpc.CodeInvalidRequest, "the message has not come in: %v", err)
+		return nil, http.StatusBadRequest, frame.Refuse(jsonrpc.CodeInvalidRequest, "the message was not received: %v", err)
 	case text.IsEmpty():
-		return nil, http.StatusBadRequest, frame.Refuse(jsonrpc.CodeInvalidRequest, "the request has no message")
+		return nil, http.StatusBadRequest, frame.Refuse(jsonrpc.CodeInvalidRequest, "the request must have a message")
 	case text.IsBatch():
 		refusal := checkBatch(text)
 		if refusal == nil {

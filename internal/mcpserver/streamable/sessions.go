@@ -13,9 +13,9 @@ import (
 )
 
 const (
-	// maxSessions is how many sessions there are at once. For another one that which has been idle the longest is closed.
+	// maxSessions limits the sessions. For a new one the session that has been idle the longest is closed.
 	maxSessions = 256
-	// idleTime is how long a session stays that has no request under way; a client that listens has one.
+	// idleTime is how long a session without a pending request stays; a client that listens has one.
 	idleTime = 24 * time.Hour
 )
 
@@ -27,23 +27,23 @@ var ErrClosed = errors.New("the session was closed")
 
 type lifeKey struct{}
 
-// LifeOf returns the life of the session that a request opens: a context that ends before the session is closed, so that nothing under
-// way keeps it from closing. It is nil for any other request.
+// LifeOf returns the life of the session that a request opens: a context that ends before the session is closed, so that nothing
+// pending keeps it from closing. It is nil for any other request.
 func LifeOf(r *http.Request) context.Context {
 	life, _ := r.Context().Value(lifeKey{}).(context.Context)
 	return life
 }
 
-// Sessions bounds the sessions of a handler that keeps them: how many there are, and how long an idle one stays.
+// Sessions bounds the number of sessions of a handler, and how long an idle session stays.
 type Sessions struct {
-	// Handler keeps the sessions. It names a new one in the header of its answer. DELETE does not come to it.
+	// Handler keeps the sessions. It names a new one in the header of its answer. It gets no DELETE requests.
 	Handler http.Handler
 	// Close closes a session of the handler, once its life has ended.
 	Close func(id string)
 
 	mu   sync.Mutex
 	open map[string]*session
-	// opening counts the requests for another one.
+	// opening counts the requests that open a session.
 	opening int
 }
 
@@ -76,14 +76,14 @@ func (s *Sessions) ServeHTTP(w http.ResponseWriter, r *http.Request, m *Message)
 		s.Handler.ServeHTTP(w, r) // which reports the missing id
 	default: // a batch opens no session: initialize is sent by itself
 		if call, ok := m.Message.(*jsonrpc.Request); !ok || call.Method != "initialize" {
-			refusal := frame.Refuse(jsonrpc.CodeInvalidRequest, "the request has no %s header: send initialize first, and name the session that it answers with", sessionHeader)
+			refusal := frame.Refuse(jsonrpc.CodeInvalidRequest, "missing %s header: send initialize first, then the session id of its answer", sessionHeader)
 			refusal.ID = m.id()
 			refuse(w, http.StatusBadRequest, refusal)
 			return
 		}
 		if !s.makeRoom() {
 			w.Header().Set("Retry-After", "10")
-			refuse(w, http.StatusServiceUnavailable, frame.Refuse(jsonrpc.CodeInternalError, "%d sessions are in use, as many as there can be: try again later", maxSessions))
+			refuse(w, http.StatusServiceUnavailable, frame.Refuse(jsonrpc.CodeInternalError, "all %d sessions are in use: try again later", maxSessions))
 			return
 		}
 		life, end := context.WithCancelCause(context.Background())
@@ -100,7 +100,7 @@ func refuseUnknown(w http.ResponseWriter, m *Message) {
 	refuse(w, http.StatusNotFound, refusal)
 }
 
-// naming tells of the session that an answer names before the client can read it, and send the next request.
+// naming reports the session that an answer names before the client can read it and send the next request.
 type naming struct {
 	http.ResponseWriter
 	opened func(id string)
@@ -129,7 +129,7 @@ func (n *naming) Write(p []byte) (int, error) {
 	return n.ResponseWriter.Write(p)
 }
 
-// begin counts a request of a session, and reports whether there is one.
+// begin counts a request of a session, and reports whether the session exists.
 func (s *Sessions) begin(id string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -156,7 +156,7 @@ func (s *Sessions) end(id string) {
 	}
 }
 
-// remove closes a session, and reports whether there was one.
+// remove closes a session, and reports whether it existed.
 func (s *Sessions) remove(id string) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -187,7 +187,7 @@ func (s *Sessions) makeRoom() bool {
 	return true
 }
 
-// opened takes in the session that a request under way has opened, "" if it has not. end ends its life.
+// opened adds the session that a pending request has opened, "" if it has not. end ends its life.
 func (s *Sessions) opened(id string, end context.CancelCauseFunc) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -1,4 +1,4 @@
-package openaichat_test
+package chat_test
 
 import (
 	"bytes"
@@ -8,19 +8,20 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/workflows-engine/workflows-engine/activities/chat/openaichat"
+	"github.com/workflows-engine/workflows-engine/activities/chat"
 )
 
 func TestSecretIsNotPrinted(t *testing.T) {
 	t.Parallel()
-	s := openaichat.NewSecret(" " + sentinel + " ")
+	const sentinel = "sentinel-key-0123456789"
+	s := chat.NewSecret(" " + sentinel + " ")
 	if s.Reveal() != sentinel {
 		t.Errorf("revealed %q", s.Reveal())
 	}
 	inside := struct {
-		Key  openaichat.Secret
-		Keys map[string]*openaichat.Secret
-	}{s, map[string]*openaichat.Secret{"k": &s}}
+		Key  chat.Secret
+		Keys map[string]*chat.Secret
+	}{s, map[string]*chat.Secret{"k": &s}}
 	var printed strings.Builder
 	for _, verb := range []string{"%v", "%+v", "%#v", "%s", "%q", "%x", "%d", "%T"} {
 		fmt.Fprintf(&printed, verb+" "+verb+"\n", s, inside)
