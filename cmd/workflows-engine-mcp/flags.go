@@ -107,7 +107,7 @@ func parse(args []string, stdout io.Writer) (*settings, error) {
 		c.Warnings = append(c.Warnings, "--tools leaves out workflow_start, but --expose-workflows adds tools that start runs; leave out --expose-workflows to keep models from starting runs")
 	}
 	if c.WaitLimit > calls.MaxWait {
-		c.trouble = problem.New(problem.UsageError, "the wait limit must be at most %v, found %v", mcpserver.MaxWait, c.WaitLimit).
+		c.trouble = problem.New(problem.UsageError, "the wait limit must be at most %v, found %v", calls.MaxWait, c.WaitLimit).
 			WithHint("--wait-limit and WORKFLOW_ENGINE_WAIT_LIMIT take %v at most, as wait_ms does.", calls.MaxWait)
 	}
 	return c, nil
