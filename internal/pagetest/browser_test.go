@@ -61,9 +61,7 @@ func testMain(m *testing.M) int {
 	}
 	defer os.RemoveAll(dir)
 	program = filepath.Join(dir, "workflows-engine")
-	if path := os.Getenv("PT_PROGRAM"); path != "" {
-		program = path
-	} else if out, err := exec.Command("go", "build", "-C", filepath.Join("..", ".."), "-o", program, "./cmd/workflows-engine").CombinedOutput(); err != nil {
+	if out, err := exec.Command("go", "build", "-C", filepath.Join("..", ".."), "-o", program, "./cmd/workflows-engine").CombinedOutput(); err != nil {
 		fmt.Fprintf(os.Stderr, "build: %v: %s", err, out)
 		return 1
 	}

@@ -148,6 +148,7 @@ func TestWatch(t *testing.T) {
 	})
 	b := s.enter(t)
 	s.visit(b, "/runs/tour-1")
+	b.until(`document.querySelector("svg.graph")`)
 	eval[any](b, `window.stays = true; window.shift = 0; new PerformanceObserver(l => l.getEntries().forEach(e => window.shift += e.value)).observe({type: "layout-shift"}); null`)
 	width := `document.querySelector("svg.graph").getBoundingClientRect().width`
 	was := eval[float64](b, width)
