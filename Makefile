@@ -85,3 +85,4 @@ tidy: ## tidy the module files
 	$(GO) mod tidy
 	$(GO) mod tidy -modfile=tools.mod
 	cd internal/a2atest && $(GO) mod tidy -e
+	cd internal/pagetest && $(GO) mod tidy -e

@@ -191,7 +191,7 @@ func TestFollowWithoutAWatch(t *testing.T) {
 	}
 }
 
-// TestASlowFollower gets the newest seq of a run once, and holds nobody up.
+// TestASlowFollower: it gets the newest seq of a run once, and delays no commit.
 func TestASlowFollower(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -210,6 +210,7 @@ func TestASlowFollower(t *testing.T) {
 		began := time.Now()
 		run := start(t, r, "x", w, nil)
 		first := run.Seq
+		synctest.Wait() // the first call has begun
 		for range 2 {
 			var err error
 			if run, err = r.Signal(t.Context(), graph.SignalRequest{ExecutionID: "x", Name: "go"}); err != nil {

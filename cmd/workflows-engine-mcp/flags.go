@@ -108,7 +108,7 @@ func parse(args []string, stdout io.Writer) (*settings, error) {
 	}
 	if c.WaitLimit > calls.MaxWait {
 		c.trouble = problem.New(problem.UsageError, "the wait limit must be at most %v, found %v", calls.MaxWait, c.WaitLimit).
-			WithHint("--wait-limit and WORKFLOW_ENGINE_WAIT_LIMIT take %v at most, as wait_ms does.", calls.MaxWait)
+			WithHint("Correct --wait-limit or WORKFLOW_ENGINE_WAIT_LIMIT.")
 	}
 	return c, nil
 }

@@ -137,13 +137,13 @@ func TestActs(t *testing.T) {
 		if run := b.status(fork); run.ForkedFrom.ExecutionID != id {
 			t.Errorf("%s forked from %v", fork, run.ForkedFrom)
 		}
-		res = b.do("POST", fragment.ActPath(id, "cancel"), b.runForm(id, "reason", "no longer needed"))
+		res = b.do("POST", fragment.ActPath(id, "cancel"), b.runForm(id, "reason", "no longer needed:\r\nordered twice"))
 		b.want(res, http.StatusSeeOther)
 		if at := res.Header.Get("Location"); at != fragment.RunPath(id) {
 			t.Errorf("led to %s", at)
 		}
-		if run := b.status(id); run.Status != machine.Cancelled || run.Reason != "no longer needed" {
-			t.Errorf("%s: %s", run.Status, run.Reason)
+		if run := b.status(id); run.Status != machine.Cancelled || run.Reason != "no longer needed:\nordered twice" {
+			t.Errorf("%s: %q", run.Status, run.Reason)
 		}
 		b.want(b.do("POST", fragment.ActPath(id, "handle"), b.runForm(id, "note", "done by phone")), http.StatusSeeOther)
 	}

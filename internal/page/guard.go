@@ -153,6 +153,11 @@ func (s *Server) post(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	httpguard.LiftReadLimit(w)
+	for _, values := range r.PostForm { // browsers end the lines of a text area with CR and LF
+		for i := range values {
+			values[i] = strings.ReplaceAll(values[i], "\r\n", "\n")
+		}
+	}
 	s.acts.ServeHTTP(w, withSession(r, one))
 }
 

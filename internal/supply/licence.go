@@ -21,7 +21,8 @@ type module struct{ Path, Version, For string }
 
 // moduleFiles are the modules of this repository, by the purpose of their dependencies.
 var moduleFiles = []struct{ file, purpose string }{
-	{"go.mod", "the engine and its tests"}, {"internal/a2atest/go.mod", "tests against the A2A SDK"}, {"tools.mod", "development tools"},
+	{"go.mod", "the engine and its tests"}, {"internal/a2atest/go.mod", "tests against the A2A SDK"},
+	{"internal/pagetest/go.mod", "tests in a browser"}, {"tools.mod", "development tools"},
 }
 
 // required returns all dependencies of this repository, each version once.
