@@ -134,7 +134,7 @@ func TestYAMLSyntaxNamesTheLine(t *testing.T) {
 		"a question in an object":        {"a: 1\nb: {c: right?, d: 1}\n", "2:1", `"?,"`},
 		"one on the first line":          {"a: [1,\n  2\nc: 1\nd: 1\n", "1:1", "close the list"},
 		"a value that is missing":        {"a: 1\nb: 2\nc: [1, , 2]\n", "3:1", ""},
-		"a name without a colon":         {"a: 1\nb\nc: 1\n", "2:1", `put ": " behind the name`},
+		"a name without a colon":         {"a: 1\nb\nc: 1\n", "2:1", `put ": " after the name`},
 		"a list on the line of its name": {"a: 1\nb: - c\n", "2:1", "begin a list on a line of its own"},
 		"a text that begins with >":      {"a: 1\nb: >x\n  y\n", "2:1", "on the next line"},
 		"a text that begins with *":      {"a: 1\nb: *x\nc: 1\n", "2:1", "begins with *"},
