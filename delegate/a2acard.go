@@ -69,7 +69,7 @@ func (c *agentCard) jsonRPC(base string) (string, error) {
 		}
 	}
 	if address == "" {
-		return "", permanent(problem.A2AProviderError, "the agent's card names no JSON-RPC address, and no other transport is supported")
+		return "", permanent(problem.A2AProviderError, "the agent's card must have a JSON-RPC address: no other transport is supported")
 	}
 	from, _ := url.Parse(base)
 	to, err := from.Parse(address)

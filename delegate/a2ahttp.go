@@ -84,17 +84,17 @@ func (c *A2AConfig) check() (base string, err error) {
 	}
 	u, err := url.Parse(base)
 	if err != nil {
-		return "", problem.New(problem.A2AConfigInvalid, "the A2A baseUrl is not an address") // the text may hold a password
+		return "", problem.New(problem.A2AConfigInvalid, "the A2A baseUrl must be an absolute http or https address") // the text may hold a password
 	}
 	if u.Scheme != "http" && u.Scheme != "https" || u.Host == "" || u.RawQuery != "" || u.Fragment != "" {
-		return "", problem.New(problem.A2AConfigInvalid, "the A2A baseUrl %q is not an absolute http or https address without query", u.Redacted())
+		return "", problem.New(problem.A2AConfigInvalid, "the A2A baseUrl %q must be an absolute http or https address without query", u.Redacted())
 	}
 	switch {
 	case c.APIKey == nil && !c.NoAuth:
-		return "", problem.New(problem.A2AConfigInvalid, "the A2A configuration names no key").
-			WithHint("set apiKeyEnv or apiKeySecretRef, or noAuth for an agent that asks for none")
+		return "", problem.New(problem.A2AConfigInvalid, "the A2A configuration must have a key or noAuth").
+			WithHint("set apiKeyEnv or apiKeySecretRef, or noAuth for an agent that needs no key")
 	case c.APIKey != nil && c.NoAuth:
-		return "", problem.New(problem.A2AConfigInvalid, "the A2A configuration names a key and has noAuth")
+		return "", problem.New(problem.A2AConfigInvalid, "the A2A configuration cannot have both a key and noAuth")
 	}
 	c.PollInterval = cmp.Or(max(c.PollInterval, 0), DefaultPollInterval)
 	c.RequestTimeout = cmp.Or(max(c.RequestTimeout, 0), DefaultRequestTimeout)
@@ -127,7 +127,7 @@ func (c *A2AConfig) key(ctx context.Context, req activities.Request) (string, er
 		}
 	}
 	if strings.TrimSpace(req.AgentID) == "" {
-		return "", activities.Fail(problem.A2AConfigInvalid, "delegate node %q names no agent_id", req.NodeID)
+		return "", activities.Fail(problem.A2AConfigInvalid, "delegate node %q must have an agent_id", req.NodeID)
 	}
 	return key, nil
 }

@@ -177,7 +177,7 @@ func TestA2AHTTPAnswers(t *testing.T) {
 	}{
 		{"done at once", []answer{{body: `{"id":"t1","status":"completed","output":{"a":1}}`}}, `{"a":1}`, "", "", 1},
 		{"failed at once", []answer{{body: `{"id":"t1","status":"failed","error":"no such repo"}`}}, "", "A2A_TASK_FAILED", "no such repo", 1},
-		{"failed without a reason", []answer{{body: `{"id":"t1","status":"failed","error":7}`}}, "", "A2A_TASK_FAILED", "without saying why", 1},
+		{"failed without a reason", []answer{{body: `{"id":"t1","status":"failed","error":7}`}}, "", "A2A_TASK_FAILED", "without a reason", 1},
 		{"input wanted at once, then done", []answer{{body: `{"id":"t1","status":"input-required"}`}, {body: `{"id":"t1","status":"completed"}`}}, `{"delegate_status":"completed"}`, "", "", 2},
 		{"input wanted in a poll", []answer{submitted, {body: `{"id":"t1","status":"input-required"}`}}, "", "A2A_PROVIDER_ERROR", "host_mediated", 2},
 		{"no output", []answer{submitted, {body: `{"id":"t1","status":"completed"}`}}, `{"delegate_status":"completed"}`, "", "", 2},

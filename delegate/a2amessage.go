@@ -43,7 +43,7 @@ func parseRPC(body []byte, id string) (map[string]any, error) {
 	}
 	answer, ok := value.(map[string]any)
 	if !ok || answer["jsonrpc"] != "2.0" {
-		failure := activities.Fail(problem.A2AProviderError, "the agent speaks another form")
+		failure := activities.Fail(problem.A2AProviderError, "the agent uses another form")
 		failure.Err = errNotRPC
 		return nil, failure
 	}
@@ -71,7 +71,7 @@ func rpcFailure(failed map[string]any) error {
 	switch rpc.code {
 	case rpcTaskNotFound:
 		// Another attempt is another task.
-		failure = activities.Fail(problem.A2ATaskFailed, "the agent does not know the task any more")
+		failure = activities.Fail(problem.A2ATaskFailed, "the agent no longer knows the task")
 		failure.Retryable = activities.RetryUnknown
 	case rpcInternal, rpcServer:
 		failure.Retryable = activities.RetrySensible

@@ -94,7 +94,7 @@ func refused(response *http.Response, body []byte, key string) error {
 	case status == http.StatusUnauthorized || status == http.StatusForbidden:
 		text += "; the key is refused"
 	case status >= 300 && status <= 399:
-		text += "; redirects are not followed, so baseUrl has to be the last address"
+		text += "; redirects are not followed, so baseUrl must be the final address"
 	}
 	if quoted = problem.ClipRunes(strings.TrimSpace(quoted), maxQuotedBody); quoted != "" {
 		text += ": " + quoted

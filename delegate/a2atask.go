@@ -81,7 +81,7 @@ func (t httpTask) task(polled bool, next time.Duration) (activities.Task, error)
 	case t.status == taskCompleted:
 		return activities.Task{State: activities.TaskCompleted, ID: t.id, Output: t.output}, nil
 	case t.status == taskFailed && t.failure == "":
-		return activities.Task{}, activities.Fail(problem.A2ATaskFailed, "task %q failed without saying why", t.id)
+		return activities.Task{}, activities.Fail(problem.A2ATaskFailed, "task %q failed without a reason", t.id)
 	case t.status == taskFailed:
 		return activities.Task{}, activities.Fail(problem.A2ATaskFailed, "%s", t.failure)
 	case t.status == taskInputRequired && polled:

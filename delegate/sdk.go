@@ -36,7 +36,7 @@ func (s *SDK) Register(agentID string, h Handler) error {
 	id := strings.TrimSpace(agentID)
 	switch {
 	case id == "":
-		return problem.New(problem.ValidationError, "an agent needs an id").WithHint("use the agent_id of the node")
+		return problem.New(problem.ValidationError, "an agent must have an id").WithHint("use the agent_id of the node")
 	case h == nil:
 		return problem.New(problem.ValidationError, "the handler of agent %q is nil", id)
 	}

@@ -39,7 +39,7 @@ func (a *Actor) short() bool {
 }
 
 // actorMembers are the fields of the JSON object that stores an Actor.
-var actorMembers = []member[Actor]{
+var actorMembers = []jsonField[Actor]{
 	{"via", func(a *Actor) any { return &a.Via }},
 	{"name", func(a *Actor) any { return &a.Name }},
 	{"title", func(a *Actor) any { return &a.Title }},

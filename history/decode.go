@@ -48,7 +48,7 @@ func DecodePayloadFunc(name Name, raw []byte, value func(member string, v any) (
 
 // expand returns the original value of a field that may hold a replacement.
 func expand(member string, v any, value func(member string, v any) (any, error)) (any, error) {
-	if member == memberStateRef {
+	if member == fieldStateRef {
 		ref := object(v)
 		state, ok := ref["state"]
 		if !ok {
@@ -114,7 +114,7 @@ func setField(field, v any) {
 }
 
 // readObject sets the fields of x that are present in an object.
-func readObject[T any](object map[string]any, members []member[T], x *T) {
+func readObject[T any](object map[string]any, members []jsonField[T], x *T) {
 	for i := range members {
 		if v, ok := object[members[i].name]; ok {
 			setField(members[i].field(x), v)
@@ -122,7 +122,7 @@ func readObject[T any](object map[string]any, members []member[T], x *T) {
 	}
 }
 
-func readList[T any](v any, members []member[T]) []T {
+func readList[T any](v any, members []jsonField[T]) []T {
 	elements, _ := v.([]any)
 	var out []T
 	for _, e := range elements {

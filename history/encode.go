@@ -20,7 +20,7 @@ func (r *Record) AppendPayload(dst []byte, executionID string) []byte {
 func (r *Record) AppendPayloadFunc(dst []byte, executionID string, value func(dst []byte, member string, v any) []byte) []byte {
 	w := objectWriter{buf: append(dst, '{'), value: value}
 	w.text("executionId", executionID)
-	writeObject(&w, payloadMembers, &r.Payload, writtenEmpty[r.Name])
+	writeObject(&w, payloadFields, &r.Payload, writtenEmpty[r.Name])
 	return append(w.buf, '}')
 }
 
@@ -32,7 +32,7 @@ type objectWriter struct {
 }
 
 // writeObject writes the nonzero fields of x, and the field evenEmpty even if it is empty.
-func writeObject[T any](w *objectWriter, members []member[T], x *T, evenEmpty string) {
+func writeObject[T any](w *objectWriter, members []jsonField[T], x *T, evenEmpty string) {
 	for i := range members {
 		m := &members[i]
 		w.member(m.name, m.field(x), m.name == evenEmpty)
@@ -104,7 +104,7 @@ func (w *objectWriter) composite(name string, field any) {
 			w.open(name)
 			w.text("kind", "inline_state")
 			w.name("state")
-			w.appendValue(memberStateRef, map[string]any(*v))
+			w.appendValue(fieldStateRef, map[string]any(*v))
 			w.buf = append(w.buf, '}')
 		}
 	case **MismatchContext: // of a replay (spec: execution, 10.3)
@@ -206,7 +206,7 @@ func writeList[T any](w *objectWriter, name string, list []T, write func(*T)) {
 }
 
 // writeObjects writes an array of objects unless it is empty.
-func writeObjects[T any](w *objectWriter, name string, list []T, members []member[T], evenEmpty string) {
+func writeObjects[T any](w *objectWriter, name string, list []T, members []jsonField[T], evenEmpty string) {
 	if len(list) > 0 {
 		writeList(w, name, list, func(x *T) {
 			w.buf = append(w.buf, '{')
@@ -216,8 +216,8 @@ func writeObjects[T any](w *objectWriter, name string, list []T, members []membe
 	}
 }
 
-// memberStateRef is the checkpoint field whose field "state" holds the state.
-const memberStateRef = "stateRef"
+// fieldStateRef is the checkpoint field whose field "state" holds the state.
+const fieldStateRef = "stateRef"
 
 // MemberRequest is the field of the sent request, MemberAgentStep the field of a journal entry.
 const (
@@ -232,7 +232,7 @@ func IsOwnValue(member string) bool { return member == MemberRequest || member =
 // isValue lists the payload fields that hold workflow values, which may be large.
 var isValue = map[string]bool{
 	"input": true, "payload": true, "output": true, "state": true, "result": true, "delegateInput": true, "usage": true, "repair": true, "data": true,
-	MemberRequest: true, MemberAgentStep: true, "childFinalState": true, "childResult": true, "mergedOutput": true, memberStateRef: true,
+	MemberRequest: true, MemberAgentStep: true, "childFinalState": true, "childResult": true, "mergedOutput": true, fieldStateRef: true,
 }
 
 // Weigh returns a lower bound for the size, in bytes, of the record's values when written in full. If limit is greater than 0, it stops at

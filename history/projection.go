@@ -382,7 +382,7 @@ func (f *fold) deciding() *Wait {
 }
 
 // executionMembers, waitMembers and forkMembers list the fields of a stored projection in the order of writing.
-var executionMembers = []member[Execution]{
+var executionMembers = []jsonField[Execution]{
 	{"seq", func(x *Execution) any { return &x.Seq }},
 	{"name", func(x *Execution) any { return &x.DefinitionName }},
 	{"version", func(x *Execution) any { return &x.DefinitionVersion }},
@@ -414,7 +414,7 @@ var executionMembers = []member[Execution]{
 	{"forks", func(x *Execution) any { return &x.fold.forks }},
 }
 
-var waitMembers = []member[Wait]{
+var waitMembers = []jsonField[Wait]{
 	{"kind", func(x *Wait) any { return (*string)(&x.Kind) }},
 	{"node", func(x *Wait) any { return &x.NodeID }},
 	{"visit", func(x *Wait) any { return &x.Visit }},
@@ -435,7 +435,7 @@ var waitMembers = []member[Wait]{
 	{"child", func(x *Wait) any { return &x.ChildExecutionID }},
 }
 
-var forkMembers = []member[fork]{
+var forkMembers = []jsonField[fork]{
 	{"node", func(x *fork) any { return &x.node }},
 	{"visit", func(x *fork) any { return &x.visit }},
 	{"join", func(x *fork) any { return &x.join }},

@@ -62,7 +62,7 @@ var (
 			about("Codes of failures. * in a code matches any string; * alone matches every failure, also one without a code.", `["TIMEOUT", "LLM_*"]`, `["*"]`), true},
 		member{"target", filled("the target of a catch").
 			about("The id of the node at which the run continues; in a branch, a node of the branch or its join target."), true},
-		member{"as", filled("the as of a catch").or("name the member of the state that gets the error").
+		member{"as", filled("the as of a catch").or("name the field of the state that gets the error").
 			about("The property of the state for the error: an object with code, message, node and attempts. It is combined with the state like an output."), false},
 	).not(map[string]string{
 		"code": `write "codes", a list`, "errors": `write "codes"`, "next": `write "target"`, "node": `write "target"`,

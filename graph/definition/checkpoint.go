@@ -68,7 +68,7 @@ func (c *compiler) compileCheckpointing() {
 	}
 	for _, m := range n.Members {
 		if !read[m.Name] {
-			c.ignored(m, at, nil, "nothing reads this member of checkpointing here", "")
+			c.ignored(m, at, nil, "this field of checkpointing is not used here", "")
 		}
 	}
 }

@@ -96,15 +96,15 @@ func (c *shapeCheck) extendedMember(e extended, m jsonvalue.Member, at *path) {
 		c.faults++
 		return
 	}
-	hint := fmt.Sprintf(`add "%s": {"uses": [%q]} to the root of the document, or remove the member`, extensionsMember, e.extension)
+	hint := fmt.Sprintf(`add "%s": {"uses": [%q]} to the root of the document, or remove the field`, extensionsMember, e.extension)
 	if len(c.uses)+len(c.unnamed) > 0 {
-		hint = fmt.Sprintf(`add %q to "uses" of "%s" in the root of the document, or remove the member`, e.extension, extensionsMember)
+		hint = fmt.Sprintf(`add %q to "uses" of "%s" in the root of the document, or remove the field`, e.extension, extensionsMember)
 	}
 	c.unnamed[e.extension] = true
 	name := &jsonvalue.Node{Line: m.Line, Column: m.Column}
 	before := len(c.findings)
 	c.report(name, at, "additionalProperties", map[string]any{"additionalProperty": m.Name},
-		fmt.Sprintf("the member %q belongs to the extension %q, which the document does not name", m.Name, e.extension), hint)
+		fmt.Sprintf("the field %q belongs to the extension %q, which the document does not name", m.Name, e.extension), hint)
 	if len(c.findings) > before {
 		c.findings[len(c.findings)-1].Code = problem.ExtensionNotNamed
 	}
@@ -124,7 +124,7 @@ func (c *compiler) checkExtensions() {
 	for i, n := range usesOf(c.document.root) {
 		if e := Extension(n.Str); slices.Contains(c.uses, e) && !c.used[e] {
 			c.warn(problem.ExtensionUnused, n, at.element(i), nil,
-				fmt.Sprintf("the document names the extension %q and uses none of its members", e),
+				fmt.Sprintf("the document names the extension %q and uses none of its fields", e),
 				"remove the name: without extensions the document runs in other engines too")
 		}
 	}

@@ -47,7 +47,7 @@ var loopShape = objectOf("a loop",
 		about("The id of the first node of a round. All nodes of the body lead back to the switch, or out of the loop."), true},
 	member{"max", atLeast("the max of a loop", 1).upTo(MaxRounds).
 		about("The largest number of rounds. If more are needed, the node fails with LOOP_LIMIT_EXCEEDED."), true},
-	member{"counter", filled("the counter of a loop").or("name the member of the state that counts the rounds").
+	member{"counter", filled("the counter of a loop").or("name the field of the state that counts the rounds").
 		about("The property of the state that counts the rounds: 1 in the first, starting again each time the loop is entered.", `"round"`), false},
 	member{"on_limit", filled("the on_limit of a loop").or("name the node at which the run goes on").
 		about("The id of the node at which the run continues if more than max rounds are needed, instead of failing."), false},
@@ -109,7 +109,7 @@ func (x *config) counter(l *Loop, n *jsonvalue.Node, at *path) {
 	if r, reduced := x.c.rules.Reducers[l.Counter]; reduced && r != ReducerOverwrite {
 		x.c.fail(problem.StateAssignment, n, at, x.v,
 			fmt.Sprintf("the counter %q has the reducer %s: its values would be combined", clip(l.Counter), r),
-			"take the reducer away, or name another member")
+			"take the reducer away, or name another field")
 		return
 	}
 	first := 1.0

@@ -101,6 +101,6 @@ func (c *compiler) compileMap(v *vertex) {
 	}
 	if m.FailedAs != "" && m.FailedAs == m.Collect {
 		c.fail(problem.ConfigInvalid, tolerate.Get("as"), at.member("tolerate").member("as"), v,
-			"failures and outputs have the same member of the state", "name another one")
+			"failures and outputs have the same field of the state", "name another one")
 	}
 }

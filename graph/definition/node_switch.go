@@ -58,7 +58,7 @@ func (casesRule) check(c *shapeCheck, n *jsonvalue.Node, at *path) {
 	switch cases, s := config.Get("cases"), Switch.Info().config; {
 	case cases == nil:
 		c.report(config, at, "required", map[string]any{"missingProperty": "cases"},
-			s.noun+` must have the member "cases"`, c.misspelt(s, config, "cases"))
+			s.noun+` must have the field "cases"`, c.misspelt(s, config, "cases"))
 	case cases.Kind == jsonvalue.Array && len(cases.Elements) == 0:
 		c.report(cases, at.member("cases"), "minItems", map[string]any{"limit": 1.0}, "cases must have at least one element", "")
 	}

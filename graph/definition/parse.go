@@ -99,7 +99,7 @@ func (w *valueWalk) check(v any, pointer string, depth int) bool {
 	for _, name := range jsonvalue.Keys(object) {
 		at := pointer + "/" + jsonvalue.EscapePointer(name)
 		if name == "__proto__" {
-			w.report(problem.DefinitionReserved, at, "a member must not be named __proto__", textHint("proto"))
+			w.report(problem.DefinitionReserved, at, "a field must not be named __proto__", textHint("proto"))
 		}
 		if !w.check(name, at, depth) || !w.check(object[name], at, depth-1) {
 			return false
@@ -113,8 +113,8 @@ var textFaults = map[string]struct {
 	code problem.Code
 	hint string
 }{
-	"duplicate": {problem.DefinitionDuplicate, "keep one of the two members"},
-	"proto":     {problem.DefinitionReserved, "rename the member; the definition hash would not cover it"},
+	"duplicate": {problem.DefinitionDuplicate, "remove one of the two fields"},
+	"proto":     {problem.DefinitionReserved, "rename the field; the definition hash would not cover it"},
 	"surrogate": {problem.DefinitionEncoding, ""},
 	"utf8":      {problem.DefinitionEncoding, ""},
 	"number":    {problem.DefinitionNumber, "write the number as a text if its exact value matters"},

@@ -202,7 +202,7 @@ func (c *shapeCheck) checkContent(s *shape, n *jsonvalue.Node, at *path) {
 
 func (c *shapeCheck) checkObject(s *shape, n *jsonvalue.Node, at *path) {
 	if s.notEmpty && len(n.Members) == 0 {
-		c.report(n, at, "minProperties", map[string]any{"limit": 1.0}, s.noun+" must have at least one member", s.hint)
+		c.report(n, at, "minProperties", map[string]any{"limit": 1.0}, s.noun+" must have at least one field", s.hint)
 	}
 	for _, m := range s.members {
 		if !m.required || n.Get(m.name) != nil {
@@ -212,7 +212,7 @@ func (c *shapeCheck) checkObject(s *shape, n *jsonvalue.Node, at *path) {
 		if rename != "" && !s.open && s.values == nil {
 			continue // the member that is not known is reported, with this name
 		}
-		c.report(n, at, "required", map[string]any{"missingProperty": m.name}, fmt.Sprintf("%s must have the member %q", s.noun, m.name), rename)
+		c.report(n, at, "required", map[string]any{"missingProperty": m.name}, fmt.Sprintf("%s must have the field %q", s.noun, m.name), rename)
 	}
 	for _, m := range n.Members {
 		switch i := slices.IndexFunc(s.members, func(known member) bool { return known.name == m.Name }); {
@@ -244,7 +244,7 @@ func (c *shapeCheck) unknownMember(s *shape, m jsonvalue.Member, at *path) {
 			hint = "use " + problem.OrList(names)
 		}
 	}
-	message := fmt.Sprintf("%s must NOT have additional properties: there is no member %q", s.noun, clip(m.Name))
+	message := fmt.Sprintf("%s must NOT have additional properties: unknown field %q", s.noun, clip(m.Name))
 	name, before := &jsonvalue.Node{Line: m.Line, Column: m.Column}, len(c.findings)
 	c.report(name, at, "additionalProperties", map[string]any{"additionalProperty": m.Name}, message, hint)
 	if fault := signatureFault(m.Value); m.Name == "signature" && fault != "" && len(c.findings) > before {

@@ -99,7 +99,7 @@ func (r needsOneOf) check(c *shapeCheck, n *jsonvalue.Node, at *path) {
 			return
 		}
 	}
-	c.report(n, at, "anyOf", map[string]any{}, fmt.Sprintf("the config must have the member %q or %q", r[0], r[1]), "")
+	c.report(n, at, "anyOf", map[string]any{}, fmt.Sprintf("the config must have the field %q or %q", r[0], r[1]), "")
 }
 
 func (r needsOneOf) keywords() jsonvalue.Ordered {
@@ -138,7 +138,7 @@ func (r needsIf) check(c *shapeCheck, n *jsonvalue.Node, at *path) {
 		needsOneOf(r.names).check(c, n, at)
 	case n.Get(r.names[0]) == nil:
 		c.report(n, at, "required", map[string]any{"missingProperty": r.names[0]},
-			fmt.Sprintf("with %s %q the config must have the member %q", r.discriminator, r.value, r.names[0]), "")
+			fmt.Sprintf("with %s %q the config must have the field %q", r.discriminator, r.value, r.names[0]), "")
 	}
 }
 
@@ -161,7 +161,7 @@ var documentShape = objectOf("the document block",
 		about("A short name for people and for lists of workflows.", `"refund-approval"`), true},
 	member{"version", filled("the version of a workflow").or(`write the version as a text, for example "1.0.0"`).
 		about("The version, a string. Raise it when the workflow changes.", `"1.0.0"`), true},
-	member{"description", text("the description of a workflow").or("leave the member out if there is none").
+	member{"description", text("the description of a workflow").or("leave the field out if there is none").
 		about("The purpose of the workflow, in a sentence or two."), false},
 ).called("document").
 	about("The name of the workflow. It does not change a run, but is part of the definition hash.")

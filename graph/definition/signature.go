@@ -29,7 +29,7 @@ func signatureFault(block *jsonvalue.Node) string {
 		return "a signature is an object with a value"
 	}
 	if v := block.Get("value"); v == nil || v.Kind != jsonvalue.String {
-		return "a signature needs the text member value, a compact JWS"
+		return "a signature must have a string value, a compact JWS"
 	}
 	if alg := block.Get("alg"); alg != nil && (alg.Kind != jsonvalue.String || alg.Str != "EdDSA") {
 		return "the only signature algorithm is EdDSA"

@@ -183,11 +183,11 @@ func (r *yamlReader) object(n *yaml.Node, at *path, depth int) *jsonvalue.Node {
 			continue
 		}
 		if seen[name] {
-			r.report(problem.DefinitionDuplicate, key, at.member(name), fmt.Sprintf("duplicate member %q", clip(name)),
+			r.report(problem.DefinitionDuplicate, key, at.member(name), fmt.Sprintf("duplicate field %q", clip(name)),
 				textHint("duplicate"))
 		}
 		if seen[name] = true; name == "__proto__" {
-			r.report(problem.DefinitionReserved, key, at.member(name), "a member must not be named __proto__", textHint("proto"))
+			r.report(problem.DefinitionReserved, key, at.member(name), "a field must not be named __proto__", textHint("proto"))
 		}
 		object.Members = append(object.Members, jsonvalue.Member{
 			Name: name, Line: key.Line, Column: key.Column, Value: r.value(value, at.member(name), depth-1),
@@ -203,14 +203,14 @@ func (r *yamlReader) name(key *yaml.Node, at *path) (string, bool) {
 	}
 	if key.Kind == yaml.ScalarNode && r.plainTag(key) {
 		if isPlain(key) && key.Value == "<<" {
-			r.report(problem.YAMLUnsupported, key, at, "merge keys have no JSON form", "write the members out")
+			r.report(problem.YAMLUnsupported, key, at, "merge keys have no JSON form", "write the fields out")
 			return "", false
 		}
 		if v := r.scalar(key, at); v.Kind == jsonvalue.String {
 			return v.Str, true
 		}
 	}
-	r.report(problem.YAMLUnsupported, key, at, "a member name must be a text", "put the name into quotes")
+	r.report(problem.YAMLUnsupported, key, at, "a field name must be a string", "put the name into quotes")
 	return "", false
 }
 

@@ -15,11 +15,11 @@ var yamlLine = pattern(`^(?:yaml: )?(?:line (\d+): )?`)
 
 // yamlFaults are the errors of the reader that an author can do something about, by how they begin.
 var yamlFaults = []struct{ begins, hint string }{
-	{"mapping values are not allowed", `quote the text if it holds ": "; indent the members of an object alike`},
+	{"mapping values are not allowed", `quote the text if it holds ": "; indent the fields of an object alike`},
 	{"did not find expected ','", `close the list or object, put a comma between its values, and quote texts with ", ", ": ", "?,", brackets or braces`},
-	{"did not find expected key", "indent the members of an object alike; quote a text as a whole, not a part of it"},
-	{"did not find expected '-' indicator", "indent the dashes of a list alike, and the members of an element as far as its first one"},
-	{"could not find expected ':'", `put ": " behind the name of a member; indent a text of several lines further than its name`},
+	{"did not find expected key", "indent the fields of an object alike; quote a text as a whole, not a part of it"},
+	{"did not find expected '-' indicator", "indent the dashes of a list alike, and the fields of an element as far as its first one"},
+	{"could not find expected ':'", `put ": " after the name of a field; indent a text of several lines further than its name`},
 	{endsInQuotes, "close the quotes that begin here"},
 	{"found unknown escape character", `write \\ for a backslash, or use single quotes`},
 	{"found a tab character", "indent with blanks, not with tabs"},

@@ -12,8 +12,8 @@ import (
 // The state of a subworkflow comes back whole and is merged by the reducers of its parent, as the protocol has it. The output of its end is
 // its result, which only a map collects.
 
-// brings are the fields of the state that a node is known to write.
-func (l *linter) brings(n *definition.Node) []string {
+// writesOf returns the fields of the state that a node is known to write.
+func (l *linter) writesOf(n *definition.Node) []string {
 	var names []string
 	for _, w := range writtenKeys(n) {
 		names = append(names, w.key)
@@ -47,30 +47,30 @@ func (l *linter) leaks() {
 			private := slices.DeleteFunc(slices.Clone(c.writes), func(name string) bool { return r.members[name] != nil })
 			if len(private) > 0 {
 				l.warn(problem.SubworkflowStateLeaks, at+"/workflow_ref", n,
-					fmt.Sprintf("the whole state of %q comes back, not what the output_mapping of its end gives: also %s", clip(c.name), quoted(private)),
-					"let no member of the state have one of these names by accident; in a map, a subworkflow gives its result alone")
+					fmt.Sprintf("the whole state of %q is merged into this run, not only the output_mapping of its end: also %s", clip(c.name), quoted(private)),
+					"rename these fields in one of the two states, or run the subworkflow in a map, where it returns only its result")
 			}
 		}
 		if declared := l.state.declared; declared.rest == nil {
 			unknown := slices.DeleteFunc(slices.Clone(c.writes), func(name string) bool { return declared.members[name] != nil })
 			if len(unknown) > 0 {
 				l.warn(problem.SubworkflowStateLeaks, at+"/workflow_ref", n,
-					fmt.Sprintf("the state of %q comes back with %s, which state_schema does not allow", clip(c.name), quoted(unknown)),
-					"declare these members, or run the subworkflow in a map, where it gives its result alone")
+					fmt.Sprintf("the state of %q is merged into this run with %s, which state_schema does not allow", clip(c.name), quoted(unknown)),
+					"declare these fields, or run the subworkflow in a map, where it returns only its result")
 			}
 		}
 		mapping, _ := n.Config["input_mapping"].(map[string]any)
 		for _, name := range jsonvalue.Keys(mapping) {
 			if l.state.reducers[name] == definition.ReducerAppend {
 				l.warn(problem.SubworkflowStateLeaks, at+"/input_mapping/"+jsonvalue.EscapePointer(name), n,
-					fmt.Sprintf("%q is given to %q and comes back with its state: append then adds what was there a second time", clip(name), clip(c.name)),
+					fmt.Sprintf("%q is given to %q and is merged back with its state: append then adds the elements a second time", clip(name), clip(c.name)),
 					"give it under another name")
 			}
 		}
 	}
 }
 
-// branches warns of members that a subworkflow in one branch brings and another branch sets too. Branches without subworkflows are looked
+// branches warns of fields that a subworkflow in one branch writes and another branch writes too. Branches without subworkflows are checked
 // at in definition.Compile.
 func (l *linter) branches() {
 	for _, p := range l.program.Nodes {
@@ -81,7 +81,7 @@ func (l *linter) branches() {
 		of := map[string]int{}
 		for i, b := range p.Parallel.Branches {
 			for _, n := range l.within(p, b.Entry) {
-				for _, name := range l.brings(n) {
+				for _, name := range l.writesOf(n) {
 					before, again := first[name]
 					_, reduced := l.state.reducers[name]
 					switch {
@@ -90,9 +90,9 @@ func (l *linter) branches() {
 						first[name], of[name] = n, i
 					case of[name] != i && (before.Subworkflow != nil && before.Map == nil || n.Subworkflow != nil && n.Map == nil):
 						l.warn(problem.ParallelOverwrite, nodePointer(n), n, fmt.Sprintf(
-							"the branches %q and %q of the parallel node %q both bring %q, which has no reducer: at the join the later value replaces the one of %q",
+							"the branches %q and %q of the parallel node %q both write %q, which has no reducer: at the join the later value replaces the one of %q",
 							clip(p.Parallel.Branches[of[name]].Name), clip(b.Name), clip(p.ID), clip(name), clip(before.ID)),
-							"run the subworkflows in a map, which collects a result of each, or give them members of their own")
+							"run the subworkflows in a map, which collects a result of each, or let them write different fields")
 					}
 				}
 			}

@@ -55,7 +55,7 @@ func literal(q *gojq.Query) (string, bool) {
 func (w *walker) field(of *shape, name string) *shape {
 	if of.kinds&object == 0 {
 		if of.kinds&^null != nothing && !of.unsure && w.lenient == 0 {
-			w.say(problem.ExpressionPath, fmt.Sprintf("there is no member %q: the value is %s", clip(name), of.kinds), "")
+			w.say(problem.ExpressionPath, fmt.Sprintf("unknown field %q: the value is %s", clip(name), of.kinds), "")
 			return anything
 		}
 		return only(null)
@@ -93,9 +93,9 @@ func (w *walker) missing(of *shape, name string) bool {
 		if hint == "" {
 			hint = "use " + problem.OrList(names[:min(len(names), 10)])
 		}
-		w.say(problem.ExpressionPath, fmt.Sprintf("no value here has the member %q", clip(name)), hint)
+		w.say(problem.ExpressionPath, fmt.Sprintf("no value here has the field %q", clip(name)), hint)
 	case near != "" && (of.fixed || misspelt(name, near)):
-		w.say(problem.ExpressionPath, fmt.Sprintf("nothing declares the member %q", clip(name)), suggest.Hint(near))
+		w.say(problem.ExpressionPath, fmt.Sprintf("nothing declares the field %q", clip(name)), suggest.Hint(near))
 	default:
 		return false
 	}

@@ -30,7 +30,7 @@ func (l *linter) hasToShow(asks *definition.Node) bool {
 	for _, n := range l.program.Nodes {
 		switch {
 		case n == asks:
-		case external(n), len(l.brings(n)) > 0, len(schemaShape(n.Config["input_schema"]).members) > 0:
+		case external(n), len(l.writesOf(n)) > 0, len(schemaShape(n.Config["input_schema"]).members) > 0:
 			return true
 		}
 	}

@@ -13,11 +13,11 @@ import (
 // stateShapes are the shapes of the state before each node. The fields of the state_schema are sure: each change is validated
 // against it. Of other members only the names are known that something in the document writes.
 type stateShapes struct {
-	// declared is the state_schema, whole with all names that are known, closed the same where nothing can have brought others.
+	// declared is the state_schema, whole with all names that are known, closed is the same where no node can have written others.
 	declared, whole, closed *shape
 	reducers                map[string]definition.Reducer
-	// brought are the nodes that can come after one that brings members of any name; nil if the input of a run may.
-	brought map[*definition.Node]bool
+	// unnamed are the nodes that can follow a node that writes fields of any name; nil if the input of a run may have any.
+	unnamed map[*definition.Node]bool
 	// as are the members that the programs of maps and of compensations find in the state besides, by node.
 	as map[*definition.Node]map[string]*shape
 	// last is the state as a node of as sees it. Only one is kept: there may be thousands of nodes, each with thousands of members.
@@ -64,10 +64,10 @@ func (l *linter) newStateShapes() *stateShapes {
 		closed.rest = nil
 		s.closed = &closed
 	}
-	if compensated := l.compensations(s); w.inputClosed && !compensated { // what compensations bring is there after rollbacks, to which no edges lead
-		s.brought = map[*definition.Node]bool{}
+	if compensated := l.compensations(s); w.inputClosed && !compensated { // compensations write after rollbacks, to which no edges lead
+		s.unnamed = map[*definition.Node]bool{}
 		for n := range l.program.After(w.free) {
-			s.brought[n] = true
+			s.unnamed[n] = true
 		}
 	}
 	return s
@@ -122,7 +122,7 @@ func (s *stateShapes) with(written map[string]*shape) *shape {
 // at is the state as the programs of a node see it.
 func (s *stateShapes) at(n *definition.Node) *shape {
 	before := s.whole
-	if s.brought != nil && !s.brought[n] {
+	if s.unnamed != nil && !s.unnamed[n] {
 		before = s.closed
 	}
 	if len(s.as[n]) == 0 {
@@ -162,7 +162,7 @@ func (s *shape) having(name string, value *shape) *shape {
 // writers collects the keys of the state that nodes write, and their shapes.
 type writers struct {
 	keys map[string]*shape
-	// free are the nodes that may bring any key.
+	// free are the nodes that may write any key.
 	free []*definition.Node
 	// inputClosed is set if the input of a run can have no other members than its schema declares.
 	inputClosed bool

@@ -77,7 +77,7 @@ func (l *linter) readChild(doc *definition.Document) *child {
 		}
 	}
 	for _, n := range inner.program.Nodes {
-		for _, name := range inner.brings(n) {
+		for _, name := range inner.writesOf(n) {
 			if !slices.Contains(c.writes, name) && len(c.writes) < maxWrites {
 				c.writes = append(c.writes, name)
 			}
@@ -148,7 +148,7 @@ func (l *linter) inputOf(n *definition.Node, c *child) {
 		near, wrong := l.unknownInput(g, c, mapping)
 		if wrong {
 			meant[near] = true
-			message := fmt.Sprintf("the input of %q has no member %q", clip(c.name), clip(g.name))
+			message := fmt.Sprintf("the input of %q has no field %q", clip(c.name), clip(g.name))
 			hint := suggest.Hint(near)
 			if hint == "" {
 				hint = "remove it, or declare it there"
@@ -163,7 +163,7 @@ func (l *linter) inputOf(n *definition.Node, c *child) {
 	}
 	for _, name := range c.required {
 		if _, there := mapping[name]; !there && !meant[name] {
-			l.warn(problem.InputInvalid, at, n, fmt.Sprintf("the input of %q requires the member %q", clip(c.name), clip(name)),
+			l.warn(problem.InputInvalid, at, n, fmt.Sprintf("the input of %q requires the field %q", clip(c.name), clip(name)),
 				"give it a value here")
 		}
 	}

@@ -93,7 +93,7 @@ func misfitOf(out, declared *shape, depth int) *misfit {
 			inner := declared.members[name]
 			if inner == nil && declared.rest == nil && declared.kinds == object {
 				names := declared.names()
-				return &misfit{fmt.Sprintf("it has the member %q", clip(name)), "only " + quoted(names), suggest.DidYouMean(name, names)}
+				return &misfit{fmt.Sprintf("it has the field %q", clip(name)), "only " + quoted(names), suggest.DidYouMean(name, names)}
 			}
 			if inner == nil {
 				continue

@@ -286,7 +286,7 @@ func TestFailures(t *testing.T) {
 		"refuses the key later": {do: "wait", after: func(a *agent) { a.spoil(on("tasks/get", write(403, "no"))) }, code: problem.A2AProviderError, text: "403"},
 		"invalid JSON later":    {do: "wait", after: func(a *agent) { a.spoil(on("tasks/get", write(200, "}"))) }, code: problem.A2AProviderError, text: "not JSON"},
 		"20 MB later":           {do: "wait", after: func(a *agent) { a.spoil(on("tasks/get", huge)) }, code: problem.A2AProviderError, text: "larger than"},
-		"forgets the task":      {do: "wait", after: func(a *agent) { a.forget() }, code: problem.A2ATaskFailed, text: "does not know the task"},
+		"forgets the task":      {do: "wait", after: func(a *agent) { a.forget() }, code: problem.A2ATaskFailed, text: "no longer knows the task"},
 		"takes too long":        {do: "wait", tune: func(c *delegate.A2AConfig) { c.PollTimeout = 50 * time.Millisecond }, code: problem.A2AProviderError, text: "did not end within"},
 	} {
 		t.Run(name, func(t *testing.T) {

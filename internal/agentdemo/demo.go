@@ -112,7 +112,7 @@ func (d *Demo) run(ctx context.Context, cases bool) (int, error) {
 	if err != nil {
 		return 1, err
 	}
-	if status < 0 { // another process goes on where it was
+	if status < 0 { // another process continues it
 		if err := s.endLease(ctx, id); err != nil {
 			return 1, err
 		}

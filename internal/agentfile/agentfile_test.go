@@ -93,7 +93,7 @@ func TestParse(t *testing.T) {
 		{told(`,"instructionsFile":"a.md"`), `2:15 oneOf /agents/a: must have either instructions or instructionsFile`},
 		{list(`{"instructionsFile":"gone.md"}`), `2:35 profile /agents/a/instructionsFile: the file cannot be read: file does not exist`},
 		{list(`{"instructionsFile":"blank.md"}`), `2:35 profile /agents/a/instructionsFile: the file is blank`},
-		{told(`,"fallback":{"afterTries":1}`), `2:46 profile /agents/a/fallback: the agent has one model, and no next one; List the models in models, in the order in which they are asked, or leave fallback out.`},
+		{told(`,"fallback":{"afterTries":1}`), `2:46 profile /agents/a/fallback: the agent has only one model; List the models in models, in the order in which they are asked, or leave fallback out.`},
 		{two(`"fallback":{"on":["busy","donw"]}`), `1:132 enum /agents/a/fallback/on/1: must be one of "busy", "down", "slow", "quota", "credentials", "unknown", "context", "refused", "answer", "request", not "donw"; did you mean "down"?`},
 		{two(`"fallback":{"on":[],"afterTries":3,"returnAfterMs":1000}`), ""},
 		{two(`"fallback":{"afterTries":0}`), `1:132 minimum /agents/a/fallback/afterTries: must be from 1 to 1000, not 0`},
@@ -132,7 +132,7 @@ func TestParse(t *testing.T) {
 		{service(`"allowedPaths":["^/"],"privateNetworks":["10.0.0.0"]`), `2:95 pattern /apis/w/privateNetworks/0: must be a network such as 10.0.0.0/8`},
 		{told(`,"tools":[{}]`), `2:44 anyOf /agents/a/tools/0: must have exactly one of server, step, api, knowledge, skills, agent and builtin`},
 		{told(`,"tools":[{"server":"file"}]`), `2:54 profile /agents/a/tools/0/server: there is no MCP server "file"; did you mean "files"?`},
-		{told(`,"tools":[{"server":"files","allow":["["]}]`), `2:71 format /agents/a/tools/0/allow/0: "[" is not a pattern of names; Write a name; * stands for any characters, ? for one, [a-z] for one of these.`},
+		{told(`,"tools":[{"server":"files","allow":["["]}]`), `2:71 format /agents/a/tools/0/allow/0: invalid pattern of names "["; Write a name; * stands for any characters, ? for one, [a-z] for one of these.`},
 		{told(`,"tools":[{"server":"files","allow":["r"]},{"server":"files","allow":["w","r"]}]`), `2:77 uniqueItems /agents/a/tools/1: files__r is listed twice; Leave one of them out.`},
 		{told(`,"tools":[{"agent":"other"}]`), `2:53 profile /agents/a/tools/0/agent: there is no agent "other"; there is a and b`},
 		{told(`,"tools":[{"agent":"a"}]`), `2:53 profile /agents/a/tools/0/agent: agents call each other in a circle: a calls a, which leads back to a`},
@@ -185,9 +185,9 @@ func TestBudgetsThatDoNotCountAll(t *testing.T) {
 		got = append(got, fmt.Sprintf("%s %d:%d %s: %s", f.Severity, f.At.Line, f.At.Column, f.At.Pointer, f.Message))
 	}
 	if want := []string{
-		`warning 3:23 /agents/top/budgets/costUsd: model "new" of agent "low" has no price: what it costs does not count`,
-		`warning 3:23 /agents/top/budgets/costUsd: model "old" of agent "low" has no price: what it costs does not count`,
-		`warning 3:23 /agents/top/budgets/costUsd: model "new" of agent "same" has no price: what it costs does not count`,
+		`warning 3:23 /agents/top/budgets/costUsd: model "new" of agent "low" has no price: its cost is not counted`,
+		`warning 3:23 /agents/top/budgets/costUsd: model "old" of agent "low" has no price: its cost is not counted`,
+		`warning 3:23 /agents/top/budgets/costUsd: model "new" of agent "same" has no price: its cost is not counted`,
 	}; !slices.Equal(got, want) {
 		t.Errorf("%q", got)
 	}
@@ -314,7 +314,7 @@ func TestWrongTypes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	const warning = `model "n" of agent "b" has no price: what it costs does not count`
+	const warning = `model "n" of agent "b" has no price: its cost is not counted`
 	tried := 0
 	var change func(at string, value any, set func(any))
 	change = func(at string, value any, set func(any)) {

@@ -169,7 +169,7 @@ func (p *parser) agent(name string, e writtenAgent) Agent {
 		p.knownModel(at+"/compaction/model", e.SummaryModel())
 	}
 	if a.Fallback != nil && len(a.Models) == 1 {
-		p.d.Fail(at+"/fallback", "profile", "the agent has one model, and no next one").Hint = "List the models in models, in the order in which they are asked, or leave fallback out."
+		p.d.Fail(at+"/fallback", "profile", "the agent has only one model").Hint = "List the models in models, in the order in which they are asked, or leave fallback out."
 	}
 	if usd := e.Budgets.CostUSD; usd > 0 {
 		a.Budgets.CostMicros = int(math.Round(usd * 1e6))
@@ -280,7 +280,7 @@ func (p *parser) unknown(at, message, name string, known []string) {
 func (p *parser) globs(at string, list []string) {
 	for i, glob := range list {
 		if _, err := path.Match(glob, ""); err != nil {
-			p.d.Fail(at+document.At(i), "format", "%q is not a pattern of names", glob).Hint = "Write a name; * stands for any characters, ? for one, [a-z] for one of these."
+			p.d.Fail(at+document.At(i), "format", "invalid pattern of names %q", glob).Hint = "Write a name; * stands for any characters, ? for one, [a-z] for one of these."
 		}
 	}
 }

@@ -139,7 +139,7 @@ func (p *parser) warnOfCosts(f *File) {
 				}
 				for _, model := range asked {
 					if p.unpriced(model) {
-						w := p.d.Fail(document.At("agents", name, "budgets", "costUsd"), "profile", "model %q of agent %q has no price: what it costs does not count", model, c.agent)
+						w := p.d.Fail(document.At("agents", name, "budgets", "costUsd"), "profile", "model %q of agent %q has no price: its cost is not counted", model, c.agent)
 						w.Severity, w.Hint = problem.SeverityWarning, "Give it priceUsdPerMTok, with zeros if it costs nothing."
 					}
 				}

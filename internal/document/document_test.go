@@ -42,12 +42,12 @@ func TestRead(t *testing.T) {
 	with := func(fields string) string { return "{\"name\":\"n\",\n" + fields + "}" }
 	for _, c := range []struct{ text, want string }{
 		{with(`"size":9,"colour":"red","tags":["a","b"],"limits":{"a":1},"key":{"file":"x"},"auth":{"type":"basic","user":"u"},"old":"o","new":"n"`), ""},
-		{`{`, "1:2 parse : expected a member name in double quotes, found the end of the text"},
+		{`{`, "1:2 parse : expected a field name in double quotes, found the end of the text"},
 		{`[]`, "1:1 type : must be object, not array"},
 		{`{}`, `1:1 required : missing field "name"`},
 		{`{"nmae":"x"}`, `1:2 additionalProperties /nmae: unknown field "nmae"; did you mean "name"?`},
 		{`{"name":""}`, `1:9 minLength /name: must not be blank`},
-		{`{"name":"a","name":"b"}`, `1:13 parse /name: duplicate member "name", first at line 1, column 2`},
+		{`{"name":"a","name":"b"}`, `1:13 parse /name: duplicate field "name", first at line 1, column 2`},
 		{with(`"x":1`), `2:1 additionalProperties /x: unknown field "x"; Known fields: name, colour, size, tags, limits, old, new, key, auth.`},
 		{with(`"colour":"gren"`), `2:10 enum /colour: must be one of "red", "green", not "gren"; did you mean "green"?`},
 		{with(`"size":0`), `2:8 minimum /size: must be from 1 to 9, not 0`},

@@ -175,7 +175,7 @@ func normalizeObject[T any](n *normalizer, v map[string]T) (any, string) {
 	for name, e := range v {
 		plain, reason := n.value(e)
 		if !utf8.ValidString(name) {
-			name, reason = strings.ToValidUTF8(name, "\uFFFD"), "the member name is not valid UTF-8"
+			name, reason = strings.ToValidUTF8(name, "\uFFFD"), "the field name is not valid UTF-8"
 		}
 		if reason == "" {
 			object[name] = plain

@@ -249,13 +249,13 @@ func (p *parser) member(n *Node, first map[string]int) bool {
 	p.path = append(p.path, step{name: name, index: -1})
 	if i, twice := first[name]; twice {
 		p.reportAt(m.Line, m.Column, start, "duplicate", fmt.Sprintf(
-			"duplicate member %q, first at line %d, column %d", name, n.Members[i].Line, n.Members[i].Column))
+			"duplicate field %q, first at line %d, column %d", name, n.Members[i].Line, n.Members[i].Column))
 	} else {
 		first[name] = len(n.Members)
 	}
 	if name == "__proto__" {
 		p.reportAt(m.Line, m.Column, start, "proto",
-			`a member cannot be named "__proto__": the definition hash does not cover it`)
+			`a field cannot be named "__proto__": the definition hash does not cover it`)
 	}
 	if f := p.colon(); f != nil {
 		p.fail("syntax", f)

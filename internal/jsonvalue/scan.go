@@ -293,7 +293,7 @@ func (c *cursor) more(closing byte) (more bool, f *fault) {
 // colon steps over the colon after a member name, up to the value.
 func (c *cursor) colon() *fault {
 	if c.space(); c.offset >= len(c.src) || c.src[c.offset] != ':' {
-		return faultAt(c.offset, "expected ':' after a member name, found %s", describe(c.src, c.offset))
+		return faultAt(c.offset, "expected ':' after a field name, found %s", describe(c.src, c.offset))
 	}
 	c.offset++
 	c.space()
@@ -307,12 +307,12 @@ func (c *cursor) quote() *fault {
 		case '"':
 			return nil
 		case '}':
-			return faultAt(c.offset, "expected a member, found '}'; is there a comma too many?")
+			return faultAt(c.offset, "expected a field, found '}'; is there a comma too many?")
 		case '\'', '/', '#':
 			return unexpected(c.src, c.offset)
 		}
 	}
-	return faultAt(c.offset, "expected a member name in double quotes, found %s", describe(c.src, c.offset))
+	return faultAt(c.offset, "expected a field name in double quotes, found %s", describe(c.src, c.offset))
 }
 
 // end reports text after the value; nil at the end of the text.

@@ -306,7 +306,7 @@ func TestArgumentsGivenTwice(t *testing.T) {
 		`{"definition":` + strings.Replace(string(step), `"config":{`, `"config":{"handler":"x",`, 1) + `,"execution_id":"r"}`: "handler",
 	} {
 		r := h.raw("workflow_start", json.RawMessage(args))
-		if r.code != "VALIDATION_ERROR" || !strings.Contains(r.text, `duplicate member "`+member+`"`) {
+		if r.code != "VALIDATION_ERROR" || !strings.Contains(r.text, `duplicate field "`+member+`"`) {
 			t.Errorf("%.60s: %.400s", args, r.text)
 		}
 	}

@@ -125,7 +125,7 @@ func Find(base string, paths ...string) ([]string, error) {
 			return err
 		})
 		if e, ok := errors.AsType[*fs.PathError](err); ok {
-			return nil, problem.New(problem.UsageError, "%s cannot be read", named).WithCause(e.Err)
+			return nil, problem.New(problem.UsageError, "cannot read %s", named).WithCause(e.Err)
 		} else if err != nil {
 			return nil, err
 		}
@@ -274,7 +274,7 @@ func (f *File) definition(base, given string) (string, error) {
 func read(path string) ([]byte, *definition.Document, error) {
 	text, err := regularfile.Read(path, 0)
 	if e, ok := errors.AsType[*fs.PathError](err); ok {
-		return nil, nil, problem.New(problem.UsageError, "the file cannot be read").WithCause(e.Err)
+		return nil, nil, problem.New(problem.UsageError, "cannot read the file").WithCause(e.Err)
 	} else if err != nil {
 		return nil, nil, err
 	}

@@ -146,7 +146,7 @@ func TestFind(t *testing.T) {
 		{[]string{"b.test.yaml", "."}, "b.test.yaml a/c.test.json a/d.test.yml"},
 		{[]string{"a"}, "a/c.test.json a/d.test.yml"},
 		{[]string{"a/e.yaml"}, "a/e.yaml is not a test file"},
-		{[]string{"x"}, "x cannot be read"},
+		{[]string{"x"}, "cannot read x"},
 	} {
 		found, err := workflowtest.Find(dir, c.paths...)
 		got := filepath.ToSlash(strings.Join(found, " "))

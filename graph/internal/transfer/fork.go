@@ -98,7 +98,7 @@ func (f *Fork) Batch(ctx context.Context, store history.Store) (history.Batch, e
 		return history.Batch{}, err
 	}
 	if f.Retry != nil {
-		if err := f.refuseBelow(ctx, store, past, records[min(fork.Seq, int64(len(records))):]); err != nil {
+		if err := f.rejectBelow(ctx, store, past, records[min(fork.Seq, int64(len(records))):]); err != nil {
 			return history.Batch{}, err
 		}
 	}
@@ -227,9 +227,9 @@ func effectsOf(tree []treeRun) (calls []string) {
 	return calls
 }
 
-// refuseBelow rejects a retry that restarts subworkflows whose agents made calls with side effects. dropped are records of the other
+// rejectBelow rejects a retry that restarts subworkflows whose agents made calls with side effects. dropped are records of the other
 // run that are not copied; the new run continues the subworkflows named in them.
-func (f *Fork) refuseBelow(ctx context.Context, store history.Store, past, dropped []history.Record) error {
+func (f *Fork) rejectBelow(ctx context.Context, store history.Store, past, dropped []history.Record) error {
 	if f.Retry.RepeatEffects || f.Retry.Compensated > 0 {
 		return nil
 	}

@@ -175,7 +175,7 @@ func (f *ForkedPast) retried(records []history.Record) error {
 		if end != nil && end.Seq == cut+1 { // an item of a map: its steps come before its end
 			t.failed, t.Anew = &id, true
 		}
-		return f.refuseEffects(agents, cut, at)
+		return f.rejectEffects(agents, cut, at)
 	}
 	switch {
 	case child: // f.Below has checked its agents
@@ -243,8 +243,8 @@ func expired(records []history.Record, node string) *history.Record {
 	return nil
 }
 
-// refuseEffects rejects a past that drops calls of agents with side effects, since they would be repeated under other keys.
-func (f *ForkedPast) refuseEffects(agents []*agentAttempt, cut int64, at problem.Place) error {
+// rejectEffects rejects a past that drops calls of agents with side effects, since they would be repeated under other keys.
+func (f *ForkedPast) rejectEffects(agents []*agentAttempt, cut int64, at problem.Place) error {
 	if f.Retry.RepeatEffects {
 		return nil
 	}

@@ -2,14 +2,14 @@ package history
 
 import "sync"
 
-// member is a field of the JSON object that stores a T.
-type member[T any] struct {
+// jsonField is a field of the JSON object that stores a T.
+type jsonField[T any] struct {
 	name string
 	// field returns a pointer to the Go field of the T.
 	field func(*T) any
 }
 
-// stateRef is the type of Payload.StateRef in payloadMembers: the state is stored within an object.
+// stateRef is the type of Payload.StateRef in payloadFields: the state is stored within an object.
 type stateRef map[string]any
 
 // writtenEmpty maps a record name to the field that is written even if it is empty.
@@ -105,7 +105,7 @@ var payloadTable = []payloadMember{
 	{"childDefinitionHash", func(p *Payload) any { return &p.ChildDefinitionHash }, hash},
 	// Checkpoints, and replay mismatches that end a run.
 	{"lastAppliedEventSeq", func(p *Payload) any { return &p.LastAppliedEventSeq }, sofar},
-	{memberStateRef, func(p *Payload) any { return (*stateRef)(&p.StateRef) }, stateReference},
+	{fieldStateRef, func(p *Payload) any { return (*stateRef)(&p.StateRef) }, stateReference},
 	{"context", func(p *Payload) any { return &p.Context }, mismatched},
 	// The caller. The last two stay last: an import appends them to a text; see package graph/transfer.
 	{"actor", func(p *Payload) any { return &p.Actor }, author},
@@ -113,11 +113,11 @@ var payloadTable = []payloadMember{
 	{"importedBy", func(p *Payload) any { return &p.ImportedBy }, author},
 }
 
-// payloadMembers lists the payload fields for writing and reading.
-var payloadMembers = func() []member[Payload] {
-	var all []member[Payload]
+// payloadFields lists the payload fields for writing and reading.
+var payloadFields = func() []jsonField[Payload] {
+	var all []jsonField[Payload]
 	for _, m := range payloadTable {
-		all = append(all, member[Payload]{m.name, m.field})
+		all = append(all, jsonField[Payload]{m.name, m.field})
 	}
 	return all
 }()
