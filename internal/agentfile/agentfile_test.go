@@ -89,8 +89,8 @@ func TestParse(t *testing.T) {
 		{models(`{"m":{"model":"x","endpoint":{"baseUrl":"http://x","apiKeyEnv":"NONE"}}}`), `1:40 profile /models/m/endpoint: secret env:NONE is not set`},
 		{models(`{"m":{"model":"x"},"n":{"model":"y"}}`), `2:15 required /agents/a: missing field "model"; Name one of m or n.`},
 
-		{list(`{}`), `2:15 oneOf /agents/a: must have either instructions or instructionsFile`},
-		{told(`,"instructionsFile":"a.md"`), `2:15 oneOf /agents/a: must have either instructions or instructionsFile`},
+		{list(`{}`), `2:15 oneOf /agents/a: must have either instructions or instructionsFile; Write the instructions, or name a file that holds them.`},
+		{told(`,"instructionsFile":"a.md"`), `2:15 oneOf /agents/a: must have either instructions or instructionsFile; Write the instructions, or name a file that holds them.`},
 		{list(`{"instructionsFile":"gone.md"}`), `2:35 profile /agents/a/instructionsFile: the file cannot be read: file does not exist`},
 		{list(`{"instructionsFile":"blank.md"}`), `2:35 profile /agents/a/instructionsFile: the file is blank`},
 		{told(`,"fallback":{"afterTries":1}`), `2:46 profile /agents/a/fallback: the agent has only one model; List the models in models, in the order in which they are asked, or leave fallback out.`},
@@ -113,10 +113,10 @@ func TestParse(t *testing.T) {
 		{told(`,"tools":[{"step":"urn:totl","name":"total","description":"d"}]`), `2:52 profile /agents/a/tools/0/step: there is no step handler "urn:totl"; did you mean "urn:total"?`},
 		{told(`,"tools":[{"step":"urn:total","name":"to tal","description":"d"}]`), `2:71 pattern /agents/a/tools/0/name: must be at most 64 letters, digits, "_" and "-"`},
 		{told(`,"tools":[{"step":"urn:total","name":"total"}]`), `2:44 required /agents/a/tools/0: missing field "description"`},
-		{told(`,"tools":[{"step":"urn:total","name":"total","description":"d","inputSchema":{"type":"array"}}]`), `2:119 enum /agents/a/tools/0/inputSchema/type: must be one of "object", not "array"`},
+		{told(`,"tools":[{"step":"urn:total","name":"total","description":"d","inputSchema":{"type":"array"}}]`), `2:119 enum /agents/a/tools/0/inputSchema/type: must be "object", not "array"`},
 		{told(`,"tools":[{"step":"urn:total","name":"total","description":"d","inputSchema":{"type":"object","properties":{"a":{"type":"strng"}}}}]`), `format`},
 		{told(`,"tools":[{"step":"urn:total","name":"total","description":"d"},{"step":"urn:total","name":"total","description":"e"}]`), `2:98 uniqueItems /agents/a/tools/1: total is listed twice; Leave one of them out.`},
-		{beside(`"knowledge":{"path":"k"}`, `{"knowledge":["hr","gone","hr"]}`), "5:29 profile /agents/a/tools/0/knowledge/1: there is no knowledge base \"gone\": no such file or directory\n5:36 uniqueItems /agents/a/tools/0/knowledge/2: equals the element before it; Leave one of them out."},
+		{beside(`"knowledge":{"path":"k"}`, `{"knowledge":["hr","gone","hr"]}`), "5:29 profile /agents/a/tools/0/knowledge/1: there is no knowledge base \"gone\": no such file or directory\n5:36 uniqueItems /agents/a/tools/0/knowledge/2: must not equal /agents/a/tools/0/knowledge/0; Leave one of them out."},
 		{beside(`"knowledge":{"path":"k"}`, `{"knowledge":["hr"]},{"knowledge":["hr"]}`), `5:31 uniqueItems /agents/a/tools/1: search_knowledge is listed twice; Leave one of them out.`},
 		{beside(`"skills":{"path":"s"}`, `{"skills":["memo","gone"]}`), `5:28 profile /agents/a/tools/0/skills/1: there is no skill "gone"; A skill is a folder with a file SKILL.md.`},
 		{beside(`"skills":{}`, `{"skills":["memo"]}`), `2:10 required /skills: missing field "path"`},
@@ -139,7 +139,7 @@ func TestParse(t *testing.T) {
 		{told(`,"tools":[` + strings.Repeat(`{"server":"files","allow":["r"]},`, 513) + `{"builtin":"ask_person"}]`), `2:43 maxItems /agents/a/tools: must have at most 512 entries: leave some of the tools to other agents`},
 		{`{"models":{"m":{"model":"m"}},"agents":{"a":{"instructions":"x","tools":[{"agent":"b"}]},"b":{"instructions":"x","tools":[{"agent":"a"}]}}}`, `1:132 profile /agents/b/tools/0/agent: agents call each other in a circle: b calls a, which leads back to b`},
 		{lattice(), `1:46 profile /agents/a0: a0 has more than 256 sub-agents, each counted once for every agent that calls it; Let agents call fewer others.`},
-		{told(`,"tools":[{"builtin":"ask"}]`), `2:55 enum /agents/a/tools/0/builtin: must be one of "ask_person", not "ask"`},
+		{told(`,"tools":[{"builtin":"ask"}]`), `2:55 enum /agents/a/tools/0/builtin: must be "ask_person", not "ask"`},
 		{told(`,"gates":[{"tools":["*"],"when":".a |","do":"ask"}]`), `format`},
 		{told(`,"gates":[{"tools":["*"],"do":"asks"}]`), `2:64 enum /agents/a/gates/0/do: must be one of "allow", "ask", "deny", not "asks"; did you mean "ask"?`},
 		{told(`,"output":{"schema":{"type":"objct"}}`), `format`},
@@ -368,6 +368,51 @@ func TestAllMistakesAtOnce(t *testing.T) {
 		"/agents/b/gates/0/tools/0 format", "/agents/b/gates/1/tools/0 type",
 	}; !slices.Equal(got, want) {
 		t.Errorf("got  %q\nwant %q", got, want)
+	}
+}
+
+// A mistake hides no other one about the same object or list.
+func TestMistakesBesideOthers(t *testing.T) {
+	t.Parallel()
+	told := func(members string) string {
+		return `{"models":{"m":{"model":"gpt"},"n":{"model":"mini"}},"agents":{"a":{` + members + `}}}`
+	}
+	for _, c := range []struct{ text, want string }{
+		{told(`"instructions":"i","models":["m","n","m","zz"]`), `/agents/a/models/2 must not equal /agents/a/models/0
+/agents/a/models/3 there is no model "zz"`},
+		{told(`"instructions":"i","instructionsFile":"gone.md","models":["m","zz"],"model":"yy"`), `/agents/a must have either instructions or instructionsFile
+/agents/a must not have both model and models
+/agents/a/instructionsFile the file cannot be read: file does not exist
+/agents/a/models/1 there is no model "zz"
+/agents/a/model there is no model "yy"`},
+		{told(`"instructions":"i","instructionsFile":"a.md","stram":true`), `/agents/a must have either instructions or instructionsFile
+/agents/a missing field "model"
+/agents/a/stram unknown field "stram"`},
+		{told(`"instructions":"i","model":"m","tools":["text",5,null]`), `/agents/a/tools/0 must be object, not string
+/agents/a/tools/1 must be object, not number
+/agents/a/tools/2 must be object, not null`},
+		{told(`"instructions":"i","model":"m","tools":[{"step":"urn:total","name":"t","description":"d"},
+{"step":"urn:total","name":"t","description":"d","inputSchema":{"type":"array"}}]`), `/agents/a/tools/1 t is listed twice
+/agents/a/tools/1/inputSchema/type must be "object", not "array"`},
+		{told(`"instructions":"i","model":"m","tools":[{"skills":["memo",5]},{"knowledge":[" "]}]`), `/agents/a/tools/0/skills there are no skills
+/agents/a/tools/0/skills/1 must be string, not number
+/agents/a/tools/1/knowledge there are no knowledge bases
+/agents/a/tools/1/knowledge/0 must not be blank`},
+		{told(`"instructions":"i","model":"m","fallback":{"on":["bsy"]}`), `/agents/a/fallback the agent has one model, and no next one
+/agents/a/fallback/on/0 must be one of "busy", "down", "slow", "quota", "credentials", "unknown", "context", "refused", "answer", "request", not "bsy"`},
+		{told(`"instructions":5,"tools":[{"agent":"gone"}],"tools":[{"agent":"b"}]`), `/agents/a missing field "model"
+/agents/a/instructions must be string, not number
+/agents/a/tools duplicate member "tools", first at line 1, column 86
+/agents/a/tools/0/agent there is no agent "b"`},
+	} {
+		file, findings := agentfile.Parse([]byte(c.text), surroundings())
+		var got []string
+		for _, f := range findings {
+			got = append(got, f.At.Pointer+" "+f.Message)
+		}
+		if text := strings.Join(got, "\n"); file != nil || text != c.want {
+			t.Errorf("%s\ngot  %s\nwant %s", c.text, text, c.want)
+		}
 	}
 }
 

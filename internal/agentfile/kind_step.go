@@ -26,7 +26,7 @@ func (t *stepTool) names() []string { return []string{t.Name} }
 func (t *stepTool) check(p *parser, _, at string) {
 	t.Step = strings.TrimSpace(t.Step)
 	p.configured(at+"/step", "step handler", t.Step, p.Steps, p.NoSteps)
-	if t.InputSchema != nil {
+	if t.InputSchema != nil && p.d.Intact(at+"/inputSchema") {
 		if _, err := jsonschema.Compile(t.InputSchema); err != nil {
 			p.d.Fail(at+"/inputSchema", "format", "the schema does not compile: %v", err)
 		}

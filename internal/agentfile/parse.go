@@ -232,17 +232,19 @@ func (p *parser) instructions(at, name string) string {
 
 // models returns the models of an agent: those that it names, or the only one of the list.
 func (p *parser) models(at string, e writtenAgent) []string {
+	for i, name := range e.Models {
+		p.knownModel(at+document.At("models", i), name)
+	}
+	models := e.Models
+	if e.Model != "" {
+		p.knownModel(at+"/model", e.Model)
+		models = append([]string{e.Model}, models...) // the schema reports both
+	}
 	switch {
+	case models != nil:
+		return models
 	case !p.d.Intact(at+"/model") || !p.d.Intact(at+"/models"):
 		return nil
-	case e.Model != "":
-		p.knownModel(at+"/model", e.Model)
-		return []string{e.Model}
-	case e.Models != nil:
-		for i, name := range e.Models {
-			p.knownModel(at+document.At("models", i), name)
-		}
-		return e.Models
 	case len(p.list.Models) > 1:
 		p.d.Fail(at, "required", "missing field %q", "model").Hint = "Name one of " + problem.OrList(slices.Sorted(maps.Keys(p.list.Models))) + "."
 	}

@@ -19,7 +19,8 @@ func (p *parser) tools(agent, at string, tools []Entry) {
 		if t.Tool == nil {
 			continue
 		}
-		if t.check(p, agent, at); !p.d.Intact(at) {
+		t.check(p, agent, at)
+		if slices.ContainsFunc([]string{t.kind.field, "name", "allow"}, func(field string) bool { return !p.d.Intact(at + document.At(field)) }) {
 			continue
 		}
 		for _, name := range t.names() {

@@ -59,7 +59,9 @@ that has the executor.`,
 		ValidArgsFunction: a.completeIDs(""),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch at := cmd.Flags().Changed("at"); {
-			case at == (o.before != ""):
+			case at && o.before != "":
+				return usage("fork takes only one of --at and --before").WithHint("Leave one of them out.")
+			case !at && o.before == "":
 				return usage("fork requires --at or --before").
 					WithHint("Write the last record to keep, or the node to start with; list them with %s.", shellword.Command([]string{program, "history"}, args))
 			case at && cmd.Flags().Changed("state"):

@@ -7,7 +7,7 @@
 //	if !d.Valid() { return d.Findings() }
 //
 // One mistake gives one finding, with its line, its column, its JSON pointer and, if a name is misspelt, the name that was probably meant.
-// A schema with a text in errorMessage, which editors show too, replaces the message of its keywords.
+// A schema with a text in errorMessage, which editors show too, replaces the message of its keywords; one in errorHint is their hint.
 package document
 
 import (
@@ -61,7 +61,7 @@ type Document struct {
 }
 
 // Read parses a text, checks it by the schema of its kind and decodes it into the value that into points at, even if it breaks the schema:
-// values of a wrong type are left out. So one call lists all mistakes.
+// values of a wrong type are left out, and of the fields of one name the last one counts. So one call lists all mistakes.
 func (k *Kind) Read(text []byte, into any) *Document {
 	k.compile()
 	d := &Document{kind: k}
@@ -77,14 +77,14 @@ func (k *Kind) Read(text []byte, into any) *Document {
 			At: problem.Place{Pointer: fault.Pointer, Line: fault.Line, Column: fault.Column},
 		})
 	}
-	if len(faults) > 0 {
+	if slices.ContainsFunc(faults, func(f jsonvalue.SyntaxError) bool { return f.Kind != "duplicate" }) {
 		return d
 	}
 	value := node.Value()
 	violations := k.schema.Validate(value)
 	d.broken = d.report(violations)
 	err := jsonvalue.IntoPlain(withoutWrongTypes(value, violations), into)
-	if d.decoded = err == nil; err != nil && d.Valid() {
+	if d.decoded = err == nil; !d.decoded && d.Valid() {
 		d.Fail("", "type", "cannot be read: %v", err)
 	}
 	return d
@@ -125,8 +125,8 @@ func withoutWrongTypes(value any, violations []jsonschema.Violation) any {
 	return without("", value)
 }
 
-// Decoded reports whether the value has been decoded. The caller then checks more than the schema does; a mistake at, in or around a
-// value that breaks the schema is not reported again. A check that needs another value as well asks Intact about that.
+// Decoded reports whether the value has been decoded. The caller then checks more than the schema does; a mistake at or in a value that
+// breaks the schema is not reported again. A check that needs other values as well, or those in the value, asks Intact about them.
 func (d *Document) Decoded() bool { return d.decoded }
 
 // Intact reports whether the schema has no finding at, in or around the value with a pointer. A value that is not intact may be left
@@ -185,11 +185,15 @@ func (d *Document) FailWith(pointer string, reason error) *problem.Finding {
 	return f
 }
 
-// Names returns the names of the fields of the object with a pointer, in the order of the text.
+// Names returns the names of the fields of the object with a pointer, each once, in the order of the text.
 func (d *Document) Names(pointer string) []string {
 	var names []string
+	seen := map[string]bool{}
 	for _, m := range d.fields(pointer) {
-		names = append(names, m.Name)
+		if !seen[m.Name] {
+			names = append(names, m.Name)
+		}
+		seen[m.Name] = true
 	}
 	return names
 }
@@ -214,7 +218,7 @@ func (d *Document) fields(pointer string) []jsonvalue.Member {
 
 func (d *Document) add(f problem.Finding) *problem.Finding {
 	f.Code, f.Severity = d.kind.Code, problem.SeverityError
-	if !d.Intact(f.At.Pointer) {
+	if slices.ContainsFunc(d.broken, func(broken string) bool { return within(f.At.Pointer, broken) }) {
 		return &f
 	}
 	d.findings = append(d.findings, f)

@@ -48,11 +48,15 @@ func TestRead(t *testing.T) {
 		{`{"nmae":"x"}`, `1:2 additionalProperties /nmae: unknown field "nmae"; did you mean "name"?`},
 		{`{"name":""}`, `1:9 minLength /name: must not be blank`},
 		{`{"name":"a","name":"b"}`, `1:13 parse /name: duplicate field "name", first at line 1, column 2`},
+		{`{"name":"a","name":"","size":0,"size":"x"}`, `1:13 parse /name: duplicate field "name", first at line 1, column 2
+1:20 minLength /name: must not be blank
+1:32 parse /size: duplicate field "size", first at line 1, column 23
+1:39 type /size: must be integer, not string`},
 		{with(`"x":1`), `2:1 additionalProperties /x: unknown field "x"; Known fields: name, colour, size, tags, limits, old, new, key, auth.`},
 		{with(`"colour":"gren"`), `2:10 enum /colour: must be one of "red", "green", not "gren"; did you mean "green"?`},
 		{with(`"size":0`), `2:8 minimum /size: must be from 1 to 9, not 0`},
 		{with(`"size":1.5`), `2:8 type /size: must be integer, not number`},
-		{with(`"tags":["a","b","a"]`), `2:17 uniqueItems /tags/2: equals the element before it; Leave one of them out.`},
+		{with(`"tags":["a","b","a"]`), `2:17 uniqueItems /tags/2: must not equal /tags/0; Leave one of them out.`},
 		{with(`"limits":{"A":1}`), `2:11 propertyNames /limits/A: must not have a member named "A": the name must match the pattern "^[a-z]+$"`},
 		{with(`"limits":{"a":"1","b":true}`), "2:15 type /limits/a: must be number, not string\n2:23 type /limits/b: must be number, not boolean"},
 		{with(`"old":"o"`), `2:1 dependentRequired /old: needs the field "new" beside it`},
@@ -145,13 +149,13 @@ func TestFail(t *testing.T) {
 	if text := strings.Join(got, "; "); text != "1:1 gone ; 1:9 taken Choose another.; 3:2 odd ; 3:6 too much " || d.Valid() {
 		t.Error(text)
 	}
-	// A value that breaks the schema has one finding, its neighbours have their own.
+	// A value that breaks the schema has one finding; its neighbours and the value around them have their own.
 	var into file
 	d = kind.Read([]byte("{\"name\":\"n\",\n\"size\":0,\n\"limits\":{\"a\":2}}"), &into)
 	d.Fail("/size", "profile", "again")
 	d.Fail("", "profile", "around")
 	d.Fail("/limits/a", "profile", "too much")
-	if fs := d.Findings(); !d.Decoded() || into.Size != 0 || into.Limit["a"] != 2 || len(fs) != 2 || fs[1].Message != "too much" {
+	if fs := d.Findings(); !d.Decoded() || into.Size != 0 || into.Limit["a"] != 2 || len(fs) != 3 || fs[0].Message != "around" || fs[2].Message != "too much" {
 		t.Errorf("%v", fs)
 	}
 	if d.Intact("/size") || d.Intact("") || !d.Intact("/limits/a") {

@@ -12,13 +12,16 @@ import (
 )
 
 // report turns violations into findings, one for each mistake, and returns their places. The place of a missing or misspelt field is where
-// the field should be. That of a choice that a value does not make (anyOf, oneOf) is a field without a name: the fields of the value can be
-// checked.
+// the field should be. That of a choice that a value does not make (anyOf, oneOf, not) is a field without a name: the fields of the value can
+// be checked.
 func (d *Document) report(violations []jsonschema.Violation) (broken []string) {
 	violations = d.nearestAlternatives(violations)
 	seen := map[string]bool{}
 	for _, v := range violations {
 		mistake := fmt.Sprint(v.InstancePath, "\n", v.Params["missingProperty"], v.Params["additionalProperty"], v.Params["propertyName"])
+		if isChoice(v) {
+			mistake += "\n" + v.SchemaPath
+		}
 		if seen[mistake] {
 			continue
 		}
@@ -28,7 +31,7 @@ func (d *Document) report(violations []jsonschema.Violation) (broken []string) {
 			f := d.violation(v)
 			switch v.Keyword {
 			case "required":
-			case "anyOf", "oneOf":
+			case "anyOf", "oneOf", "not":
 				place = f.At.Pointer + At("")
 			default:
 				place = f.At.Pointer
@@ -63,7 +66,7 @@ func (d *Document) violation(v jsonschema.Violation) *problem.Finding {
 	case "dependentRequired":
 		f = d.FailName(v.InstancePath+At(v.Params["property"]), v.Keyword, "needs the field %q beside it", v.Params["missingProperty"])
 	case "uniqueItems":
-		f = d.Fail(v.InstancePath+At(v.Params["j"]), v.Keyword, "equals the element before it")
+		f = d.Fail(v.InstancePath+At(v.Params["j"]), v.Keyword, "must not equal %s", v.InstancePath+At(v.Params["i"]))
 		f.Hint, message = "Leave one of them out.", nil
 	case "enum":
 		f = d.Fail(v.InstancePath, v.Keyword, "%s", v.Message)
@@ -77,8 +80,14 @@ func (d *Document) violation(v jsonschema.Violation) *problem.Finding {
 		}
 	default:
 		f = d.Fail(v.InstancePath, v.Keyword, "%s", v.Message)
+		if least := schema.Get("minLength"); v.Keyword == "minLength" && least.Text == "1" {
+			f.Message = "must not be empty"
+		}
 	}
 	f.Params = v.Params
+	if hint := schema.Get("errorHint"); hint != nil && f.Hint == "" {
+		f.Hint = hint.Str
+	}
 	if message != nil && v.Keyword != "type" {
 		f.Message = message.Str
 	}
@@ -121,7 +130,7 @@ func (d *Document) misspelt(missing jsonschema.Violation, all []jsonschema.Viola
 
 // nearestAlternatives keeps, of the violations below an anyOf or oneOf, those of the alternative that the value is most like, in place of
 // that of the keyword; none of them where the value breaks another keyword, too. Mistakes in the fields of an object do not count if the
-// alternatives differ in which fields there are.
+// alternatives differ in which fields there are, nor do other choices and other fields that are missing or unknown.
 func (d *Document) nearestAlternatives(violations []jsonschema.Violation) []jsonschema.Violation {
 	for _, whole := range violations {
 		if whole.Keyword != "anyOf" && whole.Keyword != "oneOf" {
@@ -132,8 +141,13 @@ func (d *Document) nearestAlternatives(violations []jsonschema.Violation) []json
 			return below(v) && within(v.InstancePath, whole.InstancePath) && v.Keyword != "required"
 		})
 		others := slices.ContainsFunc(violations, func(v jsonschema.Violation) bool {
-			return !below(v) && v.SchemaPath != whole.SchemaPath && within(v.InstancePath, whole.InstancePath) &&
-				(!presence || v.InstancePath == whole.InstancePath)
+			if below(v) || v.SchemaPath == whole.SchemaPath || !within(v.InstancePath, whole.InstancePath) {
+				return false
+			}
+			return !presence || v.InstancePath == whole.InstancePath && !isChoice(v) && v.Keyword != "required" &&
+				(v.Keyword != "additionalProperties" || slices.ContainsFunc(violations, func(missing jsonschema.Violation) bool {
+					return below(missing) && d.misspelt(missing, []jsonschema.Violation{v})
+				}))
 		})
 		nearest := ""
 		if !others {
@@ -193,4 +207,9 @@ func texts(list *jsonvalue.Node) (texts []string) {
 		texts = append(texts, fmt.Sprint(e.Value()))
 	}
 	return texts
+}
+
+// isChoice reports whether a value does not make a choice between fields.
+func isChoice(v jsonschema.Violation) bool {
+	return v.Keyword == "anyOf" || v.Keyword == "oneOf" || v.Keyword == "not"
 }

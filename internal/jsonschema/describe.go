@@ -44,7 +44,11 @@ func describe(s *lib.Schema, below []string, value any) []Violation {
 		if len(want) < len(enum) {
 			params["allowedCount"] = float64(len(enum))
 		}
-		return one("must be one of "+shortList(enum)+", not "+short(value), params)
+		choice := "one of "
+		if len(enum) == 1 {
+			choice = ""
+		}
+		return one("must be "+choice+shortList(enum)+", not "+short(value), params)
 	case "required":
 		return describeRequired(s, value)
 	case "additionalProperties":

@@ -52,6 +52,8 @@ func TestParse(t *testing.T) {
 		{``, "error 1:1 parse "},
 		{"\ufeff" + server(""), ""},
 		{`{"mcpServers":{"s":{"command":"a"},"s":{"command":"b"}}}`, "error 1:36 parse /mcpServers/s"},
+		{`{"mcpServers":{"s":{"command":"a"},"s":{"command":"","x":1},"c":5}}`,
+			"error 1:36 parse /mcpServers/s\nerror 1:51 minLength /mcpServers/s/command\nwarning 1:54 additionalProperties /mcpServers/s/x\nerror 1:65 type /mcpServers/c"},
 
 		{server(`,"type":"stdio","cwd":"x","disabled":true`), ""},
 		{server(`,"type":"sse"`), "error 1:45 enum /mcpServers/s/type"},
@@ -95,6 +97,48 @@ func TestParseValues(t *testing.T) {
 	if m, _ := manifest.Parse([]byte(`{"mcpServers":{"s":{"command":"x"}}}`)); m.Agents != nil {
 		t.Error("agents without delegateAgents")
 	}
+}
+
+func TestParseTexts(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		`{"mcpServers":{"s":{"command":""}}}`:                                     "must not be empty",
+		`{"mcpServers":{"s":{"command":"a\u0000"}}}`:                              "must not contain U+0000",
+		`{"mcpServers":{"s":{"command":"a","cwd":""}}}`:                           "must not be empty",
+		`{"mcpServers":{"s":{"command":"a","url":"http://x"}}}`:                   "must not have both command and url; Leave one of them out.",
+		`{"mcpServers":{"s":{"command":"a","url":"http://x","cwd":"","args":5}}}`: "must not have both command and url; Leave one of them out.\nmust not be empty\nmust be array, not number",
+	} {
+		_, findings := manifest.Parse([]byte(text))
+		if got := texts(findings); got != want {
+			t.Errorf("%s\ngot  %s\nwant %s", text, got, want)
+		}
+	}
+	const hint = `Write {"stepCommands": {"urn:example:resize": {"command": "python3", "args": ["resize.py"]}}}.`
+	for text, want := range map[string]string{
+		`{}`:                                    `missing field "stepCommands"; ` + hint,
+		`[]`:                                    "must be object, not array; " + hint,
+		`{"stepCommands":{"":{"command":"c"}}}`: "the name of a handler must not be blank; Use a URN, as config.handler of the step does.",
+		`{"stepCommands":{"a":{"command":""},"b":{"command":" "},"c":{"command":"a\u0000"},"d":{"command":"a","cwd":""}}}`: "must not be empty\nmust not be blank\n" +
+			"must not contain U+0000\nmust not be empty",
+	} {
+		_, findings := manifest.ParseStepCommands([]byte(text))
+		if got := texts(findings); got != want {
+			t.Errorf("%s\ngot  %s\nwant %s", text, got, want)
+		}
+	}
+}
+
+// texts are the messages of findings with their hints, a line for each.
+func texts(findings problem.Findings) string {
+	var lines []string
+	for _, f := range findings {
+		line := f.Message
+		if f.Hint != "" {
+			line += "; " + f.Hint
+		}
+		lines = append(lines, line)
+	}
+	return strings.Join(lines, "\n")
 }
 
 func FuzzParse(f *testing.F) {

@@ -31,6 +31,7 @@ func TestParseStepCommands(t *testing.T) {
 		{`{"stepCommands":{" ":{"command":"c"}}}`, "1:18 propertyNames /stepCommands/ "},
 		{`{"stepCommands":{"a":{"command":"c"},` + "\n" + `"a ":{"command":"c"}}}`, "2:1 unique /stepCommands/a "},
 		{`{"stepCommands":{"a":{"command":"c"},"a":{"command":"c"}}}`, "1:38 parse /stepCommands/a"},
+		{`{"stepCommands":{"a":{"command":"c"},"a":{"command":""},"c":5}}`, "1:38 parse /stepCommands/a\n1:53 minLength /stepCommands/a/command\n1:61 type /stepCommands/c"},
 		{`{"stepCommands":{"a":5}}`, "1:22 type /stepCommands/a"},
 		{`{"stepCommands":{"a":{}}}`, "1:22 required /stepCommands/a"},
 		{`{"stepCommands":{"a":{"command":" "}}}`, "1:33 pattern /stepCommands/a/command"},

@@ -175,7 +175,7 @@ func Find(name string) (Host, error) {
 		}
 	}
 	return Host{}, problem.New(problem.UsageError, "unknown host %q", name).
-		WithHint("Use %s, or all for the installed ones. For another host, paste the entry that --print prints.", problem.OrList(Names()))
+		WithHint("Use %s, or all for the installed ones. For another host, paste the entry that install --print prints.", problem.OrList(Names()))
 }
 
 // File returns the path of the host's file for a scope.

@@ -40,6 +40,19 @@ func TestList(t *testing.T) {
 	}
 }
 
+// TestListDuplicates finds a name that occurs twice and the other mistakes, too.
+func TestListDuplicates(t *testing.T) {
+	t.Parallel()
+	l, findings := webhook.Parse([]byte(`{"targets":{"a":{"url":"http://x"},"a":{"url":"ftp://x"},"c":5,"d":{"url":"http://x","secretRef":"env:NONE"}}}`), secret)
+	var got []string
+	for _, f := range findings {
+		got = append(got, f.Keyword+" "+f.At.Pointer)
+	}
+	if text := fmt.Sprint(got); l != nil || text != "[parse /targets/a pattern /targets/a/url type /targets/c profile /targets/d/secretRef]" {
+		t.Error(text)
+	}
+}
+
 // mistakes are lists with one each, and what is said of it.
 var mistakes = []struct{ text, want string }{
 	{`{`, "1:2"},

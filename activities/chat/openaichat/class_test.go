@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -58,6 +59,9 @@ func TestChatClasses(t *testing.T) {
 			f := failureOf(t, err)
 			if class, status := chat.ClassIn(f.Data); class != tt.class || status != tt.status {
 				t.Errorf("class %q, status %d: %v", class, status, err)
+			}
+			if tt.class == chat.ClassQuota && strings.Contains(f.Message, "rate limit") {
+				t.Error(f.Message)
 			}
 		})
 	}

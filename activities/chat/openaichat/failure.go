@@ -84,6 +84,8 @@ func (c *call) statusText(e *statusError) string {
 		}
 	case e.status == http.StatusNotFound:
 		meaning = fmt.Sprintf("; there is no model %q at %s, or that is not its address", c.model, c.config.BaseURL)
+	case e.status == http.StatusTooManyRequests && refusalOf(e).Class() == chat.ClassQuota:
+		meaning = "; the quota is used up"
 	case e.status == http.StatusTooManyRequests:
 		meaning = "; the rate limit is reached"
 	case e.status >= 300 && e.status < 400:
