@@ -148,9 +148,9 @@ func TestWatch(t *testing.T) {
 	})
 	b := s.enter(t)
 	s.visit(b, "/runs/tour-1")
-	b.until(`document.querySelector("svg.graph")`)
+	b.until(`document.querySelector("main .picture svg")`)
 	eval[any](b, `window.stays = true; window.shift = 0; new PerformanceObserver(l => l.getEntries().forEach(e => window.shift += e.value)).observe({type: "layout-shift"}); null`)
-	width := `document.querySelector("svg.graph").getBoundingClientRect().width`
+	width := `document.querySelector("main .picture svg").getBoundingClientRect().width`
 	was := eval[float64](b, width)
 	s.perform("tour-1", "draft", map[string]any{"good": false})
 	b.shows("visit 2")
