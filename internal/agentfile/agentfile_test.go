@@ -402,7 +402,7 @@ func TestMistakesBesideOthers(t *testing.T) {
 /agents/a/fallback/on/0 must be one of "busy", "down", "slow", "quota", "credentials", "unknown", "context", "refused", "answer", "request", not "bsy"`},
 		{told(`"instructions":5,"tools":[{"agent":"gone"}],"tools":[{"agent":"b"}]`), `/agents/a missing field "model"
 /agents/a/instructions must be string, not number
-/agents/a/tools duplicate member "tools", first at line 1, column 86
+/agents/a/tools duplicate field "tools", first at line 1, column 86
 /agents/a/tools/0/agent there is no agent "b"`},
 	} {
 		file, findings := agentfile.Parse([]byte(c.text), surroundings())
