@@ -1,7 +1,6 @@
 package machine
 
 import (
-	"errors"
 	"fmt"
 	"time"
 
@@ -168,8 +167,11 @@ func (m *Machine) checkAnswer(t *token, payload map[string]any) error {
 	return nil
 }
 
-// invalidAnswer returns the error of an answer that a schema rejects. Its cause is for the person, who does not know the schema.
+// invalidAnswer returns the error of an answer that a schema rejects. Its Data has the violations alone, for the person, who does not know
+// the schema.
 func invalidAnswer(at problem.Place, what string, vs []jsonschema.Violation) error {
-	e := problem.New(problem.InvalidResumePayload, "%s", what).WithCause(errors.New(jsonschema.Text(vs))).WithPlace(at)
+	text := jsonschema.Text(vs)
+	e := problem.New(problem.InvalidResumePayload, "%s: %s", what, text).WithPlace(at)
+	e.Data = map[string]any{problem.DataViolations: text}
 	return e.WithHint("The run is still interrupted. Correct the payload and resume again.")
 }

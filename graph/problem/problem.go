@@ -82,6 +82,9 @@ type Error struct {
 	Err error
 }
 
+// DataViolations is the field of the Data of an INVALID_RESUME_PAYLOAD for the violations of the schema, as text.
+const DataViolations = "violations"
+
 // New returns an Error with the message of Format.
 func New(code Code, format string, args ...any) *Error {
 	return &Error{Code: code, Message: Format(format, args...)}

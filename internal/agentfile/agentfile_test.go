@@ -398,7 +398,7 @@ func TestMistakesBesideOthers(t *testing.T) {
 /agents/a/tools/0/skills/1 must be string, not number
 /agents/a/tools/1/knowledge there are no knowledge bases
 /agents/a/tools/1/knowledge/0 must not be blank`},
-		{told(`"instructions":"i","model":"m","fallback":{"on":["bsy"]}`), `/agents/a/fallback the agent has one model, and no next one
+		{told(`"instructions":"i","model":"m","fallback":{"on":["bsy"]}`), `/agents/a/fallback the agent has only one model
 /agents/a/fallback/on/0 must be one of "busy", "down", "slow", "quota", "credentials", "unknown", "context", "refused", "answer", "request", not "bsy"`},
 		{told(`"instructions":5,"tools":[{"agent":"gone"}],"tools":[{"agent":"b"}]`), `/agents/a missing field "model"
 /agents/a/instructions must be string, not number

@@ -241,8 +241,8 @@ func recorded(err error, payload map[string]any) elicit.End {
 	case e.Reason == problem.NotAwaiting, e.Reason == problem.ExecutionEnded, e.Reason == problem.ExecutionNotFound:
 		return elicit.End{State: elicit.Overtaken}
 	case e.Code == problem.InvalidResumePayload, e.Code == problem.ValidationError:
-		if e.Err != nil && e.Code == problem.InvalidResumePayload { // the person does not know the schema
-			return elicit.End{State: elicit.Unfit, Err: e.Err}
+		if violations, ok := e.Data[problem.DataViolations].(string); ok { // the person does not know the schema
+			return elicit.End{State: elicit.Unfit, Err: errors.New(violations)}
 		}
 		return elicit.End{State: elicit.Unfit, Err: errors.New(e.Error())}
 	}
