@@ -53,7 +53,7 @@ func Read(raw []byte, names []string, inner map[string]string, elsewhere map[str
 		return a
 	}
 	if at := jsonvalue.InvalidUTF8(raw); at >= 0 {
-		a.Broken = fmt.Errorf("they are not valid UTF-8 (byte %d)", at+1)
+		a.Broken = fmt.Errorf("invalid UTF-8 at byte %d", at+1)
 		return a
 	}
 	rest := raw

@@ -340,7 +340,7 @@ func (a *Arguments) phases(name string) []history.Phase {
 	for _, e := range elements {
 		status, _ := e.Plain.(string)
 		if p := string(runjson.Phase(machine.Status(status))); p != status { // answers have more statuses than there are phases
-			e.Fail("enum", "expected %s, found %q", problem.OrList(Phases), status).Hint = "a run with this status has the phase " + p
+			e.Fail("enum", "expected %s, found %q", problem.OrList(Phases), status).Hint = "use the phase of runs with this status: " + p
 			continue
 		}
 		if p := e.Choice(Phases...); p != "" {

@@ -23,7 +23,7 @@ func TestLoadA2A(t *testing.T) {
 
 	for text, want := range map[string]string{
 		`{"apiKeyEnv":"KEY"}`:                     "no baseUrl",
-		`{"baseUrl":"ftp://x","apiKeyEnv":"KEY"}`: "not an absolute http",
+		`{"baseUrl":"ftp://x","apiKeyEnv":"KEY"}`: "must be an absolute http",
 		`{"baseUrl":"https://x"}`:                 "exactly one of apiKeyEnv and apiKeySecretRef",
 		`{"baseUrl":"https://x","apiKeyEnv":"KEY","apiKeySecretRef":"env:KEY"}`: "exactly one of",
 		`{"baseUrl":"https://x","apiKeyEnv":"NONE"}`:                            "env:NONE: the variable is unset",
@@ -36,7 +36,7 @@ func TestLoadA2A(t *testing.T) {
 		`{"baseUrl":"https://x","noAuth":true,"transport":"grpc"}`:              `transport: expected jsonrpc or http-tasks, found "grpc"`,
 		`{"baseUrl":"https://x","noAuth":true,"agents":[]}`:                     "agents: expected object, found array",
 		`{"agents":{"a":{"baseUrl":"https://x"}}}`:                              `agents.a: expected exactly one of apiKeyEnv and apiKeySecretRef, or noAuth`,
-		`{"agents":{"a":{"baseUrl":"x","noAuth":true}}}`:                        "not an absolute http",
+		`{"agents":{"a":{"baseUrl":"x","noAuth":true}}}`:                        "must be an absolute http",
 		`{"agents":{"a":{"baseUrl":"https://x","noAuth":true,"agents":{}}}}`:    `agents.a: unknown field "agents"`,
 		`{"agents":{" ":{"baseUrl":"https://x","noAuth":true}}}`:                "must not be blank",
 		`{"noAuth":true,"agents":{"a":{"baseUrl":"https://x","noAuth":true}}}`:  "only agents",

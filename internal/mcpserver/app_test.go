@@ -239,7 +239,7 @@ func TestRequiredConfirmsCards(t *testing.T) {
 		h := o.cards(revision, "chat", nil)
 		o.begin(h, "r", approval)
 		ticket := h.ticket(h.ok("workflow_card", object{"execution_id": "r"}))
-		if _, text, failed := h.call("workflow_card_answer", object{"ticket": ticket, "fields": object{"f0": []any{"true"}}}); !failed || !strings.Contains(text, "none that is passed on") {
+		if _, text, failed := h.call("workflow_card_answer", object{"ticket": ticket, "fields": object{"f0": []any{"true"}}}); !failed || !strings.Contains(text, "only from a host that asks them") {
 			t.Errorf("%s", text)
 		}
 		p := says(closes, accepts(object{"approve": true}))

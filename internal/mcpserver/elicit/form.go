@@ -140,7 +140,7 @@ func (f *Form) Payload(content map[string]any) (map[string]any, error) {
 			v = chosen
 		case one.Kind == form.Number || one.Kind == form.Integer:
 			if n, isNumber := v.(float64); isNumber && math.Abs(n) >= 1<<53 && n == math.Trunc(n) {
-				return nil, fmt.Errorf("%s: a number of this size does not come through exactly", one.Name)
+				return nil, fmt.Errorf("%s: the number is too large to be exact", one.Name)
 			}
 		}
 		payload[one.Name] = v
@@ -155,7 +155,7 @@ func chosen(f *form.Field, v any) (any, error) {
 	}
 	list, isList := v.([]any)
 	if !isList {
-		return nil, fmt.Errorf("%s: expected a list", f.Name)
+		return nil, fmt.Errorf("%s: expected an array", f.Name)
 	}
 	values := make([]any, len(list))
 	for i := range list {
@@ -175,7 +175,7 @@ func value(f *form.Field, label any) (any, error) {
 			return o.Value, nil
 		}
 	}
-	return nil, fmt.Errorf("%s: this is none of the values to choose from", f.Name)
+	return nil, fmt.Errorf("%s: the value is not one of the choices", f.Name)
 }
 
 // How many bytes of a question and of a complaint a form shows.
@@ -189,7 +189,7 @@ const (
 func Message(prompt, run, complaint string) string {
 	var b strings.Builder
 	if complaint != "" {
-		fmt.Fprintf(&b, "Your answer could not be taken: %s\n\n", form.Clean(complaint, maxComplaint))
+		fmt.Fprintf(&b, "Your answer is invalid: %s\n\n", form.Clean(complaint, maxComplaint))
 	}
 	shown := form.Clean(prompt, maxPrompt)
 	if shown == "" {
