@@ -22,7 +22,7 @@ func TestServe(t *testing.T) {
 	}
 	said, human := io.Pipe()
 	a, _, _ := newTestApp(t, strings.NewReader(""), time.Now())
-	a.human = human
+	a.stdout, a.human = human, human
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan int, 1)
 	go func() {

@@ -12,6 +12,7 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"os"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -428,3 +429,48 @@ type failing struct {
 }
 
 func (f failing) Status(context.Context, graph.StatusRequest) (*view.Run, error) { return nil, f.err }
+
+// TestTheWalkOfThePage makes the requests of docs/http-api.md.
+func TestTheWalkOfThePage(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile("../../docs/http-api.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(page), "```sh walk\n")
+	walk, _, _ := strings.Cut(rest, "```")
+	c := newClient(t, nil)
+	refund := strings.NewReplacer(`"approve","version"`, `"refund","version"`, `"ok"`, `"approve"`).Replace(approve)
+	c.want(201, "POST", "/v1/workflows", "/v1/workflows", `{"definition":`+refund+`}`)
+	option := regexp.MustCompile(`-([Hd]) (?:'([^']*)'|"([^"]*)")`)
+	requests := 0
+	for command := range strings.SplitSeq(strings.TrimSpace(strings.ReplaceAll(walk, "\\\n", "")), "\n") {
+		requests++
+		method, body, header := "GET", "", http.Header{}
+		for _, m := range option.FindAllStringSubmatch(command, -1) {
+			if m[1] == "d" {
+				method, body = "POST", m[2]
+				continue
+			}
+			name, value, _ := strings.Cut(m[2]+m[3], ": ")
+			header.Set(name, strings.ReplaceAll(value, "$TOKEN", writer))
+		}
+		_, path, found := strings.Cut(command, "http://127.0.0.1:8772")
+		if !strings.HasPrefix(command, "curl ") || !found {
+			t.Fatalf("%q is not a request", command)
+		}
+		r := request(t, method, path, body)
+		r.Header = header
+		w := httptest.NewRecorder()
+		c.handler.ServeHTTP(w, r)
+		if w.Code != 200 && w.Code != 201 {
+			t.Errorf("%s: %d %s", command, w.Code, w.Body)
+		}
+		if strings.Contains(command, "text/event-stream") && !strings.Contains(w.Body.String(), `"status":"completed"`) {
+			t.Errorf("%s: %s", command, w.Body)
+		}
+	}
+	if requests != 4 {
+		t.Errorf("%d requests", requests)
+	}
+}
