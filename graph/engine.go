@@ -101,6 +101,17 @@ type Definitions interface {
 	Definition(ctx context.Context, hash string) (*definition.Document, error)
 }
 
+// DefinitionStore is an Engine that finds definitions by name and stores them without a run.
+type DefinitionStore interface {
+	// FindDefinition returns the definition that StartRequest.DefinitionRef selects: by hash, name or name@version. The error is
+	// WORKFLOW_NOT_FOUND or that of Start.
+	FindDefinition(ctx context.Context, ref string) (*definition.Document, error)
+	// StoreDefinition stores a definition under its document name and version, and reports whether it was not stored before. Definitions
+	// that no run has are deleted with PruneDefinitions. Errors: that of Start for a definition that cannot be run, and
+	// DUPLICATE_WORKFLOW_ID if another definition is stored under the name and version.
+	StoreDefinition(ctx context.Context, d *definition.Document) (stored bool, err error)
+}
+
 // Need returns an engine as one of the interfaces above. call names the call that needs it. The error is UNSUPPORTED_BY_BACKEND.
 func Need[T any](e Engine, call string) (T, error) {
 	t, ok := e.(T)

@@ -2,6 +2,7 @@ package graph
 
 import (
 	"context"
+	"errors"
 
 	"github.com/workflows-engine/workflows-engine/graph/definition"
 	"github.com/workflows-engine/workflows-engine/graph/internal/admit"
@@ -10,10 +11,11 @@ import (
 )
 
 var (
-	_ Follower    = (*Runner)(nil)
-	_ Peeker      = (*Runner)(nil)
-	_ Counter     = (*Runner)(nil)
-	_ Definitions = (*Runner)(nil)
+	_ Follower        = (*Runner)(nil)
+	_ Peeker          = (*Runner)(nil)
+	_ Counter         = (*Runner)(nil)
+	_ Definitions     = (*Runner)(nil)
+	_ DefinitionStore = (*Runner)(nil)
 )
 
 // List returns a page of runs with their Lineage, last changed first unless q.Oldest is set. Errors: VALIDATION_ERROR for a limit outside 0 to 100 and an unknown
@@ -94,4 +96,43 @@ func (r *Runner) Definition(ctx context.Context, hash string) (*definition.Docum
 	}
 	defer r.p.Leave()
 	return r.p.Library.Document(ctx, hash)
+}
+
+// FindDefinition returns the definition with a hash, name or name@version; see DefinitionStore.
+func (r *Runner) FindDefinition(ctx context.Context, ref string) (*definition.Document, error) {
+	if err := r.enter(ctx); err != nil {
+		return nil, err
+	}
+	defer r.p.Leave()
+	prog, err := r.p.Library.Find(ctx, ref)
+	if err != nil {
+		return nil, err
+	}
+	return prog.Document, nil
+}
+
+// StoreDefinition stores a definition without a run; see DefinitionStore.
+func (r *Runner) StoreDefinition(ctx context.Context, d *definition.Document) (stored bool, err error) {
+	if err := r.enterToWrite(ctx); err != nil {
+		return false, err
+	}
+	defer r.p.Leave()
+	prog, err := r.p.Library.Admit(d)
+	if err != nil {
+		return false, err
+	}
+	switch _, err := r.p.Store.Definition(ctx, prog.Hash); {
+	case err == nil:
+		return false, r.p.Store.PutDefinition(ctx, *admit.StoredForm(prog)) // with another signature, maybe
+	case !errors.Is(err, problem.DefinitionNotFound):
+		return false, err
+	}
+	switch other, err := r.p.Store.DefinitionByName(ctx, prog.Name, prog.Version); {
+	case err == nil && other.Version == prog.Version:
+		return false, problem.New(problem.DuplicateWorkflowID, "another definition is stored as %q, version %q", prog.Name, prog.Version).
+			WithHint("Give the definition another version in document.version.")
+	case err != nil && !errors.Is(err, problem.DefinitionNotFound):
+		return false, err
+	}
+	return true, r.p.Store.PutDefinition(ctx, *admit.StoredForm(prog))
 }

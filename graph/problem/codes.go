@@ -8,6 +8,8 @@ const (
 	InterruptInParallelBranch Code = "INTERRUPT_IN_PARALLEL_BRANCH"
 	// DuplicateExecutionID: a run with this execution id exists.
 	DuplicateExecutionID Code = "DUPLICATE_EXECUTION_ID"
+	// DuplicateWorkflowID: another definition is stored under the name and version of a definition.
+	DuplicateWorkflowID Code = "DUPLICATE_WORKFLOW_ID"
 	// ExecutionNotFound: no run has this id.
 	ExecutionNotFound Code = "EXECUTION_NOT_FOUND"
 	// InvalidListCursor: the cursor is not one that a list call returned. Adapters of the protocol report VALIDATION_ERROR.

@@ -68,6 +68,8 @@ var claims = []struct{ page, tag, file, test string }{
 	{"*", "sh", "internal/cli/pages_test.go", "TestCommandsOfThePages"},
 	{"docs/agents.md", "json", "internal/agentfile/agentfile_test.go", "TestTheFileOfThePage"},
 	{"docs/webhooks.md", "json", "internal/webhook/receiver_test.go", "TestTheFileOfThePage"},
+	{"docs/http-api.md", "sh walk", "internal/httpapi/httpapi_test.go", "TestTheWalkOfThePage"},
+	{"docs/http-api.md", "json", "internal/httpguard/token_test.go", "TestTheFileOfThePage"},
 	{"docs/activities.md", "json", "internal/cli/pages_test.go", "TestSettingsOfThePages"},
 	{"docs/activities.md", "python", "internal/cli/pageruns_test.go", "TestThePythonStep"},
 	{"docs/activities.md", "text", "internal/cli/records_test.go", "TestThePageShowsARepair"},

@@ -44,10 +44,11 @@ func Of(values map[string]any, names []string) *Arguments {
 }
 
 // Read reads the text of the arguments, which may be empty. names are those of the arguments; inner maps names that are
-// valid only inside an argument to that argument. A definition is left to Definition.
-func Read(raw []byte, names []string, inner map[string]string) *Arguments {
+// valid only inside an argument to that argument. A definition is left to Definition. The arguments of elsewhere, such as
+// those of a path, count as if they were in the text, which must not contradict them.
+func Read(raw []byte, names []string, inner map[string]string, elsewhere map[string]any) *Arguments {
 	report := &jsonobject.Report{Code: problem.ValidationError, NullIsAbsent: true, Limit: MaxFindings}
-	a := &Arguments{Object: report.Object(nil), Report: report}
+	a := &Arguments{Object: report.Object(elsewhere), Report: report}
 	if len(raw) == 0 {
 		return a
 	}
@@ -74,7 +75,15 @@ func Read(raw []byte, names []string, inner map[string]string) *Arguments {
 	}
 	if plain != nil {
 		refuseLosses(report.Value(plain), losses, definitionArgument)
-		a.Object = report.Object(ReadObject(report.Value(plain), definitionArgument))
+		values := ReadObject(report.Value(plain), definitionArgument)
+		a.Object = report.Object(values)
+		for name, value := range elsewhere {
+			if given := a.Get(name); given.Present() && given.Plain != value {
+				given.Fail("const", "expected %q, which the address names", value)
+			} else if values != nil {
+				values[name] = value
+			}
+		}
 	}
 	refuseUnknown(a.Object, names, inner)
 	return a

@@ -189,7 +189,15 @@ func serveHealth(address string, store history.Store) (bound net.Addr, stop func
 			WithHint("Write host and port, as in 127.0.0.1:8771. If another program uses the port, port 0 selects a free one.")
 	}
 	mux := http.NewServeMux()
-	mux.Handle(httpguard.HealthPath, httpguard.Health(func(ctx context.Context) error {
+	mux.Handle(httpguard.HealthPath, httpguard.Health(healthOf(store)))
+	server := &http.Server{Handler: mux, ReadTimeout: healthRequestTime, WriteTimeout: healthRequestTime, IdleTimeout: healthRequestTime, MaxHeaderBytes: 8 << 10}
+	go server.Serve(listener) //nolint:errcheck // it ends by Close
+	return listener.Addr(), server.Close, nil
+}
+
+// healthOf returns a function that asks whether a database can be read and written.
+func healthOf(store history.Store) func(context.Context) error {
+	return func(ctx context.Context) error {
 		if _, _, err := store.NextTimer(ctx); err != nil {
 			return err
 		}
@@ -197,8 +205,5 @@ func serveHealth(address string, store history.Store) (bound net.Addr, stop func
 			return prober.Probe(ctx)
 		}
 		return nil
-	}))
-	server := &http.Server{Handler: mux, ReadTimeout: healthRequestTime, WriteTimeout: healthRequestTime, IdleTimeout: healthRequestTime, MaxHeaderBytes: 8 << 10}
-	go server.Serve(listener) //nolint:errcheck // it ends by Close
-	return listener.Addr(), server.Close, nil
+	}
 }

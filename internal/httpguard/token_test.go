@@ -2,6 +2,7 @@ package httpguard_test
 
 import (
 	"fmt"
+	"os"
 	"strings"
 	"testing"
 
@@ -55,5 +56,20 @@ func TestTokenMistakes(t *testing.T) {
 		if strings.Contains(said, "0123456789") || strings.Contains(said, "short-secret") {
 			t.Errorf("%s shows a token: %s", text, said)
 		}
+	}
+}
+
+// TestTheFileOfThePage reads the list of docs/http-api.md.
+func TestTheFileOfThePage(t *testing.T) {
+	t.Parallel()
+	page, err := os.ReadFile("../../docs/http-api.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, rest, _ := strings.Cut(string(page), "```json\n")
+	text, _, _ := strings.Cut(rest, "```")
+	tokens, findings := httpguard.ParseTokens([]byte(text))
+	if got, found := tokens.Find("secret"); len(findings) > 0 || !found || got != (httpguard.Caller{Name: "dashboard", ReadOnly: true}) {
+		t.Errorf("%+v, %v, %v", got, found, findings)
 	}
 }

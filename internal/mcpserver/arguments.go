@@ -46,7 +46,7 @@ func (a *arguments) applied() {
 // readArguments takes the raw arguments of a call, which may be absent. A definition is left to arguments.definition.
 func readArguments(raw []byte, t *tool) *arguments {
 	names := t.names()
-	a := &arguments{Arguments: calls.Read(raw, names, t.inner)}
+	a := &arguments{Arguments: calls.Read(raw, names, t.inner, nil)}
 	if len(raw) == 0 || a.Broken != nil {
 		return a
 	}

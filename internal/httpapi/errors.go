@@ -1,0 +1,105 @@
+package httpapi
+
+import (
+	"maps"
+	"net/http"
+
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/internal/config/envname"
+	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
+)
+
+// statuses are the statuses of codes; others are 400, or 422 with findings about a definition.
+var statuses = map[problem.Code]int{
+	problem.ExecutionNotFound: http.StatusNotFound, problem.DeletionUnfinished: http.StatusNotFound,
+	problem.DefinitionNotFound: http.StatusNotFound, problem.WorkflowNotFound: http.StatusNotFound,
+
+	problem.DuplicateExecutionID: http.StatusConflict, problem.DuplicateWorkflowID: http.StatusConflict,
+	problem.SubmitNotAwaiting: http.StatusConflict, problem.SubmitNodeMismatch: http.StatusConflict, problem.SubmitParallelMismatch: http.StatusConflict,
+	problem.SignalNotAwaiting: http.StatusConflict, problem.SignalNameMismatch: http.StatusConflict, problem.CancelNotAllowed: http.StatusConflict,
+	problem.RunComputing: http.StatusConflict, problem.HistoryConflict: http.StatusConflict, problem.LeaseHeld: http.StatusConflict,
+	problem.AlreadyRetried: http.StatusConflict, problem.RetryRepeatsEffects: http.StatusConflict, problem.AgentBudgetSpent: http.StatusConflict,
+	problem.RecordLimitExceeded: http.StatusConflict, problem.ByteLimitExceeded: http.StatusConflict, problem.SignalLimitExceeded: http.StatusConflict,
+
+	problem.PersonRequired:       http.StatusForbidden,
+	problem.MemoryBudgetExceeded: http.StatusTooManyRequests,
+	problem.Unsupported:          http.StatusNotImplemented,
+
+	problem.StoreLocked: http.StatusServiceUnavailable, problem.StoreFull: http.StatusServiceUnavailable, problem.StoreReadOnly: http.StatusServiceUnavailable,
+	problem.StoreUnavailable: http.StatusServiceUnavailable, problem.StoreOutcomeUnknown: http.StatusServiceUnavailable, problem.StoreReplaced: http.StatusServiceUnavailable,
+	problem.RunnerClosed: http.StatusServiceUnavailable, problem.CallCancelled: http.StatusServiceUnavailable, problem.ImportRequired: http.StatusServiceUnavailable,
+	problem.HistoryNewer: http.StatusServiceUnavailable,
+
+	problem.Internal: http.StatusInternalServerError, problem.EngineFailure: http.StatusInternalServerError,
+	problem.HistoryCorrupt: http.StatusInternalServerError, problem.Nondeterminism: http.StatusInternalServerError, problem.UsageError: http.StatusInternalServerError,
+}
+
+// statusOf returns the status of an answer with an error.
+func statusOf(e *problem.Error) int {
+	if e.Reason == problem.ExecutionNotFound {
+		return http.StatusNotFound
+	}
+	if status := statuses[e.Code]; status != 0 {
+		return status
+	}
+	switch e.Reason {
+	case problem.NotAwaiting, problem.AnsweredDifferently, problem.ExecutionEnded:
+		return http.StatusConflict
+	}
+	if e.Code != problem.InputInvalid && e.Findings.HasErrors() {
+		return http.StatusUnprocessableEntity
+	}
+	return http.StatusBadRequest
+}
+
+// words maps the names of the Go library in hints to those of the API.
+var words = withOptions(problem.Glossary{
+	"Runner.Status": "GET /v1/executions/{exec_id}", "Runner.List": "GET /v1/executions",
+	"Runner.Drive":               "POST /v1/executions with definition and allow_existing_execution_id",
+	"StartRequest.AllowExisting": "allow_existing_execution_id", "StatusRequest.Wait": "wait_ms",
+	"ForkRequest.Again": "again true", "ForkRequest.RepeatEffects": "anew true with repeat_effects true",
+	"ForkRequest.Anew": ":retry with anew true", "ForkRequest.CurrentAgentConfig": ":retry with current_config true",
+	"Runner.Prune":  "the operator's workflows-engine gc --older-than 30d",
+	"Runner.Verify": "the operator's workflows-engine verify", "ExportOptions.Redact": "--redact",
+	"DatabaseOptions.Definitions": "--definition FILE",
+})
+
+func withOptions(g problem.Glossary) problem.Glossary {
+	maps.Copy(g, envname.Options)
+	g["Options.Workflows"] = "the operator's --workflow-dir"
+	return g
+}
+
+// maxFindings is how many findings an error lists.
+const maxFindings = 20
+
+// encodeError is the JSON form of an error.
+func encodeError(e *problem.Error) jsonvalue.Ordered {
+	details := jsonvalue.Ordered{}
+	var list []jsonvalue.Ordered
+	count := 0
+	for _, f := range e.Findings {
+		if f.Severity == problem.SeverityWarning {
+			continue
+		}
+		if count++; count > maxFindings {
+			continue
+		}
+		one := jsonvalue.Ordered{{"instancePath", f.At.Pointer}, {"message", f.Message}, {"code", string(f.Code)}}
+		one.Text("hint", words.Translate(f.Hint))
+		one.Text("node_id", f.At.NodeID)
+		list = append(list, one)
+	}
+	if count > 0 {
+		details.Put("errors", list)
+		details.Put("errorCount", float64(count))
+	}
+	for _, name := range jsonvalue.Keys(e.Details) {
+		details.Put(name, e.Details[name])
+	}
+	details.Text("reason", string(e.Reason))
+	details.Text("execution_id", problem.Excerpt(e.At.ExecutionID, 1000))
+	details.Text("node_id", e.At.NodeID)
+	details.Text("hint", words.Translate(e.Hint))
+	return jsonvalue.Ordered{{"code", string(e.Code)}, {"message", e.Error()}, {"details", details}}
+}

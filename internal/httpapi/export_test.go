@@ -1,0 +1,4 @@
+package httpapi
+
+// Words are the names of the API in hints.
+var Words = words
