@@ -2,6 +2,7 @@ package fragment
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -132,11 +133,11 @@ func objectOf(text string) (map[string]any, error) {
 		err = losses[0]
 	}
 	if err != nil {
-		return nil, fmt.Errorf("This is not valid JSON: %w", err) //nolint:staticcheck // a sentence for a person
+		return nil, fmt.Errorf("not valid JSON: %w", err)
 	}
 	object, ok := v.(map[string]any)
 	if !ok {
-		return nil, fmt.Errorf("This must be a JSON object, as in {\"name\": 1}.") //nolint:staticcheck // a sentence for a person
+		return nil, errors.New(`must be a JSON object, as in {"name": 1}`)
 	}
 	return object, nil
 }

@@ -20,7 +20,6 @@ type visitRecords struct {
 	// before is the state when the visit began, after the one that it left; nil before it is recorded.
 	before, after *history.Record
 	output        *history.Record
-	ended         bool
 }
 
 // visitView shows a visit of a node.

@@ -20,10 +20,7 @@ const sentinel = "sk-sentinel/4f9c+Zq81=="
 // object is a JSON object.
 type object = map[string]any
 
-type (
-	provider = enginetest.Provider
-	arrived  = enginetest.Arrived
-)
+type arrived = enginetest.Arrived
 
 var (
 	newProvider         = enginetest.NewProvider
