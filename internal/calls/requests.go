@@ -15,7 +15,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/runjson"
 )
 
-// MaxWait is the most that wait_ms may be: a caller that waits longer has abandoned the call.
+// MaxWait is the largest wait_ms: hosts abandon longer calls.
 const MaxWait = 5 * time.Minute
 
 // Phases are the phases of runs.
@@ -27,11 +27,11 @@ var (
 	WaitArgument        = Optional("wait_ms", Describe("integer", "Longest wait (default 20000; 0: none).",
 		"minimum", 0.0, "maximum", float64(MaxWait.Milliseconds())))
 	// StatusWaitArgument is that of a call that only reads.
-	StatusWaitArgument = Optional("wait_ms", Describe("integer", "Longest wait while the run goes on by itself (default 0).",
+	StatusWaitArgument = Optional("wait_ms", Describe("integer", "Longest wait while the run continues by itself (default 0).",
 		"minimum", 0.0, "maximum", float64(MaxWait.Milliseconds())))
 	ModeArgument = Optional("activity_execution_mode", OneOf("Who performs activities.",
 		string(machine.InProcess), string(machine.HostMediated)))
-	SinceArgument   = Optional("since_seq", Describe("integer", "seq of an answer you have: only what changed.", "minimum", 1.0))
+	SinceArgument   = Optional("since_seq", Describe("integer", "seq of an answer you have: only changes.", "minimum", 1.0))
 	definitionAgain = Optional(definitionArgument, Obj("Not needed."))
 	inputAgain      = Optional("input", Obj("Not needed."))
 )
@@ -39,12 +39,11 @@ var (
 // again are the arguments of each call after the start that drives a run.
 var again = []Property{definitionAgain, inputAgain, ModeArgument, WaitArgument}
 
-// outcomeSchema is that of the outcome of an activity. It is one object and not a choice of two, because models fill in
-// the one more reliably.
-var outcomeSchema = Described("What came of it.", []Property{
+// outcomeSchema is one object, not a choice of two: models fill in one object more reliably.
+var outcomeSchema = Described("Outcome of the attempt.", []Property{
 	Required("ok", Describe("boolean", "Whether it succeeded.")),
 	Optional("result", Obj("ok:true: the output; it must fit output_schema. Default {}.")),
-	Optional("error", Text("ok:false, required: what went wrong.")),
+	Optional("error", Text("ok:false, required: the failure.")),
 	Optional("code", Str("ok:false: a code for retry policies.")),
 	Optional("delegate_correlation_id", Str("Delegate, ok:true: copy it.")),
 	Optional("external_task_id", Str("Delegate: its task id.")),
@@ -59,14 +58,14 @@ func StartArguments(here machine.Mode) []Property {
 		Optional(definitionArgument, DefinitionSchema("The definition: an object, or JSON or YAML text.")),
 		Optional("definition_ref", Text("Instead: name, name@version or hash of one run or registered.")),
 		Optional("input", Obj("The first state; default {}.")),
-		Optional("execution_id", Text("Your id for the run; one in use is refused. Default: new.")),
+		Optional("execution_id", Text("Your id for the run; one in use is rejected. Default: new.")),
 		Optional("title", Str("Line that names the run for people.")),
 		Optional("labels", Obj("Short texts to find it by.")),
 		Optional("notify", ListOf(Members{{"type", "string"}}, "Webhook targets.")),
 		Optional("activity_execution_mode", OneOf("Who performs activities: host_mediated (you, through workflow_submit_activity) or "+
 			"in_process (this server). Default here: "+string(here)+".",
 			string(machine.InProcess), string(machine.HostMediated))),
-		Optional("allow_existing_execution_id", Describe("boolean", "With execution_id: an existing run answers where it "+
+		Optional("allow_existing_execution_id", Describe("boolean", "With execution_id: an existing run is "+
 			"returned, and continued if its process has died. Makes repeated starts safe.")),
 		Optional("branch_order", OneOf("Of parallel branches (default concurrent).",
 			string(machine.Concurrent), string(machine.Sequential))),
@@ -98,21 +97,21 @@ func SignalArguments() []Property {
 	return append([]Property{
 		ExecutionIDArgument,
 		Required("signal_name", Text("The signal's name, exactly.")),
-		Optional("payload", Obj("What the signal brings; default {}.")),
-		Optional("idempotency_key", Text("Any text that names this signal: sent again with it, it counts once.")),
+		Optional("payload", Obj("Payload of the signal; default {}.")),
+		Optional("idempotency_key", Text("Any text that names this signal: repeated with it, the signal counts once.")),
 	}, again...)
 }
 
 // CancelArguments are those of the end of a run.
 func CancelArguments() []Property {
-	return []Property{ExecutionIDArgument, Optional("reason", Text("Why, recorded."))}
+	return []Property{ExecutionIDArgument, Optional("reason", Text("Reason to record."))}
 }
 
 // ForkArguments are those of a new run with the past of another one.
 func ForkArguments() []Property {
 	return []Property{
 		ExecutionIDArgument,
-		Optional("node_id", Text("Before its last visit. Else where it failed.")),
+		Optional("node_id", Text("Before its last visit. Default: where it failed.")),
 		Optional("seq", Describe("integer", "After this record.", "minimum", 1.0)),
 		Optional(definitionArgument, DefinitionSchema("A corrected one.")),
 		Optional("state", Obj("Merge patch; not with seq.")),
@@ -146,12 +145,12 @@ func ListAnswer() []Property {
 	return []Property{
 		Required("executions", ListOf(Object([]Property{
 			Required("execution_id", Str("Run.")),
-			Required("phase", Str("Where it stands.")),
+			Required("phase", Str("Its phase.")),
 			Optional("title", Str("As at its start; labels too.")),
 			Optional("waits_for", Str("In a few words.")),
 			Optional("age_s", Describe("integer", "Since it last changed.")),
 			Optional("last_error", Str("Why it failed or was cancelled.")),
-			Optional("next", Obj("Newest open run: the call that shows how it goes on.")),
+			Optional("next", Obj("Newest open run: the call that shows how to continue it.")),
 		}, false), "One page of runs.")),
 		Optional("next_cursor", Str("Pass it as cursor for the next page; absent on the last.")),
 	}
@@ -362,8 +361,8 @@ func (a *Arguments) label(name string) map[string]string {
 // afterOpen begins the cursor of a page after the open runs: the rest is the cursor in the list of ended runs.
 const afterOpen = "ended|"
 
-// ListOpenFirst returns a page of runs, those that have not ended before all others. A run that ends while a caller goes through the
-// pages comes first among the ended ones.
+// ListOpenFirst returns a page of runs, open runs before ended ones. A run that ends while a caller reads the pages comes first among the
+// ended ones.
 func ListOpenFirst(ctx context.Context, engine graph.Engine, q history.ListQuery) (page history.ListPage, err error) {
 	size, err := q.PageSize()
 	if err != nil {

@@ -90,7 +90,7 @@ var (
 	ExecutionIDProperty = Required("execution_id", Str("Run."))
 	StateProperty       = Optional("state", Obj("State of the open run; large parts are references."))
 	UnchangedProperty   = Optional("unchanged", Describe("array", "Left out of the state: as since_seq had it."))
-	FinalProperty       = Optional("final_state", Obj("State at the end, unless result is the same."))
+	FinalProperty       = Optional("final_state", Obj("State at the end, unless equal to result."))
 	ResultProperty      = Optional("result", Members{{"description", "Output of the completed run; may be null."}})
 	ReasonProperty      = Optional("reason", Str("Why it was cancelled."))
 	SeqProperty         = Optional("seq", Describe("integer", "Rises with every change."))
@@ -106,9 +106,9 @@ var PendingProperties = []Property{
 	Optional("performed_by", Str(`"engine": do not submit it.`)),
 	Optional("attempt", Describe("integer", "Which of max_attempts.")),
 	Optional("last_error", Str("Failure of the attempt before.")),
-	Optional("config", Obj("What to do, as the definition says.")),
+	Optional("config", Obj("The task, from the definition.")),
 	Optional("output_schema", Members{{"description", "Of the result."}}),
-	Optional("state", Obj("State it sees, if not the run's: what differs.")),
+	Optional("state", Obj("State it sees: differences from the run's.")),
 	Optional("delegate_input", Obj("Task.")),
 	Optional("prompt", Members{{"description", "What to ask the person, with shown."}}),
 	Optional("resume_schema", Obj("Of resume_payload.")),
@@ -131,7 +131,7 @@ func RunAnswer(more ...Property) []Property {
 
 // RepeatedProperty is for calls that may be repeated, WarningsProperty for those that are judged.
 var (
-	RepeatedProperty = Optional("repeated", Describe("boolean", "Taken before; nothing changed."))
+	RepeatedProperty = Optional("repeated", Describe("boolean", "Repeated call; nothing changed."))
 	WarningsProperty = Optional("warnings", Describe("array", "Doubts about definition or call."))
 )
 
@@ -143,7 +143,7 @@ func StatusAnswer() []Property {
 		Optional("current_node_id", Str("Node that waits, or stopped it.")),
 		Optional("last_error", Str("Why it failed or was cancelled.")),
 		Optional("code", Str("Code of the failure.")),
-		Optional("error_data", Obj("raised: what the program raised.")),
+		Optional("error_data", Obj("Value that the program raised.")),
 		FinalProperty, ResultProperty, StateProperty, UnchangedProperty,
 		Optional("values", Describe("array", "Of read: at, value or error.")),
 		Optional("selected", Members{{"description", "Of select."}}),

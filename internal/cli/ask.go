@@ -120,7 +120,7 @@ func writeCalls(w io.Writer, calls []agentsteps.Ask, indent string) {
 		if len(text) > maxShown {
 			text = problem.Clip(text, maxShown) + fmt.Sprintf("\n%s… %d bytes in all: agent transcript shows the rest", indent, len(text))
 		}
-		fmt.Fprintf(w, "%s%s  %s %s\n", indent, plainCell(c.Key), plainCell(c.Tool), plain(text))
+		fmt.Fprintf(w, "%s%s  %s %s\n", indent, plainCell(c.Key), plainCell(c.Tool), jsonvalue.Plain(text))
 		if c.MayHaveHappened {
 			fmt.Fprintf(w, "%s  it may have run already: the process died during the call\n", indent)
 		}

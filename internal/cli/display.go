@@ -5,6 +5,7 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/view"
+	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
 // display shows the progress of a run while a command drives or watches it.
@@ -48,4 +49,4 @@ func (s *session) oneLine(text string) string {
 }
 
 // oneLine returns a text as one line, with the characters escaped that act on a terminal.
-func oneLine(text string) string { return plain(strings.Join(strings.Fields(text), " ")) }
+func oneLine(text string) string { return jsonvalue.Plain(strings.Join(strings.Fields(text), " ")) }

@@ -620,7 +620,7 @@ const maxShown = 8 << 10
 func shownText(p *view.Pending) string {
 	shown := *p
 	shown.State, _ = history.DefaultRedaction().Value(p.State).(map[string]any)
-	return plain(shown.Shown(maxShown))
+	return jsonvalue.Plain(shown.Shown(maxShown))
 }
 
 // shows reports whether a question, other than an agent's, has data to show.

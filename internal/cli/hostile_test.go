@@ -13,6 +13,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/history/historysql"
 	"github.com/workflows-engine/workflows-engine/history/historytest"
 	"github.com/workflows-engine/workflows-engine/internal/config"
+	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
 // TestStoredTextsDoNotSteerATerminal: whatever an older release, another program or a forger has put into titles, labels, actors, ids and
@@ -68,7 +69,7 @@ func TestStoredTextsDoNotSteerATerminal(t *testing.T) {
 			}
 			stdout, stderr := c.printed(append(here, "--db", db)...)
 			for _, text := range []string{stdout, stderr} {
-				if at := strings.IndexFunc(text, acts); at >= 0 {
+				if at := strings.IndexFunc(text, jsonvalue.IsControl); at >= 0 {
 					t.Errorf("%q prints %q", here, text[max(0, at-60):min(len(text), at+20)])
 				}
 				if strings.Contains(text, `\u001b[2J`) {

@@ -10,22 +10,8 @@ import (
 	"testing"
 
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
-
-func TestPlain(t *testing.T) {
-	t.Parallel()
-	for text, want := range map[string]string{
-		"grün\tund\ngut 👩‍🚀":   "grün\tund\ngut 👩‍🚀",
-		"\x1b[31mred\x1b[0m\a": `\u001b[31mred\u001b[0m\u0007`,
-		"a\rb\x7f\u009bc":      `a\u000db\u007f\u009bc`,
-		"ab\u202edc\u2066x":    `ab\u202edc\u2066x`,
-		"raw \x9b byte":        "raw \ufffd byte",
-	} {
-		if got := plain(text); got != want {
-			t.Errorf("%q: got %q, want %q", text, got, want)
-		}
-	}
-}
 
 func TestPlainWriter(t *testing.T) {
 	t.Parallel()
@@ -82,7 +68,7 @@ func TestJSONIsPlain(t *testing.T) {
 			t.Fatal(err)
 		}
 		text := strings.TrimSuffix(out.String(), "\n")
-		if plain(text) != text || !strings.Contains(text, "<é") {
+		if jsonvalue.Plain(text) != text || !strings.Contains(text, "<é") {
 			t.Errorf("%s: %q", name, text)
 		}
 		var again map[string]any

@@ -31,7 +31,7 @@ func encode(w io.Writer, v any, indent string) error {
 	if err := encoder.Encode(v); err != nil {
 		return err
 	}
-	_, err := io.WriteString(w, plain(text.String()))
+	_, err := io.WriteString(w, jsonvalue.Plain(text.String()))
 	return err
 }
 
@@ -138,7 +138,7 @@ func short(v any, width int) string {
 
 // cut shortens text to one line of width characters, including an ellipsis.
 func cut(text string, width int) string {
-	text = plain(strings.Join(strings.Fields(text), " "))
+	text = jsonvalue.Plain(strings.Join(strings.Fields(text), " "))
 	if utf8.RuneCountInString(text) <= width {
 		return text
 	}

@@ -9,12 +9,11 @@ import (
 	"strings"
 	"sync"
 	"syscall"
-	"unicode"
-	"unicode/utf8"
 
 	"github.com/mattn/go-isatty"
 
 	"github.com/workflows-engine/workflows-engine/internal/config"
+	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
 // isTerminal reports whether a stream is a terminal.
@@ -60,37 +59,9 @@ func (p palette) bold(text string) string  { return p.wrap("1", text) }
 // change the title or pretend to be this program. All output for people therefore goes through a plainWriter. In JSON
 // the same characters are escaped, which keeps its meaning.
 
-// plain escapes characters that a terminal would act on: controls other than line ends and tabs, and those that change the direction of
-// text, in JSON's form such as \u001b. Bytes that are not UTF-8 become the replacement character, because some terminals treat
-// them as controls.
-func plain(text string) string {
-	if !strings.ContainsFunc(text, acts) && utf8.ValidString(text) {
-		return text
-	}
-	var b strings.Builder
-	for _, r := range text {
-		if acts(r) {
-			fmt.Fprintf(&b, `\u%04x`, r)
-		} else {
-			b.WriteRune(r)
-		}
-	}
-	return b.String()
-}
-
-// plainCell is plain for a cell of a table: its line ends and tabs would begin rows and columns.
+// plainCell is jsonvalue.Plain for a cell of a table: its line ends and tabs would begin rows and columns.
 func plainCell(text string) string {
-	return strings.NewReplacer("\n", `\u000a`, "\t", `\u0009`).Replace(plain(text))
-}
-
-func acts(r rune) bool {
-	switch {
-	case r == '\n' || r == '\t':
-		return false
-	case unicode.IsControl(r), unicode.Is(unicode.Bidi_Control, r), r == '\u2028', r == '\u2029':
-		return true
-	}
-	return false
+	return strings.NewReplacer("\n", `\u000a`, "\t", `\u0009`).Replace(jsonvalue.Plain(text))
 }
 
 // The palette marks its colours with characters that Unicode reserves for use inside programs, so that the writer can
@@ -110,7 +81,7 @@ type plainWriter struct {
 func (w *plainWriter) Write(text []byte) (int, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if _, err := io.WriteString(w.out, marks.Replace(plain(string(text)))); err != nil {
+	if _, err := io.WriteString(w.out, marks.Replace(jsonvalue.Plain(string(text)))); err != nil {
 		return 0, err
 	}
 	return len(text), nil

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/workflows-engine/workflows-engine/graph/view"
 	"github.com/workflows-engine/workflows-engine/internal/agentsteps"
@@ -24,16 +25,13 @@ type Filled struct {
 // was sent.
 func AskOf(p *view.Pending, hide func(any) any, post Post, filled *Filled) *Question {
 	q := &Question{Run: p.ExecutionID, Prompt: cmp.Or(p.Prompt, p.PromptRef), Node: p.NodeID, Asked: p.RequestedAt}
-	q.Deadline = cmp.Or(p.Deadline, p.Due)
-	if b := p.BlockDeadline; !b.IsZero() && (q.Deadline.IsZero() || b.Before(q.Deadline)) {
-		q.Deadline = b
-	}
+	q.Deadline = Deadline(p)
 	asks := agentsteps.Approval(p.Show)
 	if shown, isState := p.ShownValue(); shown != nil && asks == nil {
 		laid := Lay(hide(shown), p.ShownNames)
 		q.Show, q.ShowsState = &laid, isState
 	}
-	q.Form = payloadForm(post, p.ResumeSchema, filled)
+	q.Form = FormFor(p.ResumeSchema, post, filled)
 	q.Form.Submit = "Send the answer"
 	if asks != nil {
 		q.Form.Calls, q.Form.Fields, q.Form.Decision, q.Form.JSON = callsOf(p, asks, hide, filled), nil, nil, nil
@@ -41,20 +39,29 @@ func AskOf(p *view.Pending, hide func(any) any, post Post, filled *Filled) *Ques
 	return q
 }
 
-// payloadForm returns the form for payloads of a schema.
-func payloadForm(post Post, schema map[string]any, filled *Filled) *Form {
+// Deadline returns when a wait ends at the latest, by itself or by a parallel block around it; zero without a deadline.
+func Deadline(p *view.Pending) time.Time {
+	d := cmp.Or(p.Deadline, p.Due)
+	if b := p.BlockDeadline; !b.IsZero() && (d.IsZero() || b.Before(d)) {
+		return b
+	}
+	return d
+}
+
+// FormFor returns the form for payloads of a schema. filled is nil before a form was sent.
+func FormFor(schema map[string]any, post Post, filled *Filled) *Form {
 	out := &Form{Post: post}
 	if filled == nil {
 		filled = &Filled{}
 	}
 	flat, err := form.Of(schema)
 	if err != nil {
-		out.JSON = &JSONArea{Text: Whole(form.Example(schema)), Mistake: filled.Mistakes["json"]}
+		out.JSON = &JSONArea{Text: Whole(form.Example(schema)), Mistake: filled.Mistakes[JSONField]}
 		if len(schema) > 0 {
 			out.JSON.Schema = Whole(schema)
 		}
-		if typed := filled.Values["json"]; len(typed) > 0 {
-			out.JSON.Text = typed[0]
+		if typed, sent := filled.Values[JSONField]; sent {
+			out.JSON.Text = strings.Join(typed, "")
 		}
 		return out
 	}
@@ -102,18 +109,31 @@ func callsOf(p *view.Pending, asks []agentsteps.Ask, hide func(any) any, filled 
 	return list
 }
 
-// PayloadOf reads the answer to a question from its submitted form, and the mistakes by the name of the control.
-func PayloadOf(p *view.Pending, values map[string][]string) (payload map[string]any, mistakes map[string]string) {
-	if asks := agentsteps.Approval(p.Show); asks != nil {
-		return decisionsOf(asks, values)
+// JSONField is the name of the text area with JSON.
+const JSONField = "json"
+
+// AnswerOf reads the answer to a question from its submitted form, and the mistakes by the name of the control.
+func AnswerOf(p *view.Pending, values map[string][]string) (payload map[string]any, mistakes map[string]string) {
+	if _, written := values[JSONField]; !written {
+		if asks := agentsteps.Approval(p.Show); asks != nil {
+			return decisionsOf(asks, values)
+		}
 	}
-	f, err := form.Of(p.ResumeSchema)
-	if err != nil {
-		payload, err := objectOf(strings.Join(values["json"], ""))
+	return PayloadOf(p.ResumeSchema, values)
+}
+
+// PayloadOf reads a payload for a schema: from the JSON text area if the form has one, otherwise from the fields.
+func PayloadOf(schema map[string]any, values map[string][]string) (payload map[string]any, mistakes map[string]string) {
+	if text, written := values[JSONField]; written {
+		payload, err := ObjectOf(strings.Join(text, ""))
 		if err != nil {
-			return nil, map[string]string{"json": err.Error()}
+			return nil, map[string]string{JSONField: err.Error()}
 		}
 		return payload, nil
+	}
+	f, err := form.Of(schema)
+	if err != nil {
+		return nil, map[string]string{JSONField: "this form needs JSON"}
 	}
 	payload, wrong := f.Payload(values)
 	mistakes = map[string]string{}
@@ -123,8 +143,8 @@ func PayloadOf(p *view.Pending, values map[string][]string) (payload map[string]
 	return payload, mistakes
 }
 
-// objectOf reads a JSON object; blank text is {}.
-func objectOf(text string) (map[string]any, error) {
+// ObjectOf reads a JSON object; blank text is {}.
+func ObjectOf(text string) (map[string]any, error) {
 	if strings.TrimSpace(text) == "" {
 		return map[string]any{}, nil
 	}
@@ -142,14 +162,18 @@ func objectOf(text string) (map[string]any, error) {
 	return object, nil
 }
 
-// decisionsOf reads the decisions about an agent's calls: the button "all", or d0, d1, … for each, with t0, … as the reason or the result
-// and a0, … as other arguments. The digest of a call binds its decision to the arguments that were shown.
+// decisionsOf reads the decisions about an agent's calls. The button "all" decides about all of them, with reason; otherwise d0, d1, … are the
+// decisions in the order of the calls, with t0, … as the reason or result (JSON or text) and a0, … as the arguments (JSON). The digest of a
+// call binds its decision to the arguments that were shown.
 func decisionsOf(asks []agentsteps.Ask, values map[string][]string) (map[string]any, map[string]string) {
 	get := func(name string) string { return strings.TrimSpace(strings.Join(values[name], "")) }
 	decided, mistakes := map[string]any{}, map[string]string{}
 	for i, c := range asks {
 		n := strconv.Itoa(i)
-		verb, text := cmp.Or(get("all"), get("d"+n)), get("t"+n)
+		verb, text := get("d"+n), get("t"+n)
+		if all := get("all"); all != "" {
+			verb, text = all, get("reason")
+		}
 		d := map[string]any{"decision": verb}
 		if c.Digest != "" {
 			d["digest"] = c.Digest
@@ -161,21 +185,23 @@ func decisionsOf(asks []agentsteps.Ask, values map[string][]string) (map[string]
 				d["reason"] = text
 			}
 		case "edit":
-			arguments, err := objectOf(get("a" + n))
+			arguments, err := ObjectOf(get("a" + n))
 			if err != nil {
-				mistakes["a"+n] = err.Error()
+				mistakes["a"+n] = "the arguments are " + err.Error()
+			} else if get("a"+n) == "" {
+				mistakes["a"+n] = "write the arguments as JSON"
 			}
 			d["arguments"] = arguments
 		case "respond":
 			if text == "" {
-				mistakes["t"+n] = "Write the result."
+				mistakes["t"+n] = "write the result"
 			}
 			d["result"] = text
 			if v, losses, err := jsonvalue.DecodeUnique([]byte(text)); err == nil && len(losses) == 0 {
 				d["result"] = v
 			}
 		default:
-			mistakes["d"+n] = "Choose a decision."
+			mistakes["d"+n] = "choose a decision"
 		}
 		decided[c.Key] = d
 	}

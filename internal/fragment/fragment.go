@@ -11,9 +11,8 @@ import (
 	"fmt"
 	"html/template"
 	"strings"
-	"unicode"
-	"unicode/utf8"
 
+	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 	"github.com/workflows-engine/workflows-engine/internal/picture"
 )
 
@@ -40,34 +39,7 @@ func Render(v View) (template.HTML, error) {
 	if err := templates.ExecuteTemplate(&b, v.template(), v); err != nil {
 		return "", fmt.Errorf("render %s: %w", v.template(), err)
 	}
-	return template.HTML(Clean(b.String())), nil //nolint:gosec // made by html/template
-}
-
-// Clean shows characters that act on a reader's screen as escapes, such as \u202e: control characters other than line ends and tabs, and
-// those that change the direction of text.
-func Clean(text string) string {
-	if !strings.ContainsFunc(text, acts) && utf8.ValidString(text) {
-		return text
-	}
-	var b strings.Builder
-	for _, r := range text {
-		if acts(r) {
-			fmt.Fprintf(&b, `\u%04x`, r)
-		} else {
-			b.WriteRune(r)
-		}
-	}
-	return b.String()
-}
-
-func acts(r rune) bool {
-	switch {
-	case r == '\n' || r == '\t':
-		return false
-	case unicode.IsControl(r), unicode.Is(unicode.Bidi_Control, r), r == '\u2028', r == '\u2029':
-		return true
-	}
-	return false
+	return template.HTML(jsonvalue.Plain(b.String())), nil //nolint:gosec // made by html/template
 }
 
 // FormToken is the hidden field "form" of a form, which binds it to a session.

@@ -132,15 +132,6 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-func TestClean(t *testing.T) {
-	t.Parallel()
-	for text, want := range map[string]string{"a\nb\tc ä": "a\nb\tc ä", "\x1b[2J": `\u001b[2J`, "\u202e": `\u202e`, "\u009b": `\u009b`, "\u2028": `\u2028`, "a\xffb": "a\uFFFDb"} {
-		if got := fragment.Clean(text); got != want {
-			t.Errorf("got %q, want %q", got, want)
-		}
-	}
-}
-
 // TestLargeValues: a large value shows its beginning and its size, and takes no longer for being larger.
 func TestLargeValues(t *testing.T) {
 	t.Parallel()

@@ -1,11 +1,10 @@
 package httpapi
 
 import (
-	"maps"
 	"net/http"
 
 	"github.com/workflows-engine/workflows-engine/graph/problem"
-	"github.com/workflows-engine/workflows-engine/internal/config/envname"
+	"github.com/workflows-engine/workflows-engine/internal/calls"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
@@ -53,22 +52,11 @@ func statusOf(e *problem.Error) int {
 }
 
 // words maps the names of the Go library in hints to those of the API.
-var words = withOptions(problem.Glossary{
+var words = calls.Words(problem.Glossary{
 	"Runner.Status": "GET /v1/executions/{exec_id}", "Runner.List": "GET /v1/executions",
-	"Runner.Drive":               "POST /v1/executions with definition and allow_existing_execution_id",
-	"StartRequest.AllowExisting": "allow_existing_execution_id", "StatusRequest.Wait": "wait_ms",
-	"ForkRequest.Again": "again true", "ForkRequest.RepeatEffects": "anew true with repeat_effects true",
+	"Runner.Drive":     "POST /v1/executions with definition and allow_existing_execution_id",
 	"ForkRequest.Anew": ":retry with anew true", "ForkRequest.CurrentAgentConfig": ":retry with current_config true",
-	"Runner.Prune":  "the operator's workflows-engine gc --older-than 30d",
-	"Runner.Verify": "the operator's workflows-engine verify", "ExportOptions.Redact": "--redact",
-	"DatabaseOptions.Definitions": "--definition FILE",
 })
-
-func withOptions(g problem.Glossary) problem.Glossary {
-	maps.Copy(g, envname.Options)
-	g["Options.Workflows"] = "the operator's --workflow-dir"
-	return g
-}
 
 // maxFindings is how many findings an error lists.
 const maxFindings = 20

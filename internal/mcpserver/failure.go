@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -19,7 +18,6 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/graph/view"
 	"github.com/workflows-engine/workflows-engine/internal/calls"
-	"github.com/workflows-engine/workflows-engine/internal/config/envname"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 	"github.com/workflows-engine/workflows-engine/internal/runjson"
 )
@@ -358,24 +356,12 @@ func (s toolset) nextStep(code, cause problem.Code) string {
 	}
 }
 
-// words maps the library's terms in hints to the names that hosts know. A hint without a tool for it names the
-// operator's.
-var words = withOptions(problem.Glossary{
+// words maps the names of the Go library in hints to those of the tools.
+var words = calls.Words(problem.Glossary{
 	"Runner.Status": "workflow_status", "Runner.List": "workflow_list",
-	"Runner.Drive":               "workflow_start with definition and allow_existing_execution_id",
-	"StartRequest.AllowExisting": "allow_existing_execution_id", "StatusRequest.Wait": "wait_ms",
-	"ForkRequest.Again": "again true", "ForkRequest.RepeatEffects": "anew true with repeat_effects true",
+	"Runner.Drive":     "workflow_start with definition and allow_existing_execution_id",
 	"ForkRequest.Anew": "workflow_fork with anew true", "ForkRequest.CurrentAgentConfig": "workflow_fork with current_config true",
-	"Runner.Prune":  "the operator's workflows-engine gc --older-than 30d",
-	"Runner.Verify": "the operator's workflows-engine verify", "ExportOptions.Redact": "--redact",
-	"DatabaseOptions.Definitions": "--definition FILE",
 })
-
-func withOptions(g problem.Glossary) problem.Glossary {
-	maps.Copy(g, envname.Options)
-	g["Options.Workflows"] = "the operator's --workflow-dir"
-	return g
-}
 
 // guided is a rejection with the call to make instead.
 type guided struct {

@@ -19,6 +19,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/calls"
 	"github.com/workflows-engine/workflows-engine/internal/form"
 	"github.com/workflows-engine/workflows-engine/internal/fragment"
+	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 	"github.com/workflows-engine/workflows-engine/internal/mcpserver/elicit"
 	"github.com/workflows-engine/workflows-engine/internal/picture"
 	"github.com/workflows-engine/workflows-engine/internal/runjson"
@@ -141,7 +142,7 @@ func answerCard(ctx context.Context, s *server, a *arguments) (*answer, error) {
 	if s.shownDigest(p) != t.Card {
 		return c.shown(ctx, "The question has changed since it was shown. Nothing was recorded: read it again.", nil, nil)
 	}
-	payload, mistakes := fragment.PayloadOf(p, c.values)
+	payload, mistakes := fragment.AnswerOf(p, c.values)
 	if len(mistakes) > 0 {
 		return c.shown(ctx, "The answer was not recorded: see the fields.", nil, map[string]*fragment.Filled{p.ID: {Values: c.values, Mistakes: mistakes}})
 	}
@@ -372,7 +373,7 @@ func (s *server) drawCard(ctx context.Context, c *fragment.Card, run *view.Run) 
 			return
 		}
 	}
-	line := timeline.New(run.ExecutionID, fragment.Clean)
+	line := timeline.New(run.ExecutionID, jsonvalue.Plain)
 	line.Define(run.ExecutionID, program)
 	for from := int64(1); from <= min(run.Seq, maxCardRecords); from += cardRecords {
 		records, err := s.History(ctx, graph.HistoryRequest{ExecutionID: run.ExecutionID, FromSeq: from, Limit: cardRecords})

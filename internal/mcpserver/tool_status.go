@@ -30,7 +30,7 @@ func statusTool() *tool {
 			calls.ExecutionIDArgument, calls.StatusWaitArgument,
 			optional("since_seq", describe("integer", "seq of an answer you have: what is unchanged is left out; wait_ms waits for any change since.", "minimum", 1.0)),
 			optional("node_id", aText("Only what waits at this node, in full.")),
-			optional("read", calls.ListOf(members{{"type", "string"}}, "Answer these values instead: JSON pointers into the state, or a reference's $ref and pointer joined.")),
+			optional("read", calls.ListOf(members{{"type", "string"}}, "Return these values instead: JSON pointers into the state, or a reference's $ref and pointer joined.")),
 			optional("select", aText("Return the result of this jq program on the state, such as .text[0:4000].")),
 			answerBytesArgument,
 		},

@@ -3,7 +3,6 @@ package page
 import (
 	"context"
 	"crypto/sha256"
-	"fmt"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -13,7 +12,6 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	runview "github.com/workflows-engine/workflows-engine/graph/view"
-	"github.com/workflows-engine/workflows-engine/internal/agentsteps"
 	"github.com/workflows-engine/workflows-engine/internal/catalog"
 	"github.com/workflows-engine/workflows-engine/internal/form"
 	"github.com/workflows-engine/workflows-engine/internal/fragment"
@@ -101,7 +99,7 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request) {
 		s.stale(w, r, path)
 		return
 	}
-	payload, mistakes := answerOf(p, r.PostForm)
+	payload, mistakes := fragment.AnswerOf(p, r.PostForm)
 	if len(mistakes) > 0 {
 		s.again(w, r, path, http.StatusUnprocessableEntity, &submitted{Mistakes: mistakes})
 		return
@@ -124,108 +122,6 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request) {
 // changing returns the context of a call that changes a run: it is completed even if the browser goes away.
 func changing(r *http.Request) context.Context { return context.WithoutCancel(r.Context()) }
 
-// jsonField is the name of the text area with JSON.
-const jsonField = "json"
-
-// answerOf reads the payload from the form of a question: the JSON text area, decisions about an agent's calls, or the fields of the schema.
-func answerOf(p *runview.Pending, values url.Values) (map[string]any, map[string]string) {
-	if !values.Has(jsonField) {
-		if calls := agentsteps.Approval(p.Show); calls != nil {
-			return decisionsOf(calls, values)
-		}
-	}
-	return payloadOf(p.ResumeSchema, values)
-}
-
-// payloadOf reads a payload for a schema: the JSON text area if the form has one, otherwise the fields.
-func payloadOf(schema map[string]any, values url.Values) (map[string]any, map[string]string) {
-	if values.Has(jsonField) {
-		payload, err := objectOf(values.Get(jsonField))
-		if err != nil {
-			return nil, map[string]string{jsonField: err.Error()}
-		}
-		return payload, nil
-	}
-	f, err := form.Of(schema)
-	if err != nil {
-		return nil, map[string]string{jsonField: "this form needs JSON"}
-	}
-	payload, mistakes := f.Payload(values)
-	list := map[string]string{}
-	for _, m := range mistakes {
-		list[m.Field] = m.Text
-	}
-	return payload, list
-}
-
-// objectOf reads a JSON object; blank text is {}.
-func objectOf(text string) (map[string]any, error) {
-	if strings.TrimSpace(text) == "" {
-		return map[string]any{}, nil
-	}
-	v, losses, err := jsonvalue.DecodeUnique([]byte(text))
-	if err == nil && len(losses) > 0 {
-		err = losses[0]
-	}
-	if err != nil {
-		return nil, fmt.Errorf("not valid JSON: %w", err)
-	}
-	object, ok := v.(map[string]any)
-	if !ok {
-		return nil, fmt.Errorf("must be a JSON object, as in {\"name\": 1}")
-	}
-	return object, nil
-}
-
-// decisionsOf reads the decisions about an agent's calls. The button "all" decides about all of them; otherwise d0, d1, … are the decisions
-// about the calls in their order, with t0, t1, … as the reason or result (JSON or text) and a0, a1, … as the arguments (JSON). The digest of a call, which the
-// token of the form stands for, binds a decision to the arguments that were shown.
-func decisionsOf(calls []agentsteps.Ask, values url.Values) (map[string]any, map[string]string) {
-	decided, mistakes := map[string]any{}, map[string]string{}
-	for i, c := range calls {
-		n := strconv.Itoa(i)
-		verb, text := values.Get("d"+n), strings.TrimSpace(values.Get("t"+n))
-		if all := values.Get("all"); all != "" {
-			verb, text = all, strings.TrimSpace(values.Get("reason"))
-		}
-		d := map[string]any{"decision": verb}
-		if c.Digest != "" {
-			d["digest"] = c.Digest
-		}
-		switch verb {
-		case "approve":
-		case "deny", "stop":
-			if text != "" {
-				d["reason"] = text
-			}
-		case "edit":
-			text = strings.TrimSpace(values.Get("a" + n))
-			arguments, err := objectOf(text)
-			if err != nil {
-				mistakes["a"+n] = "the arguments are " + err.Error()
-			} else if text == "" {
-				mistakes["a"+n] = "write the arguments as JSON"
-			}
-			d["arguments"] = arguments
-		case "respond":
-			if text == "" {
-				mistakes["t"+n] = "write the result"
-			}
-			d["result"] = text
-			if v, losses, err := jsonvalue.DecodeUnique([]byte(text)); err == nil && len(losses) == 0 {
-				d["result"] = v
-			}
-		default:
-			mistakes["d"+n] = "choose a decision"
-		}
-		decided[c.Key] = d
-	}
-	if len(mistakes) > 0 {
-		return nil, mistakes
-	}
-	return map[string]any{"calls": decided}, nil
-}
-
 // mistakesOf returns what a schema finds in a payload by the fields of the form. The engine has refused the payload and says so as a whole.
 func mistakesOf(schema, payload map[string]any, values url.Values) map[string]string {
 	compiled, err := jsonschema.Compile(schema)
@@ -235,8 +131,8 @@ func mistakesOf(schema, payload map[string]any, values url.Values) map[string]st
 	f, noForm := form.Of(schema)
 	list := map[string]string{}
 	for _, v := range compiled.Validate(payload) {
-		if values.Has(jsonField) || noForm != nil {
-			list[jsonField] = strings.TrimSpace(list[jsonField] + "\n" + v.InstancePath + " " + v.Message)
+		if values.Has(fragment.JSONField) || noForm != nil {
+			list[fragment.JSONField] = strings.TrimSpace(list[fragment.JSONField] + "\n" + v.InstancePath + " " + v.Message)
 			continue
 		}
 		at := v.InstancePath
@@ -267,7 +163,7 @@ func (s *Server) actOnRun(w http.ResponseWriter, r *http.Request) {
 		_, err = s.o.Engine.Cancel(ctx, graph.CancelRequest{ExecutionID: id, Reason: values.Get("reason")})
 	case "signal":
 		var payload map[string]any
-		if payload, mistakes = payloadOf(nil, withJSON(values)); len(mistakes) == 0 {
+		if payload, mistakes = fragment.PayloadOf(nil, withJSON(values)); len(mistakes) == 0 {
 			_, err = s.o.Engine.Signal(ctx, graph.SignalRequest{
 				ExecutionID: id, Name: values.Get("name"), Payload: payload, IdempotencyKey: values.Get("key"), Caller: graph.Caller{Wait: noWait},
 			})
@@ -288,7 +184,7 @@ func (s *Server) actOnRun(w http.ResponseWriter, r *http.Request) {
 			}
 		}
 		if text := values.Get("correction"); strings.TrimSpace(text) != "" && len(mistakes) == 0 {
-			if req.Correction, err = objectOf(text); err != nil {
+			if req.Correction, err = fragment.ObjectOf(text); err != nil {
 				mistakes = map[string]string{"correction": err.Error()}
 			}
 		}
@@ -315,7 +211,9 @@ func (s *Server) actOnRun(w http.ResponseWriter, r *http.Request) {
 }
 
 // withJSON returns the values of a form whose payload is always JSON.
-func withJSON(values url.Values) url.Values { return url.Values{jsonField: {values.Get(jsonField)}} }
+func withJSON(values url.Values) url.Values {
+	return url.Values{fragment.JSONField: {values.Get(fragment.JSONField)}}
+}
 
 func (s *Server) fork(ctx context.Context, req graph.ForkRequest) (id string, err error) {
 	forker, err := graph.Need[graph.Forker](s.o.Engine, "forks")
@@ -348,7 +246,7 @@ func (s *Server) start(w http.ResponseWriter, r *http.Request) {
 	if found := s.registered(name); found != nil {
 		req.DefinitionRef, schema = found.Ref, found.InputSchema
 	}
-	input, mistakes := payloadOf(schema, values)
+	input, mistakes := fragment.PayloadOf(schema, values)
 	if len(mistakes) > 0 {
 		s.again(w, r, path, http.StatusUnprocessableEntity, &submitted{Mistakes: mistakes})
 		return

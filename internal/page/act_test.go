@@ -9,7 +9,6 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/history"
-	"github.com/workflows-engine/workflows-engine/internal/agentsteps"
 	"github.com/workflows-engine/workflows-engine/internal/enginetest"
 	"github.com/workflows-engine/workflows-engine/internal/fragment"
 )
@@ -19,7 +18,7 @@ func TestAnAnswer(t *testing.T) {
 	t.Parallel()
 	for name, fields := range map[string][]string{
 		"fields": {"f0", "true", "f1", "17.5"},
-		"JSON":   {jsonField, `{"approve": true, "amount": 17.5}`},
+		"JSON":   {fragment.JSONField, `{"approve": true, "amount": 17.5}`},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -63,10 +62,10 @@ func TestARefusedAnswer(t *testing.T) {
 	}{
 		"not a number":        {[]string{"f0", "true", "f1", "much"}, "f1"},
 		"against the schema":  {[]string{"f0", "true", "f1", "101"}, "f1"},
-		"no JSON":             {[]string{jsonField, `{"approve": tru}`}, jsonField},
-		"no object":           {[]string{jsonField, `[1]`}, jsonField},
-		"JSON with a surplus": {[]string{jsonField, `{"approve": true, "x": 1}`}, jsonField},
-		"a field twice":       {[]string{jsonField, `{"approve": true, "approve": false}`}, jsonField},
+		"no JSON":             {[]string{fragment.JSONField, `{"approve": tru}`}, fragment.JSONField},
+		"no object":           {[]string{fragment.JSONField, `[1]`}, fragment.JSONField},
+		"JSON with a surplus": {[]string{fragment.JSONField, `{"approve": true, "x": 1}`}, fragment.JSONField},
+		"a field twice":       {[]string{fragment.JSONField, `{"approve": true, "approve": false}`}, fragment.JSONField},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -157,7 +156,7 @@ func TestAStart(t *testing.T) {
 		t.Fatal(err)
 	}
 	token := func(r *http.Request) fragment.FormToken { return b.page.startToken(r, "asks") }
-	res := b.do("POST", "/workflows/asks/start", b.form(token, jsonField, `{"amount": 1}`, "title", "Invoice 7", "execution_id", "i7"))
+	res := b.do("POST", "/workflows/asks/start", b.form(token, fragment.JSONField, `{"amount": 1}`, "title", "Invoice 7", "execution_id", "i7"))
 	b.want(res, http.StatusSeeOther)
 	if at := res.Header.Get("Location"); at != "/runs/i7" {
 		t.Errorf("led to %s", at)
@@ -165,31 +164,7 @@ func TestAStart(t *testing.T) {
 	if run := b.status("i7"); run.Title != "Invoice 7" || run.State["amount"] != 1.0 {
 		t.Errorf("started %q with %v", run.Title, run.State)
 	}
-	b.want(b.do("POST", "/workflows/asks/start", b.form(token, jsonField, `{}`, "execution_id", "i7")), http.StatusConflict)
-}
-
-// TestDecisions: each of an agent's calls has its own decision, bound to the arguments that were shown.
-func TestDecisions(t *testing.T) {
-	t.Parallel()
-	calls := []agentsteps.Ask{{Key: "t1.c1", Tool: "pay", Digest: "d1"}, {Key: "t1.c2", Tool: "mail"}, {Key: "t1.c3", Tool: "call"}, {Key: "t1.c4", Tool: "log"}}
-	payload, mistakes := decisionsOf(calls, url.Values{
-		"d0": {"approve"}, "t0": {"ignored"}, "d1": {"deny"}, "t1": {"not now"}, "d2": {"edit"}, "a2": {`{"to":"kim"}`}, "d3": {"respond"}, "t3": {"done by hand"},
-	})
-	want := `{"calls":{"t1.c1":{"decision":"approve","digest":"d1"},"t1.c2":{"decision":"deny","reason":"not now"},` +
-		`"t1.c3":{"arguments":{"to":"kim"},"decision":"edit"},"t1.c4":{"decision":"respond","result":"done by hand"}}}`
-	if got := canonical(payload); got != want || len(mistakes) != 0 {
-		t.Errorf("decided %s, %v", got, mistakes)
-	}
-	payload, _ = decisionsOf(calls[:2], url.Values{"all": {"deny"}, "reason": {"no"}, "d0": {"approve"}})
-	if got := canonical(payload); got != `{"calls":{"t1.c1":{"decision":"deny","digest":"d1","reason":"no"},"t1.c2":{"decision":"deny","reason":"no"}}}` {
-		t.Errorf("decided %s", got)
-	}
-	_, mistakes = decisionsOf(calls, url.Values{"d0": {"edit"}, "a0": {"{"}, "d1": {"respond"}, "d2": {"sing"}})
-	for _, field := range []string{"a0", "t1", "d2", "d3"} {
-		if mistakes[field] == "" {
-			t.Errorf("no mistake at %s: %v", field, mistakes)
-		}
-	}
+	b.want(b.do("POST", "/workflows/asks/start", b.form(token, fragment.JSONField, `{}`, "execution_id", "i7")), http.StatusConflict)
 }
 
 // TestARefusalOfTheEngine is shown with its code.

@@ -8,7 +8,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/definition"
 	"github.com/workflows-engine/workflows-engine/history"
-	"github.com/workflows-engine/workflows-engine/internal/fragment"
+	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 	"github.com/workflows-engine/workflows-engine/internal/timeline"
 )
 
@@ -53,7 +53,7 @@ func (k *folds) of(id string) *folded {
 }
 
 func newFold(id string) *folded {
-	line := timeline.New(id, fragment.Clean)
+	line := timeline.New(id, jsonvalue.Plain)
 	return &folded{line: line, run: line.Root()}
 }
 

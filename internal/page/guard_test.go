@@ -158,8 +158,8 @@ func posts(b *browser) map[string]url.Values {
 		"/runs/a/retry":             b.runForm("a"),
 		"/runs/a/handle":            b.runForm("a", "note", "x"),
 		"/run?id=a&view=cancel":     b.runForm("a"),
-		"/workflows/asks/start":     b.form(func(r *http.Request) fragment.FormToken { return b.page.startToken(r, "asks") }, jsonField, "{}"),
-		"/workflow/start?name=..":   b.form(func(r *http.Request) fragment.FormToken { return b.page.startToken(r, "..") }, jsonField, "{}"),
+		"/workflows/asks/start":     b.form(func(r *http.Request) fragment.FormToken { return b.page.startToken(r, "asks") }, fragment.JSONField, "{}"),
+		"/workflow/start?name=..":   b.form(func(r *http.Request) fragment.FormToken { return b.page.startToken(r, "..") }, fragment.JSONField, "{}"),
 		"/system/redeliver":         b.form(b.page.systemToken, "delivery", "1"),
 	}
 }

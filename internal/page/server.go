@@ -12,6 +12,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/internal/catalog"
+	"github.com/workflows-engine/workflows-engine/internal/fragment"
 )
 
 // Options configures the page.
@@ -189,6 +190,14 @@ type submitted struct {
 	Mistakes map[string]string
 	// Err is the refusal as a whole; it may be nil.
 	Err error
+}
+
+// filled returns the form as fragments show it again, nil if there is none.
+func (f *submitted) filled() *fragment.Filled {
+	if f == nil {
+		return nil
+	}
+	return &fragment.Filled{Values: f.Values, Mistakes: f.Mistakes}
 }
 
 type submittedKey struct{}

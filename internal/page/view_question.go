@@ -9,8 +9,6 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	runview "github.com/workflows-engine/workflows-engine/graph/view"
 	"github.com/workflows-engine/workflows-engine/history"
-	"github.com/workflows-engine/workflows-engine/internal/agentsteps"
-	"github.com/workflows-engine/workflows-engine/internal/form"
 	"github.com/workflows-engine/workflows-engine/internal/fragment"
 )
 
@@ -35,13 +33,11 @@ func (s *Server) questionView(r *http.Request) (page view, err error) {
 
 // ask shows an open question.
 func (s *Server) ask(r *http.Request, m *fragment.Question, v *runview.Run, p *runview.Pending, key string) {
-	id := v.ExecutionID
-	m.Prompt, m.Node, m.Asked, m.Deadline = cmp.Or(p.Prompt, p.PromptRef), p.NodeID, p.RequestedAt, deadline(p)
-	calls := agentsteps.Approval(p.Show)
-	if shown, isState := p.ShownValue(); shown != nil && calls == nil {
-		laid := fragment.Lay(s.o.Redaction.Value(shown), p.ShownNames)
-		m.Show, m.ShowsState = &laid, isState
-	}
+	id, sent := v.ExecutionID, submittedOf(r)
+	post := fragment.Post{Action: fragment.QuestionPath(id, key), Token: s.questionToken(r, p)}
+	q := fragment.AskOf(p, s.o.Redaction.Value, post, sent.filled())
+	q.Title, q.RunPath, q.Workflow = m.Title, m.RunPath, m.Workflow
+	*m = *q
 	if !m.ShowsState && len(p.State) > 0 {
 		m.State = s.value(p.State, fragment.ValuePath(id, "state"))
 	}
@@ -49,90 +45,13 @@ func (s *Server) ask(r *http.Request, m *fragment.Question, v *runview.Run, p *r
 	var run fragment.Run
 	s.notices(&run, v)
 	m.Notices = run.Notices
-	shown := s.calls(r, p, calls)
 	if s.o.ReadOnly {
-		m.Calls = shown
+		m.Calls, m.Form = m.Form.Calls, nil
 		return
-	}
-	sent := submittedOf(r)
-	m.Form = payloadForm(fragment.Post{Action: fragment.QuestionPath(id, key), Token: s.questionToken(r, p)}, p.ResumeSchema, sent)
-	m.Form.Submit = "Send the answer"
-	if calls != nil {
-		m.Form.Calls, m.Form.Fields, m.Form.Decision, m.Form.JSON = shown, nil, nil, nil
 	}
 	if sent != nil && sent.Err != nil {
 		m.Refused = s.failure(sent.Err)
 	}
-}
-
-// payloadForm returns the form for payloads of a schema. sent is the form that was refused, or nil.
-func payloadForm(post fragment.Post, schema map[string]any, sent *submitted) *fragment.Form {
-	out := &fragment.Form{Post: post}
-	var values map[string][]string
-	var mistakes map[string]string
-	if sent != nil {
-		values, mistakes = sent.Values, sent.Mistakes
-	}
-	flat, err := form.Of(schema)
-	if err != nil {
-		out.JSON = &fragment.JSONArea{Text: fragment.Whole(form.Example(schema)), Mistake: mistakes["json"]}
-		if len(schema) > 0 {
-			out.JSON.Schema = fragment.Whole(schema)
-		}
-		if values != nil {
-			out.JSON.Text = strings.Join(values["json"], "")
-		}
-		return out
-	}
-	list := flat.Fields
-	if d := flat.Decision(); d != nil {
-		out.Decision, list = d, nil
-		for _, f := range flat.Fields {
-			if f.ID != d.ID {
-				list = append(list, f)
-			}
-		}
-	}
-	out.Fields = fragment.Fields(list, values, mistakes)
-	return out
-}
-
-// calls returns the calls that an agent wants approved.
-func (s *Server) calls(r *http.Request, p *runview.Pending, asks []agentsteps.Ask) (list []fragment.Call) {
-	if asks == nil {
-		return nil
-	}
-	tools := map[string]agentsteps.Tool{}
-	if b, ok := agentsteps.Body(p.FirstStep, nil).(*agentsteps.Begun); ok {
-		for _, t := range b.Tools {
-			tools[t.Name] = t
-		}
-	}
-	sent := submittedOf(r)
-	for i, ask := range asks {
-		arguments, _ := s.o.Redaction.Value(ask.Arguments).(map[string]any)
-		c := fragment.Call{
-			Index: i, Tool: ask.Tool, Arguments: fragment.Lay(arguments, nil), JSON: fragment.Whole(arguments), MayHaveHappened: ask.MayHaveHappened,
-		}
-		if t, ok := tools[ask.Tool]; ok {
-			c.Allowed = strings.TrimSpace("may change things " + t.Source)
-			if t.ReadOnly {
-				c.Allowed = "only reads"
-			}
-			if t.Source != "" {
-				c.Allowed = strings.TrimSuffix(strings.TrimSuffix(c.Allowed, t.Source), " ") + ", from " + t.Source
-			}
-		}
-		if sent != nil {
-			get := func(name string) string { return strings.Join(sent.Values[fmt.Sprintf("%s%d", name, i)], "") }
-			c.Decision, c.Text, c.JSON = get("d"), get("t"), cmp.Or(get("a"), c.JSON)
-			for _, name := range []string{"d", "t", "a"} {
-				c.Mistake = cmp.Or(c.Mistake, sent.Mistakes[fmt.Sprintf("%s%d", name, i)])
-			}
-		}
-		list = append(list, c)
-	}
-	return list
 }
 
 // input returns the input of a run, nil if there is none.

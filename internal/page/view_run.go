@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/definition"
@@ -220,17 +219,8 @@ func (s *Server) ending(m *fragment.Run, v *runview.Run, f *folded) {
 func questionLink(p *runview.Pending) fragment.QuestionLink {
 	return fragment.QuestionLink{
 		Prompt: cmp.Or(fragment.OneLine(p.Prompt, 200), "Question at "+p.NodeID), Path: fragment.QuestionPath(p.ExecutionID, questionKey(p)),
-		Node: p.NodeID, Since: p.RequestedAt, Deadline: deadline(p),
+		Node: p.NodeID, Since: p.RequestedAt, Deadline: fragment.Deadline(p),
 	}
-}
-
-// deadline returns when a question expires; zero without a deadline.
-func deadline(p *runview.Pending) time.Time {
-	d := cmp.Or(p.Deadline, p.Due)
-	if b := p.BlockDeadline; !b.IsZero() && (d.IsZero() || b.Before(d)) {
-		return b
-	}
-	return d
 }
 
 // wait describes what a run waits for.

@@ -76,7 +76,7 @@ func (s *Server) workflowView(r *http.Request) (page view, err error) {
 	}
 	sent := submittedOf(r)
 	if !s.o.ReadOnly {
-		f := payloadForm(fragment.Post{Action: fragment.StartPath(name), Token: s.startToken(r, name)}, schema, sent)
+		f := fragment.FormFor(schema, fragment.Post{Action: fragment.StartPath(name), Token: s.startToken(r, name)}, sent.filled())
 		var values map[string][]string
 		if sent != nil {
 			values = sent.Values

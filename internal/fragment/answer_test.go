@@ -1,0 +1,48 @@
+package fragment_test
+
+import (
+	"testing"
+
+	"github.com/workflows-engine/workflows-engine/graph/machine"
+	"github.com/workflows-engine/workflows-engine/graph/view"
+	"github.com/workflows-engine/workflows-engine/internal/agentsteps"
+	"github.com/workflows-engine/workflows-engine/internal/fragment"
+	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
+)
+
+type values = map[string][]string
+
+func canonical(v any) string { return string(jsonvalue.Canonical(v)) }
+
+// asking returns the wait of an agent that wants calls approved.
+func asking(calls []agentsteps.Ask) *view.Pending {
+	var list []any
+	for _, c := range calls {
+		list = append(list, map[string]any{"key": c.Key, "tool": c.Tool, "digest": c.Digest})
+	}
+	return &view.Pending{WaitInfo: machine.WaitInfo{Kind: machine.WaitInterrupt, Show: map[string]any{"about": "approval", "calls": list}}}
+}
+
+// TestDecisions: each of an agent's calls has its own decision, bound to the arguments that were shown.
+func TestDecisions(t *testing.T) {
+	t.Parallel()
+	calls := []agentsteps.Ask{{Key: "t1.c1", Tool: "pay", Digest: "d1"}, {Key: "t1.c2", Tool: "mail"}, {Key: "t1.c3", Tool: "call"}, {Key: "t1.c4", Tool: "log"}}
+	payload, mistakes := fragment.AnswerOf(asking(calls), values{
+		"d0": {"approve"}, "t0": {"ignored"}, "d1": {"deny"}, "t1": {"not now"}, "d2": {"edit"}, "a2": {`{"to":"kim"}`}, "d3": {"respond"}, "t3": {"done by hand"},
+	})
+	want := `{"calls":{"t1.c1":{"decision":"approve","digest":"d1"},"t1.c2":{"decision":"deny","reason":"not now"},` +
+		`"t1.c3":{"arguments":{"to":"kim"},"decision":"edit"},"t1.c4":{"decision":"respond","result":"done by hand"}}}`
+	if got := canonical(payload); got != want || len(mistakes) != 0 {
+		t.Errorf("decided %s, %v", got, mistakes)
+	}
+	payload, _ = fragment.AnswerOf(asking(calls[:2]), values{"all": {"deny"}, "reason": {"no"}, "d0": {"approve"}})
+	if got := canonical(payload); got != `{"calls":{"t1.c1":{"decision":"deny","digest":"d1","reason":"no"},"t1.c2":{"decision":"deny","reason":"no"}}}` {
+		t.Errorf("decided %s", got)
+	}
+	_, mistakes = fragment.AnswerOf(asking(calls), values{"d0": {"edit"}, "a0": {"{"}, "d1": {"respond"}, "d2": {"sing"}})
+	for _, field := range []string{"a0", "t1", "d2", "d3"} {
+		if mistakes[field] == "" {
+			t.Errorf("no mistake at %s: %v", field, mistakes)
+		}
+	}
+}
