@@ -152,7 +152,7 @@ func PieceStep(key string, i int, text string) Step {
 	return Step{Key: key, Kind: StepPiece, Body: map[string]any{"piece": float64(i + 1), agentsteps.PieceMember: text}}
 }
 
-// LargeOf returns the large result that a journal entry describes, nil if there is none.
+// LargeOf returns the large result that a journal entry describes, or nil.
 func LargeOf(step map[string]any) *Large {
 	ref, ok := step["outputRef"].(map[string]any)
 	if !ok {

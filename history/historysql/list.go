@@ -210,7 +210,7 @@ func (l *listing) ordered(text string) string {
 	return newestFirst.Replace(text)
 }
 
-// lastOf returns the last time, in the order of the list, of a tenth of a second, but none behind until.
+// lastOf returns the last time of a tenth of a second, in the order of the list; at most until.
 func (l *listing) lastOf(listed, until int64) int64 {
 	if l.q.Oldest {
 		return min(listed+tenth-1, until)
@@ -280,7 +280,7 @@ func (l *listing) page() string {
 	return l.ordered(fmt.Sprintf(listPage, strings.Join(ranges, " UNION ALL ")))
 }
 
-// stretch returns the query for the tenth of a second down to which some phase has a number of runs after a position; NULL if none has.
+// stretch returns the query for the tenth of a second down to which some phase has a number of runs after a position; or NULL.
 func (l *listing) stretch() string {
 	ranges := l.ranges(true)
 	for i, in := range ranges {

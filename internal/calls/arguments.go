@@ -96,7 +96,7 @@ const definitionArgument = "definition"
 // numbers, take less.
 const maxDecoded = 128 << 20
 
-// largeText is the size from which on the memory of a decoded text is estimated first.
+// largeText is the size of the smallest text whose memory is estimated before it is decoded.
 const largeText = 64 << 10
 
 var errTooMuch = fmt.Errorf("need more than %d MiB of memory: send fewer or shorter values", maxDecoded>>20)

@@ -8,7 +8,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
-// propertySchema returns the schema of one field of an object, nil if there is none.
+// propertySchema returns the schema of one field of an object, or nil.
 func propertySchema(schema map[string]any, name string) map[string]any {
 	properties, _ := schema["properties"].(map[string]any)
 	property, _ := properties[name].(map[string]any)

@@ -105,7 +105,7 @@ func (a *app) serve(ctx context.Context, o serveOptions) (err error) {
 	return httpguard.Serve(ctx, listener, api, s.config.Log)
 }
 
-// tokens reads the file with the tokens of clients; without a file there are none.
+// tokens reads the file with the tokens of clients; without a file it returns no tokens.
 func (a *app) tokens(file string) (tokens httpguard.Tokens, err error) {
 	if file == "" {
 		return tokens, nil

@@ -236,7 +236,7 @@ func catalogOf(s *session) page.Workflows {
 	return s.workflows
 }
 
-// settingsOf returns the settings that the page shows. None is a secret.
+// settingsOf returns the settings that the page shows. No setting is a secret.
 func settingsOf(s *session) []page.Setting {
 	list := []page.Setting{{Name: "Store", Value: s.config.StoreLine()}}
 	if s.workflows != nil {

@@ -273,7 +273,7 @@ func example(schema map[string]any, depth int) any {
 	return exampleText(schema)
 }
 
-// exampleObject has the required properties, or the first one if none is required.
+// exampleObject has the required properties, or without any the first one.
 func exampleObject(schema map[string]any, depth int) map[string]any {
 	v := map[string]any{}
 	properties, _ := schema["properties"].(map[string]any)

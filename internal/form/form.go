@@ -91,7 +91,7 @@ type Field struct {
 type Option struct {
 	// Label identifies the value in a submitted form: the text itself, or the value as JSON.
 	Label string
-	// Title is shown in place of the label; "" if there is none.
+	// Title is shown in place of the label; "" without a title.
 	Title string
 	Value any
 }
@@ -124,7 +124,7 @@ func (f *Field) Help() string {
 	return strings.TrimSpace(f.Description + " (" + strings.Join(hints, ", ") + ")")
 }
 
-// Value returns the default as the text of a control, "" if there is none.
+// Value returns the default as the text of a control, "" without a default.
 func (f *Field) Value() string {
 	switch v := f.Default.(type) {
 	case nil:
@@ -145,7 +145,7 @@ var notShown = []string{
 	"dependentSchemas", "patternProperties", "propertyNames",
 }
 
-// Of returns the form for payloads of a schema. An error explains why there is none: the schema is nested deeper than
+// Of returns the form for payloads of a schema. It returns an error for a schema without a form: it is nested deeper than
 // one level, or too large for a person. The caller then offers a text area for JSON, which Example fills. Rules that a
 // form cannot express, such as a multiple, are described in its fields; the payload is validated later.
 func Of(schema map[string]any) (*Form, error) {
@@ -180,7 +180,7 @@ func (f *Form) all() []*Field {
 	return list
 }
 
-// At returns the field for the JSON pointer of a mistake in a payload, nil if there is none.
+// At returns the field for the JSON pointer of a mistake in a payload, or nil.
 func (f *Form) At(pointer string) *Field {
 	tokens := strings.Split(strings.TrimPrefix(pointer, "/"), "/")
 	fields := f.Fields

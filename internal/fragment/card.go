@@ -7,16 +7,16 @@ type Card struct {
 	ID, Title, Workflow string
 	State               State
 	Questions           []CardQuestion
-	// Refused is why an answer was not recorded; nil if none was sent.
+	// Refused is why an answer was not recorded; nil without an answer.
 	Refused *Failure
 	// Error is the failure of a failed run or the reason of a cancelled one.
 	Error string
-	// Waits describe what the run waits for, other than questions.
+	// Waits describe the waits of the run, other than questions.
 	Waits []string
 	// SVG is the engine's own picture, empty for a large definition. Outline has a line for each node.
 	SVG     template.HTML
 	Outline string
-	// Progress is the line to which the graph is folded while a question is open: "4 of 7 nodes".
+	// Progress is the line in place of the graph while a question is open: "4 of 7 nodes".
 	Progress string
 	// Result is the result of a completed run.
 	Result *Value

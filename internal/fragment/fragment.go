@@ -72,7 +72,7 @@ func (l *Layout) Section() string {
 	return section
 }
 
-// Failure is a rejected call: what went wrong, the next step and the code.
+// Failure is a rejected call: message, next step and code.
 type Failure struct {
 	Message, Hint, Code string
 	// Links are places to go instead, such as runs with similar ids.

@@ -47,7 +47,7 @@ type Changes struct {
 // Change is a difference between two states.
 type Change struct {
 	Pointer string
-	// Value is the new value; nil if there is none any more, for which Gone is set.
+	// Value is the new value; nil for a removed value, with Gone set.
 	Value *Value
 	Gone  bool
 }

@@ -23,9 +23,9 @@ type Question struct {
 	// Input and State are folded below the form.
 	Input, State *Value
 	Answer       *Answer
-	// Refused is why the answer was not recorded; nil if none was sent.
+	// Refused is why the answer was not recorded; nil without an answer.
 	Refused *Failure
-	// Notices say what this process lacks.
+	// Notices name the missing executors of this process.
 	Notices []Notice
 }
 
@@ -52,7 +52,7 @@ type Call struct {
 	JSON      string
 	// MayHaveHappened is set if the process died during the call.
 	MayHaveHappened bool
-	// Decision and Text, the reason or the result, are what was typed in a form that was refused. Mistake is why.
+	// Decision and Text, the reason or the result, are the input of a rejected form. Mistake is why it was rejected.
 	Decision, Text, Mistake string
 }
 
@@ -74,23 +74,23 @@ type Form struct {
 
 // JSONArea is a text area for a payload.
 type JSONArea struct {
-	// Text is what was typed, or an example.
+	// Text is the typed text, or an example.
 	Text string
-	// Schema is the schema of the payload, "" if there is none.
+	// Schema is the schema of the payload, "" without a schema.
 	Schema  string
 	Mistake string
 }
 
-// Field is a field of a form, with what was typed.
+// Field is a field of a form, with the typed text.
 type Field struct {
 	form.Field
-	// Texts are the values: what was typed, or the default.
+	// Texts are the values: the typed ones, or the default.
 	Texts   []string
 	Mistake string
 	Inner   []Field
 }
 
-// Fields returns the fields of a form. values has what was typed, nil before; mistakes has the reasons of a refusal, both by field ID.
+// Fields returns the fields of a form. values has the typed text, nil before; mistakes has the reasons of a rejection, both by field ID.
 func Fields(list []form.Field, values map[string][]string, mistakes map[string]string) []Field {
 	out := make([]Field, len(list))
 	for i, f := range list {

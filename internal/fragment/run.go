@@ -31,14 +31,14 @@ type Run struct {
 	Graph   *Graph
 	Visits  *Visits
 	Waits   []Wait
-	// Result and State are nil if there is none.
+	// Result and State may be nil.
 	Result, StateValue *Value
 	// Final is set if the state is that of the end.
 	Final    bool
 	Records  int64
 	NodeRuns string
 	Actions  *Actions
-	// Refused is why a call was refused; nil if none was made.
+	// Refused is why a call was refused; nil without a call.
 	Refused *Failure
 	// Damage is the error of a run that cannot be read, which then has no actions.
 	Damage *Failure
@@ -55,7 +55,7 @@ type Relation struct {
 	Link
 }
 
-// Notice is a warning with what to do about it.
+// Notice is a warning with the next step.
 type Notice struct{ Message, Hint string }
 
 // QuestionLink is an open question.
@@ -113,7 +113,7 @@ type Visit struct {
 	Child *Link
 }
 
-// Wait is what a run waits for, other than questions.
+// Wait is a wait of a run, other than a question.
 type Wait struct {
 	Text, Node, NodePath string
 	Since, Deadline      time.Time
@@ -134,7 +134,7 @@ type Actions struct {
 	Cancel, Retry, Handle, Unhandle, Signal, Fork *Post
 	// Signals are the names of the signals that the run waits for.
 	Signals []string
-	// Last is the last record of the run, up to which it can be forked.
+	// Last is the last record of the run, the newest point for a fork.
 	Last int64
 }
 

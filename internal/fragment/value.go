@@ -92,7 +92,7 @@ type LaidField struct {
 	Value Laid
 }
 
-// maxLaid is the depth up to which objects and lists are laid out.
+// maxLaid is the largest depth of objects and lists that are laid out.
 const maxLaid = 2
 
 // Lay lays a value out. names returns the names of an object's fields in the order to show them; nil sorts them.

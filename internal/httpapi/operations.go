@@ -92,7 +92,7 @@ var (
 	toParam     = calls.Optional("to_seq", calls.Describe("integer", "Last record.", "minimum", 1.0))
 )
 
-// Most of what a page has.
+// The sizes of pages.
 const (
 	usualPage, maxPage = 50, 100
 	// maxQuestions is how many runs with questions a page looks at.

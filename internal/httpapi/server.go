@@ -1,4 +1,4 @@
-// Package httpapi is the HTTP API over an engine: one table of operations, from which the routes and openapi.json are made.
+// Package httpapi is the HTTP API over an engine: one table of operations makes the routes and openapi.json.
 //
 // Arguments and answers are those of the MCP tools (internal/calls, internal/runjson). docs/http-api.md describes the API for
 // users.
@@ -35,7 +35,7 @@ const (
 	DefaultMaxBodyBytes = 16 << 20
 	// maxStreams bounds the event streams that are open at once.
 	maxStreams = 256
-	// largeBody is the size in bytes from which on a body counts as large; maxLargeReads of them are read at once.
+	// largeBody is the size of the smallest large body, in bytes; maxLargeReads of them are read at once.
 	largeBody, maxLargeReads = 64 << 10, 4
 )
 
@@ -192,7 +192,7 @@ type request struct {
 	*http.Request
 	*calls.Arguments
 	w http.ResponseWriter
-	// id is the run that the path names, "" if it names none; ref the workflow.
+	// id is the run that the path names, or ""; ref the workflow.
 	id, ref string
 }
 

@@ -21,7 +21,7 @@ type Access struct {
 	Origins []string
 	// LocalPages also admits web pages of this machine.
 	LocalPages bool
-	// Tokens are the bearer tokens of requests; without any, requests need none.
+	// Tokens are the bearer tokens of requests; without any, requests need no token.
 	Tokens Tokens
 	// Methods and Exposed are the methods and the response headers that admitted pages may use (CORS).
 	Methods, Exposed string

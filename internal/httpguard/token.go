@@ -19,7 +19,7 @@ type Caller struct {
 	ReadOnly bool
 }
 
-// Tokens are the bearer tokens of a server. They are kept as hashes. The zero value has none.
+// Tokens are the bearer tokens of a server. They are kept as hashes. The zero value is empty.
 type Tokens struct{ list []token }
 
 type token struct {
@@ -27,7 +27,7 @@ type token struct {
 	caller Caller
 }
 
-// OneToken returns a single token that permits everything, none if secret is "".
+// OneToken returns a single token that permits everything, or no token if secret is "".
 func OneToken(secret, name string) Tokens {
 	if secret == "" {
 		return Tokens{}
@@ -35,7 +35,7 @@ func OneToken(secret, name string) Tokens {
 	return Tokens{[]token{{sha256.Sum256([]byte(secret)), Caller{Name: name}}}}
 }
 
-// None reports whether there are no tokens.
+// None reports whether the server has no tokens.
 func (t Tokens) None() bool { return len(t.list) == 0 }
 
 // Find returns the caller whose token a secret is. The time that it takes does not depend on the secret.

@@ -329,7 +329,7 @@ func (s *server) cardOf(ctx context.Context, k *asking, run *view.Run, refused *
 	return content, nil
 }
 
-// cardTicket returns the ticket for the answer to a question, "" if the card takes none: the server takes no answers, or a value to choose
+// cardTicket returns the ticket for the answer to a question, "" for a card without answers: the server takes no answers, or a value to choose
 // is a secret that is not shown.
 func (s *server) cardTicket(ctx context.Context, k *asking, run *view.Run, p *view.Pending) (string, error) {
 	if !s.cardTools.has("workflow_card_answer") || isUnbound(p) {

@@ -45,7 +45,7 @@ func (s *Server) startToken(r *http.Request, name string) fragment.FormToken {
 // systemToken returns the token of the forms of the system page.
 func (s *Server) systemToken(r *http.Request) fragment.FormToken { return s.formToken(r, "/system") }
 
-// questionToken returns the token of the form of a question. It is that of what is shown: an agent may ask again under the same key.
+// questionToken returns the token of the form of a question. It stands for the shown question, because an agent may ask again under the same key.
 func (s *Server) questionToken(r *http.Request, p *runview.Pending) fragment.FormToken {
 	return s.formToken(r, fragment.QuestionPath(p.ExecutionID, questionKey(p)), questionText(p)...)
 }
@@ -122,7 +122,7 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request) {
 // changing returns the context of a call that changes a run: it is completed even if the browser goes away.
 func changing(r *http.Request) context.Context { return context.WithoutCancel(r.Context()) }
 
-// mistakesOf returns what a schema finds in a payload by the fields of the form. The engine has refused the payload and says so as a whole.
+// mistakesOf returns the violations of a schema by the fields of the form. The error of the engine is about the payload as a whole.
 func mistakesOf(schema, payload map[string]any, values url.Values) map[string]string {
 	compiled, err := jsonschema.Compile(schema)
 	if schema == nil || err != nil {
@@ -289,7 +289,7 @@ func (s *Server) redeliver(w http.ResponseWriter, r *http.Request) {
 	http.Redirect(w, r, "/system", http.StatusSeeOther)
 }
 
-// stale shows the page of a form with a token of another session or question: nothing was changed, and what was typed is kept.
+// stale shows the page of a form with a token of another session or question: nothing was changed, and the typed text is kept.
 func (s *Server) stale(w http.ResponseWriter, r *http.Request, path string) {
 	s.o.Log.Info("request refused", "status", http.StatusForbidden, "method", r.Method, "reason", "form token")
 	s.again(w, r, path, http.StatusForbidden, &submitted{Err: problem.New(problem.UsageError, "the form is not the current one of this page; nothing was changed").

@@ -15,12 +15,12 @@ import (
 // Address is where the page of a database is, so that links stay valid from one server to the next. It is kept in a file that only the user
 // can read, because Key lets browsers in.
 type Address struct {
-	// Name is the random host name below localhost. No other server of the machine has it, so that none is sent the cookie of this one.
+	// Name is the random host name below localhost. No other server of the machine has it, so browsers send the cookie to this server alone.
 	Name string `json:"name"`
 	// Host and Port are those of the last server.
 	Host string `json:"host,omitempty"`
 	Port int    `json:"port,omitempty"`
-	// Key is that of the server that runs, in base64; "" if none does.
+	// Key is that of the server that runs, in base64; "" while no server runs.
 	Key string `json:"key,omitempty"`
 }
 
@@ -67,7 +67,7 @@ func (a *Address) SetKey(k *Key) {
 	}
 }
 
-// GetKey returns the key of the server that runs. It reports false if none does.
+// GetKey returns the key of the server that runs. It reports false while no server runs.
 func (a *Address) GetKey() (k Key, ok bool) {
 	raw, err := base64.RawStdEncoding.DecodeString(a.Key)
 	return k, err == nil && copy(k[:], raw) == len(k) && len(raw) == len(k)

@@ -17,10 +17,7 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
-	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
-
-func canonical(v any) string { return string(jsonvalue.Canonical(v)) }
 
 // followed is an engine whose changes a test makes.
 type followed struct {

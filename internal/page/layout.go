@@ -40,7 +40,7 @@ func staticHash() string {
 	return hex.EncodeToString(sum.Sum(nil)[:8])
 }
 
-// mediaTypes are those of the static files: none depends on the system.
+// mediaTypes holds the media types of the static files. The system may have others.
 var mediaTypes = map[string]string{
 	".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8", ".LICENSE": "text/plain; charset=utf-8",
 }

@@ -17,7 +17,7 @@ import (
 
 // Options configures the page.
 type Options struct {
-	// Engine is shown, and performs what is asked for. Required.
+	// Engine is shown, and performs the requests. Required.
 	Engine graph.Engine
 	// Catalog has the workflows of a directory; nil without one.
 	Catalog Workflows
@@ -180,11 +180,11 @@ func (s *Server) runByQueryView(r *http.Request) (view, error) {
 	return s.runView(r)
 }
 
-// submitted is a form that was refused. Its page is shown again, with what was typed and the reasons.
+// submitted is a rejected form. Its page is shown again, with the typed text and the reasons.
 type submitted struct {
 	// Action is the path that the form was sent to.
 	Action string
-	// Values has what was typed, by the names of the form's fields.
+	// Values has the typed text, by the names of the form's fields.
 	Values map[string][]string
 	// Mistakes has the reasons by the names of the fields.
 	Mistakes map[string]string
@@ -192,7 +192,7 @@ type submitted struct {
 	Err error
 }
 
-// filled returns the form as fragments show it again, nil if there is none.
+// filled returns the form as fragments show it again; nil for nil.
 func (f *submitted) filled() *fragment.Filled {
 	if f == nil {
 		return nil
@@ -202,7 +202,7 @@ func (f *submitted) filled() *fragment.Filled {
 
 type submittedKey struct{}
 
-// submittedOf returns the refused form that the request's page shows again, nil if there is none.
+// submittedOf returns the refused form that the request's page shows again, or nil.
 func submittedOf(r *http.Request) *submitted {
 	form, _ := r.Context().Value(submittedKey{}).(*submitted)
 	return form

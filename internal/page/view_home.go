@@ -22,7 +22,7 @@ const (
 	recentFailures = 24 * time.Hour
 )
 
-// homeView shows the runs that need a person, that have failed, and that nobody drives.
+// homeView shows the runs that need a person, that have failed, and that no process drives.
 func (s *Server) homeView(r *http.Request) (page view, err error) {
 	ctx := r.Context()
 	m := &fragment.Home{}
@@ -96,7 +96,7 @@ func (s *Server) count(ctx context.Context, q history.ListQuery) string {
 	return fmt.Sprint(n)
 }
 
-// orphans returns the runs that nobody drives.
+// orphans returns the runs that no process drives.
 func (s *Server) orphans(ctx context.Context) (list fragment.ShortList, err error) {
 	recoverer, err := graph.Need[graph.Recoverer](s.o.Engine, "Recover")
 	if err != nil {
@@ -172,7 +172,7 @@ func (s *Server) unknown(ctx context.Context, id string, err error) error {
 	return out
 }
 
-// systemView shows the process, what needs attention in its store, and its webhook deliveries.
+// systemView shows the process, the parts of its store that need attention, and its webhook deliveries.
 func (s *Server) systemView(r *http.Request) (page view, err error) {
 	ctx := r.Context()
 	m := &fragment.System{Version: s.o.Version, ReadOnly: s.o.ReadOnly}

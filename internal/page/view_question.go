@@ -54,7 +54,7 @@ func (s *Server) ask(r *http.Request, m *fragment.Question, v *runview.Run, p *r
 	}
 }
 
-// input returns the input of a run, nil if there is none.
+// input returns the input of a run, or nil.
 func (s *Server) input(r *http.Request, id string) (value *fragment.Value) {
 	_ = s.eachRecord(r.Context(), id, 1, func(rec *history.Record) bool {
 		switch {

@@ -174,7 +174,7 @@ func (s *Server) relate(m *fragment.Run, v *runview.Run) {
 	}
 }
 
-// notices takes the warnings of a run, and what this process lacks to continue it.
+// notices takes the warnings of a run, and the executors that this process lacks to continue it.
 func (s *Server) notices(m *fragment.Run, v *runview.Run) {
 	for _, w := range v.Warnings {
 		m.Notices = append(m.Notices, fragment.Notice{Message: w.Message, Hint: s.o.Glossary.Translate(w.Hint)})
@@ -223,7 +223,7 @@ func questionLink(p *runview.Pending) fragment.QuestionLink {
 	}
 }
 
-// wait describes what a run waits for.
+// wait describes a wait of a run.
 func wait(p *runview.Pending) fragment.Wait {
 	w := fragment.Wait{
 		Node: p.NodeID, Since: p.RequestedAt, Deadline: cmp.Or(p.Deadline, p.BlockDeadline), LastError: fragment.OneLine(p.LastError, maxRowText),

@@ -102,7 +102,7 @@ func (s *Server) workflowView(r *http.Request) (page view, err error) {
 // lastRuns is the number of runs on the page of a workflow.
 const lastRuns = 10
 
-// storedPages limits the pages of stored definitions in which a name is looked for.
+// storedPages limits the pages of stored definitions that are searched for a name.
 const storedPages = 20
 
 // workflow returns a definition by its name, name@version or hash, with the schema of its input if it is known: from the catalog, otherwise
