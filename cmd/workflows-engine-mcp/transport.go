@@ -4,9 +4,6 @@ import (
 	"context"
 	"io"
 	"log/slog"
-	"net"
-	"slices"
-	"strings"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/spf13/pflag"
@@ -57,15 +54,7 @@ func (d *listenOptions) check(set *pflag.FlagSet) error {
 				WithHint("Add --transport http, or leave it out.")
 		}
 	}
-	for _, origin := range d.allowOrigins {
-		if _, err := httpguard.ParseOrigin(origin); err != nil {
-			return problem.New(problem.UsageError, "invalid origin %q for --allow-origin", origin).WithHint("Write scheme and host, as in https://app.example.com.")
-		}
-	}
-	if i := slices.IndexFunc(d.allowHosts, func(name string) bool { return name == "" || strings.ContainsAny(name, "/*@ ") }); i >= 0 {
-		return problem.New(problem.UsageError, "invalid host name %q for --allow-host", d.allowHosts[i]).WithHint("Write the name, as in flows.example.com.")
-	}
-	return nil
+	return httpguard.CheckNames(d.allowHosts, d.allowOrigins)
 }
 
 // transport serves clients until ctx or their input ends.
@@ -85,39 +74,17 @@ func (c *settings) open(stdin io.Reader, stdout io.Writer, notes notices) (trans
 	if err != nil {
 		return nil, err
 	}
-	listener, err := listen(c.clients.address, token)
+	listener, err := httpguard.Listen(c.clients.address, token != "")
 	if err != nil {
 		return nil, err
 	}
 	notes.say("serves MCP at http://" + listener.Addr().String() + streamable.Path)
-	switch {
-	case !httpguard.Loopback(listener.Addr()):
-		notes.warn("connection not encrypted", "token and runs are sent in plain text: put a proxy with TLS in front of the server, and listen on 127.0.0.1")
-	case token == "":
-		notes.warn("token not configured", "every program and user of this machine can connect: require a token with --token-file FILE")
+	if risk, remedy := httpguard.Warning(listener, token != ""); risk != "" {
+		notes.warn(risk, remedy)
 	}
 	return func(ctx context.Context, server *mcp.Server, log *slog.Logger, healthy func(context.Context) error) error {
 		return mcpserver.ServeHTTP(ctx, server, listener, mcpserver.HTTPOptions{
 			Token: token, Origins: c.clients.allowOrigins, Hosts: c.clients.allowHosts, MaxMessageBytes: c.maxMessageBytes, Healthy: healthy, Logger: log,
 		})
 	}, nil
-}
-
-// listen listens on an address. Without a token it must be a loopback address.
-func listen(address, token string) (net.Listener, error) {
-	addr, err := net.ResolveTCPAddr("tcp", address)
-	if err != nil {
-		return nil, problem.New(problem.UsageError, "invalid address %q for --listen", address).WithCause(err).
-			WithHint("Write host and port, as in 127.0.0.1:8770.")
-	}
-	if token == "" && !httpguard.Loopback(addr) {
-		return nil, problem.New(problem.UsageError, "--listen: %s is reachable from other machines and requires a token", address).
-			WithHint("Name a file with the token: --token-file FILE, or listen on 127.0.0.1.")
-	}
-	listener, err := net.ListenTCP("tcp", addr)
-	if err != nil {
-		return nil, problem.New(problem.UsageError, "cannot listen on %s", address).WithCause(err).
-			WithHint("If another program uses the port, select a free one: --listen 127.0.0.1:0.")
-	}
-	return listener, nil
 }

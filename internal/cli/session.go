@@ -88,6 +88,8 @@ type sessionOptions struct {
 	stays bool
 	// log receives log lines of the background; nil logs by the flags.
 	log *slog.Logger
+	// configured, if not nil, is called with the configuration before the store is opened.
+	configured func(*config.Config) error
 	// onRecord, if not nil, is called with each record. It excludes a display.
 	onRecord func(graph.RecordEvent)
 }
@@ -119,6 +121,11 @@ func (a *app) open(ctx context.Context, o sessionOptions) (*session, error) {
 		return nil, err
 	}
 	a.database = c.StorePath
+	if o.configured != nil {
+		if err := o.configured(c); err != nil {
+			return nil, err
+		}
+	}
 	store, err := a.openStore(ctx, o, c)
 	if err != nil {
 		return nil, err

@@ -181,6 +181,10 @@ func TestHTTPToken(t *testing.T) {
 		if got != tt.want || (err == nil) != (tt.says == "") || err != nil && !strings.Contains(fullText(err), tt.says) {
 			t.Errorf("%s: %q, %v", tt.name, got, err)
 		}
+		tokens, err := c.HTTPTokens(tt.file)
+		if caller, found := tokens.Find(got); tokens.None() != (got == "") || found && caller.Name != "token" || found != (got != "") || (err == nil) != (tt.says == "") {
+			t.Errorf("%s: as a list: %+v, %v, %v", tt.name, caller, found, err)
+		}
 		var out strings.Builder
 		if fmt.Fprint(c.Masked(&out), "it is "+got); got != "" && strings.Contains(out.String(), got) {
 			t.Errorf("%s: printed %s", tt.name, out.String())
@@ -192,5 +196,35 @@ func TestHTTPToken(t *testing.T) {
 	}
 	if _, err := c.HTTPToken("m.key"); err != nil || len(c.Warnings) != 1 || !strings.Contains(c.Warnings[0], "m.key is readable by every user") {
 		t.Errorf("%q, %v", c.Warnings, err)
+	}
+}
+
+// TestHTTPTokens: a list gives each client a name, its tokens are masked, and its mistakes name the file.
+func TestHTTPTokens(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	file := filepath.Join(folder, "tokens.json")
+	for _, tt := range []struct{ text, says string }{
+		{`{"tokens":[{"name":"ci","token":"a-token-of-the-list"}]}`, ""},
+		{`{"tokens":[{"name":"ci","token":"short"}]}`, "--token-file " + file + ": line 1"},
+		{`{"tokens":[{"name":"ci"`, "--token-file " + file},
+		{`[{"name":"ci","token":"a-token-of-the-list"}]`, "a list as in"},
+	} {
+		if err := os.WriteFile(file, []byte(tt.text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		c, err := load(t, environment())
+		if err != nil {
+			t.Fatal(err)
+		}
+		tokens, err := c.HTTPTokens(file)
+		caller, found := tokens.Find("a-token-of-the-list")
+		if tokens.None() != (tt.says != "") || (err == nil) != (tt.says == "") || err != nil && !strings.Contains(fullText(err), tt.says) || found && caller.Name != "ci" {
+			t.Errorf("%s: %+v, %v, %v", tt.text, caller, found, err)
+		}
+		var out strings.Builder
+		if fmt.Fprint(c.Masked(&out), "it is a-token-of-the-list"); found && strings.Contains(out.String(), "a-token") {
+			t.Errorf("printed %s", out.String())
+		}
 	}
 }

@@ -1,7 +1,6 @@
 package config
 
 import (
-	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -58,7 +57,11 @@ func (e Environment) secretFile(path string) (string, error) {
 			return "", fail(err)
 		}
 	}
-	value, info, err := readSecret(regularfile.OpenIn(root, filepath.Clean(path)))
+	file, info, err := regularfile.OpenIn(root, filepath.Clean(path))
+	if err != nil {
+		return "", fail(err)
+	}
+	value, err := readSecret(file, maxSecretBytes)
 	if err != nil {
 		return "", fail(err)
 	}
@@ -70,11 +73,8 @@ func (e Environment) secretFile(path string) (string, error) {
 }
 
 // readSecret reads and closes a file that holds one, without white space around it.
-func readSecret(file *os.File, info fs.FileInfo, err error) (string, fs.FileInfo, error) {
-	if err != nil {
-		return "", nil, err
-	}
+func readSecret(file *os.File, most int64) (string, error) {
 	defer file.Close()
-	text, err := regularfile.ReadAll(file, maxSecretBytes)
-	return strings.TrimSpace(strings.TrimPrefix(string(text), "\ufeff")), info, err
+	text, err := regularfile.ReadAll(file, most)
+	return strings.TrimSpace(strings.TrimPrefix(string(text), "\ufeff")), err
 }

@@ -1,11 +1,11 @@
 package config
 
 import (
-	"io/fs"
 	"strings"
 
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/internal/config/envname"
+	"github.com/workflows-engine/workflows-engine/internal/httpguard"
 	"github.com/workflows-engine/workflows-engine/internal/regularfile"
 )
 
@@ -15,28 +15,67 @@ const minToken = minAnswerSecret
 // HTTPToken returns the bearer token of a server that listens: the trimmed content of a file, or without a file the value of
 // WORKFLOW_ENGINE_HTTP_TOKEN; "" without both. The token is masked like other secrets, and loose permissions of the file become a warning.
 func (c *Config) HTTPToken(file string) (string, error) {
-	token, from := c.env.lookup(envname.HTTPToken), envname.HTTPToken
-	if file != "" {
-		path := c.env.absolute(file)
-		from = "--token-file " + file
-		var info fs.FileInfo
-		var err error
-		if token, info, err = readSecret(regularfile.Open(path)); err != nil {
-			return "", problem.New(problem.UsageError, "cannot read %s", from).WithCause(err)
-		}
-		c.env.notePermissions(path, info, true)
-		c.Warnings = append(c.Warnings, c.env.notes.take()...)
-	} else if token == "" {
-		return "", nil
+	token, from, err := c.tokenText(file, maxSecretBytes)
+	if err != nil || from == "" {
+		return "", err
 	}
+	return token, c.checkToken(token, from)
+}
+
+// HTTPTokens is HTTPToken for a server whose clients have tokens of their own: the file may also be a list of tokens with names
+// (schemas/tokens.schema.json). The holder of a single token has the name "token".
+func (c *Config) HTTPTokens(file string) (tokens httpguard.Tokens, err error) {
+	text, from, err := c.tokenText(file, httpguard.MaxTokensBytes)
+	switch {
+	case err != nil || from == "":
+		return tokens, err
+	case file == "" || !strings.HasPrefix(text, "{") && !strings.HasPrefix(text, "["):
+		if err := c.checkToken(text, from); err != nil {
+			return tokens, err
+		}
+		return httpguard.OneToken(text, "token"), nil
+	}
+	tokens, findings := httpguard.ParseTokens([]byte(text), c.env.secrets.add)
+	if len(findings) > 0 {
+		e := problem.New(problem.UsageError, "%s: %s", from, findings[0].Message).WithHint("Write one token, or a list as in schemas/tokens.schema.json.")
+		e.Findings = findings
+		return httpguard.Tokens{}, e
+	}
+	return tokens, nil
+}
+
+// tokenText returns the trimmed text of a file, or without a file of the variable; from names it, "" without both.
+func (c *Config) tokenText(file string, most int64) (text, from string, err error) {
+	if file == "" {
+		if text = c.env.lookup(envname.HTTPToken); text == "" {
+			return "", "", nil
+		}
+		return text, envname.HTTPToken, nil
+	}
+	path := c.env.absolute(file)
+	from = "--token-file " + file
+	opened, info, err := regularfile.Open(path)
+	if err == nil {
+		text, err = readSecret(opened, most)
+	}
+	if err != nil {
+		return "", from, problem.New(problem.UsageError, "cannot read %s", from).WithCause(err)
+	}
+	c.env.notePermissions(path, info, true)
+	c.Warnings = append(c.Warnings, c.env.notes.take()...)
+	return text, from, nil
+}
+
+// checkToken rejects a token that can be guessed or cannot be sent, and masks any other.
+func (c *Config) checkToken(token, from string) error {
 	switch {
 	case len(token) < minToken:
-		return "", problem.New(problem.UsageError, "%s: the token must have at least %d bytes, found %d", from, minToken, len(token)).
+		return problem.New(problem.UsageError, "%s: the token must have at least %d bytes, found %d", from, minToken, len(token)).
 			WithHint("Generate one: openssl rand -hex 32.")
 	case strings.IndexFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }) >= 0:
-		return "", problem.New(problem.UsageError, "%s: the token must not contain white space or characters that are invalid in a header", from).
+		return problem.New(problem.UsageError, "%s: the token must not contain white space or characters that are invalid in a header", from).
 			WithHint("Generate one: openssl rand -hex 32.")
 	}
 	c.env.secrets.add(token)
-	return token, nil
+	return nil
 }

@@ -4,6 +4,7 @@ package guard
 
 import (
 	"fmt"
+	"iter"
 	"log/slog"
 	"runtime/debug"
 )
@@ -29,22 +30,26 @@ func (f *Failure) Error() string {
 	return fmt.Sprintf("%s panicked: %v", f.What, f.Value)
 }
 
-// Call calls f in a new goroutine, because nothing else survives runtime.Goexit, and waits for it. It returns a *Failure if f
-// did not return, and logs it.
+// Call calls f in a coroutine, which can end by runtime.Goexit without the caller, and which costs less than a goroutine. It returns a
+// *Failure if f did not return, and logs it. A caller that is locked to its thread must not be given an f that calls runtime.Goexit.
 func Call(log *slog.Logger, what string, f func()) error {
-	done := make(chan *Failure, 1)
-	go func() {
-		failure := &Failure{What: what}
+	var failure *Failure
+	next, stop := iter.Pull(func(yield func(struct{}) bool) {
+		returned := false
 		defer func() {
 			if v := recover(); v != nil {
-				failure.Value, failure.Stack = v, string(debug.Stack())
+				failure = &Failure{What: what, Value: v, Stack: string(debug.Stack())}
+			} else if !returned {
+				failure = &Failure{What: what}
+				yield(struct{}{}) // the caller goes on before the coroutine ends, because its end would end the caller
 			}
-			done <- failure
 		}()
 		f()
-		failure = nil
-	}()
-	failure := <-done
+		returned = true
+	})
+	if _, exiting := next(); exiting {
+		go stop()
+	}
 	if failure == nil {
 		return nil
 	}

@@ -32,6 +32,20 @@ func TestCallSurvivesWhatAFunctionDoes(t *testing.T) {
 	}
 }
 
+// TestCallFromALockedThread calls functions that return and panic while the caller is locked to its thread.
+func TestCallFromALockedThread(t *testing.T) {
+	t.Parallel()
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	log := slog.New(slog.DiscardHandler)
+	if err := guard.Call(log, "the hook", func() { runtime.Gosched() }); err != nil {
+		t.Error(err)
+	}
+	if err := guard.Call(log, "the hook", func() { panic("boom") }); err == nil {
+		t.Error("no failure")
+	}
+}
+
 func BenchmarkCall(b *testing.B) {
 	log, n := slog.New(slog.DiscardHandler), 0
 	for b.Loop() {

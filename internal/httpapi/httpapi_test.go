@@ -90,7 +90,7 @@ const writer, reader = "writer-0123456789", "reader-0123456789"
 
 func newClient(t *testing.T, change func(*httpapi.Options)) *client {
 	t.Helper()
-	tokens, findings := httpguard.ParseTokens([]byte(`{"tokens":[{"name":"ci","token":"` + writer + `"},{"name":"eyes","token":"` + reader + `","readOnly":true}]}`))
+	tokens, findings := httpguard.ParseTokens([]byte(`{"tokens":[{"name":"ci","token":"`+writer+`"},{"name":"eyes","token":"`+reader+`","readOnly":true}]}`), func(string) {})
 	if len(findings) > 0 {
 		t.Fatal(findings)
 	}

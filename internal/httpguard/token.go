@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/hex"
-	"strings"
 
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/internal/document"
@@ -54,12 +53,9 @@ const MaxTokensBytes = 1 << 20
 
 var tokensKind = document.Kind{Schema: schemas.Tokens, Code: problem.UsageError, MaxBytes: MaxTokensBytes}
 
-// ParseTokens reads a file with tokens: a list (schemas/tokens.schema.json), or the text of a single token, whose caller has the name
-// "token". The findings have a line each.
-func ParseTokens(text []byte) (Tokens, problem.Findings) {
-	if secret := strings.TrimSpace(string(text)); secret != "" && !strings.ContainsAny(secret, "{ \t\r\n") {
-		return OneToken(secret, "token"), nil
-	}
+// ParseTokens reads a list of tokens (schemas/tokens.schema.json). It calls mask with each token that the list holds as text. The findings
+// have a line each.
+func ParseTokens(text []byte, mask func(token string)) (Tokens, problem.Findings) {
 	var list struct {
 		Tokens []struct {
 			Name     string `json:"name"`
@@ -75,6 +71,7 @@ func ParseTokens(text []byte) (Tokens, problem.Findings) {
 	var tokens Tokens
 	names, hashes := map[string]bool{}, map[[sha256.Size]byte]bool{}
 	for i, entry := range list.Tokens {
+		mask(entry.Token)
 		one := token{sha256.Sum256([]byte(entry.Token)), Caller{Name: entry.Name, ReadOnly: entry.ReadOnly}}
 		if entry.SHA256 != "" {
 			_, _ = hex.Decode(one.hash[:], []byte(entry.SHA256)) // the schema has checked it

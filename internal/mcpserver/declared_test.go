@@ -89,7 +89,7 @@ func TestAResultThatBreaksOutputSchemaIsSentAgain(t *testing.T) {
 	t.Parallel()
 	h := newHost(t, hostMediated)
 	answer := h.ok("workflow_start", object{"definition": definitionFile(t, "tickets"), "input": object{"ticket": "x"}})
-	if note := at(t, answer, "next", "note").(string); !contains(note, "Attempt 1 of 3: after a failure that you report 2 are left.") {
+	if note := at(t, answer, "next", "note").(string); !contains(note, "Attempt 1 of 3: if you report a failure, 2 attempts are left.") {
 		t.Errorf("next: %s", note)
 	}
 	args := at(t, answer, "next", "arguments").(map[string]any)
@@ -100,7 +100,7 @@ func TestAResultThatBreaksOutputSchemaIsSentAgain(t *testing.T) {
 			t.Errorf("the answer reads %s", r.text)
 		}
 	}
-	for attempt, note := range []string{"Attempt 2 of 3: after a failure that you report 1 is left.", "Attempt 3, the last: a failure that you report fails the node."} {
+	for attempt, note := range []string{"Attempt 2 of 3: if you report a failure, 1 attempt is left.", "Attempt 3, the last: a failure that you report fails the node."} {
 		args["outcome"] = object{"ok": false, "error": "the model is away"}
 		answer = h.ok("workflow_submit_activity", args)
 		if said := at(t, answer, "next", "note").(string); !contains(said, note) {

@@ -162,7 +162,7 @@ func answerTo(run runView, p *view.Pending) toolCall {
 	if p.MaxAttempts > 1 {
 		switch left := p.MaxAttempts - p.Attempt; {
 		case left > 0:
-			note += fmt.Sprintf(" Attempt %d of %d: after a failure that you report %s left.", p.Attempt, p.MaxAttempts, remain(left))
+			note += fmt.Sprintf(" Attempt %d of %d: if you report a failure, %s left.", p.Attempt, p.MaxAttempts, remain(left))
 		default:
 			note += fmt.Sprintf(" Attempt %d, the last: a failure that you report fails the node.", p.Attempt)
 		}
@@ -173,9 +173,9 @@ func answerTo(run runView, p *view.Pending) toolCall {
 // remain returns the number of attempts left as text.
 func remain(attempts int) string {
 	if attempts == 1 {
-		return "1 is"
+		return "1 attempt is"
 	}
-	return strconv.Itoa(attempts) + " are"
+	return strconv.Itoa(attempts) + " attempts are"
 }
 
 // toolCall is a call for the caller to make, with a note.
