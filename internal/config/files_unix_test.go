@@ -206,9 +206,9 @@ func TestHTTPTokens(t *testing.T) {
 	file := filepath.Join(folder, "tokens.json")
 	for _, tt := range []struct{ text, says string }{
 		{`{"tokens":[{"name":"ci","token":"a-token-of-the-list"}]}`, ""},
-		{`{"tokens":[{"name":"ci","token":"short"}]}`, "--token-file " + file + ": line 1"},
+		{`{"tokens":[{"name":"ci","token":"short"}]}`, "--token-file " + file + ": must have 16 to 512"},
 		{`{"tokens":[{"name":"ci"`, "--token-file " + file},
-		{`[{"name":"ci","token":"a-token-of-the-list"}]`, "a list as in"},
+		{`[{"name":"ci","token":"a-token-of-the-list"}]`, "must be object"},
 	} {
 		if err := os.WriteFile(file, []byte(tt.text), 0o600); err != nil {
 			t.Fatal(err)

@@ -16,10 +16,13 @@ const minToken = minAnswerSecret
 // WORKFLOW_ENGINE_HTTP_TOKEN; "" without both. The token is masked like other secrets, and loose permissions of the file become a warning.
 func (c *Config) HTTPToken(file string) (string, error) {
 	token, from, err := c.tokenText(file, maxSecretBytes)
-	if err != nil || from == "" {
+	if err == nil && from != "" {
+		err = c.checkToken(token, from)
+	}
+	if err != nil {
 		return "", err
 	}
-	return token, c.checkToken(token, from)
+	return token, nil
 }
 
 // HTTPTokens is HTTPToken for a server whose clients have tokens of their own: the file may also be a list of tokens with names
