@@ -55,7 +55,7 @@ leaves the others to a worker. With WORKFLOW_ENGINE_DRAIN (as in 20s) executors 
 				id = args[0]
 			}
 			if o.link {
-				return a.uiLink(id, o)
+				return a.uiLink(cmd.Context(), id, o)
 			}
 			return a.ui(cmd.Context(), id, cmd.Flags().Changed("port"), o)
 		},
@@ -72,17 +72,9 @@ leaves the others to a worker. With WORKFLOW_ENGINE_DRAIN (as in 20s) executors 
 	return cmd
 }
 
-// addressFile returns the file with the address of the page of a database; "" for a store in memory.
-func addressFile(c *config.Config) string {
-	if c.Store == config.Memory {
-		return ""
-	}
-	return c.StorePath + ".page"
-}
-
 // ui serves the page until ctx ends.
 func (a *app) ui(ctx context.Context, id string, portGiven bool, o uiOptions) (err error) {
-	if o.host != "" && !page.IsLocal(o.host) {
+	if o.host != "" && !config.IsLocalHost(o.host) {
 		return usage("invalid value %q for --host", o.host).WithHint("Use 127.0.0.1, localhost, or a name below localhost such as runs.localhost.")
 	}
 	if o.port < 0 || o.port > 65535 {
@@ -108,8 +100,8 @@ func (a *app) ui(ctx context.Context, id string, portGiven bool, o uiOptions) (e
 		to = fragment.RunPath(id)
 	}
 
-	file := addressFile(s.config)
-	address := page.ReadAddress(file)
+	file := s.config.PageFile()
+	address := config.ReadPageAddress(file)
 	host := address.Name
 	if o.host != "" {
 		host = o.host
@@ -120,8 +112,8 @@ func (a *app) ui(ctx context.Context, id string, portGiven bool, o uiOptions) (e
 	}
 	key := page.NewKey()
 	address.Host, address.Port = host, listener.Addr().(*net.TCPAddr).Port
-	address.SetKey(&key)
-	origin := originOf(address)
+	address.SetKey((*[32]byte)(&key))
+	origin := address.Origin()
 	actor := person()
 	actor.Via = "page"
 	if o.as != "" {
@@ -140,7 +132,7 @@ func (a *app) ui(ctx context.Context, id string, portGiven bool, o uiOptions) (e
 			s.config.Log.Warn("address of the page not kept", logError, err)
 		}
 		defer func() {
-			if now := page.ReadAddress(file); now.Key == address.Key { // else another one has started meanwhile
+			if now := config.ReadPageAddress(file); now.Key == address.Key { // else another one has started meanwhile
 				address.SetKey(nil)
 				_ = address.Write(file)
 			}
@@ -182,41 +174,26 @@ func listenLocally(host string, port int, given bool, last int) (net.Listener, e
 	return listener, nil
 }
 
-func originOf(a page.Address) string {
-	return "http://" + net.JoinHostPort(a.Host, strconv.Itoa(a.Port))
-}
-
 // uiLink prints another link to the page that runs.
-func (a *app) uiLink(id string, o uiOptions) error {
+func (a *app) uiLink(ctx context.Context, id string, o uiOptions) error {
 	c, err := a.flags.LoadStore(a.env)
 	if err != nil {
 		return err
 	}
-	file := addressFile(c)
+	file := c.PageFile()
 	if file == "" {
 		return usage("--link needs a database").WithHint("Give the --db of the page that runs.")
 	}
-	address := page.ReadAddress(file)
-	key, runs := address.GetKey()
-	origin := originOf(address)
-	if runs {
-		at := "127.0.0.1"
-		if address.Host == "::1" {
-			at = address.Host
-		}
-		conn, err := net.DialTimeout("tcp", net.JoinHostPort(at, strconv.Itoa(address.Port)), time.Second)
-		if runs = err == nil; runs {
-			_ = conn.Close()
-		}
-	}
-	if !runs {
+	address := config.ReadPageAddress(file)
+	if !address.Runs(ctx) {
 		return problem.New(problem.UsageError, "no page of %s runs", c.StorePath).WithHint("Start one: workflows-engine ui.")
 	}
+	key, _ := address.GetKey()
 	to := "/"
 	if id != "" {
 		to = fragment.RunPath(id)
 	}
-	return a.printLink(page.Link(origin, key, time.Now(), to), origin, o)
+	return a.printLink(page.Link(address.Origin(), key, time.Now(), to), address.Origin(), o)
 }
 
 // printLink prints a link in one line.

@@ -18,6 +18,8 @@ type Card struct {
 	Outline string
 	// Progress is the line in place of the graph while a question is open: "4 of 7 nodes".
 	Progress string
+	// Visits are those of the run, without links, for a card that fills the window; nil otherwise.
+	Visits *Visits
 	// Result is the result of a completed run.
 	Result *Value
 }

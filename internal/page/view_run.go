@@ -120,7 +120,7 @@ func (s *Server) runView(r *http.Request) (page view, err error) {
 	if f.program != nil {
 		m.Graph = graphOf(f.program, f.run, id, fragment.GraphPath(id))
 	}
-	m.Visits = visitsOf(f.run, now)
+	m.Visits = fragment.VisitsOf(f.run, now, true)
 	if !s.o.ReadOnly && damage == nil {
 		m.Actions = s.actions(r, v)
 	}

@@ -55,7 +55,7 @@ func (s *Server) visitView(r *http.Request) (page view, err error) {
 	now := v.Now
 	m := &fragment.VisitPage{
 		Run: id, RunTitle: v.Title, Node: node, Number: visit.Number, State: fragment.VisitState(visit), Began: visit.Began, Ended: visit.Ended,
-		Took: took(visit, now), Details: details(visit), History: fragment.HistoryPath(id, visit.Seq),
+		Took: fragment.VisitTook(visit, now), Details: fragment.VisitDetails(visit), History: fragment.HistoryPath(id, visit.Seq),
 	}
 	if visit.State == timeline.Failed {
 		m.Error = visit.Text

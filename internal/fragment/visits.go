@@ -1,10 +1,9 @@
-package page
+package fragment
 
 import (
 	"fmt"
 	"time"
 
-	"github.com/workflows-engine/workflows-engine/internal/fragment"
 	"github.com/workflows-engine/workflows-engine/internal/timeline"
 )
 
@@ -16,8 +15,9 @@ const (
 
 // tree makes the tree of a run's visits.
 type tree struct {
-	id  string
-	now time.Time
+	id     string
+	now    time.Time
+	linked bool
 	// items are those of each map: first the failed ones and the open ones, then others, at most maxItems.
 	items map[*timeline.Items]*shownItems
 }
@@ -28,14 +28,22 @@ type shownItems struct {
 	rest int
 }
 
-// visitsOf returns the visits of a run as a tree.
-func visitsOf(run *timeline.Run, now time.Time) *fragment.Visits {
+// VisitsOf returns the visits of a run as a tree, nil without visits. linked makes links to the pages of visits and runs.
+func VisitsOf(run *timeline.Run, now time.Time, linked bool) *Visits {
 	if len(run.Visits) == 0 {
 		return nil
 	}
-	t := &tree{id: run.ID, now: now, items: map[*timeline.Items]*shownItems{}}
+	t := &tree{id: run.ID, now: now, linked: linked, items: map[*timeline.Items]*shownItems{}}
 	t.choose(run)
 	return t.sequence(&run.Main)
+}
+
+// link returns a path, "" in a tree without links.
+func (t *tree) link(path string) string {
+	if !t.linked {
+		return ""
+	}
+	return path
 }
 
 // choose picks the items of maps to show, in their order: the failed and open ones have precedence.
@@ -72,8 +80,8 @@ func (t *tree) choose(run *timeline.Run) {
 	}
 }
 
-func (t *tree) sequence(s *timeline.Sequence) *fragment.Visits {
-	out := &fragment.Visits{History: fragment.HistoryPath(t.id, 0)}
+func (t *tree) sequence(s *timeline.Sequence) *Visits {
+	out := &Visits{History: t.link(HistoryPath(t.id, 0))}
 	visits := s.Visits
 	if out.Before = len(visits) - maxVisits; out.Before > 0 {
 		visits = visits[out.Before:]
@@ -86,10 +94,10 @@ func (t *tree) sequence(s *timeline.Sequence) *fragment.Visits {
 	return out
 }
 
-func (t *tree) visit(v *timeline.Visit) fragment.Visit {
-	out := fragment.Visit{
-		Name: v.Node, Number: v.Number, Path: fragment.VisitPath(t.id, v.Node, v.Number), State: fragment.VisitState(v), Took: took(v, t.now),
-		Details: details(v),
+func (t *tree) visit(v *timeline.Visit) Visit {
+	out := Visit{
+		Name: v.Node, Number: v.Number, Path: t.link(VisitPath(t.id, v.Node, v.Number)), State: VisitState(v), Took: VisitTook(v, t.now),
+		Details: VisitDetails(v),
 	}
 	if v.Definition != nil {
 		out.Kind = string(v.Definition.Type)
@@ -109,7 +117,7 @@ func (t *tree) visit(v *timeline.Visit) fragment.Visit {
 	}
 	if i := v.Items; i != nil && !v.IsItem() {
 		if s := t.items[i]; s != nil {
-			inner := &fragment.Visits{After: s.rest, History: fragment.HistoryPath(t.id, v.Seq)}
+			inner := &Visits{After: s.rest, History: t.link(HistoryPath(t.id, v.Seq))}
 			for _, item := range s.list {
 				inner.List = append(inner.List, t.visit(item))
 			}
@@ -117,25 +125,25 @@ func (t *tree) visit(v *timeline.Visit) fragment.Visit {
 		}
 	}
 	if v.Child != nil {
-		out.Child = &fragment.Link{Text: v.Child.ID, Path: fragment.RunPath(v.Child.ID)}
+		out.Child = &Link{Text: v.Child.ID, Path: t.link(RunPath(v.Child.ID))}
 	}
 	return out
 }
 
-func (t *tree) branch(b *timeline.Branch) *fragment.Visits {
+func (t *tree) branch(b *timeline.Branch) *Visits {
 	out := t.sequence(&b.Sequence)
 	out.Name = b.Name
 	switch {
 	case b.Dropped:
-		out.State = fragment.State{Class: "stopped", Sign: "–", Word: "not needed"}
+		out.State = State{Class: "stopped", Sign: "–", Word: "not needed"}
 	case b.Done():
-		out.State = fragment.State{Class: "done", Sign: "✓", Word: "done"}
+		out.State = State{Class: "done", Sign: "✓", Word: "done"}
 	}
 	return out
 }
 
-// took returns the time of a visit; that of an open one is in whole seconds.
-func took(v *timeline.Visit, now time.Time) string {
+// VisitTook returns the time of a visit; that of an open one is in whole seconds.
+func VisitTook(v *timeline.Visit, now time.Time) string {
 	switch {
 	case v.Began.IsZero(), v.Definition != nil && v.Definition.Type.Info().Instant && v.Took(now) < time.Millisecond:
 		return ""
@@ -145,8 +153,8 @@ func took(v *timeline.Visit, now time.Time) string {
 	return timeline.Elapsed(v.Took(now))
 }
 
-// details describes a visit in a few words.
-func details(v *timeline.Visit) (list []string) {
+// VisitDetails describes a visit in a few words.
+func VisitDetails(v *timeline.Visit) (list []string) {
 	say := func(format string, args ...any) { list = append(list, fmt.Sprintf(format, args...)) }
 	if v.Compensates != "" {
 		say("undoes %s", v.Compensates)
