@@ -6,7 +6,9 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
@@ -131,8 +133,7 @@ func (r Redaction) Text(raw []byte) []byte {
 	if !json.Valid(raw) {
 		return jsonvalue.AppendString(nil, Redacted)
 	}
-	t := redactedText{Redaction: r, src: raw, in: json.NewDecoder(bytes.NewReader(raw))}
-	t.in.UseNumber()
+	t := redactedText{Redaction: r, src: raw}
 	t.value()
 	if t.copied == 0 {
 		return raw
@@ -143,53 +144,129 @@ func (r Redaction) Text(raw []byte) []byte {
 // redactedText reads valid JSON text. The text before copied has been written to out.
 type redactedText struct {
 	Redaction
-	src    []byte
-	in     *json.Decoder
-	out    []byte
-	copied int64
+	src        []byte
+	at, copied int
+	out        []byte
 }
 
-// value reads a value. The decoder cannot fail, because the text is valid.
-func (t *redactedText) value() {
-	start := t.token()
-	if _, composite := start.(json.Delim); !composite {
-		return
+// next skips white space and returns the byte behind it, which at is the place of.
+func (t *redactedText) next() byte {
+	for ; t.at < len(t.src); t.at++ {
+		switch c := t.src[t.at]; c {
+		case ' ', '\t', '\r', '\n':
+		default:
+			return c
+		}
 	}
-	for t.in.More() {
-		if start == json.Delim('{') {
-			if name := t.token(); t.names.hide(name.(string)) {
-				t.hide()
+	return 0
+}
+
+// value reads a value.
+func (t *redactedText) value() {
+	switch t.next() {
+	case '"':
+		t.text()
+	case '{':
+		for t.at++; t.next() != '}'; {
+			if t.src[t.at] == ',' {
+				t.at++
 				continue
 			}
+			begin := t.at
+			t.text()
+			name := t.src[begin:t.at]
+			t.next() // the colon
+			if t.at++; t.names.hideText(name) {
+				t.hide()
+			} else {
+				t.value()
+			}
 		}
-		t.value()
+		t.at++
+	case '[':
+		for t.at++; t.next() != ']'; {
+			if t.src[t.at] == ',' {
+				t.at++
+				continue
+			}
+			t.value()
+		}
+		t.at++
+	default:
+		t.skipScalar()
 	}
-	_, _ = t.in.Token() // the closing bracket
 }
 
-// token reads a token. It masks the secrets in a string.
-func (t *redactedText) token() json.Token {
-	before := t.in.InputOffset()
-	token, _ := t.in.Token()
-	if text, ok := token.(string); ok && t.mask != nil {
-		if shown := t.mask(text); shown != text {
-			begin := before + int64(bytes.IndexByte(t.src[before:], '"')) // behind white space and a comma or colon
-			t.out = append(t.out, t.src[t.copied:begin]...)
-			t.out = jsonvalue.AppendString(t.out, shown)
-			t.copied = t.in.InputOffset()
+// skipScalar skips a number, true, false or null.
+func (t *redactedText) skipScalar() {
+	for ; t.at < len(t.src); t.at++ {
+		switch t.src[t.at] {
+		case ',', ']', '}', ' ', '\t', '\r', '\n':
+			return
 		}
 	}
-	return token
+}
+
+// skipString skips a string.
+func (t *redactedText) skipString() {
+	for t.at++; t.src[t.at] != '"'; t.at++ {
+		if t.src[t.at] == '\\' {
+			t.at++
+		}
+	}
+	t.at++
+}
+
+// text reads a string and masks the secrets in it.
+func (t *redactedText) text() {
+	begin := t.at
+	t.skipString()
+	if t.mask == nil {
+		return
+	}
+	text := unquoted(t.src[begin:t.at])
+	if shown := t.mask(text); shown != text {
+		t.replace(begin, shown)
+	}
 }
 
 // hide replaces the next value.
 func (t *redactedText) hide() {
-	var value json.RawMessage
-	_ = t.in.Decode(&value)
-	end := t.in.InputOffset()
-	t.out = append(t.out, t.src[t.copied:end-int64(len(value))]...)
-	t.out = jsonvalue.AppendString(t.out, Redacted)
-	t.copied = end
+	t.next()
+	begin, depth := t.at, 0
+	for again := true; again; again = depth > 0 {
+		switch t.next() {
+		case '"':
+			t.skipString()
+		case '{', '[':
+			depth++
+			t.at++
+		case '}', ']':
+			depth--
+			t.at++
+		case ',', ':':
+			t.at++
+		default:
+			t.skipScalar()
+		}
+	}
+	t.replace(begin, Redacted)
+}
+
+// replace writes a string in place of the text from begin to at.
+func (t *redactedText) replace(begin int, by string) {
+	t.out = append(t.out, t.src[t.copied:begin]...)
+	t.out = jsonvalue.AppendString(t.out, by)
+	t.copied = t.at
+}
+
+// unquoted returns the value of a string in JSON.
+func unquoted(text []byte) (value string) {
+	if inner := text[1 : len(text)-1]; bytes.IndexByte(inner, '\\') < 0 && utf8.Valid(inner) {
+		return string(inner)
+	}
+	_ = json.Unmarshal(text, &value) // valid, as all of the text
+	return value
 }
 
 // defaultRedaction hides the names that the protocol and well-known tools hide. A token or jwt is hidden only at the end of a name: a
@@ -201,14 +278,19 @@ var defaultRedaction = Redaction{names: secretNames{
 		"pwd", "refreshtoken", "secret", "secretkey", "secrets", "sessiontoken", "signingkey",
 	},
 	atEnd: []string{"jwt", "token"},
+	known: &knownNames{},
 }}
 
 // secretNames lists names of secret fields, in lower case and without word separators.
-type secretNames struct{ anywhere, atEnd []string }
+type secretNames struct {
+	anywhere, atEnd []string
+	// known has the results for names that were examined; nil without names.
+	known *knownNames
+}
 
 // with returns the names plus others, which match anywhere in a name.
 func (n secretNames) with(names []string) secretNames {
-	n.anywhere = slices.Clone(n.anywhere)
+	n.anywhere, n.known = slices.Clone(n.anywhere), &knownNames{}
 	for _, name := range names {
 		if joined := strings.Join(words(name), ""); joined != "" {
 			n.anywhere = append(n.anywhere, joined)
@@ -223,6 +305,29 @@ const pieceMember = "pieceText"
 
 // hide reports whether a field's name contains one of the names, as one or several whole words.
 func (n secretNames) hide(member string) bool {
+	if n.known == nil {
+		return false
+	}
+	if hidden, found := n.known.get([]byte(member)); found {
+		return hidden
+	}
+	hidden := n.examine(member)
+	n.known.put(member, hidden)
+	return hidden
+}
+
+// hideText is hide for a name in JSON.
+func (n secretNames) hideText(name []byte) bool {
+	if n.known == nil {
+		return false
+	}
+	if hidden, found := n.known.get(name[1 : len(name)-1]); found { // no kept name has an escape
+		return hidden
+	}
+	return n.hide(unquoted(name))
+}
+
+func (n secretNames) examine(member string) bool {
 	if member == pieceMember {
 		return len(n.anywhere)+len(n.atEnd) > 0
 	}
@@ -237,6 +342,37 @@ func (n secretNames) hide(member string) bool {
 		}
 	}
 	return false
+}
+
+// knownNames keeps which names of fields are hidden: histories repeat a few hundred names, and to examine a name takes long.
+type knownNames struct {
+	mu     sync.RWMutex
+	hidden map[string]bool
+}
+
+// maxKnownNames and maxKnownName limit the names that are kept, and their length in bytes.
+const maxKnownNames, maxKnownName = 1024, 64
+
+func (k *knownNames) get(name []byte) (hidden, found bool) {
+	k.mu.RLock()
+	defer k.mu.RUnlock()
+	hidden, found = k.hidden[string(name)]
+	return hidden, found
+}
+
+// put keeps a name, provided that JSON has a single spelling of it without escapes.
+func (k *knownNames) put(name string, hidden bool) {
+	if len(name) > maxKnownName || strings.ContainsFunc(name, func(c rune) bool { return c < ' ' || c > '~' || c == '"' || c == '\\' }) {
+		return
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.hidden == nil {
+		k.hidden = map[string]bool{}
+	}
+	if len(k.hidden) < maxKnownNames {
+		k.hidden[strings.Clone(name)] = hidden
+	}
 }
 
 // maxNameWords is the maximum number of words examined in a name.

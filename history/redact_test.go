@@ -2,6 +2,7 @@ package history_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"reflect"
 	"strings"
 	"testing"
@@ -91,6 +92,25 @@ func TestSecretsAreHiddenByValue(t *testing.T) {
 	shown, _ := jsonvalue.Decode([]byte(want))
 	if got := r.Value(v); !reflect.DeepEqual(got, shown) {
 		t.Errorf("got %v, want %v", got, shown)
+	}
+}
+
+// TestManyNamesOfFields: which names are hidden does not depend on how many were seen before, nor on their spelling in JSON.
+func TestManyNamesOfFields(t *testing.T) {
+	t.Parallel()
+	r := history.DefaultRedaction().WithNames("iban")
+	for i := range 3000 {
+		name := fmt.Sprintf("field%d_", i)
+		text := fmt.Sprintf(`{%[1]q:"a",%[2]q:"b","\u%04[4]x%[3]s":"c","%[1]sib\u0061n":[1,{"x":"}"}],"é%[1]s":-1.5e3}`, name, name+"token", name[1:], name[0])
+		want := fmt.Sprintf(`{%[1]q:"a",%[2]q:"[REDACTED]","\u%04[4]x%[3]s":"c","%[1]sib\u0061n":"[REDACTED]","é%[1]s":-1.5e3}`, name, name+"token", name[1:], name[0])
+		for range 2 {
+			if got := string(r.Text([]byte(text))); got != want {
+				t.Fatalf("got %s\nwant %s", got, want)
+			}
+			if got := r.Value(map[string]any{name + "token": 1, name: 2}); !reflect.DeepEqual(got, map[string]any{name + "token": history.Redacted, name: 2}) {
+				t.Fatalf("value %v", got)
+			}
+		}
 	}
 }
 

@@ -89,10 +89,12 @@ func benchAppend(b *testing.B, s history.Store, lines []string, add func(h *hist
 	}
 }
 
-// benchList lists a hundred of many runs, first page and middle, with each kind of filter.
-func benchList(b *testing.B, s history.Store, runs int) {
-	for i := range runs {
-		x := NewTrace(b, fmt.Sprintf("%08x-d9cb-469f-a165-%012d", uint32(i)*2654435761, i))
+// FillRuns appends runs of seven definitions, three a millisecond from Begin on. Every tenth waits for an activity. Every fiftieth has the label
+// batch, of a thousand values, and a ninth of the others the label common.
+func FillRuns(t testing.TB, s history.Store, runs int) {
+	t.Helper()
+	add := func(i int) error {
+		x := NewTrace(t, fmt.Sprintf("%08x-d9cb-469f-a165-%012d", uint32(i)*2654435761, i))
 		x.Now = Begin.Add(time.Duration(i/3) * time.Millisecond)
 		rest := End()
 		if i%10 == 0 {
@@ -104,8 +106,29 @@ func benchList(b *testing.B, s history.Store, runs int) {
 		} else if i%9 == 0 {
 			start = []string{fmt.Sprintf(`E ExecutionStarted {"workflowName":"definition-%d","labels":{"common":"yes"}}`, i%7)}
 		}
-		x.Append(s, append(start, rest...)...)
+		return s.Append(t.Context(), x.Batch(append(start, rest...)...))
 	}
+	const writers = 16 // appends that wait at the same time share a commit
+	done := make(chan error, writers)
+	for first := range writers {
+		go func() {
+			for i := first; i < runs; i += writers {
+				if err := add(i); err != nil {
+					done <- err
+					return
+				}
+			}
+			done <- nil
+		}()
+	}
+	for range writers {
+		must(t, <-done)
+	}
+}
+
+// benchList lists a hundred of many runs, first page and middle, with each kind of filter.
+func benchList(b *testing.B, s history.Store, runs int) {
+	FillRuns(b, s, runs)
 	middle := history.Cursor{UpdatedAt: Begin.Add(time.Duration(runs/6) * time.Millisecond), ExecutionID: "8"}.String()
 	for name, q := range map[string]history.ListQuery{
 		"first page":           {Limit: 100},
