@@ -79,7 +79,7 @@ func (r *Runner) Recover(ctx context.Context, req RecoverRequest) (*RecoverResul
 	}
 	req.Limit = cmp.Or(req.Limit, 100)
 	if req.DryRun {
-		return recoverResult(r.p.SurveyAll(ctx, req.Limit))
+		return recoverResult(r.p.SurveyAll(ctx, req.Limit, !req.OmitElsewhere))
 	}
 	return recoverResult(r.p.Recover(ctx, req.Limit))
 }

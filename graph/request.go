@@ -168,6 +168,8 @@ type HistoryRequest struct {
 type RecoverRequest struct {
 	// DryRun changes nothing, and returns the runs that would be claimed.
 	DryRun bool
+	// OmitElsewhere leaves RecoverResult.Elsewhere empty: to fill it, every open run is read.
+	OmitElsewhere bool
 	// Limit is the largest number of runs to check, or to list with DryRun; 0 means 100.
 	Limit int
 }

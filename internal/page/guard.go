@@ -34,6 +34,9 @@ func protect(h http.Header) {
 // ServeHTTP answers the requests of browsers.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	protect(w.Header())
+	zipped := zip(w, r)
+	w = zipped
+	defer zipped.end()
 	defer func() {
 		if p := recover(); p != nil {
 			if p == http.ErrAbortHandler {

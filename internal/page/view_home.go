@@ -102,11 +102,14 @@ func (s *Server) orphans(ctx context.Context) (list fragment.ShortList, err erro
 	if err != nil {
 		return list, nil
 	}
-	found, err := recoverer.Recover(ctx, graph.RecoverRequest{DryRun: true, Limit: shortList})
+	found, err := recoverer.Recover(ctx, graph.RecoverRequest{DryRun: true, OmitElsewhere: true, Limit: shortList})
 	if err != nil {
 		return list, err
 	}
 	add := func(id, why string) {
+		if len(list.Rows) == shortList {
+			return
+		}
 		out := fragment.Row{ID: id, State: fragment.PhaseState(history.PhaseRunning), WaitsFor: why}
 		if peeker, err := graph.Need[graph.Peeker](s.o.Engine, "Peek"); err == nil {
 			if x, err := peeker.Peek(ctx, id); err == nil {
@@ -129,7 +132,7 @@ func (s *Server) orphans(ctx context.Context) (list fragment.ShortList, err erro
 		}
 		add(l.ExecutionID, why)
 	}
-	list.Count = fmt.Sprint(len(list.Rows))
+	list.Count = fmt.Sprint(len(found.ExecutionIDs) + len(found.Left))
 	return list, nil
 }
 

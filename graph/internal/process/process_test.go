@@ -190,7 +190,7 @@ func TestARunIsRecoveredByAnotherProcess(t *testing.T) {
 		synctest.Wait()
 		store, e := historytest.NewFaultStore(mem), &executor{}
 		second := newProcess(t, store, performing(e))
-		found, err := second.SurveyAll(t.Context(), 10)
+		found, err := second.SurveyAll(t.Context(), 10, true)
 		if err != nil || len(found.ExecutionIDs) > 0 || len(found.Elsewhere) != 1 || found.Elsewhere[0].ExecutionID != "r" {
 			t.Errorf("while the owner lives: %+v, %v", found, err)
 		}
@@ -202,7 +202,7 @@ func TestARunIsRecoveredByAnotherProcess(t *testing.T) {
 		}
 		store.Set(historytest.Fault{Reads: true})
 		for _, survey := range []func() (*process.SurveyResult, error){
-			func() (*process.SurveyResult, error) { return second.SurveyAll(t.Context(), 10) },
+			func() (*process.SurveyResult, error) { return second.SurveyAll(t.Context(), 10, true) },
 			func() (*process.SurveyResult, error) { return second.SurveyRuns(t.Context(), "r", "unknown") },
 		} {
 			if found, err := survey(); err != nil || !slices.Equal(found.ExecutionIDs, []string{"r"}) {

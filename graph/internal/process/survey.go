@@ -39,8 +39,8 @@ func (p *Process) SurveyRuns(ctx context.Context, executionIDs ...string) (*Surv
 }
 
 // SurveyAll previews the recovery of all runs of the store. limit bounds the runs to claim or to fire timers of; runs left to others do
-// not count.
-func (p *Process) SurveyAll(ctx context.Context, limit int) (*SurveyResult, error) {
+// not count. elsewhere asks for SurveyResult.Elsewhere, for which every open run is read.
+func (p *Process) SurveyAll(ctx context.Context, limit int, elsewhere bool) (*SurveyResult, error) {
 	s := newSurvey(p, limit)
 	ids, err := p.Store.Unowned(ctx, 0)
 	if err != nil {
@@ -60,8 +60,10 @@ func (p *Process) SurveyAll(ctx context.Context, limit int) (*SurveyResult, erro
 			return nil, err
 		}
 	}
-	if err := s.elsewhere(ctx); err != nil {
-		return nil, err
+	if elsewhere {
+		if err := s.elsewhere(ctx); err != nil {
+			return nil, err
+		}
 	}
 	return &s.found, s.roots(ctx)
 }
