@@ -45,7 +45,7 @@ const usage = `Usage: workflows-engine-mcp [flags]
 
 Serves the workflow engine to one MCP host over standard input and output. Hosts start it themselves; docs/mcp.md says how
 to tell them. It ends when its input ends, and keeps every run. With --transport http it serves clients that connect to an
-address, until it is stopped.
+address, until it is stopped; --page adds the web page for people.
 
 Flags (--flag value or --flag=value; a flag wins over its variable):
 `

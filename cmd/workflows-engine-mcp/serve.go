@@ -14,6 +14,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/internal/buildstamp"
 	"github.com/workflows-engine/workflows-engine/internal/mcpserver"
+	"github.com/workflows-engine/workflows-engine/internal/page"
 )
 
 // The exit statuses.
@@ -128,7 +129,7 @@ func serve(ctx context.Context, c *settings, open transport, notes notices, stde
 			return err
 		}
 		return e.healthy(ctx)
-	})
+	}, func() page.Options { return e.page(c, executors, storeFlags) })
 	<-tried
 	if failed := o.end(); failed != nil {
 		err = failed

@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"log/slog"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 	"github.com/spf13/pflag"
@@ -13,6 +14,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/mcpserver"
 	"github.com/workflows-engine/workflows-engine/internal/mcpserver/stdio"
 	"github.com/workflows-engine/workflows-engine/internal/mcpserver/streamable"
+	"github.com/workflows-engine/workflows-engine/internal/page"
 )
 
 // The transports.
@@ -24,6 +26,7 @@ const (
 const (
 	flagTransport, flagListen, flagTokenFile = "transport", "listen", "token-file"
 	flagAllowOrigin, flagAllowHost           = "allow-origin", "allow-host"
+	flagPage                                 = "page"
 
 	// defaultListen is a loopback address.
 	defaultListen = "127.0.0.1:8770"
@@ -33,6 +36,7 @@ const (
 type listenOptions struct {
 	transport, address, tokenFile string
 	allowOrigins, allowHosts      []string
+	page                          bool
 }
 
 func (d *listenOptions) register(set *pflag.FlagSet) {
@@ -41,6 +45,7 @@ func (d *listenOptions) register(set *pflag.FlagSet) {
 	set.StringVar(&d.tokenFile, flagTokenFile, "", "`file` with the bearer token of http clients (or $WORKFLOW_ENGINE_HTTP_TOKEN); required beyond this machine")
 	set.StringSliceVar(&d.allowOrigins, flagAllowOrigin, nil, "allowed `origins` of web pages, as in https://app.example.com, besides pages of this machine")
 	set.StringSliceVar(&d.allowHosts, flagAllowHost, nil, "allowed host `names` in http requests, besides localhost and addresses")
+	set.BoolVar(&d.page, flagPage, false, "also serve http clients the web page, for people with the token")
 }
 
 // check returns the first error in the settings.
@@ -48,7 +53,7 @@ func (d *listenOptions) check(set *pflag.FlagSet) error {
 	if d.transport != transportStdio && d.transport != transportHTTP {
 		return problem.New(problem.UsageError, "invalid value %q for --transport", d.transport).WithHint("Write stdio or http.")
 	}
-	for _, name := range []string{flagListen, flagTokenFile, flagAllowOrigin, flagAllowHost} {
+	for _, name := range []string{flagListen, flagTokenFile, flagAllowOrigin, flagAllowHost, flagPage} {
 		if d.transport == transportStdio && set.Changed(name) {
 			return problem.New(problem.UsageError, "--%s has no effect without --transport http", name).
 				WithHint("Add --transport http, or leave it out.")
@@ -57,13 +62,13 @@ func (d *listenOptions) check(set *pflag.FlagSet) error {
 	return httpguard.CheckNames(d.allowHosts, d.allowOrigins)
 }
 
-// transport serves clients until ctx or their input ends.
-type transport func(ctx context.Context, server *mcp.Server, log *slog.Logger, healthy func(context.Context) error) error
+// transport serves clients until ctx or their input ends. shown returns the page's options once healthy returns nil.
+type transport func(ctx context.Context, server *mcp.Server, log *slog.Logger, healthy func(context.Context) error, shown func() page.Options) error
 
 // open opens the transport and reports it to the operator.
 func (c *settings) open(stdin io.Reader, stdout io.Writer, notes notices) (transport, error) {
 	if c.clients.transport == transportStdio {
-		return func(ctx context.Context, server *mcp.Server, log *slog.Logger, _ func(context.Context) error) error {
+		return func(ctx context.Context, server *mcp.Server, log *slog.Logger, _ func(context.Context) error, _ func() page.Options) error {
 			return mcpserver.Serve(ctx, server, &stdio.Transport{In: stdin, Out: stdout, MaxMessageBytes: c.maxMessageBytes, Logger: log})
 		}, nil
 	}
@@ -74,17 +79,33 @@ func (c *settings) open(stdin io.Reader, stdout io.Writer, notes notices) (trans
 	if err != nil {
 		return nil, err
 	}
-	listener, err := httpguard.Listen(c.clients.address, token != "")
+	listener, err := httpguard.Listen(flagListen, c.clients.address, token != "")
 	if err != nil {
 		return nil, err
+	}
+	key := page.NewKey()
+	if c.clients.page {
+		notes.say("serves the page at " + page.Entrance(listener.Addr(), token != "", key, time.Now()))
 	}
 	notes.say("serves MCP at http://" + listener.Addr().String() + streamable.Path)
 	if risk, remedy := httpguard.Warning(listener, token != ""); risk != "" {
 		notes.warn(risk, remedy)
 	}
-	return func(ctx context.Context, server *mcp.Server, log *slog.Logger, healthy func(context.Context) error) error {
-		return mcpserver.ServeHTTP(ctx, server, listener, mcpserver.HTTPOptions{
+	return func(ctx context.Context, server *mcp.Server, log *slog.Logger, healthy func(context.Context) error, shown func() page.Options) error {
+		o := mcpserver.HTTPOptions{
 			Token: token, Origins: c.clients.allowOrigins, Hosts: c.clients.allowHosts, MaxMessageBytes: c.maxMessageBytes, Healthy: healthy, Logger: log,
-		})
+		}
+		if c.clients.page {
+			o.Others = &latePage{works: healthy, start: func() (*page.Server, error) {
+				p := shown()
+				p.Key, p.Access = key, &httpguard.Access{Hosts: o.Hosts, Tokens: httpguard.OneToken(token, "token")}
+				s, err := page.New(p)
+				if err == nil {
+					context.AfterFunc(ctx, s.Close)
+				}
+				return s, err
+			}}
+		}
+		return mcpserver.ServeHTTP(ctx, server, listener, o)
 	}, nil
 }

@@ -24,7 +24,7 @@ func serveTrouble(ctx context.Context, c *settings, trouble error, open transpor
 		options.Logger, options.Redaction = c.Logger(stderr), c.AnswerRedaction()
 	}
 	// The error that is reported matters more than a broken connection.
-	_ = open(ctx, mcpserver.New(nil, options), options.Logger, options.Known)
+	_ = open(ctx, mcpserver.New(nil, options), options.Logger, options.Known, nil)
 	return trouble
 }
 

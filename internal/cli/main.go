@@ -12,10 +12,8 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"maps"
 	"os"
 	"os/user"
-	"slices"
 	"strings"
 	"time"
 
@@ -23,8 +21,8 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/internal/arrival"
+	"github.com/workflows-engine/workflows-engine/internal/calls"
 	"github.com/workflows-engine/workflows-engine/internal/config"
-	"github.com/workflows-engine/workflows-engine/internal/config/envname"
 	"github.com/workflows-engine/workflows-engine/internal/shellword"
 )
 
@@ -231,32 +229,5 @@ func writeProblem(w io.Writer, paint palette, e *problem.Error, store []string) 
 // commandHint replaces the library's calls and options in a hint by commands and flags. store holds the flags that name the
 // database, if the caller has them.
 func commandHint(hint, id string, store ...string) string {
-	return commandWords(id, store...).Translate(hint)
-}
-
-// commandWords translates the names of the library in hints into commands.
-func commandWords(id string, store ...string) problem.Glossary {
-	if id == "" {
-		id = "ID"
-	}
-	database := ""
-	if len(store) > 0 {
-		database = " " + shellword.Line(store...)
-	}
-	about := func(command string, flags ...string) string {
-		return shellword.Command([]string{program, command}, []string{id}, slices.Concat(store, flags)...)
-	}
-	g := problem.Glossary{
-		"Runner.Status": about("status"), "Runner.List": program + " list" + database,
-		"Runner.Drive":                about("recover", "--definition", "FILE"),
-		"Runner.Prune":                program + " gc --older-than 30d" + database,
-		"DatabaseOptions.Definitions": "--definition FILE",
-		"Runner.Verify":               program + " verify --repair" + database,
-		"StartRequest.AllowExisting":  about("recover"),
-		"ForkRequest.Again":           "--again", "ForkRequest.RepeatEffects": "--anew with --repeat-effects",
-		"ForkRequest.Anew": about("retry", "--anew"), "ForkRequest.CurrentAgentConfig": about("retry", currentConfig...),
-		"StatusRequest.Wait": "--wait", "ExportOptions.Redact": "--redact",
-	}
-	maps.Copy(g, envname.Options)
-	return g
+	return calls.CommandWords(id, store...).Translate(hint)
 }

@@ -5,6 +5,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -12,11 +13,12 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/config"
 	"github.com/workflows-engine/workflows-engine/internal/httpapi"
 	"github.com/workflows-engine/workflows-engine/internal/httpguard"
+	"github.com/workflows-engine/workflows-engine/internal/page"
 )
 
 type serveOptions struct {
 	address, tokenFile, folder string
-	work                       bool
+	work, page                 bool
 	origins, hosts             []string
 }
 
@@ -24,7 +26,7 @@ func newServe(a *app) *cobra.Command {
 	var o serveOptions
 	cmd := &cobra.Command{
 		Use:   "serve",
-		Short: "Serve the HTTP API",
+		Short: "Serve the HTTP API and the page",
 		Long: `Serve the HTTP API for programs until stopped: start, answer, follow and read runs. GET /openapi.json describes it, and
 docs/http-api.md shows how it is used. GET /healthz answers without a token.
 
@@ -34,9 +36,11 @@ permits reading alone; WORKFLOW_ENGINE_HTTP_TOKEN is one token itself. Without a
 and the address must be of this machine.
 
 Like resume, the command performs the runs that it starts or continues, as far as their executors are configured, and leaves the
-others to a worker. With --work it is a worker, too. The API is plain HTTP: put a proxy with TLS in front of it for other machines.`,
+others to a worker. With --work it is a worker, too. With --page the same address has the web page of ui: a person opens it with a
+token, whose name is the author of answers, or without tokens with the printed link. The API is plain HTTP: put a proxy with TLS in front of it for other machines.`,
 		Example: `  workflows-engine serve --token-file tokens.json
   workflows-engine serve --listen 127.0.0.1:8772 --token-file tokens.json --work
+  workflows-engine serve --page --token-file tokens.json --allow-host flows.example.com
   workflows-engine serve --token-file tokens.json --allow-origin https://app.example.com`,
 		Args: exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.serve(cmd.Context(), o) },
@@ -45,6 +49,7 @@ others to a worker. With --work it is a worker, too. The API is plain HTTP: put 
 	f.StringVar(&o.address, "listen", "127.0.0.1:8772", "listen on this `address`; port 0 takes a free one")
 	f.StringVar(&o.tokenFile, "token-file", "", "read the bearer tokens from this `file` (or one from $WORKFLOW_ENGINE_HTTP_TOKEN); required beyond this machine")
 	f.BoolVar(&o.work, "work", false, "also drive all runs of the database, like worker")
+	f.BoolVar(&o.page, "page", false, "also serve the web page, for people with a token")
 	f.StringSliceVar(&o.origins, "allow-origin", nil, "`origins` of web pages that may connect, as in https://app.example.com")
 	f.StringSliceVar(&o.hosts, "allow-host", nil, "host `names` by which clients may address the server, besides localhost and addresses")
 	config.RegisterWorkflowDir(f, &o.folder, "none")
@@ -62,7 +67,7 @@ func (a *app) serve(ctx context.Context, o serveOptions) (err error) {
 		store: createStore, executors: optionalExecutors, folder: o.folder, background: o.work, stays: true,
 		configured: func(c *config.Config) (err error) {
 			if tokens, err = c.HTTPTokens(o.tokenFile); err == nil {
-				listener, err = httpguard.Listen(o.address, !tokens.None())
+				listener, err = httpguard.Listen("listen", o.address, !tokens.None())
 			}
 			return err
 		},
@@ -83,10 +88,31 @@ func (a *app) serve(ctx context.Context, o serveOptions) (err error) {
 	if _, remedy := httpguard.Warning(listener, !tokens.None()); remedy != "" {
 		a.note(remedy, nil)
 	}
-	var api http.Handler = httpapi.New(httpapi.Options{
-		Engine: s.engine, Catalog: s.workflows, Redaction: s.config.AnswerRedaction(),
-		Access:  httpguard.Access{Hosts: o.hosts, Origins: o.origins, Tokens: tokens},
+	access := httpguard.Access{Hosts: o.hosts, Origins: o.origins, Tokens: tokens}
+	var handler http.Handler = httpapi.New(httpapi.Options{
+		Engine: s.engine, Catalog: s.workflows, Redaction: s.config.AnswerRedaction(), Access: access,
 		Healthy: healthOf(s.store), Stop: ctx.Done(), Log: s.config.Log, Version: buildstamp.Read().String(),
 	})
-	return httpguard.Serve(ctx, listener, api, s.config.Log)
+	if o.page {
+		server, at, err := s.page(ctx, listener, access)
+		if err != nil {
+			return firstError(err, listener.Close())
+		}
+		if _, err := io.WriteString(a.human, "serves the page at "+at+"\n"); err != nil {
+			return firstError(err, listener.Close())
+		}
+		handler = server.Beside(handler, "/v1", "/openapi.json", httpguard.HealthPath)
+	}
+	return httpguard.Serve(ctx, listener, handler, s.config.Log)
+}
+
+// page returns the page of a session for a server that listens, and the address at which a person gets in. Its event streams end with ctx.
+func (s *session) page(ctx context.Context, l net.Listener, access httpguard.Access) (server *page.Server, at string, err error) {
+	o := pageOf(s)
+	o.Access, o.Key = &access, page.NewKey()
+	if server, err = page.New(o); err != nil {
+		return nil, "", err
+	}
+	context.AfterFunc(ctx, server.Close)
+	return server, page.Entrance(l.Addr(), !access.Tokens.None(), o.Key, time.Now()), nil
 }

@@ -5,8 +5,10 @@ import (
 	"context"
 	"io"
 	"net/http"
+	"net/url"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -50,6 +52,103 @@ func TestServe(t *testing.T) {
 	}
 }
 
+// TestServePage: with --page the address of the API has the page, too, for the same tokens. The API takes no cookie, and without --page there is
+// no page.
+func TestServePage(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	tokens := filepath.Join(folder, "tokens.json")
+	if err := os.WriteFile(tokens, []byte(`{"tokens":[{"name":"ci","token":"0123456789abcdef"}]}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	db := filepath.Join(folder, "runs.db")
+	plain := started(t, "serves the HTTP API at ", "serve", "--listen", "127.0.0.1:0", "--token-file", tokens, "--db", db)
+	origin := strings.TrimSuffix(plain, "/v1")
+	if res, _ := visit(t, "GET", origin+"/in", "", nil); res.StatusCode != http.StatusUnauthorized || res.Header.Get("Content-Type") != "application/json" {
+		t.Errorf("without --page: status %d", res.StatusCode)
+	}
+	origin = strings.TrimSuffix(started(t, "serves the page at ", "serve", "--page", "--listen", "127.0.0.1:0", "--token-file", tokens, "--db", db), "/")
+	enter(t, origin, "0123456789abcdef", "you act as ci ·")
+	_, cookie := enter(t, origin, "0123456789abcdef", "")
+	if res, _ := visit(t, "GET", origin+"/v1/executions", cookie, nil); res.StatusCode != http.StatusUnauthorized {
+		t.Errorf("the API took a cookie: status %d", res.StatusCode)
+	}
+	if res, _ := visit(t, "GET", origin+"/healthz", "", nil); res.StatusCode != http.StatusOK {
+		t.Errorf("health: status %d", res.StatusCode)
+	}
+	open := started(t, "serves the page at ", "serve", "--page", "--listen", "127.0.0.1:0", "--db", db)
+	origin, _, _ = strings.Cut(open, "/in#t=")
+	enter(t, origin, strings.TrimSuffix(open, "\n"), "Needs a person")
+}
+
+// started runs a command until the test ends, and returns the rest of the line of its output that begins with a text.
+func started(t *testing.T, begins string, args ...string) (rest string) {
+	t.Helper()
+	said, human := io.Pipe()
+	a, _, _ := newTestApp(t, strings.NewReader(""), time.Now())
+	a.stdout, a.human = human, human
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan int, 1)
+	go func() {
+		ended <- a.execute(ctx, args)
+		human.Close()
+	}()
+	t.Cleanup(func() {
+		stop()
+		if status := <-ended; status != 0 {
+			t.Errorf("%v: status %d", args, status)
+		}
+	})
+	lines := bufio.NewScanner(said)
+	for found := false; !found && lines.Scan(); {
+		_, rest, found = strings.Cut(lines.Text(), begins)
+	}
+	go io.Copy(io.Discard, said)
+	return rest
+}
+
+// visit sends a request of a browser and returns its answer.
+func visit(t *testing.T, method, address, cookie string, form url.Values) (*http.Response, string) {
+	t.Helper()
+	r, err := http.NewRequestWithContext(t.Context(), method, address, strings.NewReader(form.Encode()))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if method == http.MethodPost {
+		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+		r.Header.Set("Origin", "http://"+r.Host)
+	}
+	if cookie != "" {
+		r.Header.Set("Cookie", cookie)
+	}
+	client := http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+	res, err := client.Do(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	text, _ := io.ReadAll(res.Body)
+	return res, string(text)
+}
+
+// enter lets a browser into a page with a token or a link, and checks that its start page has a text.
+func enter(t *testing.T, origin, token, text string) (page, cookie string) {
+	t.Helper()
+	if res, _ := visit(t, "GET", origin+"/", "", nil); res.StatusCode != http.StatusUnauthorized {
+		t.Errorf("status %d without a session", res.StatusCode)
+	}
+	res, _ := visit(t, "POST", origin+"/in", "", url.Values{"t": {token}})
+	cookie, _, _ = strings.Cut(res.Header.Get("Set-Cookie"), ";")
+	if res.StatusCode != http.StatusSeeOther || cookie == "" {
+		t.Fatalf("status %d", res.StatusCode)
+	}
+	res, page = visit(t, "GET", origin+"/", cookie, nil)
+	if res.StatusCode != http.StatusOK || !strings.Contains(page, text) {
+		t.Errorf("status %d: %s", res.StatusCode, page)
+	}
+	return page, cookie
+}
+
 // TestServeRefusesWhatCanBeGuessed: tokens and addresses are checked before a database is made.
 func TestServeRefusesWhatCanBeGuessed(t *testing.T) {
 	t.Parallel()
@@ -88,5 +187,53 @@ func TestServeRefusesWhatCanBeGuessed(t *testing.T) {
 				t.Error("a database was made")
 			}
 		})
+	}
+}
+
+// TestWorkerPage: a worker serves the page at an address of its own, beside its health, and ends with it.
+func TestWorkerPage(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	tokens := filepath.Join(folder, "tokens.json")
+	if err := os.WriteFile(tokens, []byte(`{"tokens":[{"name":"kim","token":"0123456789abcdef"}]}`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	at := regexp.MustCompile(`worker serves page.* url="?([^\s"]+)`)
+	serve := func(args ...string) (*process, string) {
+		p := launch(t, folder, nil, append([]string{"worker", "--page", "127.0.0.1:0", "--db", filepath.Join(folder, "runs.db")}, args...)...)
+		for end := time.Now().Add(20 * time.Second); ; time.Sleep(10 * time.Millisecond) {
+			if m := at.FindStringSubmatch(p.stderr.String()); m != nil {
+				return p, m[1]
+			}
+			if time.Now().After(end) {
+				t.Fatalf("no page: %s", p.stderr.String())
+			}
+		}
+	}
+	p, address := serve("--token-file", tokens)
+	origin := strings.TrimSuffix(address, "/")
+	enter(t, origin, "0123456789abcdef", "you act as kim ·")
+	if res, text := visit(t, "GET", origin+"/healthz", "", nil); res.StatusCode != http.StatusOK || text != "ok\n" {
+		t.Errorf("health: status %d %s", res.StatusCode, text)
+	}
+	if status := p.stop(t); status != 0 {
+		t.Errorf("ended with %d: %s", status, p.stderr.String())
+	}
+	p, link := serve()
+	origin, _, _ = strings.Cut(link, "/in#t=")
+	enter(t, origin, link, "Needs a person")
+	if status := p.stop(t); status != 0 {
+		t.Errorf("ended with %d: %s", status, p.stderr.String())
+	}
+	for says, args := range map[string][]string{
+		"requires a token":              {"--page", "0.0.0.0:0"},
+		"invalid address":               {"--page", "here"},
+		"have no effect without --page": {"--token-file", tokens},
+		"invalid host name":             {"--page", "127.0.0.1:0", "--allow-host", "*"},
+	} {
+		status, _, stderr := callWith(t, nil, func(*notes) time.Time { return time.Now() }, append([]string{"worker", "--db", filepath.Join(folder, "other.db")}, args...)...)
+		if status != 2 || !strings.Contains(stderr, says) {
+			t.Errorf("%v: status %d: %s", args, status, stderr)
+		}
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"log/slog"
 	"net"
 	"os/exec"
 	"runtime"
@@ -16,6 +15,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/internal/buildstamp"
+	"github.com/workflows-engine/workflows-engine/internal/calls"
 	"github.com/workflows-engine/workflows-engine/internal/config"
 	"github.com/workflows-engine/workflows-engine/internal/fragment"
 	"github.com/workflows-engine/workflows-engine/internal/httpguard"
@@ -119,11 +119,9 @@ func (a *app) ui(ctx context.Context, id string, portGiven bool, o uiOptions) (e
 	if o.as != "" {
 		actor.Name = o.as
 	}
-	server, err := page.New(page.Options{
-		Engine: s.engine, Catalog: catalogOf(s), ReadOnly: o.readOnly, Actor: actor, Redaction: *s.config.Redaction(),
-		Glossary: commandWords("", s.sameStore...), Log: s.config.Log, Origin: origin, Key: key,
-		Version: buildstamp.Read().String(), Settings: settingsOf(s),
-	})
+	shown := pageOf(s)
+	shown.ReadOnly, shown.Actor, shown.Origin, shown.Key = o.readOnly, actor, origin, key
+	server, err := page.New(shown)
 	if err != nil {
 		return firstError(err, listener.Close())
 	}
@@ -205,29 +203,21 @@ func (a *app) printLink(link, origin string, o uiOptions) error {
 	return err
 }
 
-// catalogOf returns the workflows of a session as the page takes them: nil without a folder.
-func catalogOf(s *session) page.Workflows {
-	if s.workflows == nil {
-		return nil
+// pageOf returns the options of the page of a session, without those about access.
+func pageOf(s *session) page.Options {
+	o := page.Options{
+		Engine: s.engine, Redaction: *s.config.Redaction(), Glossary: calls.CommandWords("", s.sameStore...), Log: s.config.Log,
+		Version: buildstamp.Read().String(),
 	}
-	return s.workflows
-}
-
-// settingsOf returns the settings that the page shows. No setting is a secret.
-func settingsOf(s *session) []page.Setting {
-	list := []page.Setting{{Name: "Store", Value: s.config.StoreLine()}}
+	folder := ""
 	if s.workflows != nil {
-		list = append(list, page.Setting{Name: "Workflow folder", Value: s.workflows.Folder()})
+		o.Catalog, folder = s.workflows, s.workflows.Folder()
 	}
-	for _, route := range s.executors.Routes() {
-		if route.Value.Kind() != slog.KindGroup {
-			list = append(list, page.Setting{Name: route.Key, Value: route.Value.String()})
-		}
-	}
+	o.Settings = page.SettingsOf(s.config.StoreLine(), folder, s.executors.Routes())
 	if s.without != nil {
-		list = append(list, page.Setting{Name: "Executors", Value: s.without.Error()})
+		o.Settings = append(o.Settings, page.Setting{Name: "Executors", Value: s.without.Error()})
 	}
-	return list
+	return o
 }
 
 // openBrowser opens an address in the browser of the user.

@@ -19,8 +19,13 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/sdnotify"
 )
 
+type workerOptions struct {
+	folder, health, page, tokenFile string
+	hosts                           []string
+}
+
 func newWorker(a *app) *cobra.Command {
-	var folder, health string
+	var o workerOptions
 	cmd := &cobra.Command{
 		Use:   "worker",
 		Short: "Run a worker",
@@ -35,6 +40,9 @@ The worker logs on standard error, from level info (--log-level, --log-format js
 it stops, and answers the watchdog while the database can be read; docs/operations.md has a unit file. To recover runs once, use
 recover.
 
+With --page the worker also serves the web page of ui at an address. A person opens it with a token of --token-file, whose name is
+the author of answers; without tokens with the link in the log, and on this machine alone.
+
 SIGTERM and Ctrl-C stop it in order: executors are cancelled, their last outcomes are recorded, and the lease is released, so that
 another process can continue the runs within about a second. With WORKFLOW_ENGINE_DRAIN (as in 20s) executors have this time to end
 before they are cancelled; no attempt starts meanwhile. A second signal ends it immediately.
@@ -44,10 +52,14 @@ stop within 10 seconds; 2 wrong usage or settings.`,
 		Example: `  workflows-engine worker --db /var/lib/workflows/runs.db --mcp-config mcp.json
   workflows-engine worker --profile demo --log-format json`,
 		Args: exactly(),
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.worker(cmd.Context(), folder, health) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.worker(cmd.Context(), o) },
 	}
-	config.RegisterWorkflowDir(cmd.Flags(), &folder, "none")
-	cmd.Flags().StringVar(&health, "health", "", "serve GET /healthz at this `address`, as in 127.0.0.1:8771: 200 if the database can be read and written, else 503")
+	f := cmd.Flags()
+	config.RegisterWorkflowDir(f, &o.folder, "none")
+	f.StringVar(&o.health, "health", "", "serve GET /healthz at this `address`, as in 127.0.0.1:8771: 200 if the database can be read and written, else 503")
+	f.StringVar(&o.page, "page", "", "serve the web page at this `address`, as in 127.0.0.1:8773, beside GET /healthz")
+	f.StringVar(&o.tokenFile, "token-file", "", "read the tokens of the page from this `file` (or one from $WORKFLOW_ENGINE_HTTP_TOKEN); required beyond this machine")
+	f.StringSliceVar(&o.hosts, "allow-host", nil, "host `names` by which browsers may address the page, besides localhost and addresses")
 	return cmd
 }
 
@@ -64,7 +76,13 @@ const (
 )
 
 // worker drives all runs until ctx ends. That is its normal end.
-func (a *app) worker(ctx context.Context, folder, health string) (err error) {
+func (a *app) worker(ctx context.Context, o workerOptions) (err error) {
+	if o.page == "" && (o.tokenFile != "" || len(o.hosts) > 0) {
+		return usage("--token-file and --allow-host have no effect without --page").WithHint("Add --page with an address, as in 127.0.0.1:8773, or leave them out.")
+	}
+	if err := httpguard.CheckNames(o.hosts, nil); err != nil {
+		return err
+	}
 	// The log settings are read first, so that errors in other settings are logged, too.
 	form, err := a.flags.LoadLog(a.env)
 	if err != nil {
@@ -86,10 +104,24 @@ func (a *app) worker(ctx context.Context, folder, health string) (err error) {
 	if c.Store == config.Memory {
 		return usage("a worker requires a database, but --store is memory").WithHint("Name a file with --db.")
 	}
+	access := httpguard.Access{Hosts: o.hosts}
+	var listener net.Listener
 	s, err := a.open(ctx, sessionOptions{
-		store: createStore, folder: folder, background: true, log: log,
+		store: createStore, folder: o.folder, background: true, log: log,
 		onRecord: func(e graph.RecordEvent) { logTimers(log, e) },
+		configured: func(c *config.Config) (err error) {
+			if o.page == "" {
+				return nil
+			}
+			if access.Tokens, err = c.HTTPTokens(o.tokenFile); err == nil {
+				listener, err = httpguard.Listen("page", o.page, !access.Tokens.None())
+			}
+			return err
+		},
 	})
+	if err != nil && listener != nil {
+		_ = listener.Close()
+	}
 	if err != nil && ctx.Err() != nil {
 		log.Info("worker stopped") // before it was ready
 		return nil
@@ -97,9 +129,16 @@ func (a *app) worker(ctx context.Context, folder, health string) (err error) {
 	if err != nil {
 		return err
 	}
-	if health != "" {
-		at, stop, err := serveHealth(health, s.store)
+	stopPage := func() {}
+	if listener != nil {
+		if stopPage, err = s.servePage(ctx, listener, access, log); err != nil {
+			return firstError(err, s.close())
+		}
+	}
+	if o.health != "" {
+		at, stop, err := serveHealth(o.health, s.store)
 		if err != nil {
+			stopPage()
 			return firstError(err, s.close())
 		}
 		defer stop() //nolint:errcheck // nothing depends on it
@@ -114,11 +153,37 @@ func (a *app) worker(ctx context.Context, folder, health string) (err error) {
 	lost := a.stay(ctx, s, manager, log)
 	logNotify(log, manager.Stopping())
 	log.Info("worker stopping")
+	stopPage()
 	if err := firstError(lost, s.close()); err != nil {
 		return err
 	}
 	log.Info("worker stopped")
 	return nil
+}
+
+// servePage serves the page at a listener. stop ends it.
+func (s *session) servePage(ctx context.Context, l net.Listener, access httpguard.Access, log *slog.Logger) (stop func(), err error) {
+	ctx, cancel := context.WithCancel(ctx)
+	server, at, err := s.page(ctx, l, access)
+	if err != nil {
+		cancel()
+		return nil, firstError(err, l.Close())
+	}
+	log.Info("worker serves page", "url", at)
+	if risk, remedy := httpguard.Warning(l, !access.Tokens.None()); risk != "" && !access.Tokens.None() { // a link is a token
+		log.Warn(risk, logHint, remedy)
+	}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		if err := httpguard.Serve(ctx, l, server.Beside(httpguard.Health(healthOf(s.store)), httpguard.HealthPath), log); err != nil {
+			log.Error("page failed", logError, err)
+		}
+	}()
+	return func() {
+		cancel()
+		<-ended
+	}, nil
 }
 
 // logged logs the error that ended a worker, and returns one that is not printed again.

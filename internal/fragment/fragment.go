@@ -55,8 +55,9 @@ type Layout struct {
 	// Style and Script are the URLs of the static files. Scripts are loaded in order.
 	Style   string
 	Scripts []string
-	// Version is that of the program. Actor is who this page acts for, unauthenticated.
+	// Version is that of the program. Actor is who this page acts for, unauthenticated unless ByToken is set.
 	Version, Actor string
+	ByToken        bool
 	ReadOnly       bool
 }
 

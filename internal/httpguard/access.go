@@ -54,7 +54,7 @@ func (a *Access) Admit(w http.ResponseWriter, r *http.Request, refuse func(statu
 
 // AdmitOrigin is Admit without the token.
 func (a *Access) AdmitOrigin(w http.ResponseWriter, r *http.Request, refuse func(status int, message string)) bool {
-	if !a.knowsHost(r) {
+	if !a.KnowsHost(r) {
 		refuse(http.StatusForbidden, fmt.Sprintf("the server does not answer to the Host header %q; its operator can allow the name with --allow-host", r.Host))
 		return false
 	}
@@ -73,10 +73,10 @@ func (a *Access) AdmitOrigin(w http.ResponseWriter, r *http.Request, refuse func
 	return true
 }
 
-// knowsHost reports whether a request addresses the server by an address, as localhost or by an allowed name. A page of
+// KnowsHost reports whether a request addresses the server by an address, as localhost or by an allowed name. A page of
 // another site can let its own name resolve to the server, but cannot use an address or localhost. A request to a
 // loopback address must name a loopback address.
-func (a *Access) knowsHost(r *http.Request) bool {
+func (a *Access) KnowsHost(r *http.Request) bool {
 	name := hostname(r.Host)
 	if slices.ContainsFunc(a.Hosts, func(allowed string) bool { return hostname(allowed) == name }) || name == "localhost" {
 		return true

@@ -7,21 +7,21 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 )
 
-// Listen listens on the address of the flag --listen. Without tokens it must be a loopback address.
-func Listen(address string, tokens bool) (net.Listener, error) {
+// Listen listens on the address of a flag. Without tokens it must be a loopback address.
+func Listen(flag, address string, tokens bool) (net.Listener, error) {
 	addr, err := net.ResolveTCPAddr("tcp", address)
 	if err != nil {
-		return nil, problem.New(problem.UsageError, "invalid address %q for --listen", address).WithCause(err).
+		return nil, problem.New(problem.UsageError, "invalid address %q for --%s", address, flag).WithCause(err).
 			WithHint("Write host and port, as in 127.0.0.1:8770.")
 	}
 	if !tokens && !Loopback(addr) {
-		return nil, problem.New(problem.UsageError, "--listen: %s is reachable from other machines and requires a token", address).
+		return nil, problem.New(problem.UsageError, "--%s: %s is reachable from other machines and requires a token", flag, address).
 			WithHint("Name a file with the token: --token-file FILE, or listen on 127.0.0.1.")
 	}
 	listener, err := net.ListenTCP("tcp", addr)
 	if err != nil {
 		return nil, problem.New(problem.UsageError, "cannot listen on %s", address).WithCause(err).
-			WithHint("If another program uses the port, select a free one: --listen 127.0.0.1:0.")
+			WithHint("If another program uses the port, select a free one: --%s 127.0.0.1:0.", flag)
 	}
 	return listener, nil
 }

@@ -313,10 +313,10 @@ func (s *Server) again(w http.ResponseWriter, r *http.Request, path string, stat
 		status = s.errorView(refused.Err).Status
 	}
 	v.Status = status
-	s.writeView(w, v, "")
+	s.writeView(w, r, v, "")
 }
 
 // fail shows an error in place of a page.
-func (s *Server) fail(w http.ResponseWriter, _ *http.Request, err error) {
-	s.writeView(w, s.errorView(err), "")
+func (s *Server) fail(w http.ResponseWriter, r *http.Request, err error) {
+	s.writeView(w, r, s.errorView(err), "")
 }

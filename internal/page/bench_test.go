@@ -16,6 +16,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/history/historysql"
 	"github.com/workflows-engine/workflows-engine/history/historytest"
 	"github.com/workflows-engine/workflows-engine/internal/enginetest"
+	"github.com/workflows-engine/workflows-engine/internal/httpguard"
 )
 
 // benched is the page over a file, with the cookie of a session.
@@ -32,13 +33,13 @@ func benchPage(b *testing.B) *benched {
 	engine := enginetest.Closing(b, enginetest.Must(graph.New(store, graph.Options{DefaultMode: machine.HostMediated, MaxVisits: 1 << 30})))
 	s := enginetest.Must(New(Options{Engine: engine, Origin: "http://page.localhost:8123", Version: "test", Redaction: history.DefaultRedaction()}))
 	b.Cleanup(s.Close)
-	return &benched{s, store, engine, s.cookie + "=" + s.sessions.begin()}
+	return &benched{s, store, engine, "workflows-engine-8123=" + s.sessions.begin(httpguard.Caller{})}
 }
 
 // get returns the answer to a browser's request, and the time to its last byte.
 func (s *benched) get(b *testing.B, path string) (body []byte, took time.Duration) {
 	r := httptest.NewRequestWithContext(b.Context(), http.MethodGet, path, nil)
-	r.Host = s.host
+	r.Host = "page.localhost:8123"
 	r.Header.Set("Cookie", s.cookie)
 	w := httptest.NewRecorder()
 	began := time.Now()

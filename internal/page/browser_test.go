@@ -109,11 +109,15 @@ func (b *browser) letIn() *browser {
 	return b
 }
 
+// session returns the session of the browser, nil without one.
+func (b *browser) session() *session {
+	r := &http.Request{Host: strings.TrimPrefix(testOrigin, "http://"), Header: http.Header{"Cookie": {b.cookie}}}
+	return b.page.sessions.of(r, cookieName(r))
+}
+
 // form returns the values of a form with its token.
 func (b *browser) form(token func(r *http.Request) fragment.FormToken, values ...string) url.Values {
-	r := httptest.NewRequest("GET", "/", nil)
-	r.Header.Set("Cookie", b.cookie)
-	form := url.Values{"form": {string(token(withSession(r, b.page.sessions.of(r, b.page.cookie))))}}
+	form := url.Values{"form": {string(token(withSession(httptest.NewRequest("GET", "/", nil), b.session())))}}
 	for i := 0; i < len(values); i += 2 {
 		form.Set(values[i], values[i+1])
 	}

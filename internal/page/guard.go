@@ -1,14 +1,17 @@
 package page
 
 import (
+	"cmp"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/url"
 	"runtime/debug"
 	"strings"
 	"time"
 
+	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/internal/httpguard"
 )
 
@@ -46,7 +49,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			http.Error(w, "internal error of the page, see its log", http.StatusInternalServerError)
 		}
 	}()
-	if r.Host != s.host { // another name that was made to resolve to this address
+	if !s.answersTo(r) { // another name that was made to resolve to this address
 		s.refuse(w, r, http.StatusMisdirectedRequest, "this page does not answer to the host name of the request")
 		return
 	}
@@ -65,6 +68,35 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
+// answersTo reports whether a request is addressed to this server by a name of its own.
+func (s *Server) answersTo(r *http.Request) bool {
+	if s.o.Access != nil {
+		return s.o.Access.KnowsHost(r)
+	}
+	return "http://"+r.Host == s.o.Origin || "https://"+r.Host == s.o.Origin
+}
+
+// sentByPage reports whether a form was sent by a page of this server. A proxy may have taken the TLS off, but leaves the host as it is.
+func (s *Server) sentByPage(r *http.Request) bool {
+	given := r.Header.Get("Origin")
+	if s.o.Access == nil {
+		return given == s.o.Origin
+	}
+	origin, err := httpguard.ParseOrigin(given)
+	if err != nil {
+		return false
+	}
+	scheme, _, _ := strings.Cut(origin, "://")
+	own, err := httpguard.ParseOrigin(scheme + "://" + r.Host)
+	return err == nil && own == origin
+}
+
+// cookieName returns the name of the cookie. It holds the port, because cookies know no ports.
+func cookieName(r *http.Request) string {
+	_, port, _ := net.SplitHostPort(r.Host)
+	return "workflows-engine-" + cmp.Or(port, "http")
+}
+
 // foreign returns why a request of another site's page is refused: it may only lead a person here. Browsers that send no Sec-Fetch-Site
 // are kept out by the cookie alone.
 func foreign(r *http.Request) string {
@@ -80,7 +112,7 @@ func foreign(r *http.Request) string {
 }
 
 func (s *Server) get(w http.ResponseWriter, r *http.Request) {
-	one := s.sessions.of(r, s.cookie)
+	one := s.sessions.of(r, cookieName(r))
 	if one != nil && !httpguard.Enter(w, r) {
 		s.crowded(w, r)
 		return
@@ -91,6 +123,9 @@ func (s *Server) get(w http.ResponseWriter, r *http.Request) {
 		return
 	case r.URL.Path == "/in":
 		s.door(w, r)
+		return
+	case strings.HasPrefix(r.URL.Path, "/.well-known/"): // MCP clients look for it
+		s.refuse(w, r, http.StatusNotFound, "not found")
 		return
 	case r.URL.Path == "/favicon.ico": // every browser asks for it
 		w.WriteHeader(http.StatusNoContent)
@@ -115,11 +150,11 @@ func (s *Server) get(w http.ResponseWriter, r *http.Request) {
 
 // post answers a form. Every POST needs the Origin of this server, the cookie and the form's own token; act checks the last.
 func (s *Server) post(w http.ResponseWriter, r *http.Request) {
-	if r.Header.Get("Origin") != s.o.Origin {
+	if !s.sentByPage(r) {
 		s.refuse(w, r, http.StatusForbidden, "the form was not sent by this page")
 		return
 	}
-	one := s.sessions.of(r, s.cookie)
+	one := s.sessions.of(r, cookieName(r))
 	if one != nil && !httpguard.Enter(w, r) {
 		s.crowded(w, r)
 		return
@@ -139,7 +174,7 @@ func (s *Server) post(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if one == nil {
-		s.refuse(w, r, http.StatusUnauthorized, "the session has ended; nothing was changed. Open a new link: workflows-engine ui --link")
+		s.refuse(w, r, http.StatusUnauthorized, "the session has ended; nothing was changed. "+s.wayIn())
 		return
 	}
 	if !one.enter() {
@@ -147,6 +182,10 @@ func (s *Server) post(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer one.leave()
+	if one.caller.ReadOnly {
+		s.refuse(w, r, http.StatusForbidden, fmt.Sprintf("the token of %q permits reading alone; nothing was changed", one.caller.Name))
+		return
+	}
 	if err := r.ParseForm(); err != nil {
 		status := http.StatusBadRequest
 		if _, large := err.(*http.MaxBytesError); large {
@@ -194,6 +233,10 @@ func (s *Server) stranger(w http.ResponseWriter, r *http.Request) {
 // door answers GET /in. A token in the query may be in a log: it is used up.
 func (s *Server) door(w http.ResponseWriter, r *http.Request) {
 	if q := r.URL.Query(); len(q) > 0 {
+		if s.hasTokens() {
+			s.closed(w, r, http.StatusBadRequest, "a token does not belong into an address: replace it in the token file, because logs may hold it now", "/")
+			return
+		}
 		for _, values := range q {
 			for _, token := range values {
 				_ = s.sessions.take(token)
@@ -207,24 +250,58 @@ func (s *Server) door(w http.ResponseWriter, r *http.Request) {
 
 // closed shows the page with the field for a token.
 func (s *Server) closed(w http.ResponseWriter, _ *http.Request, status int, refusal, to string) {
-	writePage(w, status, entrance, struct{ Static, Refusal, To string }{staticPath, refusal, to})
+	field := "Link or token"
+	if s.hasTokens() {
+		field = "Token"
+	}
+	writePage(w, status, entrance, struct{ Static, Refusal, WayIn, Field, To string }{staticPath, refusal, s.wayIn(), field, to})
+}
+
+// hasTokens reports whether bearer tokens let browsers in, in place of links.
+func (s *Server) hasTokens() bool { return s.o.Access != nil && !s.o.Access.Tokens.None() }
+
+// wayIn describes how a person gets in.
+func (s *Server) wayIn() string {
+	switch {
+	case s.hasTokens():
+		return "Open the page with a token of this server."
+	case s.o.Access != nil:
+		return "Open the page with the link that the server printed. It works once, for ten minutes: restart the server to get another one."
+	}
+	return "Open the page with a link, which works once. To make another one, run workflows-engine ui --link."
+}
+
+// enter returns the caller whose token a browser sent, and uses up the token of a link.
+func (s *Server) enter(token string) (caller httpguard.Caller, err error) {
+	if !s.hasTokens() {
+		return caller, s.sessions.take(token)
+	}
+	caller, found := s.o.Access.Tokens.Find(token)
+	if !found {
+		err = problem.New(problem.UsageError, "this is not a token of the server")
+	}
+	return caller, err
 }
 
 // letIn answers POST /in: the cookie in exchange for a token.
 func (s *Server) letIn(w http.ResponseWriter, r *http.Request) {
 	token, to := strings.TrimSpace(r.PostForm.Get("t")), r.PostForm.Get("to")
-	if _, fragment, found := strings.Cut(token, "#"); found { // the whole link was pasted
+	if _, fragment, found := strings.Cut(token, "#"); found && !s.hasTokens() { // the whole link was pasted
 		if q, err := url.ParseQuery(fragment); err == nil {
 			token = q.Get("t")
 			to = target(q.Get("to"))
 		}
 	}
-	if err := s.sessions.take(token); err != nil {
-		s.closed(w, r, http.StatusForbidden, errorText(err), localPath(to))
+	caller, err := s.enter(token)
+	if err != nil {
+		s.o.Log.Info("request refused", "status", http.StatusForbidden, "method", r.Method, "reason", err.Error())
+		s.closed(w, r, http.StatusForbidden, err.Error(), localPath(to))
 		return
 	}
+	s.o.Log.Info("session opened", "name", caller.Name)
 	http.SetCookie(w, &http.Cookie{
-		Name: s.cookie, Value: s.sessions.begin(), Path: "/", MaxAge: int(sessionTime / time.Second), HttpOnly: true, SameSite: http.SameSiteStrictMode,
+		Name: cookieName(r), Value: s.sessions.begin(caller), Path: "/", MaxAge: int(sessionTime / time.Second), HttpOnly: true, SameSite: http.SameSiteStrictMode,
+		Secure: strings.HasPrefix(r.Header.Get("Origin"), "https://"),
 	})
 	http.Redirect(w, r, localPath(to), http.StatusSeeOther)
 }

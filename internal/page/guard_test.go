@@ -10,6 +10,7 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/internal/fragment"
+	"github.com/workflows-engine/workflows-engine/internal/httpguard"
 )
 
 // TestALinkOpensOnce: a token lets one browser in, once and for ten minutes, and never from the query of an address.
@@ -246,7 +247,7 @@ func TestReadOnly(t *testing.T) {
 func TestASessionIsLimited(t *testing.T) {
 	t.Parallel()
 	b := browse(t).letIn()
-	one := b.page.sessions.of(&http.Request{Header: http.Header{"Cookie": {b.cookie}}}, b.page.cookie)
+	one := b.session()
 	for range maxRequests {
 		if !one.enter() {
 			t.Fatal("no room")
@@ -256,7 +257,7 @@ func TestASessionIsLimited(t *testing.T) {
 	one.leave()
 	b.want(b.do("GET", "/", nil), http.StatusOK)
 	for range maxSessions {
-		b.page.sessions.begin()
+		b.page.sessions.begin(httpguard.Caller{})
 	}
 	b.want(b.do("GET", "/", nil), http.StatusUnauthorized)
 	if n := len(b.page.sessions.open); n != maxSessions {

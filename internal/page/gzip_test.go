@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/workflows-engine/workflows-engine/internal/fragment"
+	"github.com/workflows-engine/workflows-engine/internal/httpguard"
 )
 
 // TestSizes: a page of 100 runs, and the scripts with the style sheet, stay small.
@@ -20,7 +21,7 @@ func TestSizes(t *testing.T) {
 	for i := range pageOfRuns {
 		s.start(fmt.Sprintf("%08x-d9cb-469f-a165-%012d", uint32(i)*2654435761, i), asking, map[string]any{"invoice": fmt.Sprint("No ", i)})
 	}
-	cookie := s.cookie + "=" + s.sessions.begin()
+	cookie := "workflows-engine-8123=" + s.sessions.begin(httpguard.Caller{})
 	for coding, most := range map[string]int{"": 40_000, "gzip": 5000} {
 		if got := s.fetch("/runs", cookie, coding).Body.Len(); got > most {
 			t.Errorf("the list has %d bytes (%q), more than %d", got, coding, most)
@@ -45,7 +46,7 @@ func TestSizes(t *testing.T) {
 func (s *shown) fetch(path, cookie, coding string) *httptest.ResponseRecorder {
 	s.Helper()
 	r := httptest.NewRequestWithContext(s.Context(), http.MethodGet, path, nil)
-	r.Host = s.host
+	r.Host = "page.localhost:8123"
 	r.Header.Set("Cookie", cookie)
 	r.Header.Set("Accept-Encoding", coding)
 	w := httptest.NewRecorder()
@@ -58,7 +59,7 @@ func TestZipped(t *testing.T) {
 	t.Parallel()
 	s := show(t)
 	s.start("r", asking, nil)
-	cookie := s.cookie + "=" + s.sessions.begin()
+	cookie := "workflows-engine-8123=" + s.sessions.begin(httpguard.Caller{})
 	for _, path := range []string{"/", "/runs/r/graph.svg", staticPath + "/page.js", staticPath + "/style.css", "/none"} {
 		plain := s.fetch(path, cookie, "")
 		for coding, want := range map[string]bool{"gzip": true, "br, gzip;q=0.5": true, "gzip;q=0": false, "gzip; q=0.0": false, "br": false, "identity": false} {

@@ -86,9 +86,9 @@ var entrance = template.Must(template.New("entrance").Parse(head + `<title>Open 
 <main id="main">
 <h1>workflows-engine</h1>
 {{with .Refusal}}<p role="alert">{{.}}</p>
-{{end}}<p>This page opens with a link, which works once. To make another one, run <code>workflows-engine ui --link</code>.</p>
+{{end}}<p>{{.WayIn}}</p>
 <form id="in" method="post" action="/in">
-<p><label for="t">Link or token</label>
+<p><label for="t">{{.Field}}</label>
 <input id="t" name="t" type="password" autocomplete="off" required></p>
 <input type="hidden" name="to" value="{{.To}}">
 <p><button>Open</button></p>
@@ -146,15 +146,15 @@ func (s *Server) show(w http.ResponseWriter, r *http.Request) {
 		_, _ = w.Write(v.Raw.Body)
 		return
 	}
-	s.writeView(w, v, r.URL.RequestURI())
+	s.writeView(w, r, v, r.URL.RequestURI())
 }
 
 // writeView writes a view in the layout. live is the address whose events update it; "" for a page that stays as it is.
-func (s *Server) writeView(w http.ResponseWriter, v view, live string) {
+func (s *Server) writeView(w http.ResponseWriter, r *http.Request, v view, live string) {
 	body, err := fragment.Render(&fragment.Layout{
 		Title: v.Title, Body: v.Body, Path: live, Style: staticPath + "/style.css",
 		Scripts: []string{staticPath + "/idiomorph.min.js", staticPath + "/page.js"},
-		Version: s.o.Version, Actor: s.o.Actor.Name, ReadOnly: s.o.ReadOnly,
+		Version: s.o.Version, Actor: s.actor(r).Name, ByToken: s.hasTokens(), ReadOnly: s.readOnly(r),
 	})
 	if err != nil {
 		panic(err) // a fault of the template
@@ -225,12 +225,4 @@ func statusOf(e *problem.Error) int {
 		return http.StatusInternalServerError
 	}
 	return http.StatusUnprocessableEntity
-}
-
-// errorText returns an error with its hint, in one line.
-func errorText(err error) string {
-	if e, ok := problem.As(err); ok && e.Hint != "" {
-		return e.Error() + ". " + e.Hint
-	}
-	return err.Error()
 }

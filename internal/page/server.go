@@ -5,14 +5,18 @@ import (
 	"context"
 	"html/template"
 	"log/slog"
+	"net"
 	"net/http"
 	"net/url"
+	"strings"
+	"time"
 
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/internal/catalog"
 	"github.com/workflows-engine/workflows-engine/internal/fragment"
+	"github.com/workflows-engine/workflows-engine/internal/httpguard"
 )
 
 // Options configures the page.
@@ -32,8 +36,11 @@ type Options struct {
 	// Log receives refused requests (info) and panics (error); nil discards them.
 	Log *slog.Logger
 	// Origin is the address of the page: scheme, host and port, as in http://k7f3.localhost:8123. Requests for another host are refused.
-	// Required.
+	// Required without Access.
 	Origin string
+	// Access replaces Origin in a server with other handlers: the page answers to the host names that it admits, and its tokens let browsers
+	// in. The name of a token is then the actor of changes. Without tokens, links let browsers in.
+	Access *httpguard.Access
 	// Key authenticates the links that let a browser in; see Link. The zero value is replaced by a random key.
 	Key Key
 	// Version is shown in the footer and on the system page.
@@ -45,6 +52,20 @@ type Options struct {
 // Setting is a setting of the process with its shown value, which is never a secret.
 type Setting struct{ Name, Value string }
 
+// SettingsOf returns the settings of every process: its store, its workflow folder ("" without one), and what performs its activities.
+func SettingsOf(store, folder string, routes []slog.Attr) []Setting {
+	list := []Setting{{Name: "Store", Value: store}}
+	if folder != "" {
+		list = append(list, Setting{Name: "Workflow folder", Value: folder})
+	}
+	for _, route := range routes {
+		if route.Value.Kind() != slog.KindGroup {
+			list = append(list, Setting{Name: route.Key, Value: route.Value.String()})
+		}
+	}
+	return list
+}
+
 // Workflows is a catalog of workflow definitions; see catalog.Catalog.
 type Workflows interface {
 	Look() *catalog.Snapshot
@@ -53,8 +74,6 @@ type Workflows interface {
 // Server is the page of an engine.
 type Server struct {
 	o Options
-	// host is that of requests, cookie the name of the cookie. It holds the port, because cookies know no ports.
-	host, cookie string
 	// views renders the pages, acts answers the forms.
 	views, acts *http.ServeMux
 	sessions    sessions
@@ -69,8 +88,7 @@ func New(o Options) (*Server, error) {
 	if o.Engine == nil {
 		return nil, problem.New(problem.UsageError, "the page has no engine").WithHint("Set Engine.")
 	}
-	origin, err := url.Parse(o.Origin)
-	if err != nil || origin.Scheme == "" || origin.Host == "" || origin.Scheme+"://"+origin.Host != o.Origin {
+	if origin, err := url.Parse(o.Origin); o.Access == nil && (err != nil || origin.Scheme == "" || origin.Host == "" || origin.Scheme+"://"+origin.Host != o.Origin) {
 		return nil, problem.New(problem.UsageError, "invalid origin %q", o.Origin).WithHint("Write scheme, host and port, as in http://127.0.0.1:8123.")
 	}
 	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
@@ -78,7 +96,7 @@ func New(o Options) (*Server, error) {
 	if o.Key == (Key{}) {
 		o.Key = NewKey()
 	}
-	s := &Server{o: o, host: origin.Host, cookie: "workflows-engine-" + cmp.Or(origin.Port(), origin.Scheme), views: http.NewServeMux(), acts: http.NewServeMux()}
+	s := &Server{o: o, views: http.NewServeMux(), acts: http.NewServeMux()}
 	s.sessions.key, s.feed.engine = o.Key, o.Engine
 	s.ended, s.end = context.WithCancel(context.Background())
 	for _, row := range routes {
@@ -90,7 +108,7 @@ func New(o Options) (*Server, error) {
 	if !o.ReadOnly {
 		for _, row := range acts {
 			s.acts.HandleFunc(row.pattern, func(w http.ResponseWriter, r *http.Request) {
-				row.act(s, w, r.WithContext(graph.WithActor(r.Context(), o.Actor)))
+				row.act(s, w, r.WithContext(graph.WithActor(r.Context(), s.actor(r))))
 			})
 		}
 	}
@@ -98,6 +116,30 @@ func New(o Options) (*Server, error) {
 		s.refuse(w, r, http.StatusNotFound, "nothing can be changed at this address")
 	})
 	return s, nil
+}
+
+// Beside returns the handler of a server that has the page and another handler: requests for paths, and for paths below them, go to the
+// other one.
+func (s *Server) Beside(other http.Handler, paths ...string) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		for _, path := range paths {
+			if rest, below := strings.CutPrefix(r.URL.Path, path); below && (rest == "" || rest[0] == '/') {
+				other.ServeHTTP(w, r)
+				return
+			}
+		}
+		s.ServeHTTP(w, r)
+	})
+}
+
+// Entrance returns the address at which a person gets into a page with Access that listens: without tokens it is a link, which lets one browser
+// in, once, until ten minutes after now.
+func Entrance(listens net.Addr, tokens bool, k Key, now time.Time) string {
+	origin := "http://" + listens.String()
+	if tokens {
+		return origin + "/"
+	}
+	return Link(origin, k, now, "/")
 }
 
 // Close ends the event streams. The pages stay.

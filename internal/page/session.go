@@ -14,7 +14,9 @@ import (
 	"time"
 
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/internal/fragment"
+	"github.com/workflows-engine/workflows-engine/internal/httpguard"
 )
 
 const (
@@ -79,6 +81,8 @@ type session struct {
 	// key authenticates the forms of the session.
 	key     Key
 	expires time.Time
+	// caller is the holder of the token that let the browser in; empty for a link.
+	caller httpguard.Caller
 
 	mu       sync.Mutex
 	requests int
@@ -86,10 +90,9 @@ type session struct {
 	streams []*stream
 }
 
-// take checks a token and uses it up. Each error has the same text: a guess learns nothing.
+// take checks the token of a link and uses it up. Each error has the same text: a guess learns nothing.
 func (ss *sessions) take(token string) error {
-	refused := problem.New(problem.UsageError, "this link is not valid: each works once, for ten minutes").
-		WithHint("Make another one: workflows-engine ui --link.")
+	refused := problem.New(problem.UsageError, "this link is not valid: each works once, for ten minutes")
 	raw, err := base64.RawURLEncoding.DecodeString(token)
 	if err != nil || len(raw) != nonceSize+8+sha256.Size {
 		return refused
@@ -117,7 +120,7 @@ func (ss *sessions) take(token string) error {
 }
 
 // begin opens a session and returns the value of its cookie.
-func (ss *sessions) begin() string {
+func (ss *sessions) begin(caller httpguard.Caller) string {
 	var value, key = NewKey(), NewKey()
 	cookie := base64.RawURLEncoding.EncodeToString(value[:])
 	ss.mu.Lock()
@@ -136,7 +139,7 @@ func (ss *sessions) begin() string {
 		}
 		delete(ss.open, oldest)
 	}
-	ss.open[sha256.Sum256([]byte(cookie))] = &session{key: key, expires: time.Now().Add(sessionTime)}
+	ss.open[sha256.Sum256([]byte(cookie))] = &session{key: key, expires: time.Now().Add(sessionTime), caller: caller}
 	return cookie
 }
 
@@ -195,6 +198,21 @@ func (one *session) unfollow(st *stream) {
 	one.mu.Lock()
 	defer one.mu.Unlock()
 	one.streams = slices.DeleteFunc(one.streams, func(other *stream) bool { return other == st })
+}
+
+// actor returns the author of the changes that a request makes.
+func (s *Server) actor(r *http.Request) history.Actor {
+	a := s.o.Actor
+	if one := sessionOf(r); one != nil && one.caller.Name != "" {
+		a.Name = one.caller.Name
+	}
+	return a
+}
+
+// readOnly reports whether a request may change nothing.
+func (s *Server) readOnly(r *http.Request) bool {
+	one := sessionOf(r)
+	return s.o.ReadOnly || one != nil && one.caller.ReadOnly
 }
 
 type sessionKey struct{}

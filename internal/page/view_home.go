@@ -178,7 +178,7 @@ func (s *Server) unknown(ctx context.Context, id string, err error) error {
 // systemView shows the process, the parts of its store that need attention, and its webhook deliveries.
 func (s *Server) systemView(r *http.Request) (page view, err error) {
 	ctx := r.Context()
-	m := &fragment.System{Version: s.o.Version, ReadOnly: s.o.ReadOnly}
+	m := &fragment.System{Version: s.o.Version, ReadOnly: s.readOnly(r)}
 	for _, o := range s.o.Settings {
 		m.Settings = append(m.Settings, fragment.Pair{Name: o.Name, Value: o.Value})
 	}
@@ -197,7 +197,7 @@ func (s *Server) systemView(r *http.Request) (page view, err error) {
 			m.Older = fragment.PagePath("/system", found.NextCursor)
 		}
 	}
-	if !s.o.ReadOnly {
+	if !s.readOnly(r) {
 		m.Redeliver = &fragment.Post{Action: "/system/redeliver", Token: s.systemToken(r)}
 	}
 	if sent := submittedOf(r); sent != nil {

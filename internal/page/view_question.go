@@ -45,7 +45,7 @@ func (s *Server) ask(r *http.Request, m *fragment.Question, v *runview.Run, p *r
 	var run fragment.Run
 	s.notices(&run, v)
 	m.Notices = run.Notices
-	if s.o.ReadOnly {
+	if s.readOnly(r) {
 		m.Calls, m.Form = m.Form.Calls, nil
 		return
 	}

@@ -121,7 +121,7 @@ func (s *Server) runView(r *http.Request) (page view, err error) {
 		m.Graph = graphOf(f.program, f.run, id, fragment.GraphPath(id))
 	}
 	m.Visits = fragment.VisitsOf(f.run, now, true)
-	if !s.o.ReadOnly && damage == nil {
+	if !s.readOnly(r) && damage == nil {
 		m.Actions = s.actions(r, v)
 	}
 	if sent := submittedOf(r); sent != nil {

@@ -75,7 +75,7 @@ func (s *Server) workflowView(r *http.Request) (page view, err error) {
 		m.AllRuns = runsPath(nil, "definition", document.Name())
 	}
 	sent := submittedOf(r)
-	if !s.o.ReadOnly {
+	if !s.readOnly(r) {
 		f := fragment.FormFor(schema, fragment.Post{Action: fragment.StartPath(name), Token: s.startToken(r, name)}, sent.filled())
 		var values map[string][]string
 		if sent != nil {

@@ -31,6 +31,8 @@ type Options struct {
 	Hosts []string
 	// MaxMessageBytes bounds a message; 0 means frame.DefaultMaxMessageBytes.
 	MaxMessageBytes int
+	// Others answers requests for paths other than Path and the health check; nil answers that nothing is there.
+	Others http.Handler
 	// Healthy returns an error while the server does not work. It is called at most once a second; nil means that the server always works.
 	Healthy func(context.Context) error
 	// Logger receives refusals (info); nil discards them.
@@ -51,9 +53,13 @@ func Handler(o Options, next func(http.ResponseWriter, *http.Request, *Message))
 	}
 	mux := http.NewServeMux()
 	mux.Handle(httpguard.HealthPath, httpguard.Health(o.Healthy))
-	mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
-		refuse(w, http.StatusNotFound, frame.Refuse(jsonrpc.CodeInvalidRequest, "not found: MCP clients connect to %s", Path))
-	})
+	if o.Others != nil {
+		mux.Handle("/", o.Others)
+	} else {
+		mux.HandleFunc("/", func(w http.ResponseWriter, _ *http.Request) {
+			refuse(w, http.StatusNotFound, frame.Refuse(jsonrpc.CodeInvalidRequest, "not found: MCP clients connect to %s", Path))
+		})
+	}
 	mux.HandleFunc(Path, func(w http.ResponseWriter, req *http.Request) {
 		a := &answer{ResponseWriter: w}
 		defer func() {
