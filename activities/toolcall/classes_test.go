@@ -108,7 +108,7 @@ func classes() []class {
 			gone.Close()
 			c.Servers["s"] = toolcall.Server{URL: gone.URL + "/mcp?key=sk-sentinel-123456"}
 		}},
-		{name: "HTTP: output of 70 MB", tool: "echo", attempts: "ACTIVITY_OUTPUT_TOO_LARGE", site: func(w http.ResponseWriter, _ *http.Request) {
+		{name: "HTTP: output of 70 MB", tool: "echo", slow: true, attempts: "ACTIVITY_OUTPUT_TOO_LARGE", site: func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Content-Type", "application/json")
 			piece := strings.Repeat(" ", 1<<20)
 			for range 70 {

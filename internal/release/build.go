@@ -63,7 +63,7 @@ func (s source) build(ctx context.Context, targets []target) (built map[target][
 	}
 	defer os.RemoveAll(folder)
 	supply := filepath.Join(folder, "supply.exe")
-	if _, err := goTool(ctx, folder, nil, "build", "-o", supply, "./internal/supply"); err != nil {
+	if _, err := goTool(ctx, folder, nil, "build", "-trimpath", "-ldflags=-w", "-o", supply, "./internal/supply"); err != nil {
 		return nil, nil, err
 	}
 	const stamp = "github.com/workflows-engine/workflows-engine/internal/buildstamp"
@@ -101,7 +101,7 @@ func completionsOf(ctx context.Context, command string) (entries []entry, err er
 	}
 	defer os.RemoveAll(folder)
 	file := filepath.Join(folder, "command.exe") // Windows needs the ending, and nobody else minds it
-	if _, err := goTool(ctx, folder, nil, "build", "-o", file, command); err != nil {
+	if _, err := goTool(ctx, folder, []string{"CGO_ENABLED=0"}, "build", "-trimpath", "-ldflags=-w", "-o", file, command); err != nil {
 		return nil, err
 	}
 	for shell, name := range map[string]string{
