@@ -246,6 +246,14 @@ func (b *tab) at(path string) {
 	b.until(`document.readyState === "complete" && location.pathname + location.search === ` + quoted(path))
 }
 
+// has checks that the page has a text, also in a part that is folded.
+func (b *tab) has(text string) {
+	b.Helper()
+	if !eval[bool](b, `document.body.textContent.replace(/\s+/g, " ").includes(`+quoted(text)+`)`) {
+		b.Errorf("the page does not have the text %q\n%s", text, b.seen())
+	}
+}
+
 // lacks checks that the content of the page does not have a text.
 func (b *tab) lacks(text string) {
 	b.Helper()

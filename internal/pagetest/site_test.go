@@ -25,7 +25,10 @@ import (
 type site struct {
 	*testing.T
 	dir, db, origin string
-	// engine is the test's own engine at the database.
+	// env has further variables of the program.
+	env []string
+	// store and engine are the test's own at the database.
+	store  *historysql.Store
 	engine *graph.Runner
 	cmd    *exec.Cmd
 	log    *bytes.Buffer
@@ -41,6 +44,7 @@ func newSite(t *testing.T, fill func(*site), args ...string) *site {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { store.Close() })
+	s.store = store
 	s.engine, err = graph.New(store, graph.Options{DefaultMode: machine.HostMediated})
 	if err != nil {
 		t.Fatal(err)
@@ -62,6 +66,7 @@ func (s *site) command(ctx context.Context, args ...string) *exec.Cmd {
 	}
 	cmd.Dir = s.dir
 	cmd.Env = append(os.Environ(), "WORKFLOW_ENGINE_STORE_PATH="+s.db, "WORKFLOW_ENGINE_WORKFLOW_DIR="+folder)
+	cmd.Env = append(cmd.Env, s.env...)
 	return cmd
 }
 
