@@ -46,6 +46,14 @@ type Run struct {
 
 func (*Run) template() string { return "run" }
 
+// Waiting returns the waits of a run that has not ended.
+func (r *Run) Waiting() []Wait {
+	if r.Final {
+		return nil
+	}
+	return r.Waits
+}
+
 // Pair is a name with a value.
 type Pair struct{ Name, Value string }
 

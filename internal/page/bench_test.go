@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -91,7 +92,8 @@ func BenchmarkPages(b *testing.B) {
 	}
 }
 
-// BenchmarkLongRun measures the first view of the page of a run with 10,000 records, and further ones, which read the new records alone.
+// BenchmarkLongRun measures the first view of the page of a run with 10,000 records, and further ones, which read the new records alone,
+// and the same of a visit.
 func BenchmarkLongRun(b *testing.B) {
 	records := int64(10_000)
 	if testing.Short() {
@@ -109,14 +111,16 @@ func BenchmarkLongRun(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	for _, name := range []string{"first", "again"} {
+	for name, path := range map[string]string{
+		"first": "/runs/long", "again": "/runs/long", "first_visit": "/runs/long/visits/work/9", "visit": "/runs/long/visits/work/9",
+	} {
 		b.Run(name, func(b *testing.B) {
-			body, _ := s.get(b, "/runs/long")
+			body, _ := s.get(b, path)
 			for b.Loop() {
-				if name == "first" {
+				if strings.HasPrefix(name, "first") {
 					s.folds.list = nil
 				}
-				s.get(b, "/runs/long")
+				s.get(b, path)
 			}
 			b.ReportMetric(float64(len(body)), "bytes")
 			b.ReportMetric(float64(zipped(body)), "gzip-bytes")

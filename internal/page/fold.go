@@ -29,6 +29,17 @@ type folded struct {
 	by *history.Actor
 	// last is the newest record, without its payload.
 	last history.Record
+	// state is the seq of the newest record of a state, 0 before the first one.
+	state int64
+	// seqs has the records of each visit.
+	seqs map[*timeline.Visit]visitSeqs
+}
+
+// visitSeqs are the seqs of records of a visit; 0 for one that is not recorded. The attempts of the visit have those of their requests and
+// outcomes.
+type visitSeqs struct {
+	// before is the state when the visit began, after the one that it left.
+	before, after, output int64
 }
 
 // folds keeps the histories folded last, the newest one at the end.
@@ -54,16 +65,33 @@ func (k *folds) of(id string) *folded {
 
 func newFold(id string) *folded {
 	line := timeline.New(id, jsonvalue.Plain)
-	return &folded{line: line, run: line.Root()}
+	return &folded{line: line, run: line.Root(), seqs: map[*timeline.Visit]visitSeqs{}}
 }
 
 // take adds a record.
-func (f *folded) take(r *history.Record) timeline.Place {
-	if r.Name == history.ExecutionStarted {
+func (f *folded) take(r *history.Record) {
+	switch r.Name {
+	case history.ExecutionStarted:
 		f.by = r.Payload.Actor
+	case history.StateUpdated:
+		f.state = r.Seq
 	}
 	f.last = history.Record{Seq: r.Seq, Kind: r.Kind, Name: r.Name, CreatedAt: r.CreatedAt}
-	return f.line.Record(f.run.ID, r)
+	visit := f.line.Record(f.run.ID, r).Visit
+	if visit == nil {
+		return
+	}
+	seqs, known := f.seqs[visit]
+	if !known {
+		seqs.before = f.state
+	}
+	switch r.Name {
+	case history.CompleteNode:
+		seqs.output = r.Seq
+	case history.StateUpdated:
+		seqs.after = r.Seq
+	}
+	f.seqs[visit] = seqs
 }
 
 // fold returns the history of a run, folded; it reads the records that are new. hash is that of the definition. The caller calls done when
@@ -76,7 +104,7 @@ func (s *Server) fold(ctx context.Context, id, hash string) (f *folded, done fun
 		records, err := s.o.Engine.History(ctx, graph.HistoryRequest{ExecutionID: id, FromSeq: f.last.Seq, Limit: 1})
 		if err != nil || len(records) == 0 || records[0].Name != f.last.Name || !records[0].CreatedAt.Equal(f.last.CreatedAt) {
 			fresh := newFold(id)
-			f.program, f.run, f.line, f.by, f.last = nil, fresh.run, fresh.line, nil, history.Record{}
+			f.program, f.run, f.line, f.by, f.last, f.state, f.seqs = nil, fresh.run, fresh.line, nil, history.Record{}, 0, fresh.seqs
 		}
 	}
 	if f.program == nil {
@@ -91,15 +119,16 @@ func (s *Server) fold(ctx context.Context, id, hash string) (f *folded, done fun
 	return f, done, err
 }
 
-// foldEach folds the history of a run and calls a function with each record and its place.
-func (s *Server) foldEach(ctx context.Context, id, hash string, each func(*history.Record, timeline.Place)) (*folded, error) {
-	f := newFold(id)
-	f.program = s.program(ctx, hash)
-	f.line.Define(id, f.program)
-	return f, s.eachRecord(ctx, id, 1, func(r *history.Record) bool {
-		each(r, f.take(r))
-		return true
-	})
+// record returns a record of a run, nil for seq 0 and for one that cannot be read.
+func (s *Server) record(ctx context.Context, id string, seq int64) *history.Record {
+	if seq == 0 {
+		return nil
+	}
+	records, err := s.o.Engine.History(ctx, graph.HistoryRequest{ExecutionID: id, FromSeq: seq, Limit: 1})
+	if err != nil || len(records) == 0 || records[0].Seq != seq {
+		return nil
+	}
+	return &records[0]
 }
 
 // eachRecord calls a function with the records of a run from a seq on, until it returns false.

@@ -1,6 +1,7 @@
 package page
 
 import (
+	"fmt"
 	"html/template"
 	"net/http"
 	"net/http/httptest"
@@ -270,5 +271,32 @@ func BenchmarkRun(b *testing.B) {
 			b.ReportMetric(float64(run.Seq), "records")
 			b.ReportMetric(float64(size), "bytes")
 		})
+	}
+}
+
+// TestAVisitIsReadFromItsRecords: the page of a visit has the state before it, the request and the outcome of each attempt, and the changes,
+// also while the run continues.
+func TestAVisitIsReadFromItsRecords(t *testing.T) {
+	t.Parallel()
+	s := show(t)
+	s.start("r", `{"document":{"schema":"s","name":"again","version":"1"},"state_schema":{"type":"object"},"nodes":[{"id":"a","type":"start"},
+		{"id":"work","type":"tool_call","config":{"server":"s","tool":"t","arguments":{"q":"find it"}}},
+		{"id":"loop","type":"switch","config":{"cases":[{"when":".n == -1","target":"z"}],"default":"work"}},{"id":"z","type":"end"}],
+		"edges":[{"source":"__start__","target":"a"},{"source":"a","target":"work"},{"source":"work","target":"loop"}]}`, map[string]any{"n": 16.0})
+	for n := range 5 {
+		visit := s.get(fragment.VisitPath("r", "work", n+1))
+		s.requireText(visit, "find it", fmt.Sprintf(`"n": %d`, 16+n))
+		if strings.Contains(visit, "Outcome") || strings.Contains(visit, "Changes of the state") {
+			t.Errorf("visit %d has ended:\n%s", n+1, visit)
+		}
+		_, err := s.engine.SubmitActivity(t.Context(), graph.SubmitRequest{ExecutionID: "r", NodeID: "work", OK: true, Result: map[string]any{"n": 17.0 + float64(n)}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		visit = s.get(fragment.VisitPath("r", "work", n+1))
+		s.requireText(visit, "find it", "Outcome", fmt.Sprintf(`"n": %d`, 16+n), "Changes of the state", fmt.Sprint(17+n), fragment.VisitPath("r", "work", n+2))
+		if fresh := show(t, func(o *Options) { o.Engine = s.engine }); fresh.get(fragment.VisitPath("r", "work", n+1)) != visit {
+			t.Errorf("visit %d differs from a page that has folded all of the run at once", n+1)
+		}
 	}
 }

@@ -1,8 +1,10 @@
 package page
 
 import (
+	"context"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 
 	"github.com/workflows-engine/workflows-engine/graph/problem"
@@ -14,14 +16,6 @@ import (
 // maxEntries is the largest number of journal entries that an attempt shows.
 const maxEntries = 300
 
-// visitRecords are the records of one visit that its page shows.
-type visitRecords struct {
-	requests, outcomes map[*timeline.Attempt]*history.Record
-	// before is the state when the visit began, after the one that it left; nil before it is recorded.
-	before, after *history.Record
-	output        *history.Record
-}
-
 // visitView shows a visit of a node.
 func (s *Server) visitView(r *http.Request) (page view, err error) {
 	ctx, id, node := r.Context(), runID(r), r.PathValue("node")
@@ -30,29 +24,18 @@ func (s *Server) visitView(r *http.Request) (page view, err error) {
 	if err != nil {
 		return page, err
 	}
-	kept := visitRecords{requests: map[*timeline.Attempt]*history.Record{}, outcomes: map[*timeline.Attempt]*history.Record{}}
-	var visit *timeline.Visit
-	var state *history.Record
-	f, err := s.foldEach(ctx, id, v.DefinitionHash, func(rec *history.Record, at timeline.Place) {
-		if rec.Name == history.StateUpdated {
-			state = rec
-		}
-		if at.Visit == nil || at.Visit.Node != node || int64(at.Visit.Number) != n {
-			return
-		}
-		if visit == nil {
-			visit, kept.before = at.Visit, state
-		}
-		kept.take(rec, at)
-	})
+	f, done, err := s.fold(ctx, id, v.DefinitionHash)
+	defer done()
 	if err != nil && damage == nil {
 		return page, err
 	}
-	if !ok || visit == nil {
+	at := slices.IndexFunc(f.run.Visits, func(v *timeline.Visit) bool { return v.Node == node && int64(v.Number) == n })
+	if !ok || at < 0 {
 		return page, problem.New(problem.ExecutionNotFound, "run %q has no visit %s of node %q", id, r.PathValue("n"), node).
 			WithHint("The page of the run lists its visits.")
 	}
-	now := v.Now
+	now, visit := v.Now, f.run.Visits[at]
+	seqs := f.seqs[visit]
 	m := &fragment.VisitPage{
 		Run: id, RunTitle: v.Title, Node: node, Number: visit.Number, State: fragment.VisitState(visit), Began: visit.Began, Ended: visit.Ended,
 		Took: fragment.VisitTook(visit, now), Details: fragment.VisitDetails(visit), History: fragment.HistoryPath(id, visit.Seq),
@@ -69,24 +52,25 @@ func (s *Server) visitView(r *http.Request) (page view, err error) {
 			m.Config = s.value(d.Config, "")
 		}
 	}
-	if b := kept.before; b != nil {
+	before, after := s.record(ctx, id, seqs.before), s.record(ctx, id, seqs.after)
+	if b := before; b != nil {
 		m.Input, m.InputPath = s.value(b.Payload.State, fragment.RecordPath(id, b.Seq, "state")), fragment.StatePath(id, b.Seq)
 	}
 	for _, a := range visit.Attempts {
-		m.Attempts = append(m.Attempts, s.attempt(id, a, &kept))
+		m.Attempts = append(m.Attempts, s.attempt(ctx, id, a))
 	}
 	for _, w := range visit.Waits {
 		m.Waits = append(m.Waits, waited(w))
 	}
-	if o := kept.output; o != nil && len(o.Payload.Output) > 0 {
+	if o := s.record(ctx, id, seqs.output); o != nil && len(o.Payload.Output) > 0 {
 		m.Output = s.value(o.Payload.Output, fragment.RecordPath(id, o.Seq, "output"))
 	}
-	if after := kept.after; after != nil {
-		var before map[string]any
-		if kept.before != nil {
-			before = kept.before.Payload.State
+	if after != nil {
+		var was map[string]any
+		if before != nil {
+			was = before.Payload.State
 		}
-		m.Changes, m.AfterPath = s.changes(before, after.Payload.State), fragment.StatePath(id, after.Seq)
+		m.Changes, m.AfterPath = s.changes(was, after.Payload.State), fragment.StatePath(id, after.Seq)
 	}
 	for _, other := range f.run.Visits {
 		if other.Node == node && !other.IsItem() == !visit.IsItem() {
@@ -103,26 +87,8 @@ func (s *Server) visitView(r *http.Request) (page view, err error) {
 	return page, err
 }
 
-// take keeps a record of the visit.
-func (k *visitRecords) take(rec *history.Record, at timeline.Place) {
-	switch rec.Name {
-	case history.ActivityRequested:
-		if at.Attempt != nil && k.requests[at.Attempt] == nil && rec.Payload.AgentStep == nil {
-			k.requests[at.Attempt] = rec
-		}
-	case history.ActivityCompleted, history.ActivityFailed:
-		if at.Attempt != nil {
-			k.outcomes[at.Attempt] = rec
-		}
-	case history.CompleteNode:
-		k.output = rec
-	case history.StateUpdated:
-		k.after = rec
-	}
-}
-
 // attempt describes an attempt, with its request and its outcome.
-func (s *Server) attempt(id string, a *timeline.Attempt, kept *visitRecords) fragment.Attempt {
+func (s *Server) attempt(ctx context.Context, id string, a *timeline.Attempt) fragment.Attempt {
 	out := fragment.Attempt{Number: a.Number, Began: a.Requested, Ended: a.Ended, State: attemptState(a)}
 	if d, ok := a.Took(); ok {
 		out.Took = timeline.Elapsed(d)
@@ -149,16 +115,13 @@ func (s *Server) attempt(id string, a *timeline.Attempt, kept *visitRecords) fra
 	if a.Error != "" || a.Code != "" {
 		out.Error = strings.TrimSpace(a.Code + " " + a.Error)
 	}
-	if rec := kept.requests[a]; rec != nil {
+	if rec := s.record(ctx, id, a.RequestedSeq); rec != nil && rec.Name == history.ActivityRequested && rec.Payload.AgentStep == nil {
 		switch p := &rec.Payload; {
 		case p.Request != nil:
 			out.Request = s.value(p.Request, fragment.RecordPath(id, rec.Seq, "request"))
 		case p.DelegateInput != nil:
 			out.Request = s.value(p.DelegateInput, fragment.RecordPath(id, rec.Seq, "delegateInput"))
 		}
-	}
-	if rec := kept.outcomes[a]; rec != nil && rec.Payload.Result.Set {
-		out.Outcome = s.value(rec.Payload.Result.Value, fragment.RecordPath(id, rec.Seq, "result"))
 	}
 	entries := a.Journal.Entries
 	if out.Before = len(entries) - maxEntries; out.Before > 0 {
@@ -168,6 +131,12 @@ func (s *Server) attempt(id string, a *timeline.Attempt, kept *visitRecords) fra
 	}
 	for _, e := range entries {
 		out.Entries = append(out.Entries, entry(id, e))
+	}
+	if a.EndedSeq == 0 || a.Outcome == timeline.Superseded {
+		return out
+	}
+	if rec := s.record(ctx, id, a.EndedSeq); rec != nil && rec.Payload.Result.Set {
+		out.Outcome = s.value(rec.Payload.Result.Value, fragment.RecordPath(id, rec.Seq, "result"))
 	}
 	return out
 }
