@@ -88,6 +88,8 @@ type Graph struct {
 	SVG template.HTML
 	// Path is the address of the picture alone, "" if it is shown as a part of another system.
 	Path string
+	// Folds lead to the page with the branches of a block folded or not.
+	Folds []Link
 	// List has the nodes, for readers that cannot use the picture.
 	List []picture.Entry
 }

@@ -7,6 +7,7 @@ import (
 	"html/template"
 	"maps"
 	"net/http"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -118,7 +119,7 @@ func (s *Server) runView(r *http.Request) (page view, err error) {
 		}
 	}
 	if f.program != nil {
-		m.Graph = graphOf(f.program, f.run, id, fragment.GraphPath(id))
+		m.Graph = graphOf(r, f.program, f.run, id, fragment.GraphPath(id))
 	}
 	m.Visits = fragment.VisitsOf(f.run, now, true)
 	if !s.readOnly(r) && damage == nil {
@@ -305,12 +306,36 @@ func (s *Server) actions(r *http.Request, v *runview.Run) *fragment.Actions {
 // maxDrawn is the largest number of nodes of a definition that a page shows as a picture.
 const maxDrawn = 150
 
-// graphOf returns the picture of a definition, or of a run if run is not nil. id is the run whose visits it links; path is its own address.
-func graphOf(p *definition.Program, run *timeline.Run, id, path string) *fragment.Graph {
+// graphOf returns the picture of a definition, or of a run if run is not nil, on the page that r asks for. id is the run whose visits it links;
+// path is its own address.
+func graphOf(r *http.Request, p *definition.Program, run *timeline.Run, id, path string) *fragment.Graph {
 	g := &fragment.Graph{Path: path, List: picture.List(p, run)}
-	if len(p.Nodes) <= maxDrawn {
-		g.SVG = template.HTML(picture.Draw(p, run, picture.Options{Link: visitLinks(run, id)})) //nolint:gosec // made by package picture
+	if len(p.Nodes) > maxDrawn {
+		return g
 	}
+	var unfolded []string
+	for _, block := range r.URL.Query()["unfold"] {
+		if n := p.Node(block); n != nil && n.Parallel != nil && !slices.Contains(unfolded, block) {
+			unfolded = append(unfolded, block)
+		}
+	}
+	with := func(blocks ...string) string {
+		q := r.URL.Query()
+		if q.Del("unfold"); len(blocks) > 0 {
+			q["unfold"] = blocks
+		}
+		at := url.URL{Path: r.URL.Path, RawPath: r.URL.RawPath, RawQuery: q.Encode(), Fragment: "graph"}
+		return at.String()
+	}
+	unfold := func(block string) string { return with(slices.Concat(unfolded, []string{block})...) }
+	for _, block := range picture.Folded(p, unfolded) {
+		g.Folds = append(g.Folds, fragment.Link{Text: "Show each branch of " + block, Path: unfold(block)})
+	}
+	for i, block := range unfolded {
+		g.Folds = append(g.Folds, fragment.Link{Text: "Fold the branches of " + block, Path: with(slices.Delete(slices.Clone(unfolded), i, i+1)...)})
+	}
+	drawn := picture.Draw(p, run, picture.Options{Link: visitLinks(run, id), Unfold: unfold, Unfolded: unfolded})
+	g.SVG = template.HTML(drawn) //nolint:gosec // made by package picture
 	return g
 }
 

@@ -300,3 +300,36 @@ func TestAVisitIsReadFromItsRecords(t *testing.T) {
 		}
 	}
 }
+
+// TestUnfoldedBranches: a page leads to the picture with each branch of a block that is folded, and back; other ids unfold nothing.
+func TestUnfoldedBranches(t *testing.T) {
+	t.Parallel()
+	s := show(t)
+	var branches, nodes, edges []string
+	for i := range 9 {
+		branches = append(branches, fmt.Sprintf(`{"name":"b%d","entry":"work%d"}`, i, i))
+		nodes = append(nodes, fmt.Sprintf(`{"id":"work%d","type":"step","config":{"handler":"h"}}`, i))
+		edges = append(edges, fmt.Sprintf(`{"source":"work%d","target":"z"}`, i))
+	}
+	wide := `{"document":{"schema":"s","name":"wide","version":"1"},"state_schema":{"type":"object"},"nodes":[{"id":"a","type":"start"},
+		{"id":"fan","type":"parallel","config":{"join":"all","branches":[` + strings.Join(branches, ",") + `]}},` + strings.Join(nodes, ",") + `,{"id":"z","type":"end"}],
+		"edges":[{"source":"__start__","target":"a"},{"source":"a","target":"fan"},{"source":"fan","target":"z"},` + strings.Join(edges, ",") + `]}`
+	for _, id := range []string{"r/1", "."} {
+		s.start(id, wide, nil)
+		path := fragment.RunPath(id)
+		unfolded := path + "?unfold=fan"
+		if strings.Contains(path, "?") {
+			unfolded = path + "&unfold=fan"
+		}
+		page := s.get(path + strings.TrimPrefix(unfolded, path)[:1] + "unfold=begin&unfold=fan%22")
+		s.requireText(page, `× 9`, unfolded+"#graph", "Show each branch of fan")
+		if strings.Contains(page, `id="n-work8"`) {
+			t.Error("all branches are drawn")
+		}
+		page = s.get(unfolded)
+		s.requireText(page, path+"#graph", "Fold the branches of fan")
+		if !strings.Contains(page, `id="n-work8"`) {
+			t.Error("not all branches are drawn")
+		}
+	}
+}

@@ -62,7 +62,7 @@ func (s *Server) workflowView(r *http.Request) (page view, err error) {
 	version, _ := block["version"].(string)
 	m := &fragment.WorkflowPage{Name: document.Name(), Version: version, Hash: document.Hash(), Description: description}
 	if program := s.compiled(document); program != nil {
-		m.Graph = graphOf(program, nil, "", "")
+		m.Graph = graphOf(r, program, nil, "", "")
 	}
 	runs, err := s.o.Engine.List(r.Context(), history.ListQuery{DefinitionName: document.Name(), Limit: lastRuns})
 	if err != nil {

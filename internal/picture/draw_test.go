@@ -82,6 +82,12 @@ func TestManyAlikeBranchesAreFolded(t *testing.T) {
 	if !strings.Contains(svg, ">draft19<") || strings.Contains(svg, "unfold=") {
 		t.Errorf("not unfolded:\n%s", svg)
 	}
+	if got := picture.Folded(prog, nil); !slices.Equal(got, []string{"fan"}) {
+		t.Errorf("folded are %q", got)
+	}
+	if got := slices.Concat(picture.Folded(prog, []string{"fan"}), picture.Folded(crowd(t, 8), nil)); got != nil {
+		t.Errorf("folded are %q", got)
+	}
 	if svg := picture.Draw(crowd(t, 8), nil, picture.Options{}); !strings.Contains(svg, ">draft7<") {
 		t.Error("eight branches are folded")
 	}

@@ -134,6 +134,21 @@ func draw(p *definition.Program, fold func(block string) bool) *graph {
 	return g
 }
 
+// Folded returns the ids of the parallel blocks that a drawing shows folded, but for those of unfolded.
+func Folded(p *definition.Program, unfolded []string) (blocks []string) {
+	shownAs, folded := map[*definition.Node]*definition.Node{}, map[*definition.Node]string{}
+	for _, n := range p.Nodes {
+		if n.Parallel == nil || slices.Contains(unfolded, n.ID) {
+			continue
+		}
+		before := len(folded)
+		if foldBranches(p, n, shownAs, folded); len(folded) > before {
+			blocks = append(blocks, n.ID)
+		}
+	}
+	return blocks
+}
+
 // manyBranches is how many alike branches are drawn one beside the other; more are folded.
 const manyBranches = 8
 
