@@ -8,9 +8,14 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
-// statuses are the statuses of codes; others are 400, or 422 with findings about a definition.
+// statuses are the statuses of codes. Those of definitions, runs and activities are not among them: they are 400, or 422 with findings about a
+// definition.
 var statuses = map[problem.Code]int{
-	problem.ExecutionNotFound: http.StatusNotFound, problem.DeletionUnfinished: http.StatusNotFound,
+	problem.ValidationError: 0, problem.InvalidListCursor: 0, problem.InvalidResumePayload: 0, problem.SubmitValidationError: 0, // 0: see statusOf
+	problem.SignalValidationError: 0, problem.CancelValidationError: 0, problem.InputInvalid: 0, problem.AnswerAmbiguous: 0,
+	problem.WebhookTargetUnknown: 0, problem.ImportInvalid: 0,
+
+	problem.ExecutionNotFound: http.StatusNotFound, problem.DeletionUnfinished: http.StatusNotFound, problem.DeliveryNotFound: http.StatusNotFound,
 	problem.DefinitionNotFound: http.StatusNotFound, problem.WorkflowNotFound: http.StatusNotFound,
 
 	problem.DuplicateExecutionID: http.StatusConflict, problem.DuplicateWorkflowID: http.StatusConflict,
@@ -19,6 +24,8 @@ var statuses = map[problem.Code]int{
 	problem.RunComputing: http.StatusConflict, problem.HistoryConflict: http.StatusConflict, problem.LeaseHeld: http.StatusConflict,
 	problem.AlreadyRetried: http.StatusConflict, problem.RetryRepeatsEffects: http.StatusConflict, problem.AgentBudgetSpent: http.StatusConflict,
 	problem.RecordLimitExceeded: http.StatusConflict, problem.ByteLimitExceeded: http.StatusConflict, problem.SignalLimitExceeded: http.StatusConflict,
+	problem.PendingLimitExceeded: http.StatusConflict, problem.TreeLimitExceeded: http.StatusConflict, problem.VersionPinMismatch: http.StatusConflict,
+	problem.AnsweredDifferently: http.StatusConflict, problem.NotAwaiting: http.StatusConflict, problem.ExecutionEnded: http.StatusConflict,
 
 	problem.PersonRequired:       http.StatusForbidden,
 	problem.MemoryBudgetExceeded: http.StatusTooManyRequests,
@@ -31,6 +38,12 @@ var statuses = map[problem.Code]int{
 
 	problem.Internal: http.StatusInternalServerError, problem.EngineFailure: http.StatusInternalServerError,
 	problem.HistoryCorrupt: http.StatusInternalServerError, problem.Nondeterminism: http.StatusInternalServerError, problem.UsageError: http.StatusInternalServerError,
+	problem.WebhookConfigInvalid: http.StatusInternalServerError,
+	problem.DatabaseDamaged:      http.StatusInternalServerError, problem.RecordGap: http.StatusInternalServerError, problem.RecordUnreadable: http.StatusInternalServerError,
+	problem.RecordAfterEnd: http.StatusInternalServerError, problem.OutcomeTwice: http.StatusInternalServerError, problem.AgentStepsGap: http.StatusInternalServerError,
+	problem.AgentStepsDiffer: http.StatusInternalServerError, problem.ProjectionDiffers: http.StatusInternalServerError, problem.PositionUnusable: http.StatusInternalServerError,
+	problem.TimersDiffer: http.StatusInternalServerError, problem.SubworkflowMissing: http.StatusInternalServerError, problem.RowOrphaned: http.StatusInternalServerError,
+	problem.BlobDamaged: http.StatusInternalServerError, problem.DefinitionHashMismatch: http.StatusInternalServerError,
 }
 
 // statusOf returns the status of an answer with an error.

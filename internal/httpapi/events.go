@@ -14,6 +14,7 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/internal/httpguard"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
@@ -27,12 +28,43 @@ type stream struct {
 	ctx context.Context
 }
 
-// open begins an event stream, which ends with the request or the server. done must be called.
+// streams counts the open event streams, and those of each caller with a name.
+type streams struct {
+	mu  sync.Mutex
+	all int
+	of  map[string]int
+}
+
+func (ss *streams) add(caller string) error {
+	ss.mu.Lock()
+	defer ss.mu.Unlock()
+	switch {
+	case ss.all >= maxStreams:
+		return tooMany("%d event streams are open, as many as there can be", maxStreams)
+	case caller != "" && ss.of[caller] >= maxCallerStreams:
+		return tooMany("%q has %d open event streams, as many as one token can have", caller, maxCallerStreams)
+	case ss.of == nil:
+		ss.of = map[string]int{}
+	}
+	ss.all++
+	ss.of[caller]++
+	return nil
+}
+
+func (ss *streams) remove(caller string) {
+	ss.mu.Lock()
+	defer ss.mu.Unlock()
+	ss.all--
+	if ss.of[caller]--; ss.of[caller] == 0 {
+		delete(ss.of, caller)
+	}
+}
+
+// open begins an event stream, which ends with the request or the server. done must be called unless there is an error.
 func (s *Server) open(r *request) (st *stream, done func(), err error) {
-	select {
-	case s.streams <- struct{}{}:
-	default:
-		return nil, nil, tooMany("%d event streams are open, as many as there can be", maxStreams)
+	caller := r.Context().Value(callerKey{}).(httpguard.Caller)
+	if err := s.streams.add(caller.Name); err != nil {
+		return nil, nil, err
 	}
 	ctx, cancel := context.WithCancel(r.Context())
 	if s.Stop != nil {
@@ -48,8 +80,11 @@ func (s *Server) open(r *request) (st *stream, done func(), err error) {
 	r.w.Header().Set("X-Accel-Buffering", "no") // proxies must not buffer
 	r.w.WriteHeader(http.StatusOK)
 	st = &stream{s, r.w, ctx}
-	return st, func() { cancel(); <-s.streams }, st.write("retry: 1000\n\n")
+	return st, func() { cancel(); s.streams.remove(caller.Name) }, nil
 }
+
+// begin is the beginning of a stream: clients come again a second after it has broken.
+const begin = "retry: 1000\n\n"
 
 func (st *stream) write(text string) error {
 	if _, err := st.w.Write([]byte(text)); err != nil {
@@ -96,6 +131,9 @@ func (s *Server) events(r *request) (*result, error) {
 			return nil, err
 		}
 		defer done()
+		if st.write(begin) != nil {
+			return nil, nil
+		}
 		st.records(r.id, from)
 		return nil, nil
 	}
@@ -172,6 +210,9 @@ func (s *Server) changes(r *request) (*result, error) {
 		return nil, err
 	}
 	defer done()
+	if st.write(begin) != nil {
+		return nil, nil
+	}
 	var mu sync.Mutex
 	changed, some := map[string]int64{}, make(chan struct{}, 1)
 	followed := make(chan error, 1)

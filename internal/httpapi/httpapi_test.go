@@ -83,6 +83,7 @@ type client struct {
 	handler http.Handler
 	runner  *graph.Runner
 	paths   object
+	failure *jsonschema.Schema // of an answer with an error
 	called  map[string]bool
 }
 
@@ -103,7 +104,8 @@ func newClient(t *testing.T, change func(*httpapi.Options)) *client {
 	if err := json.Unmarshal(httpapi.OpenAPI("0"), &document); err != nil {
 		t.Fatal(err)
 	}
-	return &client{t, httpapi.New(o), runner, document["paths"].(object), map[string]bool{}}
+	failure, _ := json.Marshal(document["components"].(object)["schemas"].(object)["Error"])
+	return &client{t, httpapi.New(o), runner, document["paths"].(object), jsonschema.MustCompileString("error.json", string(failure)), map[string]bool{}}
 }
 
 // request makes a request with the token that may write.
@@ -138,9 +140,8 @@ func (c *client) send(pattern string, r *http.Request) (int, object) {
 	responses := op["responses"].(object)
 	status := map[int]string{200: "200", 201: "201"}[w.Code]
 	if status == "" {
-		e, _ := answer["error"].(object)
-		if len(answer) != 1 || e["code"] == "" || e["message"] == "" || e["details"] == nil {
-			c.t.Errorf("%s %s: %s is not an error", r.Method, r.URL, w.Body)
+		if err := c.failure.Validate(answer); err != nil || codeOf(answer) == "" || answer["error"].(object)["message"] == "" {
+			c.t.Errorf("%s %s: %s is not an error: %v", r.Method, r.URL, w.Body, err)
 		}
 		return w.Code, answer
 	}

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/workflows-engine/workflows-engine/internal/authoring"
 	"github.com/workflows-engine/workflows-engine/internal/calls"
 	"github.com/workflows-engine/workflows-engine/internal/format"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
@@ -30,8 +31,14 @@ func OpenAPI(version string) []byte {
 		methods.Put(strings.ToLower(op.method), op.describe())
 		paths[i].Value = methods
 	}
+	var codes []string
+	for _, group := range authoring.CodeGroups() {
+		for _, c := range group.Codes {
+			codes = append(codes, c.Name)
+		}
+	}
 	failed := calls.Object([]calls.Property{calls.Required("error", calls.Object([]calls.Property{
-		calls.Required("code", calls.Str("What is wrong, for programs.")), calls.Required("message", calls.Str("What is wrong, for people.")),
+		calls.Required("code", calls.OneOf("What is wrong, for programs: docs/codes.md explains each.", codes...)), calls.Required("message", calls.Str("What is wrong, for people.")),
 		calls.Required("details", calls.Described("More about it.", []calls.Property{
 			calls.Optional("hint", calls.Str("What to do.")), calls.Optional("execution_id", calls.Str("The run.")), calls.Optional("node_id", calls.Str("The node.")),
 			calls.Optional("errors", calls.Describe("array", "The mistakes of a definition or an input.")), calls.Optional("reason", calls.Str("A finer code.")),

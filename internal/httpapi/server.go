@@ -35,6 +35,8 @@ const (
 	DefaultMaxBodyBytes = 16 << 20
 	// maxStreams bounds the event streams that are open at once.
 	maxStreams = 256
+	// maxCallerStreams bounds those of the holder of a token, so that one program leaves room for others.
+	maxCallerStreams = 64
 	// largeBody is the size of the smallest large body, in bytes; maxLargeReads of them are read at once.
 	largeBody, maxLargeReads = 64 << 10, 4
 )
@@ -66,9 +68,10 @@ type Options struct {
 // Server is the API as an http.Handler. Handlers besides it must not have paths below /v1, /openapi.json and /healthz.
 type Server struct {
 	Options
-	mux            *http.ServeMux
-	streams, large chan struct{}
-	openAPI        []byte
+	mux     *http.ServeMux
+	large   chan struct{}
+	streams streams
+	openAPI []byte
 }
 
 // New returns the handler of the API.
@@ -76,7 +79,7 @@ func New(o Options) *Server {
 	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	o.MaxBodyBytes = cmp.Or(o.MaxBodyBytes, DefaultMaxBodyBytes)
 	o.Access.Methods, o.Access.Exposed = "GET, POST", "Location, Retry-After, WWW-Authenticate"
-	s := &Server{Options: o, mux: http.NewServeMux(), streams: make(chan struct{}, maxStreams), large: make(chan struct{}, maxLargeReads)}
+	s := &Server{Options: o, mux: http.NewServeMux(), large: make(chan struct{}, maxLargeReads)}
 	s.openAPI = OpenAPI(o.Version)
 	health := httpguard.Health(o.Healthy)
 	table := operations(o.DefaultMode)

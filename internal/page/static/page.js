@@ -25,7 +25,7 @@
     }, Math.max(0, announced + 5000 - Date.now()));
   };
 
-  // Morphing. Forms that send something are the reader's while they are there; details stay open or closed.
+  // Morphing. Forms are the reader's while they are there: filters, and those that send something. Details stay open or closed.
   const sends = node => node instanceof HTMLFormElement && node.method === "post";
   const key = form => form.getAttribute("action");
   const finish = form => { // its question has ended
@@ -38,7 +38,7 @@
     form.prepend(note);
   };
   const callbacks = {
-    beforeNodeMorphed: (old, now) => !(sends(old) && sends(now) && key(old) === key(now)) && !old.dataset?.ended,
+    beforeNodeMorphed: (old, now) => !(old instanceof HTMLFormElement && old.method === "get") && !(sends(old) && sends(now) && key(old) === key(now)) && !old.dataset?.ended,
     beforeNodeRemoved: old => {
       if (!(old instanceof Element)) return true;
       if (old.dataset.ended || old.dataset.added) return false;
