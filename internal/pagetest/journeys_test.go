@@ -245,6 +245,22 @@ func TestPages(t *testing.T) {
 	b.shows("greet-229")
 }
 
+// TestFilterStays: what is chosen in the filter stays when the list changes.
+func TestFilterStays(t *testing.T) {
+	t.Parallel()
+	pay := func(s *site, id string) { s.start("pay", id, map[string]any{"supplier": "Ink & Co", "total": 12.5}) }
+	s := newSite(t, func(s *site) { pay(s, "pay-1") })
+	b := s.enter(t)
+	s.visit(b, "/runs")
+	b.choose("State", "needs an answer")
+	b.fill("input[name=definition]", "pay")
+	b.click("h1")
+	pay(s, "pay-2")
+	b.shows("1 newer run")
+	b.press("Filter")
+	b.until(`location.search.includes("phase=interrupted") && location.search.includes("definition=pay") && document.querySelectorAll("tr[data-run]").length === 2`)
+}
+
 // TestLinkFromElsewhere: a link of another site leads in, although the cookie is not sent with its first request.
 func TestLinkFromElsewhere(t *testing.T) {
 	t.Parallel()
@@ -261,7 +277,7 @@ func TestLinkFromElsewhere(t *testing.T) {
 	stranger := newProfile(t).tab(t)
 	stranger.open(mail.URL)
 	stranger.press("the run")
-	stranger.shows("This page opens with a link")
+	stranger.shows("Open the page with a link")
 	stranger.lacks("Ink")
 }
 
