@@ -105,7 +105,7 @@ func (r *reader) fail(format string, args ...any) *problem.Error {
 	args = append([]any{r.n}, args...)
 	return problem.New(problem.ImportInvalid, "line %d: "+format, args...).
 		WithPlace(problem.Place{Line: r.n, Column: 1}).
-		WithHint("Export the run again, and move the file as it is. Nothing was imported.")
+		WithHint("Export the run again, and move the file as it is.")
 }
 
 // Read reads and checks a whole file. It fails with IMPORT_INVALID and the line, or with the error of in.
@@ -129,7 +129,7 @@ func read(in io.Reader, most int64) (*File, error) {
 		switch {
 		case errors.Is(err, io.EOF):
 			return nil, r.fail("the file ends before its trailer: it was truncated").
-				WithHint("Export the run again. Nothing was imported.")
+				WithHint("Export the run again.")
 		case errors.Is(err, errLong):
 			return nil, r.fail("the line is longer than %d bytes", most)
 		case err != nil:

@@ -17,10 +17,16 @@ func (e *zeros) Read(p []byte) (int, error) {
 // TestEndlessInputIsRefused: a command reads no more of its input than can be right.
 func TestEndlessInputIsRefused(t *testing.T) {
 	t.Parallel()
-	for command, most := range map[string]int64{"import -": 1 << 20, "verify --file -": 1 << 20} {
+	for command, want := range map[string]struct {
+		most int64
+		says string
+	}{
+		"import -": {1 << 20, "line 1: the line is longer than"}, "verify --file -": {1 << 20, "line 1: the line is longer than"}, "validate -": {257 << 20, "more than"},
+	} {
 		in := &zeros{}
 		exit, _, stderr := interact(t, in, strings.Fields(command)...)
-		if exit == 0 || in.read > most || !strings.Contains(stderr, "bytes") {
+		kept := strings.Contains(stderr, "Nothing was imported") == strings.HasPrefix(command, "import")
+		if exit == 0 || in.read > want.most || !kept || !strings.Contains(stderr, want.says) {
 			t.Errorf("%s: exit %d after %d bytes: %s", command, exit, in.read, stderr)
 		}
 	}

@@ -5,10 +5,12 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/workflows-engine/workflows-engine/graph"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/history/runfile"
 	"github.com/workflows-engine/workflows-engine/internal/config"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
@@ -64,7 +66,18 @@ func (a *app) importFile(ctx context.Context, file string, o importOptions) erro
 		return usage("--%s, --%s and --%s require a database of the npm engine", flagDefinition, config.FlagWorkflowDir, flagMode).
 			WithHint("Leave them out: a run file has its definitions.")
 	}
-	return a.importRun(ctx, file, o.json)
+	return imported(a.importRun(ctx, file, o.json))
+}
+
+// imported adds to the hint of a rejected file that the database is as it was.
+func imported(err error) error {
+	p, ok := problem.As(err)
+	if !ok || p.Code != problem.ImportInvalid && p.Code != problem.DuplicateExecutionID {
+		return err
+	}
+	said := *p
+	said.Hint = strings.TrimSpace("Nothing was imported. " + p.Hint)
+	return &said
 }
 
 // importRun imports a run file.

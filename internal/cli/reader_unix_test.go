@@ -102,21 +102,3 @@ func TestAPipeCanBeRead(t *testing.T) {
 		t.Error(err)
 	}
 }
-
-// endless is an input without an end.
-type endless struct{}
-
-func (endless) Read(p []byte) (int, error) { clear(p); return len(p), nil }
-
-// TestAnEndlessInputIsRefused: no command reads without a bound.
-func TestAnEndlessInputIsRefused(t *testing.T) {
-	t.Parallel()
-	for line, want := range map[string]string{
-		"import -": "line 1: the line is longer than", "verify --file -": "line 1: the line is longer than", "validate -": "more than",
-	} {
-		a, _, errs := newTestApp(t, endless{}, time.Now())
-		if got := a.execute(t.Context(), strings.Fields(line)); got == exitOK || !strings.Contains(errs.String(), want) {
-			t.Errorf("%s: status %d: %s", line, got, errs.String())
-		}
-	}
-}

@@ -138,7 +138,7 @@ func existing(ctx context.Context, store history.Store, file *runfile.File) (boo
 		}
 		e := problem.New(problem.DuplicateExecutionID, "run %q exists already and differs from record %d on", r.ExecutionID, same+1).
 			WithPlace(problem.Place{ExecutionID: r.ExecutionID}).
-			WithHint("Nothing was imported. Import into another database, or delete the run here first.")
+			WithHint("Import into another database, or delete the run here first.")
 		switch {
 		case same == len(r.Records):
 			e.Message = "run \"" + r.ExecutionID + "\" exists already and has continued since the export"
@@ -149,7 +149,7 @@ func existing(ctx context.Context, store history.Store, file *runfile.File) (boo
 	}
 	if found > 0 && found < len(file.Runs) {
 		return false, problem.New(problem.DuplicateExecutionID, "%d of the %d runs exist already", found, len(file.Runs)).
-			WithHint("Nothing was imported. Import into another database, or delete the runs here first.")
+			WithHint("Import into another database, or delete the runs here first.")
 	}
 	return found > 0, nil
 }
@@ -168,7 +168,7 @@ func importedRun(ctx context.Context, store history.Store, file *runfile.File, r
 		if e.Phase.Terminal() {
 			return out, 0, nil
 		}
-		return out, 0, rejected(r.ExecutionID, problem.ImportInvalid, "Nothing was imported. Import the database that the run comes from.", "is open and has neither a mode nor a definition")
+		return out, 0, rejected(r.ExecutionID, problem.ImportInvalid, "Import the database that the run comes from.", "is open and has neither a mode nor a definition")
 	}
 	document, err := importedDefinition(ctx, store, file, e.DefinitionHash)
 	if err != nil {
@@ -207,7 +207,7 @@ func hinted(executionID string, err error) error {
 	named := *p
 	named.Message, named.At.ExecutionID = problem.Format("run %q: ", executionID)+p.Message, executionID
 	if p.Hint == "" {
-		named.Hint = "Nothing was imported. Export the run again, and move the file as it is."
+		named.Hint = "Export the run again, and move the file as it is."
 	}
 	return &named
 }
@@ -226,7 +226,7 @@ func belong(ctx context.Context, store history.Store, file *runfile.File) error 
 		r := &file.Runs[i]
 		refuse := func(hint, format string, args ...any) error {
 			return problem.New(problem.ImportInvalid, "run %q "+format, append([]any{r.ExecutionID}, args...)...).
-				WithPlace(problem.Place{ExecutionID: r.ExecutionID}).WithHint("Nothing was imported. %s", hint)
+				WithPlace(problem.Place{ExecutionID: r.ExecutionID}).WithHint("%s", hint)
 		}
 		for j := range r.Records {
 			if at := r.Records[j].CreatedAt; at.Sub(now) > maxAhead {
@@ -333,7 +333,7 @@ func sign(ctx context.Context, store history.Store, first *history.Record) error
 	text := withoutImporter(first, first.Raw)
 	if p, err := history.DecodePayload(first.Name, text); err != nil || p.ImportedBy != nil || !p.ImportedAt.IsZero() {
 		return problem.New(problem.ImportInvalid, "the first record of the run has an importer in an unknown form").WithCause(err).
-			WithHint("Nothing was imported. Export the run again from the database where it is.")
+			WithHint("Export the run again from the database where it is.")
 	}
 	first.Payload.ImportedBy, first.Payload.ImportedAt = by, now.UTC().Truncate(time.Millisecond)
 	first.Raw = slices.Concat(bytes.TrimSuffix(text, []byte("}")), importer(&first.Payload))
