@@ -11,6 +11,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/view"
 	"github.com/workflows-engine/workflows-engine/internal/agentsteps"
 	"github.com/workflows-engine/workflows-engine/internal/form"
+	"github.com/workflows-engine/workflows-engine/internal/jsonschema"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
@@ -141,6 +142,31 @@ func PayloadOf(schema map[string]any, values map[string][]string) (payload map[s
 		mistakes[m.Field] = m.Text
 	}
 	return payload, mistakes
+}
+
+// MistakesOf returns the violations of a schema by the fields of the form. The error of the engine is about the payload as a whole.
+func MistakesOf(schema, payload map[string]any, values map[string][]string) map[string]string {
+	compiled, err := jsonschema.Compile(schema)
+	if schema == nil || err != nil {
+		return nil
+	}
+	f, noForm := form.Of(schema)
+	_, written := values[JSONField]
+	list := map[string]string{}
+	for _, v := range compiled.Validate(payload) {
+		if written || noForm != nil {
+			list[JSONField] = strings.TrimSpace(list[JSONField] + "\n" + v.InstancePath + " " + v.Message)
+			continue
+		}
+		at := v.InstancePath
+		if name, ok := v.Params["missingProperty"].(string); ok {
+			at += "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(name)
+		}
+		if field := f.At(at); field != nil {
+			list[field.ID] = v.Message
+		}
+	}
+	return list
 }
 
 // ObjectOf reads a JSON object; blank text is {}.

@@ -70,6 +70,8 @@ type Options struct {
 	Agents []Agent
 	// ExposeWorkflows makes a tool of each registered workflow.
 	ExposeWorkflows bool
+	// Page returns the origin of the web page that shows the runs now, "" without one. Cards link to it. It may be nil.
+	Page func(context.Context) string
 	// Logger gets a line for each call (debug) and each fault (error); nil discards them.
 	Logger *slog.Logger
 }

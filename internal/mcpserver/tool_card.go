@@ -1,12 +1,14 @@
 package mcpserver
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/base64"
 	"errors"
 	"fmt"
 	"html/template"
+	"strings"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -39,7 +41,7 @@ func cardTools(offered toolset) toolset {
 		{
 			name: "workflow_card", title: "Read the card of a run", annotations: reads, invalid: problem.ValidationError,
 			description: "For the card.",
-			arguments:   []property{calls.ExecutionIDArgument, calls.StatusWaitArgument, calls.SinceArgument},
+			arguments:   []property{calls.ExecutionIDArgument, calls.StatusWaitArgument, calls.SinceArgument, visitsArgument},
 			call:        readCard,
 		},
 	}
@@ -57,6 +59,8 @@ func cardTools(offered toolset) toolset {
 	}
 	return list
 }
+
+var visitsArgument = calls.Optional("visits", calls.Describe("boolean", "Add the visits (default false)."))
 
 // showRun is workflow_show.
 func showRun(ctx context.Context, s *server, a *arguments) (*answer, error) {
@@ -87,6 +91,7 @@ func readCard(ctx context.Context, s *server, a *arguments) (*answer, error) {
 		wait.End = a.hangup.looking
 		req.Wait = &wait
 	}
+	visits := a.Get(visitsArgument.Name).Bool()
 	if err := a.Problem(); err != nil {
 		return nil, err
 	}
@@ -95,11 +100,13 @@ func readCard(ctx context.Context, s *server, a *arguments) (*answer, error) {
 		return nil, err
 	}
 	if a.since > 0 && run.Seq == a.since {
-		return &answer{headline: "Nothing has changed.", page: true, content: members{
-			{"execution_id", run.ExecutionID}, {"seq", float64(run.Seq)}, {"ended", run.Status.Terminal()},
-		}}, nil
+		content := members{{"execution_id", run.ExecutionID}, {"seq", float64(run.Seq)}, {"ended", run.Status.Terminal()}}
+		if origin := s.pageOrigin(ctx); origin != "" {
+			content.Put("page", origin+fragment.RunPath(run.ExecutionID))
+		}
+		return &answer{headline: "Nothing has changed.", page: true, content: content}, nil
 	}
-	content, err := s.cardOf(ctx, a.asking, run, nil, nil)
+	content, err := s.cardOf(ctx, a.asking, run, shownAnswer{visits: visits})
 	if err != nil {
 		return nil, err
 	}
@@ -130,7 +137,7 @@ func answerCard(ctx context.Context, s *server, a *arguments) (*answer, error) {
 		if c.run, err = s.drive(ctx, a, func() (*view.Run, error) { return nil, errors.New("an answer without a question") }); err != nil {
 			return nil, err
 		}
-		return c.after(ctx, t.InterruptID)
+		return c.after(ctx, t.InterruptID, "")
 	}
 	if c.run, err = s.Status(ctx, graph.StatusRequest{ExecutionID: t.ExecutionID}); err != nil {
 		return nil, err
@@ -157,9 +164,9 @@ func answerCard(ctx context.Context, s *server, a *arguments) (*answer, error) {
 	switch end := recorded(err, payload); end.State {
 	case elicit.Answered:
 		c.run = run
-		return c.after(ctx, t.InterruptID)
+		return c.after(ctx, t.InterruptID, decisionOf(p, payload))
 	case elicit.Unfit:
-		return c.refused(ctx, p, err, end.Err)
+		return c.refused(ctx, p, payload, end.Err)
 	case elicit.Overtaken:
 		if c.run, err = s.Status(ctx, graph.StatusRequest{ExecutionID: t.ExecutionID}); err != nil {
 			return nil, err
@@ -195,7 +202,19 @@ func (c *cardAnswer) confirm(ctx context.Context, p *view.Pending, payload map[s
 		return question, err
 	}
 	c.run = run
-	return c.after(ctx, p.ID)
+	return c.after(ctx, p.ID, "") // the person may have changed the answer
+}
+
+// decisionOf returns the decision of a payload in a word, "" for an answer that is more than one.
+func decisionOf(p *view.Pending, payload map[string]any) string {
+	f, err := form.Of(p.ResumeSchema)
+	if err != nil || f.Decision() == nil {
+		return ""
+	}
+	if payload[f.Decision().Name] == true {
+		return ": approved"
+	}
+	return ": denied"
 }
 
 // withDefaults returns a schema of an object whose fields have the values of a payload as defaults.
@@ -224,38 +243,29 @@ func withDefaults(schema, payload map[string]any) map[string]any {
 	return changed
 }
 
-// after is the answer of a call after which an interrupt has been answered, or not.
-func (c *cardAnswer) after(ctx context.Context, interrupt string) (*answer, error) {
+// after is the answer of a call after which an interrupt has been answered, or not. decision is for the model.
+func (c *cardAnswer) after(ctx context.Context, interrupt, decision string) (*answer, error) {
 	if pendingInterrupt(c.run, interrupt) != nil {
 		return c.shown(ctx, "The answer was not confirmed: nothing was recorded.", nil, nil)
 	}
 	ans, err := c.shown(ctx, "The answer is recorded.", nil, nil)
 	if err == nil {
 		ans.content.Put("taken", true)
-		ans.content.Put("context", fmt.Sprintf("The person answered a question of run %s in its card. Call workflow_status to go on.", shownID(c.run.ExecutionID)))
+		ans.content.Put("context", fmt.Sprintf("The person answered a question of run %s in its card%s. Call workflow_status to go on.", shownID(c.run.ExecutionID), decision))
 	}
 	return ans, err
 }
 
 // refused is the answer of a call whose payload breaks the schema.
-func (c *cardAnswer) refused(ctx context.Context, p *view.Pending, err, reason error) (*answer, error) {
-	filled := &fragment.Filled{Values: c.values, Mistakes: map[string]string{}}
-	if f, noForm := form.Of(p.ResumeSchema); noForm == nil {
-		if e, ok := problem.As(err); ok {
-			for _, finding := range e.Findings {
-				if field := f.At(finding.At.Pointer); field != nil {
-					filled.Mistakes[field.ID] = finding.Message
-				}
-			}
-		}
-	}
+func (c *cardAnswer) refused(ctx context.Context, p *view.Pending, payload map[string]any, reason error) (*answer, error) {
+	filled := &fragment.Filled{Values: c.values, Mistakes: fragment.MistakesOf(p.ResumeSchema, payload, c.values)}
 	failure := &fragment.Failure{Message: "The answer was not recorded: " + reason.Error()}
 	return c.shown(ctx, "The answer was not recorded.", failure, map[string]*fragment.Filled{p.ID: filled})
 }
 
 // shown is an answer with the card anew. said is for the person.
 func (c *cardAnswer) shown(ctx context.Context, said string, refused *fragment.Failure, filled map[string]*fragment.Filled) (*answer, error) {
-	content, err := c.cardOf(ctx, c.a.asking, c.run, refused, filled)
+	content, err := c.cardOf(ctx, c.a.asking, c.run, shownAnswer{refused: refused, filled: filled})
 	if err != nil {
 		return nil, err
 	}
@@ -289,10 +299,26 @@ func (s *server) shownDigest(p *view.Pending) string {
 	return digestOf(string(html))
 }
 
-// cardOf is the structured content of a card. filled has what was typed into forms that were refused, by interrupt.
-func (s *server) cardOf(ctx context.Context, k *asking, run *view.Run, refused *fragment.Failure, filled map[string]*fragment.Filled) (members, error) {
-	c := &fragment.Card{ID: run.ExecutionID, Title: run.Title, Workflow: run.DefinitionName, State: fragment.StatusState(run.Status), Refused: refused}
-	questions := []members{}
+// pageOrigin returns the origin of the page that shows the runs, "" without one.
+func (s *server) pageOrigin(ctx context.Context) string {
+	if s.opts.Page == nil {
+		return ""
+	}
+	return s.opts.Page(ctx)
+}
+
+// shownAnswer is what a card shows besides the run.
+type shownAnswer struct {
+	// refused is why an answer was not recorded; filled has the input of rejected forms by interrupt.
+	refused *fragment.Failure
+	filled  map[string]*fragment.Filled
+	visits  bool
+}
+
+// cardOf is the structured content of a card.
+func (s *server) cardOf(ctx context.Context, k *asking, run *view.Run, more shownAnswer) (members, error) {
+	c := &fragment.Card{ID: run.ExecutionID, Title: run.Title, Workflow: run.DefinitionName, State: fragment.StatusState(run.Status), Refused: more.refused}
+	questions, origin := []members{}, s.pageOrigin(ctx)
 	for i := range run.Pending {
 		p := &run.Pending[i]
 		if p.Kind != machine.WaitInterrupt || p.ID == "" {
@@ -303,11 +329,15 @@ func (s *server) cardOf(ctx context.Context, k *asking, run *view.Run, refused *
 		if err != nil {
 			return nil, err
 		}
-		q := fragment.AskOf(p, s.hide, fragment.Post{Token: fragment.FormToken(ticket)}, filled[p.ID])
+		q := fragment.AskOf(p, s.hide, fragment.Post{Token: fragment.FormToken(ticket)}, more.filled[p.ID])
 		if ticket == "" {
 			q.Form = nil
 		} else {
-			questions = append(questions, members{{"interrupt_id", p.ID}, {"ticket", ticket}})
+			one := members{{"interrupt_id", p.ID}, {"ticket", ticket}}
+			if origin != "" {
+				one.Put("page", origin+fragment.QuestionPath(p.ExecutionID, strings.TrimPrefix(p.ID, view.Key(p.ExecutionID, ""))))
+			}
+			questions = append(questions, one)
 		}
 		c.Questions = append(c.Questions, fragment.CardQuestion{Key: p.ID, Question: q})
 	}
@@ -319,13 +349,16 @@ func (s *server) cardOf(ctx context.Context, k *asking, run *view.Run, refused *
 			c.Result = fragment.NewValue(s.hide(run.Result), "")
 		}
 	}
-	s.drawCard(ctx, c, run)
+	s.drawCard(ctx, c, run, more.visits)
 	html, err := fragment.Render(c)
 	if err != nil {
 		return nil, err
 	}
 	content := members{{"execution_id", run.ExecutionID}, {"html", string(html)}, {"seq", float64(run.Seq)}, {"ended", run.Status.Terminal()}}
 	content.Put("questions", questions)
+	if origin != "" {
+		content.Put("page", origin+fragment.RunPath(run.ExecutionID))
+	}
 	return content, nil
 }
 
@@ -354,8 +387,8 @@ const (
 	cardRecords    = 500
 )
 
-// drawCard adds the graph, unless the definition cannot be read here.
-func (s *server) drawCard(ctx context.Context, c *fragment.Card, run *view.Run) {
+// drawCard adds the graph and, for a card that fills the window, the visits, unless the definition cannot be read here.
+func (s *server) drawCard(ctx context.Context, c *fragment.Card, run *view.Run, visits bool) {
 	if s.opts.Definitions == nil {
 		return
 	}
@@ -390,6 +423,9 @@ func (s *server) drawCard(ctx context.Context, c *fragment.Card, run *view.Run) 
 	}
 	c.Progress = fmt.Sprintf("Graph: %d of %d nodes visited", len(seen), len(program.Nodes))
 	c.Outline = picture.Text(program, line.Root())
+	if visits {
+		c.Visits = fragment.VisitsOf(line.Root(), cmp.Or(run.Now, run.UpdatedAt), false)
+	}
 	if len(program.Nodes) <= maxCardNodes {
 		c.SVG = template.HTML(picture.Draw(program, line.Root(), picture.Options{})) //nolint:gosec // made by package picture
 	}

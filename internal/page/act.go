@@ -13,9 +13,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	runview "github.com/workflows-engine/workflows-engine/graph/view"
 	"github.com/workflows-engine/workflows-engine/internal/catalog"
-	"github.com/workflows-engine/workflows-engine/internal/form"
 	"github.com/workflows-engine/workflows-engine/internal/fragment"
-	"github.com/workflows-engine/workflows-engine/internal/jsonschema"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
@@ -108,7 +106,7 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request) {
 		ExecutionID: id, InterruptID: p.ID, Payload: payload, Caller: graph.Caller{Wait: graph.Wait{Limit: graph.NoWait}},
 	})
 	if err != nil {
-		again := &submitted{Err: err, Mistakes: mistakesOf(p.ResumeSchema, payload, r.PostForm)}
+		again := &submitted{Err: err, Mistakes: fragment.MistakesOf(p.ResumeSchema, payload, r.PostForm)}
 		status := http.StatusUnprocessableEntity
 		if e, ok := problem.As(err); ok && e.Reason != "" {
 			status = http.StatusConflict // another answer was first
@@ -121,30 +119,6 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request) {
 
 // changing returns the context of a call that changes a run: it is completed even if the browser goes away.
 func changing(r *http.Request) context.Context { return context.WithoutCancel(r.Context()) }
-
-// mistakesOf returns the violations of a schema by the fields of the form. The error of the engine is about the payload as a whole.
-func mistakesOf(schema, payload map[string]any, values url.Values) map[string]string {
-	compiled, err := jsonschema.Compile(schema)
-	if schema == nil || err != nil {
-		return nil
-	}
-	f, noForm := form.Of(schema)
-	list := map[string]string{}
-	for _, v := range compiled.Validate(payload) {
-		if values.Has(fragment.JSONField) || noForm != nil {
-			list[fragment.JSONField] = strings.TrimSpace(list[fragment.JSONField] + "\n" + v.InstancePath + " " + v.Message)
-			continue
-		}
-		at := v.InstancePath
-		if name, ok := v.Params["missingProperty"].(string); ok {
-			at += "/" + strings.NewReplacer("~", "~0", "/", "~1").Replace(name)
-		}
-		if field := f.At(at); field != nil {
-			list[field.ID] = v.Message
-		}
-	}
-	return list
-}
 
 // actOnRun cancels, signals, forks, retries or handles a run.
 func (s *Server) actOnRun(w http.ResponseWriter, r *http.Request) {
@@ -254,7 +228,7 @@ func (s *Server) start(w http.ResponseWriter, r *http.Request) {
 	req.Input = input
 	run, err := s.o.Engine.Start(changing(r), req)
 	if err != nil {
-		s.again(w, r, path, 0, &submitted{Err: err, Mistakes: mistakesOf(schema, input, values)})
+		s.again(w, r, path, 0, &submitted{Err: err, Mistakes: fragment.MistakesOf(schema, input, values)})
 		return
 	}
 	http.Redirect(w, r, fragment.RunPath(run.ExecutionID), http.StatusSeeOther)

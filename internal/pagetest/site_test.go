@@ -37,6 +37,14 @@ type site struct {
 // newSite makes a database with the workflows of testdata/workflows, fills it and serves its page.
 func newSite(t *testing.T, fill func(*site), args ...string) *site {
 	t.Helper()
+	s := newDatabase(t, fill)
+	s.serve(args...)
+	return s
+}
+
+// newDatabase is newSite without a page.
+func newDatabase(t *testing.T, fill func(*site)) *site {
+	t.Helper()
 	s := &site{T: t, dir: t.TempDir()}
 	s.db = filepath.Join(s.dir, "runs.db")
 	store, err := historysql.Open(context.Background(), s.db, historysql.Options{})
@@ -53,7 +61,6 @@ func newSite(t *testing.T, fill func(*site), args ...string) *site {
 	if fill != nil {
 		fill(s)
 	}
-	s.serve(args...)
 	return s
 }
 

@@ -64,8 +64,8 @@ var (
 // purpose keeps signatures of tickets apart from others with the same key.
 const purpose = "workflows-engine elicit 1\x00"
 
-// maxTicket bounds the text of a ticket: ids of runs have at most 2 KiB.
-const maxTicket = 16 << 10
+// maxTicket bounds the text of a ticket. It has the id of the run twice, of at most 2 KiB each, whose characters may take six in JSON.
+const maxTicket = 64 << 10
 
 // Seal writes a ticket and signs it.
 func Seal(key []byte, t Ticket) string {
