@@ -84,7 +84,7 @@
     const result = await ask("tools/call", {name: tool, arguments: args});
     if (!result.isError && result.structuredContent) return result.structuredContent;
     const e = new Error(result.content?.[0]?.text || "The call failed.");
-    e.code = result.structuredContent?.error?.code;
+    e.code = result.structuredContent?.error?.details?.engineCode;
     throw e;
   };
 
@@ -137,9 +137,10 @@
         read();
       }
     } catch (e) {
-      const url = e.code === "PERSON_REQUIRED" && questions.find(q => q.interrupt_id === key)?.page;
-      if (url) said.replaceChildren("Nothing was recorded: this server takes no answers from this card. ", link("Answer on the page", url));
-      else said.textContent = e.message;
+      const url = questions.find(q => q.interrupt_id === key)?.page, command = /`(.+)`/.exec(e.message)?.[1];
+      if (e.code !== "PERSON_REQUIRED") said.textContent = e.message;
+      else said.replaceChildren("Nothing was recorded: this server takes no answers from this card. ",
+        url ? link("Answer on the page", url) : command ? "Answer at a terminal: " + command : e.message);
     }
     for (const b of buttons) b.disabled = false;
     busy = false;

@@ -356,7 +356,7 @@ func TestCardRequired(t *testing.T) {
 	c := newChat(s, nil, "--elicit", "required")
 	b := c.show(t, "pay-1", "")
 	b.press("Approve")
-	b.has("workflows-engine resume pay-1") // no page runs: the terminal
+	b.has("Nothing was recorded: this server takes no answers from this card. Answer at a terminal: workflows-engine resume pay-1 --db")
 	s.serve()
 	c.reopen(b, "pay-2", "")
 	b.press("Approve")
@@ -460,12 +460,9 @@ func TestCardIsClosed(t *testing.T) {
 		if got := value[string](b, `new Promise(done => { addEventListener("securitypolicyviolation", e => done(e.effectiveDirective), {once: true}); fetch(`+quoted(address)+`).then(() => done("fetched"), () => {}) })`); got != "connect-src" {
 			t.Errorf("%s: %s", address, got)
 		}
-		if got := value[string](b, `new Promise(done => { addEventListener("securitypolicyviolation", e => done(e.effectiveDirective), {once: true}); const i = new Image(); i.src = `+quoted(address+"?i")+`; i.onload = () => done("loaded") })`); got != "img-src" && !strings.HasPrefix(address, c.sandbox) {
-			t.Errorf("image of %s: %s", address, got)
-		}
-		if strings.HasPrefix(address, c.sandbox) {
-			break
-		}
+	}
+	if got := value[string](b, `new Promise(done => { addEventListener("securitypolicyviolation", e => done(e.effectiveDirective), {once: true}); new Image().src = `+quoted(c.origin+"/stolen")+` })`); got != "img-src" {
+		t.Errorf("an image: %s", got)
 	}
 	if n := c.reached.Load(); n != 0 {
 		t.Errorf("%d requests of the card arrived", n)
