@@ -71,7 +71,7 @@ func TestGolden(t *testing.T) {
 		},
 		"run_failed": &fragment.Run{
 			ID: "r", State: fragment.StatusState(machine.Failed), Final: true, Failure: &fragment.RunFailure{Error: "no\nway", Code: "X", Node: "n", NodePath: "/v", GoesOn: "continues after t1"},
-			Actions: &fragment.Actions{Retry: post, Handle: post},
+			Actions: &fragment.Actions{Retry: &fragment.Retry{Post: *post, Options: []fragment.Choice{{Value: "anew", Text: "Start the failed node again", Selected: true}}, Definition: &fragment.Choice{Value: "h", Text: "Follow version 2"}, Correction: `{"a": "<b>"}`, Sent: true}, Handle: post},
 		},
 		"question": &fragment.Question{
 			Prompt: "Pay?", Run: "r", RunPath: "/runs/r", Node: "ask", Workflow: "pay", Asked: noon, Show: &show, State: large,

@@ -141,11 +141,24 @@ type Post struct {
 
 // Actions are the forms that change a run; nil for a call that is not possible.
 type Actions struct {
-	Cancel, Retry, Handle, Unhandle, Signal, Fork *Post
+	Cancel, Handle, Unhandle, Signal, Fork *Post
+	Retry                                  *Retry
 	// Signals are the names of the signals that the run waits for.
 	Signals []string
 	// Last is the last record of the run, the newest point for a fork.
 	Last int64
+}
+
+// Retry is the form that retries a run.
+type Retry struct {
+	Post
+	// Options are those that are on or off; the value of each is the name of its control.
+	Options []Choice
+	// Definition offers the registered definition in place of the run's own, and its value is the hash; nil if there is no other one.
+	Definition *Choice
+	// Correction and ID are the typed text of a refused form, and Sent is set for one.
+	Correction, ID string
+	Sent           bool
 }
 
 // Any reports whether there is a form.

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/workflows-engine/workflows-engine/graph"
+	"github.com/workflows-engine/workflows-engine/graph/definition"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	runview "github.com/workflows-engine/workflows-engine/graph/view"
@@ -147,6 +148,12 @@ func (s *Server) actOnRun(w http.ResponseWriter, r *http.Request) {
 		if r.PathValue("act") == "retry" {
 			req.Anew, req.RepeatEffects = values.Get("anew") != "", values.Get("repeat_effects") != ""
 			req.CurrentAgentConfig, req.Again = values.Get("current_config") != "", values.Get("again") != ""
+			req.NewExecutionID = strings.TrimSpace(values.Get("id"))
+			if hash := values.Get("definition"); hash != "" {
+				if req.Definition = s.registeredNow(ctx, id, hash); req.Definition == nil {
+					mistakes = map[string]string{"definition": "the registered definition is another one now"}
+				}
+			}
 		} else {
 			req.BeforeNode = values.Get("before")
 			if seq := values.Get("seq"); seq != "" && req.BeforeNode == "" {
@@ -244,6 +251,18 @@ func (s *Server) registered(name string) *catalog.Workflow {
 		return nil // the engine says why
 	}
 	return found
+}
+
+// registeredNow returns the registered definition with the name of a run's own, if it has a hash; nil if it has not.
+func (s *Server) registeredNow(ctx context.Context, id, hash string) *definition.Document {
+	v, err := s.o.Engine.Status(ctx, graph.StatusRequest{ExecutionID: id})
+	if err != nil {
+		return nil
+	}
+	if found := s.registered(v.DefinitionName); found != nil && found.Hash == hash {
+		return found.Document()
+	}
+	return nil
 }
 
 // redeliver sends an event to its webhook again.

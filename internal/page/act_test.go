@@ -1,14 +1,18 @@
 package page
 
 import (
+	"html/template"
 	"net/http"
 	"net/url"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/history"
+	"github.com/workflows-engine/workflows-engine/internal/catalog"
 	"github.com/workflows-engine/workflows-engine/internal/enginetest"
 	"github.com/workflows-engine/workflows-engine/internal/fragment"
 )
@@ -179,5 +183,58 @@ func TestARefusalOfTheEngine(t *testing.T) {
 	b.want(b.do("POST", "/runs/a/cancel", form), http.StatusConflict)
 	if page := b.want(b.do("POST", fragment.QuestionPath("none", "ask#1"), form), http.StatusNotFound); !strings.Contains(page, "EXECUTION_NOT_FOUND") {
 		t.Errorf("no code: %s", page)
+	}
+}
+
+// TestARetry has the options of the engine: a corrected state, an id, the registered definition, and another retry beside a first one. A refused
+// form keeps what was typed, and the hint names the option.
+func TestARetry(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	version := func(v string) string {
+		return `{"document":{"schema":"s","name":"work","version":"` + v + `"},"state_schema":{"type":"object"},"nodes":[{"id":"a","type":"start"},
+			{"id":"do","type":"step","config":{"handler":"h` + v + `"}},{"id":"z","type":"end"}],
+			"edges":[{"source":"__start__","target":"a"},{"source":"a","target":"do"},{"source":"do","target":"z"}]}`
+	}
+	if err := os.WriteFile(filepath.Join(folder, "work.workflow.json"), []byte(version("2")), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	b := browse(t, func(o *Options) { o.Catalog = catalog.New(folder, catalog.Options{}) }).letIn()
+	_, err := b.engine.Start(t.Context(), graph.StartRequest{ExecutionID: "r", Definition: enginetest.Define(t, version("1")), Input: map[string]any{"n": 1.0}, Wait: graph.Wait{Limit: graph.NoWait}})
+	if err == nil {
+		_, err = b.engine.SubmitActivity(t.Context(), graph.SubmitRequest{ExecutionID: "r", NodeID: "do", Error: "broken", Caller: graph.Caller{Wait: graph.Wait{Limit: graph.NoWait}}})
+	}
+	if run := b.status("r"); err != nil || run.Status != machine.Failed {
+		t.Fatalf("%s, %v", run.Status, err)
+	}
+	page := b.want(b.do("GET", "/runs/r", nil), http.StatusOK)
+	hash := enginetest.Define(t, version("2")).Hash()
+	for _, want := range []string{`name="anew"`, `name="repeat_effects"`, `name="current_config"`, `name="correction"`, `name="id"`, `name="definition" value="` + hash + `"`} {
+		if !strings.Contains(page, want) {
+			t.Errorf("no %s in %s", want, page)
+		}
+	}
+	if strings.Contains(page, `name="again"`) {
+		t.Error("a first retry is offered beside another one")
+	}
+	retry := func(status int, values ...string) string {
+		t.Helper()
+		return b.want(b.do("POST", "/runs/r/retry", b.runForm("r", values...)), status)
+	}
+	retry(http.StatusUnprocessableEntity, "correction", "{")
+	retry(http.StatusUnprocessableEntity, "definition", "another")
+	retry(http.StatusSeeOther, "id", " second ", "correction", `{"n": 2}`, "definition", hash)
+	if run := b.status("second"); run.State["n"] != 2.0 || run.DefinitionHash != hash || run.Lineage.RetryOf != "r" {
+		t.Errorf("the retry has %v and follows %s", run.State, run.DefinitionHash)
+	}
+	refused := retry(http.StatusConflict, "anew", "yes", "correction", `{"n": 3}`, "id", "third")
+	for _, want := range []string{"ALREADY_RETRIED", template.HTMLEscapeString(optionAgain), `name="again"`, `name="anew" value="yes" checked`, `{&#34;n&#34;: 3}`, `value="third"`} {
+		if !strings.Contains(refused, want) {
+			t.Errorf("no %s in %s", want, refused)
+		}
+	}
+	retry(http.StatusSeeOther, "again", "yes", "id", "third")
+	if run := b.status("third"); run.DefinitionVersion != "1" {
+		t.Errorf("it follows version %s", run.DefinitionVersion)
 	}
 }

@@ -3,8 +3,10 @@ package page
 import (
 	"cmp"
 	"context"
+	"fmt"
 	"html/template"
 	"log/slog"
+	"maps"
 	"net"
 	"net/http"
 	"net/url"
@@ -93,6 +95,15 @@ func New(o Options) (*Server, error) {
 	}
 	o.Log = cmp.Or(o.Log, slog.New(slog.DiscardHandler))
 	o.Actor.Via = cmp.Or(o.Actor.Via, "page")
+	o.Glossary = maps.Clone(o.Glossary)
+	if o.Glossary == nil {
+		o.Glossary = problem.Glossary{}
+	}
+	for name, option := range map[string]string{
+		"ForkRequest.Anew": optionAnew, "ForkRequest.RepeatEffects": optionRepeat, "ForkRequest.CurrentAgentConfig": optionCurrent, "ForkRequest.Again": optionAgain,
+	} {
+		o.Glossary[name] = fmt.Sprintf("the option %q", option)
+	}
 	if o.Key == (Key{}) {
 		o.Key = NewKey()
 	}

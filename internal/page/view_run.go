@@ -279,8 +279,8 @@ func (s *Server) actions(r *http.Request, v *runview.Run) *fragment.Actions {
 	a := &fragment.Actions{Last: v.Seq}
 	if _, err := graph.Need[graph.Forker](s.o.Engine, "Fork"); err == nil {
 		a.Fork = post("fork")
-		if (v.Status == machine.Failed || v.Status == machine.Cancelled) && v.Lineage.Live == "" && v.ParentExecutionID == "" {
-			a.Retry = post("retry")
+		if (v.Status == machine.Failed || v.Status == machine.Cancelled) && v.ParentExecutionID == "" {
+			a.Retry = s.retryForm(r, v, *post("retry"))
 		}
 	}
 	if !v.Status.Terminal() {
@@ -301,6 +301,37 @@ func (s *Server) actions(r *http.Request, v *runview.Run) *fragment.Actions {
 		}
 	}
 	return a
+}
+
+// The options of a retry, as the form says them.
+const (
+	optionAnew    = "Start the failed node again, even if its agent can continue"
+	optionRepeat  = "Repeat calls of agents that have effects, under new keys"
+	optionCurrent = "Continue agents with their current models, prices and budgets"
+	optionAgain   = "Start another retry beside the one that is open or has completed"
+)
+
+// retryForm returns the form that retries a run, with the text of a refused one.
+func (s *Server) retryForm(r *http.Request, v *runview.Run, post fragment.Post) *fragment.Retry {
+	var sent url.Values
+	if refused := submittedOf(r); refused != nil && refused.Action == post.Action {
+		sent = refused.Values
+	}
+	f := &fragment.Retry{Post: post, Correction: sent.Get("correction"), ID: sent.Get("id"), Sent: sent != nil}
+	option := func(name, text string) {
+		f.Options = append(f.Options, fragment.Choice{Value: name, Text: text, Selected: sent.Has(name)})
+	}
+	option("anew", optionAnew)
+	option("repeat_effects", optionRepeat)
+	option("current_config", optionCurrent)
+	if v.Lineage.Live != "" {
+		option("again", optionAgain)
+	}
+	if found := s.registered(v.DefinitionName); found != nil && found.Hash != v.DefinitionHash {
+		text := "Follow the registered definition " + strings.TrimSpace(found.Name+" "+found.Version) + " in place of the run's own"
+		f.Definition = &fragment.Choice{Value: found.Hash, Text: text, Selected: sent.Get("definition") == found.Hash}
+	}
+	return f
 }
 
 // maxDrawn is the largest number of nodes of a definition that a page shows as a picture.
