@@ -31,7 +31,7 @@ const browserVariable = "WORKFLOW_ENGINE_TEST_BROWSER"
 var browserNames = []string{"chromium", "chromium-browser", "google-chrome"}
 
 // patience limits a wait for something that a page shows. Only a test that fails waits as long.
-const patience = 30 * time.Second
+const patience = time.Minute
 
 // browser is the browser of all tests, and program the built workflows-engine. Both end with TestMain.
 var (
@@ -40,6 +40,7 @@ var (
 )
 
 func TestMain(m *testing.M) {
+	_ = flag.Set("test.parallel", "4") // they wait more than they compute
 	flag.Parse()
 	os.Exit(testMain(m))
 }

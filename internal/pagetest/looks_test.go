@@ -58,28 +58,31 @@ func fillLooks(s *site) {
 func TestPagesAreAccessible(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, fillLooks)
-	b := s.enter(t)
 	for _, scheme := range []string{"light", "dark"} {
-		for _, page := range pages {
-			b.window(1280, 800, scheme)
-			b.open(s.origin + page.path)
-			for _, violation := range b.axe() {
-				t.Errorf("%s, %s: %s", page.path, scheme, violation)
-			}
-			s.picture(b, page.name, scheme, 1280)
-			if scheme == "dark" && !*update {
-				continue
-			}
-			for _, width := range []int64{360, 320} {
-				b.window(width, 700, scheme)
-				if wide := eval[string](b, widest); wide != "" {
-					t.Errorf("%s is too wide for %d px: %s", page.path, width, wide)
+		t.Run(scheme, func(t *testing.T) {
+			t.Parallel()
+			b := s.enter(t)
+			for _, page := range pages {
+				b.window(1280, 800, scheme)
+				b.open(s.origin + page.path)
+				for _, violation := range b.axe() {
+					t.Errorf("%s, %s: %s", page.path, scheme, violation)
 				}
-				if width == 360 {
-					s.picture(b, page.name, scheme, 360)
+				s.picture(b, page.name, scheme, 1280)
+				if scheme == "dark" && !*update {
+					continue
+				}
+				for _, width := range []int64{360, 320} {
+					b.window(width, 700, scheme)
+					if wide := eval[string](b, widest); wide != "" {
+						t.Errorf("%s is too wide for %d px: %s", page.path, width, wide)
+					}
+					if width == 360 {
+						s.picture(b, page.name, scheme, 360)
+					}
 				}
 			}
-		}
+		})
 	}
 }
 

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -25,6 +26,9 @@ import (
 type site struct {
 	*testing.T
 	dir, db, origin string
+	// printed is the link that the page printed, until a person has opened it.
+	printed string
+	mu      sync.Mutex // of printed
 	// env has further variables of the program.
 	env []string
 	// store and engine are the test's own at the database.
@@ -96,7 +100,7 @@ func (s *site) serve(args ...string) (link string) {
 		_ = s.cmd.Wait()
 		s.Fatalf("the page was not served: %v\n%s", err, s.log)
 	}
-	s.origin = printed.Origin
+	s.origin, s.printed = printed.Origin, printed.Link
 	return printed.Link
 }
 
@@ -134,8 +138,15 @@ func (s *site) link(args ...string) string {
 // enter opens a tab of a new person, who is let in.
 func (s *site) enter(t *testing.T) *tab {
 	t.Helper()
+	s.mu.Lock()
+	link := s.printed
+	s.printed = ""
+	s.mu.Unlock()
+	if link == "" {
+		link = s.link()
+	}
 	b := newProfile(t).tab(t)
-	b.open(s.link())
+	b.open(link)
 	b.at("/")
 	return b
 }
