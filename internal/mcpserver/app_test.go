@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -99,6 +101,9 @@ func TestClientsWithoutCardsSeeNothing(t *testing.T) {
 		}
 		few, text := names(plain.session)
 		many, cardText := names(cards.session)
+		if _, after := names(plain.session); after != text {
+			t.Errorf("the list of a client with cards has changed that of one without: %s, before %s", after, text)
+		}
 		if strings.Contains(text, `"ui"`) || strings.Contains(text, "card") || strings.Contains(text, "workflow_show") {
 			t.Errorf("the list has %s", text)
 		}
@@ -274,6 +279,192 @@ func TestHostileCards(t *testing.T) {
 		html := h.ok("workflow_card", object{"execution_id": "r"})["html"].(string)
 		if strings.Contains(html, "<img") || strings.Contains(html, "</script") || strings.Contains(html, "<a ") {
 			t.Errorf("%s", html)
+		}
+	})
+}
+
+// TestCardsByRequest: in revision 2026-07-28 each request declares what its client shows, so that one connection has both kinds.
+func TestCardsByRequest(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		w := newWire(t)
+		ask := func(method, more, capabilities string) string {
+			answer := w.send(fmt.Sprintf(`{"jsonrpc":"2.0","id":1,"method":%q,"params":{%s"_meta":{"io.modelcontextprotocol/protocolVersion":%q,`+
+				`"io.modelcontextprotocol/clientCapabilities":%s,"io.modelcontextprotocol/clientInfo":{"name":"t","version":"0"}}}}`, method, more, askingTicket, capabilities))
+			if len(answer) != 1 {
+				t.Fatalf("answers: %q", answer)
+			}
+			return answer[0]
+		}
+		const shows = `{"extensions":{"io.modelcontextprotocol/ui":{"mimeTypes":["text/html;profile=mcp-app"]}}}`
+		plain := ask("tools/list", "", `{}`)
+		call, read := `"name":"workflow_card","arguments":{"execution_id":"r"},`, `"uri":"`+cardURI+`",`
+		for range 2 {
+			if got := ask("tools/list", "", shows); !strings.Contains(got, "workflow_card_answer") {
+				t.Errorf("the list has no cards: %s", got)
+			}
+			if got := ask("tools/call", call, shows); !strings.Contains(got, "EXECUTION_NOT_FOUND") {
+				t.Errorf("%s", got)
+			}
+			if got := ask("resources/read", read, shows); !strings.Contains(got, "ui/initialize") {
+				t.Errorf("%.300s", got)
+			}
+			for _, other := range []string{
+				`{}`, `{"extensions":{}}`, `{"extensions":{"io.modelcontextprotocol/ui":{}}}`, `{"extensions":{"io.modelcontextprotocol/ui":{"mimeTypes":["text/html"]}}}`,
+				`{"extensions":{"io.modelcontextprotocol/ui":{"mimeTypes":"text/html;profile=mcp-app"}}}`, `{"experimental":{"io.modelcontextprotocol/ui":{"mimeTypes":["text/html;profile=mcp-app"]}}}`,
+			} {
+				if got := ask("tools/list", "", other); got != plain {
+					t.Errorf("%s: the list is %s, want %s", other, got, plain)
+				}
+				if got := ask("tools/call", call, other); !strings.Contains(got, `unknown tool`) {
+					t.Errorf("%s: %s", other, got)
+				}
+				if got := ask("resources/read", read, other); strings.Contains(got, "ui/initialize") {
+					t.Errorf("%s: the card is read", other)
+				}
+			}
+		}
+	})
+}
+
+// TestCardTicketsAreBound: a ticket in another spelling, one of another server or purpose, one of an earlier visit and one that has ended are not taken.
+func TestCardTicketsAreBound(t *testing.T) {
+	eachRevision(t, askingRevisions, func(t *testing.T, revision string) {
+		o := newOffice(t, graph.Options{}, mcpserver.Options{})
+		h := o.cards(revision, "chat", nil)
+		again := formNode("again", "Refund 10 €?", object{"approve": object{"type": "boolean"}}, "approve")
+		o.begin(h, "r", approval, again)
+		o.begin(h, "s", approval)
+		ticket, fields := h.ticket(h.ok("workflow_card", object{"execution_id": "r"})), object{"f0": []any{"true"}}
+		other := h.ticket(h.ok("workflow_card", object{"execution_id": "s"}))
+		body, signature, _ := strings.Cut(ticket, ".")
+		otherBody, _, _ := strings.Cut(other, ".")
+		refused := func(name, forged string) {
+			t.Helper()
+			if _, text, failed := h.call("workflow_card_answer", object{"ticket": forged, "fields": fields}); !failed || !strings.Contains(text, "ticket does not belong") {
+				t.Errorf("%s: %s", name, text)
+			}
+		}
+		last := "A"
+		if strings.HasSuffix(signature, last) {
+			last = "B"
+		}
+		for name, forged := range map[string]string{
+			"without signature": body, "with an empty signature": body + ".", "with padding": body + "=." + signature, "with a padded signature": ticket + "=",
+			"with a line break": ticket + "\n", "with a break within": body[:10] + "\n" + body[10:] + "." + signature, "with a space": " " + ticket, "in lower case": strings.ToLower(ticket),
+			"with the body of another": otherBody + "." + signature, "with a part more": ticket + ".x", "with the last bits changed": ticket[:len(ticket)-1] + last, "twice": ticket + ticket,
+			"very long": strings.Repeat("A", 1<<20) + "." + signature,
+		} {
+			refused(name, forged)
+		}
+		key, err := o.store.Key(t.Context(), "elicit")
+		if err != nil {
+			t.Fatal(err)
+		}
+		made, err := elicit.Open(key, ticket, time.Now())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, change := range map[string]func(*elicit.Ticket){
+			"of the host's form": func(m *elicit.Ticket) { m.Card = "" }, "of no client": func(m *elicit.Ticket) { m.Session = "" },
+		} {
+			changed := made
+			change(&changed)
+			refused(name, elicit.Seal(key, changed))
+		}
+		refused("of another server", elicit.Seal([]byte("another key"), made))
+		other2 := made
+		other2.ExecutionID = "s" // signed, but not by a card of this run
+		if got, text, failed := h.call("workflow_card_answer", object{"ticket": elicit.Seal(key, other2), "fields": fields}); failed || got["taken"] != nil {
+			t.Errorf("of another run: %v %s", got, text)
+		}
+		if by := resumed(t, &host{t: t, store: o.store}, "r"); len(by) != 0 {
+			t.Fatalf("answered by %q", by)
+		}
+		h.ok("workflow_card_answer", object{"ticket": ticket, "fields": fields})
+		if got := h.ok("workflow_card_answer", object{"ticket": ticket, "fields": fields}); got["taken"] != nil || len(got["questions"].([]any)) != 1 {
+			t.Errorf("the next question took the ticket of the first: %v", got)
+		}
+		ticket = h.ticket(h.ok("workflow_card", object{"execution_id": "r"}))
+		time.Sleep(elicit.Lifetime)
+		if _, text, failed := h.call("workflow_card_answer", object{"ticket": ticket, "fields": fields}); !failed || !strings.Contains(text, "expired") {
+			t.Errorf("after a day: %s", text)
+		}
+		if by := resumed(t, &host{t: t, store: o.store}, "r"); len(by) != 1 {
+			t.Errorf("answered by %q", by)
+		}
+	})
+}
+
+// TestCardsShowMistakes: what breaks the schema is said beside the field, and what was filled in stays.
+func TestCardsShowMistakes(t *testing.T) {
+	eachRevision(t, []string{lastAsking}, func(t *testing.T, revision string) {
+		h := newOffice(t, graph.Options{}, mcpserver.Options{}).cards(revision, "chat", nil)
+		o := object{"code": object{"type": "string", "pattern": "^[A-Z]{3}$"}}
+		(&office{t: t}).begin(h, "r", formNode("ask", "Which?", o, "code"))
+		ticket := h.ticket(h.ok("workflow_card", object{"execution_id": "r"}))
+		html := h.ok("workflow_card_answer", object{"ticket": ticket, "fields": object{"f0": []any{"abc"}}})["html"].(string)
+		for _, want := range []string{`aria-invalid="true"`, `value="abc"`, `id="f0-e"`} {
+			if !strings.Contains(html, want) {
+				t.Errorf("no %s in %s", want, html)
+			}
+		}
+	})
+}
+
+// TestCardsLinkToThePage: a card has the addresses of the run and of its questions while a page runs, also if the run has not changed.
+func TestCardsLinkToThePage(t *testing.T) {
+	eachRevision(t, []string{lastAsking}, func(t *testing.T, revision string) {
+		origin := ""
+		o := newOffice(t, graph.Options{}, mcpserver.Options{Page: func(context.Context) string { return origin }})
+		h := o.cards(revision, "chat", nil)
+		o.begin(h, "r/1", approval)
+		card := h.ok("workflow_card", object{"execution_id": "r/1"})
+		if _, has := card["page"]; has {
+			t.Errorf("a link without a page: %v", card["page"])
+		}
+		origin = "http://w1.localhost:7"
+		same := h.ok("workflow_card", object{"execution_id": "r/1", "since_seq": card["seq"], "wait_ms": 0})
+		if same["page"] != origin+"/runs/r%2F1" {
+			t.Errorf("%v", same)
+		}
+		card = h.ok("workflow_card", object{"execution_id": "r/1"})
+		if card["page"] != origin+"/runs/r%2F1" || at(t, card, "questions", 0, "page") != origin+"/runs/r%2F1/questions/ask%231" {
+			t.Errorf("%v %v", card["page"], card["questions"])
+		}
+	})
+}
+
+// TestCardsFollowRuns: a card that waits is answered when the run changes; one of an ended run at once. The visits come if they are asked for.
+func TestCardsFollowRuns(t *testing.T) {
+	eachRevision(t, askingRevisions, func(t *testing.T, revision string) {
+		o := newOffice(t, graph.Options{}, mcpserver.Options{})
+		h := o.cards(revision, "chat", nil)
+		o.begin(h, "r", approval)
+		card := h.ok("workflow_card", object{"execution_id": "r"})
+		if strings.Contains(card["html"].(string), "Visits") {
+			t.Errorf("visits: %s", card["html"])
+		}
+		if html := h.ok("workflow_card", object{"execution_id": "r", "visits": true})["html"].(string); !strings.Contains(html, `data-part="visits"`) || strings.Contains(html, "<a ") {
+			t.Errorf("%s", html)
+		}
+		if _, text, failed := h.call("workflow_card", object{"execution_id": "r", "visits": "yes"}); !failed || !strings.Contains(text, "boolean") {
+			t.Errorf("%s", text)
+		}
+		began := time.Now()
+		time.AfterFunc(3*time.Second, func() {
+			_, _ = o.runner.Resume(context.Background(), graph.ResumeRequest{ExecutionID: "r", Payload: object{"approve": true}})
+		})
+		after := h.ok("workflow_card", object{"execution_id": "r", "since_seq": card["seq"], "wait_ms": 25000})
+		if after["html"] == nil || time.Since(began) > 4*time.Second {
+			t.Errorf("after %v: %v", time.Since(began), after)
+		}
+		if after["ended"] != true {
+			after = h.ok("workflow_card", object{"execution_id": "r", "since_seq": after["seq"], "wait_ms": 25000})
+		}
+		began = time.Now()
+		if end := h.ok("workflow_card", object{"execution_id": "r", "since_seq": after["seq"], "wait_ms": 25000}); end["ended"] != true || time.Since(began) > time.Second {
+			t.Errorf("after %v: %v", time.Since(began), end)
 		}
 	})
 }

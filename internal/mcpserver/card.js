@@ -36,7 +36,8 @@
       return;
     }
     if (m.method === "ui/notifications/tool-result") {
-      const content = m.params?.structuredContent, id = content?.execution_id || content?.error?.details?.execution_id;
+      const content = m.params?.structuredContent, failed = content?.error?.code === "ENGINE_FAILURE" && content.error.details;
+      const id = content?.execution_id || failed?.execution_id;
       if (id && id !== run) [run, seq] = [id, 0], read();
       if (!id && !run) said.textContent = m.params?.content?.find(c => c.type === "text")?.text.slice(0, 500) || "There is no run to show.";
     }

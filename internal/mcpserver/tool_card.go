@@ -318,11 +318,14 @@ type shownAnswer struct {
 // cardOf is the structured content of a card.
 func (s *server) cardOf(ctx context.Context, k *asking, run *view.Run, more shownAnswer) (members, error) {
 	c := &fragment.Card{ID: run.ExecutionID, Title: run.Title, Workflow: run.DefinitionName, State: fragment.StatusState(run.Status), Refused: more.refused}
-	questions, origin := []members{}, s.pageOrigin(ctx)
+	questions, waits, origin := []members{}, map[string]int{}, s.pageOrigin(ctx)
 	for i := range run.Pending {
 		p := &run.Pending[i]
 		if p.Kind != machine.WaitInterrupt || p.ID == "" {
-			c.Waits = append(c.Waits, fmt.Sprintf("Waits at %s (%s).", p.NodeID, p.Kind))
+			wait := fmt.Sprintf("Waits at %s (%s)", p.NodeID, p.Kind)
+			if waits[wait]++; waits[wait] == 1 {
+				c.Waits = append(c.Waits, wait)
+			}
 			continue
 		}
 		ticket, err := s.cardTicket(ctx, k, run, p)
@@ -340,6 +343,11 @@ func (s *server) cardOf(ctx context.Context, k *asking, run *view.Run, more show
 			questions = append(questions, one)
 		}
 		c.Questions = append(c.Questions, fragment.CardQuestion{Key: p.ID, Question: q})
+	}
+	for i, wait := range c.Waits { // branches and items wait at one node
+		if n := waits[wait]; n > 1 {
+			c.Waits[i] = fmt.Sprintf("%s, %d times", wait, n)
+		}
 	}
 	switch run.Status {
 	case machine.Failed, machine.Cancelled:

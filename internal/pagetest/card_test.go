@@ -146,6 +146,14 @@ type card struct {
 // show opens the chat with the card of a run and waits until the card has read it. query adds to the address of the chat.
 func (c *chat) show(t *testing.T, id, query string) *card {
 	t.Helper()
+	b := c.tab(t)
+	c.reopen(b, id, query)
+	return b
+}
+
+// tab opens a tab for the chat.
+func (c *chat) tab(t *testing.T) *card {
+	t.Helper()
 	b := &card{tab: newProfile(t).tab(t)}
 	b.must(chromedp.Listen(b.ctx, func(event any) {
 		if e, ok := event.(*runtime.EventExecutionContextCreated); ok {
@@ -160,13 +168,17 @@ func (c *chat) show(t *testing.T, id, query string) *card {
 		b.faults = slices.DeleteFunc(b.faults, func(fault string) bool { return strings.Contains(fault, "allow-scripts and allow-same-origin") })
 	})
 	b.window(800, 1000, "light")
-	c.reopen(b, id, query)
 	return b
+}
+
+// address is that of the chat with the card of a run.
+func (c *chat) address(id, query string) string {
+	return c.origin + "/?" + url.Values{"run": {id}, "sandbox": {c.sandbox + "/"}}.Encode() + query
 }
 
 func (c *chat) reopen(b *card, id, query string) {
 	b.Helper()
-	b.open(c.origin + "/?" + url.Values{"run": {id}, "sandbox": {c.sandbox + "/"}}.Encode() + query)
+	b.open(c.address(id, query))
 	b.until(`document.querySelector("header h1") && document.getElementById("said")`)
 }
 
@@ -248,7 +260,7 @@ func (b *card) chatted(expression string) {
 	b.tab.until(expression)
 }
 
-// tabPicture writes a screenshot of the chat.
+// picture writes a screenshot of the chat.
 func (b *card) picture(name, scheme string) {
 	b.Helper()
 	(&site{T: b.T}).picture(b.tab, name, scheme, 800)
@@ -578,11 +590,25 @@ func TestCardLinksToThePage(t *testing.T) {
 	}
 }
 
+// TestCardWithoutARun: a call that shows no run has a card that says so, and asks for nothing.
+func TestCardWithoutARun(t *testing.T) {
+	t.Parallel()
+	c := newChat(newDatabase(t, nil), nil)
+	b := c.tab(t)
+	b.open(c.address("nothing", ""))
+	b.until(`document.getElementById("said")`)
+	b.has("EXECUTION_NOT_FOUND")
+	if n := eval[int](b.tab, `chat.calls.length`); n != 0 {
+		t.Errorf("%d calls of the card", n)
+	}
+	eval[bool](b.tab, `chat.bridge.teardownResource({}).then(() => true)`)
+}
+
 // TestHostileCard: texts of runs run no script in the card, make no element and no link.
 func TestHostileCard(t *testing.T) {
 	t.Parallel()
 	hostile := `"><img src=x onerror="window.owned=1"><script>window.owned=1</script></main></template><a href="javascript:alert(1)">x</a><style>*{display:none}</style><form><button>Approve</button></form>{{.}}` + "\u202e\x07"
-	id := `"><img src=x onerror="window.owned=1"></main>` + strings.Repeat("<", 1900)
+	id := `"><img src=x onerror="window.owned=1"></main>` + strings.Repeat("<", 180)
 	s := newDatabase(t, func(s *site) {
 		s.start("pay", id, map[string]any{"supplier": hostile, "total": 1.0, "note": hostile, "lines": []any{map[string]any{hostile: hostile}, map[string]any{hostile: "javascript:alert(1)"}}},
 			func(r *graph.StartRequest) { r.Title = id[:100]; r.Labels = map[string]string{"from": `"><b>x`} })
