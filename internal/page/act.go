@@ -1,6 +1,7 @@
 package page
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"net/http"
@@ -140,15 +141,15 @@ func (s *Server) actOnRun(w http.ResponseWriter, r *http.Request) {
 		var payload map[string]any
 		if payload, mistakes = fragment.PayloadOf(nil, withJSON(values)); len(mistakes) == 0 {
 			_, err = s.o.Engine.Signal(ctx, graph.SignalRequest{
-				ExecutionID: id, Name: values.Get("name"), Payload: payload, IdempotencyKey: values.Get("key"), Caller: graph.Caller{Wait: noWait},
+				ExecutionID: id, Name: values.Get("name"), Payload: payload, IdempotencyKey: cmp.Or(values.Get("key"), once(r)), Caller: graph.Caller{Wait: noWait},
 			})
 		}
 	case "fork", "retry":
-		req := graph.ForkRequest{ExecutionID: id, Wait: noWait}
+		req := graph.ForkRequest{ExecutionID: id, NewExecutionID: once(r), Wait: noWait}
 		if r.PathValue("act") == "retry" {
 			req.Anew, req.RepeatEffects = values.Get("anew") != "", values.Get("repeat_effects") != ""
 			req.CurrentAgentConfig, req.Again = values.Get("current_config") != "", values.Get("again") != ""
-			req.NewExecutionID = strings.TrimSpace(values.Get("id"))
+			req.NewExecutionID = cmp.Or(strings.TrimSpace(values.Get("id")), req.NewExecutionID)
 			if hash := values.Get("definition"); hash != "" {
 				if req.Definition = s.registeredNow(ctx, id, hash); req.Definition == nil {
 					mistakes = map[string]string{"definition": "the registered definition is another one now"}
@@ -170,7 +171,7 @@ func (s *Server) actOnRun(w http.ResponseWriter, r *http.Request) {
 			}
 		}
 		if len(mistakes) == 0 {
-			next, err = s.fork(ctx, req)
+			next, err = s.fork(ctx, req, once(r))
 		}
 	case "handle":
 		var handler graph.Handler
@@ -196,12 +197,18 @@ func withJSON(values url.Values) url.Values {
 	return url.Values{fragment.JSONField: {values.Get(fragment.JSONField)}}
 }
 
-func (s *Server) fork(ctx context.Context, req graph.ForkRequest) (id string, err error) {
+// fork forks a run. sent is the id of the new run if the same form has been sent before.
+func (s *Server) fork(ctx context.Context, req graph.ForkRequest, sent string) (id string, err error) {
 	forker, err := graph.Need[graph.Forker](s.o.Engine, "forks")
 	if err != nil {
 		return "", err
 	}
 	run, err := forker.Fork(ctx, req)
+	if err != nil && req.NewExecutionID == sent {
+		if before, statusErr := s.o.Engine.Status(ctx, graph.StatusRequest{ExecutionID: sent}); statusErr == nil {
+			run, err = before, nil
+		}
+	}
 	if err != nil {
 		return "", err
 	}
@@ -233,6 +240,9 @@ func (s *Server) start(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	req.Input = input
+	if req.ExecutionID == "" { // a form that is sent twice starts one run
+		req.ExecutionID, req.AllowExisting = once(r), true
+	}
 	run, err := s.o.Engine.Start(changing(r), req)
 	if err != nil {
 		s.again(w, r, path, 0, &submitted{Err: err, Mistakes: fragment.MistakesOf(schema, input, values)})

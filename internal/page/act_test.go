@@ -238,3 +238,90 @@ func TestARetry(t *testing.T) {
 		t.Errorf("it follows version %s", run.DefinitionVersion)
 	}
 }
+
+// TestFormsSentTwice: a form that is sent again, at the same time or later, changes nothing more and leads to the same run; the form of another page, or
+// with other values, does.
+func TestFormsSentTwice(t *testing.T) {
+	t.Parallel()
+	b := browse(t).letIn()
+	if err := b.engine.RegisterWorkflow("asks", enginetest.Define(t, asks)); err != nil {
+		t.Fatal(err)
+	}
+	for _, id := range []string{"forked", "cancelled", "answered"} {
+		b.start(id)
+	}
+	works := enginetest.Define(t, enginetest.Linear("works", `{"id":"begin","type":"start"}`, `{"id":"work","type":"step","config":{"handler":"urn:x"}}`, `{"id":"end","type":"end"}`))
+	if _, err := b.engine.Start(t.Context(), graph.StartRequest{ExecutionID: "retried", Definition: works}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := b.engine.SubmitActivity(t.Context(), graph.SubmitRequest{ExecutionID: "retried", NodeID: "work", Error: "no", Code: "NO"}); err != nil {
+		t.Fatal(err)
+	}
+	runs := func() int {
+		page, err := b.engine.List(t.Context(), history.ListQuery{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(page.Executions)
+	}
+	starts := func(values ...string) url.Values {
+		return b.form(func(r *http.Request) fragment.FormToken { return b.page.startToken(r, "asks") }, append(values, fragment.JSONField, `{"amount": 1}`)...)
+	}
+	for path, c := range map[string]struct {
+		form func() url.Values
+		runs int // that it adds
+	}{
+		"/workflows/asks/start":                    {func() url.Values { return starts() }, 1},
+		fragment.ActPath("forked", "fork"):         {func() url.Values { return b.runForm("forked", "seq", "2") }, 1},
+		fragment.ActPath("retried", "retry"):       {func() url.Values { return b.runForm("retried") }, 1},
+		fragment.ActPath("cancelled", "cancel"):    {func() url.Values { return b.runForm("cancelled", "reason", "x") }, 0},
+		fragment.QuestionPath("answered", "ask#1"): {func() url.Values { return b.questionForm("answered", "f0", "true") }, 0},
+	} {
+		form, before := c.form(), runs()
+		led := make(chan string, 4)
+		for range cap(led) {
+			go func() {
+				res := b.do("POST", path, form)
+				led <- res.Header.Get("Location")
+			}()
+		}
+		to := ""
+		for range cap(led) {
+			if at := <-led; at != "" {
+				if to != "" && at != to {
+					t.Errorf("%s leads to %s and %s", path, to, at)
+				}
+				to = at
+			}
+		}
+		if to == "" {
+			t.Errorf("%s leads nowhere", path)
+		}
+		if res := b.do("POST", path, form); c.runs > 0 && res.Header.Get("Location") != to {
+			t.Errorf("%s leads to %q later, before to %s", path, res.Header.Get("Location"), to)
+		}
+		if added := runs() - before; added != c.runs {
+			t.Errorf("%s made %d runs", path, added)
+		}
+	}
+	count := 0
+	for _, r := range b.records("answered") {
+		if r.Name == history.InterruptResumed {
+			count++
+		}
+	}
+	if count != 1 {
+		t.Errorf("answered %d times", count)
+	}
+	before, form := runs(), starts()
+	b.want(b.do("POST", "/workflows/asks/start", form), http.StatusSeeOther)
+	form.Set("title", "Another")
+	b.want(b.do("POST", "/workflows/asks/start", form), http.StatusSeeOther)
+	b.want(b.do("POST", "/workflows/asks/start", starts()), http.StatusSeeOther)
+	if added := runs() - before; added != 3 {
+		t.Errorf("three forms made %d runs", added)
+	}
+	forged := starts()
+	forged.Set("form", forged.Get("form")+"x")
+	b.want(b.do("POST", "/workflows/asks/start", forged), http.StatusForbidden)
+}

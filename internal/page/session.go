@@ -13,6 +13,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/google/uuid"
+
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/internal/fragment"
@@ -217,29 +219,48 @@ func (s *Server) readOnly(r *http.Request) bool {
 
 type sessionKey struct{}
 
+// shownTo is a page that is shown in a session.
+type shownTo struct {
+	*session
+	// nonce distinguishes the page from others, so that a form that is sent twice is known as one.
+	nonce string
+}
+
 func withSession(r *http.Request, one *session) *http.Request {
-	return r.WithContext(context.WithValue(r.Context(), sessionKey{}, one))
+	return r.WithContext(context.WithValue(r.Context(), sessionKey{}, shownTo{one, rand.Text()}))
 }
 
 func sessionOf(r *http.Request) *session {
-	one, _ := r.Context().Value(sessionKey{}).(*session)
-	return one
+	to, _ := r.Context().Value(sessionKey{}).(shownTo)
+	return to.session
 }
 
 // formToken returns the hidden field "form" of a form that is sent to action. It belongs to the session of the request, to the action and to
-// the texts about. A view without a session, in a test, gets "".
+// the texts about, and ends with the nonce of the page. A view without a session, in a test, gets "".
 func (s *Server) formToken(r *http.Request, action string, about ...string) fragment.FormToken {
-	one := sessionOf(r)
-	if one == nil {
+	to, found := r.Context().Value(sessionKey{}).(shownTo)
+	if !found {
 		return ""
 	}
-	return fragment.FormToken(base64.RawURLEncoding.EncodeToString(one.key.sign(append([]string{"form", action}, about...)...)))
+	return to.formToken(to.nonce, action, about)
+}
+
+func (one *session) formToken(nonce, action string, about []string) fragment.FormToken {
+	return fragment.FormToken(base64.RawURLEncoding.EncodeToString(one.key.sign(append([]string{"form", action, nonce}, about...)...)) + "." + nonce)
 }
 
 // formed reports whether a POST carries the token of the form.
 func (s *Server) formed(r *http.Request, action string, about ...string) bool {
-	want := s.formToken(r, action, about...)
-	return want != "" && hmac.Equal([]byte(want), []byte(r.PostForm.Get("form")))
+	one, token := sessionOf(r), r.PostForm.Get("form")
+	_, nonce, _ := strings.Cut(token, ".")
+	return one != nil && hmac.Equal([]byte(one.formToken(nonce, action, about)), []byte(token))
+}
+
+// once returns an id that is the same for each time that a form of a page is sent, and another one if it is filled in differently.
+func once(r *http.Request) string {
+	id, _ := uuid.FromBytes(sessionOf(r).key.sign("once", r.URL.RequestURI(), r.PostForm.Encode())[:16]) // 16 bytes are an id
+	id[6], id[8] = id[6]&0x0f|0x40, id[8]&0x3f|0x80                                                      // the form of a random one
+	return id.String()
 }
 
 // target returns the path that a browser is sent to after it was let in: that of encoded, if it is one of this server.
