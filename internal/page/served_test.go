@@ -107,6 +107,20 @@ func TestAReadOnlyToken(t *testing.T) {
 	}
 }
 
+// TestSessionsOfATokenEndNoOthers: too many sessions of a token end the oldest of that token.
+func TestSessionsOfATokenEndNoOthers(t *testing.T) {
+	t.Parallel()
+	b := served(t).with(writerToken)
+	kim := b.cookie
+	first := b.with(readerToken).cookie
+	for range maxSessions {
+		b.with(readerToken)
+	}
+	for cookie, want := range map[string]int{kim: http.StatusOK, first: http.StatusUnauthorized, b.cookie: http.StatusOK} {
+		b.want(b.do("GET", "/system", nil, header("Cookie", cookie)), want)
+	}
+}
+
 // TestTheNamesOfAServedPage are its own: those of --allow-host, localhost and addresses. A form comes from a page of the same name and port; a
 // cookie of a page with TLS is sent with TLS alone.
 func TestTheNamesOfAServedPage(t *testing.T) {

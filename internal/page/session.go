@@ -25,7 +25,7 @@ const (
 	// linkTime is how long a link lets a browser in, sessionTime how long the browser stays in.
 	linkTime    = 10 * time.Minute
 	sessionTime = 12 * time.Hour
-	// maxSessions limits the sessions in memory: another one ends the oldest.
+	// maxSessions limits the sessions of a token, and those that links opened: another one ends the oldest.
 	maxSessions = 64
 	// maxRequests limits the requests of a session in progress, and maxStreams its event streams.
 	maxRequests = 32
@@ -131,14 +131,18 @@ func (ss *sessions) begin(caller httpguard.Caller) string {
 		ss.open = map[[sha256.Size]byte]*session{}
 	}
 	ss.purge()
-	for len(ss.open) >= maxSessions {
-		var oldest [sha256.Size]byte
-		var until time.Time
-		for hash, one := range ss.open {
-			if until.IsZero() || one.expires.Before(until) {
-				oldest, until = hash, one.expires
-			}
+	var oldest [sha256.Size]byte
+	var until time.Time
+	same := 0
+	for hash, one := range ss.open {
+		if one.caller != caller {
+			continue
 		}
+		if same++; until.IsZero() || one.expires.Before(until) {
+			oldest, until = hash, one.expires
+		}
+	}
+	if same >= maxSessions {
 		delete(ss.open, oldest)
 	}
 	ss.open[sha256.Sum256([]byte(cookie))] = &session{key: key, expires: time.Now().Add(sessionTime), caller: caller}
