@@ -100,15 +100,15 @@ func findBrowser() (string, error) {
 
 // profile is the cookies of one person's browser. Its tabs share them.
 type profile struct {
-	*testing.T
+	testing.TB
 	ctx context.Context
 }
 
-func newProfile(t *testing.T) *profile {
+func newProfile(t testing.TB) *profile {
 	t.Helper()
 	ctx, end := chromedp.NewContext(browser, chromedp.WithNewBrowserContext())
 	t.Cleanup(end)
-	p := &profile{T: t, ctx: ctx}
+	p := &profile{TB: t, ctx: ctx}
 	if err := chromedp.Do(ctx); err != nil {
 		t.Fatal(err)
 	}
@@ -118,7 +118,7 @@ func newProfile(t *testing.T) *profile {
 // tab is a page in the browser. When the test ends, no script may have failed, the policy may have stopped nothing, and nothing may have
 // been fetched from elsewhere.
 type tab struct {
-	*testing.T
+	testing.TB
 	ctx     context.Context
 	profile *profile
 
@@ -128,11 +128,11 @@ type tab struct {
 }
 
 // tab opens an empty tab.
-func (p *profile) tab(t *testing.T) *tab {
+func (p *profile) tab(t testing.TB) *tab {
 	t.Helper()
 	ctx, end := chromedp.NewContext(p.ctx)
 	t.Cleanup(end)
-	b := &tab{T: t, ctx: ctx, profile: p}
+	b := &tab{TB: t, ctx: ctx, profile: p}
 	if err := chromedp.Listen(ctx, b.hear); err != nil {
 		t.Fatal(err)
 	}

@@ -263,7 +263,7 @@ func (b *card) chatted(expression string) {
 // picture writes a screenshot of the chat.
 func (b *card) picture(name, scheme string) {
 	b.Helper()
-	(&site{T: b.T}).picture(b.tab, name, scheme, 800)
+	(&site{TB: b.TB}).picture(b.tab, name, scheme, 800)
 }
 
 // answered checks that a question was answered once, by the way via, and what with.

@@ -24,7 +24,7 @@ import (
 
 // site is a database with its page, which the program serves, and a second process at the database: the test itself.
 type site struct {
-	*testing.T
+	testing.TB
 	dir, db, origin string
 	// printed is the link that the page printed, until a person has opened it.
 	printed string
@@ -39,7 +39,7 @@ type site struct {
 }
 
 // newSite makes a database with the workflows of testdata/workflows, fills it and serves its page.
-func newSite(t *testing.T, fill func(*site), args ...string) *site {
+func newSite(t testing.TB, fill func(*site), args ...string) *site {
 	t.Helper()
 	s := newDatabase(t, fill)
 	s.serve(args...)
@@ -47,9 +47,9 @@ func newSite(t *testing.T, fill func(*site), args ...string) *site {
 }
 
 // newDatabase is newSite without a page.
-func newDatabase(t *testing.T, fill func(*site)) *site {
+func newDatabase(t testing.TB, fill func(*site)) *site {
 	t.Helper()
-	s := &site{T: t, dir: t.TempDir()}
+	s := &site{TB: t, dir: t.TempDir()}
 	s.db = filepath.Join(s.dir, "runs.db")
 	store, err := historysql.Open(context.Background(), s.db, historysql.Options{})
 	if err != nil {
@@ -136,7 +136,7 @@ func (s *site) link(args ...string) string {
 }
 
 // enter opens a tab of a new person, who is let in.
-func (s *site) enter(t *testing.T) *tab {
+func (s *site) enter(t testing.TB) *tab {
 	t.Helper()
 	s.mu.Lock()
 	link := s.printed
