@@ -262,5 +262,5 @@ func (r *Record) Text(executionID string) []byte {
 	if r.Raw != nil {
 		return r.Raw
 	}
-	return r.AppendPayload(nil, executionID)
+	return r.AppendPayload(make([]byte, 0, 512), executionID) // enough for most
 }
