@@ -148,6 +148,9 @@ func TestActs(t *testing.T) {
 		if run := b.status(id); run.Status != machine.Cancelled || run.Reason != "no longer needed:\nordered twice" {
 			t.Errorf("%s: %q", run.Status, run.Reason)
 		}
+		if html := b.want(b.do("GET", fragment.RunPath(id), nil), http.StatusOK); strings.Contains(html, ">Retry</button>") || !strings.Contains(html, ">Fork</button>") {
+			t.Errorf("a cancelled run can be forked, not retried: %s", html)
+		}
 		b.want(b.do("POST", fragment.ActPath(id, "handle"), b.runForm(id, "note", "done by phone")), http.StatusSeeOther)
 	}
 }

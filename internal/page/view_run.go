@@ -279,7 +279,7 @@ func (s *Server) actions(r *http.Request, v *runview.Run) *fragment.Actions {
 	a := &fragment.Actions{Last: v.Seq}
 	if _, err := graph.Need[graph.Forker](s.o.Engine, "Fork"); err == nil {
 		a.Fork = post("fork")
-		if (v.Status == machine.Failed || v.Status == machine.Cancelled) && v.ParentExecutionID == "" {
+		if v.Status == machine.Failed && v.ParentExecutionID == "" {
 			a.Retry = s.retryForm(r, v, *post("retry"))
 		}
 	}
