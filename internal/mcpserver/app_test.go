@@ -14,6 +14,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/workflows-engine/workflows-engine/graph"
+	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/internal/mcpserver"
 	"github.com/workflows-engine/workflows-engine/internal/mcpserver/elicit"
 )
@@ -465,6 +466,31 @@ func TestCardsFollowRuns(t *testing.T) {
 		began = time.Now()
 		if end := h.ok("workflow_card", object{"execution_id": "r", "since_seq": after["seq"], "wait_ms": 25000}); end["ended"] != true || time.Since(began) > time.Second {
 			t.Errorf("after %v: %v", time.Since(began), end)
+		}
+	})
+}
+
+// TestCardTicketsEndWithTheirRun: a ticket is not taken for another run that has got the id of a deleted one, though it asks the same.
+func TestCardTicketsEndWithTheirRun(t *testing.T) {
+	eachRevision(t, []string{lastAsking}, func(t *testing.T, revision string) {
+		o := newOffice(t, graph.Options{}, mcpserver.Options{})
+		h := o.cards(revision, "chat", nil)
+		o.begin(h, "r", approval)
+		ticket := h.ticket(h.ok("workflow_card", object{"execution_id": "r"}))
+		if _, err := o.runner.Cancel(t.Context(), graph.CancelRequest{ExecutionID: "r"}); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Hour)
+		if page, err := o.runner.Prune(t.Context(), history.PruneQuery{Before: time.Now()}); err != nil {
+			t.Fatalf("%+v, %v", page, err)
+		}
+		o.begin(h, "r", approval)
+		got := h.ok("workflow_card_answer", object{"ticket": ticket, "fields": object{"f0": []any{"true"}}})
+		if got["taken"] != nil || !strings.Contains(got["said"].(string), "has changed") {
+			t.Errorf("%v", got)
+		}
+		if by := resumed(t, &host{t: t, store: o.store}, "r"); len(by) != 0 {
+			t.Errorf("answered by %q", by)
 		}
 	})
 }
