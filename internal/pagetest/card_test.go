@@ -506,15 +506,17 @@ func TestCardIsClosed(t *testing.T) {
 // TestCardLosesTheServer: after three failures the card says that it is not live; the run can be shown again.
 func TestCardLosesTheServer(t *testing.T) {
 	t.Parallel()
-	c := newChat(newDatabase(t, func(s *site) { s.start("pay", "pay-1", map[string]any{"supplier": "Ink & Co", "total": 12.5}) }), nil)
-	b := c.show(t, "pay-1", "")
-	b.has("Pay 12.5 €")
+	c := newChat(newDatabase(t, func(s *site) {
+		s.start("tour", "tour-1", map[string]any{"cities": []any{"Ghent", "Lund", "Pisa"}})
+	}), nil)
+	b := c.show(t, "tour-1", "")
+	b.has("Waits at draft")
 	c.broken.Store(true)
-	c.resume("pay-1", map[string]any{"approved": true}) // ends the call that waits
+	c.perform("tour-1", "draft", map[string]any{"good": true}) // ends the call that waits, if there is one; the run does not end
 	b.has("Not live any more: the connection is lost. Ask for the run again to see it.")
 	c.broken.Store(false)
-	c.reopen(b, "pay-1", "")
-	b.has("completed")
+	c.reopen(b, "tour-1", "")
+	b.has("Waits at rate (activity), 3 times")
 }
 
 // TestCardFillsTheWindow: with the whole window the card adds the visits, and takes them away in the chat. A host without that mode offers no button.
