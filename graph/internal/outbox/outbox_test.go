@@ -259,6 +259,7 @@ func TestRetries(t *testing.T) {
 				p := startProcess(t, historymem.New(), Targets{"ops": {Timeout: 7 * time.Second}}, in.send)
 				id := p.complete("r", "ops")[0].ID
 				time.Sleep(8 * time.Hour)
+				synctest.Wait()
 				if len(in.got) != len(c.at) {
 					t.Fatalf("%d attempts, want %d", len(in.got), len(c.at))
 				}
@@ -307,6 +308,7 @@ func TestTargetsAreIndependent(t *testing.T) {
 			ids = append(ids, p.complete(fmt.Sprint(i), "hangs", "ops")[0].ID)
 		}
 		time.Sleep(time.Second)
+		synctest.Wait()
 		if n := in.count(); n != 10 {
 			t.Errorf("%d of 10", n)
 		}
@@ -332,6 +334,7 @@ func TestTargetsAreIndependent(t *testing.T) {
 		}
 		startProcess(t, store, Targets{"hangs": {}}, next.send)
 		time.Sleep(time.Second)
+		synctest.Wait()
 		if n := next.count(); n != 10 {
 			t.Errorf("the next process sends %d of 10", n)
 		}
@@ -408,6 +411,7 @@ func TestDeliveriesOfAnotherProcess(t *testing.T) {
 		elsewhere := writer.complete("x", "crm")[0].ID
 		startProcess(t, store, Targets{"ops": {Events: []history.RunEvent{history.RunCancelled}}}, in.send)
 		time.Sleep(2 * time.Second)
+		synctest.Wait()
 		for id, want := range map[string]history.DeliveryState{unwanted: history.DeliveryUnwanted, cancelled: history.DeliveryDone, elsewhere: history.DeliveryPending} {
 			if d := writer.delivery(id); d.State != want {
 				t.Errorf("%s is %s, want %s", d.ExecutionID, d.State, want)
@@ -421,6 +425,7 @@ func TestDeliveriesOfAnotherProcess(t *testing.T) {
 			t.Errorf("%+v, %v", d, err)
 		}
 		time.Sleep(2 * time.Second)
+		synctest.Wait()
 		if d := writer.delivery(cancelled); d.State != history.DeliveryDone || in.count() != 2 {
 			t.Errorf("%+v", d)
 		}
