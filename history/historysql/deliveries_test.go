@@ -3,7 +3,6 @@ package historysql_test
 import (
 	"path/filepath"
 	"slices"
-	"sync"
 	"testing"
 	"time"
 
@@ -22,15 +21,10 @@ func TestDeliveriesAreReadAsOfOneMoment(t *testing.T) {
 		t.Fatal(err)
 	}
 	id := b.Deliveries[0].ID
-	var sender sync.WaitGroup
-	stop := make(chan struct{})
-	sender.Go(func() {
-		for n := 1; ; n++ {
-			select {
-			case <-stop:
-				return
-			default:
-			}
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		for n := 1; n <= 100; n++ {
 			if _, claimed, err := s.ClaimDelivery(t.Context(), history.DeliveryClaim{DeliveryID: id, Attempt: n, Process: "p", TTL: time.Second, At: historytest.Begin}); err != nil || !claimed {
 				t.Errorf("attempt %d: %v, %v", n, claimed, err)
 				return
@@ -42,25 +36,29 @@ func TestDeliveriesAreReadAsOfOneMoment(t *testing.T) {
 				return
 			}
 		}
-	})
-	for range 300 {
+	}()
+	for sending := true; sending; {
+		select {
+		case <-ended:
+			sending = false
+		default:
+		}
 		page, err := s.ListDeliveries(t.Context(), history.DeliveryQuery{DeliveryID: id, Limit: 1})
 		if err != nil {
 			t.Error(err)
 			break
 		}
 		d := page.Deliveries[0]
-		ended := 0
+		failures := 0
 		for _, a := range d.Tries {
 			if !a.EndedAt.IsZero() {
-				ended++
+				failures++
 			}
 		}
-		if d.Attempts != len(d.Tries) || d.Step != ended {
-			t.Errorf("%d attempts and %d failures are counted, %d and %d listed", d.Attempts, d.Step, len(d.Tries), ended)
+		if d.Attempts != len(d.Tries) || d.Step != failures {
+			t.Errorf("%d attempts and %d failures are counted, %d and %d listed", d.Attempts, d.Step, len(d.Tries), failures)
 			break
 		}
 	}
-	close(stop)
-	sender.Wait()
+	<-ended
 }
