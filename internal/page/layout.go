@@ -151,10 +151,11 @@ func (s *Server) show(w http.ResponseWriter, r *http.Request) {
 
 // writeView writes a view in the layout. live is the address whose events update it; "" for a page that stays as it is.
 func (s *Server) writeView(w http.ResponseWriter, r *http.Request, v view, live string) {
+	version, _, _ := strings.Cut(s.o.Version, " ")
 	body, err := fragment.Render(&fragment.Layout{
 		Title: v.Title, Body: v.Body, Path: live, Style: staticPath + "/style.css",
 		Scripts: []string{staticPath + "/idiomorph.min.js", staticPath + "/page.js"},
-		Version: s.o.Version, Actor: s.actor(r).Name, ByToken: s.hasTokens(), ReadOnly: s.readOnly(r),
+		Version: version, Actor: s.actor(r).Name, ByToken: s.hasTokens(), ReadOnly: s.readOnly(r),
 	})
 	if err != nil {
 		panic(err) // a fault of the template

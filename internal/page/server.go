@@ -45,7 +45,7 @@ type Options struct {
 	Access *httpguard.Access
 	// Key authenticates the links that let a browser in; see Link. The zero value is replaced by a random key.
 	Key Key
-	// Version is shown in the footer and on the system page.
+	// Version is shown on the system page, and in footers up to its first space.
 	Version string
 	// Settings are shown on the system page.
 	Settings []Setting
