@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -24,6 +25,8 @@ type settings struct {
 	answerBytes     int
 	tools           mcpserver.Tools
 	clients         listenOptions
+	// pageOrigin returns the origin of the page to which answers link, "" without one. It is set once the transport is open; nil links to none.
+	pageOrigin func(context.Context) string
 	// outliveParent keeps the server running after the process that started it has ended.
 	outliveParent bool
 	// trouble is the error of the settings. Only the log settings are then set, if they are valid.

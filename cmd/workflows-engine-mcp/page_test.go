@@ -9,7 +9,53 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/workflows-engine/workflows-engine/internal/page"
 )
+
+// TestTheOriginToWhichAnswersLink is that of any page on this machine for the host that started the server, and that of the server itself for
+// HTTP clients, unless they may be on other machines.
+func TestTheOriginToWhichAnswersLink(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	token := filepath.Join(folder, "token")
+	if err := os.WriteFile(token, []byte(httpToken), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	at := regexp.MustCompile(`serves the page at (http://[^/]+)`)
+	for name, tt := range map[string]struct {
+		args  []string
+		links string // own, none, or those of others
+	}{
+		"stdio":              {nil, "others"},
+		"no page":            {[]string{"--transport", "http", "--listen", "127.0.0.1:0"}, "none"},
+		"page":               {[]string{"--transport", "http", "--listen", "127.0.0.1:0", "--page"}, "own"},
+		"behind a proxy":     {[]string{"--transport", "http", "--listen", "127.0.0.1:0", "--page", "--allow-host", "flows.example.com"}, "none"},
+		"for other machines": {[]string{"--transport", "http", "--listen", "0.0.0.0:0", "--page", "--token-file", token}, "none"},
+	} {
+		c, err := parse(append(tt.args, "--store-path", filepath.Join(folder, "runs.db")), io.Discard)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var said strings.Builder
+		if _, err := c.open(nil, io.Discard, notices{lines: &said}); err != nil {
+			t.Fatal(err)
+		}
+		switch got := ""; {
+		case c.pageOrigin == nil:
+			if tt.links != "none" {
+				t.Errorf("%s: no function", name)
+			}
+		default:
+			if got = c.pageOrigin(t.Context()); tt.links == "none" || tt.links == "others" && got != "" {
+				t.Errorf("%s: %q", name, got)
+			}
+			if m := at.FindStringSubmatch(said.String()); tt.links == "own" && m[1] != got {
+				t.Errorf("%s: links to %q, serves at %q", name, got, m[1])
+			}
+		}
+	}
+}
 
 // TestHTTPPage: with --page the server of MCP clients has the web page, for the same token; without it there is none.
 func TestHTTPPage(t *testing.T) {
@@ -55,6 +101,9 @@ func TestHTTPPage(t *testing.T) {
 		}
 		if res, text = visit("GET", origin+"/system", cookie, nil); res.StatusCode != http.StatusOK || !strings.Contains(text, db) {
 			t.Errorf("%s: status %d %s", name, res.StatusCode, text)
+		}
+		if got := page.RunningOrigin(t.Context(), db+".page"); got != origin {
+			t.Errorf("%s: others find the page at %q", name, got)
 		}
 		if name == "token" {
 			if _, err := s.connect(httpToken); err != nil {

@@ -117,15 +117,11 @@ func serve(ctx context.Context, c *settings, open transport, notes notices, stde
 	if c.StorePathGiven { // a terminal may not have the flags and the environment of the server
 		storeFlags = []string{"--db", c.StorePath}
 	}
-	origin := c.PageOrigin
-	if c.clients.transport == transportHTTP { // clients may be on other machines, where the page is not
-		origin = nil
-	}
 	server := mcpserver.New(&e, mcpserver.Options{
 		Version: buildVersion(), DefaultMode: mode, Definitions: &e, Ready: e.ready, Trouble: o.try, Known: o.known, Logger: log,
 		Redaction: c.AnswerRedaction(), Admit: e.budget.Admit, AnswerBytes: c.answerBytes, Tools: c.tools,
 		Agents: agentsOf(c), Catalog: e.catalog, ExposeWorkflows: c.exposeWorkflows,
-		Elicit: c.Elicit, Key: e.key, StoreFlags: storeFlags, WaitLimit: cmp.Or(c.WaitLimit, -1), Page: origin,
+		Elicit: c.Elicit, Key: e.key, StoreFlags: storeFlags, WaitLimit: cmp.Or(c.WaitLimit, -1), Page: c.pageOrigin,
 	})
 	defer e.watchCatalog(ctx, c.exposeWorkflows)()
 	err = open(ctx, server, log, func(ctx context.Context) error {

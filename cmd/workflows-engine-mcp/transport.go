@@ -4,6 +4,7 @@ import (
 	"context"
 	"io"
 	"log/slog"
+	"slices"
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
@@ -68,6 +69,9 @@ type transport func(ctx context.Context, server *mcp.Server, log *slog.Logger, h
 // open opens the transport and reports it to the operator.
 func (c *settings) open(stdin io.Reader, stdout io.Writer, notes notices) (transport, error) {
 	if c.clients.transport == transportStdio {
+		if c.Config != nil {
+			c.pageOrigin = func(ctx context.Context) string { return page.RunningOrigin(ctx, c.PageFile()) }
+		}
 		return func(ctx context.Context, server *mcp.Server, log *slog.Logger, _ func(context.Context) error, _ func() page.Options) error {
 			return mcpserver.Serve(ctx, server, &stdio.Transport{In: stdin, Out: stdout, MaxMessageBytes: c.maxMessageBytes, Logger: log})
 		}, nil
@@ -83,9 +87,15 @@ func (c *settings) open(stdin io.Reader, stdout io.Writer, notes notices) (trans
 	if err != nil {
 		return nil, err
 	}
-	key := page.NewKey()
+	shownBy := page.Options{Key: page.NewKey(), Access: &httpguard.Access{Hosts: c.clients.allowHosts, Tokens: httpguard.OneToken(token, "token")}}
+	var address page.Address
 	if c.clients.page {
-		notes.say("serves the page at " + page.Entrance(listener.Addr(), token != "", key, time.Now()))
+		address = shownBy.Address(listener.Addr())
+		elsewhere := func(host string) bool { return !page.IsLocalHost(host) }
+		if httpguard.Loopback(listener.Addr()) && !slices.ContainsFunc(c.clients.allowHosts, elsewhere) { // else clients may be on other machines
+			c.pageOrigin = func(context.Context) string { return address.Origin() }
+		}
+		notes.say("serves the page at " + page.Entrance(listener.Addr(), token != "", shownBy.Key, time.Now()))
 	}
 	notes.say("serves MCP at http://" + listener.Addr().String() + streamable.Path)
 	if risk, remedy := httpguard.Warning(listener, token != ""); risk != "" {
@@ -96,9 +106,14 @@ func (c *settings) open(stdin io.Reader, stdout io.Writer, notes notices) (trans
 			Token: token, Origins: c.clients.allowOrigins, Hosts: c.clients.allowHosts, MaxMessageBytes: c.maxMessageBytes, Healthy: healthy, Logger: log,
 		}
 		if c.clients.page {
+			withdraw, err := page.Announce(c.PageFile(), address, nil)
+			if err != nil {
+				log.Warn("address of the page not kept", "error", err)
+			}
+			defer withdraw()
 			o.Others = &latePage{works: healthy, start: func() (*page.Server, error) {
 				p := shown()
-				p.Key, p.Access = key, &httpguard.Access{Hosts: o.Hosts, Tokens: httpguard.OneToken(token, "token")}
+				p.Key, p.Access = shownBy.Key, shownBy.Access
 				s, err := page.New(p)
 				if err == nil {
 					context.AfterFunc(ctx, s.Close)

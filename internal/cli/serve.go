@@ -94,7 +94,8 @@ func (a *app) serve(ctx context.Context, o serveOptions) (err error) {
 		Healthy: healthOf(s.store), Stop: ctx.Done(), Log: s.config.Log, Version: buildstamp.Read().String(),
 	})
 	if o.page {
-		server, at, err := s.page(ctx, listener, access)
+		server, at, withdraw, err := s.page(ctx, listener, access)
+		defer withdraw()
 		if err != nil {
 			return firstError(err, listener.Close())
 		}
@@ -107,12 +108,14 @@ func (a *app) serve(ctx context.Context, o serveOptions) (err error) {
 }
 
 // page returns the page of a session for a server that listens, and the address at which a person gets in. Its event streams end with ctx.
-func (s *session) page(ctx context.Context, l net.Listener, access httpguard.Access) (server *page.Server, at string, err error) {
+// Other processes find it until withdraw is called.
+func (s *session) page(ctx context.Context, l net.Listener, access httpguard.Access) (server *page.Server, at string, withdraw func(), err error) {
 	o := pageOf(s)
 	o.Access, o.Key = &access, page.NewKey()
 	if server, err = page.New(o); err != nil {
-		return nil, "", err
+		return nil, "", func() {}, err
 	}
 	context.AfterFunc(ctx, server.Close)
-	return server, page.Entrance(l.Addr(), !access.Tokens.None(), o.Key, time.Now()), nil
+	withdraw = s.announce(o.Address(l.Addr()), nil)
+	return server, page.Entrance(l.Addr(), !access.Tokens.None(), o.Key, time.Now()), withdraw, nil
 }

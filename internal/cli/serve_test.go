@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/workflows-engine/workflows-engine/internal/page"
 )
 
 // TestServe: the API answers with a token of the file and ends with its context.
@@ -69,6 +71,9 @@ func TestServePage(t *testing.T) {
 	}
 	origin = strings.TrimSuffix(started(t, "serves the page at ", "serve", "--page", "--listen", "127.0.0.1:0", "--token-file", tokens, "--db", db), "/")
 	enter(t, origin, "0123456789abcdef", "you act as ci ·")
+	if got := page.RunningOrigin(t.Context(), db+".page"); got != origin {
+		t.Errorf("others find the page at %q", got)
+	}
 	_, cookie := enter(t, origin, "0123456789abcdef", "")
 	if res, _ := visit(t, "GET", origin+"/v1/executions", cookie, nil); res.StatusCode != http.StatusUnauthorized {
 		t.Errorf("the API took a cookie: status %d", res.StatusCode)
@@ -79,6 +84,13 @@ func TestServePage(t *testing.T) {
 	open := started(t, "serves the page at ", "serve", "--page", "--listen", "127.0.0.1:0", "--db", db)
 	origin, _, _ = strings.Cut(open, "/in#t=")
 	enter(t, origin, strings.TrimSuffix(open, "\n"), "Needs a person")
+	var found []string
+	for a := range page.Running(t.Context(), db+".page") {
+		found = append(found, a.Origin())
+	}
+	if len(found) != 2 || found[0] != origin {
+		t.Errorf("others find %q", found)
+	}
 }
 
 // started runs a command until the test ends, and returns the rest of the line of its output that begins with a text.
@@ -216,14 +228,36 @@ func TestWorkerPage(t *testing.T) {
 	if res, text := visit(t, "GET", origin+"/healthz", "", nil); res.StatusCode != http.StatusOK || text != "ok\n" {
 		t.Errorf("health: status %d %s", res.StatusCode, text)
 	}
-	if status := p.stop(t); status != 0 {
-		t.Errorf("ended with %d: %s", status, p.stderr.String())
+	file := filepath.Join(folder, "runs.db.page")
+	if got := page.RunningOrigin(t.Context(), file); got != origin {
+		t.Errorf("others find the page at %q", got)
+	}
+	another := func() (status int, link, stderr string) {
+		return callWith(t, nil, func(*notes) time.Time { return time.Now() }, "ui", "--link", "--db", filepath.Join(folder, "runs.db"))
+	}
+	if status, _, stderr := another(); status != 2 || !strings.Contains(stderr, origin+" requires a token") {
+		t.Errorf("a link in place of a token: status %d: %s", status, stderr)
+	}
+	kill(t, p, filepath.Join(folder, "runs.db"))
+	if text, err := os.ReadFile(file); err != nil || !strings.Contains(string(text), "127.0.0.1") {
+		t.Errorf("a killed process has removed its address: %s, %v", text, err)
+	}
+	if got := page.RunningOrigin(t.Context(), file); got != "" {
+		t.Errorf("after the kill others find a page at %q", got)
 	}
 	p, link := serve()
 	origin, _, _ = strings.Cut(link, "/in#t=")
 	enter(t, origin, link, "Needs a person")
+	status, link, stderr := another()
+	if link, _, _ = strings.Cut(link, " "); status != 0 || !strings.HasPrefix(link, origin+"/in#t=") {
+		t.Fatalf("another link: status %d: %s%s", status, link, stderr)
+	}
+	enter(t, origin, link, "Needs a person")
 	if status := p.stop(t); status != 0 {
 		t.Errorf("ended with %d: %s", status, p.stderr.String())
+	}
+	if text, err := os.ReadFile(file); err != nil || strings.Contains(string(text), "127.0.0.1") {
+		t.Errorf("the address of a page that has ended is kept: %s, %v", text, err)
 	}
 	for says, args := range map[string][]string{
 		"requires a token":              {"--page", "0.0.0.0:0"},

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -74,7 +75,7 @@ leaves the others to a worker. With WORKFLOW_ENGINE_DRAIN (as in 20s) executors 
 
 // ui serves the page until ctx ends.
 func (a *app) ui(ctx context.Context, id string, portGiven bool, o uiOptions) (err error) {
-	if o.host != "" && !config.IsLocalHost(o.host) {
+	if o.host != "" && !page.IsLocalHost(o.host) {
 		return usage("invalid value %q for --host", o.host).WithHint("Use 127.0.0.1, localhost, or a name below localhost such as runs.localhost.")
 	}
 	if o.port < 0 || o.port > 65535 {
@@ -101,42 +102,30 @@ func (a *app) ui(ctx context.Context, id string, portGiven bool, o uiOptions) (e
 	}
 
 	file := s.config.PageFile()
-	address := config.ReadPageAddress(file)
-	host := address.Name
+	home := page.ReadHome(file)
+	host := home.Name
 	if o.host != "" {
 		host = o.host
 	}
-	listener, err := listenLocally(host, o.port, portGiven, address.Port)
+	listener, err := listenLocally(host, o.port, portGiven, home.Port)
 	if err != nil {
 		return err
 	}
-	key := page.NewKey()
-	address.Host, address.Port = host, listener.Addr().(*net.TCPAddr).Port
-	address.SetKey((*[32]byte)(&key))
-	origin := address.Origin()
+	home.Port = listener.Addr().(*net.TCPAddr).Port
+	origin := page.Address{Host: host, Port: home.Port}.Origin()
 	actor := person()
 	actor.Via = "page"
 	if o.as != "" {
 		actor.Name = o.as
 	}
 	shown := pageOf(s)
-	shown.ReadOnly, shown.Actor, shown.Origin, shown.Key = o.readOnly, actor, origin, key
+	shown.ReadOnly, shown.Actor, shown.Origin, shown.Key = o.readOnly, actor, origin, page.NewKey()
 	server, err := page.New(shown)
 	if err != nil {
 		return firstError(err, listener.Close())
 	}
-	if file != "" {
-		if err := address.Write(file); err != nil { // of a folder that cannot be written to: --link does not work, and the next name is another
-			s.config.Log.Warn("address of the page not kept", logError, err)
-		}
-		defer func() {
-			if now := config.ReadPageAddress(file); now.Key == address.Key { // else another one has started meanwhile
-				address.SetKey(nil)
-				_ = address.Write(file)
-			}
-		}()
-	}
-	link := page.Link(origin, key, time.Now(), to)
+	defer s.announce(shown.Address(listener.Addr()), &home)()
+	link := page.Link(origin, shown.Key, time.Now(), to)
 	if err := a.printLink(link, origin, o); err != nil {
 		return firstError(err, listener.Close())
 	}
@@ -182,16 +171,30 @@ func (a *app) uiLink(ctx context.Context, id string, o uiOptions) error {
 	if file == "" {
 		return usage("--link needs a database").WithHint("Give the --db of the page that runs.")
 	}
-	address := config.ReadPageAddress(file)
-	if !address.Runs(ctx) {
-		return problem.New(problem.UsageError, "no page of %s runs", c.StorePath).WithHint("Start one: workflows-engine ui.")
-	}
-	key, _ := address.GetKey()
-	to := "/"
+	to, closed := "/", ""
 	if id != "" {
 		to = fragment.RunPath(id)
 	}
-	return a.printLink(page.Link(address.Origin(), key, time.Now(), to), address.Origin(), o)
+	for address := range page.Running(ctx, file) {
+		if address.Key != (page.Key{}) {
+			return a.printLink(page.Link(address.Origin(), address.Key, time.Now(), to), address.Origin(), o)
+		}
+		closed = cmp.Or(closed, address.Origin())
+	}
+	if closed != "" {
+		return problem.New(problem.UsageError, "the page of %s at %s requires a token", c.StorePath, closed).
+			WithHint("Open the address with a token of its server, or start another page: workflows-engine ui.")
+	}
+	return problem.New(problem.UsageError, "no page of %s runs", c.StorePath).WithHint("Start one: workflows-engine ui.")
+}
+
+// announce lets other processes find a page of the session that listens, until withdraw is called.
+func (s *session) announce(address page.Address, home *page.Home) (withdraw func()) {
+	withdraw, err := page.Announce(s.config.PageFile(), address, home)
+	if err != nil { // of a folder that cannot be written to: nothing links to the page, and the next name of ui is another
+		s.config.Log.Warn("address of the page not kept", logError, err)
+	}
+	return withdraw
 }
 
 // printLink prints a link in one line.

@@ -164,7 +164,7 @@ func (a *app) worker(ctx context.Context, o workerOptions) (err error) {
 // servePage serves the page at a listener. stop ends it.
 func (s *session) servePage(ctx context.Context, l net.Listener, access httpguard.Access, log *slog.Logger) (stop func(), err error) {
 	ctx, cancel := context.WithCancel(ctx)
-	server, at, err := s.page(ctx, l, access)
+	server, at, withdraw, err := s.page(ctx, l, access)
 	if err != nil {
 		cancel()
 		return nil, firstError(err, l.Close())
@@ -181,6 +181,7 @@ func (s *session) servePage(ctx context.Context, l net.Listener, access httpguar
 		}
 	}()
 	return func() {
+		withdraw()
 		cancel()
 		<-ended
 	}, nil

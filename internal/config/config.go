@@ -125,6 +125,14 @@ type Config struct {
 	env Environment
 }
 
+// PageFile returns the file in which the pages of the database have their addresses; "" for a store in memory. See page.Announce.
+func (c *Config) PageFile() string {
+	if c.Store == Memory {
+		return ""
+	}
+	return c.StorePath + ".page"
+}
+
 // StoreLine describes the store in one line (spec: cli-and-config, 3.2).
 func (c *Config) StoreLine() string {
 	if c.Store == Memory {

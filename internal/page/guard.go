@@ -127,6 +127,9 @@ func (s *Server) get(w http.ResponseWriter, r *http.Request) {
 	case strings.HasPrefix(r.URL.Path, "/.well-known/"): // MCP clients look for it
 		s.refuse(w, r, http.StatusNotFound, "not found")
 		return
+	case r.URL.Path == alivePath:
+		s.showAlive(w, r)
+		return
 	case r.URL.Path == "/favicon.ico": // every browser asks for it
 		w.WriteHeader(http.StatusNoContent)
 		return
@@ -233,7 +236,7 @@ func (s *Server) stranger(w http.ResponseWriter, r *http.Request) {
 // door answers GET /in. A token in the query may be in a log: it is used up.
 func (s *Server) door(w http.ResponseWriter, r *http.Request) {
 	if q := r.URL.Query(); len(q) > 0 {
-		if s.hasTokens() {
+		if s.o.hasTokens() {
 			s.closed(w, r, http.StatusBadRequest, "a token does not belong into an address: replace it in the token file, because logs may hold it now", "/")
 			return
 		}
@@ -251,29 +254,26 @@ func (s *Server) door(w http.ResponseWriter, r *http.Request) {
 // closed shows the page with the field for a token.
 func (s *Server) closed(w http.ResponseWriter, _ *http.Request, status int, refusal, to string) {
 	field := "Link or token"
-	if s.hasTokens() {
+	if s.o.hasTokens() {
 		field = "Token"
 	}
 	writePage(w, status, entrance, struct{ Static, Refusal, WayIn, Field, To string }{staticPath, refusal, s.wayIn(), field, to})
 }
 
 // hasTokens reports whether bearer tokens let browsers in, in place of links.
-func (s *Server) hasTokens() bool { return s.o.Access != nil && !s.o.Access.Tokens.None() }
+func (o *Options) hasTokens() bool { return o.Access != nil && !o.Access.Tokens.None() }
 
 // wayIn describes how a person gets in.
 func (s *Server) wayIn() string {
-	switch {
-	case s.hasTokens():
+	if s.o.hasTokens() {
 		return "Open the page with a token of this server."
-	case s.o.Access != nil:
-		return "Open the page with the link that the server printed. It works once, for ten minutes: restart the server to get another one."
 	}
 	return "Open the page with a link, which works once. To make another one, run workflows-engine ui --link."
 }
 
 // enter returns the caller whose token a browser sent, and uses up the token of a link.
 func (s *Server) enter(token string) (caller httpguard.Caller, err error) {
-	if !s.hasTokens() {
+	if !s.o.hasTokens() {
 		return caller, s.sessions.take(token)
 	}
 	caller, found := s.o.Access.Tokens.Find(token)
@@ -286,7 +286,7 @@ func (s *Server) enter(token string) (caller httpguard.Caller, err error) {
 // letIn answers POST /in: the cookie in exchange for a token.
 func (s *Server) letIn(w http.ResponseWriter, r *http.Request) {
 	token, to := strings.TrimSpace(r.PostForm.Get("t")), r.PostForm.Get("to")
-	if _, fragment, found := strings.Cut(token, "#"); found && !s.hasTokens() { // the whole link was pasted
+	if _, fragment, found := strings.Cut(token, "#"); found && !s.o.hasTokens() { // the whole link was pasted
 		if q, err := url.ParseQuery(fragment); err == nil {
 			token = q.Get("t")
 			to = target(q.Get("to"))

@@ -155,7 +155,7 @@ func (s *Server) writeView(w http.ResponseWriter, r *http.Request, v view, live 
 	body, err := fragment.Render(&fragment.Layout{
 		Title: v.Title, Body: v.Body, Path: live, Style: staticPath + "/style.css",
 		Scripts: []string{staticPath + "/idiomorph.min.js", staticPath + "/page.js"},
-		Version: version, Actor: s.actor(r).Name, ByToken: s.hasTokens(), ReadOnly: s.readOnly(r),
+		Version: version, Actor: s.actor(r).Name, ByToken: s.o.hasTokens(), ReadOnly: s.readOnly(r),
 	})
 	if err != nil {
 		panic(err) // a fault of the template

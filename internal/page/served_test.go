@@ -163,7 +163,7 @@ func TestAServedPageWithoutTokens(t *testing.T) {
 		t.Errorf("the link is %s", link)
 	}
 	b.want(b.do("POST", "/in", url.Values{"t": {link}}), http.StatusSeeOther)
-	if page := b.want(b.do("POST", "/in", url.Values{"t": {link}}), http.StatusForbidden); !strings.Contains(page, "restart the server") {
+	if page := b.want(b.do("POST", "/in", url.Values{"t": {link}}), http.StatusForbidden); !strings.Contains(page, "ui --link") {
 		t.Errorf("refused with %s", page)
 	}
 	if at := Entrance(addr("127.0.0.1:8772"), true, b.key, time.Now()); at != "http://127.0.0.1:8772/" {
