@@ -33,7 +33,7 @@ func ParseYAML(src []byte) (*Document, error) {
 func readYAML(src []byte) (*jsonvalue.Node, problem.Findings) {
 	if len(src) > MaxBytes {
 		return nil, problem.Findings{textFinding(problem.DefinitionTooLarge, problem.Place{},
-			fmt.Sprintf("the text has %d bytes; %d are allowed", len(src), MaxBytes), textHint("size"))}
+			fmt.Sprintf("the text has more than %d bytes", MaxBytes), textHint("size"))}
 	}
 	src = bytes.TrimPrefix(src, []byte("\ufeff")) // written by editors on Windows
 	if line, column, ok := firstInvalid(src); !ok {

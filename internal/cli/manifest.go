@@ -10,6 +10,7 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/activities/toolcall"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/internal/agentfile"
 	"github.com/workflows-engine/workflows-engine/internal/manifest"
 )
 
@@ -54,9 +55,12 @@ func namedFile(cmd *cobra.Command, args []string) error {
 	return nil
 }
 
+// maxOperatorFile is the limit of every parser of such a file, in bytes.
+const maxOperatorFile = max(manifest.MaxBytes, agentfile.MaxBytes)
+
 // readOperatorFile reads a file and prints its findings. An unreadable file counts as invalid, which the protocol gives exit status 1.
 func readOperatorFile[T any](a *app, file string, parse func([]byte) (T, problem.Findings)) (parsed T, err error) {
-	text, err := a.readAll(file)
+	text, err := a.readBegin(file, maxOperatorFile+1)
 	if err != nil {
 		a.printError(err)
 		return parsed, silent{exitFailed}

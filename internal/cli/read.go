@@ -39,7 +39,7 @@ func (a *app) readSource(file, format string) (source, error) {
 		return s, usage("invalid value %q for --format", format).WithHint("Write json or yaml.")
 	}
 	var err error
-	if s.text, err = a.readAll(file); errors.Is(err, fs.ErrNotExist) {
+	if s.text, err = a.readBegin(file, definition.MaxBytes+1); errors.Is(err, fs.ErrNotExist) {
 		if e, ok := problem.As(err); ok {
 			return s, e.WithHint("%s", suggest.Hint(a.nearFile(file)))
 		}
@@ -150,8 +150,8 @@ func documentHead(d *definition.Document) (name, version string) {
 	return name, version
 }
 
-// maxReadBytes bounds a file that is read as a whole. Parsers have smaller bounds.
-const maxReadBytes = 256 << 20
+// maxTextBytes limits a value or a task, as the HTTP API and the MCP server limit a call.
+const maxTextBytes = 16 << 20
 
 // interruptible is a reader whose Read returns when ctx ends. Reading a terminal or a pipe cannot be cancelled, nor can opening a
 // pipe: the goroutine may outlive the call, and ends with the process.
@@ -232,12 +232,17 @@ func unnamed(err error) error {
 
 // readAll reads a file that the command line names, or standard input for "-", until the command is interrupted.
 func (a *app) readAll(file string) ([]byte, error) {
-	var text []byte
-	err := a.reading(file, func(in io.Reader) (err error) {
-		text, err = io.ReadAll(io.LimitReader(in, maxReadBytes+1))
-		if err == nil && len(text) > maxReadBytes {
-			err = fmt.Errorf("more than %d bytes", maxReadBytes)
-		}
+	text, err := a.readBegin(file, maxTextBytes+1)
+	if err == nil && len(text) > maxTextBytes {
+		return nil, a.reading(file, func(io.Reader) error { return fmt.Errorf("more than %d bytes", maxTextBytes) })
+	}
+	return text, err
+}
+
+// readBegin is readAll for the first bytes of a file. A parser refuses a text that is longer than its limit, so it needs one byte more.
+func (a *app) readBegin(file string, most int64) (text []byte, err error) {
+	err = a.reading(file, func(in io.Reader) (err error) {
+		text, err = io.ReadAll(io.LimitReader(in, most))
 		return err
 	})
 	return text, err

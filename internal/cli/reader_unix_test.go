@@ -81,6 +81,67 @@ edges: [{source: __start__, target: a}, {source: a, target: z}]
 	})
 }
 
+// endless is an input without an end. It counts what was read.
+type endless struct{ read int }
+
+func (e *endless) Read(p []byte) (int, error) {
+	for i := range p {
+		p[i] = ' '
+	}
+	e.read += len(p)
+	return len(p), nil
+}
+
+// TestAnInputWithoutEndIsRefused: every command that reads a text refuses it once it is longer than its limit, without reading on.
+func TestAnInputWithoutEndIsRefused(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	if err := os.WriteFile(filepath.Join(folder, "flow.workflow.yaml"), []byte(`document: {schema: s, name: flow, version: '1'}
+state_schema: {type: object}
+nodes: [{id: a, type: start}, {id: z, type: end}]
+edges: [{source: __start__, target: a}, {source: a, target: z}]
+`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	const definition, value = 8 << 20, 16 << 20
+	for _, tt := range []struct {
+		line   string
+		status int
+		most   int
+		says   string
+	}{
+		{"validate -", exitFailed, definition, "DEFINITION_TOO_LARGE the text has more than 8388608 bytes"},
+		{"validate --format yaml -", exitFailed, definition, "DEFINITION_TOO_LARGE the text has more than 8388608 bytes"},
+		{"run -", exitFailed, definition, "the text has more than 8388608 bytes"},
+		{"fmt -", exitFailed, definition, "the text has more than 8388608 bytes"},
+		{"graph -", exitFailed, definition, "the text has more than 8388608 bytes"},
+		{"retry r --definition -", exitFailed, definition, "the text has more than 8388608 bytes"},
+		{"run flow.workflow.yaml --input -", exitUsage, value, "cannot read standard input: more than 16777216 bytes"},
+		{"resume r --payload -", exitUsage, value, "more than 16777216 bytes"},
+		{"signal r done --payload -", exitUsage, value, "more than 16777216 bytes"},
+		{"submit r n --result -", exitUsage, value, "more than 16777216 bytes"},
+		{"fork r --before n --state -", exitUsage, value, "more than 16777216 bytes"},
+		{"mcp-manifest validate /dev/zero", exitFailed, 0, "the text has more than 1048576 bytes"},
+		{"agent validate /dev/zero", exitFailed, 0, "the text has more than 1048576 bytes"},
+	} {
+		t.Run(tt.line, func(t *testing.T) {
+			t.Parallel()
+			var in endless
+			var errs bytes.Buffer
+			a := &app{
+				stdin: &in, stdout: io.Discard, stderr: &errs, now: time.Now,
+				env: config.Environment{GOOS: runtime.GOOS, Home: folder, Directory: folder, ReadFile: os.ReadFile},
+			}
+			if status := a.execute(t.Context(), strings.Fields(tt.line)); status != tt.status || !strings.Contains(errs.String(), tt.says) {
+				t.Errorf("status %d: %s", status, errs.String())
+			}
+			if in.read > tt.most+1<<20 {
+				t.Errorf("%d bytes were read", in.read)
+			}
+		})
+	}
+}
+
 // TestAPipeCanBeRead: what comes from a pipe that has a writer is read to its end.
 func TestAPipeCanBeRead(t *testing.T) {
 	t.Parallel()

@@ -40,7 +40,7 @@ func (e SyntaxError) Error() string {
 func Parse(src []byte, maxDepth, maxBytes int, ignored ...string) (*Node, []SyntaxError) {
 	p := &parser{cursor: cursor{src: src}, maxDepth: cmp.Or(maxDepth, MaxDepth), line: 1, column: 1, ignored: ignored}
 	if maxBytes > 0 && len(src) > maxBytes {
-		p.report("size", 0, fmt.Sprintf("the text has %d bytes; %d are allowed", len(src), maxBytes))
+		p.report("size", 0, fmt.Sprintf("the text has more than %d bytes", maxBytes))
 		return nil, p.problems
 	}
 	n := p.document()
