@@ -37,7 +37,7 @@ func loadA2A(c *Config, _ setting, env Environment) error {
 	settings := A2ASettings{}
 	agents := m.Get("agents")
 	if m.Get("baseUrl").Present() || len(agents.Map()) == 0 {
-		settings = readA2A(m.Object, env)
+		settings = readA2A(m, m.Object, env)
 	} else if len(m.Map()) > 1 {
 		return problem.New(problem.UsageError, "%s: without baseUrl only agents is allowed", envname.A2A)
 	}
@@ -48,7 +48,7 @@ func loadA2A(c *Config, _ setting, env Environment) error {
 				agents.Fail("minLength", "an agent's id must not be blank")
 			}
 			if agent := v.Object(); agent != nil {
-				settings.Agents[strings.TrimSpace(id)] = readA2A(agent, env)
+				settings.Agents[strings.TrimSpace(id)] = readA2A(m, agent, env)
 			}
 		}
 	}
@@ -60,9 +60,13 @@ func loadA2A(c *Config, _ setting, env Environment) error {
 }
 
 // readA2A reads one endpoint.
-func readA2A(o *jsonobject.Object, env Environment) A2ASettings {
+func readA2A(m members, o *jsonobject.Object, env Environment) A2ASettings {
+	before := m.mistakes()
+	reference, open := readKey(o, env), o.Get("noAuth").Bool()
+	authorized := m.mistakes() == before
+	before = m.mistakes()
 	s := A2ASettings{Transport: transportJSONRPC, A2AConfig: delegate.A2AConfig{
-		BaseURL: text(o.Get("baseUrl")), NoAuth: o.Get("noAuth").Bool(),
+		BaseURL: text(o.Get("baseUrl")), NoAuth: open,
 		PollInterval: milliseconds(o.Get("pollIntervalMs")), MaxPollInterval: milliseconds(o.Get("maxPollIntervalMs")),
 		PollTimeout: milliseconds(o.Get("pollTimeoutMs")), RequestTimeout: milliseconds(o.Get("requestTimeoutMs")),
 		MaxAnswerBytes: bytes(o.Get("maxAnswerBytes")),
@@ -70,19 +74,23 @@ func readA2A(o *jsonobject.Object, env Environment) A2ASettings {
 	if transport := o.Get("transport"); text(transport) != "" {
 		s.Transport = transport.With(text(transport)).Choice(transportJSONRPC, transportHTTPTasks)
 	}
-	reference := readKey(o, env)
+	o.Close() // a misspelt field is reported without what is then missing
+	readable := m.mistakes() == before
+	if readable {
+		checked := s
+		checked.NoAuth = true
+		if _, err := checked.tasks(); err != nil {
+			o.Fail("profile", "%v", err)
+		}
+	}
 	switch {
 	case s.NoAuth && reference != "":
 		o.Fail("oneOf", "a key and noAuth cannot be given together")
 	case reference != "":
 		env.notePlain(envname.A2A, s.BaseURL)
 		s.APIKey = func(context.Context) (string, error) { return env.secret(reference) }
-	case !s.NoAuth:
+	case authorized && !s.NoAuth && readable:
 		o.Fail("oneOf", "%s", oneKey)
-	}
-	o.Close() // a misspelt field is reported before the missing one
-	if _, err := s.tasks(); err != nil {
-		o.Fail("profile", "%v", err)
 	}
 	return s
 }

@@ -3,8 +3,11 @@ package config_test
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
+
+	"github.com/workflows-engine/workflows-engine/graph/problem"
 )
 
 func TestLoadA2A(t *testing.T) {
@@ -40,10 +43,14 @@ func TestLoadA2A(t *testing.T) {
 		`{"agents":{"a":{"baseUrl":"https://x","noAuth":true,"agents":{}}}}`:    `agents.a: unknown field "agents"`,
 		`{"agents":{" ":{"baseUrl":"https://x","noAuth":true}}}`:                "must not be blank",
 		`{"noAuth":true,"agents":{"a":{"baseUrl":"https://x","noAuth":true}}}`:  "only agents",
-		`{"agents":{}}`: "exactly one of",
 	} {
 		_, err := load(t, environment("KEY=secret", "WORKFLOW_ENGINE_A2A_CONFIG="+text))
 		requireRefused(t, err, want)
+	}
+	_, err = load(t, environment(`WORKFLOW_ENGINE_A2A_CONFIG={"agents":{}}`))
+	p, _ := problem.As(err)
+	if p == nil || len(p.Findings) != 2 || !strings.Contains(p.Findings[0].Message, "no baseUrl") || !strings.Contains(p.Findings[1].Message, "exactly one of") {
+		t.Errorf("without anything: %+v", p)
 	}
 }
 

@@ -23,10 +23,13 @@ func loadLLM(c *Config, _ setting, env Environment) error {
 	if err != nil || m.Object == nil {
 		return err
 	}
-	reference := readKey(m.Object, env)
+	address, addressed := text(m.Get("baseUrl")), m.mistakes() == 0
+	before := m.mistakes()
+	reference, open := readKey(m.Object, env), m.Get("noAuth").Bool()
+	authorized := m.mistakes() == before
 	settings := &LLM{
 		Config: openaichat.Config{
-			BaseURL: text(m.Get("baseUrl")), NoAuth: m.Get("noAuth").Bool(),
+			BaseURL: address, NoAuth: open,
 			RequestTimeout: milliseconds(m.Get("requestTimeoutMs")), MaxAnswerBytes: bytes(m.Get("maxAnswerBytes")),
 		},
 		Stream: m.Get("stream").Bool(),
@@ -34,23 +37,35 @@ func loadLLM(c *Config, _ setting, env Environment) error {
 	if repair := m.Get("repair"); repair.Present() {
 		settings.NoRepair = !repair.Bool()
 	}
-	if err := m.err(); err != nil {
-		return err
-	}
 	if reference != "" {
 		env.notePlain(envname.LLM, settings.BaseURL)
 		settings.KeyFrom = reference + ", in " + envname.LLM
 		settings.APIKey = env.modelKey(reference)
 	}
-	if _, err := openaichat.New(settings.Config); err != nil {
-		wrapped := problem.New(problem.UsageError, "%s", envname.LLM).WithCause(err)
-		if p, ok := problem.As(err); ok && p.Hint != "" {
-			wrapped = wrapped.WithHint("%s", strings.ToUpper(p.Hint[:1])+p.Hint[1:]+".")
-		}
-		return wrapped
+	// The provider checks the address and the key, each by itself. A misspelt field is reported without what is then missing.
+	unknown := m.Close()
+	if addressed {
+		m.judge(openaichat.New(openaichat.Config{BaseURL: address, NoAuth: true}))
+	}
+	if authorized && (len(unknown) == 0 || reference != "") {
+		m.judge(openaichat.New(openaichat.Config{NoAuth: open, APIKey: settings.APIKey}))
+	}
+	if err := m.err(); err != nil {
+		return err
 	}
 	c.LLM = settings
 	return nil
+}
+
+// judge reports the error of a provider with its hint.
+func (m members) judge(_ *openaichat.Model, err error) {
+	if err == nil {
+		return
+	}
+	f := m.Fail("profile", "%v", err)
+	if p, ok := problem.As(err); ok && p.Hint != "" {
+		f.Hint = strings.ToUpper(p.Hint[:1]) + p.Hint[1:] + "."
+	}
 }
 
 // modelKey returns a function that reads the key of a provider.

@@ -65,6 +65,32 @@ func TestLoadLLM(t *testing.T) {
 	}
 }
 
+// TestAllMistakesOfLLM are reported at once, and each as one.
+func TestAllMistakesOfLLM(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string][]string{
+		`{"apiKeyEnv":"NONE","baseUrl":"ftp://x","requestTimeoutMs":0,"model":"m"}`: {
+			"secret env:NONE: the variable is unset", "expected a number of milliseconds above 0", `unknown field "model"`, "not an absolute http",
+		},
+		`{"baseUrl":"ftp://x"}`:                             {"not an absolute http", "must have a key or noAuth"},
+		`{"baseUrl":7,"noAuth":"yes"}`:                      {"expected string, found number", "expected boolean, found string"},
+		`{"apikeyEnv":"KEY","stream":1}`:                    {"expected boolean, found number", `unknown field "apikeyEnv"`},
+		`{"apiKeyEnv":"KEY","noAuth":true,"baseurl":"ftp"}`: {`unknown field "baseurl"`, "cannot have both a key and noAuth"},
+	} {
+		_, err := load(t, environment("KEY=secret", "WORKFLOW_ENGINE_LLM_CONFIG="+text))
+		p, ok := problem.As(err)
+		if !ok || p.Code != problem.UsageError || p.Message != "invalid WORKFLOW_ENGINE_LLM_CONFIG" || len(p.Findings) != len(want) {
+			t.Errorf("%s: %+v", text, err)
+			continue
+		}
+		for i, f := range p.Findings {
+			if !strings.Contains(f.Message, want[i]) {
+				t.Errorf("%s: %d: %q, want %q", text, i, f.Message, want[i])
+			}
+		}
+	}
+}
+
 // TestLLMRefusalSaysWhatToDo: the hint of the executor reaches the operator.
 func TestLLMRefusalSaysWhatToDo(t *testing.T) {
 	t.Parallel()

@@ -31,11 +31,20 @@ func (e Environment) members(variable string) (members, error) {
 	return members{report.Object(values), variable, report}, nil
 }
 
-// err closes the object and returns the first of its problems.
+// mistakes returns how many were found so far.
+func (m members) mistakes() int { return len(m.report.Findings) }
+
+// err closes the object and returns an error with all its problems.
 func (m members) err() error {
 	m.Close()
-	if len(m.report.Findings) == 0 {
+	switch m.mistakes() {
+	case 0:
 		return nil
+	case 1:
+	default:
+		e := problem.New(problem.UsageError, "invalid %s", m.variable)
+		e.Findings = m.report.Findings
+		return e
 	}
 	first := m.report.Findings[0]
 	hint := first.Hint
