@@ -121,6 +121,7 @@ func TestPayloads(t *testing.T) {
 		{one(`{"type":"string","format":"date-time"}`), `{"f0":["2026-01-31T12:30"]}`, `{"f":"2026-01-31T12:30:00Z"}`},
 		{one(`{"type":"string","format":"date-time"}`), `{"f0":["2026-01-31T12:30:00+02:00"]}`, `{"f":"2026-01-31T12:30:00+02:00"}`},
 		{one(`{"type":"number"}`), `{"f0":[" -1.5e3 "]}`, `{"f":-1500}`},
+		{required(`{"type":"boolean"}`), `{"f0":["true","false"]}`, `{} f0: This field has several values.`},
 		{one(`{"type":"number"}`), `{"f0":["1,5"]}`, `{} f0: This is not a number. Use digits, with a point for decimals.`},
 		{one(`{"type":"number"}`), `{"f0":["0x1"]}`, `{} f0: This is not a number. Use digits, with a point for decimals.`},
 		{one(`{"type":"number"}`), `{"f0":["1e999"]}`, `{} f0: This is not a number. Use digits, with a point for decimals.`},

@@ -56,8 +56,13 @@ func (r *reader) field(f *Field) (value any, given bool) {
 		return r.several(f, texts)
 	}
 	text := ""
-	if len(texts) > 0 {
+	switch len(texts) {
+	case 0:
+	case 1:
 		text = texts[0]
+	default:
+		r.wrong(f, "This field has several values.")
+		return nil, false
 	}
 	if f.Kind != Text || f.Format != "" {
 		text = strings.TrimSpace(text)

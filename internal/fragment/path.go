@@ -7,7 +7,8 @@ import (
 	"strings"
 )
 
-// RunPath returns the address of a run. http.ServeMux redirects the segments "", "." and ".." away: these ids are in the query.
+// RunPath returns the address of a run. http.ServeMux redirects the segments "", "." and ".." away, and takes an escaped "/" for the end of
+// a path: these ids are in the query.
 func RunPath(id string) string { return runPath(id, "", nil) }
 
 // HistoryPath returns the address of a run's records from a seq on.
@@ -92,5 +93,5 @@ func runPath(id, view string, query url.Values) string {
 
 // plainSegment reports whether a text can be a segment of a path.
 func plainSegment(text string) bool {
-	return strings.Trim(text, ".") != "" || len(text) > 2
+	return text != "/" && (strings.Trim(text, ".") != "" || len(text) > 2)
 }

@@ -109,7 +109,7 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request) {
 	})
 	if err != nil {
 		again := &submitted{Err: err, Mistakes: fragment.MistakesOf(p.ResumeSchema, payload, r.PostForm)}
-		status := http.StatusUnprocessableEntity
+		status := 0
 		if e, ok := problem.As(err); ok && e.Reason != "" {
 			status = http.StatusConflict // another answer was first
 		}

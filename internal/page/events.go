@@ -159,15 +159,18 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request, one *session) {
 	page := r.Clone(r.Context())
 	page.URL, page.RequestURI = at, at.RequestURI()
 
+	h := w.Header()
+	h.Set("Content-Type", "text/event-stream")
+	h.Set("X-Accel-Buffering", "no")
+	if r.Method == http.MethodHead { // has no body, so nothing would end the stream
+		return
+	}
 	st := newStream()
 	one.follow(st)
 	defer one.unfollow(st)
 	s.feed.add(st)
 	defer s.feed.remove(st)
 
-	h := w.Header()
-	h.Set("Content-Type", "text/event-stream")
-	h.Set("X-Accel-Buffering", "no")
 	out := &eventWriter{w: w, c: http.NewResponseController(w)}
 	out.raw("retry: 1000\n\n")
 	s.stream(r.Context(), page, one, st, out)

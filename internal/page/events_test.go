@@ -319,4 +319,5 @@ func TestEventsOfNoPage(t *testing.T) {
 	b := browse(t).letIn()
 	b.want(b.do("GET", "/events?view=/events?view=/", nil), http.StatusBadRequest)
 	b.want(b.do("GET", "/events?view=/", nil, header("Cookie", "")), http.StatusUnauthorized)
+	b.want(b.do("HEAD", "/events?view=/", nil), http.StatusOK) // ends, because it has no body
 }

@@ -87,6 +87,9 @@ func (s *Server) sentByPage(r *http.Request) bool {
 		return false
 	}
 	scheme, _, _ := strings.Cut(origin, "://")
+	if scheme != "http" && scheme != "https" {
+		return false
+	}
 	own, err := httpguard.ParseOrigin(scheme + "://" + r.Host)
 	return err == nil && own == origin
 }
@@ -100,12 +103,12 @@ func cookieName(r *http.Request) string {
 // foreign returns why a request of another site's page is refused: it may only lead a person here. Browsers that send no Sec-Fetch-Site
 // are kept out by the cookie alone.
 func foreign(r *http.Request) string {
-	switch site := r.Header.Get("Sec-Fetch-Site"); {
-	case site == "" || site == "same-origin" || site == "none":
+	switch {
+	case !httpguard.OtherSite(r):
 		return ""
 	case r.Method == http.MethodPost:
 		return "pages of other sites cannot send forms to this page"
-	case r.Header.Get("Sec-Fetch-Mode") == "navigate" && r.Header.Get("Sec-Fetch-Dest") == "document":
+	case httpguard.Opens(r):
 		return ""
 	}
 	return "pages of other sites cannot load this page"
@@ -177,7 +180,7 @@ func (s *Server) post(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if one == nil {
-		s.refuse(w, r, http.StatusUnauthorized, "the session has ended; nothing was changed. "+s.wayIn())
+		s.refuse(w, r, http.StatusUnauthorized, "the session has ended; this request changed nothing. "+s.wayIn())
 		return
 	}
 	if !one.enter() {
@@ -203,7 +206,35 @@ func (s *Server) post(w http.ResponseWriter, r *http.Request) {
 			values[i] = strings.ReplaceAll(values[i], "\r\n", "\n")
 		}
 	}
-	s.acts.ServeHTTP(w, withSession(r, one))
+	s.act(w, withSession(r, one))
+}
+
+// act answers a form. One that the session has sent before, with the same values, leads where it led then and does nothing more.
+func (s *Server) act(w http.ResponseWriter, r *http.Request) {
+	to, answered := sessionOf(r).send(once(r))
+	if answered == nil {
+		http.Redirect(w, r, to, http.StatusSeeOther)
+		return
+	}
+	out := &acted{ResponseWriter: w}
+	defer func() { answered(out.to) }()
+	s.acts.ServeHTTP(out, r)
+}
+
+// acted notes where a form led that was taken.
+type acted struct {
+	http.ResponseWriter
+	to string
+}
+
+// Unwrap is for http.ResponseController.
+func (out *acted) Unwrap() http.ResponseWriter { return out.ResponseWriter }
+
+func (out *acted) WriteHeader(status int) {
+	if status == http.StatusSeeOther {
+		out.to = out.Header().Get("Location")
+	}
+	out.ResponseWriter.WriteHeader(status)
 }
 
 // refuse answers with a line of text that says nothing of any run.

@@ -139,6 +139,7 @@ func TestTheNamesOfAServedPage(t *testing.T) {
 		{"127.0.0.1:8123", "http://127.0.0.1:9000", http.StatusForbidden, false},
 		{"127.0.0.1:8123", "http://localhost:8123", http.StatusForbidden, false},
 		{"flows.example.com", "https://app.example.com", http.StatusForbidden, false},
+		{"127.0.0.1:8123", "vscode-webview://127.0.0.1:8123", http.StatusForbidden, false},
 		{"flows.example.com", "null", http.StatusForbidden, false},
 		{"flows.example.com", "", http.StatusForbidden, false},
 	} {

@@ -27,6 +27,8 @@ const (
 	sessionTime = 12 * time.Hour
 	// maxSessions limits the sessions of a token, and those that links opened: another one ends the oldest.
 	maxSessions = 64
+	// maxSent is how many forms a session remembers that were taken.
+	maxSent = 256
 	// maxRequests limits the requests of a session in progress, and maxStreams its event streams.
 	maxRequests = 32
 	maxStreams  = 4
@@ -90,6 +92,16 @@ type session struct {
 	requests int
 	// streams are the event streams, the oldest first.
 	streams []*stream
+	// sent has the forms that were taken or are being answered, by their ids (see once); order has the ids, the oldest first.
+	sent  map[string]*sentForm
+	order []string
+}
+
+// sentForm is a form that a session has sent.
+type sentForm struct {
+	// answered is closed with the answer. to is then where it leads; "" after a refusal.
+	answered chan struct{}
+	to       string
 }
 
 // take checks the token of a link and uses it up. Each error has the same text: a guess learns nothing.
@@ -204,6 +216,42 @@ func (one *session) unfollow(st *stream) {
 	one.mu.Lock()
 	defer one.mu.Unlock()
 	one.streams = slices.DeleteFunc(one.streams, func(other *stream) bool { return other == st })
+}
+
+// send reports where a form leads that was taken before, waiting for one that is being answered. For any other form it returns a function to
+// call with where the form leads, or with "" if it was refused: it may then be sent again.
+func (one *session) send(id string) (to string, answered func(to string)) {
+	for {
+		one.mu.Lock()
+		before := one.sent[id]
+		if before == nil {
+			break
+		}
+		one.mu.Unlock()
+		<-before.answered
+		if before.to != "" {
+			return before.to, nil
+		}
+	}
+	defer one.mu.Unlock()
+	f := &sentForm{answered: make(chan struct{})}
+	if one.sent == nil {
+		one.sent = map[string]*sentForm{}
+	}
+	if len(one.order) >= maxSent {
+		delete(one.sent, one.order[0])
+		one.order = slices.Delete(one.order, 0, 1)
+	}
+	one.sent[id], one.order = f, append(one.order, id)
+	return "", func(to string) {
+		one.mu.Lock()
+		defer one.mu.Unlock()
+		if f.to = to; to == "" && one.sent[id] == f {
+			delete(one.sent, id)
+			one.order = slices.DeleteFunc(one.order, func(other string) bool { return other == id })
+		}
+		close(f.answered)
+	}
 }
 
 // actor returns the author of the changes that a request makes.

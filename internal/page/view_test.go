@@ -122,7 +122,7 @@ func TestQuestion(t *testing.T) {
 func TestEveryIdHasPages(t *testing.T) {
 	t.Parallel()
 	s := show(t)
-	for _, id := range []string{"a/b", "a:b", "a#b", "a?b=c&d", ".", "..", "...", "a%2Fb", "ä ö", "//", `"><script>`} {
+	for _, id := range []string{"a/b", "a:b", "a#b", "a?b=c&d", ".", "..", "...", "a%2Fb", "ä ö", "/", "//", `"><script>`} {
 		s.start(id, asking, nil)
 		for _, path := range []string{
 			fragment.RunPath(id), fragment.HistoryPath(id, 1), fragment.HistoryPath(id, 2), fragment.StatePath(id, 5), fragment.QuestionPath(id, "ask#1"),
@@ -132,7 +132,7 @@ func TestEveryIdHasPages(t *testing.T) {
 		}
 	}
 	body := s.get("/runs")
-	for _, id := range []string{"a/b", ".", "..", `"><script>`} {
+	for _, id := range []string{"a/b", ".", "..", "/", `"><script>`} {
 		if !strings.Contains(body, template.HTMLEscapeString(fragment.RunPath(id))) {
 			t.Errorf("%q is not linked in %s", id, body)
 		}
