@@ -67,6 +67,9 @@ func (s *Server) open(r *request) (st *stream, done func(), err error) {
 		return nil, nil, err
 	}
 	ctx, cancel := context.WithCancel(r.Context())
+	if r.Method == http.MethodHead { // the answer has no body, so the client would not end the stream
+		cancel()
+	}
 	if s.Stop != nil {
 		go func() {
 			select {

@@ -304,6 +304,13 @@ func TestRefusals(t *testing.T) {
 	c.want(400, "GET", oneRun, "/v1/executions/none?wait_ms=soon", "")
 	c.want(400, "GET", starts, "/v1/executions?phase=tired", "")
 	c.want(400, "GET", starts, "/v1/executions?cursor=x", "")
+	c.want(400, "GET", starts, "/v1/executions?phase=%zz", "")
+	c.want(400, "GET", starts, "/v1/executions?phase=failed;limit=1", "")
+	c.want(400, "GET", starts, "/v1/executions?id=none", "") // lists, and would list every run
+	c.want(400, "GET", oneRun, "/v1/executions/none?id=other", "")
+	c.want(400, "GET", oneRun, "/v1/executions/none?execution_id=other", "")
+	c.want(400, "GET", oneRun, "/v1/executions/-?id=none&id=other", "")
+	c.want(400, "POST", oneRun+":cancel", "/v1/executions/none:cancel?id=other", `{}`)
 	c.want(400, "GET", oneRun, "/v1/executions/", "")
 	c.want(400, "GET", oneRun, "/v1/executions/..", "")
 	c.want(404, "GET", oneRun, "/v1/executions/-?id=..", "")
@@ -349,6 +356,63 @@ func TestRefusals(t *testing.T) {
 	c.handler.ServeHTTP(w, request(t, "DELETE", "/v1/executions", ""))
 	if w.Code != 405 || w.Header().Get("Allow") != "GET, POST" {
 		t.Errorf("DELETE: %d %v", w.Code, w.Header())
+	}
+}
+
+// TestOtherSites: a page of another site cannot load an answer as a picture, a script or a frame, for which browsers send no Origin. A link may lead
+// to one.
+func TestOtherSites(t *testing.T) {
+	t.Parallel()
+	c := newClient(t, func(o *httpapi.Options) { o.Access.Tokens = httpguard.Tokens{} })
+	c.want(201, "POST", "/v1/executions", "/v1/executions", `{"execution_id":"r","definition":`+approve+`}`)
+	for _, of := range []struct {
+		site, mode, dest string
+		status           int
+	}{
+		{"cross-site", "no-cors", "image", 403}, {"same-site", "no-cors", "image", 403}, {"cross-site", "navigate", "iframe", 403}, {"cross-site", "no-cors", "empty", 403},
+		{"cross-site", "navigate", "document", 200}, {"none", "navigate", "document", 200}, {"same-origin", "no-cors", "image", 200}, {"", "", "", 200},
+	} {
+		r := request(t, "GET", "/v1/executions/r/graph.svg", "")
+		for name, value := range map[string]string{"Sec-Fetch-Site": of.site, "Sec-Fetch-Mode": of.mode, "Sec-Fetch-Dest": of.dest} {
+			if value != "" {
+				r.Header.Set(name, value)
+			}
+		}
+		w := httptest.NewRecorder()
+		c.handler.ServeHTTP(w, r)
+		if w.Code != of.status || w.Header().Get("Cross-Origin-Resource-Policy") != "same-origin" {
+			t.Errorf("%v: %d %v", of, w.Code, w.Header())
+		}
+	}
+}
+
+// TestStartsAtTheSameTime: of several starts with one Idempotency-Key, one creates the run; the others are repeated calls.
+func TestStartsAtTheSameTime(t *testing.T) {
+	t.Parallel()
+	c := newClient(t, nil)
+	c.want(201, "POST", "/v1/workflows", "/v1/workflows", `{"definition":`+approve+`}`)
+	type got struct {
+		status   int
+		repeated any
+	}
+	answers := make(chan got, 8)
+	for range cap(answers) {
+		go func() {
+			r := request(t, "POST", "/v1/workflows/approve/executions", `{"input":{"n":1}}`)
+			r.Header.Set("Idempotency-Key", "once")
+			w := httptest.NewRecorder()
+			c.handler.ServeHTTP(w, r)
+			var answer object
+			_ = json.Unmarshal(w.Body.Bytes(), &answer)
+			answers <- got{w.Code, answer["repeated"]}
+		}()
+	}
+	count := map[got]int{}
+	for range cap(answers) {
+		count[<-answers]++
+	}
+	if count[got{201, nil}] != 1 || count[got{200, true}] != cap(answers)-1 {
+		t.Errorf("%v", count)
 	}
 }
 
@@ -417,6 +481,14 @@ func TestStreams(t *testing.T) {
 	c.want(201, "POST", "/v1/executions", "/v1/executions", `{"execution_id":"r2","definition":`+approve+`}`)
 	if data := next(all, "data: "); !strings.Contains(data, `"execution_id":"r`) {
 		t.Errorf("change %q", data)
+	}
+	for _, path := range []string{"/v1/events", "/v1/executions/r2/events"} { // these answers have no body, so nothing else would end them
+		r := request(t, "HEAD", path, "")
+		r.Header.Set("Accept", "text/event-stream")
+		w := httptest.NewRecorder()
+		if c.handler.ServeHTTP(w, r); w.Code != 200 {
+			t.Errorf("HEAD %s: %d", path, w.Code)
+		}
 	}
 	close(stop)
 	for all.Scan() {

@@ -2,6 +2,7 @@ package httpapi
 
 import (
 	"context"
+	"errors"
 	"io"
 	"math"
 	"net/http"
@@ -217,7 +218,7 @@ func created(w http.ResponseWriter, res *result, err error) (*result, error) {
 
 // address is the end of the address of a run.
 func address(id string) string {
-	if id == "" || id == "." || id == ".." || id == "-" {
+	if id == "" || id == "." || id == ".." || id == "/" || id == "-" {
 		return "-?id=" + url.QueryEscape(id)
 	}
 	return strings.ReplaceAll(url.PathEscape(id), ":", "%3A")
@@ -234,13 +235,24 @@ func (s *Server) start(r *request) (*result, error) {
 	if key := r.Header.Get("Idempotency-Key"); key != "" && req.ExecutionID == "" {
 		req.ExecutionID, req.AllowExisting = key, true
 	}
-	exists := false
-	if peeker, isPeeker := s.Engine.(graph.Peeker); isPeeker && req.AllowExisting && req.ExecutionID != "" {
-		_, err := peeker.Peek(r.Context(), req.ExecutionID)
-		exists = err == nil
-	}
-	res, err := s.driven(r, &req.Wait, func(ctx context.Context) (*view.Run, error) { return s.Engine.Start(ctx, req) })
-	if exists {
+	existing := false
+	res, err := s.driven(r, &req.Wait, func(ctx context.Context) (run *view.Run, err error) {
+		allowed := req.AllowExisting && req.ExecutionID != ""
+		if peeker, isPeeker := s.Engine.(graph.Peeker); isPeeker && allowed {
+			_, err := peeker.Peek(ctx, req.ExecutionID)
+			existing = err == nil
+		}
+		req.AllowExisting = existing // of several starts at the same time, one begins the run
+		if run, err = s.Engine.Start(ctx, req); allowed && !existing && errors.Is(err, problem.DuplicateExecutionID) {
+			existing, req.AllowExisting = true, true
+			run, err = s.Engine.Start(ctx, req)
+		}
+		if existing && err == nil {
+			run.Repeated = true
+		}
+		return run, err
+	})
+	if existing {
 		return res, err
 	}
 	return created(r.w, res, err)

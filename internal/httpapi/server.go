@@ -144,6 +144,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}()
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	w.Header().Set("Cache-Control", "no-store")
+	w.Header().Set("Cross-Origin-Resource-Policy", "same-origin")
 	if r.URL.Path == httpguard.HealthPath {
 		s.mux.ServeHTTP(a, r)
 		return
@@ -206,11 +207,15 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, op *operation, id
 		s.refuse(w, &refusal{http.StatusForbidden, problem.New(problem.ValidationError, "the token of %q permits reading alone", caller.Name)})
 		return
 	}
-	query := r.URL.Query()
-	if id == "-" && query.Has("id") {
-		id = query.Get("id")
+	query, err := url.ParseQuery(r.URL.RawQuery)
+	if err != nil {
+		s.refuse(w, problem.New(problem.ValidationError, "invalid query: %v", err).WithHint("Separate parameters by & and escape their values."))
+		return
 	}
-	query.Del("id")
+	if ids := query["id"]; op.ofRun() && id == "-" && len(ids) == 1 {
+		id = ids[0]
+		query.Del("id")
+	}
 	in := &request{Request: r, w: w, id: id, ref: r.PathValue("wf_id")}
 	elsewhere := map[string]any{}
 	if op.ofRun() {
@@ -237,6 +242,10 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, op *operation, id
 	} else {
 		if r.ContentLength != 0 {
 			s.refuse(w, problem.New(problem.ValidationError, "a %s request has no body", r.Method))
+			return
+		}
+		if op.ofRun() && query.Has("execution_id") {
+			s.refuse(w, problem.New(problem.ValidationError, "the path names the run, the query must not"))
 			return
 		}
 		values := queryValues(query, op.params)

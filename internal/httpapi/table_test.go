@@ -78,7 +78,7 @@ func TestEveryId(t *testing.T) {
 	t.Parallel()
 	c := newClient(t, nil)
 	c.want(201, "POST", "/v1/workflows", "/v1/workflows", `{"definition":`+approve+`}`)
-	for _, id := range []string{".", "..", "-", "a/b", "a:b", "a:cancel", ":", "a%2Fb", "%", "%3A", "a?b=c&d", "a#b", "ä ö", "//", "../..", "a+b", `"><script>`} {
+	for _, id := range []string{".", "..", "-", "a/b", "a:b", "a:cancel", ":", "a%2Fb", "%", "%3A", "a?b=c&d", "a#b", "ä ö", "/", "//", "../..", "a+b", `"><script>`} {
 		text, _ := json.Marshal(id)
 		w := httptest.NewRecorder()
 		c.handler.ServeHTTP(w, request(t, "POST", "/v1/executions", `{"definition_ref":"approve","execution_id":`+string(text)+`}`))

@@ -60,6 +60,10 @@ func (a *Access) AdmitOrigin(w http.ResponseWriter, r *http.Request, refuse func
 	}
 	origin := r.Header.Get("Origin")
 	if origin == "" {
+		if OtherSite(r) && !Opens(r) { // a picture, a script or a frame: browsers send no Origin for these
+			refuse(http.StatusForbidden, "pages of other sites may not load this")
+			return false
+		}
 		return true
 	}
 	if !a.knowsOrigin(origin) {
@@ -71,6 +75,17 @@ func (a *Access) AdmitOrigin(w http.ResponseWriter, r *http.Request, refuse func
 		return false
 	}
 	return true
+}
+
+// OtherSite reports whether a browser says that a page of another site, or of another server of the same host, caused a request.
+func OtherSite(r *http.Request) bool {
+	site := r.Header.Get("Sec-Fetch-Site")
+	return site != "" && site != "same-origin" && site != "none"
+}
+
+// Opens reports whether a browser says that it opens the answer of a request as a page of its own, as a link does.
+func Opens(r *http.Request) bool {
+	return r.Header.Get("Sec-Fetch-Mode") == "navigate" && r.Header.Get("Sec-Fetch-Dest") == "document"
 }
 
 // KnowsHost reports whether a request addresses the server by an address, as localhost or by an allowed name. A page of
