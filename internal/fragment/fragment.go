@@ -59,6 +59,8 @@ type Layout struct {
 	Version, Actor string
 	ByToken        bool
 	ReadOnly       bool
+	// Out is the form that signs the person out.
+	Out Post
 }
 
 func (*Layout) template() string { return "layout" }

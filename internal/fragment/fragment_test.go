@@ -53,7 +53,7 @@ func TestGolden(t *testing.T) {
 		}},
 	}}
 	for name, v := range map[string]fragment.View{
-		"layout":  &fragment.Layout{Title: "T", Body: "<p>x</p>", Path: "/runs?a=b&c=d", Style: "/s.css", Scripts: []string{"/s.js"}, Version: "1", Actor: "kim (page)"},
+		"layout":  &fragment.Layout{Title: "T", Body: "<p>x</p>", Path: "/runs?a=b&c=d", Style: "/s.css", Scripts: []string{"/s.js"}, Version: "1", Actor: "kim (page)", Out: fragment.Post{Action: "/out", Token: "T"}},
 		"failure": &fragment.Failure{Message: "run \"x\" not found", Hint: "List the runs.", Code: "EXECUTION_NOT_FOUND", Links: []fragment.Link{{Text: "y", Path: "/runs/y"}}},
 		"runs": &fragment.RunList{
 			Phases: []fragment.Choice{{Value: "failed", Text: "failed", Selected: true}}, Active: []fragment.Link{{Text: "state failed", Path: "/runs"}}, Rows: rows, Older: "/runs?cursor=1",

@@ -214,6 +214,8 @@ func (s *Server) stream(ctx context.Context, page *http.Request, one *session, s
 				return
 			case <-s.ended.Done():
 				return
+			case <-one.ended:
+				return
 			case <-st.paused:
 				out.event("paused", map[string]any{})
 				return
@@ -231,6 +233,8 @@ func (s *Server) stream(ctx context.Context, page *http.Request, one *session, s
 				select {
 				case <-pause:
 				case <-ctx.Done():
+					return
+				case <-one.ended:
 					return
 				}
 				rendered = true

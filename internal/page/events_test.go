@@ -313,6 +313,41 @@ func TestTheServerEnds(t *testing.T) {
 	})
 }
 
+// TestSigningOutEndsStreams: a session that ends has no stream any more, also while one waits to render. Others go on.
+func TestSigningOutEndsStreams(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		l := newLive(t)
+		kept := l.cookie
+		other := l.stream("/runs/a")
+		other.seen()
+		l.letIn()
+		idle, waiting := l.stream("/runs/a"), l.stream("/runs/a")
+		idle.seen()
+		waiting.seen()
+		l.html.Store("<p>1</p>")
+		l.engine.changes <- "a"
+		l.want(l.do("POST", outPath, l.outForm()), http.StatusSeeOther)
+		idle.want(t, "end")
+		waiting.want(t, "end")
+		time.Sleep(time.Second)
+		if got := strings.Join(other.seen(), "|"); !strings.Contains(got, "<p>1</p>") || strings.Contains(got, "end") {
+			t.Errorf("the other session has %s", got)
+		}
+		l.cookie = kept
+		for range maxSessions { // the oldest ends, and so does its stream
+			l.page.sessions.begin(l.session().caller)
+			time.Sleep(time.Second)
+			if l.session() == nil {
+				break
+			}
+		}
+		if got := other.seen(); got[len(got)-1] != "end" {
+			t.Errorf("the stream goes on: %q", got)
+		}
+	})
+}
+
 // TestEventsOfNoPage: events are those of a page of this server.
 func TestEventsOfNoPage(t *testing.T) {
 	t.Parallel()

@@ -188,7 +188,7 @@ func (s *Server) post(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer one.leave()
-	if one.caller.ReadOnly {
+	if one.caller.ReadOnly && r.URL.Path != outPath {
 		s.refuse(w, r, http.StatusForbidden, fmt.Sprintf("the token of %q permits reading alone; nothing was changed", one.caller.Name))
 		return
 	}
@@ -201,6 +201,10 @@ func (s *Server) post(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	httpguard.LiftReadLimit(w)
+	if r.URL.Path == outPath {
+		s.letOut(w, withSession(r, one))
+		return
+	}
 	for _, values := range r.PostForm { // browsers end the lines of a text area with CR and LF
 		for i := range values {
 			values[i] = strings.ReplaceAll(values[i], "\r\n", "\n")
@@ -330,9 +334,30 @@ func (s *Server) letIn(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	s.o.Log.Info("session opened", "name", caller.Name)
+	setCookie(w, r, s.sessions.begin(caller), int(sessionTime/time.Second))
+	http.Redirect(w, r, localPath(to), http.StatusSeeOther)
+}
+
+// setCookie sets the cookie in an answer to a form of this server; one with a negative age deletes it.
+func setCookie(w http.ResponseWriter, r *http.Request, value string, age int) {
 	http.SetCookie(w, &http.Cookie{
-		Name: cookieName(r), Value: s.sessions.begin(caller), Path: "/", MaxAge: int(sessionTime / time.Second), HttpOnly: true, SameSite: http.SameSiteStrictMode,
+		Name: cookieName(r), Value: value, Path: "/", MaxAge: age, HttpOnly: true, SameSite: http.SameSiteStrictMode,
 		Secure: strings.HasPrefix(r.Header.Get("Origin"), "https://"),
 	})
-	http.Redirect(w, r, localPath(to), http.StatusSeeOther)
+}
+
+// outPath is the address of the form that signs a person out.
+const outPath = "/out"
+
+// letOut answers POST /out: the session ends, with its event streams.
+func (s *Server) letOut(w http.ResponseWriter, r *http.Request) {
+	if !s.formed(r, outPath) {
+		s.refuse(w, r, http.StatusForbidden, "the form is not of this session; nothing was changed")
+		return
+	}
+	one := sessionOf(r)
+	s.sessions.leave(one)
+	s.o.Log.Info("session ended", "name", one.caller.Name)
+	setCookie(w, r, "", -1)
+	http.Redirect(w, r, "/in", http.StatusSeeOther)
 }

@@ -3,6 +3,7 @@ package page
 import (
 	"net/http"
 	"net/url"
+	"regexp"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -240,6 +241,56 @@ func TestReadOnly(t *testing.T) {
 	}
 	if page := b.want(b.do("GET", "/", nil), http.StatusOK); !strings.Contains(page, "reading only") {
 		t.Errorf("the page does not say so: %s", page)
+	}
+}
+
+// outForm returns the form with which the browser signs out.
+func (b *browser) outForm() url.Values {
+	return b.form(func(r *http.Request) fragment.FormToken { return b.page.formToken(r, outPath) })
+}
+
+// TestSigningOut ends the session of the browser on the server, whatever let it in, and no other one. The form needs the same as others.
+func TestSigningOut(t *testing.T) {
+	t.Parallel()
+	for name, enter := range map[string]func() *browser{
+		"link":             func() *browser { return browse(t).letIn() },
+		"link, reading":    func() *browser { return browse(t, func(o *Options) { o.ReadOnly = true }).letIn() },
+		"token":            func() *browser { return served(t).with(writerToken) },
+		"token of readers": func() *browser { return served(t).with(readerToken) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := enter()
+			other := b.page.sessions.begin(b.session().caller)
+			page := b.want(b.do("GET", "/", nil), http.StatusOK)
+			shown := regexp.MustCompile(`<form method="post" action="/out"><input type="hidden" name="form" value="([^"]+)"><button>Sign out</button>`).FindStringSubmatch(page)
+			if shown == nil {
+				t.Fatalf("no form in %s", page)
+			}
+			for what, refused := range map[string]*http.Response{
+				"another origin": b.do("POST", outPath, b.outForm(), header("Origin", "http://evil.example")),
+				"another site":   b.do("POST", outPath, b.outForm(), header("Sec-Fetch-Site", "cross-site")),
+				"no token":       b.do("POST", outPath, url.Values{"x": {"y"}}),
+				"another token":  b.do("POST", outPath, b.runForm("a")),
+			} {
+				if refused.StatusCode != http.StatusForbidden || refused.Header.Get("Set-Cookie") != "" {
+					t.Errorf("%s: status %d", what, refused.StatusCode)
+				}
+			}
+			b.do("GET", outPath+"?"+b.outForm().Encode(), nil)
+			b.want(b.do("GET", "/", nil), http.StatusOK)
+
+			form := url.Values{"form": {shown[1]}}
+			res := b.do("POST", outPath, form)
+			b.want(res, http.StatusSeeOther)
+			set := res.Header.Get("Set-Cookie")
+			if at := res.Header.Get("Location"); at != "/in" || !strings.HasPrefix(set, "workflows-engine-8123=;") || !strings.Contains(set, "Max-Age=0") || !strings.Contains(set, "Path=/") {
+				t.Errorf("led to %s with %s", at, set)
+			}
+			b.want(b.do("GET", "/", nil), http.StatusUnauthorized)
+			b.want(b.do("POST", outPath, form), http.StatusUnauthorized)
+			b.want(b.do("GET", "/", nil, header("Cookie", "workflows-engine-8123="+other)), http.StatusOK)
+		})
 	}
 }
 

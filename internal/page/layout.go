@@ -156,6 +156,7 @@ func (s *Server) writeView(w http.ResponseWriter, r *http.Request, v view, live 
 		Title: v.Title, Body: v.Body, Path: live, Style: staticPath + "/style.css",
 		Scripts: []string{staticPath + "/idiomorph.min.js", staticPath + "/page.js"},
 		Version: version, Actor: s.actor(r).Name, ByToken: s.o.hasTokens(), ReadOnly: s.readOnly(r),
+		Out: fragment.Post{Action: outPath, Token: s.formToken(r, outPath)},
 	})
 	if err != nil {
 		panic(err) // a fault of the template

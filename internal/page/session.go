@@ -87,6 +87,8 @@ type session struct {
 	expires time.Time
 	// caller is the holder of the token that let the browser in; empty for a link.
 	caller httpguard.Caller
+	// ended is closed when the session ends before it expires.
+	ended chan struct{}
 
 	mu       sync.Mutex
 	requests int
@@ -155,9 +157,9 @@ func (ss *sessions) begin(caller httpguard.Caller) string {
 		}
 	}
 	if same >= maxSessions {
-		delete(ss.open, oldest)
+		ss.end(oldest)
 	}
-	ss.open[sha256.Sum256([]byte(cookie))] = &session{key: key, expires: time.Now().Add(sessionTime), caller: caller}
+	ss.open[sha256.Sum256([]byte(cookie))] = &session{key: key, expires: time.Now().Add(sessionTime), caller: caller, ended: make(chan struct{})}
 	return cookie
 }
 
@@ -165,7 +167,24 @@ func (ss *sessions) begin(caller httpguard.Caller) string {
 func (ss *sessions) purge() {
 	for hash, one := range ss.open {
 		if one.expired() {
-			delete(ss.open, hash)
+			ss.end(hash)
+		}
+	}
+}
+
+// end ends an open session and its event streams. ss.mu is held.
+func (ss *sessions) end(hash [sha256.Size]byte) {
+	close(ss.open[hash].ended)
+	delete(ss.open, hash)
+}
+
+// leave ends a session, unless it has ended.
+func (ss *sessions) leave(one *session) {
+	ss.mu.Lock()
+	defer ss.mu.Unlock()
+	for hash, other := range ss.open {
+		if other == one {
+			ss.end(hash)
 		}
 	}
 }

@@ -274,6 +274,36 @@ func TestFilterStays(t *testing.T) {
 	b.until(`location.search.includes("phase=interrupted") && location.search.includes("definition=pay") && document.querySelectorAll("tr[data-run]").length === 2`)
 }
 
+// TestSignOut: a person who signs out in one tab is out in all, and is led back to the page of a tab by the next link. What was typed in another
+// tab stays in sight.
+func TestSignOut(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, func(s *site) {
+		s.start("greet", "greet-1", map[string]any{"name": "Ada", "times": 1.0})
+		s.start("claim", "claim-1", nil)
+	})
+	b := s.enter(t)
+	other, typing := b.profile.tab(t), b.profile.tab(t)
+	s.visit(other, "/runs/greet-1")
+	s.visit(typing, "/runs/claim-1/questions/details%231")
+	typing.fill("main form[method=post] input[type=text]", "half a thought")
+	b.press("Sign out")
+	b.at("/in")
+	other.shows("Open the page with a link")
+	typing.shows("You are no longer signed in")
+	if got := eval[string](typing, `document.querySelector("main form[method=post] input[type=text]").value`); got != "half a thought" {
+		t.Errorf("what was typed is now %q", got)
+	}
+	if status := b.open(s.origin + "/runs"); status != 401 {
+		t.Errorf("the page answers %d", status)
+	}
+	other.set("#t", s.link())
+	other.press("Open")
+	other.at("/")
+	typing.press("Sign in")
+	typing.shows("details")
+}
+
 // TestLinkFromElsewhere: a link of another site leads in, although the cookie is not sent with its first request.
 func TestLinkFromElsewhere(t *testing.T) {
 	t.Parallel()

@@ -113,9 +113,17 @@
     source?.close();
     source = null;
   };
+  let typed = false, gone = false;
+  main.addEventListener("input", e => typed ||= sends(e.target.form));
+  const ended = () => { // also in another tab: nothing stays in sight but what was typed
+    gone = true;
+    close();
+    if (typed) show("You are no longer signed in. What you typed was not sent.", "Sign in", () => location.reload());
+    else location.reload();
+  };
   const open = () => {
     close();
-    if (!view || document.hidden) return;
+    if (gone || !view || document.hidden) return;
     source = new EventSource("/events?view=" + encodeURIComponent(view));
     source.onopen = () => {
       wait = 1;
@@ -123,7 +131,9 @@
       show("");
     };
     source.onerror = () => {
+      const refused = source.readyState === EventSource.CLOSED;
       close();
+      if (refused) fetch(location.href, {method: "HEAD"}).then(res => res.status === 401 && ended(), () => {});
       show("No connection since " + since() + ". Trying again.", "Try now", open);
       timer = setTimeout(open, wait * 1000);
       wait = Math.min(2 * wait, 30);
