@@ -274,8 +274,7 @@ func TestFilterStays(t *testing.T) {
 	b.until(`location.search.includes("phase=interrupted") && location.search.includes("definition=pay") && document.querySelectorAll("tr[data-run]").length === 2`)
 }
 
-// TestSignOut: a person who signs out in one tab is out in all, and is led back to the page of a tab by the next link. What was typed in another
-// tab stays in sight.
+// TestSignOut: a person who signs out in one tab is out in all. What was typed in another tab stays in sight.
 func TestSignOut(t *testing.T) {
 	t.Parallel()
 	s := newSite(t, func(s *site) {
