@@ -38,7 +38,7 @@
     form.prepend(note);
   };
   const callbacks = {
-    beforeNodeMorphed: (old, now) => !(old instanceof HTMLFormElement && old.method === "get") && !(sends(old) && sends(now) && key(old) === key(now)) && !old.dataset?.ended,
+    beforeNodeMorphed: (old, now) => !old.isEqualNode(now) && !(old instanceof HTMLFormElement && old.method === "get") && !(sends(old) && sends(now) && key(old) === key(now)) && !old.dataset?.ended,
     beforeNodeRemoved: old => {
       if (!(old instanceof Element)) return true;
       if (old.dataset.ended || old.dataset.added) return false;
@@ -93,7 +93,7 @@
     // Rows are matched by id, and so are forms.
     for (const root of [now, main]) for (const row of root.querySelectorAll("tr[data-run]")) row.id = "row-" + row.dataset.run;
     keepRows(now);
-    Idiomorph.morph(main, now.innerHTML, {morphStyle: "innerHTML", ignoreActiveValue: true, callbacks});
+    Idiomorph.morph(main, now.childNodes, {morphStyle: "innerHTML", ignoreActiveValue: true, callbacks});
     if (event.title) document.title = event.title + " · workflows-engine";
   };
   for (const name of ["pointerout", "focusout"]) main.addEventListener(name, () => setTimeout(() => pending && update(pending), 300));
