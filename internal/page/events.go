@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/workflows-engine/workflows-engine/graph"
+	"github.com/workflows-engine/workflows-engine/internal/httpguard"
 )
 
 const (
@@ -171,6 +172,7 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request, one *session) {
 	s.feed.add(st)
 	defer s.feed.remove(st)
 
+	httpguard.LiftReadLimit(w) // it would end the context
 	out := &eventWriter{w: w, c: http.NewResponseController(w)}
 	out.raw("retry: 1000\n\n")
 	s.stream(r.Context(), page, one, st, out)
@@ -186,6 +188,9 @@ func (s *Server) stream(ctx context.Context, page *http.Request, one *session, s
 	for out.err == nil {
 		changed := st.take()
 		v, location := s.render(page)
+		if ctx.Err() != nil {
+			return // what was rendered is the error of a call that was ended
+		}
 		if v.Status == http.StatusServiceUnavailable {
 			if wait == 0 {
 				out.event("trouble", map[string]any{"text": "The database cannot be read."})

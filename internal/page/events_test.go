@@ -7,9 +7,12 @@ import (
 	"errors"
 	"html/template"
 	"io"
+	"log/slog"
+	"net"
 	"net/http"
 	"strconv"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -17,6 +20,7 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/internal/httpguard"
 )
 
 // followed is an engine whose changes a test makes.
@@ -190,6 +194,88 @@ func TestAQuietStream(t *testing.T) {
 		if got := e.seen(); got[len(got)-1] != "end" {
 			t.Error("the stream is open after its session")
 		}
+	})
+}
+
+// oneConn is a listener for a single connection.
+type oneConn struct {
+	conns chan net.Conn
+	once  sync.Once
+}
+
+func (l *oneConn) Accept() (net.Conn, error) {
+	if c, ok := <-l.conns; ok {
+		return c, nil
+	}
+	return nil, net.ErrClosed
+}
+
+func (l *oneConn) Addr() net.Addr { return &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1), Port: 8123} }
+
+func (l *oneConn) Close() error {
+	l.once.Do(func() { close(l.conns) })
+	return nil
+}
+
+// TestAStreamOutlastsARequest: the time limit for the text of a request does not end a stream.
+func TestAStreamOutlastsARequest(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		l := newLive(t)
+		ctx, end := context.WithCancel(context.Background())
+		context.AfterFunc(ctx, l.page.Close)
+		listener := &oneConn{conns: make(chan net.Conn, 1)}
+		served := make(chan error, 1)
+		go func() { served <- httpguard.Serve(ctx, listener, l.page, slog.New(slog.DiscardHandler)) }()
+		in, out := net.Pipe()
+		listener.conns <- out
+		if _, err := io.WriteString(in, "GET /events?view=/runs/a HTTP/1.1\r\nHost: "+strings.TrimPrefix(testOrigin, "http://")+"\r\nCookie: "+l.cookie+"\r\n\r\n"); err != nil {
+			t.Fatal(err)
+		}
+		answer, err := http.ReadResponse(bufio.NewReader(in), nil)
+		if err != nil || answer.StatusCode != http.StatusOK {
+			t.Fatal(answer, err)
+		}
+		ended := make(chan struct{})
+		go func() {
+			defer close(ended)
+			_, _ = io.Copy(io.Discard, answer.Body)
+		}()
+		time.Sleep(10 * httpguard.ReadTime)
+		synctest.Wait()
+		select {
+		case <-ended:
+			t.Error("the stream has ended")
+		default:
+		}
+		end()
+		<-ended
+		in.Close()
+		if err := <-served; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// TestAStreamThatIsEnded: the error of a view whose stream has ended meanwhile is not shown.
+func TestAStreamThatIsEnded(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		l := newLive(t)
+		var e *events
+		renders := 0
+		l.page.views = http.NewServeMux()
+		l.page.views.HandleFunc("GET /runs/{id}", func(w http.ResponseWriter, r *http.Request) {
+			if renders++; renders > 1 {
+				e.end()
+			}
+			w.(*rendering).err = r.Context().Err()
+		})
+		e = l.stream("/runs/a")
+		e.seen()
+		time.Sleep(time.Second)
+		l.engine.changes <- "a"
+		e.want(t, "end")
 	})
 }
 
