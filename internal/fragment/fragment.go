@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"html/template"
 	"strings"
+	"sync"
 
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 	"github.com/workflows-engine/workflows-engine/internal/picture"
@@ -25,7 +26,10 @@ var Style = sheet + picture.Style
 //go:embed style.css
 var sheet string
 
-var templates = template.Must(template.New("").Funcs(funcs).ParseFS(files, "templates/*.html"))
+// templates are parsed when they are first used: most processes show no page.
+var templates = sync.OnceValue(func() *template.Template {
+	return template.Must(template.New("").Funcs(funcs).ParseFS(files, "templates/*.html"))
+})
 
 // View is a view model of this package.
 type View interface {
@@ -36,7 +40,7 @@ type View interface {
 // Render returns the HTML of a view.
 func Render(v View) (template.HTML, error) {
 	var b bytes.Buffer
-	if err := templates.ExecuteTemplate(&b, v.template(), v); err != nil {
+	if err := templates().ExecuteTemplate(&b, v.template(), v); err != nil {
 		return "", fmt.Errorf("render %s: %w", v.template(), err)
 	}
 	return template.HTML(jsonvalue.Plain(b.String())), nil //nolint:gosec // made by html/template
