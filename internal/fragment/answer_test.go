@@ -1,6 +1,9 @@
 package fragment_test
 
 import (
+	"html"
+	"regexp"
+	"strings"
 	"testing"
 
 	"github.com/workflows-engine/workflows-engine/graph/machine"
@@ -43,6 +46,31 @@ func TestDecisions(t *testing.T) {
 	for _, field := range []string{"a0", "t1", "d2", "d3"} {
 		if mistakes[field] == "" {
 			t.Errorf("no mistake at %s: %v", field, mistakes)
+		}
+	}
+}
+
+// TestTypedTextsStay: a text that comes back to be corrected is the one that was typed, and acts on no other part of the page.
+func TestTypedTextsStay(t *testing.T) {
+	t.Parallel()
+	p := &view.Pending{ID: "r:ask#1", ExecutionID: "r", ResumeSchema: map[string]any{"type": "object", "properties": map[string]any{
+		"short": map[string]any{"type": "string", "maxLength": 20.0}, "long": map[string]any{"type": "string", "maxLength": 5000.0},
+	}}}
+	field := regexp.MustCompile(`(?s)<input id="(f\d)"[^>]* value="([^"]*)"|<textarea id="(f\d)"[^>]*>\n(.*?)</textarea>`)
+	for _, typed := range []string{"\u05e9\u05dc\u05d5\u05dd\u200f!", "\u202ex\u2066", "\nsecond line\n", "a\u200db", "bell\x07", `</textarea>"><script>`, "&amp;lt;", "\u2028"} {
+		filled := &fragment.Filled{Values: map[string][]string{"f0": {typed}, "f1": {typed}}}
+		page, err := fragment.Render(fragment.AskOf(p, func(v any) any { return v }, fragment.Post{}, filled))
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := field.FindAllStringSubmatch(string(page), -1)
+		if len(found) != 2 || strings.ContainsFunc(string(page), jsonvalue.IsControl) || strings.Contains(string(page), "<script") {
+			t.Fatalf("%q is shown as %s", typed, page)
+		}
+		for _, m := range found {
+			if text := html.UnescapeString(m[2] + m[4]); text != typed {
+				t.Errorf("%q comes back as %q in %s", typed, text, m[1]+m[3])
+			}
 		}
 	}
 }

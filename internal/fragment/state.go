@@ -1,7 +1,9 @@
 package fragment
 
 import (
+	"fmt"
 	"html/template"
+	"strings"
 	"time"
 
 	"github.com/workflows-engine/workflows-engine/graph/machine"
@@ -70,7 +72,22 @@ func VisitState(v *timeline.Visit) State {
 	return State{"now", "▸", "running"}
 }
 
+// typed returns the text of a control. Render shows controls such as U+200F as escapes, which the browser would send in their place: here they are
+// character references. HTML drops one line end at the beginning of a text area; the templates have one.
+func typed(text string) template.HTML {
+	var b strings.Builder
+	for _, r := range template.HTMLEscapeString(text) {
+		if jsonvalue.IsControl(r) && (r < 0x80 || r > 0x9f) { // HTML takes references to 0x80 … 0x9f for other characters
+			fmt.Fprintf(&b, "&#%d;", r)
+		} else {
+			b.WriteRune(r)
+		}
+	}
+	return template.HTML(b.String()) //nolint:gosec // escaped above
+}
+
 var funcs = template.FuncMap{
+	"typed":   typed,
 	"iso":     func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
 	"time":    func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05Z") },
 	"run":     RunPath,
