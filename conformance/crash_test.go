@@ -56,9 +56,6 @@ func (c *crashCase) modes(all []crashMode) []crashMode {
 	return slices.DeleteFunc(slices.Clone(all), func(m crashMode) bool { return m.mode != machine.InProcess })
 }
 
-// raceSample is how many points of a workflow in one mode are tried under the race detector.
-const raceSample = 1
-
 // vectorStride is the distance between the points of a vector's workflow that the short form tries. It shares no divisor
 // with the number of ways to fail, so that every way is tried.
 const (
@@ -88,7 +85,7 @@ func TestCrashAtEveryOperation(t *testing.T) {
 							case soak.On():
 								return 1
 							case soak.UnderRace:
-								return spread(points, raceSample)
+								return spread(points, 1)
 							case c.example:
 								return exampleStride
 							}
@@ -103,7 +100,7 @@ func TestCrashAtEveryOperation(t *testing.T) {
 		}
 	})
 	t.Logf("%d workflows, %d of %d crash points tried", len(cases), points.n.Load(), possible.Load())
-	if points.short(500) {
+	if points.short(int64(soak.Size(500, 150, 500))) {
 		t.Errorf("only %d points", points.n.Load())
 	}
 }
@@ -143,7 +140,7 @@ func TestCrashOnSQLite(t *testing.T) {
 	var points tally
 	t.Run("files", func(t *testing.T) {
 		for _, c := range crashCases(t) {
-			if !slices.Contains([]string{"subworkflow.child_asks", "parallel.nested_state", "retries.backoff", "parallel.nested_state/repairs"}, c.name) && c.team == nil {
+			if !slices.Contains(repaired, c.name) && c.name != "parallel.nested_state/repairs" && c.team == nil {
 				continue
 			}
 			for _, m := range c.modes(crashModes[:2]) {

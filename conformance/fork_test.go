@@ -60,7 +60,7 @@ func TestForkAtEveryRecord(t *testing.T) {
 		}
 	})
 	t.Logf("%d forks", points.n.Load())
-	if points.short(100) {
+	if points.short(int64(soak.Size(100, 50, 100))) {
 		t.Errorf("only %d forks", points.n.Load())
 	}
 }

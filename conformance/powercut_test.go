@@ -135,9 +135,9 @@ func TestPowerCut(t *testing.T) {
 			for i, w := range runs {
 				t.Run(w.name(), func(t *testing.T) {
 					t.Parallel()
-					limit := soak.Size(2, 2, 40)
+					limit := soak.Size(2, 1, 40)
 					if i == 0 {
-						limit = soak.Size(len(w.ops)/6, 8, len(w.ops))
+						limit = soak.Size(len(w.ops)/6, 4, len(w.ops))
 					}
 					tried := 0
 					n := w.cuts(limit, soak.Size(1, 1, 2), uint64(soak.Setting("SOAK_SEED", 1)+round), func(p *powerCut) {

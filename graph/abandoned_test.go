@@ -305,7 +305,7 @@ func TestARefusedCallDoesNotPutATimeoutOff(t *testing.T) {
 func TestAfterTheHostHasSleptOthersHaveTheirTurn(t *testing.T) {
 	t.Parallel()
 	for _, asks := range []bool{false, true} {
-		for offset := range soak.Size(5, 2, 5) {
+		for offset := range soak.Size(5, 1, 5) {
 			synctest.Test(t, func(t *testing.T) {
 				var slept atomic.Int64
 				process := func(store history.Store, work *script, handlers ...string) *graph.Runner {
