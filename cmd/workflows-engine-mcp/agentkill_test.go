@@ -164,7 +164,7 @@ func clerks(t *testing.T, w *witness) *arena {
 
 func TestAgentsAreKilled(t *testing.T) {
 	t.Parallel()
-	runs, seed := soak.Setting("SOAK_RUNS", soak.Size(16, 6, 500)), uint64(soak.Setting("SOAK_SEED", 17))
+	runs, seed := soak.Setting("SOAK_RUNS", soak.Size(10, 3, 500)), uint64(soak.Setting("SOAK_SEED", 17))
 	t.Logf("seed %d", seed)
 	w := newWitness(t)
 	w.rng, w.next = rand.New(rand.NewPCG(seed, 1)), 5

@@ -29,7 +29,7 @@ func TestHostile(t *testing.T) {
 	for _, kind := range slices.Sorted(maps.Keys(kinds)) {
 		var inputs []hostile
 		for i, in := range kinds[kind] {
-			if soak.On() || !in.heavy && i%soak.Size(4, 32, 1) == 0 {
+			if soak.On() || !in.heavy && i%soak.Size(6, 64, 1) == 0 {
 				inputs = append(inputs, in)
 			}
 		}

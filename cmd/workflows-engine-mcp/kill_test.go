@@ -30,7 +30,7 @@ import (
 
 func TestKillLoop(t *testing.T) {
 	t.Parallel()
-	kills := soak.Setting("SOAK_KILLS", soak.Size(12, 6, 2000))
+	kills := soak.Setting("SOAK_KILLS", soak.Size(8, 3, 2000))
 	w := newWitness(t)
 	arena := clerks(t, w)
 	arena.wanted = int64(kills)

@@ -43,7 +43,7 @@ func TestKilledWhileItNotifies(t *testing.T) {
 	if testing.Short() {
 		t.Skip("-short leaves out what starts processes")
 	}
-	kills := soak.Setting("SOAK_KILLS", soak.Size(4, 3, 300))
+	kills := soak.Setting("SOAK_KILLS", soak.Size(4, 2, 300))
 	standard, err := standardwebhooks.NewWebhook(hookSecret)
 	if err != nil {
 		t.Fatal(err)
