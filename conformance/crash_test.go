@@ -19,8 +19,8 @@ import (
 // again with that operation failing, in each of the ways below. Afterwards the run is driven to its end; where the process
 // died, by a new runner over the same store. Both runs must end alike.
 //
-// The short form tries every point of the examples and every seventh of the vectors' workflows, and under the race detector
-// a smaller sample; it leaves out lookups that repeat themselves. `make soak` tries every point of all workflows, polls long
+// The short form tries a sample of the points, a larger one of the examples, and under the race detector a smaller one; it leaves out
+// lookups that repeat themselves. `make soak` tries every point of all workflows, polls long
 // waits instead of sleeping through them, and lets the process that takes over die too, at each of its first operations.
 
 // way is how an operation on the store fails.
@@ -59,8 +59,8 @@ func (c *crashCase) modes(all []crashMode) []crashMode {
 // vectorStride is the distance between the points of a vector's workflow that the short form tries. It shares no divisor
 // with the number of ways to fail, so that every way is tried.
 const (
-	vectorStride  = 13
-	exampleStride = 7 // that between the points of an example
+	vectorStride  = 29
+	exampleStride = 13 // that between the points of an example
 )
 
 // TestCrashAtEveryOperation is the enumeration in memory: a sample of the points of each workflow, a larger one of the examples. `make soak`
