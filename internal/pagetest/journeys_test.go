@@ -70,6 +70,24 @@ func TestAnswer(t *testing.T) {
 	}
 }
 
+// TestDoubleClick: a button that is clicked twice answers once, and leads to the run.
+func TestDoubleClick(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, func(s *site) {
+		s.start("pay", "pay-1", map[string]any{"supplier": "Ink & Co", "total": 12.5})
+	})
+	b := newProfile(t).tab(t)
+	b.open(s.link())
+	b.press("pay-1")
+	b.shows("Deny")
+	eval[bool](b, `(() => { const e = [...document.querySelectorAll("button")].find(e => e.innerText === "Approve"); e.click(); setTimeout(() => e.click(), 5); return true })()`)
+	b.at("/runs/pay-1")
+	b.shows("completed")
+	if list := s.answers("pay-1"); len(list) != 1 || list[0].Payload.SignalPayload["approved"] != true {
+		t.Errorf("answers %+v", list)
+	}
+}
+
 // TestForm: a refused form keeps what was typed and says what is wrong beside its field; then all of it is recorded.
 func TestForm(t *testing.T) {
 	t.Parallel()
