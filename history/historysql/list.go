@@ -54,7 +54,7 @@ func (s *Store) Count(ctx context.Context, q history.ListQuery, most int) (n int
 	l, err := s.listing(ctx, &q)
 	if err == nil && len(q.Labels) == 1 && q.Below == "" && q.DefinitionName == "" && len(l.phases) == len(history.Phases()) {
 		for name := range q.Labels { // few of these runs are refused, so that the bound ends the count soon
-			l.label = name
+			l.label, l.indexed = name, true
 		}
 	}
 	if err == nil && len(l.phases) > 0 {
@@ -130,8 +130,9 @@ func (s *Store) page(ctx context.Context, q *history.ListQuery, from history.Cur
 type listing struct {
 	q      *history.ListQuery
 	phases []history.Phase
-	// label is the label whose runs are read from the index of labels; "" if that is not used.
-	label string
+	// label is the rarest label, as far as counted; "" without labels. Its runs are read from the index of labels if indexed is set.
+	label   string
+	indexed bool
 }
 
 const (
@@ -141,28 +142,28 @@ const (
 
 func (s *Store) listing(ctx context.Context, q *history.ListQuery) (*listing, error) {
 	l := &listing{q: q, phases: q.Selected()}
-	if q.Below != "" {
-		return l, nil
-	}
 	fewest := s.maxLabelled
 	for name, value := range q.Labels {
 		text := countLabelled
 		if value == "" {
 			text = countLabel
 		}
-		var n int64
-		if _, err := s.readers.row(ctx, text, []any{name, value, fewest}, &n); err != nil {
-			return nil, err
+		n := fewest
+		if q.Below == "" {
+			if _, err := s.readers.row(ctx, text, []any{name, value, fewest}, &n); err != nil {
+				return nil, err
+			}
 		}
-		if n < fewest {
-			fewest, l.label = n, name
+		if n < fewest || l.label == "" {
+			l.label, l.indexed = name, n < fewest
+			fewest = n
 		}
 	}
 	return l, nil
 }
 
 // inOrder reports whether the runs are read in the order of time.
-func (l *listing) inOrder() bool { return l.q.Below == "" && l.label == "" }
+func (l *listing) inOrder() bool { return l.q.Below == "" && !l.indexed }
 
 // filtered reports whether runs in the ranges of the index may be refused.
 func (l *listing) filtered() bool { return len(l.q.Labels) > 0 || l.q.Roots || l.q.Unhandled }
@@ -193,6 +194,7 @@ ORDER BY page.updated_at {DESC}, page.execution_id LIMIT ?1`
 	rootsOnly     = `instr(execution_id, '` + history.ChildMark + `') = 0`
 	unhandledOnly = `NOT (phase IN ('failed', 'cancelled') AND EXISTS (SELECT 1 FROM handled AS h WHERE h.execution_id IN ` +
 		`(executions.execution_id, substr(executions.execution_id, 1, instr(executions.execution_id, '` + history.ChildMark + `') - 1))))`
+	labelOnly    = `EXISTS (SELECT 1 FROM run_labels AS l WHERE l.run = executions.run AND l.name = ?9 AND (?10 = '' OR l.value = ?10))`
 	labelledOnly = `NOT EXISTS (SELECT 1 FROM json_each(?6) AS wanted WHERE NOT EXISTS (SELECT 1 FROM run_labels AS l
     WHERE l.run = executions.run AND l.name = wanted.key AND (wanted.value = '' OR l.value = wanted.value)))`
 )
@@ -235,7 +237,7 @@ func (l *listing) ranges(bare bool) (out []string) {
 	switch {
 	case l.q.Below != "":
 		from, where = "executions INDEXED BY sqlite_autoindex_executions_1", where+"execution_id >= ?11 AND execution_id < ?12 AND "
-	case l.label != "":
+	case l.indexed:
 		from = "run_labels AS label INDEXED BY run_labels_by_value CROSS JOIN executions ON executions.run = label.run"
 		where = "label.name = ?9 AND " + where
 		if l.q.Labels[l.label] != "" {
@@ -251,7 +253,10 @@ func (l *listing) ranges(bare bool) (out []string) {
 		if l.q.Unhandled {
 			where += unhandledOnly + " AND "
 		}
-		if l.label == "" && len(l.q.Labels) > 0 || len(l.q.Labels) > 1 {
+		if l.label != "" && !l.indexed {
+			where += labelOnly + " AND "
+		}
+		if len(l.q.Labels) > 1 {
 			where += labelledOnly + " AND "
 		}
 	}
