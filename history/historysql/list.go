@@ -106,7 +106,7 @@ func (s *Store) page(ctx context.Context, q *history.ListQuery, from history.Cur
 	if !l.inOrder() || !l.filtered() {
 		return out, read(from, until)
 	}
-	for stretch := firstStretch * limit; ; stretch *= 4 {
+	for stretch := firstStretch * limit; ; {
 		var end sql.NullInt64
 		if _, err := s.readers.row(ctx, l.stretch(), l.args(from, until, stretch), &end); err != nil {
 			return nil, err
@@ -114,10 +114,12 @@ func (s *Store) page(ctx context.Context, q *history.ListQuery, from history.Cur
 		if !end.Valid { // the phases have no more runs than that
 			return out, read(from, until)
 		}
-		last := l.lastOf(end.Int64, until)
+		last, before := l.lastOf(end.Int64, until), len(out)
 		if err := read(from, last); err != nil || len(out) >= limit {
 			return out, err
 		}
+		// If as many pass as in this stretch, a third more than needed is read.
+		stretch = min(4*stretch, max(limit, 4*stretch*(limit-len(out))/(3*max(1, len(out)-before))))
 		from = history.Cursor{UpdatedAt: time.UnixMilli(last + l.step()), Oldest: q.Oldest}
 	}
 }
