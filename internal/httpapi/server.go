@@ -258,7 +258,6 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, op *operation, id
 		}
 		in.Arguments = calls.Of(values, known)
 	}
-	httpguard.LiftReadLimit(w)
 	ctx := graph.WithActor(r.Context(), history.Actor{Via: "http", Name: caller.Name})
 	if parent := r.Header.Get("Traceparent"); parent != "" {
 		ctx = graph.WithTraceParent(ctx, parent)
@@ -328,7 +327,7 @@ func (s *Server) body(w http.ResponseWriter, r *http.Request, op *operation) ([]
 			return nil, context.Cause(r.Context())
 		}
 	}
-	httpguard.LimitRead(w) // the client did not cause the wait above
+	httpguard.LimitRead(w, r) // the client did not cause the wait above
 	body, err := io.ReadAll(io.LimitReader(r.Body, int64(s.MaxBodyBytes)+1))
 	switch {
 	case err != nil:

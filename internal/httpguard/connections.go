@@ -103,7 +103,7 @@ func (cs *connections) ended(conn net.Conn) {
 	}
 }
 
-// Enter makes the connection of a request that may pass one of those which stay. It reports whether there is room for it.
+// Enter makes the connection of a request that may pass one of those which stay, before its body is read. It reports whether there is room for it.
 func Enter(w http.ResponseWriter, r *http.Request) bool {
 	c, ok := r.Context().Value(connectionKey{}).(*connection)
 	if !ok { // the server does not count connections
@@ -123,13 +123,7 @@ func Enter(w http.ResponseWriter, r *http.Request) bool {
 	c.of.admitted++
 	c.admitted, c.serving = true, false
 	w.Header().Del("Connection")
-	deadlines(w, ReadTime, writeTime)
+	LimitRead(w, r)
+	LimitWrite(w)
 	return true
-}
-
-// deadlines sets the time limits for the rest of a request, and for its answer.
-func deadlines(w http.ResponseWriter, read, write time.Duration) {
-	c := http.NewResponseController(w)
-	_ = c.SetReadDeadline(time.Now().Add(read)) // not every writer has deadlines
-	_ = c.SetWriteDeadline(time.Now().Add(write))
 }

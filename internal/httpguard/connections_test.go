@@ -27,7 +27,6 @@ func guarded(access httpguard.Access, next http.HandlerFunc) http.Handler {
 			refuse(http.StatusServiceUnavailable, "full")
 		default:
 			_, _ = io.Copy(io.Discard, r.Body)
-			httpguard.LiftReadLimit(w)
 			next(w, r)
 		}
 	})

@@ -3,6 +3,7 @@ package httpguard
 import (
 	"context"
 	"errors"
+	"io"
 	"log/slog"
 	"net"
 	"net/http"
@@ -33,11 +34,13 @@ func Serve(ctx context.Context, l net.Listener, h http.Handler, log *slog.Logger
 	defer endListening()
 	server := &http.Server{
 		Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			// The server reads an unread body, to a limit, after the answer. Reading the body lifts this deadline.
+			// The server reads an unread body, to a limit, after the answer.
 			if known.begin(w, r) {
-				deadlines(w, ReadTime, writeTime)
+				LimitRead(w, r)
+				LimitWrite(w)
 			} else {
-				deadlines(w, strangerTime, strangerTime)
+				limitRead(w, r, strangerTime)
+				limitWrite(w, strangerTime)
 			}
 			defer LimitWrite(w) // for the end of the answer
 			if r.Method == http.MethodGet {
@@ -84,18 +87,37 @@ func Serve(ctx context.Context, l net.Listener, h http.Handler, log *slog.Logger
 }
 
 // LimitWrite sets a deadline for the next write: an answer that is not read would stay in memory.
-func LimitWrite(w http.ResponseWriter) {
-	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(writeTime)) // not every writer has deadlines
+func LimitWrite(w http.ResponseWriter) { limitWrite(w, writeTime) }
+
+func limitWrite(w http.ResponseWriter, limit time.Duration) {
+	_ = http.NewResponseController(w).SetWriteDeadline(time.Now().Add(limit)) // not every writer has deadlines
 }
 
-// LimitRead sets a deadline for the body of a request, LiftReadLimit removes it once the body has come in.
-func LimitRead(w http.ResponseWriter) {
-	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(ReadTime)) // not every writer has deadlines
+// LimitRead sets a deadline for the unread body of a request, from now on. It ends with the body: while the request is being answered, the
+// server reads ahead to notice that the client has gone, and a deadline would cancel this request and all later ones of its connection.
+func LimitRead(w http.ResponseWriter, r *http.Request) { limitRead(w, r, ReadTime) }
+
+func limitRead(w http.ResponseWriter, r *http.Request, limit time.Duration) {
+	if r.Body == nil || r.Body == http.NoBody {
+		return
+	}
+	c := http.NewResponseController(w)
+	_ = c.SetReadDeadline(time.Now().Add(limit)) // not every writer has deadlines
+	r.Body = &limitedBody{r.Body, c}
 }
 
-// LiftReadLimit lets the request take as long as it does, now that it has come in.
-func LiftReadLimit(w http.ResponseWriter) {
-	_ = http.NewResponseController(w).SetReadDeadline(time.Time{})
+// limitedBody is a body with a deadline.
+type limitedBody struct {
+	io.ReadCloser
+	c *http.ResponseController
+}
+
+func (b *limitedBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	if err == io.EOF { //nolint:errorlint // a reader returns it as it is
+		_ = b.c.SetReadDeadline(time.Time{})
+	}
+	return n, err
 }
 
 // counter counts pending requests.

@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/workflows-engine/workflows-engine/graph"
-	"github.com/workflows-engine/workflows-engine/internal/httpguard"
 )
 
 const (
@@ -172,7 +171,6 @@ func (s *Server) events(w http.ResponseWriter, r *http.Request, one *session) {
 	s.feed.add(st)
 	defer s.feed.remove(st)
 
-	httpguard.LiftReadLimit(w) // it would end the context
 	out := &eventWriter{w: w, c: http.NewResponseController(w)}
 	out.raw("retry: 1000\n\n")
 	s.stream(r.Context(), page, one, st, out)

@@ -165,7 +165,7 @@ func (s *Server) post(w http.ResponseWriter, r *http.Request) {
 		s.crowded(w, r)
 		return
 	}
-	httpguard.LimitRead(w)
+	httpguard.LimitRead(w, r)
 	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
 	if kind, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";"); !strings.EqualFold(strings.TrimSpace(kind), "application/x-www-form-urlencoded") {
 		s.refuse(w, r, http.StatusUnsupportedMediaType, "a form must be application/x-www-form-urlencoded")
@@ -200,7 +200,6 @@ func (s *Server) post(w http.ResponseWriter, r *http.Request) {
 		s.refuse(w, r, status, fmt.Sprintf("the form cannot be read: it may have at most %d KiB", maxForm>>10))
 		return
 	}
-	httpguard.LiftReadLimit(w)
 	if r.URL.Path == outPath {
 		s.letOut(w, withSession(r, one))
 		return

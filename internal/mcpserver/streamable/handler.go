@@ -88,7 +88,6 @@ func Handler(o Options, next func(http.ResponseWriter, *http.Request, *Message))
 				refuse(a, http.StatusBadRequest, frame.Refuse(jsonrpc.CodeInvalidRequest, "a %s request must not have a body", req.Method))
 				return
 			}
-			httpguard.LiftReadLimit(w)
 			next(a, req, nil)
 			a.finish()
 			return
@@ -271,8 +270,7 @@ func (d *reader) body(w http.ResponseWriter, r *http.Request) (frame.Text, error
 		}
 	}
 	// The client did not cause the wait above.
-	httpguard.LimitRead(w)
-	defer httpguard.LiftReadLimit(w)
+	httpguard.LimitRead(w, r)
 	return frame.Whole(io.LimitReader(r.Body, 2*int64(d.max)), r.ContentLength, d.max)
 }
 
