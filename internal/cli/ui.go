@@ -38,9 +38,10 @@ func newUI(a *app) *cobra.Command {
 		Long: `Serve a web page with the runs of a database, and open it in the browser: questions with their forms, the graph and the visits of
 each run, and the workflows that can be started. With an ID the page of that run opens. Ctrl-C stops it.
 
-The page is served on this machine alone. The printed link lets one browser in, once, within ten minutes; --link prints another one for
-the page that runs. The name of the page, like w7f3….localhost, is made once for a database; a browser that does not know such
-names needs --host 127.0.0.1. docs/page.md describes what protects the page.
+The page is served on this machine alone. The printed link lets one browser in, once, within ten minutes. While a page of the
+database runs, a second ui opens another link to it and ends; --link only prints the link. --port, --host, --read-only and --as start
+another page. The name of the page, like w7f3….localhost, is made once for a database; a browser that does not know such names needs
+--host 127.0.0.1. docs/page.md describes what protects the page.
 
 Like resume, the command performs the runs that are answered, started or retried here, as far as their executors are configured, and
 leaves the others to a worker. With WORKFLOW_ENGINE_DRAIN (as in 20s) executors have this time to end when it stops.`,
@@ -58,7 +59,13 @@ leaves the others to a worker. With WORKFLOW_ENGINE_DRAIN (as in 20s) executors 
 			if o.link {
 				return a.uiLink(cmd.Context(), id, o)
 			}
-			return a.ui(cmd.Context(), id, cmd.Flags().Changed("port"), o)
+			changed := cmd.Flags().Changed
+			if !changed("port") && !changed("host") && !changed("read-only") && !changed("as") {
+				if done, err := a.uiAgain(cmd.Context(), id, o); done || err != nil {
+					return err
+				}
+			}
+			return a.ui(cmd.Context(), id, changed("port"), o)
 		},
 	}
 	f := cmd.Flags()
@@ -125,14 +132,8 @@ func (a *app) ui(ctx context.Context, id string, portGiven bool, o uiOptions) (e
 		return firstError(err, listener.Close())
 	}
 	defer s.announce(shown.Address(listener.Addr()), &home)()
-	link := page.Link(origin, shown.Key, time.Now(), to)
-	if err := a.printLink(link, origin, o); err != nil {
+	if err := a.openLink(shown.Address(listener.Addr()), to, o); err != nil {
 		return firstError(err, listener.Close())
-	}
-	if !o.noOpen && !o.json && a.browse != nil {
-		if err := a.browse(link); err != nil {
-			a.note("no browser was opened: "+err.Error(), nil)
-		}
 	}
 	stop := context.AfterFunc(ctx, server.Close)
 	defer stop()
@@ -177,7 +178,8 @@ func (a *app) uiLink(ctx context.Context, id string, o uiOptions) error {
 	}
 	for address := range page.Running(ctx, file) {
 		if address.Key != (page.Key{}) {
-			return a.printLink(page.Link(address.Origin(), address.Key, time.Now(), to), address.Origin(), o)
+			_, err := a.printLink(address, to, o)
+			return err
 		}
 		closed = cmp.Or(closed, address.Origin())
 	}
@@ -197,13 +199,64 @@ func (s *session) announce(address page.Address, home *page.Home) (withdraw func
 	return withdraw
 }
 
-// printLink prints a link in one line.
-func (a *app) printLink(link, origin string, o uiOptions) error {
-	if o.json {
-		return writeEncoded(a.stdout, jsonvalue.Ordered{{"link", link}, {"origin", origin}, {"read_only", o.readOnly}})
+// uiAgain opens another link to the page of ui that runs already. It reports false if none runs on which runs can be changed.
+func (a *app) uiAgain(ctx context.Context, id string, o uiOptions) (done bool, err error) {
+	c, err := a.flags.LoadStore(a.env)
+	if err != nil {
+		return false, err
 	}
-	_, err := fmt.Fprintf(a.human, "%s (works once, for ten minutes)\n", link)
-	return err
+	var found *page.Address
+	home := page.ReadHome(c.PageFile())
+	for address := range page.Running(ctx, c.PageFile()) {
+		at := address.Host == home.Name && address.Port == home.Port // to which saved links lead
+		if address.UI && !address.ReadOnly && (found == nil || at) {
+			found = &address
+		}
+	}
+	if found == nil {
+		return false, nil
+	}
+	to := "/"
+	if id != "" {
+		if to, err = a.runPath(ctx, id); err != nil {
+			return false, err
+		}
+	}
+	a.note("the page of "+c.StorePath+" runs already, with the settings of its start", nil)
+	return true, a.openLink(*found, to, o)
+}
+
+// runPath returns the path of the page of a run, which must exist.
+func (a *app) runPath(ctx context.Context, id string) (path string, err error) {
+	s, err := a.open(ctx, sessionOptions{store: readOnlyStore, executors: noExecutors})
+	if err != nil {
+		return "", err
+	}
+	defer func() { err = firstError(err, s.close()) }()
+	_, err = s.engine.Status(ctx, graph.StatusRequest{ExecutionID: id})
+	return fragment.RunPath(id), err
+}
+
+// openLink prints a link to a page and opens it in the browser.
+func (a *app) openLink(address page.Address, to string, o uiOptions) error {
+	link, err := a.printLink(address, to, o)
+	if err != nil || o.noOpen || o.json || a.browse == nil {
+		return err
+	}
+	if err := a.browse(link); err != nil {
+		a.note("no browser was opened: "+err.Error(), nil)
+	}
+	return nil
+}
+
+// printLink prints a link to a page in one line.
+func (a *app) printLink(address page.Address, to string, o uiOptions) (link string, err error) {
+	link = page.Link(address.Origin(), address.Key, time.Now(), to)
+	if o.json {
+		return link, writeEncoded(a.stdout, jsonvalue.Ordered{{"link", link}, {"origin", address.Origin()}, {"read_only", address.ReadOnly}})
+	}
+	_, err = fmt.Fprintf(a.human, "%s (works once, for ten minutes)\n", link)
+	return link, err
 }
 
 // pageOf returns the options of the page of a session, without those about access.

@@ -72,8 +72,9 @@ func TestThePageOfADatabase(t *testing.T) {
 		}
 		return l, err
 	}
-	serve := func() (*process, uiLink) {
-		p := launch(t, folder, nil, "ui", "--no-open", "--json", "--db", db, "--as", "Kim Berg")
+	serve := func(flags ...string) (*process, uiLink) {
+		t.Helper()
+		p := launch(t, folder, nil, append([]string{"ui", "--no-open", "--json", "--db", db}, flags...)...)
 		var l uiLink
 		for end := time.Now().Add(20 * time.Second); json.Unmarshal([]byte(p.stdout.String()), &l) != nil; time.Sleep(10 * time.Millisecond) {
 			if time.Now().After(end) {
@@ -85,7 +86,7 @@ func TestThePageOfADatabase(t *testing.T) {
 	if _, err := another(); err == nil {
 		t.Error("a link to a page that does not run")
 	}
-	p, first := serve()
+	p, first := serve("--as", "Kim Berg")
 	if res := first.visit(t, "GET", "/", "", nil); res.StatusCode != http.StatusUnauthorized {
 		t.Errorf("status %d without a cookie", res.StatusCode)
 	}
@@ -102,7 +103,25 @@ func TestThePageOfADatabase(t *testing.T) {
 	if info, err := os.Stat(db + ".page"); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("the file: %v, %v", info, err)
 	}
-	unused, _ := another()
+	again, plain := serve()
+	if status := again.wait(t); status != 0 || plain.Origin != first.Origin {
+		t.Errorf("a second ui ended with %d and is at %s, the first at %s", status, plain.Origin, first.Origin)
+	}
+	plain.open(t)
+	reader, read := serve("--read-only")
+	if read.Origin == first.Origin {
+		t.Error("a page for reading is the one that changes runs")
+	}
+	if again, plain = serve(); plain.Origin != first.Origin || again.wait(t) != 0 {
+		t.Errorf("ui beside a page for reading is at %s, the first at %s", plain.Origin, first.Origin)
+	}
+	if status := reader.stop(t); status != 0 {
+		t.Errorf("the page for reading ended with %d", status)
+	}
+	unused, err := another()
+	if err != nil || unused.Origin != first.Origin {
+		t.Errorf("another link after the end of the second page: %v, %v", unused, err)
+	}
 	if status := p.stop(t); status != 0 {
 		t.Errorf("ended with %d", status)
 	}

@@ -85,6 +85,14 @@ func (p *process) stop(t *testing.T) int {
 	return p.ProcessState.ExitCode()
 }
 
+// wait gives the exit status of a process that ends by itself.
+func (p *process) wait(t *testing.T) int {
+	t.Helper()
+	defer time.AfterFunc(20*time.Second, func() { p.Process.Kill() }).Stop()
+	p.Wait() // the state tells
+	return p.ProcessState.ExitCode()
+}
+
 // kill kills a process that drives runs of a database. Its lease, which runs out in half a minute, is made to have done so.
 func kill(t *testing.T, p *process, db string) {
 	t.Helper()

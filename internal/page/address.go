@@ -49,6 +49,10 @@ type Address struct {
 	Proof Key `json:"proof"`
 	// Key makes links that let browsers in; zero for a page that tokens open.
 	Key Key `json:"key,omitzero"`
+	// UI reports that the command ui serves the page, which is then for one person.
+	UI bool `json:"ui,omitempty"`
+	// ReadOnly reports that the page changes no runs.
+	ReadOnly bool `json:"readOnly,omitempty"`
 }
 
 const (
@@ -80,7 +84,7 @@ func (k *Key) UnmarshalText(text []byte) error {
 
 // Address returns the address of a page with these options that listens at an address. Key must be set.
 func (o *Options) Address(listens net.Addr) Address {
-	a := Address{Proof: o.Key.proof()}
+	a := Address{Proof: o.Key.proof(), UI: o.Access == nil, ReadOnly: o.ReadOnly}
 	if !o.hasTokens() {
 		a.Key = o.Key
 	}
@@ -135,18 +139,20 @@ func readAddresses(file string) (f addressFile, text []byte) {
 }
 
 // Announce adds the address of a page that listens to the file beside its database, until withdraw is called. home, unless nil, replaces
-// the one of the file. file may be "", for a database in memory: nothing is written then.
+// the one of the file, but not while another page of the command ui runs. file may be "", for a database in memory: nothing is written then.
 func Announce(file string, a Address, home *Home) (withdraw func(), err error) {
 	if file == "" {
 		return func() {}, nil
 	}
 	was, _ := readAddresses(file)
-	dead := map[Key]bool{}
+	dead, lives := map[Key]bool{}, map[Key]bool{}
 	for _, old := range was.Pages {
 		dead[old.Proof] = old.refused()
+		lives[old.Proof] = home != nil && old.UI && old.runs(context.Background())
 	}
 	err = changeAddresses(file, func(f *addressFile) {
-		if home != nil {
+		taken := slices.ContainsFunc(f.Pages, func(old Address) bool { return lives[old.Proof] })
+		if home != nil && (!taken || f.Name == "") {
 			f.Home = *home
 		}
 		f.Pages = slices.DeleteFunc(f.Pages, func(old Address) bool {

@@ -92,6 +92,13 @@ func TestAddressesOfPages(t *testing.T) {
 	if text := string(enginetest.Must(os.ReadFile(file))); strings.Contains(text, writerToken) {
 		t.Errorf("a token is in %s", text)
 	}
+	other, _ := listening(t, func(o *Options) { o.ReadOnly = true })
+	endOther := announce(other, &Home{Name: home.Name, Port: other.Port})
+	check("a second page of ui", other, served, ui)
+	if got := ReadHome(file); got != home || !other.ReadOnly || !other.UI || served.UI {
+		t.Errorf("the home is %v beside the first page, was %v", got, home)
+	}
+	endOther()
 	withdraw()
 	check("after the end of the first", served)
 	if got := ReadHome(file); got != home {
@@ -102,14 +109,14 @@ func TestAddressesOfPages(t *testing.T) {
 
 	server.Close() // killed: its address stays
 	check("after a kill", ui)
-	other := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) }))
-	other.Listener.Close()
+	stranger := httptest.NewUnstartedServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) }))
+	stranger.Listener.Close()
 	listener, err := net.Listen("tcp", "127.0.0.1:"+strconv.Itoa(served.Port))
 	if err == nil { // no other program was faster
-		other.Listener = listener
-		other.Start()
+		stranger.Listener = listener
+		stranger.Start()
 		check("with another server at the port", ui)
-		other.Close()
+		stranger.Close()
 	}
 	third, _ := listening(t, func(o *Options) { o.Access = &httpguard.Access{Hosts: []string{"flows.localhost"}} })
 	announce(third, nil)
