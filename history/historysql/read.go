@@ -3,6 +3,7 @@ package historysql
 import (
 	"context"
 	"database/sql/driver"
+	"slices"
 
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/history"
@@ -21,7 +22,7 @@ func (s *Store) Read(ctx context.Context, executionID string, fromSeq int64, lim
 	}
 	// References are resolved after the query, because they need another connection and the pool is small.
 	x := newRowReader(executionID, shelf{q}, false)
-	var out []history.Record
+	out := slices.Grow([]history.Record(nil), len(rows))
 	last := int64(0)
 	for i := range rows {
 		last = rows[i].seq
