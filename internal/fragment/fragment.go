@@ -31,6 +31,11 @@ var templates = sync.OnceValue(func() *template.Template {
 	return template.Must(template.New("").Funcs(funcs).ParseFS(files, "templates/*.html"))
 })
 
+// GraphScript defines showNow, which scrolls the pictures below an element to where their runs are.
+//
+//go:embed graph.js
+var GraphScript string
+
 // View is a view model of this package.
 type View interface {
 	// template returns the name of the template.

@@ -14,7 +14,6 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/workflows-engine/workflows-engine/internal/fragment"
-	"github.com/workflows-engine/workflows-engine/internal/picture"
 )
 
 // The extension MCP Apps (SEP-1865, 2026-01-26): a host shows the resource cardURI as a card in the chat, which calls
@@ -128,8 +127,8 @@ var (
 var cardHTML = sync.OnceValue(func() string {
 	var b strings.Builder
 	err := template.Must(template.New("card").Parse(cardPage)).Execute(&b, map[string]any{
-		"Style":  template.CSS(fragment.Style + picture.Style), //nolint:gosec // our own
-		"Script": template.JS(cardScript),                      //nolint:gosec // our own
+		"Style":  template.CSS(fragment.Style),                   //nolint:gosec // our own
+		"Script": template.JS(fragment.GraphScript + cardScript), //nolint:gosec // our own
 	})
 	if err != nil {
 		panic(errors.Join(errors.New("template of the card"), err))

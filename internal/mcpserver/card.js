@@ -72,13 +72,22 @@
     now.innerHTML = card.html;
     questions = card.questions;
     const old = new Map([...main.children].map(part => [name(part), part]));
+    const frame = main.querySelector("div.picture"), scrolled = [frame?.scrollLeft, frame?.scrollTop];
     main.replaceChildren(...[...now.content.children].map(part => {
       const before = old.get(name(part));
       if (!before) return part;
       if (part.dataset.part === "question" && !answered) return before;
       if (part.dataset.part === "graph") part.open = before.open;
-      return before.outerHTML === part.outerHTML ? before : part;
+      if (before.outerHTML === part.outerHTML) return before;
+      const picture = part.querySelector("div.picture");
+      if (picture && before.contains(frame)) { // the frame stays, where the person has scrolled it
+        frame.innerHTML = picture.innerHTML;
+        picture.replaceWith(frame);
+      }
+      return part;
     }));
+    if (frame) [frame.scrollLeft, frame.scrollTop] = scrolled;
+    showNow(main);
     offer(card.page);
   };
   const call = async (tool, args) => {

@@ -128,7 +128,7 @@ func TestHeaders(t *testing.T) {
 	b := browse(t).letIn()
 	for path, kept := range map[string]bool{
 		"/": false, "/in": false, "/in?t=x": false, "/nothing": false, "/runs/none": false, "/favicon.ico": false, "/static/x/page.js": false,
-		staticPath + "/page.js": true, staticPath + "/style.css": true, staticPath + "/idiomorph.LICENSE": true,
+		staticPath + "/page.js": true, staticPath + "/graph.js": true, staticPath + "/style.css": true, staticPath + "/idiomorph.LICENSE": true,
 	} {
 		h := b.do("GET", path, nil).Header
 		for name, want := range map[string]string{

@@ -36,7 +36,7 @@ func staticHash() string {
 		}
 		return nil
 	})
-	sum.Write([]byte(fragment.Style))
+	sum.Write([]byte(fragment.Style + fragment.GraphScript))
 	return hex.EncodeToString(sum.Sum(nil)[:8])
 }
 
@@ -48,8 +48,11 @@ var mediaTypes = map[string]string{
 func serveStatic(w http.ResponseWriter, r *http.Request) {
 	name, ours := strings.CutPrefix(r.URL.Path, staticPath+"/")
 	text, err := static.ReadFile("static/" + name)
-	if name == "style.css" {
+	switch name {
+	case "style.css":
 		text, err = []byte(fragment.Style), nil
+	case "graph.js":
+		text, err = []byte(fragment.GraphScript), nil
 	}
 	kind := mediaTypes[path.Ext(name)]
 	if !ours || err != nil || kind == "" {
@@ -154,7 +157,7 @@ func (s *Server) writeView(w http.ResponseWriter, r *http.Request, v view, live 
 	version, _, _ := strings.Cut(s.o.Version, " ")
 	body, err := fragment.Render(&fragment.Layout{
 		Title: v.Title, Body: v.Body, Path: live, Style: staticPath + "/style.css",
-		Scripts: []string{staticPath + "/idiomorph.min.js", staticPath + "/page.js"},
+		Scripts: []string{staticPath + "/idiomorph.min.js", staticPath + "/graph.js", staticPath + "/page.js"},
 		Version: version, Actor: s.actor(r).Name, ByToken: s.o.hasTokens(), ReadOnly: s.readOnly(r),
 		Out: fragment.Post{Action: outPath, Token: s.formToken(r, outPath)},
 	})

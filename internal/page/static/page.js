@@ -94,18 +94,12 @@
     for (const root of [now, main]) for (const row of root.querySelectorAll("tr[data-run]")) row.id = "row-" + row.dataset.run;
     keepRows(now);
     Idiomorph.morph(main, now.childNodes, {morphStyle: "innerHTML", ignoreActiveValue: true, callbacks});
+    showNow(main);
     if (event.title) document.title = event.title + " · workflows-engine";
   };
   for (const name of ["pointerout", "focusout"]) main.addEventListener(name, () => setTimeout(() => pending && update(pending), 300));
 
-  // A graph that is larger than its frame starts where the run is, else at its first node.
-  for (const frame of main.querySelectorAll("div.picture")) {
-    const node = frame.querySelector(".node.now") || frame.querySelector(".node.failed") || frame.querySelector(".node");
-    if (!node) continue;
-    const at = node.getBoundingClientRect(), seen = frame.getBoundingClientRect();
-    frame.scrollLeft += (at.left + at.right - seen.left - seen.right) / 2;
-    if (at.bottom > seen.bottom) frame.scrollTop += (at.top + at.bottom - seen.top - seen.bottom) / 2;
-  }
+  showNow(main);
 
   // The stream. It is open only while the page is visible: a browser opens few connections to a server.
   const close = () => {
