@@ -191,6 +191,57 @@ func TestFollowWithoutAWatch(t *testing.T) {
 	}
 }
 
+// TestFollowOfAStoreThatIsGone ends with the store's error: the caller would not hear of changes. A lock passes.
+func TestFollowOfAStoreThatIsGone(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		store := &unlistedStore{watchedStore: watchedMemory()}
+		own, other := newRunner(t, store, graph.Options{}), newRunner(t, store.Store, graph.Options{})
+		f := follow(t, own)
+		locked, gone := error(problem.New(problem.StoreLocked, "locked")), error(problem.New(problem.StoreReplaced, "gone"))
+		store.err.Store(&locked)
+		close(store.fail)
+		time.Sleep(3 * time.Second)
+		store.err.Store(nil)
+		run := start(t, other, "a", workflow(t, "w", []string{startNode(), interrupt("q"), endNode()}, "s q", "q e"), nil)
+		time.Sleep(time.Second)
+		f.wants(t, "a", run.Seq)
+		store.err.Store(&gone)
+		for range 2 { // again, until the store is there again
+			time.Sleep(time.Second)
+			synctest.Wait()
+			select {
+			case err := <-f.ended:
+				if !errors.Is(err, problem.StoreReplaced) {
+					t.Errorf("ended with %v", err)
+				}
+			default:
+				t.Fatal("it goes on")
+			}
+			f.end()
+			f = follow(t, own)
+		}
+		<-f.ended
+		store.err.Store(nil)
+		f = follow(t, own)
+		f.wants(t, "a", run.Seq)
+		f.ends(t, "")
+	})
+}
+
+// unlistedStore is a store whose lists fail with err, unless it is nil.
+type unlistedStore struct {
+	*watchedStore
+	err atomic.Pointer[error]
+}
+
+func (s *unlistedStore) List(ctx context.Context, q history.ListQuery) (history.ListPage, error) {
+	if err := s.err.Load(); err != nil {
+		return history.ListPage{}, *err
+	}
+	return s.watchedStore.List(ctx, q)
+}
+
 // TestASlowFollower: it gets the newest seq of a run once, and delays no commit.
 func TestASlowFollower(t *testing.T) {
 	t.Parallel()

@@ -2,17 +2,21 @@ package process
 
 import (
 	"context"
+	"errors"
 	"time"
 
 	"github.com/workflows-engine/workflows-engine/graph/internal/work"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/history"
 )
 
-// follower receives the changes of all runs. Notifier.mu guards changed.
+// follower receives the changes of all runs. Notifier.mu guards changed and err.
 type follower struct {
 	// changed holds the runs to report, with the seq of each run's last record.
 	changed map[string]int64
-	signal  chan struct{}
+	// err ends the following: the store is neither watched nor can be listed.
+	err    error
+	signal chan struct{}
 }
 
 // Follow calls changed for each run that has grown; see graph.Follower.
@@ -28,11 +32,15 @@ func (p *Process) Follow(ctx context.Context, changed func(executionID string, s
 			return errClosed
 		case <-f.signal:
 		}
-		for id, seq := range p.notifier.take(f) {
+		grown, err := p.notifier.take(f)
+		for id, seq := range grown {
 			if ctx.Err() != nil {
 				return nil
 			}
 			changed(id, seq)
+		}
+		if err != nil {
+			return err
 		}
 	}
 }
@@ -61,23 +69,37 @@ func (n *Notifier) unfollow(f *follower) {
 	}
 }
 
-// take returns the changes that a follower has not reported.
-func (n *Notifier) take(f *follower) map[string]int64 {
+// take returns the changes that a follower has not reported, and the error that ends it.
+func (n *Notifier) take(f *follower) (map[string]int64, error) {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	taken := f.changed
 	f.changed = map[string]int64{}
-	return taken
+	return taken, f.err
 }
 
 // grown reports to all followers that a run has grown. n.mu must be held.
 func (n *Notifier) grown(id string, seq int64) {
 	for f := range n.followers {
 		f.changed[id] = max(f.changed[id], seq)
-		select {
-		case f.signal <- struct{}{}:
-		default:
-		}
+		f.wake()
+	}
+}
+
+// lost ends all followers: they would not hear of changes.
+func (n *Notifier) lost(err error) {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for f := range n.followers {
+		f.err = err
+		f.wake()
+	}
+}
+
+func (f *follower) wake() {
+	select {
+	case f.signal <- struct{}{}:
+	default:
 	}
 }
 
@@ -95,14 +117,17 @@ func (n *Notifier) poll(ctx context.Context, env *work.Env) {
 	defer tick.Stop()
 	for {
 		if !n.Watched() {
-			// The first look reports the newest changes, too: they may be newer than the call of Follow. An error of the store passes, or its
-			// callers get it.
-			if grown, err := seen.look(ctx); err == nil {
+			// The first look reports the newest changes, too: they may be newer than the call of Follow.
+			grown, err := seen.look(ctx)
+			switch {
+			case err == nil:
 				n.mu.Lock()
 				for id, seq := range grown {
 					n.grown(id, seq)
 				}
 				n.mu.Unlock()
+			case ctx.Err() == nil && !errors.Is(err, problem.StoreLocked): // a lock passes
+				n.lost(err)
 			}
 		}
 		select {
