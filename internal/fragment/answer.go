@@ -1,9 +1,11 @@
 package fragment
 
 import (
+	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -55,6 +57,7 @@ func FormFor(schema map[string]any, post Post, filled *Filled) *Form {
 	if filled == nil {
 		filled = &Filled{}
 	}
+	out.Key = filled.Mistakes[KeyField]
 	flat, err := form.Of(schema)
 	if err != nil {
 		out.JSON = &JSONArea{Text: Whole(form.Example(schema)), Mistake: filled.Mistakes[JSONField]}
@@ -110,14 +113,29 @@ func callsOf(p *view.Pending, asks []agentsteps.Ask, hide func(any) any, filled 
 	return list
 }
 
-// JSONField is the name of the text area with JSON.
-const JSONField = "json"
+const (
+	// JSONField is the name of the text area with JSON.
+	JSONField = "json"
+	// KeyField is the name of the first button of a form, which nobody sees: browsers press it for a key, in place of a button that answers.
+	KeyField = "key"
+)
 
-// AnswerOf reads the answer to a question from its submitted form, and the mistakes by the name of the control.
-func AnswerOf(p *view.Pending, values map[string][]string) (payload map[string]any, mistakes map[string]string) {
+// byKey returns why a form that a key has sent is refused; nil for all others.
+func byKey(values map[string][]string) map[string]string {
+	if _, pressed := values[KeyField]; !pressed {
+		return nil
+	}
+	return map[string]string{KeyField: "Nothing was sent: no key sends this form. Press a button."}
+}
+
+// AnswerOf reads the answer to a question from its submitted form, and the mistakes by the name of the control. hide is that of AskOf.
+func AnswerOf(p *view.Pending, hide func(any) any, values map[string][]string) (payload map[string]any, mistakes map[string]string) {
 	if _, written := values[JSONField]; !written {
 		if asks := agentsteps.Approval(p.Show); asks != nil {
-			return decisionsOf(asks, values)
+			if refused := byKey(values); refused != nil {
+				return nil, refused
+			}
+			return decisionsOf(asks, hide, values)
 		}
 	}
 	return PayloadOf(p.ResumeSchema, values)
@@ -125,6 +143,9 @@ func AnswerOf(p *view.Pending, values map[string][]string) (payload map[string]a
 
 // PayloadOf reads a payload for a schema: from the JSON text area if the form has one, otherwise from the fields.
 func PayloadOf(schema map[string]any, values map[string][]string) (payload map[string]any, mistakes map[string]string) {
+	if refused := byKey(values); refused != nil {
+		return nil, refused
+	}
 	if text, written := values[JSONField]; written {
 		payload, err := ObjectOf(strings.Join(text, ""))
 		if err != nil {
@@ -190,15 +211,25 @@ func ObjectOf(text string) (map[string]any, error) {
 
 // decisionsOf reads the decisions about an agent's calls. The button "all" decides about all of them, with reason; otherwise d0, d1, … are the
 // decisions in the order of the calls, with t0, … as the reason or result (JSON or text) and a0, … as the arguments (JSON). The digest of a
-// call binds its decision to the arguments that were shown.
-func decisionsOf(asks []agentsteps.Ask, values map[string][]string) (map[string]any, map[string]string) {
+// call binds its decision to the arguments that were shown. What was chosen or typed is never dropped for the button: both are refused then.
+func decisionsOf(asks []agentsteps.Ask, hide func(any) any, values map[string][]string) (map[string]any, map[string]string) {
 	get := func(name string) string { return strings.TrimSpace(strings.Join(values[name], "")) }
 	decided, mistakes := map[string]any{}, map[string]string{}
 	for i, c := range asks {
 		n := strconv.Itoa(i)
 		verb, text := get("d"+n), get("t"+n)
 		if all := get("all"); all != "" {
+			const send = "Press the button that sends decisions"
+			switch chosen := slices.IndexFunc(decisions, func(d Choice) bool { return d.Value == verb }); {
+			case chosen >= 0 && verb != all:
+				mistakes["d"+n] = fmt.Sprintf("Nothing was recorded: “%s” is chosen here, and another button was pressed. %s, or choose another one here.", decisions[chosen].Text, send)
+			case text != "":
+				mistakes["t"+n] = "Nothing was recorded: the text below belongs to no decision. " + send + ", or delete it."
+			}
 			verb, text = all, get("reason")
+		}
+		if verb == "approve" && mistakes["d"+n] == "" && !sameArguments(get("a"+n), hide(c.Arguments)) {
+			mistakes["a"+n] = "Nothing was recorded: the arguments below were changed. Choose to approve with other arguments, or restore them."
 		}
 		d := map[string]any{"decision": verb}
 		if c.Digest != "" {
@@ -235,4 +266,16 @@ func decisionsOf(asks []agentsteps.Ask, values map[string][]string) (map[string]
 		return nil, mistakes
 	}
 	return map[string]any{"calls": decided}, nil
+}
+
+// sameArguments reports whether the text of arguments is blank or has the shown ones.
+func sameArguments(text string, shown any) bool {
+	if text == "" {
+		return true
+	}
+	if given, _ := shown.(map[string]any); len(given) == 0 {
+		shown = map[string]any{}
+	}
+	typed, err := ObjectOf(text)
+	return err == nil && bytes.Equal(jsonvalue.Canonical(typed), jsonvalue.Canonical(shown))
 }

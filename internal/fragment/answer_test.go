@@ -15,6 +15,8 @@ import (
 
 type values = map[string][]string
 
+func shown(v any) any { return v }
+
 func canonical(v any) string { return string(jsonvalue.Canonical(v)) }
 
 // asking returns the wait of an agent that wants calls approved.
@@ -30,7 +32,7 @@ func asking(calls []agentsteps.Ask) *view.Pending {
 func TestDecisions(t *testing.T) {
 	t.Parallel()
 	calls := []agentsteps.Ask{{Key: "t1.c1", Tool: "pay", Digest: "d1"}, {Key: "t1.c2", Tool: "mail"}, {Key: "t1.c3", Tool: "call"}, {Key: "t1.c4", Tool: "log"}}
-	payload, mistakes := fragment.AnswerOf(asking(calls), values{
+	payload, mistakes := fragment.AnswerOf(asking(calls), shown, values{
 		"d0": {"approve"}, "t0": {"ignored"}, "d1": {"deny"}, "t1": {"not now"}, "d2": {"edit"}, "a2": {`{"to":"kim"}`}, "d3": {"respond"}, "t3": {"done by hand"},
 	})
 	want := `{"calls":{"t1.c1":{"decision":"approve","digest":"d1"},"t1.c2":{"decision":"deny","reason":"not now"},` +
@@ -38,14 +40,45 @@ func TestDecisions(t *testing.T) {
 	if got := canonical(payload); got != want || len(mistakes) != 0 {
 		t.Errorf("decided %s, %v", got, mistakes)
 	}
-	payload, _ = fragment.AnswerOf(asking(calls[:2]), values{"all": {"deny"}, "reason": {"no"}, "d0": {"approve"}})
+	payload, _ = fragment.AnswerOf(asking(calls[:2]), shown, values{"all": {"deny"}, "reason": {"no"}, "d0": {"deny"}})
 	if got := canonical(payload); got != `{"calls":{"t1.c1":{"decision":"deny","digest":"d1","reason":"no"},"t1.c2":{"decision":"deny","reason":"no"}}}` {
 		t.Errorf("decided %s", got)
 	}
-	_, mistakes = fragment.AnswerOf(asking(calls), values{"d0": {"edit"}, "a0": {"{"}, "d1": {"respond"}, "d2": {"sing"}})
+	_, mistakes = fragment.AnswerOf(asking(calls), shown, values{"d0": {"edit"}, "a0": {"{"}, "d1": {"respond"}, "d2": {"sing"}})
 	for _, field := range []string{"a0", "t1", "d2", "d3"} {
 		if mistakes[field] == "" {
 			t.Errorf("no mistake at %s: %v", field, mistakes)
+		}
+	}
+}
+
+// TestContradictions: a button does not override what was chosen or typed for a call, and a key sends nothing.
+func TestContradictions(t *testing.T) {
+	t.Parallel()
+	calls := []agentsteps.Ask{{Key: "c1", Tool: "pay"}, {Key: "c2", Tool: "mail"}}
+	for name, c := range map[string]struct {
+		values  values
+		mistake string // "" for none
+	}{
+		"none":                         {values{"all": {"approve"}, "t0": {" "}, "a0": {"{}"}}, ""},
+		"the same":                     {values{"all": {"approve"}, "d0": {"approve"}}, ""},
+		"denied":                       {values{"all": {"approve"}, "d1": {"deny"}}, "d1"},
+		"edited":                       {values{"all": {"approve"}, "d0": {"edit"}, "a0": {`{"to":"kim"}`}}, "d0"},
+		"a reason alone":               {values{"all": {"approve"}, "t1": {"too much"}}, "t1"},
+		"arguments alone":              {values{"all": {"approve"}, "a1": {`{"to":"kim"}`}}, "a1"},
+		"arguments of an approval":     {values{"d0": {"approve"}, "a0": {`{"to":"kim"}`}, "d1": {"deny"}}, "a0"},
+		"broken arguments of approval": {values{"d0": {"approve"}, "a0": {`{`}, "d1": {"deny"}}, "a0"},
+		"arguments of a denial":        {values{"d0": {"deny"}, "a0": {`{"to":"kim"}`}, "d1": {"deny"}}, ""},
+		"a key":                        {values{"d0": {"deny"}, "d1": {"deny"}, fragment.KeyField: {"yes"}}, fragment.KeyField},
+	} {
+		payload, mistakes := fragment.AnswerOf(asking(calls), shown, c.values)
+		if (payload == nil) != (c.mistake != "") || c.mistake != "" && mistakes[c.mistake] == "" || c.mistake == "" && len(mistakes) > 0 {
+			t.Errorf("%s: %s, %v", name, canonical(payload), mistakes)
+		}
+	}
+	for _, values := range []values{{"f0": {"x"}, fragment.KeyField: {"yes"}}, {fragment.JSONField: {"{}"}, fragment.KeyField: {"yes"}}} {
+		if payload, mistakes := fragment.PayloadOf(nil, values); payload != nil || mistakes[fragment.KeyField] == "" {
+			t.Errorf("a key sends %v", payload)
 		}
 	}
 }

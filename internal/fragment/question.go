@@ -66,6 +66,8 @@ type Form struct {
 	JSON *JSONArea
 	// Calls are those of an agent, to decide about.
 	Calls []Call
+	// Key is why a form that a key has sent was refused.
+	Key string
 	// Submit is the text of the button.
 	Submit string
 	// Before are fields of the call beside the payload, such as the id of a new run.

@@ -86,6 +86,12 @@ func typed(text string) template.HTML {
 	return template.HTML(b.String()) //nolint:gosec // escaped above
 }
 
+// decisions are those about a call of an agent.
+var decisions = []Choice{
+	{Value: "approve", Text: "Approve"}, {Value: "deny", Text: "Deny"}, {Value: "edit", Text: "Approve with other arguments"},
+	{Value: "respond", Text: "Answer in its place"},
+}
+
 var funcs = template.FuncMap{
 	"typed":   typed,
 	"iso":     func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
@@ -95,12 +101,6 @@ var funcs = template.FuncMap{
 	"elapsed": timeline.Elapsed,
 	"seconds": timeline.Seconds,
 	"number":  func(n *float64) string { return string(jsonvalue.Canonical(*n)) },
-	// decisions are those about a call of an agent.
-	"decisions": func() []Choice {
-		return []Choice{
-			{Value: "approve", Text: "Approve"}, {Value: "deny", Text: "Deny"}, {Value: "edit", Text: "Approve with other arguments"},
-			{Value: "respond", Text: "Answer in its place"},
-		}
-	},
+	"decisions": func() []Choice { return decisions },
 	"bytes": func(n int) string { return timeline.Bytes(int64(n)) },
 }

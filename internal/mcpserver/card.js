@@ -160,6 +160,7 @@
     if (e.target.closest("a[href]")) e.preventDefault();
     if (!form) return;
     e.preventDefault();
+    if (button.name === "key") return; // a browser presses it for Enter: no key answers a question
     if (!busy && form.reportValidity()) answer(form, button);
   });
   main.addEventListener("submit", e => e.preventDefault());

@@ -149,7 +149,7 @@ func answerCard(ctx context.Context, s *server, a *arguments) (*answer, error) {
 	if s.shownDigest(p) != t.Card {
 		return c.shown(ctx, "The question has changed since it was shown. Nothing was recorded: read it again.", nil, nil)
 	}
-	payload, mistakes := fragment.AnswerOf(p, c.values)
+	payload, mistakes := fragment.AnswerOf(p, s.hide, c.values)
 	if len(mistakes) > 0 {
 		return c.shown(ctx, "The answer was not recorded: see the fields.", nil, map[string]*fragment.Filled{p.ID: {Values: c.values, Mistakes: mistakes}})
 	}

@@ -99,7 +99,7 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request) {
 		s.stale(w, r, path)
 		return
 	}
-	payload, mistakes := fragment.AnswerOf(p, r.PostForm)
+	payload, mistakes := fragment.AnswerOf(p, s.o.Redaction.Value, r.PostForm)
 	if len(mistakes) > 0 {
 		s.again(w, r, path, http.StatusUnprocessableEntity, &submitted{Mistakes: mistakes})
 		return

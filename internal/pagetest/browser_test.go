@@ -357,6 +357,13 @@ func (b *tab) field(label string) string {
 	return "#" + id
 }
 
+// scripts switches the scripts of pages on or off.
+func (b *tab) scripts(on bool) {
+	b.Helper()
+	_, err := chromedp.Call(b.ctx, emulation.SetScriptExecutionDisabled, emulation.SetScriptExecutionDisabledParams{Value: !on})
+	b.must(err)
+}
+
 // window sets the size of the window, and light or dark.
 func (b *tab) window(width, height int64, scheme string) {
 	b.Helper()

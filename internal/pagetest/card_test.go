@@ -340,6 +340,26 @@ func TestCardForm(t *testing.T) {
 	c.answered("claim-1", "app", map[string]any{"name": "Ada", "days": 3, "code": "ABC", "category": "train", "approved": true})
 }
 
+// TestNoKeyAnswersInTheCard: Enter sends no answer from any control.
+func TestNoKeyAnswersInTheCard(t *testing.T) {
+	t.Parallel()
+	c := newChat(newDatabase(t, func(s *site) { s.start("claim", "claim-1", nil) }), nil)
+	b := c.show(t, "claim-1", "")
+	b.until(fillClaim)
+	for _, control := range controls {
+		b.until(`(() => { const e = document.querySelector("form ` + control + `"); e?.focus(); return e })()`)
+		b.do(chromedp.KeyEvent("\r"))
+		if said := value[string](b, `document.getElementById("said").innerText`); said != "" {
+			t.Fatalf("Enter in %s: %s", control, said)
+		}
+	}
+	if n := len(c.answers("claim-1")); n != 0 {
+		t.Fatalf("%d answers", n)
+	}
+	b.press("Send the answer")
+	b.has("The answer is recorded.")
+}
+
 // TestCardTheme: the card takes the theme and the colours of the host, at the beginning and when they change.
 func TestCardTheme(t *testing.T) {
 	t.Parallel()

@@ -413,6 +413,53 @@ func TestKeyboard(t *testing.T) {
 	b.until(`!document.querySelector("dialog[open]")`)
 }
 
+// controls are the inputs of claim's form, one of each kind.
+var controls = []string{
+	"input[type=text]", "input[type=email]", "input[type=url]", "input[type=date]", "input[type=datetime-local]", "input[type=number]", "select", "input[type=checkbox]", "input[type=radio]",
+}
+
+// fillClaim is a script that fills in claim's form, so that it could be sent.
+const fillClaim = `(() => {
+	const field = text => [...document.querySelectorAll("label")].find(l => l.innerText.trim().replace(/ required$/, "") === text)?.control;
+	if (!field("Name")) return false;
+	for (const [name, value] of [["Name", "Ada"], ["Days", "3"], ["City", "Ghent"]]) field(name).value = value;
+	const list = field("Category");
+	if (list) list.value = [...list.options].find(o => o.text === "A train").value;
+	else field("A train").click();
+	field("Yes").click();
+	return true;
+})()`
+
+// TestNoKeyAnswers: Enter sends no answer from any control but a button, also without script.
+func TestNoKeyAnswers(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, func(s *site) { s.start("claim", "claim-1", nil) })
+	b := s.enter(t)
+	s.visit(b, "/runs/claim-1/questions/details%231")
+	b.until(fillClaim)
+	eval[any](b, `window.sent = 0; addEventListener("submit", () => window.sent++, true); null`)
+	for _, control := range controls {
+		b.until(`(() => { const e = document.querySelector("main form[method=post] ` + control + `"); e?.focus(); return e })()`)
+		b.keys(kb.Enter)
+		if n := eval[int](b, "window.sent ?? -1"); n != 0 {
+			t.Fatalf("Enter in %s sends the form: %d", control, n)
+		}
+	}
+	if n := len(s.answers("claim-1")); n != 0 {
+		t.Fatalf("%d answers", n)
+	}
+	b.scripts(false)
+	s.visit(b, "/runs/claim-1/questions/details%231")
+	b.scripts(true)
+	b.until(fillClaim)
+	b.until(`(() => { const e = document.querySelector("main form[method=post] input[type=radio]"); e?.focus(); return e })()`)
+	b.keys(kb.Enter)
+	b.shows("no key sends this form")
+	if got := eval[string](b, `document.querySelector(`+quoted(b.field("Name"))+`).value`); got != "Ada" || len(s.answers("claim-1")) != 0 {
+		t.Errorf("the name is %q; %d answers", got, len(s.answers("claim-1")))
+	}
+}
+
 // TestHostile: texts of runs run no script, and make no element.
 func TestHostile(t *testing.T) {
 	t.Parallel()

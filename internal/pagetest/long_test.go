@@ -46,6 +46,11 @@ func TestAgentCalls(t *testing.T) {
 	}
 	b.set("textarea[name=a1]", letter("Kim"))
 	b.set("textarea[name=t2]", "Eve is on holiday")
+	b.press("Approve all")
+	b.shows("“Deny” is chosen here")
+	if n := len(s.answers(strings.TrimPrefix(run, "/runs/"))); n != 0 {
+		t.Errorf("%d answers after a contradiction", n)
+	}
 	b.press("Send these decisions")
 	b.at(run)
 	b.until(`document.querySelector("h1").innerText.includes("completed")`)

@@ -162,6 +162,9 @@
   addEventListener("pageshow", e => e.persisted && !paused && open());
   open();
 
+  // No key sends a form that has a hidden first button: browsers press it for Enter in a field.
+  document.addEventListener("click", e => e.target.name === "key" && e.preventDefault());
+
   // A form is sent once.
   document.addEventListener("submit", e => {
     if (!sends(e.target)) return;
