@@ -64,6 +64,8 @@ type Layout struct {
 	// Style and Script are the URLs of the static files. Scripts are loaded in order.
 	Style   string
 	Scripts []string
+	// WayIn describes how a person gets in, after the end of the session.
+	WayIn string
 	// Version is that of the program. Actor is who this page acts for, unauthenticated unless ByToken is set.
 	Version, Actor string
 	ByToken        bool

@@ -93,14 +93,14 @@ var decisions = []Choice{
 }
 
 var funcs = template.FuncMap{
-	"typed":   typed,
-	"iso":     func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
-	"time":    func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05Z") },
-	"run":     RunPath,
-	"history": HistoryPath,
-	"elapsed": timeline.Elapsed,
-	"seconds": timeline.Seconds,
-	"number":  func(n *float64) string { return string(jsonvalue.Canonical(*n)) },
+	"typed":     typed,
+	"iso":       func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
+	"time":      func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05Z") },
+	"run":       RunPath,
+	"history":   HistoryPath,
+	"elapsed":   timeline.Elapsed,
+	"seconds":   timeline.Seconds,
+	"number":    func(n *float64) string { return string(jsonvalue.Canonical(*n)) },
 	"decisions": func() []Choice { return decisions },
-	"bytes": func(n int) string { return timeline.Bytes(int64(n)) },
+	"bytes":     func(n int) string { return timeline.Bytes(int64(n)) },
 }

@@ -189,9 +189,13 @@ func (s *Server) stream(ctx context.Context, page *http.Request, one *session, s
 		if ctx.Err() != nil {
 			return // what was rendered is the error of a call that was ended
 		}
-		if v.Status == http.StatusServiceUnavailable {
+		if v.Status >= http.StatusBadRequest { // the page stays as it is, with what a person has typed
 			if wait == 0 {
-				out.event("trouble", map[string]any{"text": "The database cannot be read."})
+				text := "The database cannot be read."
+				if v.Status != http.StatusServiceUnavailable {
+					text = "The page cannot be updated: " + v.Failure + "."
+				}
+				out.event("trouble", map[string]any{"text": text})
 			}
 			wait = min(max(2*wait, firstRetry), lastRetry)
 			again = time.After(wait)
@@ -208,7 +212,7 @@ func (s *Server) stream(ctx context.Context, page *http.Request, one *session, s
 		}
 		pause := time.After(renderTime)
 		wake := st.wake
-		if again != nil {
+		if v.Status == http.StatusServiceUnavailable {
 			wake = nil
 		}
 		for rendered := false; !rendered; {

@@ -369,6 +369,32 @@ func TestAStoreThatIsGone(t *testing.T) {
 	})
 }
 
+// TestAFailedUpdate: an error does not take the place of a page that is shown, which may have a form.
+func TestAFailedUpdate(t *testing.T) {
+	t.Parallel()
+	for code, next := range map[problem.Code]time.Duration{problem.EngineFailure: firstRetry, problem.ExecutionNotFound: renderTime} {
+		synctest.Test(t, func(t *testing.T) {
+			l := newLive(t)
+			e := l.stream("/runs/a")
+			e.seen()
+			time.Sleep(time.Second)
+			l.err.Store(problem.New(code, "context canceled"))
+			l.engine.changes <- "a"
+			time.Sleep(time.Millisecond)
+			e.want(t, "id: 2", "event: trouble", `data: {"text":"The page cannot be updated: context canceled."}`)
+			l.err.Store(nil)
+			l.html.Store("<p>back</p>")
+			l.engine.changes <- "a"
+			time.Sleep(next)
+			if lines := strings.Join(e.seen(), "|"); !strings.Contains(lines, "event: well") || !strings.Contains(lines, "<p>back</p>") {
+				t.Errorf("came %q", lines)
+			}
+			e.end()
+			e.seen()
+		})
+	}
+}
+
 // TestAFollowThatFails is begun again, and what was missed meanwhile is rendered.
 func TestAFollowThatFails(t *testing.T) {
 	t.Parallel()

@@ -166,7 +166,11 @@ func (s *Server) post(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	httpguard.LimitRead(w, r)
-	r.Body = http.MaxBytesReader(w, r.Body, maxForm)
+	most := int64(maxForm)
+	if r.URL.Path == "/in" {
+		most *= 4 // it may hold another form, escaped
+	}
+	r.Body = http.MaxBytesReader(w, r.Body, most)
 	if kind, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";"); !strings.EqualFold(strings.TrimSpace(kind), "application/x-www-form-urlencoded") {
 		s.refuse(w, r, http.StatusUnsupportedMediaType, "a form must be application/x-www-form-urlencoded")
 		return
@@ -180,7 +184,7 @@ func (s *Server) post(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	if one == nil {
-		s.refuse(w, r, http.StatusUnauthorized, "the session has ended; this request changed nothing. "+s.wayIn())
+		s.keep(w, r)
 		return
 	}
 	if !one.enter() {
@@ -210,6 +214,35 @@ func (s *Server) post(w http.ResponseWriter, r *http.Request) {
 		}
 	}
 	s.act(w, withSession(r, one))
+}
+
+// keep answers a form without a session: with the page that lets a person in, which holds the form meanwhile.
+func (s *Server) keep(w http.ResponseWriter, r *http.Request) {
+	if r.ParseForm() != nil {
+		s.refuse(w, r, http.StatusBadRequest, "the form cannot be read")
+		return
+	}
+	s.o.Log.Info("request refused", "status", http.StatusUnauthorized, "method", r.Method, "reason", "no session")
+	in := signIn{Refusal: "Your session has ended, and nothing was changed. What you typed comes back when you are in."}
+	if r.URL.Path != outPath {
+		r.PostForm.Del("form")
+		in.At, in.Kept = localPath(r.URL.RequestURI()), r.PostForm.Encode()
+	}
+	s.closed(w, http.StatusUnauthorized, in)
+}
+
+// comeBack shows the page of a form that keep has kept, as it was filled in. The form has no token, and is therefore not done.
+func (s *Server) comeBack(w http.ResponseWriter, r *http.Request, one *session) (shown bool) {
+	at, err := url.ParseRequestURI(localPath(r.PostForm.Get("at")))
+	kept, broken := url.ParseQuery(r.PostForm.Get("kept"))
+	if r.PostForm.Get("at") == "" || err != nil || broken != nil || s.o.ReadOnly || one == nil || one.caller.ReadOnly {
+		return false
+	}
+	kept.Del("form")
+	back := withSession(r, one)
+	back.URL, back.RequestURI, back.PostForm, back.Form = at, at.RequestURI(), kept, kept
+	s.acts.ServeHTTP(w, back)
+	return true
 }
 
 // act answers a form. One that the session has sent before, with the same values, leads where it led then and does nothing more.
@@ -263,7 +296,7 @@ func (s *Server) stranger(w http.ResponseWriter, r *http.Request) {
 	case r.Header.Get("Sec-Fetch-Site") == "cross-site" || r.Header.Get("Sec-Fetch-Site") == "same-site":
 		writePage(w, http.StatusOK, reloading, nil)
 	default:
-		s.closed(w, r, http.StatusUnauthorized, "", localPath(r.URL.RequestURI()))
+		s.closed(w, http.StatusUnauthorized, signIn{To: localPath(r.URL.RequestURI())})
 	}
 }
 
@@ -271,7 +304,7 @@ func (s *Server) stranger(w http.ResponseWriter, r *http.Request) {
 func (s *Server) door(w http.ResponseWriter, r *http.Request) {
 	if q := r.URL.Query(); len(q) > 0 {
 		if s.o.hasTokens() {
-			s.closed(w, r, http.StatusBadRequest, "a token does not belong into an address: replace it in the token file, because logs may hold it now", "/")
+			s.closed(w, http.StatusBadRequest, signIn{Refusal: "a token does not belong into an address: replace it in the token file, because logs may hold it now"})
 			return
 		}
 		for _, values := range q {
@@ -279,19 +312,29 @@ func (s *Server) door(w http.ResponseWriter, r *http.Request) {
 				_ = s.sessions.take(token)
 			}
 		}
-		s.closed(w, r, http.StatusBadRequest, "the token belongs into the fragment of the address, after #: this link is no longer valid", "/")
+		s.closed(w, http.StatusBadRequest, signIn{Refusal: "the token belongs into the fragment of the address, after #: this link is no longer valid"})
 		return
 	}
-	s.closed(w, r, http.StatusOK, "", "/")
+	s.closed(w, http.StatusOK, signIn{})
+}
+
+// signIn is the page with the field for a token.
+type signIn struct {
+	// Refusal is why it is shown. To is the path that it leads to; "" means "/".
+	Refusal, To string
+	// At and Kept are the address and the values of a form that is shown again then.
+	At, Kept string
+
+	Static, WayIn, Field string
 }
 
 // closed shows the page with the field for a token.
-func (s *Server) closed(w http.ResponseWriter, _ *http.Request, status int, refusal, to string) {
-	field := "Link or token"
+func (s *Server) closed(w http.ResponseWriter, status int, in signIn) {
+	in.Static, in.WayIn, in.Field, in.To = staticPath, s.wayIn(), "Link or token", cmp.Or(in.To, "/")
 	if s.o.hasTokens() {
-		field = "Token"
+		in.Field = "Token"
 	}
-	writePage(w, status, entrance, struct{ Static, Refusal, WayIn, Field, To string }{staticPath, refusal, s.wayIn(), field, to})
+	writePage(w, status, entrance, in)
 }
 
 // hasTokens reports whether bearer tokens let browsers in, in place of links.
@@ -329,11 +372,15 @@ func (s *Server) letIn(w http.ResponseWriter, r *http.Request) {
 	caller, err := s.enter(token)
 	if err != nil {
 		s.o.Log.Info("request refused", "status", http.StatusForbidden, "method", r.Method, "reason", err.Error())
-		s.closed(w, r, http.StatusForbidden, err.Error(), localPath(to))
+		s.closed(w, http.StatusForbidden, signIn{Refusal: err.Error(), To: localPath(to), At: r.PostForm.Get("at"), Kept: r.PostForm.Get("kept")})
 		return
 	}
 	s.o.Log.Info("session opened", "name", caller.Name)
-	setCookie(w, r, s.sessions.begin(caller), int(sessionTime/time.Second))
+	cookie := s.sessions.begin(caller)
+	setCookie(w, r, cookie, int(sessionTime/time.Second))
+	if s.comeBack(w, r, s.sessions.known(cookie)) {
+		return
+	}
 	http.Redirect(w, r, localPath(to), http.StatusSeeOther)
 }
 

@@ -316,6 +316,38 @@ func TestASessionIsLimited(t *testing.T) {
 	}
 }
 
+// TestAFormWithoutASession is answered by the page that lets people in. Its texts come back after that, and nothing is done before it is sent again.
+func TestAFormWithoutASession(t *testing.T) {
+	t.Parallel()
+	for path, form := range map[string]func(*browser) url.Values{
+		"/runs/a/questions/ask%231": func(b *browser) url.Values { return b.questionForm("a", "f0", "true", "f1", "17.5 & <more>") },
+		"/runs/a/cancel":            func(b *browser) url.Values { return b.runForm("a", "reason", "17.5 & <more>") },
+	} {
+		b := browse(t).letIn()
+		b.start("a")
+		sent, before := form(b), len(b.records("a"))
+		b.cookie = ""
+		page := b.want(b.do("POST", path, sent), http.StatusUnauthorized)
+		for _, want := range []string{"style.css", "Your session has ended, and nothing was changed", "ui --link", `name="at" value="` + path + `"`} {
+			if !strings.Contains(page, want) {
+				t.Errorf("no %s in %s", want, page)
+			}
+		}
+		kept := url.Values{"at": {path}, "kept": {sent.Encode()}} // the page has it without the token
+		b.want(b.do("POST", "/in", with(kept, "t", "AAAA")), http.StatusForbidden)
+		res := b.do("POST", "/in", with(kept, "t", b.token()))
+		b.cookie, _, _ = strings.Cut(res.Header.Get("Set-Cookie"), ";")
+		again := b.want(res, http.StatusForbidden)
+		if strings.Contains(path, "questions") && !strings.Contains(again, `value="17.5 &amp; &lt;more&gt;"`) {
+			t.Errorf("the text has not come back: %s", again)
+		}
+		if len(b.records("a")) != before {
+			t.Error("something was recorded")
+		}
+		b.want(b.do("GET", "/runs", nil), http.StatusOK)
+	}
+}
+
 func with(form url.Values, name, value string) url.Values {
 	changed := without(form, name)
 	changed.Set(name, value)

@@ -94,7 +94,8 @@ var entrance = template.Must(template.New("entrance").Parse(head + `<title>Open 
 <p><label for="t">{{.Field}}</label>
 <input id="t" name="t" type="password" autocomplete="off" required></p>
 <input type="hidden" name="to" value="{{.To}}">
-<p><button>Open</button></p>
+{{with .At}}<input type="hidden" name="at" value="{{.}}"><input type="hidden" name="kept" value="{{$.Kept}}">
+{{end}}<p><button>Open</button></p>
 </form>
 </main>
 </body>
@@ -158,7 +159,7 @@ func (s *Server) writeView(w http.ResponseWriter, r *http.Request, v view, live 
 	body, err := fragment.Render(&fragment.Layout{
 		Title: v.Title, Body: v.Body, Path: live, Style: staticPath + "/style.css",
 		Scripts: []string{staticPath + "/idiomorph.min.js", staticPath + "/graph.js", staticPath + "/page.js"},
-		Version: version, Actor: s.actor(r).Name, ByToken: s.o.hasTokens(), ReadOnly: s.readOnly(r),
+		WayIn:   s.wayIn(), Version: version, Actor: s.actor(r).Name, ByToken: s.o.hasTokens(), ReadOnly: s.readOnly(r),
 		Out: fragment.Post{Action: outPath, Token: s.formToken(r, outPath)},
 	})
 	if err != nil {
@@ -214,7 +215,7 @@ func (s *Server) errorView(err error) view {
 	if err != nil {
 		panic(err) // a fault of the template
 	}
-	return view{Title: "Not possible", Body: body, Status: status}
+	return view{Title: "Not possible", Body: body, Status: status, Failure: shown.Message}
 }
 
 // statusOf returns the HTTP status of an error.

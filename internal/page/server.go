@@ -162,8 +162,9 @@ type view struct {
 	Title string
 	// Body is the content of <main>, made by internal/fragment.
 	Body template.HTML
-	// Status is the HTTP status; 0 means 200.
-	Status int
+	// Status is the HTTP status; 0 means 200. Failure is the error of a page that has only that.
+	Status  int
+	Failure string
 	// Follow has the ids of the runs shown; nil means every run. Changes of these runs render the view again.
 	Follow []string
 	// Raw, unless nil, is the answer in place of a page: a picture, or a large value as text.

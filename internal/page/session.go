@@ -194,12 +194,19 @@ func (one *session) expired() bool { return !time.Now().Before(one.expires) }
 // of returns the session of a request; nil without one.
 func (ss *sessions) of(r *http.Request, name string) *session {
 	for _, c := range r.CookiesNamed(name) { // another server of the same host may have set one of this name
-		ss.mu.Lock()
-		one := ss.open[sha256.Sum256([]byte(c.Value))]
-		ss.mu.Unlock()
-		if one != nil && !one.expired() {
+		if one := ss.known(c.Value); one != nil {
 			return one
 		}
+	}
+	return nil
+}
+
+// known returns the session with a cookie; nil without one.
+func (ss *sessions) known(cookie string) *session {
+	ss.mu.Lock()
+	defer ss.mu.Unlock()
+	if one := ss.open[sha256.Sum256([]byte(cookie))]; one != nil && !one.expired() {
+		return one
 	}
 	return nil
 }

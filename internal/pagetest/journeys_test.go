@@ -318,7 +318,37 @@ func TestSignOut(t *testing.T) {
 	other.press("Open")
 	other.at("/")
 	typing.press("Sign in")
-	typing.shows("details")
+	typing.until(`!document.querySelector("#bar").checkVisibility()`)
+	if got := eval[string](typing, `document.querySelector("main form[method=post] input[type=text]").value`); got != "half a thought" {
+		t.Errorf("after signing in, what was typed is %q", got)
+	}
+}
+
+// TestRestart: after the end of the program, the form of a question stays with what was typed, and the bar says how to come back. A form that is
+// sent without a session comes back, too.
+func TestRestart(t *testing.T) {
+	t.Parallel()
+	s := newSite(t, func(s *site) { s.start("claim", "claim-1", nil) })
+	b := s.enter(t)
+	s.visit(b, "/runs/claim-1/questions/details%231")
+	b.until(fillClaim)
+	b.fill(b.field("Name"), "Ada L.")
+	s.kill()
+	b.until(`document.querySelector("#bar").checkVisibility()`)
+	link := s.serve()
+	b.shows("You are no longer signed in")
+	b.has("ui --link")
+	b.submit()
+	b.shows("Your session has ended, and nothing was changed")
+	b.fill("#t", link)
+	b.press("Open")
+	b.shows("the form is not the current one of this page")
+	if got := eval[string](b, `document.querySelector(`+quoted(b.field("Name"))+`).value`); got != "Ada L." || len(s.answers("claim-1")) != 0 {
+		t.Errorf("the name is %q; %d answers", got, len(s.answers("claim-1")))
+	}
+	b.submit()
+	b.at("/runs/claim-1")
+	b.shows("completed")
 }
 
 // TestLinkFromElsewhere: a link of another site leads in, although the cookie is not sent with its first request.
@@ -359,11 +389,18 @@ func TestAway(t *testing.T) {
 	s.kill()
 	b.until(`document.querySelector("#bar").checkVisibility() && document.querySelector("#bar").innerText.includes("No connection since")`)
 	b.shows("completed") // the page stays
+	for _, scheme := range []string{"light", "dark"} {
+		b.window(1000, 800, scheme)
+		if list := b.axe(); len(list) > 0 {
+			t.Errorf("%s: %q", scheme, list)
+		}
+	}
+	b.until(`/No connection since \d{4}-\d\d-\d\d \d\d:\d\d:\d\dZ/.test(document.querySelector("#bar").innerText)`)
 	link := s.serve()
 	fresh := b.profile.tab(t)
 	fresh.open(link)
 	fresh.at("/")
-	b.until(`!document.querySelector("#bar").checkVisibility()`)
+	b.until(`!document.querySelector("#bar")?.checkVisibility()`)
 }
 
 // TestEightTabs: streams of tabs do not use up the connections of a browser.
@@ -415,7 +452,7 @@ func TestKeyboard(t *testing.T) {
 
 // controls are the inputs of claim's form, one of each kind.
 var controls = []string{
-	"input[type=text]", "input[type=email]", "input[type=url]", "input[type=date]", "input[type=datetime-local]", "input[type=number]", "select", "input[type=checkbox]", "input[type=radio]",
+	"input[type=text]", "input[type=email]", "input[type=url]", "input[type=date]", "input[type=datetime-local]", "input[type=number]", "input[type=checkbox]", "input[type=radio]",
 }
 
 // fillClaim is a script that fills in claim's form, so that it could be sent.

@@ -15,7 +15,7 @@
     button.onclick = act;
     bar.append(" ", button);
   };
-  const since = () => lost ||= new Date().toLocaleTimeString();
+  const since = () => lost ||= new Date().toISOString().slice(0, 19).replace("T", " ") + "Z";
   const announce = () => {
     if (!changed || announcing) return;
     announcing = setTimeout(() => {
@@ -109,10 +109,16 @@
   };
   let typed = false, gone = false;
   main.addEventListener("input", e => typed ||= sends(e.target.form));
-  const ended = () => { // also in another tab: nothing stays in sight but what was typed
+  const retry = otherwise => fetch(location.href, {method: "HEAD"}).then(res => {
+    if (res.status === 401) return otherwise();
+    gone = false;
+    show("");
+    open();
+  }, () => {});
+  const ended = () => { // also in another tab, or with the process: nothing stays in sight but what was typed
     gone = true;
     close();
-    if (typed) show("You are no longer signed in. What you typed was not sent.", "Sign in", () => location.reload());
+    if (typed) show("You are no longer signed in. What you typed was not sent, and stays here. " + document.body.dataset.wayIn, "Sign in", () => retry(() => window.open("/in")));
     else location.reload();
   };
   const open = () => {
@@ -138,7 +144,9 @@
       announce();
       update(event);
     });
-    source.addEventListener("trouble", e => show(JSON.parse(e.data).text + " Not up to date since " + since() + "."));
+    source.addEventListener("trouble", e => { // a page that is an error says so already
+      if (!main.firstElementChild?.matches(".failure")) show(JSON.parse(e.data).text + " Not up to date since " + since() + ".");
+    });
     source.addEventListener("well", () => {
       lost = "";
       show("");
@@ -156,6 +164,7 @@
   let paused = false;
   document.addEventListener("visibilitychange", () => {
     if (document.hidden) close();
+    else if (gone) retry(() => {});
     else if (!paused) open();
   });
   addEventListener("pagehide", close);
