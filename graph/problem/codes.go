@@ -251,6 +251,10 @@ const (
 	StoreReplaced Code = "STORE_REPLACED"
 	// PersonRequired: only a person can answer this, not the caller. Nothing was changed.
 	PersonRequired Code = "PERSON_REQUIRED"
+	// Unauthorized: the call has no valid token (HTTP API). Nothing was done.
+	Unauthorized Code = "UNAUTHORIZED"
+	// Forbidden: the token, the host name or the site of the call is not permitted (HTTP API). Nothing was done.
+	Forbidden Code = "FORBIDDEN"
 	// Unsupported: the engine or its store does not support the call. Nothing was done.
 	Unsupported Code = "UNSUPPORTED_BY_BACKEND"
 	// DefinitionNotFound: the run's definition is neither stored nor part of the call.

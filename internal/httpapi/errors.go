@@ -27,7 +27,7 @@ var statuses = map[problem.Code]int{
 	problem.PendingLimitExceeded: http.StatusConflict, problem.TreeLimitExceeded: http.StatusConflict, problem.VersionPinMismatch: http.StatusConflict,
 	problem.AnsweredDifferently: http.StatusConflict, problem.NotAwaiting: http.StatusConflict, problem.ExecutionEnded: http.StatusConflict,
 
-	problem.PersonRequired:       http.StatusForbidden,
+	problem.PersonRequired: http.StatusForbidden, problem.Forbidden: http.StatusForbidden, problem.Unauthorized: http.StatusUnauthorized,
 	problem.MemoryBudgetExceeded: http.StatusTooManyRequests,
 	problem.Unsupported:          http.StatusNotImplemented,
 
@@ -55,7 +55,7 @@ func statusOf(e *problem.Error) int {
 		return status
 	}
 	switch e.Reason {
-	case problem.NotAwaiting, problem.AnsweredDifferently, problem.ExecutionEnded:
+	case problem.NotAwaiting, problem.AnsweredDifferently, problem.ExecutionEnded, problem.DuplicateExecutionID:
 		return http.StatusConflict
 	}
 	if e.Code != problem.InputInvalid && e.Findings.HasErrors() {

@@ -513,11 +513,14 @@ func TestTheWalkOfThePage(t *testing.T) {
 	_, rest, _ := strings.Cut(string(page), "```sh walk\n")
 	walk, _, _ := strings.Cut(rest, "```")
 	c := newClient(t, nil)
-	refund := strings.NewReplacer(`"approve","version"`, `"refund","version"`, `"ok"`, `"approve"`).Replace(approve)
-	c.want(201, "POST", "/v1/workflows", "/v1/workflows", `{"definition":`+refund+`}`)
 	option := regexp.MustCompile(`-([Hd]) (?:'([^']*)'|"([^"]*)")`)
 	requests := 0
-	for command := range strings.SplitSeq(strings.TrimSpace(strings.ReplaceAll(walk, "\\\n", "")), "\n") {
+	named := regexp.MustCompile(`(?m)^(TOKEN|READER)=(\S+)\n`)
+	if found := named.FindAllStringSubmatch(walk, -1); len(found) != 2 || strings.Count(string(page), found[0][2]) != 2 || strings.Count(string(page), found[1][2]) != 2 {
+		t.Errorf("the tokens are not those of the file: %q", found)
+	}
+	for command := range strings.SplitSeq(strings.TrimSpace(named.ReplaceAllString(walk, "")), "\ncurl ") {
+		command = "curl " + strings.TrimPrefix(strings.ReplaceAll(command, "\\\n", ""), "curl ")
 		requests++
 		method, body, header := "GET", "", http.Header{}
 		for _, m := range option.FindAllStringSubmatch(command, -1) {
@@ -526,7 +529,7 @@ func TestTheWalkOfThePage(t *testing.T) {
 				continue
 			}
 			name, value, _ := strings.Cut(m[2]+m[3], ": ")
-			header.Set(name, strings.ReplaceAll(value, "$TOKEN", writer))
+			header.Set(name, strings.NewReplacer("$TOKEN", writer, "$READER", reader).Replace(value))
 		}
 		_, path, found := strings.Cut(command, "http://127.0.0.1:8772")
 		if !strings.HasPrefix(command, "curl ") || !found {
@@ -543,7 +546,39 @@ func TestTheWalkOfThePage(t *testing.T) {
 			t.Errorf("%s: %s", command, w.Body)
 		}
 	}
-	if requests != 4 {
+	if requests != 6 {
 		t.Errorf("%d requests", requests)
+	}
+}
+
+// TestCodesOfRefusals: a refusal for the token has a code of its own, another start under a used key is a conflict, and the status has the
+// fields that other answers have.
+func TestCodesOfRefusals(t *testing.T) {
+	t.Parallel()
+	c := newClient(t, nil)
+	c.want(201, "POST", "/v1/workflows", "/v1/workflows", `{"definition":`+approve+`}`)
+	start := func(token, input string) (int, string) {
+		r := request(t, "POST", "/v1/workflows/approve/executions", `{"input":`+input+`}`)
+		r.Header.Set("Authorization", "Bearer "+token)
+		r.Header.Set("Idempotency-Key", "once")
+		status, answer := c.send("/v1/workflows/{wf_id}/executions", r)
+		failure, _ := answer["error"].(object)
+		code, _ := failure["code"].(string)
+		return status, code
+	}
+	for _, tt := range []struct {
+		token, input string
+		status       int
+		code         string
+	}{
+		{"x", `{"n":1}`, 401, "UNAUTHORIZED"}, {reader, `{"n":1}`, 403, "FORBIDDEN"}, {writer, `{"n":1}`, 201, ""},
+		{writer, `{"n":1}`, 200, ""}, {writer, `{"n":2}`, 409, "SUBMIT_VALIDATION_ERROR"},
+	} {
+		if status, code := start(tt.token, tt.input); status != tt.status || code != tt.code {
+			t.Errorf("%s %s: %d %s, want %d %s", tt.token, tt.input, status, code, tt.status, tt.code)
+		}
+	}
+	if got := c.want(200, "GET", oneRun, "/v1/executions/once", ""); got["status"] != "interrupted" || got["node_visits"] != 2.0 {
+		t.Errorf("%v", got)
 	}
 }

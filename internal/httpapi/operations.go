@@ -288,7 +288,7 @@ func (s *Server) status(r *request) (*result, error) {
 	case full:
 		return ok(runjson.Full(run, words))
 	}
-	return ok(runjson.Status(run, words))
+	return ok(runjson.Exact(run, words))
 }
 
 func (s *Server) list(r *request) (*result, error) {

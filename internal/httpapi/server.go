@@ -150,7 +150,14 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	caller, ok := s.Access.Admit(a, r, func(status int, message string) {
-		s.refuse(a, &refusal{status, problem.New(problem.ValidationError, "%s", message)})
+		code := problem.ValidationError
+		switch status {
+		case http.StatusUnauthorized:
+			code = problem.Unauthorized
+		case http.StatusForbidden:
+			code = problem.Forbidden
+		}
+		s.refuse(a, &refusal{status, problem.New(code, "%s", message)})
 	})
 	if !ok {
 		return
@@ -204,7 +211,7 @@ type request struct {
 func (s *Server) serve(w http.ResponseWriter, r *http.Request, op *operation, id string) {
 	caller := r.Context().Value(callerKey{}).(httpguard.Caller)
 	if op.writes && caller.ReadOnly {
-		s.refuse(w, &refusal{http.StatusForbidden, problem.New(problem.ValidationError, "the token of %q permits reading alone", caller.Name)})
+		s.refuse(w, problem.New(problem.Forbidden, "the token of %q permits reading alone", caller.Name))
 		return
 	}
 	query, err := url.ParseQuery(r.URL.RawQuery)

@@ -144,11 +144,17 @@ func putRollbacks(m *jsonvalue.Ordered, run *view.Run) {
 	m.Put("rollbacks", list)
 }
 
-// Full is Status with the exact status, all waits, and the executor that this process lacks. Commands and webhooks have this form.
-func Full(run *view.Run, names problem.Glossary) jsonvalue.Ordered {
+// Exact is Status with the exact status and the number of visits.
+func Exact(run *view.Run, names problem.Glossary) jsonvalue.Ordered {
 	status := Status(run, names)
 	m := append(jsonvalue.Ordered{status[0], {"status", string(run.Status)}}, status[1:]...)
 	m.Put("node_visits", float64(run.NodeVisits))
+	return m
+}
+
+// Full is Exact with all waits, and the executor that this process lacks. Commands and webhooks have this form.
+func Full(run *view.Run, names problem.Glossary) jsonvalue.Ordered {
+	m := Exact(run, names)
 	if len(run.Pending) > 0 {
 		entries, first := make([]jsonvalue.Ordered, len(run.Pending)), First(run)
 		for i := range run.Pending {
