@@ -58,6 +58,7 @@ func (e *engine) page(c *settings, executors config.Executors, storeFlags []stri
 	if e.catalog != nil {
 		o.Catalog, folder = e.catalog, e.catalog.Folder()
 	}
-	o.Settings = page.SettingsOf(c.StoreLine(), folder, executors.Routes())
+	o.Located = c.Located
+	o.Settings = page.SettingsOf(c.StoreLine(), folder, executors.Routes(), c.AgentIDs(), c.AttemptLimits)
 	return o
 }

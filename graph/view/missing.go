@@ -13,6 +13,8 @@ type Lack struct {
 	Missing string
 	// Setting is the setting that adds it to a process; "" if none is known.
 	Setting string
+	// Partial is true if this process performs other nodes of the same type or protocol: its Setting has no entry for this one.
+	Partial bool
 	// Host is true if the run does not need it yet, but may need it after the answer that it waits for. The caller can have a host perform
 	// the node instead, by answering in host-mediated mode.
 	Host bool

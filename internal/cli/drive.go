@@ -558,7 +558,7 @@ func (a *app) explainPause(run *view.Run, s *session) {
 		fmt.Fprintf(a.stderr, "  %s\n", deadlineText(p, a.now()))
 	}
 	if run.Lacks != nil {
-		fmt.Fprintf(a.stderr, "  %s\n", lackText(run.Lacks))
+		fmt.Fprintf(a.stderr, "  %s\n", lackText(run.Lacks, s.config.Located))
 	}
 	if s.config.Store == config.Memory {
 		fmt.Fprintln(a.stderr, "  the run was in memory and is lost; use --store sqlite, or pass --resume and --signal to run")
@@ -581,7 +581,7 @@ func waiterText(p *view.Pending) string {
 // explainTime is explainPause for a run that continues by itself or in a process with its executors.
 func (a *app) explainTime(run *view.Run, s *session) {
 	if run.Lacks != nil {
-		fmt.Fprintf(a.stderr, "  %s\n", lackText(run.Lacks))
+		fmt.Fprintf(a.stderr, "  %s\n", lackText(run.Lacks, s.config.Located))
 	}
 	for _, p := range run.Pending {
 		if !p.Due.IsZero() {
@@ -592,23 +592,26 @@ func (a *app) explainTime(run *view.Run, s *session) {
 	fmt.Fprintf(a.stderr, "continue with:\n  %s\n", s.command("recover", run.ExecutionID))
 }
 
-// lackText names the missing executor of a run, and the process that continues it.
-func lackText(l *view.Lack) string {
+// lackText names the missing executor of a run, and the process that continues it. located names a setting of this process with its file.
+func lackText(l *view.Lack, located func(setting string) string) string {
 	if l.Host {
 		return fmt.Sprintf("node %s may follow and needs %s, which this command lacks: another process performs it%s, or a host with --mode host_mediated",
-			plainCell(l.NodeID), l.Missing, settingText(l))
+			plainCell(l.NodeID), l.Missing, settingText(l, located))
 	}
 	at := ""
 	if l.NodeID != "" {
 		at = "node " + plainCell(l.NodeID) + ": "
 	}
-	return fmt.Sprintf("%sthis command lacks %s: a process that has it continues the run%s", at, l.Missing, settingText(l))
+	return fmt.Sprintf("%sthis command lacks %s: a process that has it continues the run%s", at, l.Missing, settingText(l, located))
 }
 
-// settingText names a process with the missing executor, "" if its setting is not known.
-func settingText(l *view.Lack) string {
-	if l.Setting == "" {
+// settingText names a process with the missing executor, or the setting to add it to; "" if its setting is not known.
+func settingText(l *view.Lack, located func(setting string) string) string {
+	switch {
+	case l.Setting == "":
 		return ""
+	case l.Partial:
+		return "; add it to " + located(commandHint(l.Setting, "")) + " here, or to that of a worker"
 	}
 	return ", such as " + program + " worker with " + commandHint(l.Setting, "")
 }

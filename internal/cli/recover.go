@@ -127,7 +127,7 @@ func (a *app) recoverAll(ctx context.Context, o recoverOptions) error {
 		}
 		j := newRecoverJSON(o.dryRun, found)
 		if o.dryRun {
-			a.reportLeft(found.left)
+			a.reportLeft(s, found.left)
 			if err := a.writeRecoverable(ctx, s, found, j, o.json); err != nil {
 				return err
 			}
@@ -137,7 +137,7 @@ func (a *app) recoverAll(ctx context.Context, o recoverOptions) error {
 		d.caller.Mode, d.caller.Definition = caller.Mode, caller.Definition
 		d.leaveTimers = true
 		err = d.recover(ctx, found, j)
-		a.reportLeft(found.left)
+		a.reportLeft(s, found.left)
 		if err == nil && len(found.left) > 0 {
 			err = silent{exitFailed}
 		}
@@ -212,14 +212,14 @@ func (a *app) recoverable(ctx context.Context, s *session, caller graph.Caller, 
 const maxLeft = 20
 
 // reportLeft prints the missing executors of runs for other processes.
-func (a *app) reportLeft(left []leftRun) {
+func (a *app) reportLeft(s *session, left []leftRun) {
 	for i, l := range left {
 		if i == maxLeft {
 			fmt.Fprintf(a.stderr, "%s %s\n", a.paint.wait("left"), count(len(left)-i, "more run"))
 			return
 		}
 		if l.Lack != nil {
-			a.reportSkipped(l.id, l.Lack)
+			a.reportSkipped(s, l.id, l.Lack)
 			continue
 		}
 		fmt.Fprintf(a.stderr, "%s run %s:\n", a.paint.wait("left"), l.id)
@@ -228,8 +228,8 @@ func (a *app) reportLeft(left []leftRun) {
 }
 
 // reportSkipped prints the missing executors of one run.
-func (a *app) reportSkipped(id string, l *view.Lack) {
-	fmt.Fprintf(a.stderr, "%s run %s%s: %s\n", a.paint.wait("left"), id, ofChild(id, l.ExecutionID), lackText(l))
+func (a *app) reportSkipped(s *session, id string, l *view.Lack) {
+	fmt.Fprintf(a.stderr, "%s run %s%s: %s\n", a.paint.wait("left"), id, ofChild(id, l.ExecutionID), lackText(l, s.config.Located))
 }
 
 // ofChild names the subworkflow id of a run top; "" for the run itself.
@@ -328,7 +328,7 @@ func (d *drive) recover(ctx context.Context, found *recoverable, j *recoverJSON)
 			fmt.Fprintf(d.app.human, "%s %s\n", own.ID, phaseText(&own))
 		}
 		if l := next.Lacks; l != nil && !l.Host {
-			d.app.reportSkipped(next.ExecutionID, l)
+			d.app.reportSkipped(d.session, next.ExecutionID, l)
 			left = silent{exitFailed}
 		}
 	}

@@ -239,7 +239,7 @@ func writeStatus(w io.Writer, run *view.Run, s *session, now time.Time, at stand
 		}
 	}
 	if l := run.Lacks; l != nil && !slices.ContainsFunc(run.Pending, func(p view.Pending) bool { return blocks(l, &p) }) {
-		fmt.Fprintf(w, "\n%s\n", lackText(l))
+		fmt.Fprintf(w, "\n%s\n", lackText(l, s.config.Located))
 	}
 	if run.Status == machine.Failed && run.Lineage.Handled == nil && run.Lineage.Live == "" {
 		if goesOn := run.GoesOn.String(); agentsteps.Spent(run.ErrorCode) {
@@ -311,7 +311,7 @@ func writePending(w io.Writer, run *view.Run, p *view.Pending, s *session, now t
 		fmt.Fprintf(w, "  the previous attempt failed: %s\n", strings.TrimSpace(p.LastCode+" "+p.LastError))
 	}
 	if l := run.Lacks; l != nil && blocks(l, p) {
-		fmt.Fprintf(w, "  %s\n  continue with: %s\n", lackText(l), s.command("recover", run.ExecutionID))
+		fmt.Fprintf(w, "  %s\n  continue with: %s\n", lackText(l, s.config.Located), s.command("recover", run.ExecutionID))
 	}
 	if !p.Deadline.IsZero() {
 		fmt.Fprintf(w, "  %s\n", deadlineText(p, now))

@@ -269,7 +269,8 @@ func pageOf(s *session) page.Options {
 	if s.workflows != nil {
 		o.Catalog, folder = s.workflows, s.workflows.Folder()
 	}
-	o.Settings = page.SettingsOf(s.config.StoreLine(), folder, s.executors.Routes())
+	o.Located = s.config.Located
+	o.Settings = page.SettingsOf(s.config.StoreLine(), folder, s.executors.Routes(), s.config.AgentIDs(), s.config.AttemptLimits)
 	if s.without != nil {
 		o.Settings = append(o.Settings, page.Setting{Name: "Executors", Value: s.without.Error()})
 	}

@@ -123,6 +123,8 @@ type Config struct {
 	note string
 	// env is the source of the configuration; secrets are resolved there at use.
 	env Environment
+	// files are those that settings of executors were read from.
+	files []settingFile
 }
 
 // PageFile returns the file in which the pages of the database have their addresses; "" for a store in memory. See page.Announce.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"maps"
 	"slices"
 	"strings"
 
@@ -124,6 +125,14 @@ func (e Executors) Routes() []slog.Attr {
 		attributes[i] = slog.String(r.name, r.by)
 	}
 	return attributes
+}
+
+// AgentIDs returns the ids of the configured agents, sorted.
+func (c *Config) AgentIDs() []string {
+	if c.Agents == nil {
+		return nil
+	}
+	return slices.Sorted(maps.Keys(c.Agents.Agents))
 }
 
 // Executors builds the configured executors. Nodes without an executor get stub outputs with the demo profile, and fail without it.

@@ -325,3 +325,21 @@ func TestDrainIsATime(t *testing.T) {
 		}
 	}
 }
+
+// TestLocated: a setting is named with the file that it was read from, by a flag or a variable; JSON text has none.
+func TestLocated(t *testing.T) {
+	t.Parallel()
+	env := environment("WORKFLOW_ENGINE_STEP_HANDLERS=handlers.json", `WORKFLOW_ENGINE_LLM_CONFIG={"baseUrl":"http://x/v1","noAuth":true}`)
+	c, err := load(t, env, "--mcp-config", "tools.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for setting, want := range map[string]string{
+		"WORKFLOW_ENGINE_STEP_COMMANDS or WORKFLOW_ENGINE_STEP_HANDLERS": "WORKFLOW_ENGINE_STEP_COMMANDS or WORKFLOW_ENGINE_STEP_HANDLERS (handlers.json)",
+		"WORKFLOW_ENGINE_MCP_CONFIG":                                     "WORKFLOW_ENGINE_MCP_CONFIG (tools.json)", "WORKFLOW_ENGINE_LLM_CONFIG": "WORKFLOW_ENGINE_LLM_CONFIG",
+	} {
+		if got := c.Located(setting); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}

@@ -310,8 +310,12 @@ func (f *Flags) load(env Environment, of group) (*Config, error) {
 		if o.group&of == 0 {
 			continue
 		}
-		if err := o.load(c, f.pick(env, o), env); err != nil {
+		picked := f.pick(env, o)
+		if err := o.load(c, picked, env); err != nil {
 			return nil, err
+		}
+		if path := strings.TrimPrefix(strings.TrimSpace(picked.value), "file:"); o.group&(ofLLM|ofManifest|ofSteps|ofAgents) != 0 && isPath(path) {
+			c.files = append(c.files, settingFile{o.variable, path})
 		}
 	}
 	c.Warnings = append(c.Warnings, env.notes.take()...)

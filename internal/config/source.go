@@ -28,6 +28,22 @@ func (e Environment) textOf(value, variable string) (text []byte, file string, e
 	return append([]byte{}, text...), value, nil // never nil
 }
 
+// settingFile is the file that a variable, or its flag, names.
+type settingFile struct{ variable, file string }
+
+// isPath reports whether the value of a setting is a path rather than JSON text.
+func isPath(value string) bool { return value != "" && value[0] != '{' && value[0] != '[' }
+
+// Located returns the name of a setting with the files that it was read from, as in "WORKFLOW_ENGINE_AGENTS (agents.json)".
+func (c *Config) Located(setting string) string {
+	for _, s := range c.files {
+		if before, after, found := strings.Cut(setting, s.variable); found {
+			setting = before + placeOf(s.variable, s.file) + after
+		}
+	}
+	return setting
+}
+
 // placeOf names a variable, and the file that it names, in messages.
 func placeOf(variable, file string) string {
 	if file == "" {

@@ -70,7 +70,7 @@ func TestGolden(t *testing.T) {
 			Actions: &fragment.Actions{Cancel: post, Signal: post, Fork: post, Signals: []string{"paid"}, Last: 12},
 		},
 		"run_failed": &fragment.Run{
-			ID: "r", State: fragment.StatusState(machine.Failed), Final: true, Failure: &fragment.RunFailure{Error: "no\nway", Code: "X", Node: "n", NodePath: "/v", GoesOn: "continues after t1"},
+			ID: "r", State: fragment.StatusState(machine.Failed), Final: true, Failure: &fragment.RunFailure{Error: "no\nway", Code: "X", Node: "n", NodePath: "/v", Hint: "A retry continues after t1."},
 			Actions: &fragment.Actions{Retry: &fragment.Retry{Post: *post, Options: []fragment.Choice{{Value: "anew", Text: "Start the failed node again", Selected: true}}, Definition: &fragment.Choice{Value: "h", Text: "Follow version 2"}, Correction: `{"a": "<b>"}`, Sent: true}, Handle: post},
 		},
 		"question": &fragment.Question{

@@ -21,6 +21,8 @@ type ShortList struct {
 	Count string
 	// All is the address of the whole list, "" if this is all of it.
 	All string
+	// Claimable is set if a worker can continue runs of the list, Lacking if this process lacks an executor for others.
+	Claimable, Lacking bool
 }
 
 // Workflows is the page of all workflows.

@@ -78,8 +78,8 @@ type RunFailure struct {
 	// NodePath is the address of the failed visit, "" if it is not known.
 	NodePath string
 	Data     *Value
-	// GoesOn describes where a retry continues, "" if it starts the node again.
-	GoesOn string
+	// Hint is the next step, "" without one.
+	Hint string
 }
 
 // Graph is a picture of a definition or a run.

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/workflows-engine/workflows-engine/graph/machine"
+	"github.com/workflows-engine/workflows-engine/graph/view"
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 	"github.com/workflows-engine/workflows-engine/internal/timeline"
@@ -17,6 +18,35 @@ type State struct{ Class, Sign, Word string }
 
 // PhaseState returns the state of a run in a phase.
 func PhaseState(p history.Phase) State { return StatusState(machine.Status(p)) }
+
+// RunState returns the state of a run.
+func RunState(v *view.Run) State {
+	if v.Status == machine.AwaitingTimer {
+		for i := range v.Pending {
+			if v.Pending[i].Kind == machine.WaitDelegate { // a timer polls the agent, which works
+				return StatusState(machine.Running)
+			}
+		}
+	}
+	return StatusState(v.Status)
+}
+
+// RowState returns the state of a run from its row in a list. It is that of RunState: the phase alone does not tell timers from work.
+func RowState(x *history.Execution) State {
+	if x.Phase != history.PhaseRunning || len(x.Waits) == 0 {
+		return PhaseState(x.Phase)
+	}
+	status := machine.AwaitingTimer
+	for i := range x.Waits {
+		switch w := &x.Waits[i]; {
+		case w.Kind == history.WaitActivity || w.Queued:
+			return PhaseState(x.Phase)
+		case w.Kind == history.WaitSubworkflow:
+			status = machine.AwaitingChild
+		}
+	}
+	return StatusState(status)
+}
 
 // StatusState returns the state of a run with a status.
 func StatusState(s machine.Status) State {

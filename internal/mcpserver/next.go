@@ -86,7 +86,10 @@ func comeBack(due, now time.Time) string {
 // leftToOthers describes the process that can continue a run that this one cannot continue.
 func leftToOthers(l *view.Lack) string {
 	example := ""
-	if l.Setting != "" {
+	switch {
+	case l.Setting != "" && l.Partial:
+		example = ", such as workflows-engine worker with " + words.Translate(l.Setting) + " that names it"
+	case l.Setting != "":
 		example = ", such as workflows-engine worker with " + words.Translate(l.Setting)
 	}
 	missing := l.Missing

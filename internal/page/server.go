@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
@@ -49,21 +50,42 @@ type Options struct {
 	Version string
 	// Settings are shown on the system page.
 	Settings []Setting
+	// Located returns the name of a setting with the file that it was read from; nil returns the name alone.
+	Located func(setting string) string
 }
 
 // Setting is a setting of the process with its shown value, which is never a secret.
 type Setting struct{ Name, Value string }
 
-// SettingsOf returns the settings of every process: its store, its workflow folder ("" without one), and what performs its activities.
-func SettingsOf(store, folder string, routes []slog.Attr) []Setting {
+// SettingsOf returns the settings of every process: its store, its workflow folder ("" without one), what performs its activities, its agents and
+// its limits of attempts.
+func SettingsOf(store, folder string, routes []slog.Attr, agents []string, limits []graph.Limit) []Setting {
 	list := []Setting{{Name: "Store", Value: store}}
-	if folder != "" {
-		list = append(list, Setting{Name: "Workflow folder", Value: folder})
-	}
-	for _, route := range routes {
-		if route.Value.Kind() != slog.KindGroup {
-			list = append(list, Setting{Name: route.Key, Value: route.Value.String()})
+	add := func(name, value string) {
+		if value != "" {
+			list = append(list, Setting{Name: name, Value: value})
 		}
+	}
+	add("Workflow folder", folder)
+	for _, route := range routes {
+		switch {
+		case route.Value.Kind() == slog.KindGroup:
+		case slices.Contains([]string{"a2a", "mcp", "sdk"}, route.Key):
+			add("Delegates of protocol "+route.Key, route.Value.String())
+		default:
+			add("Nodes of type "+route.Key, route.Value.String())
+		}
+	}
+	add("Agents", strings.Join(agents, ", "))
+	for _, l := range limits {
+		var of []string
+		if l.Concurrent > 0 {
+			of = append(of, fmt.Sprintf("%d at once", l.Concurrent))
+		}
+		if l.PerSecond > 0 {
+			of = append(of, fmt.Sprintf("%g starts a second", l.PerSecond))
+		}
+		add("Limit of "+l.Class, strings.Join(of, ", "))
 	}
 	return list
 }

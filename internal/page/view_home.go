@@ -119,6 +119,7 @@ func (s *Server) orphans(ctx context.Context) (list fragment.ShortList, err erro
 		}
 		list.Rows = append(list.Rows, out)
 	}
+	list.Claimable = len(found.ExecutionIDs) > 0
 	for _, id := range found.ExecutionIDs {
 		add(id, "a process that claims it")
 	}
@@ -126,7 +127,8 @@ func (s *Server) orphans(ctx context.Context) (list fragment.ShortList, err erro
 		why := ""
 		switch {
 		case l.Lack != nil:
-			why = l.Lack.Missing
+			why = "a process with " + l.Lack.Missing
+			list.Lacking = true
 		case l.Err != nil:
 			why = fragment.OneLine(l.Err.Error(), maxRowText)
 		}

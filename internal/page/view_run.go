@@ -16,6 +16,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	runview "github.com/workflows-engine/workflows-engine/graph/view"
+	"github.com/workflows-engine/workflows-engine/internal/agentsteps"
 	"github.com/workflows-engine/workflows-engine/internal/fragment"
 	"github.com/workflows-engine/workflows-engine/internal/picture"
 	"github.com/workflows-engine/workflows-engine/internal/timeline"
@@ -82,7 +83,7 @@ func (s *Server) runView(r *http.Request) (page view, err error) {
 	}
 	now := cmp.Or(v.Now, v.UpdatedAt)
 	m := &fragment.Run{
-		ID: v.ExecutionID, Title: v.Title, Workflow: v.DefinitionName, Version: v.DefinitionVersion, State: fragment.StatusState(v.Status),
+		ID: v.ExecutionID, Title: v.Title, Workflow: v.DefinitionName, Version: v.DefinitionVersion, State: fragment.RunState(v),
 		Began: v.CreatedAt, Changed: v.UpdatedAt, Took: now.Sub(v.CreatedAt), Records: v.Seq, Damage: damage, Final: v.Status.Terminal(),
 	}
 	if v.DefinitionName != "" {
@@ -186,8 +187,14 @@ func (s *Server) notices(m *fragment.Run, v *runview.Run) {
 			n.Message = fmt.Sprintf("After the answer, this process cannot continue the run at %s: %s is not configured here.", l.NodeID, l.Missing)
 		}
 		n.Hint = "A process that has it continues the run: start a worker with workflows-engine worker."
-		if l.Setting != "" {
-			n.Hint = fmt.Sprintf("Set %s and start the page again, or start a worker that has it.", s.o.Glossary.Translate(l.Setting))
+		switch setting := s.o.Glossary.Translate(l.Setting); {
+		case setting != "" && l.Partial:
+			if s.o.Located != nil {
+				setting = s.o.Located(setting)
+			}
+			n.Hint = fmt.Sprintf("Add %s to %s and start this process again, or start a worker that has it.", l.Missing, setting)
+		case setting != "":
+			n.Hint = fmt.Sprintf("Set %s and start this process again, or start a worker that has it.", setting)
 		}
 		m.Notices = append(m.Notices, n)
 	}
@@ -203,7 +210,7 @@ func (s *Server) ending(m *fragment.Run, v *runview.Run, f *folded) {
 	case machine.Cancelled:
 		m.Reason = v.Reason
 	case machine.Failed:
-		m.Failure = &fragment.RunFailure{Error: v.Error, Code: v.ErrorCode, Node: v.ErrorNodeID, GoesOn: v.GoesOn.String()}
+		m.Failure = &fragment.RunFailure{Error: v.Error, Code: v.ErrorCode, Node: v.ErrorNodeID, Hint: s.retryHint(v)}
 		for _, visit := range slices.Backward(f.run.Visits) {
 			if visit.Node == v.ErrorNodeID {
 				m.Failure.NodePath = fragment.VisitPath(v.ExecutionID, visit.Node, visit.Number)
@@ -214,6 +221,20 @@ func (s *Server) ending(m *fragment.Run, v *runview.Run, f *folded) {
 			m.Failure.Data = s.value(v.ErrorData, "")
 		}
 	}
+}
+
+// retryHint is the next step after a failure, as the command status has it; "" if the failure needs nothing more.
+func (s *Server) retryHint(v *runview.Run) string {
+	if v.Lineage.Handled != nil || v.Lineage.Live != "" {
+		return ""
+	}
+	switch goesOn := v.GoesOn.String(); {
+	case agentsteps.Spent(v.ErrorCode):
+		return "Raise the agent's budget; then a retry with the current settings of agents " + cmp.Or(goesOn, "continues") + "."
+	case goesOn != "":
+		return "A retry " + goesOn + "."
+	}
+	return "A retry continues from before the failure."
 }
 
 // questionLink links an open question.

@@ -138,7 +138,7 @@ func activeFilters(q url.Values) (list []fragment.Link) {
 // row returns the row of a run.
 func row(x *history.Execution) fragment.Row {
 	out := fragment.Row{
-		ID: x.ID, Title: x.Title, Workflow: x.DefinitionName, State: fragment.PhaseState(x.Phase), WaitsFor: runjson.WaitsFor(x), Changed: x.UpdatedAt,
+		ID: x.ID, Title: x.Title, Workflow: x.DefinitionName, State: fragment.RowState(x), WaitsFor: runjson.WaitsFor(x), Changed: x.UpdatedAt,
 		Error: problem.ClipRunes(strings.Join(strings.Fields(x.LastError), " "), maxRowText),
 	}
 	if h := x.Lineage.Handled; h != nil {

@@ -394,7 +394,7 @@ func Elapsed(d time.Duration) string {
 	case d < time.Minute:
 		return d.Round(100 * time.Millisecond).String()
 	}
-	return d.Round(time.Second).String()
+	return Seconds(d.Round(time.Second))
 }
 
 func plural(n int, word string) string {

@@ -23,8 +23,8 @@ const (
 // Capabilities reports which nodes a process can perform.
 type Capabilities interface {
 	// Missing names the executor that a node needs and the process does not have, and the setting that provides it; "" if
-	// nothing is missing.
-	Missing(n *definition.Node) (missing, setting string)
+	// nothing is missing. partial is true if the process performs other nodes of the type.
+	Missing(n *definition.Node) (missing, setting string, partial bool)
 }
 
 // MissingExecutor returns the missing executor of a node, nil if nothing is missing.
@@ -32,11 +32,11 @@ func MissingExecutor(c Capabilities, executionID string, n *definition.Node) *vi
 	if n == nil {
 		return nil
 	}
-	missing, setting := c.Missing(n)
+	missing, setting, partial := c.Missing(n)
 	if missing == "" {
 		return nil
 	}
-	return &view.Lack{ExecutionID: executionID, NodeID: n.ID, Missing: missing, Setting: setting}
+	return &view.Lack{ExecutionID: executionID, NodeID: n.ID, Missing: missing, Setting: setting, Partial: partial}
 }
 
 // MissingExecutorAfter returns the missing executor of the nearest node that can follow some nodes of a run, nil if
@@ -146,8 +146,11 @@ func (w *lacking) walk(ctx context.Context, prog *definition.Program, nodes []*d
 // nodes checks nodes of a definition. of names the definition in messages, "" for that of the run.
 func (w *lacking) nodes(nodes []*definition.Node, of string) {
 	for _, n := range nodes {
-		if missing, setting := w.capabilities.Missing(n); missing != "" {
-			if setting != "" {
+		if missing, setting, partial := w.capabilities.Missing(n); missing != "" {
+			switch {
+			case setting != "" && partial:
+				setting = "add it to " + setting
+			case setting != "":
 				setting = "set " + setting
 			}
 			w.add(n, of, missing, setting)

@@ -9,10 +9,10 @@ import (
 )
 
 // Missing names the executor that this process lacks for a node, and the setting that provides it; "" if it has the executor. An executor
-// may perform only some nodes.
-func (p *Performer) Missing(n *definition.Node) (missing, setting string) {
+// may perform only some nodes: partial is true if it performs others.
+func (p *Performer) Missing(n *definition.Node) (missing, setting string, partial bool) {
 	if !n.Type.IsActivity() && n.Delegate == nil {
-		return "", ""
+		return "", "", false
 	}
 	of := named(n.Type, n.Config)
 	can, err := p.capabilities(portNode(n))
@@ -25,19 +25,19 @@ func (p *Performer) Missing(n *definition.Node) (missing, setting string) {
 	}
 	switch {
 	case err != nil:
-		return "an executor that reports its capabilities: " + err.Error(), setting
+		return "an executor that reports its capabilities: " + err.Error(), setting, false
 	case can.Missing == activities.MissingNothing && !p.shows(n):
-		return "", setting
+		return "", setting, false
 	case n.Delegate != nil && can.Missing == activities.MissingType:
-		return "an executor for delegates of protocol " + n.Delegate.Protocol, setting
+		return "an executor for delegates of protocol " + n.Delegate.Protocol, setting, false
 	case n.Delegate != nil:
-		return fmt.Sprintf("%s agent %q", strings.ToUpper(n.Delegate.Protocol), n.Delegate.AgentID), setting
+		return fmt.Sprintf("%s agent %q", strings.ToUpper(n.Delegate.Protocol), n.Delegate.AgentID), setting, true
 	case can.Missing == activities.MissingType && of.noun != nounAgent:
-		return "an executor for " + string(n.Type) + " nodes", setting
+		return "an executor for " + string(n.Type) + " nodes", setting, false
 	case of.name != "":
-		return fmt.Sprintf("%s %q", of.noun, of.name), setting
+		return fmt.Sprintf("%s %q", of.noun, of.name), setting, can.Missing == activities.MissingTarget
 	}
-	return "an executor for this " + string(n.Type) + " node", setting
+	return "an executor for this " + string(n.Type) + " node", setting, can.Missing == activities.MissingTarget
 }
 
 // portNode returns a node as executors know it.
