@@ -137,7 +137,7 @@ func (m *Machine) fire(t *token) {
 		m.abandon(t)
 		m.attemptFailed(t, Outcome{
 			Host: w.Host, Code: string(problem.Timeout),
-			Error: "the attempt timed out after " + w.Timeout.String(),
+			Error: "the attempt timed out: no outcome within " + w.Timeout.String(),
 		})
 	}
 }
