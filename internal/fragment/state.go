@@ -122,10 +122,13 @@ var decisions = []Choice{
 	{Value: "respond", Text: "Answer in its place"},
 }
 
+// timeFormat is that of shown times, which are UTC.
+const timeFormat = "2006-01-02 15:04:05Z"
+
 var funcs = template.FuncMap{
 	"typed":     typed,
 	"iso":       func(t time.Time) string { return t.UTC().Format(time.RFC3339) },
-	"time":      func(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05Z") },
+	"time":      func(t time.Time) string { return t.UTC().Format(timeFormat) },
 	"run":       RunPath,
 	"history":   HistoryPath,
 	"elapsed":   timeline.Elapsed,

@@ -413,6 +413,32 @@ func TestCardsShowMistakes(t *testing.T) {
 	})
 }
 
+// TestCardsTellWhoWasFirst: the same answer again is told as recorded, another one as too late, both with the person and the time.
+func TestCardsTellWhoWasFirst(t *testing.T) {
+	eachRevision(t, []string{lastAsking}, func(t *testing.T, revision string) {
+		o := newOffice(t, graph.Options{}, mcpserver.Options{})
+		h := o.cards(revision, "chat", nil)
+		o.begin(h, "r", approval)
+		ticket := h.ticket(h.ok("workflow_card", object{"execution_id": "r"}))
+		before := len(resumed(t, &host{t: t, store: o.store}, "r"))
+		answer := func(value string) string {
+			return h.ok("workflow_card_answer", object{"ticket": ticket, "fields": object{"f0": []any{value}}})["said"].(string)
+		}
+		for i, c := range []struct{ value, want string }{
+			{"true", `^The answer is recorded\.$`},
+			{"true", `^This answer is recorded by chat .*\d{4}-\d\d-\d\d \d\d:\d\d:\d\dZ\.$`},
+			{"false", `^Another answer came first by chat .*\dZ\. Nothing was recorded now\.$`},
+		} {
+			if said := answer(c.value); !regexp.MustCompile(c.want).MatchString(said) {
+				t.Errorf("answer %d: %s", i, said)
+			}
+		}
+		if n := len(resumed(t, &host{t: t, store: o.store}, "r")) - before; n != 1 {
+			t.Errorf("%d answers", n)
+		}
+	})
+}
+
 // TestCardsLinkToThePage: a card has the addresses of the run and of its questions while a page runs, also if the run has not changed.
 func TestCardsLinkToThePage(t *testing.T) {
 	eachRevision(t, []string{lastAsking}, func(t *testing.T, revision string) {

@@ -144,7 +144,7 @@ func answerCard(ctx context.Context, s *server, a *arguments) (*answer, error) {
 	}
 	p := pendingInterrupt(c.run, t.InterruptID)
 	if p == nil {
-		return c.shown(ctx, "The run no longer waits for this answer: another one came first, or the time is over. Nothing was recorded now.", nil, nil)
+		return c.late(ctx, t.InterruptID)
 	}
 	if s.shownDigest(p) != t.Card {
 		return c.shown(ctx, "The question has changed since it was shown. Nothing was recorded: read it again.", nil, nil)
@@ -171,9 +171,37 @@ func answerCard(ctx context.Context, s *server, a *arguments) (*answer, error) {
 		if c.run, err = s.Status(ctx, graph.StatusRequest{ExecutionID: t.ExecutionID}); err != nil {
 			return nil, err
 		}
-		return c.shown(ctx, "Another answer came first. Nothing was recorded now.", nil, nil)
+		return c.late(ctx, t.InterruptID)
 	}
 	return nil, err
+}
+
+// late is the answer of a call whose question has ended: it may be the same call again.
+func (c *cardAnswer) late(ctx context.Context, interrupt string) (*answer, error) {
+	id := c.run.ExecutionID
+	e := &fragment.Ended{Key: strings.TrimPrefix(interrupt, view.Key(id, ""))}
+	for from, known := int64(1), false; from <= c.run.Seq && !known; from += cardRecords {
+		records, err := c.History(ctx, graph.HistoryRequest{ExecutionID: id, FromSeq: from, Limit: cardRecords})
+		if err != nil {
+			return nil, err
+		}
+		for i := 0; i < len(records) && !known; i++ {
+			known = e.Record(&records[i])
+		}
+	}
+	var schema map[string]any
+	if program := c.program(ctx, c.run); program != nil && e.Asked != nil {
+		if n := program.Node(e.Asked.Payload.NodeID); n != nil && n.Interrupt != nil {
+			schema = n.Interrupt.ResumeSchemaRaw
+		}
+	}
+	switch {
+	case e.Repeats(schema, c.hide, c.values):
+		return c.shown(ctx, "This answer is recorded"+e.Told()+".", nil, nil)
+	case e.By() != "":
+		return c.shown(ctx, "Another answer came first"+e.Told()+". Nothing was recorded now.", nil, nil)
+	}
+	return c.shown(ctx, "The run no longer waits for this answer. Nothing was recorded now.", nil, nil)
 }
 
 // cardAnswer is an answer in a card.
@@ -395,24 +423,31 @@ const (
 	cardRecords    = 500
 )
 
-// drawCard adds the graph and, for a card that fills the window, the visits, unless the definition cannot be read here.
-func (s *server) drawCard(ctx context.Context, c *fragment.Card, run *view.Run, visits bool) {
+// program returns the program of a run, nil if its definition cannot be read here.
+func (s *server) program(ctx context.Context, run *view.Run) *definition.Program {
 	if s.opts.Definitions == nil {
-		return
+		return nil
 	}
 	stored, err := s.opts.Definitions.Definition(ctx, run.DefinitionHash)
 	if err != nil {
-		return
+		return nil
 	}
 	document, err := s.ReadDefinition(stored.Text)
 	if err != nil {
-		return
+		return nil
 	}
 	program, err := s.Program(document)
 	if err != nil {
-		if program, _ = definition.Draft(document, definition.Options{AllowInterruptInBranch: true}); program == nil {
-			return
-		}
+		program, _ = definition.Draft(document, definition.Options{AllowInterruptInBranch: true})
+	}
+	return program
+}
+
+// drawCard adds the graph and, for a card that fills the window, the visits, unless the definition cannot be read here.
+func (s *server) drawCard(ctx context.Context, c *fragment.Card, run *view.Run, visits bool) {
+	program := s.program(ctx, run)
+	if program == nil {
+		return
 	}
 	line := timeline.New(run.ExecutionID, jsonvalue.Plain)
 	line.Define(run.ExecutionID, program)

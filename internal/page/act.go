@@ -91,6 +91,10 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request) {
 	}
 	p := pendingQuestion(run, id, key)
 	if p == nil {
+		if s.repeats(r, run, key) {
+			http.Redirect(w, r, path, http.StatusSeeOther)
+			return
+		}
 		s.again(w, r, path, http.StatusConflict, &submitted{Err: problem.New(problem.InvalidResumePayload, "the question is no longer open").
 			WithHint("Your answer was not recorded. The page shows how the question ended.")})
 		return
@@ -104,19 +108,22 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request) {
 		s.again(w, r, path, http.StatusUnprocessableEntity, &submitted{Mistakes: mistakes})
 		return
 	}
-	run, err = s.o.Engine.Resume(changing(r), graph.ResumeRequest{
+	answered, err := s.o.Engine.Resume(changing(r), graph.ResumeRequest{
 		ExecutionID: id, InterruptID: p.ID, Payload: payload, Caller: graph.Caller{Wait: graph.Wait{Limit: graph.NoWait}},
 	})
 	if err != nil {
 		again := &submitted{Err: err, Mistakes: fragment.MistakesOf(p.ResumeSchema, payload, r.PostForm)}
 		status := 0
-		if e, ok := problem.As(err); ok && e.Reason != "" {
-			status = http.StatusConflict // another answer was first
+		if e, ok := problem.As(err); ok && e.Reason != "" { // another answer was first
+			if status = http.StatusConflict; s.repeats(r, run, key) {
+				http.Redirect(w, r, path, http.StatusSeeOther)
+				return
+			}
 		}
 		s.again(w, r, path, status, again)
 		return
 	}
-	http.Redirect(w, r, fragment.RunPath(run.ExecutionID), http.StatusSeeOther)
+	http.Redirect(w, r, fragment.RunPath(answered.ExecutionID), http.StatusSeeOther)
 }
 
 // changing returns the context of a call that changes a run: it is completed even if the browser goes away.
@@ -240,10 +247,15 @@ func (s *Server) start(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	req.Input = input
-	if req.ExecutionID == "" { // a form that is sent twice starts one run
-		req.ExecutionID, req.AllowExisting = once(r), true
-	}
+	req.ExecutionID, req.AllowExisting = cmp.Or(req.ExecutionID, once(r)), true // a form that is sent twice starts one run
 	run, err := s.o.Engine.Start(changing(r), req)
+	if e, ok := problem.As(err); ok && e.Reason == problem.DuplicateExecutionID || err == nil && run.Title != req.Title {
+		s.again(w, r, path, http.StatusConflict, &submitted{
+			Err: problem.New(problem.DuplicateExecutionID, "the id %q belongs to another run; nothing was started", req.ExecutionID).WithHint("Open that run, or choose another id."),
+			Run: req.ExecutionID,
+		})
+		return
+	}
 	if err != nil {
 		s.again(w, r, path, 0, &submitted{Err: err, Mistakes: fragment.MistakesOf(schema, input, values)})
 		return

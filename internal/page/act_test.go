@@ -55,6 +55,14 @@ func TestAnAnswer(t *testing.T) {
 			}
 			before := len(b.records("a/b"))
 			b.want(b.do("POST", fragment.QuestionPath("a/b", "ask#1"), form), http.StatusSeeOther)
+			b.letIn() // the session that remembers the form is another one
+			again := b.do("POST", fragment.QuestionPath("a/b", "ask#1"), form)
+			if b.want(again, http.StatusSeeOther); again.Header.Get("Location") != fragment.QuestionPath("a/b", "ask#1") {
+				t.Errorf("the same answer leads to %s", again.Header.Get("Location"))
+			}
+			if told := b.want(b.do("GET", fragment.QuestionPath("a/b", "ask#1"), nil), http.StatusOK); !strings.Contains(told, "Answered by kim") {
+				t.Errorf("told %s", told)
+			}
 			if told := b.want(b.do("POST", fragment.QuestionPath("a/b", "ask#1"), late), http.StatusConflict); !strings.Contains(told, "Answered by kim") {
 				t.Errorf("told %s", told)
 			}
@@ -246,7 +254,24 @@ func TestAStart(t *testing.T) {
 	if run := b.status("i7"); run.Title != "Invoice 7" || run.State["amount"] != 1.0 {
 		t.Errorf("started %q with %v", run.Title, run.State)
 	}
-	b.want(b.do("POST", "/workflows/asks/start", b.form(token, fragment.JSONField, `{}`, "execution_id", "i7")), http.StatusConflict)
+	same := []string{fragment.JSONField, `{"amount": 1}`, "title", "Invoice 7", "execution_id", "i7"}
+	again := b.do("POST", "/workflows/asks/start", b.form(token, same...))
+	if b.want(again, http.StatusSeeOther); again.Header.Get("Location") != "/runs/i7" {
+		t.Errorf("the same start leads to %s", again.Header.Get("Location"))
+	}
+	for name, other := range map[string][]string{
+		"input": {fragment.JSONField, `{}`, "title", "Invoice 7", "execution_id", "i7"}, "title": {fragment.JSONField, `{"amount": 1}`, "title", "Invoice 8", "execution_id", "i7"},
+	} {
+		page := b.want(b.do("POST", "/workflows/asks/start", b.form(token, other...)), http.StatusConflict)
+		for _, want := range []string{"belongs to another run", `<a href="/runs/i7">i7</a>`, other[3]} {
+			if !strings.Contains(page, want) {
+				t.Errorf("another %s: no %s in %s", name, want, page)
+			}
+		}
+		if strings.Contains(page, "recover") || strings.Contains(page, "AllowExisting") {
+			t.Errorf("another %s: %s", name, page)
+		}
+	}
 }
 
 // TestARefusalOfTheEngine is shown with its code.

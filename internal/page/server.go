@@ -264,8 +264,9 @@ type submitted struct {
 	Values map[string][]string
 	// Mistakes has the reasons by the names of the fields.
 	Mistakes map[string]string
-	// Err is the refusal as a whole; it may be nil.
+	// Err is the refusal as a whole; it may be nil. Run is the run that it is about, "" for that of the page.
 	Err error
+	Run string
 }
 
 // filled returns the form as fragments show it again; nil for nil.

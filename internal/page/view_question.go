@@ -2,9 +2,8 @@ package page
 
 import (
 	"cmp"
-	"fmt"
+	"context"
 	"net/http"
-	"strings"
 
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	runview "github.com/workflows-engine/workflows-engine/graph/view"
@@ -74,52 +73,25 @@ const firstState = 20
 // answered shows a question that is no longer open.
 func (s *Server) answered(r *http.Request, m *fragment.Question, v *runview.Run, key string) error {
 	id := v.ExecutionID
-	var asked, answer, ended *history.Record
-	var by *history.Actor // of the answer: the first record of the call, often its command, has it
-	err := s.eachRecord(r.Context(), id, 1, func(rec *history.Record) bool {
-		p := &rec.Payload
-		switch rec.Name {
-		case history.InterruptRaised:
-			if isKey(p, key) {
-				asked = keep(rec)
-			}
-		case history.InterruptResumed:
-			if isKey(p, key) {
-				answer, by = keep(rec), cmp.Or(p.Actor, by)
-			}
-		case history.ResumeInterrupt:
-			if by = nil; asked != nil && p.NodeID == asked.Payload.NodeID {
-				by = p.Actor
-			}
-		case history.TimerFired:
-			if asked != nil && answer == nil && p.TimerKind == "deadline" && p.NodeID == asked.Payload.NodeID && max(p.Visit, 1) == max(asked.Payload.Visit, 1) {
-				ended = keep(rec)
-			}
-		}
-		return answer == nil
-	})
+	e, err := s.outcome(r.Context(), id, key)
 	if err != nil {
 		return err
 	}
-	if asked == nil {
+	if e.Asked == nil {
 		return problem.New(problem.ExecutionNotFound, "run %q has no question %q", id, key).WithHint("Open the run: it lists its open questions.")
 	}
-	m.Prompt, m.Node, m.Asked = asked.Payload.Prompt, asked.Payload.NodeID, asked.CreatedAt
-	m.Answer = &fragment.Answer{}
+	m.Prompt, m.Node, m.Asked = e.Asked.Payload.Prompt, e.Asked.Payload.NodeID, e.Asked.CreatedAt
+	m.Answer = &fragment.Answer{By: e.By()}
 	switch {
-	case answer != nil:
-		m.Answer.At = answer.CreatedAt
-		if by != nil {
-			m.Answer.By = by.String()
-		} else if !answer.Payload.AnswerExpired() {
-			m.Answer.By = "an unnamed caller"
-		} else {
+	case e.Answer != nil:
+		m.Answer.At = e.Answer.CreatedAt
+		if m.Answer.By == "" {
 			m.Answer.Words = "The deadline passed without an answer."
 		}
-		laid := fragment.Lay(answer.Payload.SignalPayload, nil)
+		laid := fragment.Lay(e.Answer.Payload.SignalPayload, nil)
 		m.Answer.Value = &laid
-	case ended != nil:
-		m.Answer.At, m.Answer.Words = ended.CreatedAt, "The deadline passed without an answer."
+	case e.Expired != nil:
+		m.Answer.At, m.Answer.Words = e.Expired.CreatedAt, "The deadline passed without an answer."
 	case v.Status.Terminal():
 		m.Answer.At, m.Answer.Words = v.UpdatedAt, "The run is "+fragment.StatusState(v.Status).Word+"."
 	default:
@@ -132,20 +104,23 @@ func (s *Server) answered(r *http.Request, m *fragment.Question, v *runview.Run,
 	return nil
 }
 
-// keep returns a copy of a record.
-func keep(rec *history.Record) *history.Record {
-	kept := *rec
-	return &kept
+// outcome returns how a question of a run ended.
+func (s *Server) outcome(ctx context.Context, id, key string) (*fragment.Ended, error) {
+	e := &fragment.Ended{Key: key}
+	return e, s.eachRecord(ctx, id, 1, func(rec *history.Record) bool { return !e.Record(rec) })
 }
 
-// isKey reports whether a record is about the question with a key: "<node>#<visit>", for an executor with its attempt and the key of the
-// question behind it.
-func isKey(p *history.Payload, key string) bool {
-	visit := fmt.Sprintf("%s#%d", p.NodeID, max(p.Visit, 1))
-	rest, found := strings.CutPrefix(key, visit)
-	if !found || rest != "" && !strings.HasPrefix(rest, ".") {
+// repeats reports whether a form has the answer that a question has already.
+func (s *Server) repeats(r *http.Request, run *runview.Run, key string) bool {
+	e, err := s.outcome(r.Context(), run.ExecutionID, key)
+	if err != nil || e.Asked == nil {
 		return false
 	}
-	step, _, _, ok := p.Step()
-	return rest == "" && !ok || rest != "" && (!ok || strings.HasSuffix(rest, "/"+step))
+	var schema map[string]any
+	if program := s.program(r.Context(), run.DefinitionHash); program != nil {
+		if n := program.Node(e.Asked.Payload.NodeID); n != nil && n.Interrupt != nil {
+			schema = n.Interrupt.ResumeSchemaRaw
+		}
+	}
+	return e.Repeats(schema, s.o.Redaction.Value, r.PostForm)
 }

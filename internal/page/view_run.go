@@ -137,7 +137,11 @@ func (s *Server) runView(r *http.Request) (page view, err error) {
 // refused describes the refusal of a form.
 func refused(s *Server, sent *submitted) *fragment.Failure {
 	if sent.Err != nil {
-		return s.failure(sent.Err)
+		f := s.failure(sent.Err)
+		if sent.Run != "" {
+			f.Lead, f.Links = "The run with this id", []fragment.Link{{Text: sent.Run, Path: fragment.RunPath(sent.Run)}}
+		}
+		return f
 	}
 	f := &fragment.Failure{Message: "The form was not filled in correctly. Nothing was changed."}
 	for _, name := range slices.Sorted(maps.Keys(sent.Mistakes)) {
