@@ -91,6 +91,8 @@ type VisitPage struct {
 	InputPath, AfterPath  string
 	Attempts              []Attempt
 	Waits                 []Waited
+	// Questions are the open questions of the visit.
+	Questions []Link
 	// Changes are the differences of the state after the visit to the one before it; nil before the visit has changed it.
 	Changes                 *Changes
 	History, Earlier, Later string

@@ -11,6 +11,9 @@ type Question struct {
 	Prompt string
 	// Run is the run that asks; Node the node.
 	Run, Title, RunPath, Node, Workflow string
+	// VisitPath is the page of the node's visit, "" without one. Turns is what the agent that asks has done in it, nil for another node.
+	VisitPath string
+	Turns     *Attempt
 	// Asked and Deadline are zero if not known.
 	Asked, Deadline time.Time
 	// Show is the value that the question is about, complete. ShowsState is set if it is the state, for want of another.

@@ -40,7 +40,10 @@ func (s *Server) ask(r *http.Request, m *fragment.Question, v *runview.Run, p *r
 	if !m.ShowsState && len(p.State) > 0 {
 		m.State = s.value(p.State, fragment.ValuePath(id, "state"))
 	}
-	m.Input = s.input(r, id)
+	m.Input, m.VisitPath = s.input(r, id), fragment.VisitPath(id, p.NodeID, max(p.Visit, 1))
+	if p.Steps > 0 {
+		m.Turns = s.turns(r.Context(), v, p)
+	}
 	var run fragment.Run
 	s.notices(&run, v)
 	m.Notices = run.Notices
@@ -51,6 +54,22 @@ func (s *Server) ask(r *http.Request, m *fragment.Question, v *runview.Run, p *r
 	if sent != nil && sent.Err != nil {
 		m.Refused = s.failure(sent.Err)
 	}
+}
+
+// turns returns what the agent that asks a question has done in this attempt, nil if it cannot be read.
+func (s *Server) turns(ctx context.Context, v *runview.Run, p *runview.Pending) *fragment.Attempt {
+	f, done, err := s.fold(ctx, v.ExecutionID, v.DefinitionHash)
+	defer done()
+	if err != nil {
+		return nil
+	}
+	for _, visit := range f.run.Visits {
+		if a := visit.Attempt(); visit.Node == p.NodeID && visit.Number == max(p.Visit, 1) && a != nil {
+			turns := s.attempt(ctx, v.ExecutionID, visit, a)
+			return &turns
+		}
+	}
+	return nil
 }
 
 // input returns the input of a run, or nil.
@@ -81,6 +100,7 @@ func (s *Server) answered(r *http.Request, m *fragment.Question, v *runview.Run,
 		return problem.New(problem.ExecutionNotFound, "run %q has no question %q", id, key).WithHint("Open the run: it lists its open questions.")
 	}
 	m.Prompt, m.Node, m.Asked = e.Asked.Payload.Prompt, e.Asked.Payload.NodeID, e.Asked.CreatedAt
+	m.VisitPath = fragment.VisitPath(id, m.Node, max(e.Asked.Payload.Visit, 1))
 	m.Answer = &fragment.Answer{By: e.By()}
 	switch {
 	case e.Answer != nil:

@@ -92,6 +92,29 @@ const asking = `{"document":{"schema":"s","name":"pay","version":"1.0.0"},"x-wor
 		{"id":"end","type":"end"}],
 	"edges":[{"source":"__start__","target":"begin"},{"source":"begin","target":"ask"},{"source":"ask","target":"end"}]}`
 
+// TestAQuestionAndItsVisit link each other, while the question is open.
+func TestAQuestionAndItsVisit(t *testing.T) {
+	t.Parallel()
+	s := show(t)
+	s.start("r", asking, nil)
+	question, visit := fragment.QuestionPath("r", "ask#1"), fragment.VisitPath("r", "ask", 1)
+	link := func(at, html string) {
+		t.Helper()
+		if body := s.get(at); !strings.Contains(body, html) {
+			t.Errorf("no %s in %s", html, body)
+		}
+	}
+	link(question, `<a href="`+visit+`">ask</a>`)
+	link(visit, `href="`+question+`">Pay the invoice?</a>`)
+	if _, err := s.engine.Resume(t.Context(), graph.ResumeRequest{ExecutionID: "r", Payload: map[string]any{"approved": true}}); err != nil {
+		t.Fatal(err)
+	}
+	link(question, `<a href="`+visit+`">ask</a>`)
+	if body := s.get(visit); strings.Contains(body, "Waits for an answer") {
+		t.Errorf("the question is open: %s", body)
+	}
+}
+
 func TestQuestion(t *testing.T) {
 	t.Parallel()
 	s := show(t)

@@ -1,12 +1,14 @@
 package page
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"net/http"
 	"slices"
 	"strings"
 
+	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/internal/fragment"
@@ -57,7 +59,12 @@ func (s *Server) visitView(r *http.Request) (page view, err error) {
 		m.Input, m.InputPath = s.value(b.Payload.State, fragment.RecordPath(id, b.Seq, "state")), fragment.StatePath(id, b.Seq)
 	}
 	for _, a := range visit.Attempts {
-		m.Attempts = append(m.Attempts, s.attempt(ctx, id, a))
+		m.Attempts = append(m.Attempts, s.attempt(ctx, id, visit, a))
+	}
+	for i := range v.Pending {
+		if p := &v.Pending[i]; p.Kind == machine.WaitInterrupt && p.ExecutionID == id && p.NodeID == node && int64(max(p.Visit, 1)) == n {
+			m.Questions = append(m.Questions, fragment.Link{Text: cmp.Or(fragment.OneLine(p.Prompt, 200), "the question"), Path: fragment.QuestionPath(id, questionKey(p))})
+		}
 	}
 	for _, w := range visit.Waits {
 		m.Waits = append(m.Waits, waited(w))
@@ -88,8 +95,8 @@ func (s *Server) visitView(r *http.Request) (page view, err error) {
 }
 
 // attempt describes an attempt, with its request and its outcome.
-func (s *Server) attempt(ctx context.Context, id string, a *timeline.Attempt) fragment.Attempt {
-	out := fragment.Attempt{Number: a.Number, Began: a.Requested, Ended: a.Ended, State: attemptState(a)}
+func (s *Server) attempt(ctx context.Context, id string, v *timeline.Visit, a *timeline.Attempt) fragment.Attempt {
+	out := fragment.Attempt{Number: a.Number, Began: a.Requested, Ended: a.Ended, State: attemptState(v, a)}
 	if d, ok := a.Took(); ok {
 		out.Took = timeline.Elapsed(d)
 	}
@@ -141,7 +148,7 @@ func (s *Server) attempt(ctx context.Context, id string, a *timeline.Attempt) fr
 	return out
 }
 
-func attemptState(a *timeline.Attempt) fragment.State {
+func attemptState(v *timeline.Visit, a *timeline.Attempt) fragment.State {
 	switch a.Outcome {
 	case timeline.Completed:
 		return fragment.State{Class: "done", Sign: "✓", Word: "completed"}
@@ -154,7 +161,7 @@ func attemptState(a *timeline.Attempt) fragment.State {
 	case timeline.Superseded:
 		return fragment.State{Class: "stopped", Sign: "–", Word: "stopped"}
 	}
-	return fragment.State{Class: "now", Sign: "▸", Word: "running"}
+	return fragment.VisitState(v) // the last attempt of an open visit, which may ask or rest
 }
 
 // entry describes a journal entry.

@@ -41,6 +41,16 @@ func TestAgentCalls(t *testing.T) {
 	run := eval[string](b, "location.pathname")
 	b.click("a.question")
 	b.until(`document.querySelectorAll("fieldset.call").length === 3`)
+	question := eval[string](b, "location.pathname")
+	b.press("What the agent has done so far")
+	b.until(`document.querySelectorAll("details.turns ol.turns li").length > 1`)
+	b.press("write")
+	b.at(run + "/visits/write/1")
+	if text := eval[string](b, `document.querySelector("main section.attempt h2").innerText`); !strings.Contains(text, "needs an answer") {
+		t.Errorf("the attempt is %q", text)
+	}
+	b.click("main a.question")
+	b.at(question)
 	for i, decision := range []string{"approve", "edit", "deny"} {
 		b.click(fmt.Sprintf("input[name=d%d][value=%s]", i, decision))
 	}
