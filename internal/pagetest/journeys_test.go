@@ -452,7 +452,7 @@ func TestKeyboard(t *testing.T) {
 
 // controls are the inputs of claim's form, one of each kind.
 var controls = []string{
-	"input[type=text]", "input[type=email]", "input[type=url]", "input[type=date]", "input[type=datetime-local]", "input[type=number]", "input[type=checkbox]", "input[type=radio]",
+	"input[type=text]", "input[type=email]", "input[type=url]", "input[type=date]", "input[type=datetime-local]", "input[type=number]", "select", "input[type=checkbox]", "input[type=radio]",
 }
 
 // fillClaim is a script that fills in claim's form, so that it could be sent.
