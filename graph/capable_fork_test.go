@@ -63,7 +63,7 @@ func TestWhatDefinitionsLackIsSaidInOneLine(t *testing.T) {
 	r := newRunner(t, historymem.New(), graph.Options{Activities: activities.NewStepRegistry()})
 	one := workflow(t, "one", []string{startNode(), stepNode("a", "urn:x"), stepNode("b", "urn:y"), endNode()}, "s a", "a b", "b e")
 	two := workflow(t, "two", []string{startNode(), stepNode("a", "urn:x"), endNode()}, "s a", "a e")
-	if got, want := r.Lacking(t.Context(), one, two), `step handler "urn:x" (node "a" of workflow "one"): set Options.Activities; step handler "urn:y" (node "b" of workflow "one"): set Options.Activities`; got != want {
+	if got, want := r.Lacking(t.Context(), one, two), `step handler "urn:x" (node "a" of workflow "one"): add it to Options.Activities; step handler "urn:y" (node "b" of workflow "one"): add it to Options.Activities`; got != want {
 		t.Errorf("got  %s\nwant %s", got, want)
 	}
 	if got := newRunner(t, historymem.New(), graph.Options{Activities: activities.Stub{}}).Lacking(t.Context(), one, two); got != "" {

@@ -375,7 +375,7 @@ func TestAServerSaysWhatDefinitionsLack(t *testing.T) {
 		if status := p.end(); status != 0 {
 			t.Errorf("exit status %d", status)
 		}
-		said := `workflows-engine-mcp: warning: definitions in ` + folder + ` need missing executors: step handler "urn:gone" (node "g" of workflow "one"): set `
+		said := `workflows-engine-mcp: warning: definitions in ` + folder + ` need missing executors: step handler "urn:gone" (node "g" of workflow "one"): add it to `
 		if got := strings.Count(p.stderr.String(), said); got != want || strings.Count(p.stderr.String(), "warning") != want {
 			t.Errorf("with %q said %d times:\n%s", handlers, got, p.stderr)
 		}

@@ -149,3 +149,30 @@ func TestLargeValues(t *testing.T) {
 		t.Errorf("%+v", v)
 	}
 }
+
+// TestTableOfObjects: objects that have most fields in common are a table, in which what one of them lacks is empty; others are not.
+func TestTableOfObjects(t *testing.T) {
+	t.Parallel()
+	row := func(fields ...string) any {
+		object := map[string]any{}
+		for _, name := range fields {
+			object[name] = name
+		}
+		return object
+	}
+	for _, tt := range []struct {
+		list []any
+		head string
+	}{
+		{[]any{row("a", "b", "c"), row("a", "c")}, "a b c"}, {[]any{row("a", "b"), row("b", "a")}, "a b"},
+		{[]any{row("a", "b"), row("a")}, ""}, {[]any{row("a"), "a"}, ""}, {[]any{row("a")}, ""}, {[]any{row("a", "b"), row()}, ""},
+	} {
+		l := fragment.Lay(tt.list, nil)
+		if got := strings.Join(l.Head, " "); got != tt.head {
+			t.Errorf("%v: columns %q, want %q", tt.list, got, tt.head)
+		}
+		if len(tt.head) == 5 && (l.Rows[1][1].Text != "" || l.Rows[1][2].Text != "c") {
+			t.Errorf("%v: %v", tt.list, l.Rows)
+		}
+	}
+}

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"maps"
-	"slices"
 	"strings"
 	"unicode/utf8"
 
@@ -79,7 +78,8 @@ type Laid struct {
 	Text string
 	// JSON is set if Text is JSON.
 	JSON bool
-	// Fields are those of an object, Items those of a list. Head and Rows are a list of equal objects.
+	// Fields are those of an object, Items those of a list. Head and Rows are a list of objects that have most fields in common; a cell
+	// without a value is empty.
 	Fields []LaidField
 	Items  []Laid
 	Head   []string
@@ -148,7 +148,9 @@ func layList(list []any, names func(map[string]any) []string, depth int) Laid {
 			object := item.(map[string]any)
 			row := make([]Laid, len(head))
 			for i, name := range head {
-				row[i] = lay(object[name], names, maxLaid)
+				if v, has := object[name]; has {
+					row[i] = lay(v, names, maxLaid)
+				}
 			}
 			l.Rows = append(l.Rows, row)
 		}
@@ -160,20 +162,25 @@ func layList(list []any, names func(map[string]any) []string, depth int) Laid {
 	return l
 }
 
-// columns returns the names of the fields that all items of a list have, in order; nil unless the items are objects with the same fields.
+// columns returns the names of the fields of the items of a list, in order; nil unless the items are objects that have most of these fields.
 func columns(list []any, names func(map[string]any) []string) []string {
-	first, _ := list[0].(map[string]any)
-	if len(first) == 0 || len(list) < 2 {
+	if len(list) < 2 {
 		return nil
 	}
-	keys := slices.Sorted(maps.Keys(first))
-	for _, item := range list[1:] {
+	all := map[string]any{}
+	for _, item := range list {
 		object, _ := item.(map[string]any)
-		if len(object) != len(keys) || !slices.Equal(slices.Sorted(maps.Keys(object)), keys) {
+		if len(object) == 0 {
+			return nil
+		}
+		maps.Copy(all, object)
+	}
+	for _, item := range list {
+		if missing := len(all) - len(item.(map[string]any)); missing*3 > len(all) {
 			return nil
 		}
 	}
-	return names(first)
+	return names(all)
 }
 
 // OneLine returns the beginning of a text in one line of at most so many characters.

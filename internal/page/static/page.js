@@ -189,6 +189,8 @@
     const all = rows(), at = all.findIndex(a => a.closest("[data-run]").contains(document.activeElement));
     all[Math.min(Math.max(at + step, 0), all.length - 1)]?.focus();
   };
+  const filter = () => document.querySelector("[role=search] input, input[type=search]");
+  if (location.hash === "#filter") filter()?.focus();
   const help = () => {
     let dialog = document.getElementById("keys");
     if (!dialog) {
@@ -215,8 +217,8 @@
     else if (e.key === "j" || e.key === "k") move(e.key === "j" ? 1 : -1);
     else if (e.key === "?") help();
     else if (e.key === "/") {
-      const field = document.querySelector("[role=search] input, input[type=search]");
-      if (!field) location.href = "/runs";
+      const field = filter();
+      if (!field) location.href = "/runs#filter"; // which focuses it
       else field.focus();
     } else return;
     e.preventDefault();
