@@ -443,7 +443,7 @@ func TestAWorkerSaysWhatDefinitionsLack(t *testing.T) {
 		t.Fatal(err)
 	}
 	w := launch(t, folder, []string{`WORKFLOW_ENGINE_STEP_HANDLERS={"urn:known":{}}`}, "worker", "--db", "runs.db", "--workflow-dir", ".")
-	const said = `need missing executors: step handler \"urn:gone\" (node \"g\" of workflow \"two\"): set `
+	const said = `need missing executors: step handler \"urn:gone\" (node \"g\" of workflow \"two\"): add it to `
 	eventually(t, "a line that says what is missing", func() bool { return strings.Contains(w.stderr.String(), said) })
 	if status := w.stop(t); status != exitOK {
 		t.Errorf("exit status %d", status)
