@@ -1,6 +1,7 @@
 package page
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -48,6 +49,17 @@ func TestHintOfAMissingExecutor(t *testing.T) {
 		m := &fragment.Run{}
 		if s.notices(m, &runview.Run{Lacks: l}); len(m.Notices) != 1 || m.Notices[0].Hint != want {
 			t.Errorf("%v, want %q", m.Notices, want)
+		}
+	}
+}
+
+// TestRowOfAnOverdueTimer: a timer that no process has fired is overdue, not in the future.
+func TestRowOfAnOverdueTimer(t *testing.T) {
+	t.Parallel()
+	for word, due := range map[string]time.Time{"retry of a overdue since ": time.Now().Add(-time.Hour), "retry of a until ": time.Now().Add(time.Hour)} {
+		out := row(&history.Execution{Phase: history.PhaseRunning, Waits: []history.Wait{{Kind: history.WaitBackoff, NodeID: "a", Due: due}}})
+		if !strings.HasPrefix(out.WaitsFor, word) {
+			t.Errorf("%q, want %q", out.WaitsFor, word)
 		}
 	}
 }

@@ -141,6 +141,9 @@ func row(x *history.Execution) fragment.Row {
 		ID: x.ID, Title: x.Title, Workflow: x.DefinitionName, State: fragment.RowState(x), WaitsFor: runjson.WaitsFor(x), Changed: x.UpdatedAt,
 		Error: problem.ClipRunes(strings.Join(strings.Fields(x.LastError), " "), maxRowText),
 	}
+	if len(x.Waits) == 1 && !x.Waits[0].Due.IsZero() && time.Since(x.Waits[0].Due) > overdueAfter { // no process performs it
+		out.WaitsFor = strings.Replace(out.WaitsFor, "until ", "overdue since ", 1)
+	}
 	if h := x.Lineage.Handled; h != nil {
 		out.Handled = "handled"
 		if h.Retry != "" {
@@ -149,6 +152,9 @@ func row(x *history.Execution) fragment.Row {
 	}
 	return out
 }
+
+// overdueAfter is how late a process may be for a timer.
+const overdueAfter = time.Minute
 
 // maxRowText is the largest number of characters of an error in a list.
 const maxRowText = 160
