@@ -57,8 +57,8 @@ type Options struct {
 	MaxDocumentBytes int
 	// WaitLimit is the longest time that a call waits for its run; 0 means 20 s, a negative value that calls return at once.
 	WaitLimit time.Duration
-	// LeaseTTL is the duration of the lease of this process without renewal; 0 means 30 s. Other processes claim its runs that long after it
-	// has died, and at once after Close.
+	// LeaseTTL is the duration of the lease of this process without renewal; 0 means 30 s. Other processes claim its runs at
+	// once after Close, about a second after it has died on the same machine (Linux and macOS), and elsewhere at the end of the lease.
 	LeaseTTL time.Duration
 	// Owner is the start of the name of this process in leases. The rest is random, so that a restarted program has a new name.
 	Owner string

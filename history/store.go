@@ -268,6 +268,19 @@ type Watcher interface {
 	Watch(ctx context.Context, changed func(executionID string, seq int64)) error
 }
 
+// Roster is a Store that lists its processes. Both stores of this module implement it.
+type Roster interface {
+	// Processes returns the processes with a live lease, in the order of their names.
+	Processes(ctx context.Context) ([]Process, error)
+}
+
+// Process is a process with a live lease.
+type Process struct {
+	Name string
+	// Left is the remaining time of its lease by the store's clock.
+	Left time.Duration
+}
+
 // KeyBytes is the length of a key of a Keyring.
 const KeyBytes = 32
 
@@ -279,7 +292,7 @@ type Keyring interface {
 }
 
 // Wrap returns a store that calls outer, which calls inner. It keeps the optional interfaces of inner (Importer, Keyring, Prober, Pruner,
-// Shrinker, Verifier, Watcher) that outer does not implement. A struct that only embeds a Store, for metrics or faults, loses them: it could
+// Roster, Shrinker, Verifier, Watcher) that outer does not implement. A struct that only embeds a Store, for metrics or faults, loses them: it could
 // not be pruned or verified.
 //
 //	store = history.Wrap(timed{Store: store}, store)

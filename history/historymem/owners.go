@@ -130,6 +130,19 @@ func (s *Store) Owned(ctx context.Context, process string) (map[string]int64, er
 	return owned, err
 }
 
+// Processes returns the processes with a live lease; see history.Roster.
+func (s *Store) Processes(ctx context.Context) (live []history.Process, err error) {
+	err = s.do(ctx, func() {
+		now := milli(s.clock.Leases())
+		for _, name := range slices.Sorted(maps.Keys(s.processes)) {
+			if left := s.processes[name].Sub(now); left > 0 {
+				live = append(live, history.Process{Name: name, Left: left})
+			}
+		}
+	})
+	return live, err
+}
+
 // Departed returns the processes without a lease that own runs; see history.Store.
 func (s *Store) Departed(ctx context.Context) (departed []string, err error) {
 	err = s.do(ctx, func() {

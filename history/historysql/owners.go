@@ -152,6 +152,17 @@ func (s *Store) Owned(ctx context.Context, process string) (map[string]int64, er
 	return owned, nil
 }
 
+// Processes returns the processes with a live lease; see history.Roster.
+func (s *Store) Processes(ctx context.Context) (live []history.Process, err error) {
+	now := s.now()
+	err = reader{ctx, &s.readers}.query("SELECT process, expires FROM processes WHERE expires > ?1 ORDER BY process", func(row []driver.Value) error {
+		left := time.Duration(row[1].(int64)-now) * time.Millisecond
+		live = append(live, history.Process{Name: textOf(row[0]), Left: left})
+		return nil
+	}, now)
+	return live, failure("the processes could not be read", err)
+}
+
 const departedProcesses = `WITH RECURSIVE owners (name) AS (
     SELECT min(owner) FROM executions WHERE owner IS NOT NULL
     UNION ALL SELECT (SELECT min(owner) FROM executions WHERE owner > name) FROM owners WHERE name IS NOT NULL

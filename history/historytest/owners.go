@@ -61,6 +61,18 @@ func wantOwned(t *testing.T, s history.Store, process string, want map[string]in
 	}
 }
 
+// wantProcesses compares the processes with a live lease.
+func wantProcesses(t *testing.T, s history.Store, want ...history.Process) {
+	t.Helper()
+	roster, ok := history.As[history.Roster](s)
+	if !ok {
+		t.Fatal("the store does not list its processes")
+	}
+	if live := got[[]history.Process](t)(roster.Processes(t.Context())); !slices.Equal(live, want) {
+		t.Errorf("processes are %v, want %v", live, want)
+	}
+}
+
 func wantDeparted(t *testing.T, s history.Store, want ...string) {
 	t.Helper()
 	if departed := got[[]string](t)(s.Departed(t.Context())); !slices.Equal(departed, want) {
@@ -112,7 +124,9 @@ func processLeases(t *testing.T, s history.Store, c *clock) {
 	// A renewal may also shorten a lease.
 	must(t, s.Renew(ctx, "p", time.Second))
 	wantOwner(t, s, "y", "p", 1)
+	wantProcesses(t, s, history.Process{Name: "p", Left: time.Second}, history.Process{Name: "q", Left: 500 * time.Millisecond})
 	must(t, s.Release(ctx, "p"))
+	wantProcesses(t, s, history.Process{Name: "q", Left: 500 * time.Millisecond})
 	c.pass(100 * time.Millisecond)
 	must(t, s.Release(ctx, "p")) // a second time, which changes nothing
 	must(t, s.Release(ctx, "nobody"))

@@ -165,3 +165,14 @@ func (w *wrapper) Handled(ctx context.Context, executionIDs ...string) (map[stri
 func (w *wrapper) Close() error {
 	return w.call("Close", func(s history.Store) error { return s.Close() })
 }
+
+// Processes returns the processes with a live lease; see history.Roster.
+func (w *wrapper) Processes(ctx context.Context) ([]history.Process, error) {
+	return ask(w, "Processes", func(s history.Store) ([]history.Process, error) {
+		roster, ok := history.As[history.Roster](s)
+		if !ok {
+			return nil, nil
+		}
+		return roster.Processes(ctx)
+	})
+}

@@ -59,7 +59,7 @@ var engine = []string{
 // beside lists what the engine may import besides its own packages: the executor port, and packages that know nothing of runs.
 var beside = []string{
 	"activities", "internal/agentsteps", "internal/arrival", "internal/backtrack", "internal/guard", "internal/jsondelta", "internal/jsonschema", "internal/jsonvalue",
-	"internal/suggest", "internal/wait",
+	"internal/processid", "internal/suggest", "internal/wait",
 	"internal/runjson", // the body of a webhook
 }
 

@@ -21,6 +21,7 @@ var opens = map[string]string{
 	"history/internal/storeclock/uptime_linux.go": "reads /proc",
 	"internal/childprocess/session_linux.go":      "reads /proc",
 	"internal/leaktest/running_unix.go":           "reads /proc",
+	"internal/processid/processid_linux.go":       "reads /proc",
 }
 
 // TestFilesAreOpenedInOnePlace: a file that was looked at may be another one when it is opened, and opening a pipe waits for its writer.

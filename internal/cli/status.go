@@ -20,6 +20,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/agentsteps"
 	"github.com/workflows-engine/workflows-engine/internal/config"
 	"github.com/workflows-engine/workflows-engine/internal/config/envname"
+	"github.com/workflows-engine/workflows-engine/internal/processid"
 	"github.com/workflows-engine/workflows-engine/internal/runjson"
 	"github.com/workflows-engine/workflows-engine/internal/timeline"
 )
@@ -404,7 +405,7 @@ func (s *session) ownersOf(ctx context.Context, run *view.Run) (map[string]histo
 
 // ownerText names the process that performs an attempt, or without one the command that continues the run.
 func ownerText(owner history.Owner, recover string) string {
-	if owner.Live() {
+	if owner.Live() && !processid.Gone(owner.Process) {
 		return fmt.Sprintf("process %s performs it; its lease ends in %s unless it renews it", owner.Process, timeline.Seconds(owner.Left))
 	}
 	return "no process performs it: start a server or worker, or run " + recover

@@ -11,13 +11,14 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/graph/internal/run"
 	"github.com/workflows-engine/workflows-engine/graph/internal/work"
+	"github.com/workflows-engine/workflows-engine/internal/processid"
 )
 
 // Lease keeps the lease of this process in the store, and checks the runs that the process owns. It is renewed while the process owns
 // runs, with one commit for all of them. A process that cannot renew it stops its attempts before another process can claim its runs.
 type Lease struct {
 	work.Env
-	// Label begins the name of the process. Host, number and a random part follow, so that names are unique.
+	// Label begins the name of the process; see ProcessName.
 	Label string
 	// TTL is how long the lease lasts without renewal.
 	TTL  time.Duration
@@ -85,14 +86,18 @@ func (l *Lease) renew(ctx context.Context) (process string, err error) {
 	return process, nil
 }
 
-// ProcessName returns a unique name for a process: a label, the host, its number and a random part.
+// ProcessName returns a unique name for a process: a label, the host and its number, a random part, and the id by which other processes of
+// the machine can tell whether it has ended.
 func ProcessName(label string) string {
 	host, _ := os.Hostname() // without one, the number has to do
 	name := fmt.Sprintf("%s:%d/%s", host, os.Getpid(), rand.Text())
-	if label == "" {
-		return name
+	if label != "" {
+		name = label + "/" + name
 	}
-	return label + "/" + name
+	if id := processid.Own(); id != "" {
+		name += "/" + id
+	}
+	return name
 }
 
 // Alive returns the context for attempts that the process performs as an owner under a name. It ends with work.ErrLeaseLost when the

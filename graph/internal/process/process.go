@@ -79,6 +79,7 @@ type Process struct {
 
 // New returns a process on a store and, with Config.Background, starts its search.
 func New(c Config) *Process {
+	c.Store = history.Wrap(survivors{c.Store, c.Log, c.ReadOnly}, c.Store)
 	p := &Process{config: c}
 	p.Env = work.Env{Store: c.Store, Log: c.Log, Go: p.tasks.Go, Now: func() time.Time { return p.clock.Now().UTC() }}
 	p.Context, p.cancel = context.WithCancelCause(context.Background())
