@@ -87,7 +87,7 @@ func ListStatements() []string {
 func LabelStatements() []string {
 	var out []string
 	for _, value := range []string{"b", ""} {
-		l := &listing{q: &history.ListQuery{Labels: map[string]string{"a": value}, Roots: true, DefinitionName: "w"}, phases: history.Phases(), label: "a"}
+		l := &listing{q: &history.ListQuery{Labels: map[string]string{"a": value}, Roots: true, DefinitionName: "w"}, phases: history.Phases(), label: "a", indexed: true}
 		out = append(out, l.page(), l.count())
 	}
 	return out

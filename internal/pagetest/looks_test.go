@@ -29,6 +29,7 @@ var pages = []struct{ name, path string }{
 	{"", "/workflows/greet"},
 	{"", "/runs/plan-1/questions/steps%231"},
 	{"", "/runs/pay-2/questions/ask%231"},
+	{"", "/runs/pay-3/questions/ask%231"},
 	{"", "/runs/ship-1/visits/weigh/1"},
 	{"", "/runs/tour-1/history"},
 	{"", "/runs/tour-1/history?at=5"},
@@ -39,8 +40,15 @@ var pages = []struct{ name, path string }{
 }
 
 func fillLooks(s *site) {
-	lines := []any{map[string]any{"item": "Ink, black", "price": 7.5}, map[string]any{"item": "Paper " + strings.Repeat("very long ", 12), "price": 5.0}}
-	s.start("pay", "pay-1", map[string]any{"supplier": "Ink & Co", "total": 12.5, "lines": lines, "note": "First line.\nSecond line with " + strings.Repeat("a-word-without-an-end", 12)})
+	ink := map[string]any{"item": "Ink, black", "price": 7.5}
+	s.start("pay", "pay-1", map[string]any{
+		"supplier": "Ink & Co", "total": 12.5, "lines": []any{ink, map[string]any{"item": "Paper, 500 sheets", "price": 5.0}},
+		"note": "Delivered on Monday, complete.\nThe price of the paper has changed since the last order.",
+	})
+	s.start("pay", "pay-3", map[string]any{
+		"supplier": "Ink & Co", "total": 12.5, "lines": []any{ink, map[string]any{"item": "Paper " + strings.Repeat("very long ", 12), "price": 5.0}},
+		"note": "First line.\nSecond line with " + strings.Repeat("a-word-without-an-end", 12),
+	})
 	s.start("pay", "pay-2", map[string]any{"supplier": "Pens Ltd", "total": 9.0})
 	s.resume("pay-2", map[string]any{"approved": true})
 	s.start("claim", "claim-1", nil)
