@@ -28,7 +28,7 @@ import (
 // began lacks something and stays, while others write to the run.
 func TestProcessesComeAndGo(t *testing.T) {
 	t.Parallel()
-	plays{usual: 12, race: 3, soak: 3_000}.each(t, func(t *testing.T, seed uint64) {
+	plays{usual: 12, race: 6, soak: 3_000}.each(t, func(t *testing.T, seed uint64) {
 		p := &troupe{
 			t: t, rng: rand.New(rand.NewPCG(seed, 7)), takes: rand.New(rand.NewPCG(seed, 8)),
 			store: historymem.New(), active: map[string]int{}, timed: seed%3 == 1, elsewhere: seed%3 == 2,

@@ -30,7 +30,7 @@ import (
 func TestTwoRunners(t *testing.T) {
 	t.Parallel()
 	var calls, refused, deaths, splits atomic.Int64
-	seeds := plays{usual: 60, race: 6, soak: 5_000}.each(t, func(t *testing.T, seed uint64) {
+	seeds := plays{usual: 60, race: 20, soak: 5_000}.each(t, func(t *testing.T, seed uint64) {
 		p := newPair(t, seed, false)
 		p.play()
 		calls.Add(int64(p.calls))
@@ -52,7 +52,7 @@ func TestTwoRunners(t *testing.T) {
 func TestTwoRunnersWithFaults(t *testing.T) {
 	t.Parallel()
 	var failed, steps atomic.Int64
-	seeds := plays{usual: 30, race: 4, soak: 5_000}.each(t, func(t *testing.T, seed uint64) {
+	seeds := plays{usual: 30, race: 10, soak: 5_000}.each(t, func(t *testing.T, seed uint64) {
 		p := newPair(t, seed, true)
 		p.play()
 		failed.Add(int64(p.failed))
