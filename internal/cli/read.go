@@ -232,18 +232,26 @@ func unnamed(err error) error {
 
 // readAll reads a file that the command line names, or standard input for "-", until the command is interrupted.
 func (a *app) readAll(file string) ([]byte, error) {
-	text, err := a.readBegin(file, maxTextBytes+1)
-	if err == nil && len(text) > maxTextBytes {
-		return nil, a.reading(file, func(io.Reader) error { return fmt.Errorf("more than %d bytes", maxTextBytes) })
-	}
-	return text, err
+	return a.readLimited(file, maxTextBytes+1, func(text []byte) error {
+		if len(text) > maxTextBytes {
+			return fmt.Errorf("more than %d bytes", maxTextBytes)
+		}
+		return nil
+	})
 }
 
 // readBegin is readAll for the first bytes of a file. A parser refuses a text that is longer than its limit, so it needs one byte more.
-func (a *app) readBegin(file string, most int64) (text []byte, err error) {
+func (a *app) readBegin(file string, most int64) ([]byte, error) {
+	return a.readLimited(file, most, func([]byte) error { return nil })
+}
+
+// readLimited reads the first bytes of a file and checks them, so that the error of the check names the file.
+func (a *app) readLimited(file string, most int64, check func(text []byte) error) (text []byte, err error) {
 	err = a.reading(file, func(in io.Reader) (err error) {
-		text, err = io.ReadAll(io.LimitReader(in, most))
-		return err
+		if text, err = io.ReadAll(io.LimitReader(in, most)); err != nil {
+			return err
+		}
+		return check(text)
 	})
 	return text, err
 }
