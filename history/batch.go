@@ -3,6 +3,7 @@ package history
 import (
 	"bytes"
 	"iter"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/workflows-engine/workflows-engine/graph/problem"
@@ -31,6 +32,8 @@ func (b *Batch) Check() error {
 		return fault("the link is not one of a run that begins")
 	case b.Disown && b.Owner == "":
 		return fault("a batch that disowns the run names no owner")
+	case b.Ready != nil && (b.Ready.Lane.Queue == "" || strings.Contains(b.Ready.Lane.Queue, "/") || b.Owner != "" && !b.Disown):
+		return fault("the run cannot be ready in lane %q with owner %q", b.Ready.Lane, b.Owner)
 	case b.Execution.ID != b.ExecutionID:
 		return fault("the projection belongs to run %q", b.Execution.ID)
 	case b.Execution.Seq != b.ExpectedSeq+int64(len(b.Records)):

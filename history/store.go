@@ -171,6 +171,9 @@ type Batch struct {
 	Owner string
 	// Disown gives the run up in the same transaction. Owner must be set.
 	Disown bool
+	// Ready, unless nil, makes the run ready if it is open and has no owner after the batch; see Queue. A run that has been ready keeps its
+	// turn, unless its lane or priority changes. A store without a Queue ignores it.
+	Ready *Ready
 	// Deliveries are the events of the records, one delivery for each target. Their ExecutionID, Seq, State, Step and Attempts are ignored:
 	// they are pending deliveries of this run. Deliveries of one event share its EventID and Body.
 	Deliveries []Delivery
@@ -272,6 +275,8 @@ type Watcher interface {
 type Roster interface {
 	// Processes returns the processes with a live lease, in the order of their names.
 	Processes(ctx context.Context) ([]Process, error)
+	// Describe replaces the description of a process with a live lease. It does nothing for any other process.
+	Describe(ctx context.Context, process string, a About) error
 }
 
 // Process is a process with a live lease.
@@ -279,6 +284,34 @@ type Process struct {
 	Name string
 	// Left is the remaining time of its lease by the store's clock.
 	Left time.Duration
+	// Runs is the number of open runs that it owns.
+	Runs int
+	// About is the last description; zero without one, as for processes of older versions.
+	About
+}
+
+// About is how a process describes itself to others.
+type About struct {
+	// Host is the name of its machine, PID its number there.
+	Host string `json:"host,omitempty"`
+	PID  int    `json:"pid,omitempty"`
+	// Version is that of its program.
+	Version string `json:"version,omitempty"`
+	// Started is the time of its start.
+	Started time.Time `json:"started,omitzero"`
+	// Work tells which runs it performs: "own", "all" or "none".
+	Work string `json:"work,omitempty"`
+	// Queues are the queues from which it takes runs; nil means all.
+	Queues []string `json:"queues,omitempty"`
+	// Performs names the executors that it has, such as "step:charge", in order; a name without ":" stands for all of its kind.
+	Performs []string `json:"performs,omitempty"`
+	// Capacity is the largest number of attempts in flight; 0 means no limit.
+	Capacity int `json:"capacity,omitempty"`
+	// InFlight is the number of attempts in flight, and Waiting of those that wait in the process for their turn, at the last description.
+	InFlight int `json:"in_flight,omitempty"`
+	Waiting  int `json:"waiting,omitempty"`
+	// Full: all of the capacity was used then.
+	Full bool `json:"full,omitempty"`
 }
 
 // KeyBytes is the length of a key of a Keyring.

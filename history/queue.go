@@ -1,0 +1,103 @@
+package history
+
+import (
+	"context"
+	"strings"
+	"time"
+)
+
+// Queue is a Store that hands runs to processes with room for them. Both stores of this module implement it.
+//
+// A run is ready if it needs a driver, has no owner and waits in a lane. Append and Offer make runs ready; a run stops being ready when a
+// process becomes its owner, when it ends and when it is deleted. Store.Unowned omits ready runs. Nothing depends on the order of ready runs
+// being exact: two runs may have the same turn.
+type Queue interface {
+	Store
+
+	// ClaimReady makes c.Process the owner of the first ready runs in the lanes that it serves, in one transaction, and returns them in order: by
+	// priority, the highest first, then by turn, then by age. It is one read while no run is ready in these lanes. It never waits for a run
+	// that another process is claiming. The process must hold a lease, as for Claim.
+	ClaimReady(ctx context.Context, c ReadyClaim) ([]string, error)
+
+	// Offer makes runs ready that process owns, in one transaction: they have no owner afterwards. It ignores runs that process does not own,
+	// and runs that have ended.
+	Offer(ctx context.Context, process string, runs ...Offer) error
+
+	// Lanes returns the lanes with ready runs, in the order of their names.
+	Lanes(ctx context.Context) ([]LaneUse, error)
+
+	// Place returns the place of a ready run in its lane; ok is false for a run that is not ready.
+	Place(ctx context.Context, executionID string) (p Place, ok bool, err error)
+
+	// WatchReady calls wake whenever runs may have become ready, also in other processes, until ctx ends. It returns nil then, or the
+	// store's error. A call of wake is a hint: it may come twice, late or never. wake must return soon.
+	WatchReady(ctx context.Context, wake func()) error
+}
+
+// DefaultQueue is the queue of runs that name no other one.
+const DefaultQueue = "default"
+
+// Lane is a part of the ready runs: those of one queue whose next attempt needs the same executor.
+type Lane struct {
+	// Queue is a name without "/".
+	Queue string
+	// Needs names the executor, such as "step:charge".
+	Needs string
+}
+
+// String returns the lane's name: queue, "/" and needs.
+func (l Lane) String() string { return l.Queue + "/" + l.Needs }
+
+// ParseLane returns the lane with a name; see Lane.String.
+func ParseLane(name string) Lane {
+	queue, needs, _ := strings.Cut(name, "/")
+	return Lane{Queue: queue, Needs: needs}
+}
+
+// Ready is a run's place among the ready runs.
+type Ready struct {
+	Lane Lane
+	// Priority decides first: runs of a higher priority are claimed first.
+	Priority int
+	// Tenant names whom the run belongs to, such as a customer. Tenants take turns: the turn of a run that becomes ready is one more than the
+	// last turn that waits for its tenant, and at least the first turn that waits in its lane and priority.
+	Tenant string
+}
+
+// Offer is a run to give away.
+type Offer struct {
+	ExecutionID string
+	Ready
+}
+
+// ReadyClaim selects the runs of ClaimReady.
+type ReadyClaim struct {
+	Process string
+	// Serves reports whether the process performs the runs of a lane. It is called for each lane with ready runs, and must return soon.
+	Serves func(Lane) bool
+	// Limit is the largest number of runs, at least 1.
+	Limit int
+	// Oldest makes the run that has been ready longest the first one, so that no priority starves.
+	Oldest bool
+}
+
+// LaneUse is a lane with the number of its ready runs.
+type LaneUse struct {
+	Lane
+	// Runs is the number of ready runs, at most MaxCounted.
+	Runs int
+	// Since is the time since which the first of them has been ready, by the store's clock.
+	Since time.Time
+}
+
+// MaxCounted bounds the ready runs that are counted in a lane.
+const MaxCounted = 10_000
+
+// Place describes the place of a ready run.
+type Place struct {
+	Ready
+	// Ahead is the number of ready runs in the lane that are claimed before this one, at most MaxCounted.
+	Ahead int
+	// Since is the time since which the run has been ready, by the store's clock.
+	Since time.Time
+}
