@@ -3,7 +3,6 @@ package history
 import (
 	"bytes"
 	"iter"
-	"strings"
 	"unicode/utf8"
 
 	"github.com/workflows-engine/workflows-engine/graph/problem"
@@ -32,8 +31,8 @@ func (b *Batch) Check() error {
 		return fault("the link is not one of a run that begins")
 	case b.Disown && b.Owner == "":
 		return fault("a batch that disowns the run names no owner")
-	case b.Ready != nil && (b.Ready.Lane.Queue == "" || strings.Contains(b.Ready.Lane.Queue, "/") || b.Owner != "" && !b.Disown):
-		return fault("the run cannot be ready in lane %q with owner %q", b.Ready.Lane, b.Owner)
+	case b.Ready != nil && b.Owner != "" && !b.Disown:
+		return fault("a ready run has no owner, and the batch names %q", b.Owner)
 	case b.Execution.ID != b.ExecutionID:
 		return fault("the projection belongs to run %q", b.Execution.ID)
 	case b.Execution.Seq != b.ExpectedSeq+int64(len(b.Records)):
@@ -41,6 +40,11 @@ func (b *Batch) Check() error {
 	}
 	if err := b.checkDeliveries(); err != nil {
 		return fault("%v", err)
+	}
+	if b.Ready != nil {
+		if err := b.Ready.Check(); err != nil {
+			return err
+		}
 	}
 	for d := range b.Definitions() {
 		if err := d.Check(); err != nil {

@@ -4,6 +4,9 @@ import (
 	"context"
 	"strings"
 	"time"
+	"unicode/utf8"
+
+	"github.com/workflows-engine/workflows-engine/graph/problem"
 )
 
 // Queue is a Store that hands runs to processes with room for them. Both stores of this module implement it.
@@ -64,6 +67,14 @@ type Ready struct {
 	Tenant string
 }
 
+// Check returns INTERNAL_ERROR for a place that no store accepts: its queue is "" or contains "/", or a text is not UTF-8.
+func (r *Ready) Check() error {
+	if r.Lane.Queue == "" || strings.Contains(r.Lane.Queue, "/") || !utf8.ValidString(r.Lane.String()+r.Tenant) {
+		return problem.New(problem.Internal, "a run cannot be ready in the lane %q for the tenant %q", r.Lane, r.Tenant)
+	}
+	return nil
+}
+
 // Offer is a run to give away.
 type Offer struct {
 	ExecutionID string
@@ -79,6 +90,14 @@ type ReadyClaim struct {
 	Limit int
 	// Oldest makes the run that has been ready longest the first one, so that no priority starves.
 	Oldest bool
+}
+
+// Check returns INTERNAL_ERROR for a claim without a process, without Serves or with a limit below 1.
+func (c *ReadyClaim) Check() error {
+	if c.Process == "" || c.Serves == nil || c.Limit < 1 {
+		return problem.New(problem.Internal, "the process %q cannot claim %d ready runs (lanes selected: %t)", c.Process, c.Limit, c.Serves != nil)
+	}
+	return nil
 }
 
 // LaneUse is a lane with the number of its ready runs.

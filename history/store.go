@@ -2,7 +2,10 @@ package history
 
 import (
 	"context"
+	"encoding/json"
 	"time"
+
+	"github.com/workflows-engine/workflows-engine/graph/problem"
 )
 
 // Store keeps the histories of runs. Implementations: historysql (SQLite) and historymem. Both pass the tests in historytest. All methods are
@@ -314,6 +317,27 @@ type About struct {
 	Full bool `json:"full,omitempty"`
 }
 
+// AppendText appends the description as JSON, the form in which a store keeps it.
+func (a About) AppendText(dst []byte) ([]byte, error) {
+	if !a.Started.IsZero() {
+		a.Started = a.Started.UTC().Truncate(time.Millisecond)
+	}
+	text, err := json.Marshal(a)
+	if err != nil {
+		return dst, problem.New(problem.Internal, "the description of a process cannot be written").WithCause(err)
+	}
+	return append(dst, text...), nil
+}
+
+// ParseAbout returns the description with a text; zero for a text that cannot be read.
+func ParseAbout(text []byte) About {
+	var a About
+	if json.Unmarshal(text, &a) != nil {
+		return About{}
+	}
+	return a
+}
+
 // KeyBytes is the length of a key of a Keyring.
 const KeyBytes = 32
 
@@ -325,8 +349,8 @@ type Keyring interface {
 }
 
 // Wrap returns a store that calls outer, which calls inner. It keeps the optional interfaces of inner (Importer, Keyring, Prober, Pruner,
-// Roster, Shrinker, Verifier, Watcher) that outer does not implement. A struct that only embeds a Store, for metrics or faults, loses them: it could
-// not be pruned or verified.
+// Queue, Roster, Shrinker, Verifier, Watcher) that outer does not implement. A struct that only embeds a Store, for metrics or faults, loses them:
+// it could not be pruned or verified.
 //
 //	store = history.Wrap(timed{Store: store}, store)
 func Wrap(outer, inner Store) Store { return wrapped{outer, inner} }

@@ -37,8 +37,10 @@ func TestWrappedStoreKeepsItsInterfaces(t *testing.T) {
 		_, keys := history.As[history.Keyring](s)
 		_, verifies := history.As[history.Verifier](s)
 		_, shrinks := history.As[history.Shrinker](s)
-		if !prunes || !imports || !keys || verifies || shrinks {
-			t.Errorf("%s: prunes %t, imports %t, keys %t, verifies %t, shrinks %t", name, prunes, imports, keys, verifies, shrinks)
+		_, queues := history.As[history.Queue](s)
+		_, lists := history.As[history.Roster](s)
+		if !prunes || !imports || !keys || !queues || !lists || verifies || shrinks {
+			t.Errorf("%s: prunes %t, imports %t, keys %t, queues %t, lists %t, verifies %t, shrinks %t", name, prunes, imports, keys, queues, lists, verifies, shrinks)
 		}
 	}
 	own := history.Wrap(timed{history.Wrap(forgetful{store}, store)}, history.Wrap(forgetful{store}, store))

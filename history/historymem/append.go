@@ -103,7 +103,8 @@ func additionOf(b *history.Batch, payload func(dst []byte, r *history.Record) []
 func (s *Store) add(b *history.Batch, a addition) *run {
 	x := s.runs[b.ExecutionID]
 	if x == nil {
-		x = &run{id: b.ExecutionID}
+		s.begun++
+		x = &run{id: b.ExecutionID, number: s.begun}
 		s.runs[b.ExecutionID] = x
 	}
 	x.rows, x.parsed, x.text = append(x.rows, a.rows...), nil, a.text

@@ -12,7 +12,9 @@ import (
 )
 
 // live reports whether a process has an unexpired lease.
-func (s *Store) live(process string) bool { return s.processes[process].After(milli(s.clock.Leases())) }
+func (s *Store) live(process string) bool {
+	return s.processes[process].end.After(milli(s.clock.Leases()))
+}
 
 // owning returns the processes that own runs.
 func (s *Store) owning() map[string]bool {
@@ -33,8 +35,7 @@ func (s *Store) Now(ctx context.Context) (now time.Time, err error) {
 // Renew makes the lease of a process last for ttl from now; see history.Store.
 func (s *Store) Renew(ctx context.Context, process string, ttl time.Duration) error {
 	return s.do(ctx, func() {
-		s.processes[process] = time.UnixMilli(history.CeilMillis(s.clock.Leases().Add(ttl)))
-		s.forgetProcesses()
+		s.setLease(process, time.UnixMilli(history.CeilMillis(s.clock.Leases().Add(ttl))))
 	})
 }
 
@@ -42,18 +43,19 @@ func (s *Store) Renew(ctx context.Context, process string, ttl time.Duration) er
 func (s *Store) Release(ctx context.Context, process string) error {
 	return s.do(ctx, func() {
 		if s.live(process) {
-			s.processes[process] = milli(s.clock.Leases())
+			s.setLease(process, milli(s.clock.Leases()))
 		}
-		s.forgetProcesses()
 	})
 }
 
-// forgetProcesses removes expired processes that own no runs, and processes whose lease was set by a wrong clock.
-func (s *Store) forgetProcesses() {
+// setLease stores the end of a process's lease. It removes expired processes that own no runs, and processes whose lease was set by a wrong
+// clock.
+func (s *Store) setLease(name string, end time.Time) {
+	s.processes[name] = process{end, s.processes[name].about}
 	owning := s.owning()
 	wrong := s.clock.Leases().Add(storeclock.MaxStep)
-	maps.DeleteFunc(s.processes, func(process string, end time.Time) bool {
-		return !s.live(process) && !owning[process] || end.After(wrong)
+	maps.DeleteFunc(s.processes, func(name string, p process) bool {
+		return !s.live(name) && !owning[name] || p.end.After(wrong)
 	})
 }
 
@@ -62,7 +64,7 @@ func (s *Store) Claim(ctx context.Context, process string, executionIDs ...strin
 	err = s.do(ctx, func() {
 		for _, id := range executionIDs {
 			if x := s.runs[id]; x != nil && !x.execution().Phase.Terminal() && !s.ownedElsewhere(x, process) {
-				x.owner, x.disowned = process, time.Time{}
+				s.give(x, process)
 				claimed = append(claimed, id)
 			}
 		}
@@ -81,6 +83,12 @@ func (s *Store) Disown(ctx context.Context, process string, executionIDs ...stri
 	})
 }
 
+// give makes a process the owner of a run.
+func (s *Store) give(x *run, process string) {
+	x.owner, x.disowned = process, time.Time{}
+	delete(s.ready, x)
+}
+
 // ownedElsewhere reports whether another process with an unexpired lease owns a run.
 func (s *Store) ownedElsewhere(x *run, process string) bool {
 	return x.owner != "" && x.owner != process && s.live(x.owner)
@@ -90,11 +98,15 @@ func (s *Store) ownedElsewhere(x *run, process string) bool {
 func (s *Store) keepOwner(x *run, b *history.Batch) {
 	switch {
 	case b.Execution.Phase.Terminal():
-		x.owner, x.disowned = "", time.Time{}
+		s.give(x, "")
+		return
 	case b.Disown:
 		x.owner, x.disowned = "", milli(s.clock.Leases())
 	case b.Owner != "":
-		x.owner, x.disowned = b.Owner, time.Time{}
+		s.give(x, b.Owner)
+	}
+	if b.Ready != nil && x.owner == "" {
+		s.makeReady(x, b.Ready)
 	}
 }
 
@@ -108,7 +120,7 @@ func (s *Store) Owner(ctx context.Context, executionID string) (o history.Owner,
 		o.Process = x.owner
 		end := x.disowned
 		if x.owner != "" {
-			end = s.processes[x.owner]
+			end = s.processes[x.owner].end
 		}
 		if !end.IsZero() {
 			o = history.OwnerUntil(x.owner, end, milli(s.clock.Leases()))
@@ -133,14 +145,32 @@ func (s *Store) Owned(ctx context.Context, process string) (map[string]int64, er
 // Processes returns the processes with a live lease; see history.Roster.
 func (s *Store) Processes(ctx context.Context) (live []history.Process, err error) {
 	err = s.do(ctx, func() {
+		owned := map[string]int{}
+		for _, x := range s.runs {
+			owned[x.owner]++
+		}
 		now := milli(s.clock.Leases())
 		for _, name := range slices.Sorted(maps.Keys(s.processes)) {
-			if left := s.processes[name].Sub(now); left > 0 {
-				live = append(live, history.Process{Name: name, Left: left})
+			if p := s.processes[name]; p.end.After(now) {
+				live = append(live, history.Process{Name: name, Left: p.end.Sub(now), Runs: owned[name], About: history.ParseAbout(p.about)})
 			}
 		}
 	})
 	return live, err
+}
+
+// Describe replaces the description of a process; see history.Roster.
+func (s *Store) Describe(ctx context.Context, process string, a history.About) error {
+	text, err := a.AppendText(nil)
+	if err != nil {
+		return err
+	}
+	return s.do(ctx, func() {
+		if p := s.processes[process]; s.live(process) {
+			p.about = text
+			s.processes[process] = p
+		}
+	})
 }
 
 // Departed returns the processes without a lease that own runs; see history.Store.
@@ -162,8 +192,8 @@ func (s *Store) Unowned(ctx context.Context, limit int) (ids []string, err error
 			return "", false
 		}
 		for id, x := range s.runs {
-			if !s.ownedElsewhere(x, "") && x.execution().Orphaned(phase) {
-				since[id] = cmp.Or(s.processes[x.owner], x.disowned, x.execution().UpdatedAt)
+			if !s.ready[x] && !s.ownedElsewhere(x, "") && x.execution().Orphaned(phase) {
+				since[id] = cmp.Or(s.processes[x.owner].end, x.disowned, x.execution().UpdatedAt)
 				ids = append(ids, id)
 			}
 		}

@@ -2,7 +2,7 @@
 //
 // It behaves exactly like the SQLite store (both pass the tests in package historytest). It keeps payloads as text, so a caller that changes
 // its arguments or results does not change the stored data. Listing a page, and every query about owners except Owner, takes time
-// proportional to the number of runs.
+// proportional to the number of runs; every query about ready runs, to the number of these.
 package historymem
 
 import (
@@ -19,9 +19,12 @@ import (
 type Store struct {
 	mu          sync.Mutex
 	runs        map[string]*run
-	processes   map[string]time.Time // end of the lease of each process, in whole milliseconds
-	definitions []stored             // in insertion order
+	begun       int64 // number of the newest run
+	ready       map[*run]bool
+	processes   map[string]process
+	definitions []stored // in insertion order
 	watches     map[chan change]bool
+	wakes       map[chan struct{}]bool
 	keys        map[string][]byte
 	links       []history.Link // in insertion order
 	handled     map[string]history.Handling
@@ -44,8 +47,10 @@ var _ history.Store = (*Store)(nil)
 
 // run is the history of one run with the data stored beside it.
 type run struct {
-	id   string
-	rows []row
+	id string
+	// number orders runs by age.
+	number int64
+	rows   []row
 	// text is the run's stored projection; parsed caches it for execution.
 	text        []byte
 	parsed      *history.Execution
@@ -56,6 +61,14 @@ type run struct {
 	// owner is the process that owns the run, or "". disowned is when the last owner released it.
 	owner    string
 	disowned time.Time
+	// place is the run's place among the ready runs, which has a meaning while Store.ready contains the run.
+	place place
+}
+
+// process is a process with the end of its lease, in whole milliseconds, and its description.
+type process struct {
+	end   time.Time
+	about []byte
 }
 
 // stored is a definition with its number, which cursors hold, and the time when it was stored.
@@ -90,7 +103,10 @@ func New() *Store { return NewWith(Options{}) }
 
 // NewWith creates an empty store with options.
 func NewWith(o Options) *Store {
-	s := &Store{runs: map[string]*run{}, processes: map[string]time.Time{}, watches: map[chan change]bool{}, keys: map[string][]byte{}, handled: map[string]history.Handling{}}
+	s := &Store{
+		runs: map[string]*run{}, ready: map[*run]bool{}, processes: map[string]process{}, watches: map[chan change]bool{}, wakes: map[chan struct{}]bool{},
+		keys: map[string][]byte{}, handled: map[string]history.Handling{},
+	}
 	if o.Now == nil && o.Uptime == nil {
 		begun := time.Now()
 		o.Uptime = func() (string, time.Duration) { return "", time.Since(begun) }
@@ -106,7 +122,11 @@ func (s *Store) Close() error {
 	for changes := range s.watches {
 		close(changes)
 	}
-	s.runs, s.processes, s.definitions, s.watches, s.keys, s.deliveries, s.closed = nil, nil, nil, nil, nil, nil, true
+	for wake := range s.wakes {
+		close(wake)
+	}
+	s.runs, s.ready, s.processes, s.definitions, s.watches, s.wakes, s.keys, s.deliveries = nil, nil, nil, nil, nil, nil, nil, nil
+	s.closed = true
 	return nil
 }
 

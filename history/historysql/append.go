@@ -76,6 +76,9 @@ func (a *appending) change(c *conn) error {
 	if err == nil && !fenced {
 		err = s.storeOwner(c, b)
 	}
+	if err == nil && b.Ready != nil {
+		err = s.makeReady(c, b.ExecutionID, b.Ready)
+	}
 	if err != nil {
 		return err
 	}

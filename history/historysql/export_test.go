@@ -123,6 +123,8 @@ func Lookups() map[string]string {
 		"due deliveries":     dueDeliveries, "delivery": readDelivery, "claim of a delivery": claimDelivery, "end of an attempt": endDeliveryAttempt,
 		"settled delivery": settleDelivery, "pending delivery": pendingDelivery, "attempts to drop": dropDeliveryAttempts,
 		"links": linksOf, "handled": readHandled, "handled by a retry": handledByRetry, "links to drop": dropLinks,
+		"lanes": readyLanes, "use of lanes": useOfLanes, "place": readPlace, "any ready run": anyReady, "first ready runs": firstReady,
+		"oldest ready runs": oldestReady, "ready run": putReady, "run to give away": giveAway, "processes": liveProcesses, "description": describeProcess,
 		"deliveries to drop": dropDeliveries, "events to drop": dropDeliveryEvents,
 		"deliveries of a run": deliveriesStatement(&history.DeliveryQuery{ExecutionID: "x", States: []history.DeliveryState{history.DeliveryDead}}),
 		"dead deliveries":     deliveriesStatement(&history.DeliveryQuery{States: []history.DeliveryState{history.DeliveryDead}}),
@@ -152,12 +154,12 @@ func (s *Store) LookAgain() { s.looked.Store(0) }
 
 // Look makes what a watch does at every tick; end closes its connection.
 func (s *Store) Look(changed func(executionID string, seq int64)) (look, end func() error, err error) {
-	c, err := s.connect(dataSource(s.path, "ro", &s.options))
+	g := growth{changed: changed, last: -1}
+	w, err := s.newWatch(g.look)
 	if err != nil {
 		return nil, nil, err
 	}
-	w := watch{conn: c, changed: changed, last: -1}
-	return w.look, c.Close, nil
+	return w.tick, w.conn.Close, nil
 }
 
 // Settle is what Append does when its transaction has failed to commit.

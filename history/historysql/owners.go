@@ -152,12 +152,17 @@ func (s *Store) Owned(ctx context.Context, process string) (map[string]int64, er
 	return owned, nil
 }
 
-// Processes returns the processes with a live lease; see history.Roster.
+const liveProcesses = `SELECT process, expires, about, (SELECT count(*) FROM executions WHERE owner = process) FROM processes WHERE expires > ?1 ORDER BY process`
+
+// Processes returns the processes with a live lease; see history.Roster. Their runs include those that an older version has ended; see Owned.
 func (s *Store) Processes(ctx context.Context) (live []history.Process, err error) {
 	now := s.now()
-	err = reader{ctx, &s.readers}.query("SELECT process, expires FROM processes WHERE expires > ?1 ORDER BY process", func(row []driver.Value) error {
-		left := time.Duration(row[1].(int64)-now) * time.Millisecond
-		live = append(live, history.Process{Name: textOf(row[0]), Left: left})
+	err = reader{ctx, &s.readers}.query(liveProcesses, func(row []driver.Value) error {
+		expires, _ := row[1].(int64)
+		runs, _ := row[3].(int64)
+		live = append(live, history.Process{
+			Name: textOf(row[0]), Left: time.Duration(expires-now) * time.Millisecond, Runs: int(runs), About: history.ParseAbout([]byte(textOf(row[2]))),
+		})
 		return nil
 	}, now)
 	return live, failure("the processes could not be read", err)
@@ -188,7 +193,7 @@ SELECT e.execution_id FROM gone
 CROSS JOIN executions AS e INDEXED BY executions_driven ON e.owner IS gone.name
 LEFT JOIN processes AS p ON p.process = e.owner
 LEFT JOIN leases AS l ON l.execution_id = e.execution_id
-WHERE e.driven = 1 AND (l.expires IS NULL OR l.expires <= ?1)
+WHERE e.driven = 1 AND NOT EXISTS (SELECT 1 FROM ready WHERE ready.run = e.run) AND (l.expires IS NULL OR l.expires <= ?1)
 ORDER BY COALESCE(p.expires, e.disowned, l.expires, e.updated_at), e.execution_id`
 
 // Unowned returns runs that need a driver and have no owner; see history.Store. The index holds the candidates; Execution.Orphaned selects

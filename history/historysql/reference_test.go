@@ -157,11 +157,16 @@ func dump(t testing.TB, path string) string {
 		}
 	}
 	var tables []string
+	var triggers strings.Builder // after the rows, which they would add to
 	query("SELECT type, name, sql FROM sqlite_schema WHERE sql IS NOT NULL ORDER BY rowid", func(v []any) {
-		fmt.Fprintf(&out, "%s;\n", v[2])
-		if v[0] == "table" {
+		into := &out
+		switch v[0] {
+		case "trigger":
+			into = &triggers
+		case "table":
 			tables = append(tables, v[1].(string))
 		}
+		fmt.Fprintf(into, "%s;\n", v[2])
 	})
 	for _, table := range tables {
 		query("SELECT * FROM "+table, func(values []any) {
@@ -181,6 +186,7 @@ func dump(t testing.TB, path string) string {
 			fmt.Fprintf(&out, "INSERT INTO %s VALUES (%s);\n", table, strings.Join(literals, ", "))
 		})
 	}
+	out.WriteString(triggers.String())
 	for _, pragma := range []string{"application_id", "user_version"} {
 		query("PRAGMA "+pragma, func(v []any) { fmt.Fprintf(&out, "PRAGMA %s = %d;\n", pragma, v[0]) })
 	}

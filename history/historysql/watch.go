@@ -17,26 +17,31 @@ var _ history.Watcher = (*Store)(nil)
 // Watch calls changed with runs that have grown; see history.Watcher. It compares SQLite's data version, which changes with every commit of
 // another connection, and reads the new rows. Rows are numbered in insertion order. But after VACUUM, or a deletion of the last rows, SQLite
 // reuses their numbers, and Watch may miss such rows.
-func (s *Store) Watch(ctx context.Context, changed func(executionID string, seq int64)) (err error) {
-	const doing = "the changes could not be read"
+func (s *Store) Watch(ctx context.Context, changed func(executionID string, seq int64)) error {
+	w := growth{changed: changed, last: -1}
+	return s.watch(ctx, "the changes could not be read", w.look)
+}
+
+// watch calls look once and after each commit to the file, also of other processes, until ctx ends. It calls look again after an error of a
+// lock that another process holds.
+func (s *Store) watch(ctx context.Context, doing string, look func(c *conn) error) (err error) {
 	s.watching.RLock() // Close waits for Watch to end
 	defer s.watching.RUnlock()
 	if s.closing.Err() != nil {
 		return errClosed
 	}
-	c, err := s.connect(dataSource(s.path, "ro", &s.options))
+	w, err := s.newWatch(look)
 	if err != nil {
 		return failure(doing, err)
 	}
-	defer func() { err = failure(doing, errors.Join(err, c.Close())) }()
-	w := watch{conn: c, changed: changed, last: -1}
+	defer func() { err = failure(doing, errors.Join(err, w.conn.Close())) }()
 	pause := time.NewTicker(watchEvery)
 	defer pause.Stop()
 	for {
 		if err := s.checkReplaced(); err != nil {
 			return err
 		}
-		if err := w.look(); err != nil && !isBusy(err) {
+		if err := w.tick(); err != nil && !isBusy(err) {
 			return err
 		}
 		select {
@@ -49,13 +54,36 @@ func (s *Store) Watch(ctx context.Context, changed func(executionID string, seq 
 	}
 }
 
-// watch is a call of Watch.
+// watch is a connection that notices commits of others.
 type watch struct {
-	conn    *conn
-	changed func(executionID string, seq int64)
-	// version is the data version of the last read, last the last row of history at that time; -1 before the first read.
+	conn *conn
+	look func(c *conn) error
+	// version is the data version of the last look; nil before the first.
 	version driver.Value
-	last    int64
+}
+
+func (s *Store) newWatch(look func(c *conn) error) (*watch, error) {
+	c, err := s.connect(dataSource(s.path, "ro", &s.options))
+	return &watch{conn: c, look: look}, err
+}
+
+func (w *watch) tick() error {
+	version, err := w.conn.one("PRAGMA data_version")
+	if err != nil || version == w.version {
+		return err
+	}
+	if err := w.look(w.conn); err != nil {
+		return err
+	}
+	w.version = version
+	return nil
+}
+
+// growth is a call of Watch.
+type growth struct {
+	changed func(executionID string, seq int64)
+	// last is the last row of history at the last look; -1 before the first.
+	last int64
 }
 
 const (
@@ -63,26 +91,22 @@ const (
 	changedRuns = `SELECT execution_id, max(seq) FROM history WHERE rowid > ?1 AND rowid <= ?2 GROUP BY execution_id`
 )
 
-func (w *watch) look() error {
-	version, err := w.conn.one("PRAGMA data_version")
-	if err != nil || version == w.version {
-		return err
-	}
-	v, err := w.conn.one(newestRow)
+func (g *growth) look(c *conn) error {
+	v, err := c.one(newestRow)
 	if err != nil {
 		return err
 	}
 	newest, _ := v.(int64)
-	if w.last >= 0 && newest > w.last {
-		err := w.conn.query(changedRuns, func(row []driver.Value) error {
+	if g.last >= 0 && newest > g.last {
+		err := c.query(changedRuns, func(row []driver.Value) error {
 			seq, _ := row[1].(int64)
-			w.changed(textOf(row[0]), seq)
+			g.changed(textOf(row[0]), seq)
 			return nil
-		}, w.last, newest)
+		}, g.last, newest)
 		if err != nil {
 			return err
 		}
 	}
-	w.version, w.last = version, newest
+	g.last = newest
 	return nil
 }

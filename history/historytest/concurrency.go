@@ -148,7 +148,7 @@ func appendsToManyRuns(t *testing.T, s history.Store) {
 
 // calls returns one call of each method of a store, for a run "x" whose next batch is next.
 func calls(s history.Store, next history.Batch) map[string]func(ctx context.Context) error {
-	return map[string]func(ctx context.Context) error{
+	all := map[string]func(ctx context.Context) error{
 		"Append":           func(ctx context.Context) error { return s.Append(ctx, next) },
 		"Read":             func(ctx context.Context) error { _, err := s.Read(ctx, "x", 1, 0); return err },
 		"Execution":        func(ctx context.Context) error { _, err := s.Execution(ctx, "x"); return err },
@@ -170,6 +170,22 @@ func calls(s history.Store, next history.Batch) map[string]func(ctx context.Cont
 		"Departed":         func(ctx context.Context) error { _, err := s.Departed(ctx); return err },
 		"Unowned":          func(ctx context.Context) error { _, err := s.Unowned(ctx, 1); return err },
 	}
+	if q, ok := history.As[history.Queue](s); ok {
+		all["ClaimReady"] = func(ctx context.Context) error {
+			_, err := q.ClaimReady(ctx, history.ReadyClaim{Process: "p", Serves: anyLane, Limit: 1})
+			return err
+		}
+		all["Offer"] = func(ctx context.Context) error {
+			return q.Offer(ctx, "p", history.Offer{ExecutionID: "x", Ready: ready("default/step:a", 0, "")})
+		}
+		all["Lanes"] = func(ctx context.Context) error { _, err := q.Lanes(ctx); return err }
+		all["Place"] = func(ctx context.Context) error { _, _, err := q.Place(ctx, "x"); return err }
+	}
+	if r, ok := history.As[history.Roster](s); ok {
+		all["Processes"] = func(ctx context.Context) error { _, err := r.Processes(ctx); return err }
+		all["Describe"] = func(ctx context.Context) error { return r.Describe(ctx, "p", history.About{}) }
+	}
+	return all
 }
 
 // cancelledContexts: a call whose context has ended does nothing and returns the cause, and the store keeps working.

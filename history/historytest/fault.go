@@ -37,7 +37,7 @@ type Fault struct {
 //		recover(s)
 //	}
 //
-// It is a history.Store without the optional interfaces. All methods are safe for concurrent use. Close closes the wrapped store.
+// Of the optional interfaces it has Queue and Roster. All methods are safe for concurrent use. Close closes the wrapped store.
 type FaultStore struct {
 	wrapper
 	store history.Store

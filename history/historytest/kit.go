@@ -71,6 +71,7 @@ func run(t *testing.T, open Open, persistent bool) {
 		{!kept, "pruning arguments", pruningArguments},
 		{kept, "pruning large trees", pruningLarge},
 		{kept, "pruning definitions", pruningDefinitions},
+		{kept, "deleted runs are not ready", readyDeleted},
 		{kept, "what trees have used", treeUse},
 		{kept, "links of runs", links},
 		{!kept, "of two retries one begins", oneRetry},
@@ -100,6 +101,17 @@ func run(t *testing.T, open Open, persistent bool) {
 		{!kept, "one of many senders wins", oneSenderWins},
 		{!kept, "one of many claimers wins", oneClaimerWins},
 		{!kept, "watching", watching},
+		{kept, "order of ready runs", readyOrder},
+		{!kept, "fairness of ready runs", readyFairness},
+		{kept, "turns of ready runs", readyTurns},
+		{kept, "ready longest", readyOldest},
+		{kept, "batches that make runs ready", readyBatches},
+		{kept, "ends of readiness", readyEnds},
+		{kept, "offers", offers},
+		{kept, "names of lanes", laneNames},
+		{!kept, "one of many claimers of ready runs wins", oneReadyClaimerWins},
+		{!kept, "watching ready runs", watchingReady},
+		{kept, "descriptions of processes", descriptions},
 	} {
 		test(c.name, c.kept, func(t *testing.T) {
 			k := newClock()

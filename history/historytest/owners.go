@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"reflect"
 	"slices"
 	"sync"
 	"testing"
@@ -68,7 +69,7 @@ func wantProcesses(t *testing.T, s history.Store, want ...history.Process) {
 	if !ok {
 		t.Fatal("the store does not list its processes")
 	}
-	if live := got[[]history.Process](t)(roster.Processes(t.Context())); !slices.Equal(live, want) {
+	if live := got[[]history.Process](t)(roster.Processes(t.Context())); !reflect.DeepEqual(live, want) {
 		t.Errorf("processes are %v, want %v", live, want)
 	}
 }
@@ -124,9 +125,9 @@ func processLeases(t *testing.T, s history.Store, c *clock) {
 	// A renewal may also shorten a lease.
 	must(t, s.Renew(ctx, "p", time.Second))
 	wantOwner(t, s, "y", "p", 1)
-	wantProcesses(t, s, history.Process{Name: "p", Left: time.Second}, history.Process{Name: "q", Left: 500 * time.Millisecond})
+	wantProcesses(t, s, history.Process{Name: "p", Left: time.Second, Runs: 1}, history.Process{Name: "q", Left: 500 * time.Millisecond, Runs: 1})
 	must(t, s.Release(ctx, "p"))
-	wantProcesses(t, s, history.Process{Name: "q", Left: 500 * time.Millisecond})
+	wantProcesses(t, s, history.Process{Name: "q", Left: 500 * time.Millisecond, Runs: 1})
 	c.pass(100 * time.Millisecond)
 	must(t, s.Release(ctx, "p")) // a second time, which changes nothing
 	must(t, s.Release(ctx, "nobody"))

@@ -4,15 +4,19 @@ import (
 	"context"
 	"time"
 
+	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/history"
 )
 
-// wrapper implements history.Store. Each method passes its name and its call of the store to the function call.
+// wrapper implements history.Store, history.Queue and history.Roster. Each method passes its name and its call of the store to the function call.
 type wrapper struct {
 	call func(method string, do func(s history.Store) error) error
 }
 
-var _ history.Store = (*wrapper)(nil)
+var (
+	_ history.Queue  = (*wrapper)(nil)
+	_ history.Roster = (*wrapper)(nil)
+)
 
 // ask makes a call that returns a value.
 func ask[T any](w *wrapper, method string, do func(s history.Store) (T, error)) (v T, err error) {
@@ -166,13 +170,55 @@ func (w *wrapper) Close() error {
 	return w.call("Close", func(s history.Store) error { return s.Close() })
 }
 
+// optionally makes a call of the optional interface T. It returns INTERNAL_ERROR if the store has no such interface.
+func optionally[T, V any](w *wrapper, method string, do func(s T) (V, error)) (V, error) {
+	return ask(w, method, func(s history.Store) (V, error) {
+		v, ok := history.As[T](s)
+		if !ok {
+			return *new(V), problem.New(problem.Internal, "%T has no method %s", s, method)
+		}
+		return do(v)
+	})
+}
+
 // Processes returns the processes with a live lease; see history.Roster.
 func (w *wrapper) Processes(ctx context.Context) ([]history.Process, error) {
-	return ask(w, "Processes", func(s history.Store) ([]history.Process, error) {
-		roster, ok := history.As[history.Roster](s)
-		if !ok {
-			return nil, nil
-		}
-		return roster.Processes(ctx)
+	return optionally(w, "Processes", func(s history.Roster) ([]history.Process, error) { return s.Processes(ctx) })
+}
+
+// Describe replaces the description of a process; see history.Roster.
+func (w *wrapper) Describe(ctx context.Context, process string, a history.About) error {
+	_, err := optionally(w, "Describe", func(s history.Roster) (_ any, err error) { return nil, s.Describe(ctx, process, a) })
+	return err
+}
+
+// ClaimReady makes a process the owner of ready runs; see history.Queue.
+func (w *wrapper) ClaimReady(ctx context.Context, c history.ReadyClaim) ([]string, error) {
+	return optionally(w, "ClaimReady", func(s history.Queue) ([]string, error) { return s.ClaimReady(ctx, c) })
+}
+
+// Offer makes runs ready that a process owns; see history.Queue.
+func (w *wrapper) Offer(ctx context.Context, process string, runs ...history.Offer) error {
+	_, err := optionally(w, "Offer", func(s history.Queue) (_ any, err error) { return nil, s.Offer(ctx, process, runs...) })
+	return err
+}
+
+// Lanes returns the lanes with ready runs; see history.Queue.
+func (w *wrapper) Lanes(ctx context.Context) ([]history.LaneUse, error) {
+	return optionally(w, "Lanes", func(s history.Queue) ([]history.LaneUse, error) { return s.Lanes(ctx) })
+}
+
+// Place returns the place of a ready run; see history.Queue.
+func (w *wrapper) Place(ctx context.Context, executionID string) (p history.Place, ok bool, err error) {
+	p, err = optionally(w, "Place", func(s history.Queue) (p history.Place, err error) {
+		p, ok, err = s.Place(ctx, executionID)
+		return p, err
 	})
+	return p, ok && err == nil, err
+}
+
+// WatchReady calls wake whenever runs may have become ready; see history.Queue.
+func (w *wrapper) WatchReady(ctx context.Context, wake func()) error {
+	_, err := optionally(w, "WatchReady", func(s history.Queue) (_ any, err error) { return nil, s.WatchReady(ctx, wake) })
+	return err
 }
