@@ -89,7 +89,7 @@ func New(c Config) *Process {
 	p.Library = library.New(c.Library)
 	p.Performer = &work.Performer{
 		Env: p.Env, Activities: c.Activities, Delegates: c.Delegates, MaxBytes: c.MaxDocumentBytes, Requests: c.Requests,
-		Runs: performed{p}, Turns: work.NewQueue(p.Env, c.Turns), InFlight: work.InFlight{Log: c.Log},
+		Runs: performed{p}, Turns: work.NewQueue(p.Env, c.Turns, 0), InFlight: work.InFlight{Log: c.Log},
 	}
 	p.config.Limits.Queued = p.Performer.Limited()
 	p.lease = &Lease{Env: p.Env, Label: c.Owner, TTL: c.LeaseTTL, runs: p}

@@ -54,7 +54,7 @@ func newProcess(t *testing.T, name string, store history.Store, executes ...stri
 	limits := machine.Limits{MaxRecords: 1000, MaxBytes: 1 << 20, MaxPending: 100}
 	p.Table = run.NewTable(&run.Environment{
 		Env: env, Process: p, Programs: p.programs, Outbox: noWebhooks{}, KeepRecords: true, MaxVisits: 1000, MaxDocumentBytes: 1 << 20, Limits: limits,
-		Performer: &work.Performer{Env: env, Activities: performs(executes), MaxBytes: 1 << 20, Turns: work.NewQueue(env, nil), Requests: work.Requests{Omit: true}},
+		Performer: &work.Performer{Env: env, Activities: performs(executes), MaxBytes: 1 << 20, Turns: work.NewQueue(env, nil, 0), Requests: work.Requests{Omit: true}},
 		Tree:      &run.TreeBudget{Env: env, Limits: run.TreeLimits{}.WithDefaults(run.TreeLimits{}), Depth: 4},
 	})
 	return p

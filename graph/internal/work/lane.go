@@ -1,158 +1,75 @@
 package work
 
 import (
-	"slices"
+	"container/list"
 	"time"
 )
 
-const (
-	// maxPassed bounds how often tickets of a higher priority pass the oldest ticket, and other lanes pass a lane.
-	maxPassed = 3
-	// pause is the number of turns of others before a run with more tickets may pass again.
-	pause = 9
-)
-
-// lane holds the tickets that need room in the same pools.
+// lane holds the waiting tickets of one priority that need places in the same pools.
 type lane struct {
-	pools   []*pool
-	waiting [orders]sorted
-	shares  map[string]*share
-	// round is the round of the last ticket that had its turn by round. Each run has one turn in a round.
-	round uint64
-	// turn counts the turns. pausing are the runs that may pass again later, in this order.
-	turn    uint64
-	pausing []*share
-	// passed counts the turns of a higher priority than the oldest ticket's, since it is the oldest.
-	passed int
-	// yielded counts the turns lost to lanes of a higher priority since this lane's last turn.
-	yielded int
-	// missed counts, for each of the pools, the turns of other lanes since this one had its last turn, or began to wait.
-	missed []int
+	pools    []*pool
+	priority int
+	byRun    map[string]*line
+	lines    list.List // of *line, the next turn first
+	arrivals list.List // of *Ticket, the oldest first
+	// filled holds pool.filled of each pool since the oldest ticket is the oldest.
+	filled []uint64
 }
 
-// share holds the waiting tickets of a run in a lane.
-type share struct {
-	run     string
-	round   uint64 // of its last ticket
-	waiting []*Ticket
-	until   uint64 // until this turn of the lane, the run does not pass
+// line holds the waiting tickets of a run in a lane.
+type line struct {
+	place   uint64 // Queue.seq when the run arrived, or had its last turn
+	waiting list.List
+	at      *list.Element // in lane.lines
 }
 
-func newLane(pools []*pool) *lane {
-	l := &lane{pools: pools, shares: map[string]*share{}, missed: make([]int, len(pools))}
-	for o := range l.waiting {
-		l.waiting[o].order = order(o)
-	}
+func (s *line) first() *Ticket { return s.waiting.Front().Value.(*Ticket) }
+
+func newLane(pools []*pool, priority int) *lane {
+	l := &lane{pools: pools, priority: priority, byRun: map[string]*line{}, filled: make([]uint64, len(pools))}
+	l.count()
 	return l
 }
 
-func (l *lane) matches(pools []*pool) bool { return slices.Equal(l.pools, pools) }
+func (l *lane) empty() bool { return l.arrivals.Len() == 0 }
 
-func (l *lane) len() int { return l.waiting[byRound].Len() }
+// first returns the line with the next turn. The lane is not empty.
+func (l *lane) first() *line { return l.lines.Front().Value.(*line) }
+
+// oldest returns the ticket that has waited longest. The lane is not empty.
+func (l *lane) oldest() *Ticket { return l.arrivals.Front().Value.(*Ticket) }
 
 // push adds a ticket.
 func (l *lane) push(t *Ticket) {
-	s := l.shares[t.Run]
+	s := l.byRun[t.Run]
 	if s == nil {
-		s = &share{run: t.Run}
-		l.shares[t.Run] = s
+		s = &line{place: t.seq}
+		s.at = l.lines.PushBack(s)
+		l.byRun[t.Run] = s
 	}
-	s.round = max(s.round, l.round) + 1
-	t.lane, t.round = l, s.round
-	s.waiting = append(s.waiting, t)
-	l.waiting[byRound].add(t)
-	l.waiting[byArrival].add(t)
-	l.mayPass(s)
+	t.lane, t.inLane, t.inLine = l, l.arrivals.PushBack(t), s.waiting.PushBack(t)
 }
 
-// mayPass lets the first ticket of a run pass others, unless the run pauses.
-func (l *lane) mayPass(s *share) {
-	if l.turn >= s.until {
-		l.waiting[byPriority].add(s.waiting[0])
-	}
-}
-
-// remove removes a ticket that leaves, or has its turn.
+// remove removes a ticket that waits.
 func (l *lane) remove(t *Ticket) {
-	for o := range l.waiting {
-		l.waiting[o].remove(t)
-	}
-	s := l.shares[t.Run]
-	if s.waiting[0] == t {
-		s.waiting = s.waiting[1:] // the usual case
-	} else {
-		i := slices.Index(s.waiting, t)
-		s.waiting = slices.Delete(s.waiting, i, i+1)
-	}
-	if len(s.waiting) == 0 {
-		delete(l.shares, t.Run)
-	} else {
-		l.mayPass(s)
+	s := l.byRun[t.Run]
+	l.arrivals.Remove(t.inLane)
+	s.waiting.Remove(t.inLine)
+	t.inLane, t.inLine = nil, nil
+	if s.waiting.Len() == 0 {
+		l.lines.Remove(s.at)
+		delete(l.byRun, t.Run)
 	}
 }
 
-// next returns the ticket with the next turn. The lane is not empty.
-func (l *lane) next() *Ticket {
-	if l.passed >= maxPassed {
-		return l.waiting[byArrival].tickets[0]
-	}
-	t := l.waiting[byRound].tickets[0]
-	if first := l.waiting[byPriority].tickets; len(first) > 0 && first[0].Priority > t.Priority {
-		return first[0]
-	}
-	return t
+// toBack puts a run behind the others.
+func (l *lane) toBack(run string, place uint64) {
+	s := l.byRun[run]
+	s.place = place
+	l.lines.MoveToBack(s.at)
 }
 
-// take removes the ticket with the next turn.
-func (l *lane) take() *Ticket {
-	t, oldest := l.next(), l.waiting[byArrival].tickets[0]
-	switch {
-	case t == oldest:
-		l.passed = 0
-	case t.Priority > oldest.Priority:
-		l.passed++
-	}
-	if t == l.waiting[byRound].tickets[0] {
-		l.round = max(l.round, t.round)
-	}
-	l.turn++
-	s := l.shares[t.Run]
-	s.until = l.turn + pause
-	l.remove(t)
-	if len(s.waiting) > 0 {
-		l.pausing = append(l.pausing, s)
-	}
-	for len(l.pausing) > 0 && l.pausing[0].until <= l.turn {
-		if s := l.pausing[0]; l.shares[s.run] == s {
-			l.mayPass(s)
-		}
-		l.pausing = l.pausing[1:]
-	}
-	return t
-}
-
-// before reports whether the lane has the next turn before another one, which may be nil. Both have room.
-func (l *lane) before(other *lane) bool {
-	if other == nil {
-		return true
-	}
-	if owed := l.yielded >= maxPassed; owed != (other.yielded >= maxPassed) {
-		return owed
-	}
-	return l.next().Priority > other.next().Priority
-}
-
-// yield counts a turn that this lane lost to another one.
-func (l *lane) yield(first *lane) {
-	switch {
-	case l == first:
-		l.yielded = 0
-	case l.next().Priority < first.next().Priority:
-		l.yielded++
-	}
-}
-
-// after returns the time until the lane's next ticket may have its turn.
+// after returns the time until a ticket may have its turn; ok is false if an attempt must end first.
 func (l *lane) after(now time.Time) (d time.Duration, ok bool) {
 	for _, p := range l.pools {
 		wait, ok := p.after(now)
@@ -162,4 +79,29 @@ func (l *lane) after(now time.Time) (d time.Duration, ok bool) {
 		d = max(d, wait)
 	}
 	return d, true
+}
+
+func (l *lane) fits(now time.Time) bool {
+	d, ok := l.after(now)
+	return ok && d == 0
+}
+
+// count begins to count the turns that pass the oldest ticket.
+func (l *lane) count() {
+	for i, p := range l.pools {
+		l.filled[i] = p.filled
+	}
+}
+
+// passed reports whether others have passed the oldest ticket often enough: they have filled one of its pools, and each that is full now,
+// in all turns but every twentieth. A pool that is full for long is not filled often; keeping places in others meanwhile would waste them.
+func (l *lane) passed(now time.Time) (passed bool) {
+	for i, p := range l.pools {
+		often := p.filled-l.filled[i] >= relief-1
+		if !often && !p.room(now) {
+			return false
+		}
+		passed = passed || often
+	}
+	return passed
 }

@@ -38,13 +38,30 @@ func CheckLimits(limits []Limit) error {
 	return nil
 }
 
-// pool is the remaining room of a limit.
+// pool is the remaining room of a limit, or of the capacity.
 type pool struct {
 	Limit
 	used int
 	// tokens are the starts left at a time; see burst.
 	tokens float64
 	at     time.Time
+	// filled counts the turns that left no room.
+	filled uint64
+}
+
+// room reports whether an attempt may begin.
+func (p *pool) room(now time.Time) bool {
+	d, ok := p.after(now)
+	return ok && d == 0
+}
+
+// take takes a place.
+func (p *pool) take(now time.Time) {
+	p.used++
+	p.tokens--
+	if !p.room(now) {
+		p.filled++
+	}
 }
 
 // burst is the number of starts that can be saved up: a hundredth of a second's, so that a rate holds for every second.

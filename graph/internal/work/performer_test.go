@@ -49,7 +49,7 @@ func (r *runs) Alive(h work.Heartbeat) {
 func newPerformer(t *testing.T, e activities.Executor) (*work.Performer, *runs) {
 	r := &runs{}
 	env := work.Env{Now: time.Now, Log: slog.New(slog.DiscardHandler), Go: func(f func()) { go f() }, Context: t.Context()}
-	return &work.Performer{Env: env, Activities: e, MaxBytes: 1000, Runs: r, Turns: work.NewQueue(env, nil), InFlight: work.InFlight{Log: env.Log}}, r
+	return &work.Performer{Env: env, Activities: e, MaxBytes: 1000, Runs: r, Turns: work.NewQueue(env, nil, 0), InFlight: work.InFlight{Log: env.Log}}, r
 }
 
 // attempt is an attempt of a tool_call node.

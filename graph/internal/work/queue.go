@@ -1,7 +1,9 @@
 package work
 
 import (
+	"cmp"
 	"context"
+	"math"
 	"slices"
 	"sync"
 	"time"
@@ -9,210 +11,361 @@ import (
 
 // Queue holds the attempts of a process that wait for their turn.
 //
-// Each run has one turn in a round, in the order of priority; attempts that arrive during a round belong to the next one. So a run with
-// many attempts does not delay a run with a few, and each attempt gets its turn. The first waiting attempt of a run passes all attempts
-// of a lower priority, whatever their round. But the oldest attempt is passed only a few times, and a run with more attempts passes again
-// only after some turns of others.
+// The next turn belongs to the highest priority. Runs of equal priority take turns: after its turn a run is behind the others, so a run
+// with many attempts does not delay a run with a few. Every twentieth turn goes to the attempt that has waited longest, whatever its
+// priority, so nothing starves.
 //
-// Attempts that need room in different pools have separate lanes. The lane whose next attempt has the highest priority is first, except
-// for a lane that was passed a few times; equals take turns. If others keep taking the room in each of a lane's pools, room is reserved
-// for that lane.
+// An attempt needs a place in each of its pools: the limits of its classes, and the capacity. Attempts that do not need a full pool pass
+// those that do. If the twentieth turn belongs to an attempt whose pools are never free at the same time, their places are kept for it.
 type Queue struct {
-	env   Env // limits of starts per second need a goroutine
-	pools map[string]*pool
+	env      Env // limits of starts per second need a goroutine
+	limits   map[string]*pool
+	places   int   // the capacity, 0 for no bound
+	capacity *pool // the last pool of each lane
+	release  func()
+	freed    chan struct{}
 
 	mu      sync.Mutex
-	lanes   []*lane
-	next    int // the lane that is checked first
-	able    []*lane
-	overdue *lane // room is reserved for it; may be nil
-	seq     uint64
+	lanes   []*lane // the highest priority first; without empty ones
+	waiting int
+	seq     uint64 // of the last arrival or turn
+	passed  int    // the turns by priority since the last one by age
+	held    *lane  // the lane that places are kept for; may be nil
 	open    bool
 	closed  bool
 	started bool
 	wake    chan time.Duration
 }
 
-// NewQueue returns a queue with limits.
-func NewQueue(env Env, limits []Limit) *Queue {
-	q := &Queue{env: env, pools: map[string]*pool{}}
-	for _, l := range limits {
-		q.pools[l.Class] = &pool{Limit: l}
+// NewQueue returns a queue with limits. The capacity bounds the attempts that have a place, 0 for no bound.
+func NewQueue(env Env, limits []Limit, capacity int) *Queue {
+	q := &Queue{
+		env: env, limits: map[string]*pool{}, places: capacity, capacity: &pool{Limit: Limit{Concurrent: capacity}},
+		freed: make(chan struct{}, 1),
 	}
+	for _, l := range limits {
+		q.limits[l.Class] = &pool{Limit: l}
+	}
+	reserved := []*pool{q.capacity}
+	q.release = func() { q.give(reserved) }
 	return q
 }
 
-// Unlimited reports whether there are no limits.
-func (q *Queue) Unlimited() bool { return len(q.pools) == 0 }
+// Unlimited reports whether no class has a limit.
+func (q *Queue) Unlimited() bool { return len(q.limits) == 0 }
 
 // Limited reports whether a limit applies to one of the classes.
 func (q *Queue) Limited(classes []string) bool {
-	return slices.ContainsFunc(classes, func(c string) bool { return q.pools[c] != nil })
+	return slices.ContainsFunc(classes, func(c string) bool { return q.limits[c] != nil })
 }
 
 // Enter queues an attempt, which may have its turn at once.
 func (q *Queue) Enter(t *Ticket) {
 	var pools []*pool
 	for _, c := range t.Classes {
-		if p := q.pools[c]; p != nil && !slices.Contains(pools, p) {
+		if p := q.limits[c]; p != nil && !slices.Contains(pools, p) {
 			pools = append(pools, p)
 		}
 	}
-	if len(pools) == 0 {
+	if len(pools) == 0 && q.places == 0 {
 		t.Turn(func() {})
 		return
 	}
-	q.mu.Lock()
-	if q.closed || q.open {
-		closed := q.closed
-		q.mu.Unlock()
-		if closed {
-			t.Left()
-		} else {
-			t.Turn(func() {})
+	closed := false
+	q.update(func() {
+		if closed = q.closed; !closed {
+			q.push(t, append(pools, q.capacity))
 		}
-		return
+	})
+	if closed {
+		t.Left()
 	}
-	i := slices.IndexFunc(q.lanes, func(l *lane) bool { return l.matches(pools) })
-	if i < 0 {
-		i = len(q.lanes)
-		q.lanes = append(q.lanes, newLane(pools))
+}
+
+// Reserve takes a place of the capacity at once. ok is false if a limit applies to one of the classes, if no place is free or if a waiting
+// attempt could use it; then Enter the attempt. Call release once, when the attempt has ended.
+func (q *Queue) Reserve(classes []string) (release func(), ok bool) {
+	if q.Limited(classes) {
+		return nil, false
 	}
-	q.seq++
-	t.seq, t.at = q.seq, [orders]int{-1, -1, -1}
-	q.lanes[i].push(t)
+	if q.places == 0 {
+		return noRelease, true
+	}
+	now := time.Now()
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.closed || !q.capacity.room(now) || slices.ContainsFunc(q.lanes, func(l *lane) bool { return q.ready(l, now) }) {
+		return nil, false
+	}
+	q.capacity.take(now)
+	return q.release, true
+}
+
+func noRelease() {}
+
+// Waiting returns the number of waiting attempts.
+func (q *Queue) Waiting() int {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.waiting
+}
+
+// InUse returns the number of attempts that have a place. Without a capacity, only attempts with a limit need one.
+func (q *Queue) InUse() int {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.capacity.used
+}
+
+// Free returns the number of free places beyond the waiting attempts: math.MaxInt without a capacity, 0 after Open or Close.
+func (q *Queue) Free() int {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.free()
+}
+
+func (q *Queue) free() int {
+	switch {
+	case q.open || q.closed:
+		return 0
+	case q.places == 0:
+		return math.MaxInt
+	}
+	return max(0, q.places-q.capacity.used-q.waiting)
+}
+
+// Freed receives after Free has risen. Several rises may be received as one.
+func (q *Queue) Freed() <-chan struct{} { return q.freed }
+
+// Overdue returns the runs with an attempt that has waited since before a time, each once, in the order of their next turn.
+func (q *Queue) Overdue(since time.Time) (runs []string) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	var late []*line
+	for _, l := range q.lanes {
+		if !l.oldest().entered.Before(since) {
+			continue
+		}
+		for e := l.lines.Front(); e != nil; e = e.Next() {
+			if s := e.Value.(*line); s.first().entered.Before(since) {
+				late = append(late, s)
+			}
+		}
+	}
+	slices.SortFunc(late, func(a, b *line) int {
+		return cmp.Or(cmp.Compare(b.first().Priority, a.first().Priority), cmp.Compare(a.place, b.place))
+	})
+	listed := map[string]bool{}
+	for _, s := range late {
+		if run := s.first().Run; !listed[run] {
+			listed[run] = true
+			runs = append(runs, run)
+		}
+	}
+	return runs
+}
+
+// Open lifts all limits, so that all tickets have their turn. A draining process calls it: other processes perform these attempts.
+func (q *Queue) Open() {
+	q.update(func() {
+		q.open = true
+		q.capacity.Limit = Limit{}
+		for _, p := range q.limits {
+			p.Limit = Limit{}
+		}
+	})
+}
+
+// Close removes all tickets, and admits no more.
+func (q *Queue) Close() {
+	var left []*Ticket
+	q.update(func() {
+		q.closed = true
+		for len(q.lanes) > 0 {
+			t := q.lanes[0].oldest()
+			q.remove(t)
+			left = append(left, t)
+		}
+	})
+	for _, t := range left {
+		t.stop()
+		t.Left()
+	}
+}
+
+// update changes the queue and calls Turn of the tickets that have their turn then.
+func (q *Queue) update(change func()) {
+	q.mu.Lock()
+	free := q.free()
+	change()
 	turns := q.turns()
-	if t.waits() {
-		t.stop = context.AfterFunc(t.Context, func() { q.leave(t) })
+	if q.free() > free {
+		select {
+		case q.freed <- struct{}{}:
+		default:
+		}
 	}
 	q.mu.Unlock()
-	q.call(turns)
+	for _, t := range turns {
+		t.stop()
+		t.Turn(sync.OnceFunc(func() { q.give(t.lane.pools) }))
+	}
+}
+
+// give returns the places of an attempt.
+func (q *Queue) give(pools []*pool) {
+	q.update(func() {
+		for _, p := range pools {
+			p.used--
+		}
+	})
+}
+
+// push adds a ticket to its lane.
+func (q *Queue) push(t *Ticket, pools []*pool) {
+	i := slices.IndexFunc(q.lanes, func(l *lane) bool { return l.priority == t.Priority && slices.Equal(l.pools, pools) })
+	if i < 0 {
+		if i = slices.IndexFunc(q.lanes, func(l *lane) bool { return l.priority < t.Priority }); i < 0 {
+			i = len(q.lanes)
+		}
+		q.lanes = slices.Insert(q.lanes, i, newLane(pools, t.Priority))
+	}
+	q.seq++
+	t.seq, t.entered = q.seq, time.Now()
+	q.lanes[i].push(t)
+	q.waiting++
+	t.stop = context.AfterFunc(t.Context, func() { q.leave(t) })
 }
 
 // leave removes a ticket whose context has ended.
 func (q *Queue) leave(t *Ticket) {
-	q.mu.Lock()
-	waits := t.waits()
-	var turns []*Ticket
-	if waits {
-		t.lane.remove(t)
-		turns = q.turns()
-	}
-	q.mu.Unlock()
-	q.call(turns)
-	if waits {
+	left := false
+	q.update(func() {
+		if left = t.waits(); left {
+			q.remove(t)
+		}
+	})
+	if left {
 		t.Left()
+	}
+}
+
+// remove removes a ticket that leaves, or has its turn.
+func (q *Queue) remove(t *Ticket) {
+	l := t.lane
+	if t == l.oldest() {
+		l.count()
+		if q.held == l {
+			q.held = nil
+		}
+	}
+	l.remove(t)
+	q.waiting--
+	if l.empty() {
+		q.lanes = slices.DeleteFunc(q.lanes, (*lane).empty)
 	}
 }
 
 // turns removes the tickets that have their turn, and sets the time of the next check.
 func (q *Queue) turns() (turns []*Ticket) {
+	if q.waiting == 0 {
+		return nil
+	}
 	now := time.Now()
 	for {
-		l, wait := q.first(now)
+		l, byAge, wait := q.next(now)
 		if l == nil {
-			if wait >= 0 && !q.closed {
+			if wait >= 0 {
 				q.wakeAfter(wait)
 			}
 			return turns
 		}
-		t := l.take()
-		for _, p := range l.pools {
-			p.used++
-			p.tokens--
-		}
-		turns = append(turns, t)
-		q.note(l)
+		turns = append(turns, q.take(l, byAge, now))
 	}
 }
 
-// first returns the lane with the next turn. Without one, wait is the time until the next turn, or negative if an attempt must end first.
-func (q *Queue) first(now time.Time) (first *lane, wait time.Duration) {
-	wait, q.able = -1, q.able[:0]
-	at := 0
-	for i := range q.lanes {
-		n := (q.next + i) % len(q.lanes)
-		l := q.lanes[n]
-		if l.len() == 0 {
-			continue
+// relief is the number of turns until one goes to the attempt that has waited longest.
+const relief = 20
+
+// next returns the lane with the next turn, and whether its oldest ticket has the turn. Without a lane, wait is the time until the next
+// turn, or negative if an attempt must end first.
+func (q *Queue) next(now time.Time) (next *lane, byAge bool, wait time.Duration) {
+	if q.passed >= relief-1 {
+		if l := q.oldest(now); l != nil {
+			if l.fits(now) {
+				return l, true, 0
+			}
+			q.held, q.passed = l, 0
+		}
+	}
+	if q.held != nil && q.held.fits(now) {
+		return q.held, true, 0
+	}
+	wait = -1
+	for _, l := range q.lanes {
+		if next != nil && l.priority < next.priority {
+			break
 		}
 		d, ok := l.after(now)
 		switch {
-		case !ok || q.keeps(l):
+		case !ok || q.keeps(l, now):
 		case d > 0:
 			if wait < 0 || d < wait {
 				wait = d
 			}
-		default:
-			if q.able = append(q.able, l); l.before(first) {
-				first, at = l, n
-			}
+		case next == nil || l.first().place < next.first().place:
+			next = l
 		}
 	}
-	if first != nil {
-		q.next = (at + 1) % len(q.lanes)
-		for _, l := range q.able {
-			l.yield(first)
-		}
-	}
-	return first, wait
+	return next, false, wait
 }
 
-// keeps reports whether a lane's room is reserved for another lane.
-func (q *Queue) keeps(l *lane) bool {
-	if q.overdue != nil && q.overdue.len() == 0 {
-		q.overdue = nil
+// oldest returns the lane with the oldest ticket among those that others have passed. A lane without room is one of them only if no
+// places are kept yet.
+func (q *Queue) oldest(now time.Time) (oldest *lane) {
+	for _, l := range q.lanes {
+		older := oldest == nil || l.oldest().seq < oldest.oldest().seq
+		if older && l.passed(now) && (q.held == nil || q.ready(l, now)) {
+			oldest = l
+		}
 	}
-	return q.overdue != nil && q.overdue != l && slices.ContainsFunc(l.pools, func(p *pool) bool {
-		return slices.Contains(q.overdue.pools, p) && !p.spare()
-	})
+	return oldest
 }
 
-// note counts a lane's turn as missed by the lanes that need the same room. A lane is overdue if it has missed more turns in each of its
-// pools than there are lanes.
-func (q *Queue) note(l *lane) {
-	clear(l.missed)
-	if q.overdue == l {
-		q.overdue = nil
+// ready reports whether a lane could have the next turn.
+func (q *Queue) ready(l *lane, now time.Time) bool { return l.fits(now) && !q.keeps(l, now) }
+
+// keeps reports whether a lane must leave a place to the held lane. Places are kept in the first pools of the held lane, up to one without
+// room, so that no place is idle while an earlier pool is full.
+func (q *Queue) keeps(l *lane, now time.Time) bool {
+	if q.held == nil || q.held == l {
+		return false
 	}
-	for _, other := range q.lanes {
-		if other == l {
-			continue
+	for _, p := range q.held.pools {
+		if !p.room(now) {
+			break
 		}
-		if other.len() == 0 {
-			clear(other.missed)
-			continue
-		}
-		for i, p := range other.pools {
-			if slices.Contains(l.pools, p) {
-				other.missed[i]++
-			}
-		}
-		if q.overdue == nil && slices.Min(other.missed) > len(q.lanes) {
-			q.overdue = other
+		if !p.spare() && slices.Contains(l.pools, p) {
+			return true
 		}
 	}
+	return false
 }
 
-// call calls Turn of tickets.
-func (q *Queue) call(turns []*Ticket) {
-	for _, t := range turns {
-		if t.stop != nil {
-			t.stop()
-		}
-		t.Turn(sync.OnceFunc(func() { q.give(t.lane.pools) }))
+// take removes the ticket with the next turn.
+func (q *Queue) take(l *lane, byAge bool, now time.Time) *Ticket {
+	t := l.first().first()
+	q.passed++
+	if byAge {
+		t, q.passed = l.oldest(), 0
 	}
-}
-
-// give returns the room of an attempt.
-func (q *Queue) give(pools []*pool) {
-	q.mu.Lock()
-	for _, p := range pools {
-		p.used--
+	for _, p := range l.pools {
+		p.take(now)
 	}
-	turns := q.turns()
-	q.mu.Unlock()
-	q.call(turns)
+	q.seq++
+	l.toBack(t.Run, q.seq)
+	q.remove(t)
+	return t
 }
 
 // wakeAfter makes the queue check again when the next start is free.
@@ -241,49 +394,4 @@ func (q *Queue) loop() {
 			q.give(nil)
 		}
 	}
-}
-
-// Open lifts the limits, so that all tickets have their turn. A draining process calls it: other processes perform these attempts.
-func (q *Queue) Open() {
-	q.mu.Lock()
-	q.open = true
-	waiting := q.takeAll()
-	q.mu.Unlock()
-	q.call(waiting)
-}
-
-// Close removes all tickets, and admits no more.
-func (q *Queue) Close() {
-	q.mu.Lock()
-	q.closed = true
-	left := q.takeAll()
-	q.mu.Unlock()
-	for _, t := range left {
-		t.stop()
-		t.Left()
-	}
-}
-
-func (q *Queue) takeAll() (all []*Ticket) {
-	for _, l := range q.lanes {
-		for l.len() > 0 {
-			t := l.take()
-			for _, p := range l.pools {
-				p.used++ // as for a ticket that had its turn; see give
-			}
-			all = append(all, t)
-		}
-	}
-	return all
-}
-
-// Waiting returns the number of waiting attempts.
-func (q *Queue) Waiting() int {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	n := 0
-	for _, l := range q.lanes {
-		n += l.len()
-	}
-	return n
 }
