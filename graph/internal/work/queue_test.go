@@ -188,6 +188,22 @@ func TestPriorityDoesNotStarveOtherClasses(t *testing.T) {
 	}
 }
 
+// A twentieth turn goes to the attempt that has waited longest, not to a younger one of higher priority.
+func TestTheOldestHasTheTwentiethTurn(t *testing.T) {
+	t.Parallel()
+	b := newBench(work.Limit{Class: "step", Concurrent: 1})
+	b.enter(t.Context(), "first.0", 0, "step")
+	b.enter(t.Context(), "oldest.0", -1, "step")
+	b.enter(t.Context(), "older.0", 5, "step")
+	for i := range 50 {
+		b.enter(t.Context(), fmt.Sprintf("new%d.0", i), 100, "step")
+	}
+	b.drain()
+	if i, j := slices.Index(b.turns, "oldest.0"), slices.Index(b.turns, "older.0"); i != 20 || j != 40 {
+		t.Errorf("the old attempts had the turns %d and %d: %s", i, j, b.turns)
+	}
+}
+
 // Every twentieth turn is not lost by a class whose places are free at other turns.
 func TestEachClassHasItsTwentiethTurn(t *testing.T) {
 	t.Parallel()
