@@ -33,25 +33,25 @@ func (s *Store) Now(ctx context.Context) (now time.Time, err error) {
 }
 
 // Renew makes the lease of a process last for ttl from now; see history.Store.
-func (s *Store) Renew(ctx context.Context, process string, ttl time.Duration) error {
+func (s *Store) Renew(ctx context.Context, name string, ttl time.Duration) error {
 	return s.do(ctx, func() {
-		s.setLease(process, time.UnixMilli(history.CeilMillis(s.clock.Leases().Add(ttl))))
+		s.processes[name] = process{time.UnixMilli(history.CeilMillis(s.clock.Leases().Add(ttl))), s.processes[name].about}
+		s.forgetProcesses()
 	})
 }
 
 // Release ends the lease of a process; see history.Store.
-func (s *Store) Release(ctx context.Context, process string) error {
+func (s *Store) Release(ctx context.Context, name string) error {
 	return s.do(ctx, func() {
-		if s.live(process) {
-			s.setLease(process, milli(s.clock.Leases()))
+		if s.live(name) {
+			s.processes[name] = process{milli(s.clock.Leases()), s.processes[name].about}
 		}
+		s.forgetProcesses()
 	})
 }
 
-// setLease stores the end of a process's lease. It removes expired processes that own no runs, and processes whose lease was set by a wrong
-// clock.
-func (s *Store) setLease(name string, end time.Time) {
-	s.processes[name] = process{end, s.processes[name].about}
+// forgetProcesses removes expired processes that own no runs, and processes whose lease was set by a wrong clock.
+func (s *Store) forgetProcesses() {
 	owning := s.owning()
 	wrong := s.clock.Leases().Add(storeclock.MaxStep)
 	maps.DeleteFunc(s.processes, func(name string, p process) bool {

@@ -165,6 +165,17 @@ func (a *agreement) adorn(b *history.Batch) {
 	case 2:
 		b.Owner, b.Disown = owner, true
 	}
+	if (b.Owner == "" || b.Disown) && a.rand.IntN(2) == 0 {
+		r := a.ready()
+		b.Ready = &r
+	}
+}
+
+// ready gives one of a few places among the ready runs.
+func (a *agreement) ready() history.Ready {
+	return history.Ready{
+		Lane: history.Lane{Queue: "default", Needs: fmt.Sprint("step:", a.rand.IntN(3))}, Priority: a.rand.IntN(2), Tenant: fmt.Sprint("t", a.rand.IntN(2)),
+	}
 }
 
 // both appends a batch to the file and to the memory, and reports whether it was taken.
@@ -242,7 +253,7 @@ func (a *agreement) act() {
 func (a *agreement) own(id string) {
 	ctx := a.t.Context()
 	owner, s := fmt.Sprintf("owner %d", a.rand.IntN(2)), a.store()
-	switch a.rand.IntN(5) {
+	switch a.rand.IntN(8) {
 	case 0, 1:
 		ttl := time.Duration(a.rand.IntN(100)) * time.Millisecond
 		a.same("the renewal", s.Renew(ctx, owner, ttl), a.memory.Renew(ctx, owner, ttl))
@@ -256,19 +267,34 @@ func (a *agreement) own(id string) {
 		}
 	case 4:
 		a.same("the runs given up", s.Disown(ctx, owner, id, "r0"), a.memory.Disown(ctx, owner, id, "r0"))
+	case 5:
+		offers := []history.Offer{{ExecutionID: id, Ready: a.ready()}, {ExecutionID: "r0", Ready: a.ready()}, {ExecutionID: "r1", Ready: a.ready()}}
+		a.same("the offer", s.Offer(ctx, owner, offers...), a.memory.Offer(ctx, owner, offers...))
+	case 6, 7:
+		unserved := fmt.Sprint("step:", a.rand.IntN(4))
+		claim := history.ReadyClaim{
+			Process: owner, Serves: func(l history.Lane) bool { return l.Needs != unserved }, Limit: 1 + a.rand.IntN(3), Oldest: a.rand.IntN(3) == 0,
+		}
+		claimed, err := s.ClaimReady(ctx, claim)
+		want, wantErr := a.memory.ClaimReady(ctx, claim)
+		if a.same("the claim of ready runs", err, wantErr); !slices.Equal(claimed, want) {
+			a.t.Fatalf("%s has claimed the ready runs %v, in memory %v", owner, claimed, want)
+		}
 	}
 	a.checkOwners(a.store(), id, owner)
 }
 
 func (a *agreement) checkOwners(s *historysql.Store, id, process string) {
 	ctx := a.t.Context()
-	describe := func(s history.Store) string {
+	describe := func(s history.Queue) string {
 		o, err := s.Owner(ctx, id)
 		owned, err2 := s.Owned(ctx, process)
 		departed, err3 := s.Departed(ctx)
 		unowned, err4 := s.Unowned(ctx, 0)
 		slices.Sort(unowned) // by another time where a row lags
-		return fmt.Sprint(o, owned, departed, unowned, errors.Join(err, err2, err3, err4))
+		lanes, err5 := s.Lanes(ctx)
+		place, ok, err6 := s.Place(ctx, id)
+		return fmt.Sprintf("%v %v %v %v %+v %+v %t %v", o, owned, departed, unowned, lanes, place, ok, errors.Join(err, err2, err3, err4, err5, err6))
 	}
 	if got, want := describe(s), describe(a.memory); got != want {
 		a.t.Fatalf("owners: %s, in memory %s", got, want)
@@ -430,7 +456,7 @@ func (a *agreement) checkList() {
 		}
 	}
 	q.Cursor = ""
-	most := a.rand.IntN(2 * len(a.ids))
+	most := a.rand.IntN(2*len(a.ids) + 1)
 	if n, err := s.Count(ctx, q, most); n != min(most, len(listed)) || err != nil {
 		a.t.Fatalf("counted %d, %v with at most %d, listed are %d for %+v", n, err, most, len(listed), q)
 	}

@@ -15,6 +15,12 @@ var NewestVersion = len(migrations())
 // ApplicationID marks files of this package.
 const ApplicationID = applicationID
 
+// The statements of most appends, and of a change of the owner.
+const (
+	AdvanceExecution = advanceExecution
+	ClaimExecution   = claimExecution
+)
+
 // Script runs statements on the writing connection, outside of a transaction.
 func (s *Store) Script(text string) error {
 	s.turn <- struct{}{}

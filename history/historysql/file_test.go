@@ -11,6 +11,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/history"
@@ -298,7 +299,11 @@ func aFile(t *testing.T) string {
 	if err := s.Append(t.Context(), b); err != nil {
 		t.Fatal(err)
 	}
-	historytest.NewTrace(t, "v1-other").Append(s, "E ExecutionStarted")
+	other := historytest.NewTrace(t, "v1-other").Batch("E ExecutionStarted")
+	other.Ready = &stepA
+	if err := errors.Join(s.Append(t.Context(), other), s.Renew(t.Context(), "kept", time.Hour), s.Describe(t.Context(), "kept", history.About{Work: "all"})); err != nil {
+		t.Fatal(err)
+	}
 	(&reference{t, plain(t, path)}).exec(fmt.Sprintf("INSERT INTO leases VALUES ('v1-host', 'old', %d)", historytest.Begin.AddDate(10, 0, 0).UnixMilli()))
 	if err := s.Close(); err != nil {
 		t.Fatal(err)

@@ -49,7 +49,7 @@ func (s *Store) setLease(ctx context.Context, doing, text, process string, end f
 	})
 }
 
-const claimExecution = `UPDATE executions SET owner = ?2, disowned = NULL
+const claimExecution = `UPDATE executions SET owner = ?2, disowned = NULL, driven = driven > 0
 WHERE execution_id = ?1 AND phase NOT IN ('completed', 'failed', 'cancelled', 'deleted')
     AND (owner IS NULL OR owner = ?2 OR NOT EXISTS (SELECT 1 FROM processes WHERE process = owner AND expires > ?3))
     AND NOT EXISTS (SELECT 1 FROM leases WHERE leases.execution_id = ?1 AND expires > ?3)`

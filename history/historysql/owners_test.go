@@ -34,7 +34,7 @@ func claim(t *testing.T, s history.Store, process string, want bool, id string) 
 	}
 }
 
-func renew(t *testing.T, s history.Store, process string, ttl time.Duration) {
+func renew(t testing.TB, s history.Store, process string, ttl time.Duration) {
 	t.Helper()
 	if err := s.Renew(t.Context(), process, ttl); err != nil {
 		t.Fatal(err)

@@ -136,6 +136,7 @@ func (v *verifier) whole() (ids []string, err error) {
 type stored struct {
 	found                               bool
 	seq, created, updated, driven       int64
+	ready, claimable                    bool
 	phase, name, projection, unreadable sql.NullString
 	labels                              string // as a JSON object
 	timers, blobs                       int64
@@ -147,7 +148,9 @@ type stored struct {
 
 const (
 	verifyExecution = `SELECT seq, phase, definition_name, created_at, updated_at, driven, projection, problem,
-    (SELECT json_group_object(name, value) FROM run_labels WHERE run_labels.run = executions.run) FROM executions WHERE execution_id = ?1`
+    (SELECT json_group_object(name, value) FROM run_labels WHERE run_labels.run = executions.run),
+    EXISTS (SELECT 1 FROM ready WHERE ready.run = executions.run), owner IS NULL AND phase NOT IN ('completed', 'failed', 'cancelled', 'deleted')
+FROM executions WHERE execution_id = ?1`
 	verifySideTables = `SELECT (SELECT count(*) FROM timers WHERE execution_id = ?1), (SELECT count(*) FROM blob_refs WHERE execution_id = ?1),
     (SELECT count(*) FROM deliveries WHERE execution_id = ?1) + (SELECT count(*) FROM delivery_events WHERE execution_id = ?1),
     (SELECT count(*) FROM run_links WHERE to_id = ?1 OR from_id = ?1),
@@ -164,7 +167,7 @@ func (v *verifier) run(id string) error {
 	defer end()
 	tx := in.tx
 	var row stored
-	err = tx.QueryRowContext(v.ctx, verifyExecution, id).Scan(&row.seq, &row.phase, &row.name, &row.created, &row.updated, &row.driven, &row.projection, &row.unreadable, &row.labels)
+	err = tx.QueryRowContext(v.ctx, verifyExecution, id).Scan(&row.seq, &row.phase, &row.name, &row.created, &row.updated, &row.driven, &row.projection, &row.unreadable, &row.labels, &row.ready, &row.claimable)
 	switch {
 	case err == nil:
 		row.found = true
@@ -301,6 +304,7 @@ func (v *verifier) lostDeliveries(id string, n int64) error {
 var lostRows = []struct{ of, message string }{
 	{"FROM delivery_attempts WHERE delivery NOT IN (SELECT number FROM deliveries)", "%d attempts belong to no delivery"},
 	{"FROM run_labels WHERE run NOT IN (SELECT run FROM executions)", "%d labels belong to no run"},
+	{"FROM ready WHERE run NOT IN (SELECT run FROM executions)", "%d ready runs do not exist"},
 }
 
 // lost reports rows without the row that they belong to; a repair deletes them.
@@ -376,12 +380,21 @@ func (v *verifier) sideTables(id string, row *stored, audit *history.Audit, seen
 	case row.seq < e.Seq:
 		differs = fmt.Sprintf("the projection ends at record %d, the run at record %d", row.seq, e.Seq)
 	case row.phase.String != string(seen.Phase) || row.name.String != seen.DefinitionName ||
-		!row.hasLabels(seen) || row.created != seen.CreatedAt.UnixMilli() || row.updated != seen.UpdatedAt.UnixMilli() || row.driven != flag(seen.NeedsDriver()):
+		!row.hasLabels(seen) || row.created != seen.CreatedAt.UnixMilli() || row.updated != seen.UpdatedAt.UnixMilli() || !row.isDriven(seen):
 		differs = "the columns and labels that lists use do not match the projection"
 	}
 	if differs != "" {
 		f := history.Finding{ExecutionID: id, Code: problem.ProjectionDiffers, Message: differs, Hint: hintProject}
 		if err := v.fix(&f, func(c *conn) error { return foldAnew(c, id) }); err != nil {
+			return err
+		}
+	}
+	if row.ready && !row.claimable {
+		f := history.Finding{ExecutionID: id, Code: problem.RowOrphaned, Hint: hintOrphaned, Message: "the run is ready, but has ended or has an owner"}
+		if err := v.fix(&f, func(c *conn) error {
+			_, err := c.exec(dropUnclaimable, id)
+			return err
+		}); err != nil {
 			return err
 		}
 	}
@@ -393,6 +406,15 @@ func (v *verifier) sideTables(id string, row *stored, audit *history.Audit, seen
 		})
 	}
 	return nil
+}
+
+const dropUnclaimable = `DELETE FROM ready WHERE run = (
+    SELECT run FROM executions WHERE execution_id = ?1 AND (owner IS NOT NULL OR phase IN ('completed', 'failed', 'cancelled', 'deleted')))`
+
+// isDriven reports whether the column driven is that of a run; it is 2 only while the run is ready.
+func (row *stored) isDriven(e *history.Execution) bool {
+	want := flag(e.NeedsDriver())
+	return row.driven == want || row.driven == 2 && want == 1 && row.ready
 }
 
 // hasLabels reports whether the stored labels are those of a run.

@@ -113,6 +113,22 @@ func TestVerifyFindsDamage(t *testing.T) {
 			damage: insert + "('ended', 0, 'command', 'ScheduleNode', '{}', '2026-11-21T01:00:00.000Z', 1)",
 			want:   []string{"ended 0 RECORD_GAP", "ended 0 PROJECTION_DIFFERS"}, after: []string{"ended 0 RECORD_GAP"},
 		},
+		"a ready run has ended": {
+			damage: "INSERT INTO ready SELECT run, 'default/step:a', 0, 0, '', 0 FROM executions WHERE execution_id = 'ended'",
+			want:   []string{"ended 0 ROW_ORPHANED"},
+		},
+		"a ready run has an owner": {
+			damage: "UPDATE executions SET owner = 'p' WHERE execution_id = 'large'; INSERT INTO ready SELECT run, 'default/step:a', 0, 0, '', 0 FROM executions WHERE execution_id = 'large'",
+			want:   []string{"large 0 ROW_ORPHANED"},
+		},
+		"a ready run is gone": {
+			damage: "INSERT INTO ready VALUES (4711, 'default/step:a', 0, 0, '', 0)",
+			want:   []string{"0 ROW_ORPHANED"},
+		},
+		"a run counts as ready": {
+			damage: "UPDATE executions SET driven = 2 WHERE execution_id = 'large'",
+			want:   []string{"large 0 PROJECTION_DIFFERS"},
+		},
 		"a payload is no JSON": {
 			damage: "UPDATE history SET payload_json = '{' WHERE execution_id = 'waits' AND seq = 2",
 			want:   []string{"waits 2 RECORD_UNREADABLE"}, after: []string{"waits 2 RECORD_UNREADABLE"},

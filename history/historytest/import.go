@@ -75,6 +75,12 @@ func importing(t *testing.T, s history.Store) {
 		x.Execution = run.Execution
 		x.Append(s, "C ScheduleNode b")
 	}
+	// An open run that needs a driver has none.
+	must(t, importer.Import(t.Context(), history.Import{Runs: []history.ImportedRun{imported(t, "driven", Start("w", "in_process")...)}}))
+	wantUnowned(t, s, 0, "driven")
+	if _, queues := history.As[history.Queue](s); queues {
+		wantNotReady(t, s, "driven")
+	}
 	// All or nothing.
 	more := history.Import{
 		Definitions: []history.StoredDefinition{{Hash: "h2", Name: "w", Version: "1", Text: []byte("{}")}},

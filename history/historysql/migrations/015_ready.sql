@@ -24,5 +24,13 @@ CREATE TRIGGER executions_deleted AFTER DELETE ON executions BEGIN
     DELETE FROM ready WHERE run = OLD.run;
 END;
 
+-- driven is 2 in a ready run that needs a driver. So the index of runs without an owner contains no ready runs, however many wait.
+CREATE TRIGGER ready_inserted AFTER INSERT ON ready BEGIN
+    UPDATE executions SET driven = 2 WHERE run = NEW.run AND driven = 1;
+END;
+CREATE TRIGGER ready_deleted AFTER DELETE ON ready BEGIN
+    UPDATE executions SET driven = 1 WHERE run = OLD.run AND driven = 2;
+END;
+
 -- How a process describes itself (history.About), as JSON.
 ALTER TABLE processes ADD COLUMN about TEXT;
