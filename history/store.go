@@ -99,7 +99,8 @@ type Store interface {
 
 	// Unowned returns the ids of runs that need a driver (Execution.Orphaned) and are not owned by a process with a live lease, at most limit
 	// (0: all). Runs that have been without a driver longest come first: since the end of their owner's lease, else since they were disowned,
-	// else since their last record. Runs that wait for a host, a person, a signal or a timer need no driver.
+	// else since their last record. Runs that wait for a host, a person, a signal or a timer need no driver. Ready runs are
+	// omitted; see Queue.
 	Unowned(ctx context.Context, limit int) ([]string, error)
 
 	// Links returns the links that start or end at a run, oldest first: to its forks and retries, and from its origin. A link exists as long
