@@ -10,6 +10,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
+	"sync"
 	"time"
 
 	"github.com/workflows-engine/workflows-engine/graph/problem"
@@ -147,13 +149,8 @@ func rejectMissingWAL(path string) error {
 // unsavedFrames returns the number of WAL frames not yet copied to the database, from the WAL's index (sqlite.org/walformat.html, 2.1): at 16
 // the last valid frame, at 96 the number of copied frames, both in the machine's byte order.
 func unsavedFrames(index string) uint32 {
-	f, _, err := regularfile.Open(index)
-	if err != nil {
-		return 0
-	}
-	defer f.Close()
 	var head [100]byte
-	if _, err := io.ReadFull(f, head[:]); err != nil {
+	if err := indexes.read(index, head[:]); err != nil {
 		return 0
 	}
 	last, copied := binary.NativeEndian.Uint32(head[16:]), binary.NativeEndian.Uint32(head[96:])
@@ -161,4 +158,46 @@ func unsavedFrames(index string) uint32 {
 		return 0
 	}
 	return last - copied
+}
+
+// indexFiles are the index files that were read. They stay open until they are deleted: the end of any descriptor of a file ends all locks of the
+// process on it (fcntl(2)), those of SQLite too. Other processes would then treat the index as abandoned and truncate it, and every access
+// of this process to the file would fail.
+type indexFiles struct {
+	mu   sync.Mutex
+	open map[string]*os.File
+}
+
+var indexes = indexFiles{open: map[string]*os.File{}}
+
+// read reads the beginning of an index file.
+func (x *indexFiles) read(path string, into []byte) error {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.closeDeleted()
+	f := x.open[path]
+	if f == nil {
+		var err error
+		if f, _, err = regularfile.Open(path); err != nil {
+			return err
+		}
+		if runtime.GOOS == "windows" { // locks belong to the descriptor there, and an open file cannot be deleted
+			defer f.Close()
+		} else {
+			x.open[path] = f
+		}
+	}
+	_, err := f.ReadAt(into, 0)
+	return err
+}
+
+// closeDeleted closes the files that no longer have their names.
+func (x *indexFiles) closeDeleted() {
+	for path, f := range x.open {
+		now, err := os.Stat(path)
+		if read, failed := f.Stat(); err != nil || failed != nil || !os.SameFile(now, read) {
+			_ = f.Close()
+			delete(x.open, path)
+		}
+	}
 }
