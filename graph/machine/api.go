@@ -42,7 +42,8 @@ type Limits struct {
 	// Tree, unless nil, returns the shared limit that ends the run at its next step, or, with pending, before it awaits another
 	// activity or delegate; "" if no limit is reached.
 	Tree func(pending bool) string
-	// Queued, unless nil, reports whether attempts of a node in process wait for a turn before they are requested; see TurnEffect.
+	// Queued, unless nil, is asked once before each attempt of a node in process is requested: the attempt waits for a turn if it returns
+	// true, and begins with the effects of the batch otherwise. See TurnEffect.
 	Queued func(*definition.Node) bool
 	// StretchUnits is the length of a stretch of a long walk, in units of expr.Env; 0 is the default. See WalkEffect.
 	StretchUnits int

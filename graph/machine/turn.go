@@ -51,7 +51,7 @@ func (m *Machine) scheduled(t *token) history.Payload {
 	p := m.fact(t)
 	p.FailFast = m.failsFast(t)
 	owner := t.node.Map != nil && !t.item() // its items have the attempts
-	if m.queues(t.node) && t.node.TimeoutErr == nil && !owner {
+	if t.queued = t.node.TimeoutErr == nil && !owner && m.mustQueue(t); t.queued {
 		p.Queued = true
 		t.locate(&p)
 	}
@@ -63,7 +63,7 @@ func (m *Machine) scheduled(t *token) history.Payload {
 
 // firstAttempt requests the first attempt of a visit, or makes it wait for its turn.
 func (m *Machine) firstAttempt(t *token, w *wait) {
-	if !m.mustQueue(t) {
+	if !t.queued {
 		m.request(t, w)
 		return
 	}
