@@ -33,6 +33,9 @@ type Capabilities struct {
 	// Immediate reports that Execute returns at once, without waiting for anything. The engine then calls it in its own
 	// goroutine and, in parallel branches, in branch order.
 	Immediate bool
+	// Targets lists the handlers, servers or agents that the executor has for nodes of this type or protocol, for displays and to assign runs to
+	// processes; nil if it performs all, or if they are unknown. The result must not be changed.
+	Targets func() []string
 	// Classes lists classes of attempts in addition to the node's own, such as "llm:<address>". Limits apply to classes
 	// (graph.Options.Limits).
 	Classes []string

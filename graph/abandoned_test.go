@@ -205,7 +205,7 @@ func TestAnAttemptThatNobodyPerformsIsTakenUpByWhoeverIsAsked(t *testing.T) {
 				bereft(t, store, workflow(t, "w", []string{startNode(), fork("f", "all", "a", "g"), step("a", "one", `"timeout":"1m"`), signalWait("g", "go"), endNode()},
 					"s f", "f e", "a e", "g e"))
 				o := equip(t, &script{answers: answers{"a": after(50*time.Second, nil)}}, "one")
-				o.Background = false
+				o.Work = graph.WorkOwn
 				r := newRunner(t, store, o)
 				time.Sleep(time.Hour)
 				ask(t, r)

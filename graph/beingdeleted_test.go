@@ -99,7 +99,7 @@ func TestASubworkflowWhoseIDIsBeingDeleted(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		half := &halfDeleted{Store: historymem.New(), id: "p:sub:v"}
-		r := newRunner(t, half, graph.Options{Activities: &script{}, Background: true})
+		r := newRunner(t, half, graph.Options{Activities: &script{}, Work: graph.WorkAll})
 		d := family(t, r, []string{startNode(), tool("a"), endNode()}, "s a", "a e")
 		if _, err := r.Start(t.Context(), graph.StartRequest{ExecutionID: "p", Definition: d, Wait: graph.Wait{Limit: time.Minute}}); err != nil {
 			t.Fatal(err)

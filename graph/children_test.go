@@ -210,7 +210,7 @@ func TestASlowResolverHoldsUpNobody(t *testing.T) {
 		if _, err := store.Execution(t.Context(), "gone:sub:v"); err == nil {
 			t.Error("a child nobody waits for was begun")
 		}
-		o.Background = true
+		o.Work = graph.WorkAll
 		wantStatus(t, settled(t, newRunner(t, store, o), "later"), machine.Completed)
 	})
 }

@@ -71,7 +71,7 @@ func clockSteps(t *testing.T, kind, path string, steps []time.Duration) {
 		return activities.Result{Output: object{}}, err
 	})
 	process := func(s history.Store) *graph.Runner {
-		return newRunner(t, s, graph.Options{Activities: work, Background: true})
+		return newRunner(t, s, graph.Options{Activities: work, Work: graph.WorkAll})
 	}
 	busy := process(open())
 	begin(t, busy, "busy", "a")
@@ -80,7 +80,7 @@ func clockSteps(t *testing.T, kind, path string, steps []time.Duration) {
 		t.Fatal(err)
 	}
 	faults := historytest.NewFaultStore(open())
-	dying := newRunner(t, faults, graph.Options{Activities: work, Background: true})
+	dying := newRunner(t, faults, graph.Options{Activities: work, Work: graph.WorkAll})
 	begin(t, dying, "orphan", "b")
 	time.Sleep(time.Minute)
 	faults.Set(historytest.Fault{At: 1, Reads: true, Dead: true})

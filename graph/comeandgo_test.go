@@ -132,7 +132,7 @@ func (p *troupe) tell(seed uint64) {
 func (p *troupe) open(handlers []string, knows, background bool) *player {
 	p.opened++
 	m := &player{troupe: p, name: fmt.Sprint("P", p.opened, handlers, " knows=", knows), handlers: handlers, faults: historytest.NewFaultStore(p.store)}
-	m.r = newRunner(p.t, m.faults, graph.InStretches(graph.Options{Activities: m, Background: background, Owner: m.name}, p.opened%3*500))
+	m.r = newRunner(p.t, m.faults, graph.InStretches(graph.Options{Activities: m, Work: workAll(background), Owner: m.name}, p.opened%3*500))
 	if knows {
 		register(p.t, m.r, "urn:child", p.child)
 		register(p.t, m.r, "urn:grandchild", p.grandchild)

@@ -160,7 +160,7 @@ func TestAnotherProcessGivesASignalToARunThatIsDriven(t *testing.T) {
 		exec := &script{answers: answers{"a": after(time.Minute, object{"a": 1}), "b": after(time.Second, object{"b": 1})}}
 		other := &script{}
 		r := newRunner(t, store, graph.Options{Activities: exec})
-		o := newRunner(t, store, graph.Options{Activities: other, Background: true})
+		o := newRunner(t, store, graph.Options{Activities: other, Work: graph.WorkAll})
 		d := workflow(t, "par", []string{startNode(), fork("p", "all", "a", "w"), tool("a"), signalWait("w", "go"), tool("b"), endNode()},
 			"s p", "p e", "a e", "w b", "b e")
 		start(t, r, "r", d, nil)

@@ -268,7 +268,7 @@ func crawl(t *testing.T, file, site string) {
 	}
 	defer store.Close()
 	r, err := graph.New(store, graph.Options{
-		Activities: activities.Composite{Step: crawler{http.DefaultClient}}, Background: true, LeaseTTL: 4 * time.Second, // shorter ones are lost where the machine is busy
+		Activities: activities.Composite{Step: crawler{http.DefaultClient}}, Work: graph.WorkAll, LeaseTTL: 4 * time.Second, // shorter ones are lost where the machine is busy
 	})
 	if err != nil {
 		t.Fatal(err)

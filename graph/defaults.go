@@ -24,6 +24,7 @@ const (
 	defaultMaxBytes         = 1 << 30
 	defaultMaxPending       = 10_000
 	defaultMaxDepth         = 4
+	defaultCapacity         = 100
 	defaultMaxDocumentBytes = 2 << 20
 	defaultWaitLimit        = 20 * time.Second
 	defaultLeaseTTL         = 30 * time.Second
@@ -51,10 +52,20 @@ func (o Options) withDefaults() (Options, error) {
 		admit.NotNegative("DeliverLimit", o.DeliverLimit)); err != nil {
 		return o, err
 	}
-	if o.ReadOnly && o.Background {
-		return o, problem.New(problem.UsageError, "option Background cannot be combined with ReadOnly").
-			WithHint("A Runner that never writes cannot claim runs. Omit one of the two.")
+	switch {
+	case o.ReadOnly && o.Work != "":
+		return o, problem.New(problem.UsageError, "option Work cannot be combined with ReadOnly").
+			WithHint("A Runner that never writes performs no runs. Omit one of the two.")
+	case o.Work != "" && o.Work != WorkOwn && o.Work != WorkAll && o.Work != WorkNone:
+		return o, problem.New(problem.UsageError, "invalid option Work: %q", o.Work).WithHint("Use own, all or none.")
 	}
+	for _, q := range o.Queues {
+		if err := admit.Queue(q, problem.UsageError); err != nil {
+			return o, err
+		}
+	}
+	o.Work = cmp.Or(o.Work, WorkOwn)
+	o.Capacity = cmp.Or(o.Capacity, defaultCapacity)
 	o.DefaultMode = cmp.Or(o.DefaultMode, machine.InProcess)
 	o.Branches = cmp.Or(o.Branches, machine.Concurrent)
 	o.MaxVisits = cmp.Or(o.MaxVisits, machine.DefaultMaxVisits)

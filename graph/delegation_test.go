@@ -206,7 +206,7 @@ func TestADelegateTaskIsAttachedAfterACrash(t *testing.T) {
 				}
 			}
 			var err error
-			if r, err = graph.New(store, graph.Options{Delegates: a, Background: true}); err != nil {
+			if r, err = graph.New(store, graph.Options{Delegates: a, Work: graph.WorkAll}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -257,7 +257,7 @@ func TestADelegateTaskIsSentAgainUnderItsKey(t *testing.T) {
 		if n := count(records(t, store, "r"), history.ActivityRequested); n != 1 {
 			t.Fatalf("the task was recorded: %d requests", n)
 		}
-		r := newRunner(t, store, graph.Options{Delegates: a, Background: true})
+		r := newRunner(t, store, graph.Options{Delegates: a, Work: graph.WorkAll})
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		if got := a.said(); got != "send r:d#1.1, send r:d#1.1" || len(a.tasks) != 1 {
@@ -542,8 +542,8 @@ func TestTwoProcessesMayPollOneTask(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		a, store := &agent{}, historymem.New()
-		one := newRunner(t, store, graph.Options{Delegates: a, Background: true})
-		two := newRunner(t, store, graph.Options{Delegates: a, Background: true})
+		one := newRunner(t, store, graph.Options{Delegates: a, Work: graph.WorkAll})
+		two := newRunner(t, store, graph.Options{Delegates: a, Work: graph.WorkAll})
 		atOnce(t, one, "r", delegation(t))
 		time.Sleep(10 * time.Minute)
 		a.becomes("r:d#1.1", activities.Task{State: activities.TaskAsks, Prompt: "?"})

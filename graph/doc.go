@@ -2,7 +2,7 @@
 //
 //	store, err := historysql.Open(ctx, "runs.db", historysql.Options{})
 //	defer store.Close() // runs after runner.Close
-//	runner, err := graph.New(store, graph.Options{Activities: myExecutor, Background: true})
+//	runner, err := graph.New(store, graph.Options{Activities: myExecutor, Work: graph.WorkAll})
 //	defer runner.Close()
 //	doc, err := definition.ParseYAML(text)
 //	run, err := runner.Start(ctx, graph.StartRequest{Definition: doc, Input: input})
@@ -11,7 +11,7 @@
 // anything: after an error, no record has been written. Acknowledged changes are durable. A call waits for its run for a limited time
 // (Options.WaitLimit), then returns its status; the run continues in the background. Results are copies.
 //
-// A restarted program does not continue its runs by itself: set Options.Background, or call Recover, Drive (one run, until it ends or
+// A restarted program does not continue its runs by itself: set Options.Work to WorkAll, or call Recover, Drive (one run, until it ends or
 // needs input), or Start with AllowExisting. After a crash, running attempts wait until the lease of the dead process has expired
 // (Options.LeaseTTL); they are then repeated, with the same idempotency keys. Timers are stored, and fire late rather than never. A
 // Runner executes the nodes that it has executors for, and leaves others to other processes (Run.Lacks).

@@ -31,13 +31,13 @@ func TestCloseDrains(t *testing.T) {
 			old := &script{answers: answers{"a": func(ctx context.Context, req activities.Request) (any, error) {
 				return work(map[string]time.Duration{"short": 5 * time.Second, "long": time.Hour}[req.ExecutionID])(ctx, req)
 			}}}
-			first := newRunner(t, store, graph.Options{Activities: old, Drain: 20 * time.Second, Background: true})
+			first := newRunner(t, store, graph.Options{Activities: old, Drain: 20 * time.Second, Work: graph.WorkAll})
 			for _, id := range []string{"short", "long"} {
 				if _, err := first.Start(t.Context(), graph.StartRequest{ExecutionID: id, Definition: linear(t, "lin", "a", "b"), Wait: waitFor(0)}); err != nil {
 					t.Fatal(err)
 				}
 			}
-			newRunner(t, store, graph.Options{Activities: &script{answers: answers{"a": note, "b": note}}, Background: true})
+			newRunner(t, store, graph.Options{Activities: &script{answers: answers{"a": note, "b": note}}, Work: graph.WorkAll})
 			time.Sleep(time.Millisecond + time.Duration(offset)*130*time.Millisecond)
 			ends := time.Now().Add(5*time.Second - time.Millisecond - time.Duration(offset)*130*time.Millisecond)
 			asked := time.Now()
@@ -78,7 +78,7 @@ func TestADrainedCloseReturnsAtOnce(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			store := historymem.New()
 			exec := &script{answers: answers{"a": after(3*time.Second, nil)}}
-			r := newRunner(t, store, graph.Options{Activities: exec, Drain: time.Minute, Background: true})
+			r := newRunner(t, store, graph.Options{Activities: exec, Drain: time.Minute, Work: graph.WorkAll})
 			register(t, r, "urn:child", linear(t, "child", "ca"))
 			if _, err := r.Start(t.Context(), graph.StartRequest{ExecutionID: "r", Definition: workflow(t, "w", nodes, "s a", "a b", "b e"), Wait: waitFor(0)}); err != nil {
 				t.Fatal(err)
@@ -92,14 +92,14 @@ func TestADrainedCloseReturnsAtOnce(t *testing.T) {
 			if _, err := store.Execution(t.Context(), "r:sub:b#1"); err == nil {
 				t.Errorf("%s: a subworkflow was begun", name)
 			}
-			other := newRunner(t, store, graph.Options{Activities: &script{}, Background: true})
+			other := newRunner(t, store, graph.Options{Activities: &script{}, Work: graph.WorkAll})
 			register(t, other, "urn:child", linear(t, "child", "ca"))
 			time.Sleep(20 * time.Second)
 			wantStatus(t, status(t, other, "r"), machine.Completed)
 		})
 	}
 	synctest.Test(t, func(t *testing.T) {
-		r := newRunner(t, historymem.New(), graph.Options{Activities: &script{}, Drain: time.Minute, Background: true})
+		r := newRunner(t, historymem.New(), graph.Options{Activities: &script{}, Drain: time.Minute, Work: graph.WorkAll})
 		begun := time.Now()
 		closeRunner(t, r)
 		if took := time.Since(begun); took != 0 {

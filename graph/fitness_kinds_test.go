@@ -22,7 +22,7 @@ func TestATaskOfAnAgentThatIsMissing(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		a, store := &agent{}, historymem.New()
 		d := workflow(t, "w", []string{startNode(), delegateNode("d", `"timeout":"3h"`), step("b", "one"), endNode()}, "s d", "d b", "b e")
-		reaches := graph.Options{Delegates: a, Background: true}
+		reaches := graph.Options{Delegates: a, Work: graph.WorkAll}
 		first := newRunner(t, store, reaches)
 		begun := time.Now()
 		atOnce(t, first, "r", d)

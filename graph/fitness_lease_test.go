@@ -48,7 +48,7 @@ func TestNothingIsSaidToBeMissingWhileSomebodyIsAtWork(t *testing.T) {
 					t.Fatal(err)
 				}
 				o := equip(t, &script{}, "one")
-				o.Background = false
+				o.Work = graph.WorkOwn
 				lone := newRunner(t, watched, o)
 				ask := func() *view.Lack {
 					watched.Set(historytest.Fault{Reads: true})

@@ -86,7 +86,7 @@ func TestAKilledDriversAttemptHasItsTimeAgain(t *testing.T) {
 			bereft(t, store, d)
 			time.Sleep(time.Minute)
 			o := equip(t, &script{answers: answers{"a": after(takes, nil)}}, "one")
-			o.Background = false
+			o.Work = graph.WorkOwn
 			r, other := newRunner(t, store, o), newRunner(t, store, graph.Options{})
 			begun := time.Now()
 			if run := status(t, r, "r"); run.Status != machine.Running { // asking takes nothing over, and times nothing out
@@ -163,7 +163,7 @@ func TestADeafExecutorOfAnAdoptedAttempt(t *testing.T) {
 			time.Sleep(time.Hour)
 			return nil, nil
 		}}}, "one")
-		o.Background = false
+		o.Work = graph.WorkOwn
 		r := newRunner(t, store, o)
 		atOnce(t, r, "r", d)
 		time.Sleep(3 * time.Second)

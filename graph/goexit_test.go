@@ -164,12 +164,12 @@ func TestAnExecutorThatDoesNotSayWhatItPerforms(t *testing.T) {
 		}
 		closeRunner(t, first)
 		exec := &unsure{fault: fault}
-		r := newRunner(t, store, graph.Options{Activities: exec, Background: true})
+		r := newRunner(t, store, graph.Options{Activities: exec, Work: graph.WorkAll})
 		time.Sleep(time.Minute)
 		if run := status(t, r, "r"); run.Status != machine.Running || run.Lacks == nil || exec.count() != 0 {
 			t.Errorf("%s, lacks %+v, after %d calls", run.Status, run.Lacks, exec.count())
 		}
-		newRunner(t, store, graph.Options{Activities: &script{}, Background: true})
+		newRunner(t, store, graph.Options{Activities: &script{}, Work: graph.WorkAll})
 		time.Sleep(time.Minute)
 		wantStatus(t, status(t, r, "r"), machine.Completed)
 	})
@@ -200,7 +200,7 @@ func TestAResolverThatDoesNotReturnAWorkflow(t *testing.T) {
 				},
 			},
 		} {
-			o.Activities, o.Background = &script{}, true
+			o.Activities, o.Work = &script{}, graph.WorkAll
 			r := newRunner(t, historymem.New(), o)
 			if _, err := r.Start(t.Context(), graph.StartRequest{ExecutionID: "r", Definition: parent, Wait: waitFor(0)}); err != nil {
 				t.Fatal(err)
@@ -215,7 +215,7 @@ func TestAResolverThatDoesNotReturnAWorkflow(t *testing.T) {
 		}
 		store := historymem.New()
 		bereft(t, store, workflow(t, "w", []string{startNode(), tool("a"), subworkflow("sub", "urn:child"), endNode()}, "s a", "a sub", "sub e"))
-		r := newRunner(t, store, graph.Options{Activities: &script{}, Background: true, Workflows: resolve(func() (*definition.Document, error) { fault(); return nil, nil })})
+		r := newRunner(t, store, graph.Options{Activities: &script{}, Work: graph.WorkAll, Workflows: resolve(func() (*definition.Document, error) { fault(); return nil, nil })})
 		time.Sleep(time.Hour)
 		if run := status(t, r, "r"); run.Status.Terminal() || run.Lacks == nil {
 			t.Errorf("%s, lacks %+v", run.Status, run.Lacks)

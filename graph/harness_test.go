@@ -324,3 +324,11 @@ type object = map[string]any
 
 // sameJSON compares values as JSON, ints included.
 func sameJSON(a, b any) bool { return jsonvalue.Equal(a, b) }
+
+// workAll returns graph.WorkAll if a runner performs the runs of others.
+func workAll(others bool) graph.Work {
+	if others {
+		return graph.WorkAll
+	}
+	return graph.WorkOwn
+}

@@ -253,7 +253,7 @@ func TestInspectKnowsDeadlinesThatMoved(t *testing.T) {
 		d := workflow(t, "w", []string{startNode(), tool("a", `"timeout":"2m"`), endNode()}, "s a", "a e")
 		bereft(t, store, d)
 		time.Sleep(40 * time.Second)
-		newRunner(t, store, graph.Options{Activities: &script{answers: answers{"a": after(time.Hour, nil)}}, Background: true})
+		newRunner(t, store, graph.Options{Activities: &script{answers: answers{"a": after(time.Hour, nil)}}, Work: graph.WorkAll})
 		time.Sleep(5 * time.Second)
 		timers, err := store.DueTimers(t.Context(), time.Now().Add(time.Hour), 0)
 		if err != nil || len(timers) != 1 || time.Until(timers[0].Due) < 85*time.Second {

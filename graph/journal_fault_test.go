@@ -73,7 +73,7 @@ func TestJournalOfAStoreThatIsAway(t *testing.T) {
 			store.fails = n
 		}
 		calls := 0
-		r := newRunner(t, store, graph.Options{Background: true, Activities: journaled(func(ctx context.Context, j activities.Journal) (activities.End, error) {
+		r := newRunner(t, store, graph.Options{Work: graph.WorkAll, Activities: journaled(func(ctx context.Context, j activities.Journal) (activities.End, error) {
 			steps, err := j.Steps(ctx)
 			if err != nil {
 				return activities.End{}, err
@@ -118,7 +118,7 @@ func TestJournalThatCannotBeRead(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			store := &unreadable{Store: historymem.New()}
 			armed, done := false, make(chan struct{})
-			r := newRunner(t, store, graph.Options{Background: true, Activities: journaled(func(ctx context.Context, j activities.Journal) (activities.End, error) {
+			r := newRunner(t, store, graph.Options{Work: graph.WorkAll, Activities: journaled(func(ctx context.Context, j activities.Journal) (activities.End, error) {
 				if armed {
 					armed = false
 					store.fails.Store(fails)

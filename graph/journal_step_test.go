@@ -60,7 +60,7 @@ func TestJournalReadsOneStep(t *testing.T) {
 						}
 					}
 				}
-				r := newRunner(t, store, graph.Options{Background: true, Activities: journaled(func(ctx context.Context, j activities.Journal) (activities.End, error) {
+				r := newRunner(t, store, graph.Options{Work: graph.WorkAll, Activities: journaled(func(ctx context.Context, j activities.Journal) (activities.End, error) {
 					recorded, err := j.Steps(ctx)
 					if err != nil {
 						return activities.End{}, err

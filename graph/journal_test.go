@@ -119,7 +119,7 @@ func clerical(t testing.TB, members ...string) *definition.Document {
 
 func (c *clerk) runner(t testing.TB, store history.Store) *graph.Runner {
 	t.Helper()
-	r, err := graph.New(store, graph.Options{Activities: c, Background: true})
+	r, err := graph.New(store, graph.Options{Activities: c, Work: graph.WorkAll})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -28,7 +28,7 @@ func TestTheTimeoutCountsRests(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				store := historymem.New()
-				o := graph.Options{Background: true, Activities: journaled(func(ctx context.Context, j activities.Journal) (activities.End, error) {
+				o := graph.Options{Work: graph.WorkAll, Activities: journaled(func(ctx context.Context, j activities.Journal) (activities.End, error) {
 					if err := j.Record(ctx, activities.Step{Key: "a", Kind: "made"}); err != nil {
 						return activities.End{}, err
 					}

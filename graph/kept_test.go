@@ -51,7 +51,7 @@ func TestAMovedRunKeepsItsTasks(t *testing.T) {
 				t.Errorf("%s ended as %+v", id, end)
 			}
 		}
-		there := newRunner(t, to, graph.Options{Delegates: a, Background: true})
+		there := newRunner(t, to, graph.Options{Delegates: a, Work: graph.WorkAll})
 		a.becomes("r:sub:v:d#1.1", activities.Task{State: activities.TaskCompleted, Output: object{"patch": "p"}})
 		time.Sleep(time.Minute)
 		wantStatus(t, settled(t, there, "r"), machine.Completed)
@@ -104,7 +104,7 @@ func TestNobodyEndsAKeptTaskLater(t *testing.T) {
 			if child, err := store.Execution(t.Context(), "r:sub:v"); err != nil || child.Phase.Terminal() {
 				t.Errorf("the subworkflow has ended too: %s, %v", child.Phase, err)
 			}
-			newRunner(t, store, graph.Options{Delegates: a, Background: true})
+			newRunner(t, store, graph.Options{Delegates: a, Work: graph.WorkAll})
 			time.Sleep(10 * time.Minute)
 			synctest.Wait()
 			wantStatus(t, status(t, newRunner(t, store, graph.Options{}), "r:sub:v"), machine.Cancelled)

@@ -80,7 +80,7 @@ func TestTheRunsOfAKilledProcessGoOn(t *testing.T) {
 			_ = cmd.Process.Kill()
 			_ = cmd.Wait()
 			store := openFile(t, file)
-			r := newRunner(t, store, graph.Options{Activities: &script{}, Background: name == "a worker"})
+			r := newRunner(t, store, graph.Options{Activities: &script{}, Work: workAll(name == "a worker")})
 			if err := goesOn(r); err != nil {
 				t.Fatal(err)
 			}

@@ -34,8 +34,8 @@ func TestOneProcessPerformsWhatFollowsWhileAnotherBringsUpAChild(t *testing.T) {
 					"s p", "p z", "v z", "g x", "x z", "z e")
 				long := answers{"x": after(100*time.Second, object{"x": 1})}
 				ea, eb := &script{answers: long}, &script{answers: long}
-				a := newRunner(t, store, graph.Options{Activities: ea, Workflows: slow, Background: background})
-				b := newRunner(t, store, graph.Options{Activities: eb, Workflows: slow, Background: background})
+				a := newRunner(t, store, graph.Options{Activities: ea, Workflows: slow, Work: workAll(background)})
+				b := newRunner(t, store, graph.Options{Activities: eb, Workflows: slow, Work: workAll(background)})
 				if _, err := a.Start(t.Context(), graph.StartRequest{ExecutionID: "r", Definition: d, Wait: graph.Wait{Limit: graph.NoWait}}); err != nil {
 					t.Fatal(err)
 				}
@@ -150,7 +150,7 @@ func TestATakenOverRunIsNotFailedForWantOfAWorkflow(t *testing.T) {
 		synctest.Wait()
 		closeRunner(t, r)
 
-		lacks := newRunner(t, store, graph.Options{Activities: &script{}, Background: true})
+		lacks := newRunner(t, store, graph.Options{Activities: &script{}, Work: graph.WorkAll})
 		time.Sleep(time.Minute)
 		if _, err := lacks.Recover(t.Context(), graph.RecoverRequest{}); err != nil {
 			t.Fatal(err)
@@ -162,7 +162,7 @@ func TestATakenOverRunIsNotFailedForWantOfAWorkflow(t *testing.T) {
 		run := start(t, lacks, "live", workflow(t, "live", []string{startNode(), subworkflow("v", "urn:x"), endNode()}, "s v", "v e"), nil)
 		wantStatus(t, run, machine.Failed)
 
-		knows.Activities, knows.Background = &script{}, true
+		knows.Activities, knows.Work = &script{}, graph.WorkAll
 		other := newRunner(t, store, knows)
 		time.Sleep(watchRounds)
 		for _, id := range ids {
@@ -186,7 +186,7 @@ func TestWorkflowsRegisteredAfterNewAreKnownToTheFirstPatrol(t *testing.T) {
 		}
 		synctest.Wait()
 		closeRunner(t, r)
-		r = newRunner(t, store, graph.Options{Activities: &script{}, Background: true})
+		r = newRunner(t, store, graph.Options{Activities: &script{}, Work: graph.WorkAll})
 		synctest.Wait()
 		register(t, r, "urn:x", linear(t, "child", "c"))
 		time.Sleep(time.Second)

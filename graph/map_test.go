@@ -58,7 +58,7 @@ func TestAMapGoesOnElsewhere(t *testing.T) {
 			return itemOf(ctx, req)
 		}}}
 		for i := range 4 {
-			r, err := graph.New(store, graph.Options{Activities: s, Background: true})
+			r, err := graph.New(store, graph.Options{Activities: s, Work: graph.WorkAll})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -72,7 +72,7 @@ func TestAMapGoesOnElsewhere(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		r := newRunner(t, store, graph.Options{Activities: s, Background: true})
+		r := newRunner(t, store, graph.Options{Activities: s, Work: graph.WorkAll})
 		wantItems(t, settled(t, r, "r"), items)
 		rs := records(t, store, "r")
 		if n := count(rs, history.ActivityCompleted); n != items {

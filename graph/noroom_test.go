@@ -26,7 +26,7 @@ func TestNoRoomForRunsOfOthers(t *testing.T) {
 		closeRunner(t, dying)
 
 		var room atomic.Bool
-		r := newRunner(t, store, graph.Options{Activities: &script{}, Background: true, Admit: func() error {
+		r := newRunner(t, store, graph.Options{Activities: &script{}, Work: graph.WorkAll, Admit: func() error {
 			if room.Load() {
 				return nil
 			}

@@ -62,14 +62,22 @@ type Options struct {
 	LeaseTTL time.Duration
 	// Owner is the start of the name of this process in leases. The rest is random, so that a restarted program has a new name.
 	Owner string
-	// Background makes the Runner claim orphaned runs and fire due timers of the whole store, soon after New and then periodically, as
-	// Recover does once. Servers set it. Without it, a Runner continues only the runs that it has started or claimed.
-	Background bool
-	// Admit, if not nil, returns an error while this process cannot take more runs. Background then claims no runs for a while. It does not
+	// Work tells which runs this process performs; "" means WorkOwn.
+	Work Work
+	// Capacity is the largest number of attempts in flight in this process; further ones wait, or are given to processes with room. 0 means
+	// 100, a negative value no limit. An attempt of any kind counts as one.
+	Capacity int
+	// Queues are the queues from which WorkAll takes runs; nil means all.
+	Queues []string
+	// FairLabel is a label whose values take turns among the runs that wait in the store, such as the customer; "" lets root runs take turns.
+	FairLabel string
+	// Version is the version of the program, for Processes.
+	Version string
+	// Admit, if not nil, returns an error while this process cannot take more runs. WorkAll then claims no runs for a while. It does not
 	// concern calls.
 	Admit func() error
 	// ReadOnly makes a Runner that never writes. It supports Status, List, History, Survey, Export, and Recover, Verify and Prune without
-	// changes; it fires no timers and rejects all other calls with STORE_READ_ONLY. Background must not be set.
+	// changes; it fires no timers and rejects all other calls with STORE_READ_ONLY. Work must not be set.
 	ReadOnly bool
 	// Drain is the time that Close gives running attempts before it ends their contexts; 0 means none. See Runner.Close.
 	Drain time.Duration
@@ -108,6 +116,21 @@ type Options struct {
 	OnRecord     func(RecordEvent)
 	stretchUnits int // machine.Limits.StretchUnits, for tests
 }
+
+// Work tells which runs a process performs.
+type Work string
+
+// The values of Work.
+const (
+	// WorkOwn performs the runs that the process starts or continues.
+	WorkOwn Work = "own"
+	// WorkAll also performs the runs of other processes: those that wait in the store for a process with room, those of processes that have
+	// ended, and those with due timers. It begins soon after New. Servers and workers set it.
+	WorkAll Work = "all"
+	// WorkNone performs no activities and delegates, and needs no executors: the process starts runs, applies answers, signals and cancels,
+	// and reads. Other processes perform the runs.
+	WorkNone Work = "none"
+)
 
 // Limit bounds the attempts of a class: a node type ("step", "llm_call", "tool_call", "agent_delegate"), a step handler ("step:charge"), a
 // model endpoint ("llm:https://api.example.com/v1"), an MCP server ("mcp:github"), an agent ("agent:reviewer"), or a class of an executor. An

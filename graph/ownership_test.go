@@ -197,8 +197,8 @@ func TestAnAppendThatOutlastsTheLease(t *testing.T) {
 		store.append.Store(&slow)
 		var p performances
 		work := p.working(map[string]time.Duration{"a": 5 * time.Minute})
-		a := newRunner(t, store, graph.Options{Activities: work, Background: true})
-		newRunner(t, mem, graph.Options{Activities: work, Background: true})
+		a := newRunner(t, store, graph.Options{Activities: work, Work: graph.WorkAll})
+		newRunner(t, mem, graph.Options{Activities: work, Work: graph.WorkAll})
 		begin(t, a, "x", "a")
 		time.Sleep(15 * time.Minute)
 		if run := status(t, a, "x"); run.Status != machine.Completed || p.twice > 0 {
@@ -217,8 +217,8 @@ func TestAfterTheHostHasSleptOwnersKeepTheirRuns(t *testing.T) {
 		var p performances
 		work := p.working(map[string]time.Duration{"a": 20 * time.Minute})
 		runners := []*graph.Runner{
-			newRunner(t, mem, graph.Options{Activities: work, Background: true}),
-			newRunner(t, mem, graph.Options{Activities: work, Background: true}),
+			newRunner(t, mem, graph.Options{Activities: work, Work: graph.WorkAll}),
+			newRunner(t, mem, graph.Options{Activities: work, Work: graph.WorkAll}),
 		}
 		for i := range 20 {
 			begin(t, runners[i%2], fmt.Sprint("r", i), "a")

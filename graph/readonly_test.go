@@ -100,7 +100,7 @@ func TestReadOnly(t *testing.T) {
 			}
 		}
 	})
-	_, err := graph.New(historymem.New(), graph.Options{ReadOnly: true, Background: true})
+	_, err := graph.New(historymem.New(), graph.Options{ReadOnly: true, Work: graph.WorkAll})
 	wantCode(t, err, problem.UsageError)
 }
 

@@ -72,7 +72,7 @@ func TestCloseAndTakeOver(t *testing.T) {
 
 				// The lease was given back: nobody has to wait for it.
 				second := &script{}
-				r = newRunner(t, store, graph.Options{Activities: second, Background: name == "background"})
+				r = newRunner(t, store, graph.Options{Activities: second, Work: workAll(name == "background")})
 				take(t, r)
 				wantStatus(t, settled(t, r, "r"), machine.Completed)
 				if !slices.Equal(second.keys(), []string{"r:b#1.1", "r:c#1.1"}) {
@@ -168,7 +168,7 @@ func TestCloseEndsACallThatAsksForAWorkflow(t *testing.T) {
 				closeRunner(t, first)
 				s := newSource(time.Hour)
 				o := equip(t, &script{}, "one")
-				o.Background, o.Workflows = false, s
+				o.Work, o.Workflows = graph.WorkOwn, s
 				r := newRunner(t, store, o)
 				graph.NoteUnknown(r, "urn:child")
 				answer := make(chan error)
@@ -205,7 +205,7 @@ func TestALiveDriverIsLeftAlone(t *testing.T) {
 		d := linear(t, "lin", "a")
 		start(t, r, "r", d, nil)
 		other := &script{}
-		o := newRunner(t, store, graph.Options{Activities: other, Background: true})
+		o := newRunner(t, store, graph.Options{Activities: other, Work: graph.WorkAll})
 		for range 5 {
 			time.Sleep(time.Minute)
 			if res, err := o.Recover(t.Context(), graph.RecoverRequest{}); err != nil || len(res.ExecutionIDs) != 0 {
@@ -312,7 +312,7 @@ func TestAnUnequippedProcessDoesNotTakeOver(t *testing.T) {
 		d := linear(t, "lin", "a")
 		start(t, r, "r", d, nil)
 		closeRunner(t, r)
-		o := newRunner(t, store, graph.Options{Background: true})
+		o := newRunner(t, store, graph.Options{Work: graph.WorkAll})
 		time.Sleep(time.Minute)
 		unchanged(t, store, func() {
 			res, err := o.Recover(t.Context(), graph.RecoverRequest{})
@@ -326,7 +326,7 @@ func TestAnUnequippedProcessDoesNotTakeOver(t *testing.T) {
 		})
 		closeRunner(t, o)
 		time.Sleep(time.Minute)
-		wantStatus(t, settled(t, newRunner(t, store, graph.Options{Activities: &script{}, Background: true}), "r"), machine.Completed)
+		wantStatus(t, settled(t, newRunner(t, store, graph.Options{Activities: &script{}, Work: graph.WorkAll}), "r"), machine.Completed)
 	})
 }
 
@@ -357,7 +357,7 @@ func TestAProcessWithoutTheHandlerDoesNotTakeOver(t *testing.T) {
 		closeRunner(t, r)
 		for _, has := range []bool{false, true} {
 			exec := &script{}
-			r = newRunner(t, store, graph.Options{Activities: activities.Composite{ToolCall: some{exec, has}}, Background: true})
+			r = newRunner(t, store, graph.Options{Activities: activities.Composite{ToolCall: some{exec, has}}, Work: graph.WorkAll})
 			time.Sleep(5 * time.Minute)
 			want := machine.Running
 			if has {
@@ -387,7 +387,7 @@ func TestAProcessTakesOverWhatItsExecutorsPerform(t *testing.T) {
 		start(t, r, "tool", linear(t, "lin", "a"), nil)
 		start(t, r, "parent", workflow(t, "parent", []string{startNode(), timerWait("w", "1m"), subworkflow("v", "child"), endNode()}, "s w", "w v", "v e"), nil)
 		closeRunner(t, r)
-		steps := graph.Options{Activities: activities.Composite{Step: &script{}}, Background: true}
+		steps := graph.Options{Activities: activities.Composite{Step: &script{}}, Work: graph.WorkAll}
 		o := newRunner(t, store, steps)
 		register(t, o, "child", child)
 		time.Sleep(5 * time.Minute)
@@ -398,7 +398,7 @@ func TestAProcessTakesOverWhatItsExecutorsPerform(t *testing.T) {
 			t.Errorf("the timer is everybody's: %v", names(rs, ""))
 		}
 		closeRunner(t, o)
-		tools := graph.Options{Activities: activities.Composite{ToolCall: &script{}}, Background: true}
+		tools := graph.Options{Activities: activities.Composite{ToolCall: &script{}}, Work: graph.WorkAll}
 		o = newRunner(t, store, tools)
 		register(t, o, "child", child)
 		time.Sleep(5 * time.Minute)

@@ -27,6 +27,8 @@ type StartRequest struct {
 	// Priority is recorded with the run and its subworkflows. Where attempts wait for a place (Options.Limits), the run with the highest
 	// priority is next. Runs of equal priority take turns, and lower ones are not starved.
 	Priority int
+	// Queue is the queue of the run and its subworkflows, from which processes take them (Options.Queues); "" means history.DefaultQueue.
+	Queue string
 	// Title, one line of up to 200 characters, and up to 16 Labels with short values describe the run for List.
 	Title  string
 	Labels map[string]string

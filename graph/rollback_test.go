@@ -109,7 +109,7 @@ func TestARollbackGoesOnElsewhere(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		store := historymem.New()
 		s := slow()
-		driver := newRunner(t, store, graph.Options{Activities: s, Background: true})
+		driver := newRunner(t, store, graph.Options{Activities: s, Work: graph.WorkAll})
 		other := newRunner(t, store, graph.Options{})
 		if _, err := driver.Start(t.Context(), unawaited(saga(t, `"cancel"`))); err != nil {
 			t.Fatal(err)
@@ -118,7 +118,7 @@ func TestARollbackGoesOnElsewhere(t *testing.T) {
 		wantStatus(t, cancel(t, other, "r", ""), machine.Running)
 		time.Sleep(10 * time.Second)
 		closeRunner(t, driver)
-		next := newRunner(t, store, graph.Options{Activities: s, Background: true})
+		next := newRunner(t, store, graph.Options{Activities: s, Work: graph.WorkAll})
 		wantStatus(t, settled(t, next, "r"), machine.Cancelled)
 		rs := records(t, store, "r")
 		if n := count(rs, history.RollbackStarted); n != 1 {
@@ -152,7 +152,7 @@ func TestASubworkflowRollsBackByItself(t *testing.T) {
 		s := slow()
 		parent := workflow(t, "parent", []string{startNode(), subworkflow("v", "urn:child"), endNode()}, "s v", "v e")
 		process := func() *graph.Runner {
-			r := newRunner(t, store, graph.Options{Activities: s, Background: true})
+			r := newRunner(t, store, graph.Options{Activities: s, Work: graph.WorkAll})
 			register(t, r, "urn:child", saga(t, `"cancel"`))
 			return r
 		}

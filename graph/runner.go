@@ -46,7 +46,8 @@ func New(store history.Store, o Options) (*Runner, error) {
 			MaxRecords: o.MaxRecords, MaxBytes: o.MaxBytes, MaxPending: o.MaxPending, MinHostTimeout: o.MinHostTimeout, StretchUnits: o.stretchUnits,
 		},
 		Tree: run.TreeLimits(o.Tree), MaxVisits: o.MaxVisits, MaxDocumentBytes: o.MaxDocumentBytes, MaxDepth: o.MaxDepth, DefaultMode: o.DefaultMode,
-		CheckAnswer: o.CheckAnswer, Owner: o.Owner, LeaseTTL: o.LeaseTTL, ReadOnly: o.ReadOnly, Background: o.Background, Admit: o.Admit,
+		CheckAnswer: o.CheckAnswer, Owner: o.Owner, LeaseTTL: o.LeaseTTL, ReadOnly: o.ReadOnly, Admit: o.Admit,
+		Work: process.Work(o.Work), Queues: o.Queues, Capacity: max(0, o.Capacity), FairLabel: o.FairLabel, Version: o.Version,
 		Webhooks: targets(o.Webhooks), Deliver: o.Deliver, Redaction: o.Redaction.Or(), Glossary: o.Glossary,
 	}
 	if o.OnRecord != nil {

@@ -29,7 +29,7 @@ func (r *Runner) Start(ctx context.Context, req StartRequest) (*view.Run, error)
 		return nil, err
 	}
 	defer r.p.Leave()
-	if err := cmp.Or(admit.Mode(req.Mode, problem.ValidationError), admit.Branches(req.Branches, problem.ValidationError), admit.ExecutionID(req.ExecutionID), history.CheckCaption(req.Title, req.Labels)); err != nil {
+	if err := cmp.Or(admit.Mode(req.Mode, problem.ValidationError), admit.Branches(req.Branches, problem.ValidationError), admit.ExecutionID(req.ExecutionID), history.CheckCaption(req.Title, req.Labels), admit.Queue(req.Queue, problem.ValidationError)); err != nil {
 		return nil, err
 	}
 	notify, err := r.p.Outbox.Targets.Admit(req.Notify)
@@ -56,20 +56,29 @@ func (r *Runner) Start(ctx context.Context, req StartRequest) (*view.Run, error)
 	if err != nil {
 		return nil, err
 	}
-	warning, err := r.p.Library.Lacking(ctx, prog, r.p.Performer, req.Mode, req.RequireCapable)
+	can, err := r.p.Capabilities(ctx, req.Queue)
 	if err != nil {
 		return nil, err
+	}
+	warning, err := r.p.Library.Lacking(ctx, prog, can, req.Mode, req.RequireCapable)
+	if err != nil {
+		return nil, err
+	}
+	if warning != nil && r.opts.Work == WorkNone {
+		warning.Hint = "The run waits until a worker performs such a node."
 	}
 	config := machine.Config{
 		ExecutionID: x.ID(), Mode: req.Mode, Branches: req.Branches, MaxVisits: r.opts.MaxVisits,
 		TraceParent: work.TraceParent(ctx),
 		Attempts:    r.opts.Attempts,
-		Priority:    req.Priority, Title: req.Title, Labels: req.Labels, Notify: notify,
+		Priority:    req.Priority, Title: req.Title, Labels: req.Labels, Notify: notify, Queue: req.Queue,
 	}
 	var children []history.StoredDefinition
 	config.Subworkflows, children = r.p.Library.Versions(ctx, prog, nil)
 	c := r.call(x, req.Wait)
-	err = c.Apply(ctx, func(w *run.Work) (bool, error) { return true, x.Begin(ctx, prog, children, config, input, true, w) })
+	err = c.Apply(ctx, func(w *run.Work) (bool, error) {
+		return true, x.Begin(ctx, prog, children, config, input, r.opts.Work != WorkNone, w)
+	})
 	switch {
 	case errors.Is(err, run.ErrConflict) && req.AllowExisting:
 		return r.startExisting(ctx, x, req, asked)

@@ -44,7 +44,7 @@ func TestARunThatOthersDroveOnIsNotFailedWhereItBegan(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					store, remote := historymem.New(), &agent{}
 					d := workflow(t, "w", []string{startNode(), step("a", "one"), timed(interrupt("i"), "3h"), again, endNode()}, "s a", "a i", "i b", "b e")
-					first := newRunner(t, store, graph.Options{Activities: deficient{&script{}}, Background: true})
+					first := newRunner(t, store, graph.Options{Activities: deficient{&script{}}, Work: graph.WorkAll})
 					if evicted {
 						graph.KeepIdle(first, 0)
 					}
@@ -113,7 +113,7 @@ func TestTheEndOfASubworkflowClaimsNothing(t *testing.T) {
 				d := workflow(t, "w", []string{
 					startNode(), fork("f", "all", "v", "g"), subworkflow("v", "urn:child"), signalWait("g", "go"), step("a", "two"), step("b", "two"), endNode(),
 				}, "s f", "f b", "v b", "g a", "a b", "b e")
-				first := newRunner(t, store, graph.Options{Activities: deficient{&script{answers: answers{"c": after(time.Hour, nil)}}}, Background: true})
+				first := newRunner(t, store, graph.Options{Activities: deficient{&script{answers: answers{"c": after(time.Hour, nil)}}}, Work: graph.WorkAll})
 				register(t, first, "urn:child", child)
 				if evicted {
 					graph.KeepIdle(first, 0)

@@ -77,7 +77,7 @@ func TestADryRunSaysWhatRecoverDoes(t *testing.T) {
 // recover there then writes if and only if the dry run listed a run.
 func agrees(t *testing.T, what string, store history.Store, o graph.Options, want string) {
 	t.Helper()
-	o.Background = false
+	o.Work = graph.WorkOwn
 	before := heads(t, store)
 	dry := newRunner(t, store, o)
 	found, err := dry.Recover(t.Context(), graph.RecoverRequest{DryRun: true})
@@ -124,7 +124,7 @@ func lacking(t *testing.T, child *definition.Document, has []string) graph.Optio
 		work.answers = answers{"b": func(context.Context, activities.Request) (any, error) { return nil, errors.New("no") }}
 	}
 	o := equip(t, work, has...)
-	o.Background = false
+	o.Work = graph.WorkOwn
 	if slices.Contains(has, "child") {
 		o.Workflows = knows{child}
 	}
@@ -257,7 +257,7 @@ func TestADryRunWhereTheRunIsDriven(t *testing.T) {
 		s := newSource(time.Hour)
 		s.learn("urn:child", child)
 		o := equip(t, &script{}, "one")
-		o.Background, o.Workflows = false, s
+		o.Work, o.Workflows = graph.WorkOwn, s
 		r := newRunner(t, historymem.New(), o)
 		d := workflow(t, "w", []string{startNode(), subworkflow("v", "urn:child"), endNode()}, "s v", "v e")
 		if _, err := r.Start(t.Context(), graph.StartRequest{ExecutionID: "r", Definition: d, Wait: graph.Wait{Limit: graph.NoWait}}); err != nil {

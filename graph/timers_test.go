@@ -67,7 +67,7 @@ func TestW08_TimersSurviveARestart(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				store := historymem.New()
-				o := graph.Options{Activities: &script{}, Background: name == "in the background"}
+				o := graph.Options{Activities: &script{}, Work: workAll(name == "in the background")}
 				r := newRunner(t, store, o)
 				d := workflow(t, "w", []string{startNode(), timerWait("w", "1000h"), tool("a"), endNode()}, "s w", "w a", "a e")
 				wantStatus(t, start(t, r, "r", d, nil), machine.AwaitingTimer)
@@ -136,7 +136,7 @@ func TestAProcessWithoutExecutorsFiresTimers(t *testing.T) {
 			t.Fatal(err)
 		}
 		time.Sleep(2 * time.Hour)
-		other := newRunner(t, store, graph.Options{Background: true})
+		other := newRunner(t, store, graph.Options{Work: graph.WorkAll})
 		time.Sleep(time.Minute)
 		if _, err := other.Recover(t.Context(), graph.RecoverRequest{}); err != nil {
 			t.Fatal(err)
@@ -145,13 +145,13 @@ func TestAProcessWithoutExecutorsFiresTimers(t *testing.T) {
 		if wantStatus(t, run, machine.Running); run.Lacks == nil || run.Lacks.NodeID != "a" {
 			t.Errorf("lacks %+v", run.Lacks)
 		}
-		o.Background = true
+		o.Work = graph.WorkAll
 		wantStatus(t, settled(t, newRunner(t, store, o), "r"), machine.Completed)
 	})
 }
 
 // TestATimerIsFiredByWhoKnewTheRunBefore sets a timer, in a process that dies, of a run that another process knows as it
-// stood before: it is fired there, by Options.Background and by Recover.
+// stood before: it is fired there, by WorkAll and by Recover.
 func TestATimerIsFiredByWhoKnewTheRunBefore(t *testing.T) {
 	t.Parallel()
 	for _, background := range []bool{true, false} {
@@ -161,7 +161,7 @@ func TestATimerIsFiredByWhoKnewTheRunBefore(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					both := open(t)
 					d := workflow(t, "w", []string{startNode(), interrupt("i"), timerWait("t", "10m"), endNode()}, "s i", "i t", "t e")
-					first := newRunner(t, both[0], graph.Options{Background: background})
+					first := newRunner(t, both[0], graph.Options{Work: workAll(background)})
 					wantStatus(t, start(t, first, "r", d, nil), machine.Interrupted)
 					mortal := historytest.NewFaultStore(both[1])
 					other := newRunner(t, mortal, graph.Options{})
@@ -197,7 +197,7 @@ func TestShortTimersOfADeadProcess(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				both := open(t)
 				watched, mortal := historytest.NewFaultStore(both[0]), historytest.NewFaultStore(both[1])
-				newRunner(t, watched, graph.Options{Background: true})
+				newRunner(t, watched, graph.Options{Work: graph.WorkAll})
 				other := newRunner(t, mortal, graph.Options{})
 				atOnce(t, other, "late", workflow(t, "w", []string{startNode(), timerWait("t", "1h"), endNode()}, "s t", "t e"))
 				time.Sleep(time.Minute)
@@ -250,7 +250,7 @@ func TestAnEarlierTimerOfAnotherProcess(t *testing.T) {
 			startNode(), fork("f", "all", "far", "g"), timerWait("far", "10h"), signalWait("g", "go"), timerWait("near", "1m"), endNode(),
 		}, "s f", "f e", "far e", "g near", "near e")
 		begun := time.Now()
-		first := newRunner(t, store, graph.Options{Background: true})
+		first := newRunner(t, store, graph.Options{Work: graph.WorkAll})
 		atOnce(t, first, "r", d)
 		mortal := historytest.NewFaultStore(store)
 		other := newRunner(t, mortal, graph.Options{})
@@ -296,7 +296,7 @@ func TestTimersBehindThoseThatNobodyFires(t *testing.T) {
 		atOnce(t, all, "free", workflow(t, "w2", []string{startNode(), timerWait("t", "2m"), endNode()}, "s t", "t e"))
 		closeRunner(t, all)
 		o := equip(t, &script{}, "one")
-		o.Background = false
+		o.Work = graph.WorkOwn
 		lone := newRunner(t, store, o)
 		time.Sleep(time.Hour)
 		for range (runs + limit) / limit { // a round more than the runs that are left take

@@ -73,7 +73,7 @@ func TestValuesOfACallReachWhatItBegins(t *testing.T) {
 		time.Sleep(time.Minute)
 		closeRunner(t, r)
 		later := &sightings{}
-		r = newRunner(t, store, graph.Options{Activities: later, Background: true})
+		r = newRunner(t, store, graph.Options{Activities: later, Work: graph.WorkAll})
 		time.Sleep(time.Minute)
 		wantStatus(t, status(t, r, "r"), machine.Completed)
 		for node, want := range map[string][2]any{

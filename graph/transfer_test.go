@@ -52,7 +52,7 @@ func TestARunGoesOnWhereItWasImported(t *testing.T) {
 			var res *graph.ImportResult
 			store, res = moved(t, store, "r")
 			runs = 1 + res.Subworkflows
-			r = newRunner(t, store, graph.Options{Background: true})
+			r = newRunner(t, store, graph.Options{Work: graph.WorkAll})
 			register(t, r, "child", child)
 			findings, err := graph.Inspect(t.Context(), store, "r")
 			if err != nil || len(findings) > 0 {

@@ -246,7 +246,7 @@ func TestAnOrphanOfAnUnsignedDefinitionIsLeft(t *testing.T) {
 		seq := len(records(t, store, "r"))
 		work := &script{}
 		o := equip(t, work, "one")
-		o.VerifyDefinition, o.Background = signedBy("A"), true
+		o.VerifyDefinition, o.Work = signedBy("A"), graph.WorkAll
 		r := newRunner(t, store, o)
 		time.Sleep(time.Minute)
 		found, err := r.Recover(t.Context(), graph.RecoverRequest{DryRun: true})

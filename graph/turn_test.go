@@ -188,7 +188,7 @@ func TestLimitsHoldAfterACrash(t *testing.T) {
 		synctest.Wait()
 		kill(t, first, mortal)
 		work := &gauge{lasts: time.Minute}
-		second := newRunner(t, shared, graph.Options{Background: true, Activities: work, Limits: []graph.Limit{{Class: "mcp:x", Concurrent: 7}}})
+		second := newRunner(t, shared, graph.Options{Work: graph.WorkAll, Activities: work, Capacity: -1, Limits: []graph.Limit{{Class: "mcp:x", Concurrent: 7}}})
 		time.Sleep(45 * time.Second)
 		synctest.Wait()
 		if now, _ := work.inFlight(); now != 7 {
@@ -238,7 +238,7 @@ func TestABranchInTheQueueSurvivesACrash(t *testing.T) {
 			t.Fatalf("%+v", got)
 		}
 		kill(t, first, mortal)
-		second := newRunner(t, shared, graph.Options{Background: true, Activities: &gauge{}, Limits: limits})
+		second := newRunner(t, shared, graph.Options{Work: graph.WorkAll, Activities: &gauge{}, Limits: limits})
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		if run := status(t, second, "both"); run.Status != machine.AwaitingSignal {
@@ -257,7 +257,7 @@ func TestRetriesWaitForTheirTurn(t *testing.T) {
 				shared := historymem.New()
 				mortal := historytest.NewFaultStore(shared)
 				work := &gauge{lasts: 3 * time.Second, firstFailed: true}
-				o := graph.Options{Activities: work, Background: true, Limits: []graph.Limit{{Class: "tool_call", Concurrent: 2}}}
+				o := graph.Options{Activities: work, Work: graph.WorkAll, Limits: []graph.Limit{{Class: "tool_call", Concurrent: 2}}}
 				r := newRunner(t, mortal, o)
 				startMany(t, r, 10, tool("n0", `"timeout":"4s","retry":{"max_attempts":2`+backoff+`}`))
 				time.Sleep(10 * time.Second)
@@ -342,7 +342,7 @@ func TestCloseLeavesTheQueue(t *testing.T) {
 		if n := len(work.performed); n < 20 || n > 21 {
 			t.Errorf("%d begun in 10 s", n)
 		}
-		next := newRunner(t, store, graph.Options{Activities: work, Limits: limits, Background: true})
+		next := newRunner(t, store, graph.Options{Activities: work, Limits: limits, Work: graph.WorkAll})
 		for i := range 100 {
 			wantStatus(t, settled(t, next, fmt.Sprint("r", i)), machine.Completed)
 		}
@@ -369,7 +369,7 @@ func TestTwoProcessesKeepTheirOwnLimits(t *testing.T) {
 		for i := range rs {
 			gauges[i] = &gauge{lasts: 50 * time.Millisecond, firstFailed: true}
 			rs[i] = newRunner(t, store, graph.Options{
-				Activities: gauges[i], Background: true, Limits: []graph.Limit{{Class: "tool_call", Concurrent: 3 + i}},
+				Activities: gauges[i], Work: graph.WorkAll, Limits: []graph.Limit{{Class: "tool_call", Concurrent: 3 + i}},
 			})
 		}
 		d := workflow(t, "two", []string{startNode(), tool("a", `"retry":{"max_attempts":2,"initial_interval":"10ms"}`), endNode()}, "s a", "a e")
@@ -416,7 +416,7 @@ func TestADrainLeavesTheQueueToOthers(t *testing.T) {
 		startMany(t, r, 10, tool("n0"))
 		synctest.Wait()
 		second := &gauge{lasts: time.Second}
-		next := newRunner(t, store, graph.Options{Activities: second, Limits: limits, Background: true})
+		next := newRunner(t, store, graph.Options{Activities: second, Limits: limits, Work: graph.WorkAll})
 		time.Sleep(5 * time.Second)
 		closeRunner(t, r)
 		synctest.Wait()

@@ -149,7 +149,7 @@ func (p *pair) runner(store history.Store, owner string, lacks map[string]bool) 
 			}
 			return p.execute(ctx, req)
 		}), lacks},
-		DefaultMode: p.mode, LeaseTTL: 3 * time.Second, Background: true, Owner: owner,
+		DefaultMode: p.mode, LeaseTTL: 3 * time.Second, Work: graph.WorkAll, Owner: owner,
 	}
 	if !lacks["d"] {
 		o.Delegates = activities.ExecutorFunc(func(ctx context.Context, _ activities.Request) (activities.Result, error) {

@@ -50,7 +50,7 @@ func TestAMiddlewareWithoutSelectiveFailsNoRunOfAnother(t *testing.T) {
 				closeRunner(t, first)
 				before := len(records(t, store, "r"))
 				var calls atomic.Int64
-				o := graph.Options{Background: true}
+				o := graph.Options{Work: graph.WorkAll}
 				if x := tt.activities; x != nil {
 					o.Activities = activities.ExecutorFunc(func(ctx context.Context, req activities.Request) (activities.Result, error) {
 						calls.Add(1)
@@ -78,7 +78,7 @@ func TestAMiddlewareWithoutSelectiveFailsNoRunOfAnother(t *testing.T) {
 				}
 				registry, ok := tt.activities.(*activities.StepRegistry)
 				if !ok || tt.node != stepNode {
-					newRunner(t, store, graph.Options{Background: true, Activities: &script{}, Delegates: delegate.Mock{}})
+					newRunner(t, store, graph.Options{Work: graph.WorkAll, Activities: &script{}, Delegates: delegate.Mock{}})
 				} else if err := registry.RegisterStatic(map[string]any{"urn:one": 1.0}); err != nil {
 					t.Fatal(err)
 				}

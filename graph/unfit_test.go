@@ -212,7 +212,7 @@ func TestASubworkflowForAnotherProcess(t *testing.T) {
 	d := workflow(t, "parent", []string{startNode(), interrupt("i"), subworkflow("v", "urn:child"), endNode()}, "s i", "i v", "v e")
 	synctest.Test(t, func(t *testing.T) {
 		store := historymem.New()
-		unfit := newRunner(t, store, graph.Options{Activities: handlers(t, "one"), WaitLimit: time.Second, Background: true})
+		unfit := newRunner(t, store, graph.Options{Activities: handlers(t, "one"), WaitLimit: time.Second, Work: graph.WorkAll})
 		register(t, unfit, "urn:child", child)
 		first := newRunner(t, store, graph.Options{Activities: &script{}})
 		start(t, first, "r", d, nil)
@@ -227,7 +227,7 @@ func TestASubworkflowForAnotherProcess(t *testing.T) {
 		if run = status(t, unfit, "r"); run.Status.Terminal() || run.Lacks == nil {
 			t.Errorf("%+v", run)
 		}
-		fit := newRunner(t, store, graph.Options{Activities: &script{}, Background: true})
+		fit := newRunner(t, store, graph.Options{Activities: &script{}, Work: graph.WorkAll})
 		register(t, fit, "urn:child", child)
 		time.Sleep(2 * time.Minute)
 		wantStatus(t, status(t, unfit, "r"), machine.Completed)
@@ -283,7 +283,7 @@ func TestABystanderLeavesTheParentAlone(t *testing.T) {
 				if run := status(t, bare, "r"); run.Status.Terminal() {
 					t.Fatalf("%s: %+v", name, run)
 				}
-				o.Background = background
+				o.Work = workAll(background)
 				capable = newRunner(t, store, o)
 				if background {
 					time.Sleep(time.Minute)

@@ -143,7 +143,7 @@ func TestARecoverAsksForWhatIsNotKnown(t *testing.T) {
 		ids := bereftOfMany(t, store, 6)
 		s := newSource(time.Second)
 		o := equip(t, &script{}, "one")
-		o.Background, o.Workflows = false, s
+		o.Work, o.Workflows = graph.WorkOwn, s
 		r := newRunner(t, store, o)
 		recovers := func(want ...string) {
 			t.Helper()
@@ -190,7 +190,7 @@ func TestAStartAgainAsksForWhatWasNotKnown(t *testing.T) {
 		bereft(t, store, workflow(t, "w", []string{startNode(), subworkflow("v", "urn:child"), endNode()}, "s v", "v e"), s.known["urn:child"])
 		time.Sleep(time.Minute)
 		o := equip(t, &script{}, "one")
-		o.Background, o.Workflows, o.WaitLimit = false, s, time.Minute
+		o.Work, o.Workflows, o.WaitLimit = graph.WorkOwn, s, time.Minute
 		r := newRunner(t, store, o)
 		again := func() *view.Run {
 			t.Helper()
@@ -258,7 +258,7 @@ func TestAWorkflowThatIsFoundForOneRunIsKnownForAll(t *testing.T) {
 		time.Sleep(time.Minute)
 		s := newSource(0)
 		o := equip(t, &script{}, "one")
-		o.Background, o.Workflows = false, s
+		o.Work, o.Workflows = graph.WorkOwn, s
 		r := newRunner(t, store, o)
 		if _, err := r.Recover(t.Context(), graph.RecoverRequest{}); err != nil {
 			t.Fatal(err)

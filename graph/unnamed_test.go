@@ -132,7 +132,7 @@ func TestAnAnswerWithoutAnIDMustMeanOneQuestion(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
 				store := historymem.New()
-				r := newRunner(t, store, graph.Options{Background: true})
+				r := newRunner(t, store, graph.Options{Work: graph.WorkAll})
 				register(t, r, "urn:child", workflow(t, "child", []string{startNode(), interrupt("i"), endNode()}, "s i", "i e"))
 				register(t, r, "urn:late", workflowWith(t, "late", `"x-workflows-engine":{"uses":["on_timeout","map","loop","interrupt_in_branch"]}`, []string{startNode(), lapsing("i", "1m", "e"), endNode()}, "s i", "i e"))
 				d := workflowWith(t, "w", `"x-workflows-engine":{"uses":["on_timeout","map","loop","interrupt_in_branch"]}`, append([]string{startNode()}, c.nodes...), c.edges...)
@@ -172,7 +172,7 @@ func TestAnAnswerWithoutAnIDMustMeanOneQuestion(t *testing.T) {
 func TestALapsedQuestionCountsUntilTheNextAnswer(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		r := newRunner(t, historymem.New(), graph.Options{Background: true})
+		r := newRunner(t, historymem.New(), graph.Options{Work: graph.WorkAll})
 		d := workflowWith(t, "w", `"x-workflows-engine":{"uses":["on_timeout","map","loop","interrupt_in_branch"]}`, []string{startNode(), lapsing("i", "1m", "j"), interrupt("j"), interrupt("k"), endNode()}, "s i", "i j", "j k", "k e")
 		start(t, r, "r", d, nil)
 		time.Sleep(time.Hour)
@@ -279,7 +279,7 @@ func TestTwoAnswersAtOnceAnswerOneQuestion(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			synctest.Test(t, func(t *testing.T) {
-				r := newRunner(t, slowStore{historymem.New()}, graph.Options{Background: true})
+				r := newRunner(t, slowStore{historymem.New()}, graph.Options{Work: graph.WorkAll})
 				d := workflow(t, "child", child, "s a", "a b", "b e")
 				if strings.Contains(next, ":sub:") {
 					register(t, r, "urn:child", d)

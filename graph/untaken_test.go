@@ -19,7 +19,7 @@ import (
 )
 
 // takeover is how long it takes at most until a run is taken over: the default of Options.LeaseTTL and a round of
-// Options.Background.
+// WorkAll.
 const takeover = 40 * time.Second
 
 // TestAnAttemptThatNobodyTakesUp leaves attempts with and without a limit to a process that can perform neither: the one that
@@ -57,7 +57,7 @@ func TestAnAttemptThatNobodyTakesUp(t *testing.T) {
 					t.Errorf("%s: %s", run.ErrorCode, run.Error)
 				}
 				for _, rec := range records(t, store, "r") {
-					// Background sees to it in its next round at the latest.
+					// WorkAll sees to it in its next round at the latest.
 					if took := rec.CreatedAt.Sub(begun); rec.Name == history.ActivityFailed && (took < tt.fires || took > tt.fires+10*time.Second) {
 						t.Errorf("timed out after %s", took)
 					}
@@ -153,7 +153,7 @@ func TestAnAttemptThatWaitsForTheDriver(t *testing.T) {
 			if performed {
 				newRunner(t, store, equip(t, &script{}, "two"))
 			} else {
-				newRunner(t, store, graph.Options{Background: true})
+				newRunner(t, store, graph.Options{Work: graph.WorkAll})
 			}
 			run := status(t, driver, "r")
 			for ; run.Status == machine.Running; run = status(t, driver, "r") {
@@ -211,7 +211,7 @@ func TestManyAttemptsToTakeUp(t *testing.T) {
 		}
 		kill(t, first, mortal)
 		o := equip(t, &script{}, "one")
-		o.Background = false
+		o.Work = graph.WorkOwn
 		second := newRunner(t, store, o)
 		time.Sleep(time.Hour)
 		for range runs {

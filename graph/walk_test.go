@@ -140,7 +140,7 @@ func TestAComputingRunIsGoneOnWithElsewhere(t *testing.T) {
 				if !mortal.Struck() {
 					t.Fatalf("nobody died: %v", err)
 				}
-				newRunner(t, store, graph.Options{Background: true})
+				newRunner(t, store, graph.Options{Work: graph.WorkAll})
 				time.Sleep(2 * time.Minute)
 				e, err := store.Execution(t.Context(), "r")
 				if err != nil {

@@ -39,6 +39,7 @@ var payloadTable = []payloadMember{
 	{"title", func(p *Payload) any { return &p.Title }, title},
 	{"labels", func(p *Payload) any { return &p.Labels }, labels},
 	{"notify", func(p *Payload) any { return &p.Notify }, targets},
+	{"queue", func(p *Payload) any { return &p.Queue }, queueName},
 	// Nodes, blocks, timers, signals and interrupts.
 	{"reason", func(p *Payload) any { return &p.Reason }, anyText},
 	{"message", func(p *Payload) any { return &p.Message }, anyText},

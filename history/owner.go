@@ -83,8 +83,43 @@ type Unattended struct {
 // of other processes within two seconds.
 const UnattendedGrace = 3 * time.Second
 
+// Unserved returns the ready runs in lanes that no live process serves, except for one with the given name: those that have waited longest
+// first, lane by lane, at most limit (0: all). It omits the lanes for which skip, unless nil, returns true.
+func Unserved(ctx context.Context, s Store, except string, skip func(Lane) bool, limit int) (ids []string, err error) {
+	queue, ok := As[Queue](s)
+	if !ok {
+		return nil, nil
+	}
+	lanes, err := queue.Lanes(ctx)
+	if err != nil || len(lanes) == 0 {
+		return nil, err
+	}
+	var live []Process
+	if roster, ok := As[Roster](s); ok {
+		if live, err = roster.Processes(ctx); err != nil {
+			return nil, err
+		}
+	}
+	for _, l := range lanes {
+		if skip != nil && skip(l.Lane) {
+			continue
+		}
+		if slices.ContainsFunc(live, func(p Process) bool { return p.Name != except && p.Serves(l.Lane) }) {
+			continue
+		}
+		in, err := queue.ReadyIn(ctx, l.Lane, max(limit-len(ids), 0))
+		if err != nil {
+			return nil, err
+		}
+		if ids = append(ids, in...); limit > 0 && len(ids) >= limit {
+			break
+		}
+	}
+	return ids, nil
+}
+
 // FindUnattended returns the runs that cannot continue because no live process drives them; subworkflows are separate runs. Runs with an
-// overdue timer come first, earliest first, then the runs from Store.Unowned. keeps selects the runs to examine; nil selects all.
+// overdue timer come first, earliest first, then the runs from Store.Unowned, then those of Unserved. keeps selects the runs to examine; nil selects all.
 func FindUnattended(ctx context.Context, s Store, now time.Time, keeps func(executionID string) bool) ([]Unattended, error) {
 	timers, err := s.DueTimers(ctx, now.Add(-UnattendedGrace), 0)
 	if err != nil {
@@ -94,6 +129,11 @@ func FindUnattended(ctx context.Context, s Store, now time.Time, keeps func(exec
 	if err != nil {
 		return nil, err
 	}
+	unserved, err := Unserved(ctx, s, "", nil, 0)
+	if err != nil {
+		return nil, err
+	}
+	orphans = append(orphans, unserved...)
 	var found []Unattended
 	seen := map[string]bool{}
 	for _, t := range timers {

@@ -156,6 +156,8 @@ type Payload struct {
 	Labels map[string]string
 	// Notify lists the names of the targets to notify of the run's events. Added, on ExecutionStarted.
 	Notify []string
+	// Queue is the queue of the run and its subworkflows, "" for DefaultQueue. Added, on ExecutionStarted.
+	Queue string
 
 	// Actor is the caller whose call caused the record, nil if unknown. Added, on the first record of a start, fork, resume, signal, cancel
 	// or submit.

@@ -185,7 +185,7 @@ func (e *Execution) start(p *Payload) {
 		e.DefinitionName = p.WorkflowName
 	}
 	e.DefinitionVersion, e.InputHash, e.Mode = p.WorkflowVersion, p.InputHash, p.Mode
-	e.Title, e.Labels, e.Notify, e.Subworkflows = p.Title, p.Labels, p.Notify, p.Subworkflows
+	e.Title, e.Labels, e.Notify, e.Subworkflows, e.Queue = p.Title, p.Labels, p.Notify, p.Subworkflows, p.Queue
 	e.Parent, e.Depth, e.ForkedFrom = p.ParentExecutionID, p.Depth, p.ForkedFrom
 	if p.DefinitionHash != "" {
 		e.DefinitionHash, f.bound = p.DefinitionHash, true
@@ -393,6 +393,7 @@ var executionMembers = []jsonField[Execution]{
 	{"subworkflows", func(x *Execution) any { return &x.Subworkflows }},
 	{"labels", func(x *Execution) any { return &x.Labels }},
 	{"notify", func(x *Execution) any { return &x.Notify }},
+	{"queue", func(x *Execution) any { return &x.Queue }},
 	{"parent", func(x *Execution) any { return &x.Parent }},
 	{"depth", func(x *Execution) any { return &x.Depth }},
 	{"forkedId", func(x *Execution) any { return &x.ForkedFrom.ExecutionID }},

@@ -2,6 +2,7 @@ package history
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -32,6 +33,9 @@ type Queue interface {
 	// Place returns the place of a ready run in its lane; ok is false for a run that is not ready.
 	Place(ctx context.Context, executionID string) (p Place, ok bool, err error)
 
+	// ReadyIn returns the ready runs in a lane, those that have been ready longest first, at most limit (0: all).
+	ReadyIn(ctx context.Context, l Lane, limit int) ([]string, error)
+
 	// WatchReady calls wake whenever runs may have become ready, also in other processes, until ctx ends. It returns nil then, or the
 	// store's error. A call of wake is a hint: it may come twice, late or never. wake must return soon.
 	WatchReady(ctx context.Context, wake func()) error
@@ -39,6 +43,18 @@ type Queue interface {
 
 // DefaultQueue is the queue of runs that name no other one.
 const DefaultQueue = "default"
+
+// MaxQueueName is the largest length of the name of a queue.
+const MaxQueueName = 64
+
+// IsQueueName reports whether a name of a queue is valid: at most MaxQueueName letters and digits of ASCII, ".", "_" and "-".
+func IsQueueName(name string) bool {
+	valid := name != "" && len(name) <= MaxQueueName
+	for _, r := range name {
+		valid = valid && (r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune("._-", r))
+	}
+	return valid
+}
 
 // Lane is a part of the ready runs: those of one queue whose next attempt needs the same executor.
 type Lane struct {
@@ -120,3 +136,15 @@ type Place struct {
 	// Since is the time since which the run has been ready, by the store's clock.
 	Since time.Time
 }
+
+// Serves reports whether the process claims the runs of a lane when it has room, by its description.
+func (p *Process) Serves(l Lane) bool {
+	if p.Work != WorkAll || p.Queues != nil && !slices.Contains(p.Queues, l.Queue) || slices.Contains(p.Lacks, l.Needs) {
+		return false
+	}
+	kind, _, _ := strings.Cut(l.Needs, ":")
+	return l.Needs == "" || slices.Contains(p.Performs, l.Needs) || slices.Contains(p.Performs, kind)
+}
+
+// WorkAll is About.Work of a process that performs the runs of others.
+const WorkAll = "all"

@@ -94,6 +94,7 @@ var (
 	author = inFiles(checks("who made a call, in short lines", func(_ *Audit, _ *Record, v *Actor) bool {
 		return v == nil || v.short()
 	}))
+	queueName   = inFiles(checks("the name of a queue", func(_ *Audit, _ *Record, v string) bool { return v == "" || IsQueueName(v) }))
 	traceParent = inFiles(checks("a traceparent", func(_ *Audit, _ *Record, v string) bool { return v == "" || IsTraceParent(v) }))
 	forkOrigin  = inFiles(checks("a run and one of its records", func(_ *Audit, _ *Record, v ForkOrigin) bool {
 		return v == ForkOrigin{} || Seen(v.ExecutionID) && v.Seq >= 0

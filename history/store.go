@@ -309,6 +309,8 @@ type About struct {
 	Queues []string `json:"queues,omitempty"`
 	// Performs names the executors that it has, such as "step:charge", in order; a name without ":" stands for all of its kind.
 	Performs []string `json:"performs,omitempty"`
+	// Lacks names the executors of ready runs that it was found to lack, although Performs seems to include them.
+	Lacks []string `json:"lacks,omitempty"`
 	// Capacity is the largest number of attempts in flight; 0 means no limit.
 	Capacity int `json:"capacity,omitempty"`
 	// InFlight is the number of attempts in flight, and Waiting of those that wait in the process for their turn, at the last description.

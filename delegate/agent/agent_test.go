@@ -107,7 +107,7 @@ func officeWith(t testing.TB, store history.Store, endpoint *chattest.Server, sh
 	if err != nil {
 		t.Fatal(err)
 	}
-	o.Delegates, o.Background = activities.Composite{SDK: agents}, true
+	o.Delegates, o.Work = activities.Composite{SDK: agents}, graph.WorkAll
 	return enginetest.Must(graph.New(store, o))
 }
 

@@ -35,7 +35,7 @@ func TestAnAnswerOfNoUseIsRefused(t *testing.T) {
 			Models: map[string]agent.Model{"main": {Chat: m, Model: agentloop.Model{Model: "m"}}},
 			Agents: map[string]agent.Agent{"clerk": {Tools: []agent.Toolset{p}}},
 		}))
-		r := enginetest.Must(graph.New(store, graph.Options{Delegates: activities.Composite{SDK: agents}, Background: true, CheckAnswer: agent.CheckAnswer}))
+		r := enginetest.Must(graph.New(store, graph.Options{Delegates: activities.Composite{SDK: agents}, Work: graph.WorkAll, CheckAnswer: agent.CheckAnswer}))
 		begin(t, r, "r")
 		run := enginetest.Must(r.Status(t.Context(), graph.StatusRequest{ExecutionID: "r", Wait: &graph.Wait{Limit: time.Hour}}))
 		shut(t, r)
@@ -50,7 +50,7 @@ func TestAnAnswerOfNoUseIsRefused(t *testing.T) {
 			call, _ := c.(map[string]any)
 			digests[call["key"].(string)] = call["digest"]
 		}
-		bare := enginetest.Must(graph.New(store, graph.Options{Background: true, CheckAnswer: agent.CheckAnswer}))
+		bare := enginetest.Must(graph.New(store, graph.Options{Work: graph.WorkAll, CheckAnswer: agent.CheckAnswer}))
 		for want, answer := range map[string]object{
 			"no decision about t1.c2":              {"calls": object{"t1.c1": object{"decision": "approve"}}},
 			"no decision about t1.c1 and t1.c2":    {"calls": object{}},
@@ -83,7 +83,7 @@ func TestAnAnswerOfNoUseIsRefused(t *testing.T) {
 			}
 		}
 		shut(t, bare)
-		r = enginetest.Must(graph.New(store, graph.Options{Delegates: activities.Composite{SDK: agents}, Background: true}))
+		r = enginetest.Must(graph.New(store, graph.Options{Delegates: activities.Composite{SDK: agents}, Work: graph.WorkAll}))
 		defer shut(t, r)
 		if run = end(t, r, "r"); run.Status != machine.Completed {
 			t.Errorf("%s %s", run.Status, run.Error)

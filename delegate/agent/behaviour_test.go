@@ -133,7 +133,7 @@ func TestGatesTwoLevelsDown(t *testing.T) {
 			},
 		}))
 		able := func() *graph.Runner {
-			return enginetest.Must(graph.New(store, graph.Options{Delegates: activities.Composite{SDK: agents}, Background: true}))
+			return enginetest.Must(graph.New(store, graph.Options{Delegates: activities.Composite{SDK: agents}, Work: graph.WorkAll}))
 		}
 		r := able()
 		if _, err := r.Start(t.Context(), graph.StartRequest{ExecutionID: "r", Definition: enginetest.Define(t, team), Input: object{}, Wait: graph.Wait{Limit: graph.NoWait}}); err != nil {
@@ -155,7 +155,7 @@ func TestGatesTwoLevelsDown(t *testing.T) {
 			t.Fatalf("%s, questions %q", run.Status, questions)
 		}
 		time.Sleep(72 * time.Hour)
-		bare := enginetest.Must(graph.New(store, graph.Options{Background: true}))
+		bare := enginetest.Must(graph.New(store, graph.Options{Work: graph.WorkAll}))
 		for _, id := range questions {
 			if _, err := bare.Resume(t.Context(), graph.ResumeRequest{ExecutionID: "r", InterruptID: id, Payload: object{"decision": "approve"}}); err != nil {
 				t.Fatal(err)
@@ -245,7 +245,7 @@ func TestABudgetOfASubAgentIsTheTrees(t *testing.T) {
 					})}},
 				},
 			}))
-			r := enginetest.Must(graph.New(historymem.New(), graph.Options{Delegates: activities.Composite{SDK: agents}, Background: true}))
+			r := enginetest.Must(graph.New(historymem.New(), graph.Options{Delegates: activities.Composite{SDK: agents}, Work: graph.WorkAll}))
 			defer shut(t, r)
 			run := work(t, r)
 			if run.ErrorCode != c.code || !strings.Contains(fmt.Sprint(run.FinalState["text"]), c.says) || looks.Load() < 2 || looks.Load() > 5 {

@@ -49,7 +49,7 @@ func shopOf(t testing.TB, store history.Store, c agent.Config) *graph.Runner {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return enginetest.Must(graph.New(store, graph.Options{Delegates: activities.Composite{SDK: agents}, Background: true}))
+	return enginetest.Must(graph.New(store, graph.Options{Delegates: activities.Composite{SDK: agents}, Work: graph.WorkAll}))
 }
 
 // onceThen calls a tool first, and answers with the result that it reads.

@@ -48,7 +48,7 @@ func policed(t testing.TB, store history.Store, hooks agent.Hooks, paid *atomic.
 	if err != nil {
 		t.Fatal(err)
 	}
-	return enginetest.Must(graph.New(store, graph.Options{Delegates: activities.Composite{SDK: agents}, Background: true}))
+	return enginetest.Must(graph.New(store, graph.Options{Delegates: activities.Composite{SDK: agents}, Work: graph.WorkAll}))
 }
 
 // TestHooksTighten: what a hook says of a call holds, what it cannot say is put to a person, and gates hold for arguments that it replaces.
@@ -132,7 +132,7 @@ func TestAPersonsApprovalStaysNeeded(t *testing.T) {
 				return agent.Decision{Do: agent.Allow}, nil
 			}},
 		}))
-		r = enginetest.Must(graph.New(historymem.New(), graph.Options{Delegates: activities.Composite{SDK: agents}, Background: true}))
+		r = enginetest.Must(graph.New(historymem.New(), graph.Options{Delegates: activities.Composite{SDK: agents}, Work: graph.WorkAll}))
 		defer shut(t, r)
 		if run := work(t, r); run.Status != machine.Interrupted || asked.Load() != 1 {
 			t.Fatalf("%s, the hook was asked %d times", run.Status, asked.Load())

@@ -176,7 +176,7 @@ func TestARunWithoutRoomKeepsTheBeginning(t *testing.T) {
 		Models: map[string]agent.Model{"main": {Chat: m, Model: agentloop.Model{Model: "m"}}},
 		Agents: map[string]agent.Agent{"clerk": {Config: agentloop.Config{Instructions: "You work."}, Tools: warehouse(func() {})}},
 	}))
-	r := enginetest.Must(graph.New(store, graph.Options{Delegates: activities.Composite{SDK: agents}, Background: true, MaxBytes: 12 << 20}))
+	r := enginetest.Must(graph.New(store, graph.Options{Delegates: activities.Composite{SDK: agents}, Work: graph.WorkAll, MaxBytes: 12 << 20}))
 	defer shut(t, r)
 	if run := work(t, r); run.Status != machine.Completed {
 		t.Fatalf("%s %v", run.Status, run.Error)

@@ -67,7 +67,7 @@ func TestSecretsAreMaskedBeforeTheyAreRecorded(t *testing.T) {
 			}}},
 		}))
 		store := historymem.New()
-		r := enginetest.Must(graph.New(store, graph.Options{Delegates: activities.Composite{SDK: agents}, Background: true}))
+		r := enginetest.Must(graph.New(store, graph.Options{Delegates: activities.Composite{SDK: agents}, Work: graph.WorkAll}))
 		defer shut(t, r)
 		var arrived strings.Builder
 		run, err := r.Start(t.Context(), graph.StartRequest{ExecutionID: "r", Definition: enginetest.Define(t, researched), Input: object{"task": "Work."}, Wait: graph.Wait{

@@ -59,7 +59,7 @@ func TestAPartialAnswerIsSeen(t *testing.T) {
 				}},
 			}))
 			return enginetest.Must(graph.New(store, graph.Options{
-				Delegates: activities.Composite{SDK: agents}, Background: true, Webhooks: map[string]graph.Webhook{"ops": {All: true}},
+				Delegates: activities.Composite{SDK: agents}, Work: graph.WorkAll, Webhooks: map[string]graph.Webhook{"ops": {All: true}},
 				Deliver: func(_ context.Context, d history.Delivery) (history.Receipt, error) {
 					sent = d.Body
 					return history.Receipt{Outcome: history.Sent, Status: 200}, nil

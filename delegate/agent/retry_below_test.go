@@ -62,7 +62,7 @@ func callers(t testing.TB, store history.Store, m chat.Model, w workflows, tools
 		Models: map[string]agent.Model{"main": {Chat: m, Model: agentloop.Model{Model: "m"}}},
 		Agents: map[string]agent.Agent{"clerk": {Config: agentloop.Config{Instructions: "You work."}, Tools: tools}},
 	}))
-	return enginetest.Must(graph.New(store, graph.Options{Delegates: activities.Composite{SDK: agents}, Background: true, Workflows: w}))
+	return enginetest.Must(graph.New(store, graph.Options{Delegates: activities.Composite{SDK: agents}, Work: graph.WorkAll, Workflows: w}))
 }
 
 func hierarchy(t testing.TB) workflows {

@@ -83,7 +83,7 @@ func TestARetryGoesOnBesideAFailure(t *testing.T) {
 					}
 					return activities.Result{Output: object{}}, nil
 				})
-				r := enginetest.Must(graph.New(store, graph.Options{Activities: step, Delegates: activities.Composite{SDK: agents}, Background: true}))
+				r := enginetest.Must(graph.New(store, graph.Options{Activities: step, Delegates: activities.Composite{SDK: agents}, Work: graph.WorkAll}))
 				defer shut(t, r)
 				doc := enginetest.Define(t, strings.Replace(besideAStep, "TIMEOUT", c.timeout, 1))
 				if _, err := r.Start(t.Context(), graph.StartRequest{ExecutionID: "r", Definition: doc}); err != nil {

@@ -377,7 +377,7 @@ func TestARetryOfAMapOfAgents(t *testing.T) {
 			Models: map[string]agent.Model{"main": {Chat: m, Model: agentloop.Model{Model: "m"}}},
 			Agents: map[string]agent.Agent{"clerk": {Config: agentloop.Config{Instructions: "You work."}, Tools: []agent.Toolset{tool}}},
 		}))
-		r := enginetest.Must(graph.New(store, graph.Options{Activities: activities.Composite{LLMCall: llmagent.New(agents, nil, nil)}, Background: true}))
+		r := enginetest.Must(graph.New(store, graph.Options{Activities: activities.Composite{LLMCall: llmagent.New(agents, nil, nil)}, Work: graph.WorkAll}))
 		defer shut(t, r)
 		doc := enginetest.Define(t, inAMap)
 		if _, err := r.Start(t.Context(), graph.StartRequest{ExecutionID: "r", Definition: doc, Input: object{"items": []any{1.0, 2.0, 3.0}}}); err != nil {

@@ -79,6 +79,8 @@ type Config struct {
 	Labels map[string]string `json:"-"`
 	// Notify are the targets that are notified of the run's events. Only the start of a run needs them.
 	Notify []string `json:"-"`
+	// Queue is the queue of the run, "" for the usual one. Only the start of a run needs it.
+	Queue string `json:"-"`
 }
 
 // Status is the state of a run as a whole.

@@ -143,6 +143,7 @@ func (m *Machine) begin(input map[string]any, now time.Time) {
 		Title:             m.cfg.Title,
 		Labels:            maps.Clone(m.cfg.Labels),
 		Notify:            slices.Clone(m.cfg.Notify),
+		Queue:             m.cfg.Queue,
 	}
 	bad := m.invalidState(m.main, "")
 	if m.prog.Entry.Type != definition.Start || bad != nil {

@@ -74,6 +74,15 @@ type Run struct {
 	// Lacks is the executor or definition that this process is missing to continue a run without an owner, or nil: a process that has it
 	// continues the run. The run needs it now, or may need it after the next answer (Lack.Host).
 	Lacks *Lack
+	// Ready is the place of a run that waits in the store for a process with room; nil for another run.
+	Ready *Ready
+}
+
+// Ready describes a run that waits in the store for a process with room.
+type Ready struct {
+	history.Place
+	// Workers is the number of live processes that perform runs of this lane.
+	Workers int
 }
 
 // GoesOn is the point where a retry continues an agent: after the journal entry After. Calls counts the tool calls that are not repeated.

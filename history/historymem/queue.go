@@ -143,6 +143,18 @@ func (s *Store) Place(ctx context.Context, executionID string) (p history.Place,
 	return p, ok, err
 }
 
+// ReadyIn returns the ready runs in a lane; see history.Queue.
+func (s *Store) ReadyIn(ctx context.Context, l history.Lane, limit int) (ids []string, err error) {
+	err = s.do(ctx, func() {
+		for _, x := range slices.SortedFunc(maps.Keys(s.ready), longest) {
+			if x.place.Lane == l && (limit == 0 || len(ids) < limit) {
+				ids = append(ids, x.id)
+			}
+		}
+	})
+	return ids, err
+}
+
 // WatchReady calls wake whenever runs may have become ready; see history.Queue.
 func (s *Store) WatchReady(ctx context.Context, wake func()) error {
 	wakes := make(chan struct{}, 1)

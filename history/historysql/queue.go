@@ -175,6 +175,17 @@ func (s *Store) Place(ctx context.Context, executionID string) (p history.Place,
 	return p, true, nil
 }
 
+const readyIn = `SELECT execution_id FROM ready JOIN executions USING (run) WHERE lane = ?1 ORDER BY since, run LIMIT ?2`
+
+// ReadyIn returns the ready runs in a lane; see history.Queue.
+func (s *Store) ReadyIn(ctx context.Context, l history.Lane, limit int) ([]string, error) {
+	if limit == 0 {
+		limit = -1 // all
+	}
+	ids, err := column(reader{ctx, &s.readers}, readyIn, l.String(), int64(limit))
+	return ids, failure("the ready runs could not be read", err)
+}
+
 const describeProcess = `UPDATE processes SET about = ?2 WHERE process = ?1 AND expires > ?3 AND about IS NOT ?2`
 
 // Describe replaces the description of a process; see history.Roster.

@@ -217,6 +217,11 @@ func (w *wrapper) Place(ctx context.Context, executionID string) (p history.Plac
 	return p, ok && err == nil, err
 }
 
+// ReadyIn returns the ready runs in a lane; see history.Queue.
+func (w *wrapper) ReadyIn(ctx context.Context, l history.Lane, limit int) ([]string, error) {
+	return optionally(w, "ReadyIn", func(s history.Queue) ([]string, error) { return s.ReadyIn(ctx, l, limit) })
+}
+
 // WatchReady calls wake whenever runs may have become ready; see history.Queue.
 func (w *wrapper) WatchReady(ctx context.Context, wake func()) error {
 	_, err := optionally(w, "WatchReady", func(s history.Queue) (_ any, err error) { return nil, s.WatchReady(ctx, wake) })

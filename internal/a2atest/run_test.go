@@ -84,7 +84,7 @@ func (b *bench) restart(tune ...func(*delegate.A2AConfig)) {
 		b.t.Fatal(err)
 	}
 	b.Runner, err = graph.New(b.store, graph.Options{
-		Delegates: activities.Composite{A2A: remote}, Background: true,
+		Delegates: activities.Composite{A2A: remote}, Work: graph.WorkAll,
 		Logger: slog.New(slog.NewTextHandler(b.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	})
 	if err != nil {

@@ -147,8 +147,10 @@ func (a *app) open(ctx context.Context, o sessionOptions) (*session, error) {
 	if o.noAttempts {
 		options.Activities, options.Delegates = nil, s.executors.TaskEnds()
 	}
-	options.ReadOnly, options.Background, options.OnRecord = o.store == readOnlyStore, o.background, o.onRecord
-	if !o.background {
+	options.ReadOnly, options.OnRecord = o.store == readOnlyStore, o.onRecord
+	if o.background {
+		options.Work = graph.WorkAll
+	} else {
 		if !o.stays {
 			options.Drain = 0 // an interrupted command ends at once
 		}

@@ -73,7 +73,7 @@ func TestAnAnswerThatNobodyGave(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		store := historymem.New()
-		runner := enginetest.Closing(t, enginetest.Must(graph.New(store, graph.Options{Activities: activities.Composite{Step: clerk{time.Minute}}, Background: true})))
+		runner := enginetest.Closing(t, enginetest.Must(graph.New(store, graph.Options{Activities: activities.Composite{Step: clerk{time.Minute}}, Work: graph.WorkAll})))
 		h := connectHost(t, runner, mcpserver.Options{Definitions: store, Elicit: elicit.Required})
 		h.runner, h.store = runner, store
 		for _, id := range []string{"waited", "answered"} {

@@ -71,7 +71,7 @@ func engine(t testing.TB, store history.Store, p *provider, change func(*agent.A
 	models := activities.ExecutorFunc(func(context.Context, activities.Request) (activities.Result, error) {
 		return activities.Result{Output: object{"text": "no agent"}}, nil
 	})
-	return enginetest.Must(graph.New(store, graph.Options{Activities: activities.Composite{LLMCall: llmagent.New(agents, models, nil)}, Background: true}))
+	return enginetest.Must(graph.New(store, graph.Options{Activities: activities.Composite{LLMCall: llmagent.New(agents, models, nil)}, Work: graph.WorkAll}))
 }
 
 // asking returns a workflow with one llm_call and the fields of its config.

@@ -101,3 +101,12 @@ func List(q history.ListQuery) error {
 	}
 	return nil
 }
+
+// Queue rejects an invalid name of a queue with the code; "" is accepted.
+func Queue(name string, code problem.Code) error {
+	if name == "" || history.IsQueueName(name) {
+		return nil
+	}
+	return problem.New(code, "invalid queue %q", name).
+		WithHint("Use at most %d letters, digits, '.', '_' and '-'.", history.MaxQueueName)
+}

@@ -50,6 +50,9 @@ func (p *Process) perform(x *run.Run, a *work.Attempt) []*work.Attempt {
 	} else if p.Performer.LeftToOthers(x.ID(), a, in) {
 		p.endAttempt(work.Detached(p.Context), x, a)
 	} else {
+		if _, turn := a.Effect.(*machine.TurnEffect); !turn { // the attempt that has its turn takes the place
+			a.Leave()
+		}
 		next = p.finish(x, a, in)
 	}
 	p.Performer.InFlight.End(a) // not deferred: an executor that ends its goroutine is handled by Exited

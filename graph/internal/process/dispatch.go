@@ -65,9 +65,6 @@ func (p *Process) dispatch(ctx context.Context, x *run.Run, w *run.Work) {
 	w.Inherit(ctx)
 	p.pool(x).Begin(w.Begin)
 	ctx = work.Detached(ctx)
-	if p.Performer.InFlight.Draining() {
-		_ = locked(x, func() error { x.HandOver(ctx); return nil })
-	}
 	p.Performer.CancelTasks(x.ID(), w.DropTasks...)
 	p.cancelChildren(ctx, x, w.CancelChildren)
 	if parent := w.NotifyParent; parent != "" {

@@ -15,7 +15,7 @@ import (
 )
 
 // Lease keeps the lease of this process in the store, and checks the runs that the process owns. It is renewed while the process owns
-// runs, with one commit for all of them. A process that cannot renew it stops its attempts before another process can claim its runs.
+// runs, or stays, with one commit for all of them. A process that cannot renew it stops its attempts before another process can claim its runs.
 type Lease struct {
 	work.Env
 	// Label begins the name of the process; see ProcessName.
@@ -35,6 +35,7 @@ type Lease struct {
 	renewed time.Time // the time of the last request to renew, by this process's clock
 	owned   map[*run.Run]struct{}
 	wake    chan struct{} // nil before the loop has started
+	stays   bool          // the lease is renewed without runs, too
 }
 
 // maxLookInterval bounds the time until this process notices another process's write to an owned run, such as a cancel.
@@ -131,6 +132,19 @@ func (l *Lease) Owns(x *run.Run, process string, owns bool) {
 		l.owned = map[*run.Run]struct{}{}
 	}
 	l.owned[x] = struct{}{}
+	l.start()
+}
+
+// Stay keeps the lease while the process owns no runs, too.
+func (l *Lease) Stay() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.stays = true
+	l.start()
+}
+
+// start starts or wakes the loop. The lock is held.
+func (l *Lease) start() {
 	if l.wake == nil {
 		l.wake = make(chan struct{}, 1)
 		l.Go(l.loop)
@@ -139,6 +153,13 @@ func (l *Lease) Owns(x *run.Run, process string, owns bool) {
 	case l.wake <- struct{}{}:
 	default:
 	}
+}
+
+// kept reports whether the lease has to be renewed.
+func (l *Lease) kept() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.stays || len(l.owned) > 0
 }
 
 // Process returns the name of the process, "" before it has first owned a run.
@@ -174,7 +195,7 @@ func (l *Lease) loop() {
 			continue
 		case <-tick:
 		}
-		if tick = nil; len(l.held()) == 0 {
+		if tick = nil; !l.kept() {
 			continue
 		}
 		tick = time.After(every)

@@ -35,6 +35,10 @@ type Search struct {
 	Presence *Presence
 	// Admit returns an error while there is no room for further runs; nil admits all.
 	Admit func() error
+	// Free returns the number of attempts for which there is room.
+	Free func() int
+	// Skip reports whether the search leaves the ready runs of a lane to claims.
+	Skip func(history.Lane) bool
 	// Queue receives the timers found.
 	Queue *Queue
 	runs  driver
@@ -135,15 +139,19 @@ func (s *Search) round() {
 	}
 }
 
-// takeAll claims the orphaned runs that it can. It is false when the search is to end.
+// takeAll claims the orphaned runs that it can and has room for. It is false when the search is to end.
 func (s *Search) takeAll() bool {
+	free := s.Free()
+	if free == 0 {
+		return true
+	}
 	if s.Admit != nil {
 		if err := s.Admit(); err != nil {
 			s.Log.Warn("no runs taken over for now", run.LogError, err)
 			return true
 		}
 	}
-	_, err := s.TakeOrphans(s.Context, searchLimit, false)
+	_, err := s.TakeOrphans(s.Context, min(searchLimit, free), false)
 	if s.Context.Err() != nil {
 		return false
 	}
@@ -160,6 +168,11 @@ func (s *Search) TakeOrphans(ctx context.Context, limit int, patient bool) ([]st
 	if err != nil {
 		return nil, err
 	}
+	unserved, err := history.Unserved(ctx, s.Store, "", s.Skip, limit+s.orphans.Len())
+	if err != nil {
+		return nil, err
+	}
+	ids = append(ids, unserved...)
 	taken, left, err := s.takeEach(ctx, s.orphans.Choose(ids, limit))
 	if err != nil {
 		return taken, err

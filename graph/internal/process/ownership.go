@@ -50,6 +50,10 @@ type driver interface {
 	takeBack(executionID, process string)
 	// takeOrphan claims one orphaned run, and reports whether it did.
 	takeOrphan(ctx context.Context, executionID string) (took bool, err error)
+	// takeReady continues a ready run that the process has claimed.
+	takeReady(executionID, process string)
+	// giveAway gives a run away that waits here, if that is still possible.
+	giveAway(executionID string)
 	// reconsider looks up, in the background, the unknown workflows of runs that were left to others. The returned function waits for
 	// that, and reports whether a workflow has become known.
 	reconsider(ctx context.Context) (learned func() bool)
@@ -85,6 +89,20 @@ func (p *Process) takeBack(id, process string) {
 	if err != nil && !errors.Is(err, problem.ExecutorNotConfigured) {
 		p.Log.Warn("run not taken back", run.LogRun, id, run.LogError, err)
 	}
+}
+
+// takeReady continues a ready run that this process has claimed.
+func (p *Process) takeReady(id, process string) {
+	ctx := work.Detached(p.Context)
+	if err := p.WithID(ctx, id, func(x *run.Run, w *run.Work) error { return x.TakeReady(ctx, process, w) }); err != nil {
+		p.Log.Warn("ready run not continued", run.LogRun, id, run.LogError, err)
+	}
+}
+
+// giveAway gives a run away that waits here, if that is still possible.
+func (p *Process) giveAway(id string) {
+	ctx := work.Detached(p.Context)
+	_ = p.WithID(ctx, id, func(x *run.Run, _ *run.Work) error { x.Give(ctx); return nil })
 }
 
 // takeOrphan claims one orphaned run, and reports whether it did.

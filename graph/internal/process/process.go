@@ -28,7 +28,7 @@ type Config struct {
 	Activities activities.Executor
 	Delegates  activities.Executor
 	Requests   work.Requests
-	// Turns limits the attempts in flight, Limits each run; New sets Queued.
+	// Turns limits the attempts in flight, Limits each run.
 	Turns  []work.Limit
 	Limits machine.Limits
 	Tree   run.TreeLimits
@@ -38,9 +38,15 @@ type Config struct {
 	DefaultMode machine.Mode
 	CheckAnswer run.CheckAnswer
 	// Owner begins the name of the process in leases.
-	Owner                string
-	LeaseTTL             time.Duration
-	ReadOnly, Background bool
+	Owner    string
+	LeaseTTL time.Duration
+	ReadOnly bool
+	// Work, Queues, Capacity, FairLabel and Version are how runs are shared with other processes. Capacity 0 means no limit.
+	Work      Work
+	Queues    []string
+	Capacity  int
+	FairLabel string
+	Version   string
 	// Admit returns an error while there is no room for further runs; nil admits all.
 	Admit func() error
 	// OnRecord, unless nil, is called with the records of each append, in order for each run and outside of all locks.
@@ -66,6 +72,7 @@ type Process struct {
 	clock    Clock
 	presence Presence
 	lease    *Lease
+	share    *Share
 	timers   *Queue
 	search   *Search
 	budget   *run.TreeBudget
@@ -77,7 +84,7 @@ type Process struct {
 	closed bool
 }
 
-// New returns a process on a store and, with Config.Background, starts its search.
+// New returns a process on a store and, with WorkAll, starts its search.
 func New(c Config) *Process {
 	c.Store = history.Wrap(survivors{c.Store, c.Log, c.ReadOnly}, c.Store)
 	p := &Process{config: c}
@@ -89,12 +96,16 @@ func New(c Config) *Process {
 	p.Library = library.New(c.Library)
 	p.Performer = &work.Performer{
 		Env: p.Env, Activities: c.Activities, Delegates: c.Delegates, MaxBytes: c.MaxDocumentBytes, Requests: c.Requests,
-		Runs: performed{p}, Turns: work.NewQueue(p.Env, c.Turns, 0), InFlight: work.InFlight{Log: c.Log},
+		Runs: performed{p}, Turns: work.NewQueue(p.Env, c.Turns, c.Capacity), InFlight: work.InFlight{Log: c.Log},
 	}
-	p.config.Limits.Queued = p.Performer.Limited()
 	p.lease = &Lease{Env: p.Env, Label: c.Owner, TTL: c.LeaseTTL, runs: p}
+	p.share = &Share{
+		Env: p.Env, Work: c.Work, Queues: c.Queues, Capacity: c.Capacity, Version: c.Version, Admit: c.Admit, performer: p.Performer, lease: p.lease, runs: p,
+	}
+	p.share.queue, _ = history.As[history.Queue](c.Store)
+	p.share.roster, _ = history.As[history.Roster](c.Store)
 	p.timers = &Queue{Env: p.Env, runs: p}
-	p.search = &Search{Env: p.Env, TTL: c.LeaseTTL, Presence: &p.presence, Admit: c.Admit, Queue: p.timers, runs: p}
+	p.search = &Search{Env: p.Env, TTL: c.LeaseTTL, Presence: &p.presence, Admit: c.Admit, Free: p.Performer.Turns.Free, Skip: p.share.claims, Queue: p.timers, runs: p}
 	p.Outbox = &outbox.Box{Targets: c.Webhooks, Now: p.Now, Redaction: c.Redaction, Glossary: c.Glossary}
 	if c.Deliver != nil && len(c.Webhooks) > 0 && !c.ReadOnly {
 		p.Outbox.Sender = &outbox.Sender{
@@ -107,11 +118,28 @@ func New(c Config) *Process {
 		Env: p.Env, Process: runProcess{p}, Performer: p.Performer, Programs: p.Library, CheckAnswer: c.CheckAnswer, Outbox: p.Outbox,
 		ReadOnly: c.ReadOnly, KeepRecords: c.OnRecord != nil, MaxVisits: c.MaxVisits, MaxDocumentBytes: c.MaxDocumentBytes, Limits: p.config.Limits,
 		Tree: p.budget, DefaultMode: c.DefaultMode,
+		Sharing: run.Sharing{None: c.Work == WorkNone, Gives: c.Work == WorkAll, Queue: p.share.queue, FairLabel: c.FairLabel, Others: p.share.Others, Workers: p.share.Workers},
 	})
-	if c.Background {
+	if !c.ReadOnly {
+		p.share.Begin()
+	}
+	if c.Work == WorkAll {
 		p.Go(p.search.Run)
 	}
 	return p
+}
+
+// Processes returns the live processes of the store.
+func (p *Process) Processes(ctx context.Context) ([]history.Process, error) {
+	return p.share.Processes(ctx)
+}
+
+// Lanes returns the lanes with runs that wait for a process.
+func (p *Process) Lanes(ctx context.Context) ([]history.LaneUse, error) {
+	if p.share.queue == nil {
+		return nil, nil
+	}
+	return p.share.queue.Lanes(ctx)
 }
 
 // Limits returns the limits of each run.

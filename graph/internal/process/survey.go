@@ -46,11 +46,15 @@ func (p *Process) SurveyAll(ctx context.Context, limit int, elsewhere bool) (*Su
 	if err != nil {
 		return nil, err
 	}
+	unserved, err := history.Unserved(ctx, p.Store, p.Name(), p.share.leaves, 0)
+	if err != nil {
+		return nil, err
+	}
 	timers, err := p.Store.DueTimers(ctx, s.now, 0)
 	if err != nil {
 		return nil, err
 	}
-	for _, id := range ids {
+	for _, id := range append(ids, unserved...) {
 		if err := s.look(ctx, id, true); err != nil {
 			return nil, err
 		}
@@ -190,8 +194,17 @@ func (s *survey) wouldBegin(ctx context.Context, parent string, e *machine.Child
 	return false, library.LackOf(parent, e.NodeID, name, err), nil
 }
 
-// isOrphan reports whether Store.Unowned would return a run.
+// isOrphan reports whether no process drives a run that needs one, and none serves its lane.
 func (s *survey) isOrphan(ctx context.Context, e *history.Execution) (bool, error) {
+	if queue := s.share.queue; queue != nil {
+		switch place, ready, err := queue.Place(ctx, e.ID); {
+		case err != nil:
+			return false, err
+		case ready:
+			n, err := s.share.elsewhere(ctx, place.Lane)
+			return n == 0, err
+		}
+	}
 	if owner, err := s.Store.Owner(ctx, e.ID); err != nil || owner.Live() {
 		return false, err
 	}

@@ -15,8 +15,12 @@ func (x *Run) begin(e machine.Effect, w *Work) *work.Attempt {
 	}
 	config := x.m.Config()
 	// A subworkflow inherits these from its parent, which may have been reloaded since the request.
-	config.Title, config.Labels, config.Notify = x.exec.Title, x.exec.Labels, x.exec.Notify
+	config.Title, config.Labels, config.Notify, config.Queue = x.exec.Title, x.exec.Labels, x.exec.Notify, x.exec.Queue
 	a := work.NewAttempt(parent, e, config, x.startedHere)
+	switch e.(type) {
+	case *machine.ActivityEffect, *machine.DelegateEffect:
+		a.Done = x.place()
+	}
 	if x.attempts == nil {
 		x.attempts = map[string]*work.Attempt{}
 	}

@@ -21,10 +21,19 @@ func (x *Run) performs(e machine.Effect) bool {
 
 // canPerform reports whether this process has the executor of an effect, and is not draining.
 func (x *Run) canPerform(e machine.Effect) bool {
-	if _, walk := e.(*machine.WalkEffect); walk {
-		return !x.env.draining()
+	if x.env.draining() {
+		return false
 	}
-	return !x.env.draining() && x.LackOf(x.prog.Node(e.Base().NodeID)) == nil
+	switch e.(type) {
+	case *machine.WalkEffect:
+		return true
+	case *machine.ChildEffect:
+	default:
+		if x.env.Sharing.None {
+			return false
+		}
+	}
+	return x.LackOf(x.prog.Node(e.Base().NodeID)) == nil
 }
 
 // inFlightElsewhere reports whether an activity or delegate is in flight that this process does not perform.
@@ -98,24 +107,23 @@ func (x *Run) claim(ctx context.Context) (won bool, err error) {
 
 // disown gives the run up; other processes perform the effects left in flight.
 func (x *Run) disown(ctx context.Context) {
-	if err := x.env.Store.Disown(work.Detached(ctx), x.process, x.id); err != nil {
+	var ready *history.Ready
+	if queue := x.env.Sharing.Queue; queue != nil && x.m != nil && x.mayMove() {
+		ready = x.readyWith(&x.exec, x.m.InFlight())
+	}
+	var err error
+	if ready != nil {
+		err = x.env.Sharing.Queue.Offer(work.Detached(ctx), x.process, history.Offer{ExecutionID: x.id, Ready: *ready})
+	} else {
+		err = x.env.Store.Disown(work.Detached(ctx), x.process, x.id)
+	}
+	if err != nil {
 		x.env.Log.Warn("run not disowned", LogRun, x.id, LogError, err)
 	}
 	if x.m == nil {
 		x.become(Unloaded)
 	} else {
 		x.become(Following)
-	}
-}
-
-// HandOver makes other processes notice within a second the effects that a draining process leaves in flight. It claims the run under a
-// name that never had a lease, which looks like a process that is gone.
-func (x *Run) HandOver(ctx context.Context) {
-	if x.env.ReadOnly || x.m == nil || x.Owned() || x.Ended() || len(x.m.InFlight()) == 0 {
-		return
-	}
-	if _, err := x.env.Store.Claim(work.Detached(ctx), "left by "+x.process+": "+x.id, x.id); err != nil {
-		x.env.Log.Warn("run not handed over: other processes find it within seconds", LogRun, x.id, LogError, err)
 	}
 }
 

@@ -104,6 +104,7 @@ func (x *Run) append(ctx context.Context, b machine.Batch, i intent, w *Work) (d
 	if !status.Terminal() && (status != machine.Running || x.sincePosition >= maxSincePosition || x.m.Resting() || x.m.Walking()) {
 		hb.Position = x.m.NextPosition()
 	}
+	hb.Ready = x.readiness(&exec, b, i.mayOwn)
 	if err := x.setOwner(ctx, &hb, b, i); err != nil {
 		return false, err
 	}
@@ -117,7 +118,7 @@ func (x *Run) append(ctx context.Context, b machine.Batch, i intent, w *Work) (d
 	case refused && i.fenced:
 		return false, err
 	case refused:
-		hb.Owner, hb.Disown = "", false
+		hb.Owner, hb.Disown, hb.Ready = "", false, nil
 		err = x.env.Store.Append(work.Detached(ctx), hb)
 	}
 	if err != nil {
@@ -157,13 +158,17 @@ func (x *Run) append(ctx context.Context, b machine.Batch, i intent, w *Work) (d
 	if refused {
 		return i.mayOwn && x.claimLeft(ctx, b), nil
 	}
+	if hb.Ready != nil {
+		x.startedHere = false
+		return false, nil
+	}
 	return i.mayOwn, nil
 }
 
 // setOwner sets the owner of the run in a batch.
 func (x *Run) setOwner(ctx context.Context, hb *history.Batch, b machine.Batch, i intent) (err error) {
 	switch {
-	case x.needsOwner(b, i.mayOwn):
+	case hb.Ready == nil && x.needsOwner(b, i.mayOwn):
 		if hb.Owner = x.process; !x.Owned() {
 			hb.Owner, err = x.env.Process.Hold(ctx)
 		}
@@ -181,13 +186,7 @@ func (x *Run) needsOwner(b machine.Batch, mayOwn bool) bool {
 	if x.m.Status().Terminal() {
 		return false
 	}
-	aborted := 0
-	for _, key := range b.Abandoned {
-		if x.attempts[key] != nil {
-			aborted++
-		}
-	}
-	if len(x.attempts) > aborted {
+	if x.attemptsAfter(b) > 0 {
 		return true
 	}
 	return mayOwn && (slices.ContainsFunc(b.Effects, x.performs) ||

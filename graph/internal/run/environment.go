@@ -23,6 +23,8 @@ type Environment struct {
 	CheckAnswer CheckAnswer
 	// Outbox makes the deliveries for the events in records.
 	Outbox Outbox
+	// Sharing is how runs are shared with other processes.
+	Sharing Sharing
 	// ReadOnly: runs write nothing and fire no timer.
 	ReadOnly bool
 	// KeepRecords makes News carry the records of each commit.

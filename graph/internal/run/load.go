@@ -55,6 +55,7 @@ func (x *Run) isAt(stored *history.Execution) bool {
 
 // forget drops the machine. The owner stays the same.
 func (x *Run) forget() {
+	x.returnPlaces()
 	x.m, x.unrecorded, x.prior = nil, machine.Batch{}, history.Prior{}
 	x.cost.Store(0)
 	if x.Owned() {
@@ -164,7 +165,7 @@ func (x *Run) rebuild(ctx context.Context, prog *definition.Program) (*machine.M
 	config := machine.Config{
 		ExecutionID: x.id,
 		MaxVisits:   x.env.MaxVisits,
-		Limits:      machine.Limits{Queued: x.env.Limits.Queued, MinHostTimeout: x.env.Limits.MinHostTimeout, Stop: x.stop},
+		Limits:      machine.Limits{Queued: x.queued, MinHostTimeout: x.env.Limits.MinHostTimeout, Stop: x.stop},
 	}
 	return machine.Replay(prog, config, records, nil, x.env.Now())
 }
@@ -198,7 +199,7 @@ func (x *Run) restore(ctx context.Context, prog *definition.Program) (*machine.M
 		x.env.Log.Warn("stored position not used", LogRun, x.id, LogSeq, seq, LogError, err)
 		return nil, nil
 	}
-	m.SetLimits(0, machine.Limits{Queued: x.env.Limits.Queued, MinHostTimeout: x.env.Limits.MinHostTimeout, Stop: x.stop})
+	m.SetLimits(0, machine.Limits{Queued: x.queued, MinHostTimeout: x.env.Limits.MinHostTimeout, Stop: x.stop})
 	tail, err := x.env.Store.Read(ctx, x.id, seq+1, 0)
 	if err != nil {
 		return nil, err

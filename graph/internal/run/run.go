@@ -42,8 +42,11 @@ type Run struct {
 	// attempts are the effects that this process performs, children the ids of the awaited subworkflows, by key.
 	attempts map[string]*work.Attempt
 	children map[string]string
-	// process is the name of this process as the owner.
+	// process is the name of this process as the owner. claimed is when it claimed the run as a ready one, zero for another run.
 	process string
+	claimed time.Time
+	// places give back the places that are reserved for attempts until the run is unlocked.
+	places []func()
 	// lastDriven is the end of the last owner's lease, as of the last check.
 	lastDriven time.Time
 	// startedHere reports that this process started the run and that no other process has written to it since. Such a run fails if an
@@ -75,7 +78,10 @@ type tableEntry struct {
 func (x *Run) Lock() { x.lock.Lock() }
 
 // Unlock unlocks the run.
-func (x *Run) Unlock() { x.lock.Unlock() }
+func (x *Run) Unlock() {
+	x.returnPlaces()
+	x.lock.Unlock()
+}
 
 // LockFirst locks the run before all other waiters, and makes a long evaluation stop.
 func (x *Run) LockFirst() { x.lock.LockFirst() }

@@ -74,7 +74,7 @@ func (x *Run) drive(ctx context.Context, w *Work) error {
 	return x.rest(ctx, w)
 }
 
-// abandoned reports whether an effect is in flight that this process does not perform, but can. It only reads, so that checks of a run
+// abandoned reports whether an effect is in flight that this process does not perform, but can and has room for. It only reads, so that checks of a run
 // that this process cannot advance cost no write.
 func (x *Run) abandoned(ctx context.Context, retryUnknown bool, w *Work) (bool, error) {
 	var children []*machine.ChildEffect
@@ -84,7 +84,7 @@ func (x *Run) abandoned(ctx context.Context, retryUnknown bool, w *Work) (bool, 
 		case isChild:
 			children = append(children, c)
 		default:
-			return true, nil
+			return x.env.Performer.Turns.Free() > 0, nil // else it would wait here, and others may have room
 		}
 	}
 	for _, c := range children {

@@ -33,15 +33,35 @@ func (x *Run) View(ctx context.Context) (*view.Run, error) {
 			return nil, err
 		}
 		s.Ending = &end
-	case !x.Owned():
+	case !x.Owned() && !x.env.Sharing.None:
 		lack = x.lacks(s.Waits)
 	}
 	v := view.Of(s)
 	if err := Journals(ctx, x.env.Store, v.Pending); err != nil {
 		return nil, err
 	}
-	v.Lacks, err = x.UnlessOwned(ctx, lack)
+	if v.Lacks, err = x.UnlessOwned(ctx, lack); err != nil || x.Owned() || v.Status != machine.Running {
+		return v, err
+	}
+	v.Ready, err = x.readyPlace(ctx)
+	if v.Ready != nil && v.Ready.Workers > 0 && v.Lacks != nil && !v.Lacks.Host {
+		v.Lacks = nil
+	}
 	return v, err
+}
+
+// readyPlace returns the place of the run among the ready ones, nil without one.
+func (x *Run) readyPlace(ctx context.Context) (*view.Ready, error) {
+	s := &x.env.Sharing
+	if s.Queue == nil {
+		return nil, nil
+	}
+	place, ok, err := s.Queue.Place(ctx, x.id)
+	if err != nil || !ok {
+		return nil, err
+	}
+	workers, err := s.Workers(ctx, place.Lane)
+	return &view.Ready{Place: place, Workers: workers}, err
 }
 
 // prospectiveView is View after a batch of records is appended; exec is the projection then.

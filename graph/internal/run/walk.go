@@ -21,6 +21,7 @@ const (
 // limits returns the machine's limits.
 func (x *Run) limits() machine.Limits {
 	l := x.env.Limits
+	l.Queued = x.queued
 	l.Short = func() bool { return x.short }
 	l.Stop, l.Tree = x.stop, func(pending bool) string { return x.env.Tree.Reached(&x.exec, pending) }
 	return l

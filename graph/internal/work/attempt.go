@@ -32,7 +32,7 @@ type Attempt struct {
 	cancel  context.CancelCauseFunc
 	// can holds the capabilities of the executor, nil until it was asked.
 	can *activities.Capabilities
-	// Done, if not nil, returns the attempt's turn to the queue.
+	// Done, if not nil, returns the attempt's place to the queue; see Leave.
 	Done func()
 	// Restarted is when this process repeated an attempt of another process; zero for an attempt requested here.
 	Restarted time.Time
@@ -49,12 +49,18 @@ func NewAttempt(parent context.Context, e machine.Effect, config machine.Config,
 // Cancel ends the attempt's context, with a cause.
 func (a *Attempt) Cancel(cause error) { a.cancel(cause) }
 
+// Leave returns the attempt's place to the queue: its executor has returned.
+func (a *Attempt) Leave() {
+	if a.Done != nil {
+		a.Done()
+		a.Done = nil
+	}
+}
+
 // Release frees the context of an attempt that has ended.
 func (a *Attempt) Release() {
 	a.cancel(ErrUnwanted)
-	if a.Done != nil {
-		a.Done()
-	}
+	a.Leave()
 }
 
 // Repeated reports whether the attempt may have been performed before, in part or as a whole.

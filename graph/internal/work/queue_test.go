@@ -565,7 +565,7 @@ func TestAnAttemptOfTwoClassesIsNotStarved(t *testing.T) {
 		b.Enter(&work.Ticket{Run: "both", Classes: []string{"step", "db"}, Context: t.Context(), Left: func() {}, Turn: func(done func()) { got.Store(true); done() }})
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		if !got.Load() || others.Load() > 45 {
+		if !got.Load() || others.Load() > 60 { // a twentieth turn in each of the two pools, and what is under way
 			t.Errorf("it had its turn: %v, after %d others", got.Load(), others.Load())
 		}
 	})

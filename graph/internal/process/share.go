@@ -1,0 +1,365 @@
+package process
+
+import (
+	"cmp"
+	"context"
+	"os"
+	"slices"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/workflows-engine/workflows-engine/graph/definition"
+	"github.com/workflows-engine/workflows-engine/graph/internal/library"
+	"github.com/workflows-engine/workflows-engine/graph/internal/run"
+	"github.com/workflows-engine/workflows-engine/graph/internal/work"
+	"github.com/workflows-engine/workflows-engine/history"
+	"github.com/workflows-engine/workflows-engine/internal/wait"
+)
+
+// Work is graph.Work, which documents the values.
+type Work string
+
+// The values of Work.
+const (
+	WorkOwn  Work = "own"
+	WorkAll  Work = history.WorkAll
+	WorkNone Work = "none"
+)
+
+const (
+	// claimAtOnce bounds the runs of one claim.
+	claimAtOnce = 32
+	// claimInterval is the interval of claims without a hint from the store, blindInterval that while the store gives no hints.
+	claimInterval = 10 * time.Second
+	blindInterval = time.Second
+	// oldestEvery is the number of claims of which one begins with the run that has waited longest.
+	oldestEvery = 20
+	// giveAfter is how long an attempt waits here before its run is given away, giveAtOnce bounds the runs given away at a time.
+	giveAfter  = 250 * time.Millisecond
+	giveAtOnce = 500
+	// rosterInterval is the interval of reads of the other processes.
+	rosterInterval = time.Second
+	// describeInterval is the interval of descriptions of a process whose load changes.
+	describeInterval = 2 * time.Second
+	// performsInterval is the interval between two questions which executors there are.
+	performsInterval = 10 * time.Second
+	// maxLacks bounds the executors that a process is remembered to lack.
+	maxLacks = 1000
+)
+
+// Share divides the runs of the store among its processes. A process with room claims ready runs; one whose attempts wait gives runs away
+// while another one has room. Each describes itself in the store, so that the others know its room.
+type Share struct {
+	work.Env
+	Work Work
+	// Queues are the queues whose runs are claimed; nil means all.
+	Queues    []string
+	Capacity  int
+	Version   string
+	Admit     func() error
+	performer *work.Performer
+	lease     *Lease
+	runs      driver
+
+	queue  history.Queue  // nil if the store has none
+	roster history.Roster // nil if the store has none
+
+	started time.Time
+	claimed int          // the number of claims so far
+	blind   atomic.Bool  // the store does not report ready runs
+	taking  atomic.Int64 // claimed runs that are being loaded
+
+	mu     sync.Mutex
+	lacks  []string // sorted: the executors of waiting runs that this process was found to lack
+	others []history.Process
+	read   time.Time // of others
+	wanted bool      // others was asked for since it was read
+
+	// Only tend uses the fields below.
+	performs []string
+	listed   time.Time // when performs was listed
+	said     history.About
+	saidAs   string
+	saidWhen time.Time
+}
+
+// Begin starts the parts that the process needs.
+func (s *Share) Begin() {
+	s.started = s.Now()
+	if s.queue == nil || s.roster == nil {
+		return
+	}
+	s.Go(s.tend)
+	if s.Work != WorkAll {
+		return
+	}
+	s.lease.Stay()
+	wake := make(chan struct{}, 1)
+	s.Go(func() {
+		err := s.queue.WatchReady(s.Context, func() {
+			select {
+			case wake <- struct{}{}:
+			default:
+			}
+		})
+		if err != nil && s.Context.Err() == nil {
+			s.blind.Store(true)
+			s.Log.Warn("ready runs not watched any more: they are found within a second", run.LogError, err)
+		}
+	})
+	s.Go(func() { s.claim(wake) })
+}
+
+// claim claims ready runs while there is room for them.
+func (s *Share) claim(wake <-chan struct{}) {
+	if wait.For(s.Context, searchDelay) != nil {
+		return
+	}
+	for {
+		if s.claimSome(s.Context, s.room()) {
+			continue
+		}
+		interval := claimInterval
+		if s.blind.Load() {
+			interval = blindInterval
+		}
+		pause := time.NewTimer(interval)
+		select {
+		case <-s.Context.Done():
+		case <-wake:
+		case <-s.performer.Turns.Freed():
+		case <-pause.C:
+		}
+		pause.Stop()
+		if s.Context.Err() != nil {
+			return
+		}
+	}
+}
+
+// room returns the number of runs to claim now.
+func (s *Share) room() int {
+	return min(s.performer.Turns.Free()-int(s.taking.Load()), claimAtOnce)
+}
+
+// claimSome claims at most n ready runs, and reports whether more may be ready.
+func (s *Share) claimSome(ctx context.Context, n int) (more bool) {
+	if n <= 0 || s.performer.InFlight.Draining() || s.Admit != nil && s.Admit() != nil {
+		return false
+	}
+	ids, err := s.claimReady(ctx, n)
+	if err != nil && s.Context.Err() == nil {
+		s.Log.Warn("ready runs not claimed", run.LogError, err)
+	}
+	return err == nil && len(ids) == n
+}
+
+// claimReady claims at most n ready runs and continues them in the background. It returns their ids.
+func (s *Share) claimReady(ctx context.Context, n int) ([]string, error) {
+	process, err := s.lease.Hold(ctx)
+	if err != nil {
+		return nil, err
+	}
+	s.claimed++
+	ids, err := s.queue.ClaimReady(ctx, history.ReadyClaim{Process: process, Serves: s.serves, Limit: n, Oldest: s.claimed%oldestEvery == 0})
+	for _, id := range ids {
+		s.taking.Add(1)
+		s.Go(func() {
+			defer s.taking.Add(-1)
+			s.runs.takeReady(id, process)
+		})
+	}
+	return ids, err
+}
+
+// serves reports whether this process performs the runs of a lane.
+func (s *Share) serves(l history.Lane) bool {
+	if s.leaves(l) {
+		return false
+	}
+	serves := s.performer.Serves(l.Needs)
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if i, known := slices.BinarySearch(s.lacks, l.Needs); serves == known && serves {
+		s.lacks = slices.Delete(s.lacks, i, i+1)
+	} else if !serves && !known && len(s.lacks) < maxLacks {
+		s.lacks = slices.Insert(s.lacks, i, l.Needs)
+	}
+	return serves
+}
+
+// Others reports whether another process performs the runs of a lane and has room, as far as is known.
+func (s *Share) Others(l history.Lane) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.wanted = true
+	return slices.ContainsFunc(s.others, func(p history.Process) bool { return !p.Full && p.Serves(l) })
+}
+
+// leaves reports whether this process leaves the runs of a lane to others because of its queue.
+func (s *Share) leaves(l history.Lane) bool {
+	return s.Queues != nil && !slices.Contains(s.Queues, l.Queue)
+}
+
+// claims reports whether the ready runs of a lane are claimed here in their order, or left to others.
+func (s *Share) claims(l history.Lane) bool {
+	return s.leaves(l) || s.Work == WorkAll && s.serves(l)
+}
+
+// Workers returns the number of live processes that perform the runs of a lane.
+func (s *Share) Workers(ctx context.Context, l history.Lane) (int, error) {
+	n, err := s.elsewhere(ctx, l)
+	if s.Work == WorkAll && s.serves(l) {
+		n++
+	}
+	return n, err
+}
+
+// elsewhere returns the number of other live processes that perform the runs of a lane.
+func (s *Share) elsewhere(ctx context.Context, l history.Lane) (n int, err error) {
+	own := s.lease.Process()
+	all, err := s.Processes(ctx)
+	for i := range all {
+		if all[i].Name != own && all[i].Serves(l) {
+			n++
+		}
+	}
+	return n, err
+}
+
+// Processes returns the live processes of the store; none if the store does not list them.
+func (s *Share) Processes(ctx context.Context) ([]history.Process, error) {
+	if s.roster == nil {
+		return nil, nil
+	}
+	return s.roster.Processes(ctx)
+}
+
+// Capabilities returns the nodes that are performed for runs that this process starts in a queue: by itself or, with WorkNone, by the live
+// workers.
+func (p *Process) Capabilities(ctx context.Context, queue string) (library.Capabilities, error) {
+	if p.share.Work != WorkNone || p.share.queue == nil {
+		return p.Performer, nil
+	}
+	all, err := p.share.Processes(ctx)
+	return workers{all, cmp.Or(queue, history.DefaultQueue)}, err
+}
+
+// workers are the live processes, as those that perform the nodes of runs in a queue.
+type workers struct {
+	all   []history.Process
+	queue string
+}
+
+// Missing names the worker that a node lacks; see library.Capabilities.
+func (w workers) Missing(n *definition.Node) (missing, setting string, partial bool) {
+	lane := history.Lane{Queue: w.queue, Needs: work.Needs(n)}
+	if lane.Needs == "" || slices.ContainsFunc(w.all, func(p history.Process) bool { return p.Serves(lane) }) {
+		return "", "", false
+	}
+	return "a worker for " + lane.Needs + " in queue " + strconv.Quote(lane.Queue), "", false
+}
+
+// tend describes this process, reads the descriptions of others while they matter, and gives runs away.
+func (s *Share) tend() {
+	for wait.For(s.Context, giveAfter) == nil {
+		s.describe()
+		waiting := s.performer.Turns.Waiting() > 0
+		if s.mustRead(waiting) {
+			s.readOthers()
+		}
+		if waiting && s.Work == WorkAll {
+			s.give()
+		}
+	}
+}
+
+// about returns the description of this process.
+func (s *Share) about() history.About {
+	if time.Since(s.listed) >= performsInterval {
+		s.performs, s.listed = s.performer.Performs(), time.Now()
+	}
+	s.mu.Lock()
+	lacks := slices.Clone(s.lacks)
+	s.mu.Unlock()
+	host, _ := os.Hostname()
+	turns := s.performer.Turns
+	return history.About{
+		Host: host, PID: os.Getpid(), Version: s.Version, Started: s.started, Work: string(s.Work), Queues: s.Queues, Performs: s.performs, Lacks: lacks,
+		Capacity: s.Capacity, InFlight: turns.InUse(), Waiting: turns.Waiting(), Full: turns.Free() == 0,
+	}
+}
+
+// describe stores the description of this process, if it has a lease and the description has changed.
+func (s *Share) describe() {
+	process := s.lease.Process()
+	if process == "" {
+		return
+	}
+	now := time.Now()
+	if process == s.saidAs && now.Sub(s.saidWhen) < rosterInterval {
+		return
+	}
+	a := s.about()
+	same := slices.Equal(a.Performs, s.said.Performs) && slices.Equal(a.Lacks, s.said.Lacks) && a.Full == s.said.Full
+	load := a.InFlight == s.said.InFlight && a.Waiting == s.said.Waiting
+	if process == s.saidAs && same && (load || now.Sub(s.saidWhen) < describeInterval) {
+		return
+	}
+	if err := s.roster.Describe(s.Context, process, a); err != nil {
+		if s.Context.Err() == nil {
+			s.Log.Warn("process not described to others", run.LogError, err)
+		}
+		return
+	}
+	s.said, s.saidAs, s.saidWhen = a, process, now
+}
+
+// mustRead reports whether the other processes matter, and are to be read.
+func (s *Share) mustRead(waiting bool) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	must := (waiting || s.wanted) && time.Since(s.read) >= rosterInterval
+	if must {
+		s.wanted, s.read = false, time.Now()
+	}
+	return must
+}
+
+func (s *Share) readOthers() {
+	all, err := s.roster.Processes(s.Context)
+	if err != nil {
+		return // the next read repeats it
+	}
+	own := s.lease.Process()
+	others := slices.DeleteFunc(all, func(p history.Process) bool { return p.Name == own })
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.others = others
+}
+
+// give gives away runs whose attempts have waited here, while another process has room. As many attempts as this process performs at once keep
+// waiting here.
+func (s *Share) give() {
+	s.mu.Lock()
+	room := slices.ContainsFunc(s.others, func(p history.Process) bool { return p.Work == history.WorkAll && !p.Full })
+	s.mu.Unlock()
+	if !room {
+		return
+	}
+	ids := s.performer.Turns.Overdue(time.Now().Add(-giveAfter))
+	ids = ids[min(len(ids), s.Capacity):]
+	var given sync.WaitGroup
+	turn := make(chan struct{}, claimAtOnce)
+	for _, id := range ids[:min(len(ids), giveAtOnce)] {
+		turn <- struct{}{}
+		given.Add(1)
+		s.Go(func() {
+			defer func() { <-turn; given.Done() }()
+			s.runs.giveAway(id)
+		})
+	}
+	given.Wait()
+}

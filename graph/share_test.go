@@ -1,0 +1,333 @@
+package graph_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/workflows-engine/workflows-engine/graph"
+	"github.com/workflows-engine/workflows-engine/graph/machine"
+	"github.com/workflows-engine/workflows-engine/history"
+	"github.com/workflows-engine/workflows-engine/history/historymem"
+)
+
+// commits counts the commits of runs through a store.
+type commits struct {
+	history.Store
+	appends, offers, claims, found atomic.Int64
+}
+
+func counted(s history.Store) (history.Store, *commits) {
+	c := &commits{Store: s}
+	return history.Wrap(c, s), c
+}
+
+func (c *commits) Append(ctx context.Context, b history.Batch) error {
+	c.appends.Add(1)
+	return c.Store.Append(ctx, b)
+}
+
+func (c *commits) queue() history.Queue {
+	q, _ := history.As[history.Queue](c.Store)
+	return q
+}
+
+func (c *commits) ClaimReady(ctx context.Context, r history.ReadyClaim) ([]string, error) {
+	ids, err := c.queue().ClaimReady(ctx, r)
+	if len(ids) > 0 {
+		c.claims.Add(1)
+		c.found.Add(int64(len(ids)))
+	}
+	return ids, err
+}
+
+func (c *commits) Offer(ctx context.Context, process string, runs ...history.Offer) error {
+	c.offers.Add(1)
+	return c.queue().Offer(ctx, process, runs...)
+}
+
+func (c *commits) Lanes(ctx context.Context) ([]history.LaneUse, error) { return c.queue().Lanes(ctx) }
+
+func (c *commits) Place(ctx context.Context, id string) (history.Place, bool, error) {
+	return c.queue().Place(ctx, id)
+}
+
+func (c *commits) ReadyIn(ctx context.Context, l history.Lane, limit int) ([]string, error) {
+	return c.queue().ReadyIn(ctx, l, limit)
+}
+
+func (c *commits) WatchReady(ctx context.Context, wake func()) error {
+	return c.queue().WatchReady(ctx, wake)
+}
+
+// total returns the number of attempts that a gauge has begun, and fails the test if one was performed twice.
+func (g *gauge) total(t *testing.T) (n int) {
+	t.Helper()
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for key, times := range g.performed {
+		if times > 1 {
+			t.Errorf("attempt %s was performed %d times", key, times)
+		}
+		n += times
+	}
+	return n
+}
+
+// wantCompleted checks that runs r0, r1, … have completed.
+func wantCompleted(t *testing.T, r *graph.Runner, n int) {
+	t.Helper()
+	for i := range n {
+		wantStatus(t, settled(t, r, fmt.Sprint("r", i)), machine.Completed)
+	}
+}
+
+// TestWorkersShare starts 100 runs in one of two workers, each of which performs two attempts at once. Each performs about half of them, in
+// about half the time.
+func TestWorkersShare(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const lasts, runs = time.Second, 100
+		store := historymem.New()
+		a, b := &gauge{lasts: lasts}, &gauge{lasts: lasts}
+		first := newRunner(t, store, graph.Options{Activities: a, Work: graph.WorkAll, Capacity: 2})
+		newRunner(t, store, graph.Options{Activities: b, Work: graph.WorkAll, Capacity: 2})
+		time.Sleep(5 * time.Second)
+		begun := time.Now()
+		startMany(t, first, runs, tool("n0"))
+		wantCompleted(t, first, runs)
+		took, ideal := time.Since(begun), runs/4*lasts
+		if na, nb := a.total(t), b.total(t); na+nb != runs || nb < 45 || nb > 55 {
+			t.Errorf("one worker performed %d attempts, the other %d", na, nb)
+		}
+		if took > ideal*11/10 {
+			t.Errorf("%s, ideal %s", took, ideal)
+		}
+		if a.most > 2 || b.most > 2 {
+			t.Errorf("%d and %d at once", a.most, b.most)
+		}
+	})
+}
+
+// TestFront starts 1,000 runs in a process without executors. Two workers perform them; none fails, and the front process makes one commit for
+// each.
+func TestFront(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const runs = 1000
+		store := historymem.New()
+		fronts, made := counted(store)
+		front := newRunner(t, fronts, graph.Options{Work: graph.WorkNone})
+		startMany(t, front, runs, tool("n0"), tool("n1"))
+		if n := made.appends.Load(); n != runs {
+			t.Errorf("%d commits of the front process", n)
+		}
+		run := status(t, front, "r7")
+		if r := run.Ready; r == nil || r.Lane.String() != "default/tool_call:x" || r.Ahead != 7 || r.Workers != 0 || run.Status != machine.Running {
+			t.Errorf("status of a waiting run: %s, %+v", run.Status, r)
+		}
+		if run.Lacks != nil {
+			t.Errorf("the front process lacks %+v", run.Lacks)
+		}
+		a, b := &gauge{lasts: time.Second}, &gauge{lasts: time.Second}
+		workers, shared := counted(store)
+		newRunner(t, workers, graph.Options{Activities: a, Work: graph.WorkAll})
+		newRunner(t, workers, graph.Options{Activities: b, Work: graph.WorkAll})
+		wantCompleted(t, front, runs)
+		if na, nb := a.total(t), b.total(t); na+nb != 2*runs || min(na, nb) < runs/2 {
+			t.Errorf("one worker performed %d attempts, the other %d", na, nb)
+		}
+		if n, of := shared.appends.Load(), int64(3*runs); n > of {
+			t.Errorf("%d commits of the workers, want %d: two requests and the end of each run", n, of)
+		}
+		if n, found := shared.claims.Load(), shared.found.Load(); found != runs || n > runs/10 {
+			t.Errorf("%d claims for %d runs", n, found)
+		}
+	})
+}
+
+// TestFrontAnswers answers a question and sends a signal in a process without executors. A worker performs what follows.
+func TestFrontAnswers(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		store := historymem.New()
+		front := newRunner(t, store, graph.Options{Work: graph.WorkNone})
+		work := &gauge{lasts: time.Second}
+		newRunner(t, store, graph.Options{Activities: work, Work: graph.WorkAll})
+		d := workflow(t, "asks", []string{startNode(), interrupt("q"), tool("a"), signalWait("w", "go"), tool("b"), endNode()}, "s q", "q a", "a w", "w b", "b e")
+		start(t, front, "r0", d, nil)
+		if _, err := front.Resume(t.Context(), graph.ResumeRequest{ExecutionID: "r0", Payload: object{"ok": true}}); err != nil {
+			t.Fatal(err)
+		}
+		wantStatus(t, settled(t, front, "r0"), machine.AwaitingSignal)
+		if _, err := front.Signal(t.Context(), graph.SignalRequest{ExecutionID: "r0", Name: "go"}); err != nil {
+			t.Fatal(err)
+		}
+		wantCompleted(t, front, 1)
+		if n := work.total(t); n != 2 {
+			t.Errorf("%d attempts", n)
+		}
+	})
+}
+
+// TestPriorityAcrossProcesses queues 1,000 runs of priority 0 and one of 100: that one is next, wherever it was started.
+func TestPriorityAcrossProcesses(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const runs = 1000
+		store := historymem.New()
+		a, b := &gauge{lasts: time.Second}, &gauge{lasts: time.Second}
+		first := newRunner(t, store, graph.Options{Activities: a, Work: graph.WorkAll, Capacity: 2})
+		second := newRunner(t, store, graph.Options{Activities: b, Work: graph.WorkAll, Capacity: 2})
+		time.Sleep(5 * time.Second)
+		startMany(t, first, runs, tool("n0"))
+		time.Sleep(10*time.Second + 500*time.Millisecond)
+		for i, r := range []*graph.Runner{first, second} {
+			id, begun := fmt.Sprint("urgent", i), time.Now()
+			if _, err := r.Start(t.Context(), graph.StartRequest{ExecutionID: id, Definition: linear(t, "urgent", "n0"), Priority: 100, Wait: waitFor(0)}); err != nil {
+				t.Fatal(err)
+			}
+			wantStatus(t, settled(t, first, id), machine.Completed)
+			if took := time.Since(begun); took > 2500*time.Millisecond {
+				t.Errorf("the urgent run ended after %s", took)
+			}
+		}
+		wantCompleted(t, first, runs)
+		if n := a.total(t) + b.total(t); n != runs+2 {
+			t.Errorf("%d attempts", n)
+		}
+	})
+}
+
+// TestFairness starts 900 runs of one customer and then 100 of another. The customers take turns.
+func TestFairness(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		store := historymem.New()
+		front := newRunner(t, store, graph.Options{Work: graph.WorkNone, FairLabel: "customer"})
+		d := linear(t, "lin", "n0")
+		begin := func(customer string, n int) {
+			for i := range n {
+				_, err := front.Start(t.Context(), graph.StartRequest{
+					ExecutionID: fmt.Sprint(customer, i), Definition: d, Labels: map[string]string{"customer": customer}, Wait: waitFor(0),
+				})
+				if err != nil {
+					t.Fatal(err)
+				}
+			}
+		}
+		begin("big", 900)
+		begin("small", 100)
+		work := &gauge{lasts: time.Second}
+		newRunner(t, store, graph.Options{Activities: work, Work: graph.WorkAll, Capacity: 10})
+		for i := range 100 {
+			wantStatus(t, settled(t, front, fmt.Sprint("small", i)), machine.Completed)
+		}
+		var begun []string
+		for id := range work.begun {
+			begun = append(begun, id)
+		}
+		slices.SortFunc(begun, func(a, b string) int { return work.begun[a][0].Compare(work.begun[b][0]) })
+		last := 0
+		for i, id := range begun {
+			if strings.HasPrefix(id, "small") {
+				last = i
+			}
+		}
+		if last > 210 {
+			t.Errorf("the last run of the small customer was number %d, ideal 200", last)
+		}
+		for i := range 900 {
+			wantStatus(t, settled(t, front, fmt.Sprint("big", i)), machine.Completed)
+		}
+	})
+}
+
+// TestQueuesDivideWorkers starts runs in two queues, of which a worker serves one each.
+func TestQueuesDivideWorkers(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		store := historymem.New()
+		front := newRunner(t, store, graph.Options{Work: graph.WorkNone})
+		usual, gpu := &gauge{lasts: time.Second}, &gauge{lasts: time.Second}
+		newRunner(t, store, graph.Options{Activities: usual, Work: graph.WorkAll, Queues: []string{history.DefaultQueue}})
+		newRunner(t, store, graph.Options{Activities: gpu, Work: graph.WorkAll, Queues: []string{"gpu"}})
+		for i := range 20 {
+			req := graph.StartRequest{ExecutionID: fmt.Sprint("r", i), Definition: linear(t, "lin", "n0"), Wait: waitFor(0)}
+			if i%4 == 0 {
+				req.Queue = "gpu"
+			}
+			if _, err := front.Start(t.Context(), req); err != nil {
+				t.Fatal(err)
+			}
+		}
+		wantCompleted(t, front, 20)
+		if u, g := usual.total(t), gpu.total(t); u != 15 || g != 5 {
+			t.Errorf("%d attempts in the usual queue, %d in the other", u, g)
+		}
+	})
+}
+
+// TestCommitsOfARun performs a run of n activities where it was started: n + 1 commits.
+func TestCommitsOfARun(t *testing.T) {
+	t.Parallel()
+	for _, o := range []graph.Options{{}, {Work: graph.WorkAll}, {Capacity: -1}, {Work: graph.WorkAll, Capacity: 1}} {
+		store, made := counted(historymem.New())
+		o.Activities = &script{}
+		r := newRunner(t, store, o)
+		wantStatus(t, start(t, r, "r", linear(t, "lin", "a", "b", "c", "d"), nil), machine.Completed)
+		if n := made.appends.Load(); n != 5 || made.offers.Load()+made.claims.Load() > 0 {
+			t.Errorf("work %q, capacity %d: %d commits, %d offers, %d claims", o.Work, o.Capacity, n, made.offers.Load(), made.claims.Load())
+		}
+	}
+}
+
+// TestCapacity starts more runs than one process performs at once; it has no other process.
+func TestCapacity(t *testing.T) {
+	t.Parallel()
+	for capacity, want := range map[int]int{0: 100, 3: 3, -1: 150} {
+		synctest.Test(t, func(t *testing.T) {
+			store, made := counted(historymem.New())
+			work := &gauge{lasts: time.Second}
+			r := newRunner(t, store, graph.Options{Activities: work, Work: graph.WorkAll, Capacity: capacity})
+			startMany(t, r, 150, tool("n0"))
+			wantCompleted(t, r, 150)
+			if _, most := work.inFlight(); most != want || work.total(t) != 150 {
+				t.Errorf("capacity %d: %d at once, %d in all", capacity, most, work.total(t))
+			}
+			if n := made.offers.Load() + made.claims.Load(); n > 0 {
+				t.Errorf("capacity %d: %d offers and claims by a process alone", capacity, n)
+			}
+		})
+	}
+}
+
+// TestProcesses lists a worker with its load.
+func TestProcesses(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		store := historymem.New()
+		r := newRunner(t, store, graph.Options{Activities: &gauge{lasts: time.Minute}, Work: graph.WorkAll, Capacity: 2, Version: "1.2.3", Owner: "w"})
+		startMany(t, r, 3, tool("n0"))
+		time.Sleep(5 * time.Second)
+		ps, err := r.Processes(t.Context())
+		if err != nil || len(ps) != 1 {
+			t.Fatalf("%+v, %v", ps, err)
+		}
+		p := ps[0]
+		if p.Runs != 3 || p.InFlight != 2 || p.Waiting != 1 || !p.Full || p.Capacity != 2 || p.Version != "1.2.3" || p.Work != "all" || p.PID == 0 || p.Host == "" {
+			t.Errorf("%+v", p)
+		}
+		if want := []string{"llm_call", "step", "tool_call"}; !slices.Equal(p.Performs, want) {
+			t.Errorf("it performs %q, want %q", p.Performs, want)
+		}
+		if !p.Serves(history.Lane{Queue: "any", Needs: "tool_call:x"}) || p.Serves(history.Lane{Queue: "any", Needs: "a2a:x"}) {
+			t.Error("the lanes served are wrong")
+		}
+	})
+}
