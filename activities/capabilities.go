@@ -34,7 +34,8 @@ type Capabilities struct {
 	// goroutine and, in parallel branches, in branch order.
 	Immediate bool
 	// Targets lists the handlers, servers or agents that the executor has for nodes of this type or protocol, for displays and to assign runs to
-	// processes; nil if it performs all, or if they are unknown. The result must not be changed.
+	// processes; nil if it performs all, or if they are unknown. The name "" stands for nodes that name none. They are sorted, and the result
+	// must not be changed.
 	Targets func() []string
 	// Classes lists classes of attempts in addition to the node's own, such as "llm:<address>". Limits apply to classes
 	// (graph.Options.Limits).

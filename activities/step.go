@@ -120,7 +120,7 @@ func (h StepHandler) execute(ctx context.Context, req Request) (Result, error) {
 func (r *StepRegistry) Capabilities(n Node) Capabilities {
 	name, err := handlerName(Request{NodeID: n.ID, NodeType: n.Type, Config: n.Config})
 	e, known := r.lookup(name)
-	can := Capabilities{Immediate: !known || e.immediate}
+	can := Capabilities{Immediate: !known || e.immediate, Targets: r.Names}
 	if n.Type != "step" || !known && err == nil {
 		can.Missing = MissingTarget
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -236,6 +237,17 @@ func TestPerformsNode(t *testing.T) {
 		if got := c.Capabilities(activities.Node{Type: q.nodeType, Config: map[string]any{"handler": q.handler}}).Missing == activities.MissingNothing; got != q.want {
 			t.Errorf("%s %q: %v", q.nodeType, q.handler, got)
 		}
+	}
+	if err := steps.RegisterStatic(map[string]any{"urn:a": 1.0}); err != nil {
+		t.Fatal(err)
+	}
+	same := func(next activities.ExecutorFunc) activities.ExecutorFunc { return next }
+	can := activities.CapabilitiesOf(activities.Wrap(c, same), activities.Node{Type: "step"})
+	if got := can.Targets(); !slices.Equal(got, []string{"urn:a", "urn:x"}) {
+		t.Errorf("targets %q", got)
+	}
+	if c.Capabilities(activities.Node{Type: "llm_call"}).Targets != nil {
+		t.Error("an executor without targets has some")
 	}
 }
 

@@ -2,6 +2,8 @@ package delegate
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/workflows-engine/workflows-engine/activities"
@@ -26,6 +28,10 @@ func (a *A2AAgents) Capabilities(n activities.Node) activities.Capabilities {
 	can := activities.CapabilitiesOf(a.of(n.AgentID), n)
 	if can.Missing == activities.MissingType || n.Protocol != "a2a" {
 		can.Missing = activities.MissingTarget
+	}
+	can.Targets = nil
+	if a.Default == nil {
+		can.Targets = func() []string { return slices.Sorted(maps.Keys(a.Agents)) }
 	}
 	return can
 }

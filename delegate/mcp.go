@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/workflows-engine/workflows-engine/activities"
@@ -31,7 +33,7 @@ func NewMCP(agents map[string]Tool, call CallTool) MCP { return MCP{agents: agen
 func (m MCP) Capabilities(n activities.Node) activities.Capabilities {
 	tool, ok := m.agents[strings.TrimSpace(n.AgentID)]
 	server, name := strings.TrimSpace(tool.Server), strings.TrimSpace(tool.Name)
-	can := activities.Capabilities{}
+	can := activities.Capabilities{Targets: m.bound}
 	if n.Protocol != "mcp" || server == "" || name == "" {
 		can.Missing = activities.MissingTarget
 	}
@@ -40,6 +42,14 @@ func (m MCP) Capabilities(n activities.Node) activities.Capabilities {
 		can.Describe = func(activities.Request) map[string]any { return map[string]any{"server": server, "tool": name} }
 	}
 	return can
+}
+
+// bound returns the ids of the agents that are bound to a tool, sorted.
+func (m MCP) bound() []string {
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(m.agents)), func(id string) bool {
+		tool := m.agents[id]
+		return strings.TrimSpace(tool.Server) == "" || strings.TrimSpace(tool.Name) == ""
+	})
 }
 
 // Execute calls the agent's tool.

@@ -81,6 +81,7 @@ func (s *SDK) Agents() []string {
 
 // Capabilities reports whether a handler is registered for the agent.
 func (s *SDK) Capabilities(n activities.Node) (can activities.Capabilities) {
+	can.Targets = s.Agents
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	if n.Protocol != "sdk" || s.agents[strings.TrimSpace(n.AgentID)] == nil {

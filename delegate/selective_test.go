@@ -2,6 +2,7 @@ package delegate_test
 
 import (
 	"context"
+	"slices"
 	"testing"
 
 	"github.com/workflows-engine/workflows-engine/activities"
@@ -42,7 +43,15 @@ func TestPerformsAgent(t *testing.T) {
 			t.Errorf("%s %q: %v", q.protocol, q.agent, got)
 		}
 	}
+	for protocol, want := range map[string][]string{"sdk": {"go"}, "a2a": {"far"}, "mcp": {"tool"}} {
+		if got := capabilities(c, protocol, "").Targets(); !slices.Equal(got, want) {
+			t.Errorf("%s: targets %q", protocol, got)
+		}
+	}
 	if c.A2A = (&delegate.A2AAgents{Default: remote}); !performs(c, "a2a", "any") || !performs(activities.Composite{A2A: remote}, "a2a", "any") {
 		t.Error("one endpoint for all serves all")
+	}
+	if capabilities(c, "a2a", "").Targets != nil {
+		t.Error("one endpoint for all lists agents")
 	}
 }

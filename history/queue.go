@@ -142,8 +142,8 @@ func (p *Process) Serves(l Lane) bool {
 	if p.Work != WorkAll || p.Queues != nil && !slices.Contains(p.Queues, l.Queue) || slices.Contains(p.Lacks, l.Needs) {
 		return false
 	}
-	kind, _, _ := strings.Cut(l.Needs, ":")
-	return l.Needs == "" || slices.Contains(p.Performs, l.Needs) || slices.Contains(p.Performs, kind)
+	kind, _, named := strings.Cut(l.Needs, ":")
+	return l.Needs == "" || slices.Contains(p.Performs, l.Needs) || slices.Contains(p.Performs, kind) || !named && slices.Contains(p.Performs, kind+":")
 }
 
 // WorkAll is About.Work of a process that performs the runs of others.

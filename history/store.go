@@ -307,7 +307,8 @@ type About struct {
 	Work string `json:"work,omitempty"`
 	// Queues are the queues from which it takes runs; nil means all.
 	Queues []string `json:"queues,omitempty"`
-	// Performs names the executors that it has, such as "step:charge", in order; a name without ":" stands for all of its kind.
+	// Performs names the executors that it has, such as "step:charge", in order; a name without ":" stands for all of its kind, one that ends
+	// in ":" for nodes of its kind that name no handler, server or agent.
 	Performs []string `json:"performs,omitempty"`
 	// Lacks names the executors of ready runs that it was found to lack, although Performs seems to include them.
 	Lacks []string `json:"lacks,omitempty"`

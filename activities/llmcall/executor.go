@@ -16,7 +16,7 @@ import (
 
 // Capabilities names the model's address, for limits, and describes requests. A node that names an agent needs package llmagent.
 func (e *Executor) Capabilities(n activities.Node) activities.Capabilities {
-	can := activities.Capabilities{Describe: e.describe}
+	can := activities.Capabilities{Describe: e.describe, Targets: noAgent}
 	if d, ok := e.model.(chat.Describer); ok {
 		can.Classes = []string{"llm:" + d.Address()}
 	}
@@ -25,6 +25,9 @@ func (e *Executor) Capabilities(n activities.Node) activities.Capabilities {
 	}
 	return can
 }
+
+// noAgent returns the targets of an executor that performs only nodes without an agent.
+func noAgent() []string { return []string{""} }
 
 // Chat asks the executor's model, without the settings of Config for llm_call nodes.
 func (e *Executor) Chat(ctx context.Context, req chat.Request) (chat.Reply, error) {

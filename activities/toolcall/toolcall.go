@@ -54,7 +54,7 @@ func (e *Executor) Close() error {
 // Capabilities reports whether the manifest has the node's server, and describes calls. A node without a server fails
 // wherever it runs.
 func (e *Executor) Capabilities(n activities.Node) activities.Capabilities {
-	can := activities.Capabilities{Describe: e.describe}
+	can := activities.Capabilities{Describe: e.describe, Targets: e.usable}
 	server, _ := n.Config["server"].(string)
 	if _, err := e.find(server); n.Type != "tool_call" || err != nil && server != "" {
 		can.Missing = activities.MissingTarget
@@ -233,6 +233,11 @@ func (e *Executor) find(name string) (*server, error) {
 			"MCP server %q: command %q may not be started; name it in %s", name, s.Command, e.config.AllowSetting)
 	}
 	return s, nil
+}
+
+// usable returns the names of the servers that may be used, sorted.
+func (e *Executor) usable() []string {
+	return slices.DeleteFunc(slices.Sorted(maps.Keys(e.servers)), func(name string) bool { _, err := e.find(name); return err != nil })
 }
 
 // named adds the server's name to a failure.

@@ -111,6 +111,9 @@ func TestRefusedBeforeAnythingStarts(t *testing.T) {
 		if got := can.Missing == activities.MissingNothing; got != want {
 			t.Errorf("server %q: performed %v", server, got)
 		}
+		if got := can.Targets(); !slices.Equal(got, []string{"s"}) {
+			t.Errorf("targets %q", got)
+		}
 	}
 	if n := len(h.started()); n != 0 {
 		t.Errorf("%d processes", n)

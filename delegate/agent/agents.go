@@ -53,15 +53,18 @@ func (a *Agents) Has(agentID string) bool {
 	return ok
 }
 
+// Names returns the names of the configured agents, sorted.
+func (a *Agents) Names() []string { return slices.Sorted(maps.Keys(a.resolved)) }
+
 // Capabilities returns Work for the configured agents.
 func (a *Agents) Capabilities(n activities.Node) activities.Capabilities {
 	switch {
 	case n.Protocol != "sdk":
 		return activities.Capabilities{Missing: activities.MissingType}
 	case !a.Has(n.AgentID):
-		return activities.Capabilities{Missing: activities.MissingTarget}
+		return activities.Capabilities{Missing: activities.MissingTarget, Targets: a.Names}
 	}
-	return activities.Capabilities{Work: a.Work}
+	return activities.Capabilities{Work: a.Work, Targets: a.Names}
 }
 
 // Execute fails with DELEGATE_AGENT_NOT_FOUND: Work performs the agents that are configured.

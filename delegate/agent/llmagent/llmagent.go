@@ -37,6 +37,7 @@ func (e *Executor) Execute(ctx context.Context, req activities.Request) (activit
 // an agent_delegate node.
 func (e *Executor) Capabilities(n activities.Node) activities.Capabilities {
 	can := activities.CapabilitiesOf(e.models, n)
+	can.Targets = e.targets
 	name, named := llmcall.NamesAgent(n.Config)
 	if n.Type != "llm_call" || !named {
 		return can
@@ -49,6 +50,17 @@ func (e *Executor) Capabilities(n activities.Node) activities.Capabilities {
 		can.Work, can.Immediate = e.work, false
 	}
 	return can
+}
+
+// targets returns the names of the agents, sorted. The first one is "", for nodes without an agent, if there are models.
+func (e *Executor) targets() (names []string) {
+	if activities.CapabilitiesOf(e.models, activities.Node{Type: "llm_call"}).Missing == activities.MissingNothing {
+		names = append(names, "")
+	}
+	if e.agents != nil {
+		names = append(names, e.agents.Names()...)
+	}
+	return names
 }
 
 // work performs an attempt of an agent from the end of its journal.

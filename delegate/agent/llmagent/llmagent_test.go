@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -285,5 +286,34 @@ func TestAModelAloneIsNotAnAgent(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 		shut(t, r)
+	}
+}
+
+// TestTargets: an executor of models alone performs nodes without an agent; one of agents lists them.
+func TestTargets(t *testing.T) {
+	t.Parallel()
+	llm := enginetest.Must(llmcall.New(llmcall.Config{NoAuth: true, BaseURL: "http://models.invalid"}))
+	clerk := agent.Agent{Config: agentloop.Config{Instructions: "You are a clerk."}, Models: []string{"main"}}
+	agents := enginetest.Must(agent.New(agent.Config{
+		Models: map[string]agent.Model{"main": {Chat: llm, Model: agentloop.Model{Model: "big-1"}}},
+		Agents: map[string]agent.Agent{"clerk": clerk, "auditor": clerk},
+	}))
+	for name, c := range map[string]struct {
+		executor activities.Executor
+		want     []string
+	}{
+		"models":            {llm, []string{""}},
+		"agents":            {llmagent.New(agents, nil, nil), []string{"auditor", "clerk"}},
+		"both":              {llmagent.New(agents, llm, nil), []string{"", "auditor", "clerk"}},
+		"models, no agents": {llmagent.New(nil, llm, nil), []string{""}},
+	} {
+		can := activities.CapabilitiesOf(activities.Composite{LLMCall: c.executor}, activities.Node{Type: "llm_call"})
+		if got := can.Targets(); !slices.Equal(got, c.want) {
+			t.Errorf("%s: targets %q, want %q", name, got, c.want)
+		}
+	}
+	can := agents.Capabilities(activities.Node{Type: "agent_delegate", Protocol: "sdk"})
+	if got := can.Targets(); !slices.Equal(got, []string{"auditor", "clerk"}) {
+		t.Errorf("sdk: targets %q", got)
 	}
 }

@@ -36,12 +36,13 @@ func (p *Performer) Serves(needs string) bool {
 	return missing == ""
 }
 
-// Performs lists the executors of this process by the names of Needs, in order. A name without ":" stands for all of its kind.
+// Performs lists the executors of this process by the names of Needs, in order. A name without ":" stands for all of its kind, a name that ends in ":"
+// for nodes of this kind that name no handler, server or agent.
 func (p *Performer) Performs() (names []string) {
 	list := func(kind string, n activities.Node) {
 		can, err := p.capabilities(n)
 		switch {
-		case err != nil || can.Missing == activities.MissingType:
+		case err != nil || can.Missing == activities.MissingType && can.Targets == nil:
 		case can.Targets == nil:
 			names = append(names, kind)
 		default:
