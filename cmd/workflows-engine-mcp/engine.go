@@ -41,7 +41,10 @@ func (e *engine) open(ctx context.Context, c *settings, executors config.Executo
 	e.store, e.Definitions, e.note = store, store, config.MigrationNote(store)
 	options := c.RunnerOptions(executors.Within(e.budget), c.Log)
 	options.Admit = e.budget.Admit
-	options.DefaultMode, options.Work = mode, graph.WorkAll
+	options.DefaultMode, options.Work = mode, c.work
+	if c.work == graph.WorkNone {
+		options.Activities, options.Delegates = nil, executors.TaskEnds()
+	}
 	options.Workflows = c.Workflows(e.catalog)
 	runner, err := graph.New(store, options)
 	if err != nil {

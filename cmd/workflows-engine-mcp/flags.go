@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/internal/buildstamp"
 	"github.com/workflows-engine/workflows-engine/internal/calls"
@@ -27,6 +28,8 @@ type settings struct {
 	clients         listenOptions
 	// pageOrigin returns the origin of the page to which answers link, "" without one. It is set once the transport is open; nil links to none.
 	pageOrigin func(context.Context) string
+	// work tells which runs the server performs.
+	work graph.Work
 	// outliveParent keeps the server running after the process that started it has ended.
 	outliveParent bool
 	// trouble is the error of the settings. Only the log settings are then set, if they are valid.
@@ -67,6 +70,7 @@ func parse(args []string, stdout io.Writer) (*settings, error) {
 	set.IntVar(&c.answerBytes, "answer-bytes", mcpserver.DefaultAnswerBytes, "size of an answer's structured content in `bytes`, unless a call sets answer_bytes")
 	fullAnswers := set.Bool("full-answers", false, "return whole runs in answers, whatever their size")
 	tools := set.String("tools", mcpserver.AllTools, "offered tools: all, core (the protocol's), or a `list` of names with commas")
+	work := set.String("work", string(graph.WorkAll), "runs that this server performs: own, all (also those of other processes) or none (workers perform them)")
 	set.BoolVar(&c.outliveParent, "outlive-parent", false, "keep running after the process that started the server has ended")
 	c.clients.register(set)
 	help := set.BoolP("help", "h", false, "print this help")
@@ -90,6 +94,9 @@ func parse(args []string, stdout io.Writer) (*settings, error) {
 	if c.tools, err = mcpserver.ParseTools(*tools); err != nil {
 		return nil, err
 	}
+	if c.work, err = config.ParseWork(*work); err != nil {
+		return nil, err
+	}
 	if err := c.clients.check(set); err != nil {
 		return nil, err
 	}
@@ -101,6 +108,10 @@ func parse(args []string, stdout io.Writer) (*settings, error) {
 		// Report it in the log format of the flags, if that is valid.
 		c.Config, _ = flags.LoadLog(config.System())
 		return c, nil
+	}
+	if c.work == graph.WorkNone && c.Store == config.Memory {
+		c.trouble = problem.New(problem.UsageError, "--work none requires a database, but --store is memory").
+			WithHint("Name a file with --db: workers perform the runs in it.")
 	}
 	if c.exposeWorkflows && c.WorkflowDir == "" {
 		c.trouble = problem.New(problem.UsageError, "--expose-workflows requires --workflow-dir").

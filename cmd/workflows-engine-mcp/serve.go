@@ -10,6 +10,7 @@ import (
 	"os"
 	"strings"
 
+	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/internal/buildstamp"
@@ -78,9 +79,9 @@ func serve(ctx context.Context, c *settings, open transport, notes notices, stde
 	for _, line := range executors.Routing() {
 		notes.say(line)
 	}
-	// Without executors here, the host performs activities.
+	// Without executors here, the host performs activities, unless workers do.
 	mode := machine.HostMediated
-	if executors.Configured() {
+	if executors.Configured() || c.work == graph.WorkNone {
 		mode = machine.InProcess
 	}
 	ctx, end := watchParent(ctx, c, notes)
@@ -109,7 +110,7 @@ func serve(ctx context.Context, c *settings, open transport, notes notices, stde
 		if err != nil {
 			return
 		}
-		if lacking := e.lacking(ctx, mode); lacking != "" {
+		if lacking := e.lacking(ctx, mode); lacking != "" && c.work != graph.WorkNone {
 			notes.warn("executors missing", lacking)
 		}
 	}()

@@ -56,10 +56,10 @@ func StartArguments(here machine.Mode) []Property {
 	}
 	return []Property{
 		Optional(definitionArgument, DefinitionSchema("The definition: an object, or JSON or YAML text.")),
-		Optional("definition_ref", Text("Instead: name, name@version or hash of one run or registered.")),
-		Optional("input", Obj("The first state; default {}.")),
+		Optional("definition_ref", Text("Instead: name, name@version or hash of a known one.")),
+		Optional("input", Obj("First state; default {}.")),
 		Optional("execution_id", Text("Your id for the run; one in use is rejected. Default: new.")),
-		Optional("title", Str("Line that names the run for people.")),
+		Optional("title", Str("Line that names it for people.")),
 		Optional("labels", Obj("Short texts to find it by.")),
 		Optional("notify", ListOf(Members{{"type", "string"}}, "Webhook targets.")),
 		Optional("activity_execution_mode", OneOf("Who performs activities: host_mediated (you, through workflow_submit_activity) or "+
@@ -69,6 +69,7 @@ func StartArguments(here machine.Mode) []Property {
 			"returned, and continued if its process has died. Makes repeated starts safe.")),
 		Optional("branch_order", OneOf("Of parallel branches (default concurrent).",
 			string(machine.Concurrent), string(machine.Sequential))),
+		Optional("queue", Str("For workers.")),
 		WaitArgument,
 	}
 }
@@ -189,6 +190,7 @@ func (a *Arguments) Start() graph.StartRequest {
 		Title:         a.Get("title").Text(),
 		Labels:        a.Get("labels").With(ReadObject(a.Get("labels"))).TextMap(),
 		Notify:        a.Get("notify").Texts(),
+		Queue:         a.Get("queue").Text(),
 		AllowExisting: a.Get("allow_existing_execution_id").Bool(),
 		Wait:          a.Wait(),
 	}

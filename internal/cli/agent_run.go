@@ -13,11 +13,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/activities"
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/definition"
-	"github.com/workflows-engine/workflows-engine/graph/view"
-	"github.com/workflows-engine/workflows-engine/internal/config"
-	"github.com/workflows-engine/workflows-engine/internal/config/envname"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
-	"github.com/workflows-engine/workflows-engine/internal/runjson"
 )
 
 type agentRunOptions struct {
@@ -37,7 +33,7 @@ task of --input; the agent receives the other fields as JSON. The answer is prin
 
 When the agent asks a person, the answers of --resume are used in order, then the terminal asks, with the arguments of calls:
 approve, deny, edit, respond or stop. Without a terminal the command prints how to continue, and exits with status 3. Every step is
-stored: after a crash, recover continues the run. --detach prints the id of the run, and lets a server or worker drive it.`,
+stored: after a crash, recover continues the run. --detach prints the id of the run, and leaves it to workers; if none has the agent, the run waits for one.`,
 		Example: `  workflows-engine agent run researcher 'Which customers pay late?' --agents agents.json
   workflows-engine agent run researcher - < letter.txt
   workflows-engine agent run researcher --input '{"task":"Sum up","rows":[1,2]}' --id sums-1`,
@@ -57,8 +53,7 @@ stored: after a crash, recover continues the run. --detach prints the id of the 
 	registerWait(cmd.Flags(), &o.wait)
 	registerStream(cmd.Flags(), &o.driveOptions)
 	cmd.Flags().BoolVar(&o.json, "json", false, "print the status of the run as JSON")
-	cmd.Flags().BoolVar(&o.detach, "detach", false, "start the run, print its id, and let a server or worker drive it")
-	cmd.PreRunE = exclusive("detach", "wait")
+	registerDetach(cmd, &o.detach)
 	return cmd
 }
 
@@ -94,18 +89,19 @@ func (a *app) runAgent(ctx context.Context, args []string, o agentRunOptions) er
 	if err := o.answers.read(a); err != nil {
 		return err
 	}
-	return a.with(ctx, sessionOptions{store: createStore, display: showTree, drives: true}, func(s *session) error {
+	use := sessionOptions{store: createStore, display: showTree, drives: true}
+	if o.detach {
+		use.detach()
+	}
+	return a.with(ctx, use, func(s *session) error {
 		a.announce(s, "")
-		if o.detach && s.config.Store == config.Memory {
-			return usage("--detach needs a store that outlives this command").WithHint("Leave --store memory out.")
-		}
 		d := a.drive(s, o.driveOptions)
 		d.ownWords = true
 		run, err := s.engine.Start(ctx, graph.StartRequest{
 			ExecutionID: o.id, Definition: document, Input: map[string]any{agentInput: input}, Title: cut("agent "+name, 200), Wait: d.caller.Wait,
-			Notify: o.notify, RequireCapable: true,
+			Notify: o.notify, RequireCapable: !o.detach,
 		})
-		if o.detach && err == nil && !run.Status.Terminal() {
+		if o.detach && err == nil {
 			return d.detached(run)
 		}
 		return d.from(ctx, run, err)
@@ -128,18 +124,6 @@ func (a *app) task(argument, input string) (string, error) {
 		return "", usage("standard input must be a task in UTF-8 text")
 	}
 	return strings.TrimSpace(string(text)), nil
-}
-
-// detached prints the id of a run that other processes continue.
-func (d *drive) detached(run *view.Run) error {
-	d.session.view.settle(run)
-	fmt.Fprintf(d.app.stderr, "run %s has started; a server or worker with its agent continues it. Watch it with:\n  %s\n",
-		run.ExecutionID, d.session.reading("watch", run.ExecutionID))
-	if d.json {
-		return d.session.writeJSON(d.app.stdout, runjson.Full(run, envname.Options))
-	}
-	_, err := fmt.Fprintln(d.app.human, run.ExecutionID)
-	return err
 }
 
 // agentInput is the field of the state with the input of the agent, so that the rest of the state is its answer.

@@ -41,7 +41,7 @@ import and continues there with the same tasks.`,
 
 // cancel cancels a run.
 func (a *app) cancel(ctx context.Context, id, reason string, keepTasks bool) error {
-	return a.with(ctx, sessionOptions{executors: optionalExecutors, noAttempts: true}, func(s *session) error {
+	return a.with(ctx, sessionOptions{executors: optionalExecutors, work: graph.WorkNone}, func(s *session) error {
 		if s.without != nil {
 			// A run can be cancelled without its executors, unless a parent waits for it: the parent would continue.
 			execution, err := s.store.Execution(ctx, id)
@@ -105,10 +105,15 @@ func (a *app) rollsBack(ctx context.Context, s *session, run *view.Run) error {
 		return err
 	}
 	fmt.Fprintf(a.human, "run %s is being rolled back; show its progress with:\n  %s\n", run.ExecutionID, s.command("status", run.ExecutionID))
+	unserved := run.Ready != nil && run.Ready.Workers == 0
 	for i := range run.Pending {
 		p := &run.Pending[i]
+		if p.Queued && unserved && p.ExecutionID == run.ExecutionID {
+			fmt.Fprintf(a.human, "%s: %s\n", plainCell(p.NodeID), ownerText(history.Owner{}, "", s.command("recover", run.ExecutionID)))
+			return nil
+		}
 		if owner, ok := owners[p.ExecutionID]; ok && byProcess(p) && !owner.Live() {
-			fmt.Fprintf(a.human, "%s: %s\n", plainCell(p.NodeID), ownerText(owner, s.command("recover", run.ExecutionID)))
+			fmt.Fprintf(a.human, "%s: %s\n", plainCell(p.NodeID), ownerText(owner, owner.Process, s.command("recover", run.ExecutionID)))
 			return nil
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/workflows-engine/workflows-engine/graph"
@@ -18,6 +19,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/agentsteps"
 	"github.com/workflows-engine/workflows-engine/internal/config"
 	"github.com/workflows-engine/workflows-engine/internal/config/envname"
+	"github.com/workflows-engine/workflows-engine/internal/fleet"
 	"github.com/workflows-engine/workflows-engine/internal/form"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 	"github.com/workflows-engine/workflows-engine/internal/runjson"
@@ -133,20 +135,24 @@ func (d *drive) rest(ctx context.Context, run *view.Run) (*view.Run, error) {
 
 // continueFor continues a run for a time.
 func (d *drive) continueFor(ctx context.Context, id string, limit time.Duration) (*view.Run, error) {
-	req := graph.DriveRequest{ExecutionID: id, Caller: d.caller, StopAtTimer: d.leaveTimers, OwnedElsewhere: d.reportOwner}
+	req := graph.DriveRequest{ExecutionID: id, Caller: d.caller, StopAtTimer: d.leaveTimers, OwnedElsewhere: func(o graph.OwnedRun) { d.reportOwner(ctx, o) }}
 	req.Wait.Limit = graph.WaitAtMost(limit).Limit
 	return d.session.driver.Drive(ctx, req)
 }
 
 // reportOwner reports once that another process owns a run.
-func (d *drive) reportOwner(o graph.OwnedRun) {
+func (d *drive) reportOwner(ctx context.Context, o graph.OwnedRun) {
 	if d.reported {
 		return
 	}
 	d.reported = true
+	owner := "another process"
+	if f, err := d.session.fleet(ctx); err == nil && f.NameOf(o.Owner.Process) != o.Owner.Process {
+		owner += " (" + f.NameOf(o.Owner.Process) + ")"
+	}
 	d.session.view.flush()
-	fmt.Fprintf(d.app.stderr, "run %s is owned by another process, until %s unless it renews its lease; waiting to claim it\n",
-		o.ExecutionID, timeText(d.app.now().Add(o.Owner.Left)))
+	fmt.Fprintf(d.app.stderr, "run %s is owned by %s, until %s unless it renews its lease; waiting to claim it\n",
+		o.ExecutionID, owner, timeText(d.app.now().Add(o.Owner.Left)))
 }
 
 // forever is the limit of calls that may take as long as they need.
@@ -323,6 +329,28 @@ func (d *drive) paused(ctx context.Context, run *view.Run) error {
 		}
 	}
 	return silent{exitPaused}
+}
+
+// registerDetach adds the flag --detach.
+func registerDetach(cmd *cobra.Command, detach *bool) {
+	cmd.Flags().BoolVar(detach, "detach", false, "start the run, print its id, and let workers perform it")
+	cmd.PreRunE = exclusive("detach", "wait")
+}
+
+// detached prints the id of a run that workers perform.
+func (d *drive) detached(run *view.Run) error {
+	d.session.view.settle(run)
+	d.warn(run)
+	fmt.Fprintf(d.app.stderr, "run %s has started", run.ExecutionID)
+	if r := run.Ready; r != nil {
+		fmt.Fprintf(d.app.stderr, "; it waits for %s", fleet.ReadyText(r))
+	}
+	fmt.Fprintf(d.app.stderr, ". Watch it with:\n  %s\n", d.session.reading("watch", run.ExecutionID))
+	if d.json {
+		return d.session.writeJSON(d.app.stdout, runjson.Full(run, envname.Options))
+	}
+	_, err := fmt.Fprintln(d.app.human, run.ExecutionID)
+	return err
 }
 
 // stopped reports the run after an interrupt. run is nil if it does not exist yet.
@@ -587,6 +615,12 @@ func (a *app) explainTime(run *view.Run, s *session) {
 		if !p.Due.IsZero() {
 			fmt.Fprintf(a.stderr, "  %s waits until %s\n", plainCell(p.NodeID), p.Due.UTC().Format(time.RFC3339))
 			break
+		}
+	}
+	if r := run.Ready; r != nil {
+		fmt.Fprintf(a.stderr, "  waits for %s\n", fleet.ReadyText(r))
+		if r.Workers > 0 {
+			return
 		}
 	}
 	fmt.Fprintf(a.stderr, "continue with:\n  %s\n", s.command("recover", run.ExecutionID))

@@ -39,7 +39,7 @@ old one. --undo removes the mark.`,
 					return err
 				}
 			}
-			return a.with(cmd.Context(), sessionOptions{executors: noExecutors, noAttempts: true}, func(s *session) error {
+			return a.with(cmd.Context(), sessionOptions{executors: noExecutors, work: graph.WorkNone}, func(s *session) error {
 				handler, err := graph.Need[graph.Handler](s.engine, "handle")
 				if err != nil {
 					return err

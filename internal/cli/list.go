@@ -149,7 +149,11 @@ func (a *app) list(ctx context.Context, o listOptions) error {
 		if err != nil {
 			return err
 		}
-		if err := a.writeList(rows, page.NextCursor, left); err != nil {
+		places, err := s.places(ctx, rows)
+		if err != nil {
+			return err
+		}
+		if err := a.writeList(rows, page.NextCursor, left, places); err != nil {
 			return err
 		}
 		a.writeUnattended(s, left)
@@ -234,8 +238,8 @@ type listColumn struct {
 	cell   func(i int, e *listed) string
 }
 
-// writeList prints rows. left lists those runs, subworkflows included, that have no owner.
-func (a *app) writeList(list []listed, cursor string, left []history.Unattended) error {
+// writeList prints rows. left lists those runs, subworkflows included, that have no owner; places holds what ready ones wait for.
+func (a *app) writeList(list []listed, cursor string, left []history.Unattended, places map[string]string) error {
 	if len(list) == 0 {
 		fmt.Fprintln(a.stderr, "no runs")
 		return nil
@@ -246,7 +250,7 @@ func (a *app) writeList(list []listed, cursor string, left []history.Unattended)
 	failed := slices.ContainsFunc(list, func(e listed) bool { return e.code != "" })
 	waits := make([]string, len(list))
 	for i := range list {
-		waits[i] = waitsText(&list[i].Execution, left)
+		waits[i] = cmp.Or(places[list[i].ID], waitsText(&list[i].Execution, left))
 	}
 	waiting := slices.ContainsFunc(waits, func(text string) bool { return text != "" })
 	tied := !isNarrow && slices.ContainsFunc(list, func(e listed) bool { return lineageText(&e.Lineage) != "" })
@@ -456,6 +460,32 @@ func (s *session) unattended(ctx context.Context, now time.Time, rows []listed) 
 		shown[rows[i].ID] = !rows[i].Phase.Terminal()
 	}
 	return history.FindUnattended(ctx, s.store, now, func(id string) bool { return shown[id] || shown[history.Root(id)] })
+}
+
+// places describes what the ready runs among the rows of a list wait for, by their ids.
+func (s *session) places(ctx context.Context, rows []listed) (map[string]string, error) {
+	queue, ok := history.As[history.Queue](s.store)
+	if !ok {
+		return nil, nil
+	}
+	f, err := s.fleet(ctx)
+	if err != nil || len(f.Lanes) == 0 {
+		return nil, err
+	}
+	places := map[string]string{}
+	for i := range rows {
+		if rows[i].Phase != history.PhaseRunning {
+			continue
+		}
+		place, ready, err := queue.Place(ctx, rows[i].ID)
+		if err != nil {
+			return nil, err
+		}
+		if ready {
+			places[rows[i].ID] = f.PlaceText(place)
+		}
+	}
+	return places, nil
 }
 
 // writeUnattended prints the command that recovers runs without an owner.

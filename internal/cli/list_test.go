@@ -22,7 +22,7 @@ func TestWriteList(t *testing.T) {
 	}
 	a, stdout, stderr := newTestApp(t, nil, noon)
 	rows := []listed{{Execution: page.Executions[0]}, {Execution: page.Executions[1]}}
-	if err := a.writeList(rows, page.NextCursor, nil); err != nil {
+	if err := a.writeList(rows, page.NextCursor, nil, nil); err != nil {
 		t.Fatal(err)
 	}
 	requireGolden(t, "list", stdout.String()+stderr.String())
@@ -49,7 +49,7 @@ func TestListFits(t *testing.T) {
 	for columns := 40; columns <= 200; columns++ {
 		a, stdout, _ := newTestApp(t, nil, noon)
 		a.columns = func() int { return columns }
-		if err := a.writeList(rows, "", nil); err != nil {
+		if err := a.writeList(rows, "", nil, nil); err != nil {
 			t.Fatal(err)
 		}
 		requireFits(t, stdout.String(), columns)

@@ -11,6 +11,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/lint"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/internal/config"
 )
 
@@ -19,7 +20,8 @@ type runOptions struct {
 	format, input, id, folder string
 	title                     string
 	labels, notify            []string
-	allowMissing              bool
+	queue                     string
+	allowMissing, detach      bool
 	priority                  int
 }
 
@@ -36,6 +38,9 @@ Without a terminal the command prints how to continue, and exits with status 3.
 
 If an executor, a handler, an agent or a subworkflow is missing, the run is rejected before it starts, with a list, unless
 --allow-missing is given or a host performs the activities (--mode host_mediated).
+
+--detach starts the run, prints its id and leaves it to workers, which need the executors then; if no worker serves it, it waits for
+one. The command workers lists them.
 
 NAME is a workflow in --workflow-dir, listed by the command workflows; a file with this name has precedence. Subworkflows are found
 there by document.name, too, in *.workflow.json and *.workflow.yaml files.`,
@@ -55,11 +60,13 @@ there by document.name, too, in *.workflow.json and *.workflow.yaml files.`,
 	cmd.Flags().StringVar(&o.title, "title", "", "one-line `title` of the run in lists")
 	registerLabels(cmd.Flags(), &o.labels, "label of the run for list --label, as `KEY=VALUE`; may be repeated")
 	registerNotify(a, cmd, &o.notify)
-	cmd.Flags().IntVar(&o.priority, "priority", 0, "priority of waiting attempts (--limits): the highest `number` comes first")
+	cmd.Flags().IntVar(&o.priority, "priority", 0, "priority of a run that waits for a worker, or for a turn: the highest `number` comes first")
+	cmd.Flags().StringVar(&o.queue, "queue", "", "`queue` of the run, for workers with --queues (default "+history.DefaultQueue+")")
 	cmd.Flags().StringVar(&o.format, "format", "", "read the definition as this `format`, json or yaml, whatever the extension")
 	cmd.Flags().BoolVar(&o.allowMissing, "allow-missing", false, "start even if an executor is missing; a run that reaches its node fails")
 	config.RegisterWorkflowDir(cmd.Flags(), &o.folder, "the directory of FILE")
 	registerDrive(cmd.Flags(), &o.driveOptions)
+	registerDetach(cmd, &o.detach)
 	a.completeLabels(cmd, "label")
 	return cmd
 }
@@ -102,9 +109,13 @@ func (a *app) run(ctx context.Context, file string, o runOptions) error {
 	if a.workflowDir(folder) == "" && c.hasSubworkflow() && file != standardInput {
 		folder = filepath.Dir(file)
 	}
-	return a.with(ctx, sessionOptions{store: createStore, display: showTree, drives: true, folder: folder}, func(s *session) error {
+	use := sessionOptions{store: createStore, display: showTree, drives: true, folder: folder}
+	if o.detach {
+		use.detach()
+	}
+	return a.with(ctx, use, func(s *session) error {
 		a.announce(s, mode)
-		if missing := s.missing(ctx, c.document); o.allowMissing && len(missing) > 0 && mode != machine.HostMediated {
+		if missing := s.missing(ctx, c.document); o.allowMissing && !o.detach && len(missing) > 0 && mode != machine.HostMediated {
 			fmt.Fprintf(a.stderr, "%s missing executor for %s; a run that reaches such a node fails\n",
 				a.paint.wait("warning:"), problem.AndList(missing))
 		}
@@ -116,13 +127,17 @@ func (a *app) run(ctx context.Context, file string, o runOptions) error {
 			Input:       input,
 			Mode:        mode,
 			Priority:    o.priority,
+			Queue:       o.queue,
 			Title:       o.title,
 			Labels:      labels,
 			Notify:      o.notify,
 			Wait:        d.caller.Wait,
 
-			RequireCapable: !o.allowMissing,
+			RequireCapable: !o.allowMissing && !o.detach,
 		})
+		if o.detach && err == nil {
+			return d.detached(run)
+		}
 		return d.from(ctx, run, explainMissing(err, ", or let a host perform it with --mode host_mediated", func() string { return s.misspeltAgent(ctx, c.document) }))
 	})
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/internal/buildstamp"
 	"github.com/workflows-engine/workflows-engine/internal/config"
 	"github.com/workflows-engine/workflows-engine/internal/httpapi"
@@ -18,7 +19,8 @@ import (
 
 type serveOptions struct {
 	address, tokenFile, folder string
-	work, page                 bool
+	work                       string
+	page                       bool
 	origins, hosts             []string
 }
 
@@ -36,19 +38,30 @@ permits reading alone; WORKFLOW_ENGINE_HTTP_TOKEN is one token itself. Without a
 and the address must be of this machine.
 
 Like resume, the command performs the runs that it starts or continues, as far as their executors are configured, and leaves the
-others to a worker. With --work it is a worker, too. With --page the same address has the web page of ui: a person opens it with a
+others to a worker (--work=own). With --work or --work=all it is a worker, too. With --work=none it performs nothing and needs no
+executors: workers perform the runs, and a start names what no worker serves. With --page the same address has the web page of ui: a person opens it with a
 token, whose name is the author of answers, or without tokens with the printed link. The API is plain HTTP: put a proxy with TLS in front of it for other machines.`,
 		Example: `  workflows-engine serve --token-file tokens.json
   workflows-engine serve --listen 127.0.0.1:8772 --token-file tokens.json --work
+  workflows-engine serve --listen 127.0.0.1:8772 --token-file tokens.json --work=none
   workflows-engine serve --page --token-file tokens.json --allow-host flows.example.com
   workflows-engine serve --token-file tokens.json --allow-origin https://app.example.com`,
-		Args: exactly(),
+		Args: func(cmd *cobra.Command, args []string) error {
+			if len(args) == 1 && o.work == string(graph.WorkAll) { // "--work none"
+				if _, err := config.ParseWork(args[0]); err == nil {
+					o.work = args[0]
+					return nil
+				}
+			}
+			return exactly()(cmd, args)
+		},
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.serve(cmd.Context(), o) },
 	}
 	f := cmd.Flags()
 	f.StringVar(&o.address, "listen", "127.0.0.1:8772", "listen on this `address`; port 0 takes a free one")
 	f.StringVar(&o.tokenFile, "token-file", "", "read the bearer tokens from this `file` (or one from $WORKFLOW_ENGINE_HTTP_TOKEN); required beyond this machine")
-	f.BoolVar(&o.work, "work", false, "also drive all runs of the database, like worker")
+	f.StringVar(&o.work, "work", string(graph.WorkOwn), "runs that this process performs: own, all (like worker; --work alone) or none")
+	f.Lookup("work").NoOptDefVal = string(graph.WorkAll)
 	f.BoolVar(&o.page, "page", false, "also serve the web page, for people with a token")
 	f.StringSliceVar(&o.origins, "allow-origin", nil, "`origins` of web pages that may connect, as in https://app.example.com")
 	f.StringSliceVar(&o.hosts, "allow-host", nil, "host `names` by which clients may address the server, besides localhost and addresses")
@@ -61,11 +74,18 @@ func (a *app) serve(ctx context.Context, o serveOptions) (err error) {
 	if err := httpguard.CheckNames(o.hosts, o.origins); err != nil {
 		return err
 	}
+	work, err := config.ParseWork(o.work)
+	if err != nil {
+		return err
+	}
 	var tokens httpguard.Tokens
 	var listener net.Listener
 	s, err := a.open(ctx, sessionOptions{
-		store: createStore, executors: optionalExecutors, folder: o.folder, background: o.work, stays: true,
+		store: createStore, executors: optionalExecutors, folder: o.folder, work: work, stays: true,
 		configured: func(c *config.Config) (err error) {
+			if work == graph.WorkNone && c.Store == config.Memory {
+				return usage("--work=none requires a database, but --store is memory").WithHint("Name a file with --db: workers perform the runs in it.")
+			}
 			if tokens, err = c.HTTPTokens(o.tokenFile); err == nil {
 				listener, err = httpguard.Listen("listen", o.address, !tokens.None())
 			}
@@ -79,7 +99,7 @@ func (a *app) serve(ctx context.Context, o serveOptions) (err error) {
 		return err
 	}
 	defer func() { err = firstError(err, s.close()) }()
-	if s.without != nil {
+	if s.without != nil && work != graph.WorkNone {
 		a.note("this process performs no activities: "+s.without.Error(), nil)
 	}
 	if _, err := io.WriteString(a.human, "serves the HTTP API at http://"+listener.Addr().String()+"/v1\n"); err != nil {

@@ -78,12 +78,11 @@ type sessionOptions struct {
 	shown string
 	// drives rejects an engine that cannot drive runs.
 	drives bool
-	// noAttempts leaves activities to other processes, since the command ends at once.
-	noAttempts bool
 	// folder is the directory with the definitions found by name; "" for the one in the settings.
 	folder string
-	// background drives all runs of the store, not only those of the command.
-	background bool
+	// work tells which runs the process performs. With WorkNone the executors of the settings are not used: commands that end at once, and
+	// front processes, leave activities to others.
+	work graph.Work
 	// stays is set for a command that drives its runs until it is stopped: attempts have the time of WORKFLOW_ENGINE_DRAIN then.
 	stays bool
 	// log receives log lines of the background; nil logs by the flags.
@@ -92,6 +91,17 @@ type sessionOptions struct {
 	configured func(*config.Config) error
 	// onRecord, if not nil, is called with each record. It excludes a display.
 	onRecord func(graph.RecordEvent)
+}
+
+// detach leaves the runs that the command starts to workers.
+func (o *sessionOptions) detach() {
+	o.work, o.executors, o.display = graph.WorkNone, optionalExecutors, showNothing
+	o.configured = func(c *config.Config) error {
+		if c.Store == config.Memory {
+			return usage("--detach needs a store that outlives this command").WithHint("Leave --store memory out.")
+		}
+		return nil
+	}
 }
 
 // with opens a session, calls do with it and closes it.
@@ -143,14 +153,12 @@ func (a *app) open(ctx context.Context, o sessionOptions) (*session, error) {
 		return nil, firstError(s.without, store.Close())
 	}
 	options := c.RunnerOptions(s.executors.Within(budget), c.Log)
-	options.Admit = budget.Admit
-	if o.noAttempts {
+	options.Admit, options.Work = budget.Admit, o.work
+	if o.work == graph.WorkNone {
 		options.Activities, options.Delegates = nil, s.executors.TaskEnds()
 	}
 	options.ReadOnly, options.OnRecord = o.store == readOnlyStore, o.onRecord
-	if o.background {
-		options.Work = graph.WorkAll
-	} else {
+	if o.work != graph.WorkAll {
 		if !o.stays {
 			options.Drain = 0 // an interrupted command ends at once
 		}

@@ -20,6 +20,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/agentsteps"
 	"github.com/workflows-engine/workflows-engine/internal/config"
 	"github.com/workflows-engine/workflows-engine/internal/config/envname"
+	"github.com/workflows-engine/workflows-engine/internal/fleet"
 	"github.com/workflows-engine/workflows-engine/internal/processid"
 	"github.com/workflows-engine/workflows-engine/internal/runjson"
 	"github.com/workflows-engine/workflows-engine/internal/timeline"
@@ -94,12 +95,18 @@ func (a *app) status(ctx context.Context, id, folder string, asJSON, withState b
 		if err != nil {
 			return err
 		}
+		var f fleet.Fleet
+		if len(owners) > 0 {
+			if f, err = s.fleet(ctx); err != nil {
+				return err
+			}
+		}
 		answers, err := s.answersOf(ctx, &own)
 		if err != nil {
 			return err
 		}
 		w := s.config.Masked(a.human)
-		if err := writeStatus(w, run, s, a.now(), standing{phaseText(&own), left, requests, owners, answers}); err != nil {
+		if err := writeStatus(w, run, s, a.now(), standing{phaseText(&own), left, requests, owners, f, answers}); err != nil {
 			return err
 		}
 		if err := a.writeBelow(ctx, w, s, id); err != nil || !withState {
@@ -156,6 +163,8 @@ type standing struct {
 	requests map[string]*history.Record
 	// owners holds the owners of the runs whose attempts processes perform.
 	owners map[string]history.Owner
+	// fleet describes the owners.
+	fleet fleet.Fleet
 	// answered holds the newest answers to questions of the run.
 	answered []answered
 }
@@ -180,6 +189,9 @@ func writeStatus(w io.Writer, run *view.Run, s *session, now time.Time, at stand
 	}
 	if len(run.Pending) == 0 && len(at.left) > 0 || slices.ContainsFunc(at.left, func(u history.Unattended) bool { return !u.Due.IsZero() }) {
 		add("process", unattendedText(at.left)+": "+s.command("recover", run.ExecutionID))
+	}
+	if run.Ready != nil {
+		add("waits for", fleet.ReadyText(run.Ready))
 	}
 	add("failed at", run.ErrorNodeID)
 	add("error", strings.TrimSpace(run.ErrorCode+" "+run.Error))
@@ -232,7 +244,7 @@ func writeStatus(w io.Writer, run *view.Run, s *session, now time.Time, at stand
 			return err
 		}
 		if owner, ok := at.owners[p.ExecutionID]; ok && byProcess(&p) && (run.Lacks == nil || !blocks(run.Lacks, &p)) {
-			fmt.Fprintf(w, "  %s\n", ownerText(owner, s.command("recover", run.ExecutionID)))
+			fmt.Fprintf(w, "  %s\n", ownerText(owner, at.fleet.NameOf(owner.Process), s.command("recover", run.ExecutionID)))
 		}
 		if r := at.requests[p.ID]; r != nil {
 			fmt.Fprintf(w, "  sent: %s\n", cut(requestText(r.Payload.Request, detailWidth), detailWidth))
@@ -404,9 +416,9 @@ func (s *session) ownersOf(ctx context.Context, run *view.Run) (map[string]histo
 }
 
 // ownerText names the process that performs an attempt, or without one the command that continues the run.
-func ownerText(owner history.Owner, recover string) string {
+func ownerText(owner history.Owner, name, recover string) string {
 	if owner.Live() && !processid.Gone(owner.Process) {
-		return fmt.Sprintf("process %s performs it; its lease ends in %s unless it renews it", owner.Process, timeline.Seconds(owner.Left))
+		return fmt.Sprintf("process %s performs it; its lease ends in %s unless it renews it", name, timeline.Seconds(owner.Left))
 	}
 	return "no process performs it: start a server or worker, or run " + recover
 }
@@ -414,10 +426,10 @@ func ownerText(owner history.Owner, recover string) string {
 // waitText describes a wait.
 func waitText(p *view.Pending) string {
 	if p.Queued && p.Steps > 0 { // it was answered or its rest has ended: it waits for a process or for its turn
-		return fmt.Sprintf("a process that continues attempt %d, or for its turn (--limits)", p.Attempt)
+		return fmt.Sprintf("a process that continues attempt %d, or for its turn (--capacity, --limits)", p.Attempt)
 	}
 	if p.Queued {
-		return fmt.Sprintf("the turn of attempt %d (queued by --limits)", p.Attempt)
+		return fmt.Sprintf("the turn of attempt %d (queued by --capacity or --limits, or for a worker)", p.Attempt)
 	}
 	switch p.Kind {
 	case machine.WaitInterrupt:

@@ -11,7 +11,7 @@ import (
 // TestWhatAnAttemptWaitsFor: an agent whose question was answered where it cannot go on need not be limited by --limits.
 func TestWhatAnAttemptWaitsFor(t *testing.T) {
 	t.Parallel()
-	if text := waitText(&view.Pending{WaitInfo: machine.WaitInfo{Kind: machine.WaitDelegate, Queued: true, Attempt: 1}}); text != "the turn of attempt 1 (queued by --limits)" {
+	if text := waitText(&view.Pending{WaitInfo: machine.WaitInfo{Kind: machine.WaitDelegate, Queued: true, Attempt: 1}}); text != "the turn of attempt 1 (queued by --capacity or --limits, or for a worker)" {
 		t.Error(text)
 	}
 	if text := waitText(&view.Pending{WaitInfo: machine.WaitInfo{Kind: machine.WaitDelegate, Queued: true, Attempt: 1}, Steps: 9}); !strings.HasPrefix(text, "a process that continues attempt 1") {

@@ -70,7 +70,7 @@ func (a *app) watch(ctx context.Context, id string, o watchOptions) error {
 	})
 }
 
-// rests reports whether a run needs input, or an executor that is missing.
+// rests reports whether a run needs input, an executor that is missing, or a worker that does not exist.
 func rests(run *view.Run) bool {
-	return awaited(run) != nil || run.Lacks != nil && !run.Lacks.Host
+	return awaited(run) != nil || run.Lacks != nil && !run.Lacks.Host || run.Ready != nil && run.Ready.Workers == 0
 }

@@ -203,7 +203,7 @@ is 1 if the delivery fails for good.`,
 }
 
 func (a *app) retryWebhook(ctx context.Context, id string, asJSON bool) error {
-	return a.with(ctx, sessionOptions{noAttempts: true}, func(s *session) error {
+	return a.with(ctx, sessionOptions{work: graph.WorkNone}, func(s *session) error {
 		deliverer, err := graph.Need[graph.Deliverer](s.engine, "webhooks")
 		if err != nil {
 			return err

@@ -107,7 +107,7 @@ func (a *app) worker(ctx context.Context, o workerOptions) (err error) {
 	access := httpguard.Access{Hosts: o.hosts}
 	var listener net.Listener
 	s, err := a.open(ctx, sessionOptions{
-		store: createStore, folder: o.folder, background: true, log: log,
+		store: createStore, folder: o.folder, work: graph.WorkAll, log: log,
 		onRecord: func(e graph.RecordEvent) { logTimers(log, e) },
 		configured: func(c *config.Config) (err error) {
 			if o.page == "" {

@@ -85,7 +85,11 @@ type Config struct {
 	Attempts map[string]int
 	// AttemptLimits bound the attempts in flight, and their starts, by class.
 	AttemptLimits []graph.Limit
-	LogLevel      slog.Level
+	// Capacity is graph.Options.Capacity: negative for no limit. Queues and FairLabel are the options of these names.
+	Capacity  int
+	Queues    []string
+	FairLabel string
+	LogLevel  slog.Level
 	// LogLevelGiven is set if the user set the level.
 	LogLevelGiven bool
 	LogFormat     LogFormat

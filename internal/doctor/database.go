@@ -10,8 +10,10 @@ import (
 	"strings"
 	"time"
 
+	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/internal/config"
+	"github.com/workflows-engine/workflows-engine/internal/fleet"
 )
 
 // littleSpace is the free space, in bytes, below which a large run may not fit.
@@ -37,6 +39,8 @@ type contents struct {
 	overdue, orphaned int
 	// since is when the first of the overdue timers was due.
 	since time.Time
+	// fleet is the live processes, and the lanes of runs that wait for one.
+	fleet fleet.Fleet
 }
 
 func (c contents) String() string {
@@ -80,6 +84,12 @@ func count(ctx context.Context, c *config.Config, now time.Time) (counted conten
 			counted.overdue++
 		}
 	}
+	if reader, ok := fleet.Of(store); ok && err == nil {
+		counted.fleet, err = fleet.Read(ctx, reader)
+		for _, l := range counted.fleet.Unserved() { // these runs wait for a worker, and have never lost an owner
+			counted.orphaned = max(counted.orphaned-l.Runs, 0)
+		}
+	}
 	return counted, err
 }
 
@@ -106,6 +116,7 @@ func (r *Report) Store(ctx context.Context, c *config.Config, now time.Time) {
 			path, config.VersionName(counted.from), counted.to)
 	}
 	r.unattended(path, counted)
+	r.workers(counted.fleet)
 	if c.OtherStorePath != "" {
 		r.two(ctx, c, counted, now)
 	}
@@ -123,6 +134,22 @@ func (r *Report) unattended(path string, c contents) {
 	if len(parts) > 0 {
 		r.Add(Warning, RunsUnattended, "database", "Start a server or a worker, or list them: workflows-engine recover --dry-run --db "+path,
 			"no process drives %s", strings.Join(parts, ", and "))
+	}
+}
+
+// workers reports the live processes, and warns of lanes that none of them serves.
+func (r *Report) workers(f fleet.Fleet) {
+	var names []string
+	for i := range f.Processes {
+		if p := &f.Processes[i]; p.Work == string(graph.WorkAll) {
+			names = append(names, fleet.Name(p)+" ("+fleet.Load(p)+" in flight)")
+		}
+	}
+	if len(names) > 0 {
+		r.Add(OK, Workers, "workers", "", "%s", strings.Join(names, ", "))
+	}
+	for _, l := range f.Unserved() {
+		r.Add(Warning, LaneUnserved, "workers", "Start a worker with "+fleet.Needed(l.Lane)+".", "%s", l.Unserved())
 	}
 }
 

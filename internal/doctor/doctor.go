@@ -71,6 +71,10 @@ const (
 	DatabaseNetwork Code = "database-network"
 	// RunsUnattended: runs have no owner and cannot continue.
 	RunsUnattended Code = "runs-unattended"
+	// Workers: the processes that use the database.
+	Workers Code = "workers"
+	// LaneUnserved: runs wait for a worker that does not exist.
+	LaneUnserved Code = "lane-unserved"
 	// DatabaseTwo: two databases exist at default places.
 	DatabaseTwo Code = "database-two"
 	// DatabaseDiffers: a host's server uses another database than this command.

@@ -111,7 +111,10 @@ func TestGolden(t *testing.T) {
 		"state":     &fragment.StateAt{ID: "r", Seq: 9, Set: 8, Earlier: 3, History: "/h", EarlierPath: "/e", State: fragment.NewValue(map[string]any{}, ""), Changes: &fragment.Changes{}},
 		"workflows": &fragment.Workflows{Registered: []fragment.Workflow{{Name: "pay", Version: "1", Path: "/w", Description: "Pays.", Source: "pay.yaml"}}, Broken: []fragment.Notice{{Message: "x.yaml", Hint: "line 3"}}},
 		"workflow":  &fragment.WorkflowPage{Name: "pay", Version: "1", Hash: "ab", Description: "Pays.", Runs: rows, Form: &fragment.Form{Post: *post, Submit: "Start", JSON: &fragment.JSONArea{Text: "{}"}}},
-		"system": &fragment.System{Version: "1", Settings: []fragment.Pair{{Name: "db", Value: "runs.db"}}, Redeliver: post, Deliveries: []fragment.Delivery{
+		"system": &fragment.System{Version: "1", Settings: []fragment.Pair{{Name: "db", Value: "runs.db"}}, Fleet: &fragment.Fleet{
+			Processes: []fragment.Process{{Name: "box:7", Role: "all", Version: "1", Load: "3/100", Queues: "all", Performs: "step:a", Waiting: 2, Runs: 5, Started: noon}, {Name: "old"}},
+			Lanes:     []fragment.Lane{{Name: "default/step:a", Runs: "12", Workers: 1, Since: noon}, {Name: "default/step:b", Runs: "1", Since: noon, Advice: "Start one."}},
+		}, Redeliver: post, Deliveries: []fragment.Delivery{
 			{ID: "d", Run: "r", RunPath: "/runs/r", Event: "failed", Target: "ops", State: "failed", Result: "status 500", Attempts: 3, Created: noon, Again: true},
 		}},
 	} {

@@ -8,6 +8,8 @@ import (
 // Home is the start page.
 type Home struct {
 	Asking, Failed, Orphans ShortList
+	// Unserved describes lanes with waiting runs that no worker serves.
+	Unserved []string
 	// Open is the number of runs that have not ended, "" if it is not known.
 	Open string
 }
@@ -56,9 +58,11 @@ func (*WorkflowPage) template() string { return "workflow" }
 
 // System is the page of the process.
 type System struct {
-	Version    string
-	ReadOnly   bool
-	Settings   []Pair
+	Version  string
+	ReadOnly bool
+	Settings []Pair
+	// Fleet is the processes of the database and the lanes of waiting runs; nil if they are not known.
+	Fleet      *Fleet
 	Orphans    ShortList
 	Deliveries []Delivery
 	Older      string
@@ -68,6 +72,26 @@ type System struct {
 }
 
 func (*System) template() string { return "system" }
+
+// Fleet is the processes that use a database, and the lanes in which runs wait for a worker.
+type Fleet struct {
+	Processes []Process
+	Lanes     []Lane
+}
+
+// Process is a live process.
+type Process struct {
+	Name, Role, Version, Load, Queues, Performs string
+	Waiting, Runs                               int
+	Started                                     time.Time
+}
+
+// Lane is a lane with waiting runs. Advice is how to serve it, "" if a worker does.
+type Lane struct {
+	Name, Runs, Advice string
+	Workers            int
+	Since              time.Time
+}
 
 // Delivery is an event that is sent to a webhook.
 type Delivery struct {

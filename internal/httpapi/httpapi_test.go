@@ -582,3 +582,20 @@ func TestCodesOfRefusals(t *testing.T) {
 		t.Errorf("%v", got)
 	}
 }
+
+// TestARunThatWaitsForAWorker: the status of a run of a front process has its lane, which no worker serves.
+func TestARunThatWaitsForAWorker(t *testing.T) {
+	t.Parallel()
+	front := enginetest.Closing(t, enginetest.Must(graph.New(enginetest.Closing(t, historymem.New()), graph.Options{Work: graph.WorkNone})))
+	c := newClient(t, func(o *httpapi.Options) { o.Engine = front })
+	const charge = `{"document":{"schema":"s","name":"pay","version":"1"},"state_schema":{"type":"object"},"nodes":[{"id":"a","type":"start"},` +
+		`{"id":"charge","type":"step","config":{"handler":"charge"}},{"id":"z","type":"end"}],` +
+		`"edges":[{"source":"__start__","target":"a"},{"source":"a","target":"charge"},{"source":"charge","target":"z"}]}`
+	c.want(201, "POST", "/v1/executions", "/v1/executions", `{"execution_id":"r","queue":"gpu","wait_ms":0,"definition":`+charge+`}`)
+	answer := c.want(200, "GET", oneRun, "/v1/executions/r", "")
+	ready, _ := answer["ready"].(object)
+	if ready["lane"] != "gpu/step:charge" || ready["ahead"] != 0.0 || ready["workers"] != 0.0 || ready["since"] == nil {
+		t.Errorf("%v", answer)
+	}
+	c.want(400, "POST", "/v1/executions", "/v1/executions", `{"queue":"no queue","definition":`+charge+`}`)
+}

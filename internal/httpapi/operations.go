@@ -68,7 +68,13 @@ func names(properties []calls.Property) []string {
 
 // The answers.
 var (
-	runAnswer      = append(calls.StatusAnswer(), calls.Optional("status", calls.Str("Where it stands, exactly.")), calls.RepeatedProperty)
+	runAnswer     = append(calls.StatusAnswer(), calls.Optional("status", calls.Str("Where it stands, exactly.")), readyProperty, calls.RepeatedProperty)
+	readyProperty = calls.Optional("ready", calls.Described("Its place while it waits for a worker.", []calls.Property{
+		calls.Required("lane", calls.Str("The queue, / and the executor that the next attempt needs.")),
+		calls.Required("ahead", calls.Describe("integer", "Runs before it in the lane, at most 10,000.")),
+		calls.Required("since", calls.Str("Since when it waits.")),
+		calls.Required("workers", calls.Describe("integer", "Live workers that serve the lane.")),
+	}, false))
 	workflowAnswer = []calls.Property{
 		calls.Required("name", calls.Str("Name of the definition.")),
 		calls.Optional("version", calls.Str("Its version.")),

@@ -10,6 +10,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/graph/view"
 	"github.com/workflows-engine/workflows-engine/internal/agentsteps"
+	"github.com/workflows-engine/workflows-engine/internal/fleet"
 	"github.com/workflows-engine/workflows-engine/internal/runjson"
 )
 
@@ -47,6 +48,11 @@ func nextCall(run runView) toolCall {
 	switch first := runjson.First(run.Run); {
 	case run.Lacks != nil:
 		note = leftToOthers(run.Lacks)
+	case run.Ready != nil:
+		note = "The run waits for " + fleet.ReadyText(run.Ready) + "."
+		if run.Ready.Workers == 0 {
+			note += " Tell the operator."
+		}
 	case first != nil && !first.Due.IsZero():
 		if due := earliest(run.Run); due.Sub(run.Now) > longWait {
 			return call("workflow_status", members{{"execution_id", run.ExecutionID}}, comeBack(due, run.Now))

@@ -146,3 +146,15 @@ func TestHowAFailedRunIsTriedAgain(t *testing.T) {
 	h := connectHost(t, still{run: &view.Run{ExecutionID: "r", Status: machine.Failed, ErrorNodeID: "n"}}, mcpserver.Options{Tools: enginetest.Must(mcpserver.ParseTools(mcpserver.CoreTools))})
 	want(t, h.ok("workflow_status", object{"execution_id": "r"}), object{"next": nil})
 }
+
+// A run that waits for a worker says how many serve it, or what a worker needs.
+func TestNextOfARunThatWaitsForAWorker(t *testing.T) {
+	t.Parallel()
+	h := newHost(t, graph.Options{Work: graph.WorkNone, DefaultMode: machine.InProcess})
+	answer := h.ok("workflow_start", object{"definition": definitionFile(t, "step"), "execution_id": "r", "queue": "gpu", "wait_ms": 0})
+	note := at(t, answer, "next", "note").(string)
+	if !contains(note, "The run waits for a worker: lane gpu/step:") || !contains(note, "no worker serves it: start one with handler") || !contains(note, "for queue gpu (--queues). Tell the operator.") {
+		t.Error(note)
+	}
+	h.refused("VALIDATION_ERROR", "workflow_start", object{"definition": definitionFile(t, "step"), "queue": "no queue"})
+}

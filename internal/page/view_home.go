@@ -4,11 +4,13 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/history"
+	"github.com/workflows-engine/workflows-engine/internal/fleet"
 	"github.com/workflows-engine/workflows-engine/internal/fragment"
 	"github.com/workflows-engine/workflows-engine/internal/suggest"
 )
@@ -38,6 +40,14 @@ func (s *Server) homeView(r *http.Request) (page view, err error) {
 	}
 	if m.Orphans, err = s.orphans(ctx); err != nil {
 		return page, err
+	}
+	f, _, err := s.fleet(ctx)
+	if err != nil {
+		return page, err
+	}
+	for _, l := range f.Unserved() {
+		text := l.UnservedText()
+		m.Unserved = append(m.Unserved, strings.ToUpper(text[:1])+text[1:]+".")
 	}
 	m.Open = s.count(ctx, history.ListQuery{Phases: history.OpenPhases()})
 	page.Title = "Start"
@@ -184,6 +194,11 @@ func (s *Server) systemView(r *http.Request) (page view, err error) {
 	for _, o := range s.o.Settings {
 		m.Settings = append(m.Settings, fragment.Pair{Name: o.Name, Value: o.Value})
 	}
+	if f, known, err := s.fleet(ctx); err != nil {
+		return page, err
+	} else if known {
+		m.Fleet = fleetOf(f)
+	}
 	if m.Orphans, err = s.orphans(ctx); err != nil {
 		return page, err
 	}
@@ -208,6 +223,38 @@ func (s *Server) systemView(r *http.Request) (page view, err error) {
 	page.Title = "System"
 	page.Body, err = s.body(m)
 	return page, err
+}
+
+// fleet reads the processes and lanes of the database; known is false if the engine does not list them.
+func (s *Server) fleet(ctx context.Context) (f fleet.Fleet, known bool, err error) {
+	reader, err := graph.Need[fleet.Reader](s.o.Engine, "Processes")
+	if err != nil {
+		return f, false, nil
+	}
+	f, err = fleet.Read(ctx, reader)
+	return f, true, err
+}
+
+// maxPerforms is the number of executors shown for a process.
+const maxPerforms = 12
+
+func fleetOf(f fleet.Fleet) *fragment.Fleet {
+	m := &fragment.Fleet{}
+	for i := range f.Processes {
+		p := &f.Processes[i]
+		m.Processes = append(m.Processes, fragment.Process{
+			Name: fleet.Name(p), Role: p.Work, Version: p.Version, Load: fleet.Load(p), Queues: fleet.Queues(p), Performs: fleet.Performs(p, maxPerforms),
+			Waiting: p.Waiting, Runs: p.Runs, Started: p.Started,
+		})
+	}
+	for _, l := range f.Lanes {
+		out := fragment.Lane{Name: fleet.LaneName(l.Lane), Runs: l.Count(), Workers: l.Workers, Since: l.Since}
+		if l.Workers == 0 {
+			out.Advice = "Start one with " + fleet.Needed(l.Lane) + "."
+		}
+		m.Lanes = append(m.Lanes, out)
+	}
+	return m
 }
 
 func (s *Server) delivery(d *history.Delivery) fragment.Delivery {

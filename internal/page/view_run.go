@@ -17,6 +17,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	runview "github.com/workflows-engine/workflows-engine/graph/view"
 	"github.com/workflows-engine/workflows-engine/internal/agentsteps"
+	"github.com/workflows-engine/workflows-engine/internal/fleet"
 	"github.com/workflows-engine/workflows-engine/internal/fragment"
 	"github.com/workflows-engine/workflows-engine/internal/picture"
 	"github.com/workflows-engine/workflows-engine/internal/timeline"
@@ -185,6 +186,9 @@ func (s *Server) notices(m *fragment.Run, v *runview.Run) {
 	for _, w := range v.Warnings {
 		m.Notices = append(m.Notices, fragment.Notice{Message: w.Message, Hint: s.o.Glossary.Translate(w.Hint)})
 	}
+	if v.Ready != nil && v.Lacks == nil {
+		m.Notices = append(m.Notices, fragment.Notice{Message: "The run waits for " + fleet.ReadyText(v.Ready) + "."})
+	}
 	if l := v.Lacks; l != nil {
 		n := fragment.Notice{Message: fmt.Sprintf("This process cannot continue the run at %s: %s is not configured here.", l.NodeID, l.Missing)}
 		if l.Host {
@@ -281,7 +285,7 @@ func wait(p *runview.Pending) fragment.Wait {
 		w.Text = strings.TrimSpace("the outcome of " + p.NodeType + attempt)
 		switch {
 		case p.Queued:
-			w.Text = strings.TrimSpace("a free place for " + p.NodeType)
+			w.Text = strings.TrimSpace("a free place or a worker for " + p.NodeType)
 		case p.Host:
 			w.Text += ", performed by a host"
 		}

@@ -356,3 +356,26 @@ func TestUnfoldedBranches(t *testing.T) {
 		}
 	}
 }
+
+// TestRunsThatWaitForAWorker: the page of a run that no worker serves says so, and so do the start page and the page of the system.
+func TestRunsThatWaitForAWorker(t *testing.T) {
+	t.Parallel()
+	engine := enginetest.Closing(t, enginetest.Must(graph.New(historymem.New(), graph.Options{Work: graph.WorkNone})))
+	s := show(t, func(o *Options) { o.Engine = engine })
+	s.engine = engine
+	s.start("r", `{"document":{"schema":"s","name":"pay","version":"1"},"state_schema":{"type":"object"},
+		"nodes":[{"id":"a","type":"start"},{"id":"charge","type":"step","config":{"handler":"charge"}},{"id":"z","type":"end"}],
+		"edges":[{"source":"__start__","target":"a"},{"source":"a","target":"charge"},{"source":"charge","target":"z"}]}`, nil)
+	for path, want := range map[string]string{
+		"/runs/r": "The run waits for a worker: lane default/step:charge, next, since ",
+		"/":       "No worker serves default/step:charge, where 1 run waits since ",
+		"/system": "<td>default/step:charge</td><td>1</td>",
+	} {
+		if body := s.get(path); !strings.Contains(body, want) || !strings.Contains(body, "handler &#34;charge&#34; in WORKFLOW_ENGINE_STEP_COMMANDS") {
+			t.Errorf("%s has not %q:\n%s", path, want, body)
+		}
+	}
+	if body := s.get("/runs/r"); strings.Contains(body, "is not configured here") {
+		t.Errorf("the front process lacks something:\n%s", body)
+	}
+}

@@ -144,11 +144,17 @@ func putRollbacks(m *jsonvalue.Ordered, run *view.Run) {
 	m.Put("rollbacks", list)
 }
 
-// Exact is Status with the exact status and the number of visits.
+// Exact is Status with the exact status, the number of visits and the place among the runs that wait for a worker.
 func Exact(run *view.Run, names problem.Glossary) jsonvalue.Ordered {
 	status := Status(run, names)
 	m := append(jsonvalue.Ordered{status[0], {"status", string(run.Status)}}, status[1:]...)
 	m.Put("node_visits", float64(run.NodeVisits))
+	if r := run.Ready; r != nil {
+		ready := jsonvalue.Ordered{{"lane", r.Lane.String()}, {"ahead", float64(r.Ahead)}}
+		ready.Instant("since", r.Since)
+		ready.Put("workers", float64(r.Workers))
+		m.Put("ready", ready)
+	}
 	return m
 }
 
