@@ -501,6 +501,7 @@ func TestFlags(t *testing.T) {
 		{[]string{"--max-message-bytes=0"}, 2, "", "--max-message-bytes"},
 		{[]string{"--max-message-bytes=x"}, 2, "", `expected a whole number`},
 		{[]string{"--tools", "workflow_go"}, 2, "", `unknown tool "workflow_go"`},
+		{[]string{"--work", "some"}, 2, "", `invalid value "some" for --work`},
 		{[]string{"--wait-limit=5m1s"}, 2, "", "at most 5m0s"},
 		{[]string{"--profile", "prod"}, 2, "", "--profile"},
 		{[]string{"--store-path", filepath.Join(t.TempDir(), "missing", "runs.db")}, 2, "", "not found"},

@@ -53,6 +53,7 @@ func TestTroubleIsTold(t *testing.T) {
 		said      []string
 	}{
 		{"no home folder", nil, noHome, exitUsage, []string{"USAGE_ERROR", "home directory is unknown", "--db"}},
+		{"a front without a database", []string{"--work", "none", "--store", "memory"}, nil, exitUsage, []string{"USAGE_ERROR", "--work none requires a database"}},
 		{"unknown store", []string{"--store", "redis"}, nil, exitUsage, []string{"USAGE_ERROR", `"redis"`}},
 		{"bad variable", nil, []string{"WORKFLOW_ENGINE_LLM_CONFIG={"}, exitUsage, []string{"USAGE_ERROR", "WORKFLOW_ENGINE_LLM_CONFIG"}},
 		{"programs of steps in another form", nil, []string{`WORKFLOW_ENGINE_STEP_COMMANDS={"urn:x":["x"]}`}, exitUsage, []string{"USAGE_ERROR", "WORKFLOW_ENGINE_STEP_COMMANDS", `unknown field "urn:x"`, "Next: Tell the user"}},

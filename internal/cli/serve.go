@@ -62,6 +62,7 @@ token, whose name is the author of answers, or without tokens with the printed l
 	f.StringVar(&o.tokenFile, "token-file", "", "read the bearer tokens from this `file` (or one from $WORKFLOW_ENGINE_HTTP_TOKEN); required beyond this machine")
 	f.StringVar(&o.work, "work", string(graph.WorkOwn), "runs that this process performs: own, all (like worker; --work alone) or none")
 	f.Lookup("work").NoOptDefVal = string(graph.WorkAll)
+	_ = cmd.RegisterFlagCompletionFunc("work", cobra.FixedCompletions([]string{"own", "all", "none"}, cobra.ShellCompDirectiveNoFileComp))
 	f.BoolVar(&o.page, "page", false, "also serve the web page, for people with a token")
 	f.StringSliceVar(&o.origins, "allow-origin", nil, "`origins` of web pages that may connect, as in https://app.example.com")
 	f.StringSliceVar(&o.hosts, "allow-host", nil, "host `names` by which clients may address the server, besides localhost and addresses")
