@@ -331,3 +331,30 @@ func TestProcesses(t *testing.T) {
 		}
 	})
 }
+
+// TestLimitedWorkersShare has two workers with limits of their own, below their capacity: each takes no more runs than it performs soon.
+func TestLimitedWorkersShare(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const runs = 400
+		store, made := counted(historymem.New())
+		limits := []graph.Limit{{Class: "tool_call", Concurrent: 2}}
+		a, b := &gauge{lasts: time.Second}, &gauge{lasts: time.Second}
+		first := newRunner(t, store, graph.Options{Activities: a, Work: graph.WorkAll, Limits: limits})
+		newRunner(t, store, graph.Options{Activities: b, Work: graph.WorkAll, Limits: limits})
+		time.Sleep(5 * time.Second)
+		begun := time.Now()
+		startMany(t, first, runs, tool("n0"))
+		wantCompleted(t, first, runs)
+		if na, nb := a.total(t), b.total(t); na+nb != runs || min(na, nb) < runs*2/5 {
+			t.Errorf("one worker performed %d attempts, the other %d", na, nb)
+		}
+		if took := time.Since(begun); took > runs/4*time.Second*6/5 {
+			t.Errorf("%d runs took %s", runs, took)
+		}
+		t.Logf("%d offers, %d runs in %d claims", made.offers.Load(), made.found.Load(), made.claims.Load())
+		if n := made.found.Load(); n > 6*runs {
+			t.Errorf("%d runs were claimed %d times", runs, n)
+		}
+	})
+}

@@ -163,7 +163,7 @@ func (s *Share) claimReady(ctx context.Context, n int) ([]string, error) {
 		return nil, err
 	}
 	s.claimed++
-	ids, err := s.queue.ClaimReady(ctx, history.ReadyClaim{Process: process, Serves: s.serves, Limit: n, Oldest: s.claimed%oldestEvery == 0})
+	ids, err := s.queue.ClaimReady(ctx, history.ReadyClaim{Process: process, Serves: s.wants, Limit: n, Oldest: s.claimed%oldestEvery == 0})
 	for _, id := range ids {
 		s.taking.Add(1)
 		s.Go(func() {
@@ -173,6 +173,9 @@ func (s *Share) claimReady(ctx context.Context, n int) ([]string, error) {
 	}
 	return ids, err
 }
+
+// wants reports whether this process performs the runs of a lane, and has room within its limits for them.
+func (s *Share) wants(l history.Lane) bool { return s.serves(l) && !s.performer.Contended(l.Needs) }
 
 // serves reports whether this process performs the runs of a lane.
 func (s *Share) serves(l history.Lane) bool {
@@ -340,8 +343,7 @@ func (s *Share) readOthers() {
 	s.others = others
 }
 
-// give gives away runs whose attempts have waited here, while another process has room. As many attempts as this process performs at once keep
-// waiting here.
+// give gives away runs whose attempts have waited here, while another process has room. As many attempts as are in flight keep waiting here.
 func (s *Share) give() {
 	s.mu.Lock()
 	room := slices.ContainsFunc(s.others, func(p history.Process) bool { return p.Work == history.WorkAll && !p.Full })
@@ -350,7 +352,7 @@ func (s *Share) give() {
 		return
 	}
 	ids := s.performer.Turns.Overdue(time.Now().Add(-giveAfter))
-	ids = ids[min(len(ids), s.Capacity):]
+	ids = ids[min(len(ids), s.performer.Turns.InUse()):]
 	var given sync.WaitGroup
 	turn := make(chan struct{}, claimAtOnce)
 	for _, id := range ids[:min(len(ids), giveAtOnce)] {

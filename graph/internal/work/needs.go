@@ -25,6 +25,17 @@ func (p *Performer) Serves(needs string) bool {
 	if needs == "" {
 		return true
 	}
+	missing, _, _ := p.Missing(nodeOf(needs))
+	return missing == ""
+}
+
+// Contended reports whether an attempt that needs the executor with a name from Needs would have to wait for a limit of this process.
+func (p *Performer) Contended(needs string) bool {
+	return needs != "" && !p.Turns.Unlimited() && p.Turns.Contended(p.Classes(nodeOf(needs)))
+}
+
+// nodeOf returns a node that needs the executor with a name from Needs.
+func nodeOf(needs string) *definition.Node {
 	kind, name, _ := strings.Cut(needs, ":")
 	n := &definition.Node{ID: "any", Type: definition.Type(kind)}
 	if !n.Type.IsActivity() {
@@ -32,8 +43,7 @@ func (p *Performer) Serves(needs string) bool {
 	} else if name != "" {
 		n.Config = map[string]any{n.Type.Info().Performer.Field: name}
 	}
-	missing, _, _ := p.Missing(n)
-	return missing == ""
+	return n
 }
 
 // Performs lists the executors of this process by the names of Needs, in order. A name without ":" stands for all of its kind, a name that ends in ":"

@@ -103,6 +103,17 @@ func (q *Queue) Reserve(classes []string) (release func(), ok bool) {
 
 func noRelease() {}
 
+// Contended reports whether an attempt of these classes would have to wait for a limit.
+func (q *Queue) Contended(classes []string) bool {
+	now := time.Now()
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return slices.ContainsFunc(classes, func(c string) bool {
+		p := q.limits[c]
+		return p != nil && (!p.room(now) || slices.ContainsFunc(q.lanes, func(l *lane) bool { return slices.Contains(l.pools, p) }))
+	})
+}
+
 // Waiting returns the number of waiting attempts.
 func (q *Queue) Waiting() int {
 	q.mu.Lock()
