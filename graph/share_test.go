@@ -14,6 +14,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/history/historymem"
+	"github.com/workflows-engine/workflows-engine/history/historytest"
 )
 
 // commits counts the commits of runs through a store.
@@ -355,6 +356,36 @@ func TestLimitedWorkersShare(t *testing.T) {
 		t.Logf("%d offers, %d runs in %d claims", made.offers.Load(), made.found.Load(), made.claims.Load())
 		if n := made.found.Load(); n > 6*runs {
 			t.Errorf("%d runs were claimed %d times", runs, n)
+		}
+	})
+}
+
+// TestAFullWorkerTakesOverLater kills a worker beside another one that has no room for all of its runs: that one takes them over as its
+// attempts end, and does not wait for its next search.
+func TestAFullWorkerTakesOverLater(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const capacity = 4
+		store := historymem.New()
+		mortal := historytest.NewFaultStore(store)
+		busy := &gauge{lasts: 3 * time.Second}
+		first := newRunner(t, mortal, graph.Options{Activities: &gauge{lasts: time.Hour}, Work: graph.WorkAll, Capacity: capacity})
+		startMany(t, first, capacity, tool("n0"))
+		time.Sleep(time.Second)
+		second := newRunner(t, store, graph.Options{Activities: busy, Work: graph.WorkAll, Capacity: capacity, LeaseTTL: time.Hour})
+		for i := range capacity {
+			if _, err := second.Start(t.Context(), graph.StartRequest{ExecutionID: fmt.Sprint("own", i), Definition: linear(t, "lin", "n0"), Wait: waitFor(0)}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		kill(t, first, mortal)
+		for i := range capacity {
+			wantStatus(t, settled(t, second, fmt.Sprint("own", i)), machine.Completed)
+		}
+		freed := time.Now()
+		wantCompleted(t, second, capacity)
+		if took := time.Since(freed); took > time.Minute {
+			t.Errorf("the runs of the other process took %s", took)
 		}
 	})
 }

@@ -36,6 +36,7 @@ var misfits = map[string][]any{
 	"names of targets, lines of at most 128 bytes":      {"x", nil, []any{""}, []any{"a\nb"}, []any{"\x1b[2J"}, []any{strings.Repeat("x", 129)}},
 	"who made a call, in short lines":                   {"x", nil, obj{"name": "\x1b[2J"}, obj{"via": strings.Repeat("x", 65)}, obj{"name": 1}, obj{"more": "x"}},
 	"a traceparent":                                     {"x", 1, nil},
+	"the name of a queue":                               {"a/b", "a b", "\x1b[2J", strings.Repeat("x", 65), 1, nil},
 	"a run and one of its records":                      {"x", nil, obj{"executionId": "\x1b[2J", "seq": 1}, obj{"executionId": "a", "seq": -1}},
 	"one of concurrent, sequential":                     {"evil", 1, nil},
 	"one of in_process, host_mediated":                  {"evil", 1, nil},

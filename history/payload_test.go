@@ -70,8 +70,8 @@ var payloads = []struct {
 		`,"workflowName":"w","workflowVersion":"1","inputKeys":["2","a"],"definitionHash":"d","inputHash":"i","input":{"a":null},` +
 			`"branches":"concurrent","depth":1,"traceParent":"00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01","priority":3,"forkedFrom":{"executionId":"y","seq":7},"activityExecutionMode":"in_process","parentExecutionId":"x"`},
 	{history.ExecutionStarted,
-		payload{InputKeys: []string{}, Title: "Refund \"17\"", Subworkflows: map[string]string{"child": "00ff"}, Attempts: map[string]int{"tool_call": 2, "llm_call": 3}, Labels: map[string]string{"customer": "17", "a b": ""}, Notify: []string{"ops", "crm"}},
-		`,"inputKeys":[],"title":"Refund \"17\"","labels":{"a b":"","customer":"17"},"notify":["ops","crm"],"attempts":{"llm_call":3,"tool_call":2},"subworkflows":{"child":"00ff"}`},
+		payload{InputKeys: []string{}, Title: "Refund \"17\"", Subworkflows: map[string]string{"child": "00ff"}, Attempts: map[string]int{"tool_call": 2, "llm_call": 3}, Labels: map[string]string{"customer": "17", "a b": ""}, Notify: []string{"ops", "crm"}, Queue: "gpu"},
+		`,"inputKeys":[],"title":"Refund \"17\"","labels":{"a b":"","customer":"17"},"notify":["ops","crm"],"queue":"gpu","attempts":{"llm_call":3,"tool_call":2},"subworkflows":{"child":"00ff"}`},
 	{history.ExecutionStarted,
 		payload{
 			WorkflowName: "w", WorkflowVersion: "1", InputKeys: []string{}, ParentExecutionID: "x",

@@ -102,10 +102,23 @@ type ReadyClaim struct {
 	Process string
 	// Serves reports whether the process performs the runs of a lane. It is called for each lane with ready runs, and must return soon.
 	Serves func(Lane) bool
+	// Room returns the largest number of runs to claim in a lane, for which Serves is true; nil for no limit.
+	Room func(Lane) int
 	// Limit is the largest number of runs, at least 1.
 	Limit int
 	// Oldest makes the run that has been ready longest the first one, so that no priority starves.
 	Oldest bool
+}
+
+// In returns the largest number of runs to claim in a lane.
+func (c *ReadyClaim) In(l Lane) int {
+	switch {
+	case !c.Serves(l):
+		return 0
+	case c.Room == nil:
+		return c.Limit
+	}
+	return min(c.Limit, max(0, c.Room(l)))
 }
 
 // Check returns INTERNAL_ERROR for a claim without a process, without Serves or with a limit below 1.

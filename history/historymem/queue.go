@@ -72,22 +72,29 @@ func (s *Store) ClaimReady(ctx context.Context, c history.ReadyClaim) ([]string,
 	if err != nil {
 		return nil, err
 	}
-	served := map[history.Lane]bool{}
+	room := map[history.Lane]int{}
 	for i := range lanes {
-		served[lanes[i].Lane] = c.Serves(lanes[i].Lane)
+		room[lanes[i].Lane] = c.In(lanes[i].Lane)
 	}
 	var claimed []string
 	err = s.do(ctx, func() {
 		runs := slices.SortedFunc(maps.Keys(s.ready), ahead)
-		runs = slices.DeleteFunc(runs, func(x *run) bool { return !served[x.place.Lane] })
+		runs = slices.DeleteFunc(runs, func(x *run) bool { return room[x.place.Lane] == 0 })
 		if c.Oldest && len(runs) > 0 {
 			oldest := slices.MinFunc(runs, longest)
 			runs = slices.DeleteFunc(runs, func(x *run) bool { return x == oldest })
 			runs = slices.Insert(runs, 0, oldest)
 		}
-		for _, x := range runs[:min(c.Limit, len(runs))] {
-			s.give(x, c.Process)
-			claimed = append(claimed, x.id)
+		for _, x := range runs {
+			lane := x.place.Lane
+			if len(claimed) == c.Limit {
+				break
+			}
+			if room[lane] > 0 {
+				room[lane]--
+				s.give(x, c.Process)
+				claimed = append(claimed, x.id)
+			}
 		}
 	})
 	return claimed, err

@@ -3,6 +3,7 @@ package historysql
 import (
 	"context"
 	"database/sql/driver"
+	"maps"
 	"time"
 
 	"github.com/workflows-engine/workflows-engine/history"
@@ -67,11 +68,11 @@ SELECT lane`
 FROM lanes WHERE lane IS NOT NULL`
 
 	// The first runs of each lane are found in its index; only these are sorted. A row without a run is found too.
-	firstReady = `SELECT r.run, COALESCE(e.execution_id, '') FROM json_each(?1) AS l
+	firstReady = `SELECT r.run, COALESCE(e.execution_id, ''), r.lane FROM json_each(?1) AS l
 CROSS JOIN ready AS r ON r.run IN (SELECT run FROM ready WHERE lane = l.value ORDER BY priority DESC, turn, run LIMIT ?2)
 LEFT JOIN executions AS e ON e.run = r.run
 ORDER BY r.priority DESC, r.turn, r.run LIMIT ?2`
-	oldestReady = `SELECT r.run, COALESCE(e.execution_id, '') FROM json_each(?1) AS l
+	oldestReady = `SELECT r.run, COALESCE(e.execution_id, ''), r.lane FROM json_each(?1) AS l
 CROSS JOIN ready AS r ON r.run IN (SELECT run FROM ready WHERE lane = l.value ORDER BY since, run LIMIT ?2)
 LEFT JOIN executions AS e ON e.run = r.run
 ORDER BY r.since, r.run LIMIT ?2`
@@ -92,24 +93,30 @@ func (s *Store) ClaimReady(ctx context.Context, k history.ReadyClaim) (claimed [
 	if err != nil {
 		return nil, failure(doing, err)
 	}
-	var served []any
+	room := map[string]int{}
 	for _, lane := range lanes {
-		if k.Serves(history.ParseLane(lane)) {
-			served = append(served, lane)
+		if n := k.In(history.ParseLane(lane)); n > 0 {
+			room[lane] = n
 		}
 	}
-	if len(served) == 0 {
+	if len(room) == 0 {
 		return nil, nil
 	}
-	names := string(jsonvalue.Append(nil, served))
 	err = s.share(ctx, doing, 0, func(c *conn) error {
-		claimed = nil // the transaction may be a second attempt
+		cl := claim{Store: s, c: c, process: k.Process, room: maps.Clone(room)} // the transaction may be a second attempt
 		if k.Oldest {
-			if err := s.claimFirst(c, k.Process, oldestReady, names, 1, &claimed); err != nil {
+			if _, err := cl.first(oldestReady, 1); err != nil {
 				return err
 			}
 		}
-		return s.claimFirst(c, k.Process, firstReady, names, k.Limit-len(claimed), &claimed)
+		for more := true; more && len(cl.claimed) < k.Limit; {
+			var err error
+			if more, err = cl.first(firstReady, k.Limit-len(cl.claimed)); err != nil {
+				return err
+			}
+		}
+		claimed = cl.claimed
+		return nil
 	})
 	if err != nil {
 		return nil, err
@@ -117,32 +124,60 @@ func (s *Store) ClaimReady(ctx context.Context, k history.ReadyClaim) (claimed [
 	return claimed, nil
 }
 
-// claimFirst claims the first runs of a query. It deletes rows of runs that cannot be claimed, which have no place among the ready runs.
-func (s *Store) claimFirst(c *conn, process, text, lanes string, limit int, claimed *[]string) error {
-	var runs []int64
-	var ids []string
-	err := c.query(text, func(row []driver.Value) error {
-		run, _ := row[0].(int64)
-		runs, ids = append(runs, run), append(ids, textOf(row[1]))
+// claim is a claim in its transaction.
+type claim struct {
+	*Store
+	c       *conn
+	process string
+	room    map[string]int // the number of runs to claim, by lane; no entry for other lanes
+	claimed []string
+}
+
+// first claims the first runs of a query, at most limit. It deletes rows of runs that cannot be claimed, which have no place among the ready
+// runs. more is true if it has passed runs of a lane without room: further runs may follow.
+func (cl *claim) first(text string, limit int) (more bool, err error) {
+	if len(cl.room) == 0 {
+		return false, nil
+	}
+	type row struct {
+		run      int64
+		id, lane string
+	}
+	var rows []row
+	lanes := make([]any, 0, len(cl.room))
+	for lane := range cl.room {
+		lanes = append(lanes, lane)
+	}
+	err = cl.c.query(text, func(v []driver.Value) error {
+		run, _ := v[0].(int64)
+		rows = append(rows, row{run, textOf(v[1]), textOf(v[2])})
 		return nil
-	}, lanes, int64(limit))
+	}, string(jsonvalue.Append(nil, lanes)), int64(limit))
 	if err != nil {
-		return err
+		return false, err
 	}
-	now := s.now()
-	for i, id := range ids {
-		n, err := c.exec(claimExecution, id, process, now)
+	now := cl.now()
+	for _, r := range rows {
+		if cl.room[r.lane] == 0 {
+			more = true
+			continue
+		}
+		n, err := cl.c.exec(claimExecution, r.id, cl.process, now)
 		switch {
-		case err == nil && n > 0:
-			*claimed = append(*claimed, id)
-		case err == nil:
-			_, err = c.exec(dropReady, runs[i])
-		}
-		if err != nil {
-			return err
+		case err != nil:
+			return false, err
+		case n > 0:
+			cl.claimed = append(cl.claimed, r.id)
+			if cl.room[r.lane]--; cl.room[r.lane] == 0 {
+				delete(cl.room, r.lane)
+			}
+		default:
+			if _, err = cl.c.exec(dropReady, r.run); err != nil {
+				return false, err
+			}
 		}
 	}
-	return nil
+	return more, nil
 }
 
 // Lanes returns the lanes with ready runs; see history.Queue.

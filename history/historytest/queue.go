@@ -127,8 +127,14 @@ func readyOrder(t *testing.T, s history.Store, _ *clock) {
 	wantClaimOf(t, s, history.ReadyClaim{Process: "q", Serves: func(history.Lane) bool { return false }, Limit: 9})
 	inB := func(l history.Lane) bool { return l == history.Lane{Queue: "default", Needs: "step:b"} }
 	wantClaimOf(t, s, history.ReadyClaim{Process: "q", Serves: inB, Limit: 1}, "e")
-	wantReadyClaim(t, s, "q", 3, "d", "a", "g")
-	wantReadyClaim(t, s, "q", 10, "f", "b")
+	roomOf := func(l history.Lane) int {
+		if l.Needs == "step:a" {
+			return 2
+		}
+		return -1
+	}
+	wantClaimOf(t, s, history.ReadyClaim{Process: "q", Serves: anyLane, Room: roomOf, Limit: 9}, "d", "a") // g has no room
+	wantReadyClaim(t, s, "q", 10, "g", "f", "b")
 	wantReadyClaim(t, s, "q", 10)
 	wantLanes(t, s)
 	for _, c := range []history.ReadyClaim{{Serves: anyLane, Limit: 1}, {Process: "q", Limit: 1}, {Process: "q", Serves: anyLane}} {

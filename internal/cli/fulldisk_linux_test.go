@@ -33,7 +33,13 @@ func TestAFullDiskIsCleaned(t *testing.T) {
 	c.at(now, exitPaused, "run", ask, "--id", "kept", "--db", db)
 	ended := fillWithRuns(t, db)
 
-	_, stderr := c.at(now, exitFailed, "gc", "--older-than", "1s", "--db", db)
+	first, stderr := c.at(now, exitFailed, "gc", "--older-than", "1s", "--db", db)
+	if deleted := 0; !strings.HasPrefix(first, "deleted 0 ") { // the disk may have room to delete a few
+		if _, err := fmt.Sscanf(first, "deleted %d run", &deleted); err != nil {
+			t.Errorf("%v: %s", err, first)
+		}
+		ended -= deleted
+	}
 	if !strings.Contains(stderr, "STORE_FULL") || !strings.Contains(stderr, `see "Cleaning a full disk" in docs/operations.md`) {
 		t.Errorf("no hint at the way out:\n%s", stderr)
 	}

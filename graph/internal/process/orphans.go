@@ -44,6 +44,7 @@ type Search struct {
 	runs  driver
 
 	orphans, due Turns
+	owed         bool     // the last search may have left orphans because there was no room for them
 	departed     []string // departed processes whose runs were checked
 	// here and there are this process's and the store's time at the last check; quiet is the time until which it claims no runs.
 	here, there, quiet time.Time
@@ -86,7 +87,7 @@ func (s *Search) Run() {
 			if left <= glanceInterval {
 				break
 			}
-			if !s.hostSlept() && s.newlyDeparted() {
+			if !s.hostSlept() && (s.newlyDeparted() || s.owed) {
 				s.takeAll()
 			}
 			seen = s.glance(seen)
@@ -141,8 +142,9 @@ func (s *Search) round() {
 
 // takeAll claims the orphaned runs that it can and has room for. It is false when the search is to end.
 func (s *Search) takeAll() bool {
-	free := s.Free()
-	if free == 0 {
+	room := min(searchLimit, s.Free())
+	if room == 0 {
+		s.owed = true
 		return true
 	}
 	if s.Admit != nil {
@@ -151,7 +153,8 @@ func (s *Search) takeAll() bool {
 			return true
 		}
 	}
-	_, err := s.TakeOrphans(s.Context, min(searchLimit, free), false)
+	taken, err := s.TakeOrphans(s.Context, room, false)
+	s.owed = len(taken) == room
 	if s.Context.Err() != nil {
 		return false
 	}

@@ -163,7 +163,7 @@ func (s *Share) claimReady(ctx context.Context, n int) ([]string, error) {
 		return nil, err
 	}
 	s.claimed++
-	ids, err := s.queue.ClaimReady(ctx, history.ReadyClaim{Process: process, Serves: s.wants, Limit: n, Oldest: s.claimed%oldestEvery == 0})
+	ids, err := s.queue.ClaimReady(ctx, history.ReadyClaim{Process: process, Serves: s.serves, Room: s.roomIn, Limit: n, Oldest: s.claimed%oldestEvery == 0})
 	for _, id := range ids {
 		s.taking.Add(1)
 		s.Go(func() {
@@ -174,8 +174,8 @@ func (s *Share) claimReady(ctx context.Context, n int) ([]string, error) {
 	return ids, err
 }
 
-// wants reports whether this process performs the runs of a lane, and has room within its limits for them.
-func (s *Share) wants(l history.Lane) bool { return s.serves(l) && !s.performer.Contended(l.Needs) }
+// roomIn returns the number of runs of a lane for which the limits of this process leave room.
+func (s *Share) roomIn(l history.Lane) int { return s.performer.Room(l.Needs) }
 
 // serves reports whether this process performs the runs of a lane.
 func (s *Share) serves(l history.Lane) bool {

@@ -1,6 +1,7 @@
 package work
 
 import (
+	"math"
 	"strings"
 
 	"github.com/workflows-engine/workflows-engine/activities"
@@ -29,9 +30,12 @@ func (p *Performer) Serves(needs string) bool {
 	return missing == ""
 }
 
-// Contended reports whether an attempt that needs the executor with a name from Needs would have to wait for a limit of this process.
-func (p *Performer) Contended(needs string) bool {
-	return needs != "" && !p.Turns.Unlimited() && p.Turns.Contended(p.Classes(nodeOf(needs)))
+// Room returns the number of attempts that need the executor with a name from Needs, and that the limits of this process let begin soon.
+func (p *Performer) Room(needs string) int {
+	if needs == "" || p.Turns.Unlimited() {
+		return math.MaxInt
+	}
+	return p.Turns.Room(p.Classes(nodeOf(needs)))
 }
 
 // nodeOf returns a node that needs the executor with a name from Needs.

@@ -103,15 +103,31 @@ func (q *Queue) Reserve(classes []string) (release func(), ok bool) {
 
 func noRelease() {}
 
-// Contended reports whether an attempt of these classes would have to wait for a limit.
-func (q *Queue) Contended(classes []string) bool {
-	now := time.Now()
+// Room returns how many more attempts of these classes the limits let begin: now by Concurrent, within a quarter of a second by PerSecond.
+// Waiting attempts come first.
+func (q *Queue) Room(classes []string) int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	return slices.ContainsFunc(classes, func(c string) bool {
+	room := math.MaxInt
+	for _, c := range classes {
 		p := q.limits[c]
-		return p != nil && (!p.room(now) || slices.ContainsFunc(q.lanes, func(l *lane) bool { return slices.Contains(l.pools, p) }))
-	})
+		if p == nil {
+			continue
+		}
+		waiting := 0
+		for _, l := range q.lanes {
+			if slices.Contains(l.pools, p) {
+				waiting += l.arrivals.Len()
+			}
+		}
+		if p.Concurrent > 0 {
+			room = min(room, p.Concurrent-p.used-waiting)
+		}
+		if p.PerSecond > 0 {
+			room = min(room, int(math.Ceil(p.PerSecond/4))-waiting)
+		}
+	}
+	return max(0, room)
 }
 
 // Waiting returns the number of waiting attempts.
