@@ -264,11 +264,11 @@ func (l *Lease) giveUp() {
 	})
 }
 
-// look compares the owned runs with their state in the store.
+// look compares the owned runs with their state in the store. The store may name this process as the owner of runs although it drives none.
 func (l *Lease) look() {
 	xs := l.held()
 	process := l.Process()
-	if process == "" || len(xs) == 0 {
+	if process == "" {
 		return
 	}
 	stored, err := l.Store.Owned(l.Context, process)

@@ -118,7 +118,7 @@ func New(c Config) *Process {
 		Env: p.Env, Process: runProcess{p}, Performer: p.Performer, Programs: p.Library, CheckAnswer: c.CheckAnswer, Outbox: p.Outbox,
 		ReadOnly: c.ReadOnly, KeepRecords: c.OnRecord != nil, MaxVisits: c.MaxVisits, MaxDocumentBytes: c.MaxDocumentBytes, Limits: p.config.Limits,
 		Tree: p.budget, DefaultMode: c.DefaultMode,
-		Sharing: run.Sharing{None: c.Work == WorkNone, Gives: c.Work == WorkAll, Queue: p.share.queue, FairLabel: c.FairLabel, Others: p.share.Others, Workers: p.share.Workers},
+		Sharing: run.Sharing{None: c.Work == WorkNone, Gives: c.Work == WorkAll, Queue: p.share.queue, FairLabel: c.FairLabel, Others: p.share.Others, Workers: p.share.Workers, Taking: p.share.Taking},
 	})
 	if !c.ReadOnly {
 		p.share.Begin()

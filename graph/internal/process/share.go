@@ -67,15 +67,17 @@ type Share struct {
 	roster history.Roster // nil if the store has none
 
 	started time.Time
-	claimed int          // the number of claims so far
-	blind   atomic.Bool  // the store does not report ready runs
-	taking  atomic.Int64 // claimed runs that are being loaded
+	claimed int           // the number of claims so far
+	blind   atomic.Bool   // the store does not report ready runs
+	loaded  chan struct{} // receives after a claimed run was loaded
 
-	mu     sync.Mutex
-	lacks  []string // sorted: the executors of waiting runs that this process was found to lack
-	others []history.Process
-	read   time.Time // of others
-	wanted bool      // others was asked for since it was read
+	mu       sync.Mutex
+	claiming bool           // a claim is under way
+	taking   map[string]int // claimed runs that are being loaded
+	lacks    []string       // sorted: the executors of waiting runs that this process was found to lack
+	others   []history.Process
+	read     time.Time // of others
+	wanted   bool      // others was asked for since it was read
 
 	// Only tend uses the fields below.
 	performs []string
@@ -96,6 +98,7 @@ func (s *Share) Begin() {
 		return
 	}
 	s.lease.Stay()
+	s.loaded, s.taking = make(chan struct{}, 1), map[string]int{}
 	wake := make(chan struct{}, 1)
 	s.Go(func() {
 		err := s.queue.WatchReady(s.Context, func() {
@@ -130,6 +133,7 @@ func (s *Share) claim(wake <-chan struct{}) {
 		case <-s.Context.Done():
 		case <-wake:
 		case <-s.performer.Turns.Freed():
+		case <-s.loaded:
 		case <-pause.C:
 		}
 		pause.Stop()
@@ -141,7 +145,17 @@ func (s *Share) claim(wake <-chan struct{}) {
 
 // room returns the number of runs to claim now.
 func (s *Share) room() int {
-	return min(s.performer.Turns.Free()-int(s.taking.Load()), claimAtOnce)
+	s.mu.Lock()
+	taking := len(s.taking)
+	s.mu.Unlock()
+	return min(s.performer.Turns.Free()-taking, claimAtOnce)
+}
+
+// Taking reports whether this process may have claimed a ready run that it has not continued yet.
+func (s *Share) Taking(executionID string) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.claiming || s.taking[executionID] > 0
 }
 
 // claimSome claims at most n ready runs, and reports whether more may be ready.
@@ -163,12 +177,20 @@ func (s *Share) claimReady(ctx context.Context, n int) ([]string, error) {
 		return nil, err
 	}
 	s.claimed++
+	s.mu.Lock()
+	s.claiming = true
+	s.mu.Unlock()
 	ids, err := s.queue.ClaimReady(ctx, history.ReadyClaim{Process: process, Serves: s.serves, Room: s.roomIn, Limit: n, Oldest: s.claimed%oldestEvery == 0})
+	s.mu.Lock()
+	s.claiming = false
 	for _, id := range ids {
-		s.taking.Add(1)
+		s.taking[id]++
+	}
+	s.mu.Unlock()
+	for _, id := range ids {
 		s.Go(func() {
-			defer s.taking.Add(-1)
 			s.runs.takeReady(id, process)
+			s.taken(id)
 		})
 	}
 	return ids, err
@@ -176,6 +198,19 @@ func (s *Share) claimReady(ctx context.Context, n int) ([]string, error) {
 
 // roomIn returns the number of runs of a lane for which the limits of this process leave room.
 func (s *Share) roomIn(l history.Lane) int { return s.performer.Room(l.Needs) }
+
+// taken notes that a claimed run was loaded. It may need no place, or have returned it before.
+func (s *Share) taken(executionID string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.taking[executionID]--; s.taking[executionID] == 0 {
+		delete(s.taking, executionID)
+	}
+	select {
+	case s.loaded <- struct{}{}:
+	default:
+	}
+}
 
 // serves reports whether this process performs the runs of a lane.
 func (s *Share) serves(l history.Lane) bool {

@@ -24,6 +24,8 @@ type Input struct {
 	fenced bool
 	// short records the input before the walk that follows it, which takes long.
 	short bool
+	// once returns ErrConflict instead of deciding again.
+	once bool
 }
 
 // ErrConflict reports that another process wrote first, so that the caller has to decide again.
@@ -58,7 +60,7 @@ func (x *Run) Apply(ctx context.Context, in Input, w *Work) error {
 			}
 		}
 		x.noteWalk()
-		if err == nil || !errors.Is(err, ErrConflict) {
+		if err == nil || in.once || !errors.Is(err, ErrConflict) {
 			return err
 		}
 	}

@@ -108,7 +108,7 @@ func (x *Run) claim(ctx context.Context) (won bool, err error) {
 // disown gives the run up; other processes perform the effects left in flight.
 func (x *Run) disown(ctx context.Context) {
 	var ready *history.Ready
-	if queue := x.env.Sharing.Queue; queue != nil && x.m != nil && x.mayMove() {
+	if queue := x.env.Sharing.Queue; queue != nil && x.m != nil && (x.mayMove() || x.env.draining()) {
 		ready = x.readyWith(&x.exec, x.m.InFlight())
 	}
 	var err error

@@ -39,6 +39,8 @@ type Sharing struct {
 	Workers func(ctx context.Context, l history.Lane) (int, error)
 	// Others reports whether another process performs the runs of a lane and has room. It returns at once.
 	Others func(history.Lane) bool
+	// Taking reports whether TakeReady may be about to continue a run that this process has claimed.
+	Taking func(executionID string) bool
 }
 
 // queued reports whether an attempt of a node waits for its turn. Otherwise it reserves a place for it.
@@ -161,6 +163,9 @@ func (x *Run) Give(ctx context.Context) {
 func (x *Run) TakeReady(ctx context.Context, process string, w *Work) error {
 	if x.Owned() {
 		return nil
+	}
+	if x.state == Ended { // its id has been used again
+		x.forget()
 	}
 	x.process, x.claimed, x.startedHere = process, time.Now(), false
 	x.become(Claimed)

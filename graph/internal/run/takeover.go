@@ -84,7 +84,8 @@ func (x *Run) abandoned(ctx context.Context, retryUnknown bool, w *Work) (bool, 
 		case isChild:
 			children = append(children, c)
 		default:
-			return x.env.Performer.Turns.Free() > 0, nil // else it would wait here, and others may have room
+			// Without room it would wait here. A process that searches finds it again; another one must keep it.
+			return !x.env.Sharing.Gives || x.env.Performer.Turns.Free() > 0, nil
 		}
 	}
 	for _, c := range children {
@@ -124,6 +125,9 @@ func (x *Run) TakeBack(ctx context.Context, process string, w *Work) error {
 	}
 	if owner, err := x.env.Store.Owner(ctx, x.id); err != nil || owner.Process != process {
 		return err
+	}
+	if x.env.Sharing.Taking(x.id) {
+		return nil
 	}
 	if err := x.env.Store.Disown(work.Detached(ctx), process, x.id); err != nil {
 		return err

@@ -28,6 +28,7 @@ const TakeoverTime = 40 * time.Second
 // error.
 func (x *Run) fireMine(ctx context.Context, w *Work) error {
 	over := map[string]bool{}
+	again := "" // the timer of the last conflict
 	for {
 		due, ok := x.nextDue(over)
 		if !ok {
@@ -45,8 +46,14 @@ func (x *Run) fireMine(ctx context.Context, w *Work) error {
 			continue
 		}
 		fenced := !x.Owned() && x.inFlightElsewhere()
-		err := x.Apply(ctx, Input{Input: machine.TimerFired{Key: due.Key}, fenced: fenced}, w)
+		err := x.Apply(ctx, Input{Input: machine.TimerFired{Key: due.Key}, fenced: fenced, once: true, short: again == due.Key}, w)
 		switch {
+		case errors.Is(err, ErrConflict): // the attempt that follows has lost its reserved place
+			if err := x.Open(ctx); err != nil {
+				return err
+			}
+			delete(over, due.Key)
+			again = due.Key
 		case errors.Is(err, problem.LeaseHeld):
 			return nil // another process has just claimed the run and its timers
 		case err != nil && !errors.Is(err, problem.HistoryConflict):
