@@ -822,8 +822,8 @@ func BenchmarkTurns(b *testing.B) {
 	for _, waits := range []int{0, 10, 10000} {
 		b.Run(fmt.Sprint("waiting=", waits), func(b *testing.B) {
 			q := work.NewQueue(work.Env{}, []work.Limit{{Class: "step", Concurrent: 1}}, 100)
-			dones, ctx, cancel := make(chan func(), 1), b.Context(), func() {}
-			ctx, cancel = context.WithCancel(ctx)
+			dones := make(chan func(), 1)
+			ctx, cancel := context.WithCancel(b.Context())
 			defer cancel()
 			enter := func(run int) {
 				q.Enter(&work.Ticket{
