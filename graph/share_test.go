@@ -360,32 +360,35 @@ func TestLimitedWorkersShare(t *testing.T) {
 	})
 }
 
-// TestAFullWorkerTakesOverLater kills a worker beside another one that has no room for all of its runs: that one takes them over as its
-// attempts end, and does not wait for its next search.
-func TestAFullWorkerTakesOverLater(t *testing.T) {
+// TestAFullWorkerTakesOver kills a worker beside a full one, while 200 runs wait for a worker. The full one goes on with the runs of the other at the
+// next free places, before those that wait.
+func TestAFullWorkerTakesOver(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		const capacity = 4
+		const capacity, runs = 4, 200
 		store := historymem.New()
 		mortal := historytest.NewFaultStore(store)
-		busy := &gauge{lasts: 3 * time.Second}
-		first := newRunner(t, mortal, graph.Options{Activities: &gauge{lasts: time.Hour}, Work: graph.WorkAll, Capacity: capacity})
-		startMany(t, first, capacity, tool("n0"))
-		time.Sleep(time.Second)
-		second := newRunner(t, store, graph.Options{Activities: busy, Work: graph.WorkAll, Capacity: capacity, LeaseTTL: time.Hour})
+		work := &gauge{lasts: time.Second}
+		first := newRunner(t, mortal, graph.Options{Activities: &gauge{lasts: time.Hour}, Work: graph.WorkAll, Capacity: capacity, LeaseTTL: 3 * time.Second})
 		for i := range capacity {
-			if _, err := second.Start(t.Context(), graph.StartRequest{ExecutionID: fmt.Sprint("own", i), Definition: linear(t, "lin", "n0"), Wait: waitFor(0)}); err != nil {
+			if _, err := first.Start(t.Context(), graph.StartRequest{ExecutionID: fmt.Sprint("killed", i), Definition: linear(t, "lin", "n0"), Wait: waitFor(0)}); err != nil {
 				t.Fatal(err)
 			}
 		}
+		second := newRunner(t, store, graph.Options{Activities: work, Work: graph.WorkAll, Capacity: capacity, LeaseTTL: 3 * time.Second})
+		startMany(t, newRunner(t, store, graph.Options{Work: graph.WorkNone}), runs, tool("n0"))
+		time.Sleep(1500 * time.Millisecond)
+		killed := time.Now()
 		kill(t, first, mortal)
 		for i := range capacity {
-			wantStatus(t, settled(t, second, fmt.Sprint("own", i)), machine.Completed)
+			wantStatus(t, settled(t, second, fmt.Sprint("killed", i)), machine.Completed)
 		}
-		freed := time.Now()
-		wantCompleted(t, second, capacity)
-		if took := time.Since(freed); took > time.Minute {
-			t.Errorf("the runs of the other process took %s", took)
+		if took := time.Since(killed); took > 8*time.Second {
+			t.Errorf("the runs of the killed worker ended after %s", took)
+		}
+		wantCompleted(t, second, runs)
+		if n := work.total(t); n != runs+capacity {
+			t.Errorf("%d attempts", n)
 		}
 	})
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/workflows-engine/workflows-engine/graph/internal/run"
@@ -44,8 +45,9 @@ type Search struct {
 	runs  driver
 
 	orphans, due Turns
-	owed         bool     // the last search may have left orphans because there was no room for them
-	departed     []string // departed processes whose runs were checked
+	// owed reports that the last search may have left orphans because there was no room for them.
+	owed     atomic.Bool
+	departed []string // departed processes whose runs were checked
 	// here and there are this process's and the store's time at the last check; quiet is the time until which it claims no runs.
 	here, there, quiet time.Time
 }
@@ -87,7 +89,7 @@ func (s *Search) Run() {
 			if left <= glanceInterval {
 				break
 			}
-			if !s.hostSlept() && (s.newlyDeparted() || s.owed) {
+			if !s.hostSlept() && (s.newlyDeparted() || s.owed.Load()) {
 				s.takeAll()
 			}
 			seen = s.glance(seen)
@@ -144,7 +146,7 @@ func (s *Search) round() {
 func (s *Search) takeAll() bool {
 	room := min(searchLimit, s.Free())
 	if room == 0 {
-		s.owed = true
+		s.owed.Store(true)
 		return true
 	}
 	if s.Admit != nil {
@@ -154,7 +156,7 @@ func (s *Search) takeAll() bool {
 		}
 	}
 	taken, err := s.TakeOrphans(s.Context, room, false)
-	s.owed = len(taken) == room
+	s.owed.Store(len(taken) == room)
 	if s.Context.Err() != nil {
 		return false
 	}

@@ -106,6 +106,7 @@ func New(c Config) *Process {
 	p.share.roster, _ = history.As[history.Roster](c.Store)
 	p.timers = &Queue{Env: p.Env, runs: p}
 	p.search = &Search{Env: p.Env, TTL: c.LeaseTTL, Presence: &p.presence, Admit: c.Admit, Free: p.Performer.Turns.Free, Skip: p.share.claims, Queue: p.timers, runs: p}
+	p.share.search = p.search
 	p.Outbox = &outbox.Box{Targets: c.Webhooks, Now: p.Now, Redaction: c.Redaction, Glossary: c.Glossary}
 	if c.Deliver != nil && len(c.Webhooks) > 0 && !c.ReadOnly {
 		p.Outbox.Sender = &outbox.Sender{

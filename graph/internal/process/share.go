@@ -61,6 +61,7 @@ type Share struct {
 	Admit     func() error
 	performer *work.Performer
 	lease     *Lease
+	search    *Search
 	runs      driver
 
 	queue  history.Queue  // nil if the store has none
@@ -121,6 +122,9 @@ func (s *Share) claim(wake <-chan struct{}) {
 		return
 	}
 	for {
+		if s.search.owed.Load() {
+			s.search.takeAll() // orphans had their turn before, so they do not wait behind the ready runs
+		}
 		if s.claimSome(s.Context, s.room()) {
 			continue
 		}
