@@ -173,7 +173,13 @@ func (x *Run) Finish(ctx context.Context, a *work.Attempt, in machine.Input, w *
 	}
 	err := x.Apply(ctx, Input{Input: in, Attempt: a}, w)
 	if errors.Is(err, work.ErrUnwanted) && x.m != nil {
-		x.redispatch(w) // the outcome is recorded already, but its consequences are not performed yet
+		// The outcome is recorded already, but its consequences are not performed yet.
+		if e := x.commitUnrecorded(ctx, w); e != nil && !errors.Is(e, ErrConflict) {
+			return e
+		}
+		if x.m != nil {
+			x.redispatch(w)
+		}
 	}
 	return err
 }

@@ -89,9 +89,9 @@ func (x *Run) queueAgain(a *work.Attempt) bool {
 }
 
 // redispatch begins the effects in flight that this process can perform and does not perform yet. Each has its full time again, since it
-// starts over.
+// starts over. Requests that are not recorded yet come first: their attempts begin with the commit.
 func (x *Run) redispatch(w *Work) {
-	if x.state != Claimed {
+	if x.state != Claimed || len(x.unrecorded.Records) > 0 {
 		return
 	}
 	x.become(Driving)

@@ -21,12 +21,13 @@ func (x *Run) performs(e machine.Effect) bool {
 
 // canPerform reports whether this process has the executor of an effect, and is not draining.
 func (x *Run) canPerform(e machine.Effect) bool {
+	if _, walk := e.(*machine.WalkEffect); walk {
+		return !x.env.draining() || len(x.attempts) > 0 // the outcomes of attempts in flight wait for a walk
+	}
 	if x.env.draining() {
 		return false
 	}
 	switch e.(type) {
-	case *machine.WalkEffect:
-		return true
 	case *machine.ChildEffect:
 	default:
 		if x.env.Sharing.None {

@@ -23,11 +23,11 @@ type InFlight struct {
 	drained chan struct{}
 }
 
-// Begin adds an attempt of a run. It is false after Drain.
+// Begin adds an attempt of a run. After Drain it is false, but for walks while attempts are in flight, whose outcomes may wait for them.
 func (s *InFlight) Begin(executionID string, a *Attempt) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.drained != nil {
+	if _, walk := a.Effect.(*machine.WalkEffect); s.drained != nil && (!walk || len(s.attempts) == 0) {
 		return false
 	}
 	if s.attempts == nil {
