@@ -77,8 +77,11 @@ type tableEntry struct {
 // Lock locks the run.
 func (x *Run) Lock() { x.lock.Lock() }
 
-// Unlock unlocks the run.
+// Unlock unlocks the run. It drops a machine that has reserved places for requests which are not recorded yet.
 func (x *Run) Unlock() {
+	if len(x.places) > 0 && len(x.unrecorded.Records) > 0 {
+		x.forget()
+	}
 	x.returnPlaces()
 	x.lock.Unlock()
 }
