@@ -143,10 +143,11 @@ func TestFront(t *testing.T) {
 		if na, nb := a.total(t), b.total(t); na+nb != 2*runs || min(na, nb) < runs/2 {
 			t.Errorf("one worker performed %d attempts, the other %d", na, nb)
 		}
-		if n, of := shared.appends.Load(), int64(3*runs); n > of {
-			t.Errorf("%d commits of the workers, want %d: two requests and the end of each run", n, of)
+		// Two requests and the end of each run, and a few more where the second attempt of a run finds no place.
+		if n, of := shared.appends.Load(), int64(3*runs)*21/20; n > of {
+			t.Errorf("%d commits of the workers, want %d", n, of)
 		}
-		if n, found := shared.claims.Load(), shared.found.Load(); found != runs || n > runs/10 {
+		if n, found := shared.claims.Load(), shared.found.Load(); found < runs || found > runs*21/20 || n > runs/10 {
 			t.Errorf("%d claims for %d runs", n, found)
 		}
 	})
@@ -230,10 +231,12 @@ func TestFairness(t *testing.T) {
 			wantStatus(t, settled(t, front, fmt.Sprint("small", i)), machine.Completed)
 		}
 		var begun []string
+		work.mu.Lock()
 		for id := range work.begun {
 			begun = append(begun, id)
 		}
 		slices.SortFunc(begun, func(a, b string) int { return work.begun[a][0].Compare(work.begun[b][0]) })
+		work.mu.Unlock()
 		last := 0
 		for i, id := range begun {
 			if strings.HasPrefix(id, "small") {
@@ -368,7 +371,7 @@ func TestAFullWorkerTakesOver(t *testing.T) {
 		const capacity, runs = 4, 200
 		store := historymem.New()
 		mortal := historytest.NewFaultStore(store)
-		work := &gauge{lasts: time.Second}
+		work := &gauge{lasts: 730 * time.Millisecond} // not in step with the searches
 		first := newRunner(t, mortal, graph.Options{Activities: &gauge{lasts: time.Hour}, Work: graph.WorkAll, Capacity: capacity, LeaseTTL: 3 * time.Second})
 		for i := range capacity {
 			if _, err := first.Start(t.Context(), graph.StartRequest{ExecutionID: fmt.Sprint("killed", i), Definition: linear(t, "lin", "n0"), Wait: waitFor(0)}); err != nil {
@@ -383,7 +386,7 @@ func TestAFullWorkerTakesOver(t *testing.T) {
 		for i := range capacity {
 			wantStatus(t, settled(t, second, fmt.Sprint("killed", i)), machine.Completed)
 		}
-		if took := time.Since(killed); took > 8*time.Second {
+		if took := time.Since(killed); took > 7*time.Second {
 			t.Errorf("the runs of the killed worker ended after %s", took)
 		}
 		wantCompleted(t, second, runs)
