@@ -24,7 +24,9 @@ type Lease struct {
 	TTL  time.Duration
 	runs driver
 
-	renewing sync.Mutex // held while the lease is being renewed
+	// renewing holds a value while the lease is being renewed. The store may wait for other processes meanwhile, so it is no mutex: in a
+	// test with a fake clock, time does not pass for the waiters of a mutex.
+	renewing chan struct{}
 	renewal  chan error // a renewal requested by the loop, or nil
 
 	mu      sync.Mutex
@@ -36,6 +38,10 @@ type Lease struct {
 	owned   map[*run.Run]struct{}
 	wake    chan struct{} // nil before the loop has started
 	stays   bool          // the lease is renewed without runs, too
+}
+
+func newLease(env work.Env, label string, ttl time.Duration, runs driver) *Lease {
+	return &Lease{Env: env, Label: label, TTL: ttl, runs: runs, renewing: make(chan struct{}, 1)}
 }
 
 // maxLookInterval bounds the time until this process notices another process's write to an owned run, such as a cancel.
@@ -61,8 +67,8 @@ func (l *Lease) fresh() (process string, fresh bool) {
 func (l *Lease) ending() bool { return time.Since(l.renewed) >= l.TTL*5/6 }
 
 func (l *Lease) renew(ctx context.Context) (process string, err error) {
-	l.renewing.Lock()
-	defer l.renewing.Unlock()
+	l.renewing <- struct{}{}
+	defer func() { <-l.renewing }()
 	process, fresh := l.fresh()
 	if fresh {
 		return process, nil

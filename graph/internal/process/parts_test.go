@@ -70,7 +70,7 @@ func TestALeaseIsRenewedWhileRunsAreOwned(t *testing.T) {
 		store := historytest.NewFaultStore(historymem.New())
 		store.Set(historytest.Fault{Reads: true}) // count all calls
 		d := &fakeDriver{begun: time.Now()}
-		l := &Lease{Env: testEnv(t, store), Label: "test", TTL: 30 * time.Second, runs: d}
+		l := newLease(testEnv(t, store), "test", 30*time.Second, d)
 		x := run.NewTable(&run.Environment{Env: l.Env}).Hold("r")
 		name, err := l.Hold(t.Context())
 		if err != nil {

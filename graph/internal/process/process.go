@@ -98,7 +98,7 @@ func New(c Config) *Process {
 		Env: p.Env, Activities: c.Activities, Delegates: c.Delegates, MaxBytes: c.MaxDocumentBytes, Requests: c.Requests,
 		Runs: performed{p}, Turns: work.NewQueue(p.Env, c.Turns, c.Capacity), InFlight: work.InFlight{Log: c.Log},
 	}
-	p.lease = &Lease{Env: p.Env, Label: c.Owner, TTL: c.LeaseTTL, runs: p}
+	p.lease = newLease(p.Env, c.Owner, c.LeaseTTL, p)
 	p.share = &Share{
 		Env: p.Env, Work: c.Work, Queues: c.Queues, Capacity: c.Capacity, Version: c.Version, Admit: c.Admit, performer: p.Performer, lease: p.lease, runs: p,
 	}
