@@ -70,6 +70,7 @@ type Share struct {
 	started time.Time
 	claimed int           // the number of claims so far
 	blind   atomic.Bool   // the store does not report ready runs
+	asked   chan struct{} // receives after others was asked for
 	loaded  chan struct{} // receives after a claimed run was loaded
 
 	mu       sync.Mutex
@@ -94,6 +95,7 @@ func (s *Share) Begin() {
 	if s.queue == nil || s.roster == nil {
 		return
 	}
+	s.asked = make(chan struct{}, 1)
 	s.Go(s.tend)
 	if s.Work != WorkAll {
 		return
@@ -236,7 +238,13 @@ func (s *Share) serves(l history.Lane) bool {
 func (s *Share) Others(l history.Lane) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.wanted = true
+	if !s.wanted {
+		s.wanted = true
+		select {
+		case s.asked <- struct{}{}:
+		default:
+		}
+	}
 	return slices.ContainsFunc(s.others, func(p history.Process) bool { return !p.Full && p.Serves(l) })
 }
 
@@ -306,7 +314,17 @@ func (w workers) Missing(n *definition.Node) (missing, setting string, partial b
 
 // tend describes this process, reads the descriptions of others while they matter, and gives runs away.
 func (s *Share) tend() {
-	for wait.For(s.Context, giveAfter) == nil {
+	for {
+		pause := rosterInterval
+		if s.performer.Turns.Waiting() > 0 {
+			pause = giveAfter
+		}
+		select {
+		case <-s.Context.Done():
+			return
+		case <-s.asked:
+		case <-time.After(pause):
+		}
 		s.describe()
 		waiting := s.performer.Turns.Waiting() > 0
 		if s.mustRead(waiting) {
