@@ -12,6 +12,9 @@ import (
 // watchEvery is the interval between two reads of SQLite's data version, some bytes of shared memory.
 const watchEvery = 50 * time.Millisecond
 
+// checkEvery is the number of these reads for which the file is once checked to be the same.
+const checkEvery = 20
+
 var _ history.Watcher = (*Store)(nil)
 
 // Watch calls changed with runs that have grown; see history.Watcher. It compares SQLite's data version, which changes with every commit of
@@ -37,9 +40,11 @@ func (s *Store) watch(ctx context.Context, doing string, look func(c *conn) erro
 	defer func() { err = failure(doing, errors.Join(err, w.conn.Close())) }()
 	pause := time.NewTicker(watchEvery)
 	defer pause.Stop()
-	for {
-		if err := s.checkReplaced(); err != nil {
-			return err
+	for n := 0; ; n++ {
+		if n%checkEvery == 0 {
+			if err := s.checkReplaced(); err != nil {
+				return err
+			}
 		}
 		if err := w.tick(); err != nil && !isBusy(err) {
 			return err
