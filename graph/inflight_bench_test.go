@@ -29,7 +29,7 @@ func BenchmarkAttemptsInFlight(b *testing.B) {
 			<-ctx.Done()
 			return activities.Result{}, context.Cause(ctx)
 		})
-		r, err := graph.New(store, graph.Options{Activities: work})
+		r, err := graph.New(store, graph.Options{Activities: work, Capacity: attempts})
 		if err != nil {
 			b.Fatal(err)
 		}
