@@ -302,7 +302,7 @@ func blocks(l *view.Lack, p *view.Pending) bool {
 
 // writePending prints one wait of a run.
 func writePending(w io.Writer, run *view.Run, p *view.Pending, s *session, now time.Time) error {
-	fmt.Fprintf(w, "\n%s waits for %s\n", waiterText(p), waitText(p))
+	fmt.Fprintf(w, "\n%s waits for %s\n", waiterText(p), waitText(p, run.Ready != nil))
 	if p.Kind == machine.WaitInterrupt {
 		fmt.Fprintf(w, "  %s\n", strings.Join(strings.Fields(p.Prompt+" "+p.PromptRef), " "))
 		if calls := agentsteps.Approval(p.Show); calls != nil {
@@ -423,13 +423,16 @@ func ownerText(owner history.Owner, name, recover string) string {
 	return "no process performs it: start a server or worker, or run " + recover
 }
 
-// waitText describes a wait.
-func waitText(p *view.Pending) string {
+// waitText describes a wait of a run, which is ready or not.
+func waitText(p *view.Pending, ready bool) string {
+	if p.Queued && ready {
+		return fmt.Sprintf("a worker, for attempt %d", p.Attempt)
+	}
 	if p.Queued && p.Steps > 0 { // it was answered or its rest has ended: it waits for a process or for its turn
 		return fmt.Sprintf("a process that continues attempt %d, or for its turn (--capacity, --limits)", p.Attempt)
 	}
 	if p.Queued {
-		return fmt.Sprintf("the turn of attempt %d (queued by --capacity or --limits, or for a worker)", p.Attempt)
+		return fmt.Sprintf("the turn of attempt %d (queued by --capacity or --limits)", p.Attempt)
 	}
 	switch p.Kind {
 	case machine.WaitInterrupt:

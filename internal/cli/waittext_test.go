@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"strings"
 	"testing"
 
 	"github.com/workflows-engine/workflows-engine/graph/machine"
@@ -11,10 +10,19 @@ import (
 // TestWhatAnAttemptWaitsFor: an agent whose question was answered where it cannot go on need not be limited by --limits.
 func TestWhatAnAttemptWaitsFor(t *testing.T) {
 	t.Parallel()
-	if text := waitText(&view.Pending{WaitInfo: machine.WaitInfo{Kind: machine.WaitDelegate, Queued: true, Attempt: 1}}); text != "the turn of attempt 1 (queued by --capacity or --limits, or for a worker)" {
-		t.Error(text)
-	}
-	if text := waitText(&view.Pending{WaitInfo: machine.WaitInfo{Kind: machine.WaitDelegate, Queued: true, Attempt: 1}, Steps: 9}); !strings.HasPrefix(text, "a process that continues attempt 1") {
-		t.Error(text)
+	for _, c := range []struct {
+		steps int
+		ready bool
+		want  string
+	}{
+		{want: "the turn of attempt 1 (queued by --capacity or --limits)"},
+		{steps: 9, want: "a process that continues attempt 1, or for its turn (--capacity, --limits)"},
+		{ready: true, want: "a worker, for attempt 1"},
+		{steps: 9, ready: true, want: "a worker, for attempt 1"},
+	} {
+		p := view.Pending{WaitInfo: machine.WaitInfo{Kind: machine.WaitDelegate, Queued: true, Attempt: 1}, Steps: c.steps}
+		if text := waitText(&p, c.ready); text != c.want {
+			t.Errorf("%d steps, ready: %t: %q, want %q", c.steps, c.ready, text, c.want)
+		}
 	}
 }

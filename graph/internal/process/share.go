@@ -127,11 +127,12 @@ func (s *Share) claim(wake <-chan struct{}) {
 		if s.search.owed.Load() {
 			s.search.takeAll() // orphans had their turn before, so they do not wait behind the ready runs
 		}
-		if s.claimSome(s.Context, s.room()) {
+		more, err := s.claimSome(s.room())
+		if more {
 			continue
 		}
 		interval := claimInterval
-		if s.blind.Load() {
+		if err != nil || s.blind.Load() {
 			interval = blindInterval
 		}
 		pause := time.NewTimer(interval)
@@ -164,29 +165,26 @@ func (s *Share) Taking(executionID string) bool {
 	return s.claiming || s.taking[executionID] > 0
 }
 
-// claimSome claims at most n ready runs, and reports whether more may be ready.
-func (s *Share) claimSome(ctx context.Context, n int) (more bool) {
+// claimSome claims at most n ready runs, continues them in the background, and reports whether more may be ready.
+func (s *Share) claimSome(n int) (more bool, err error) {
 	if n <= 0 || s.performer.InFlight.Draining() || s.Admit != nil && s.Admit() != nil {
-		return false
+		return false, nil
 	}
-	ids, err := s.claimReady(ctx, n)
-	if err != nil && s.Context.Err() == nil {
-		s.Log.Warn("ready runs not claimed", run.LogError, err)
-	}
-	return err == nil && len(ids) == n
-}
-
-// claimReady claims at most n ready runs and continues them in the background. It returns their ids.
-func (s *Share) claimReady(ctx context.Context, n int) ([]string, error) {
-	process, err := s.lease.Hold(ctx)
+	defer func() {
+		if err != nil && s.Context.Err() == nil {
+			s.Log.Warn("ready runs not claimed", run.LogError, err)
+		}
+	}()
+	process, err := s.lease.Hold(s.Context)
 	if err != nil {
-		return nil, err
+		return false, err
 	}
 	s.claimed++
 	s.mu.Lock()
 	s.claiming = true
 	s.mu.Unlock()
-	ids, err := s.queue.ClaimReady(ctx, history.ReadyClaim{Process: process, Serves: s.serves, Room: s.roomIn, Limit: n, Oldest: s.claimed%oldestEvery == 0})
+	ids, err := s.queue.ClaimReady(s.Context,
+		history.ReadyClaim{Process: process, Serves: s.serves, Room: s.roomIn, Limit: n, Oldest: s.claimed%oldestEvery == 0})
 	s.mu.Lock()
 	s.claiming = false
 	for _, id := range ids {
@@ -199,7 +197,7 @@ func (s *Share) claimReady(ctx context.Context, n int) ([]string, error) {
 			s.taken(id)
 		})
 	}
-	return ids, err
+	return len(ids) == n, err
 }
 
 // roomIn returns the number of runs of a lane for which the limits of this process leave room.
@@ -226,9 +224,10 @@ func (s *Share) serves(l history.Lane) bool {
 	serves := s.performer.Serves(l.Needs)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if i, known := slices.BinarySearch(s.lacks, l.Needs); serves == known && serves {
+	switch i, known := slices.BinarySearch(s.lacks, l.Needs); {
+	case serves && known:
 		s.lacks = slices.Delete(s.lacks, i, i+1)
-	} else if !serves && !known && len(s.lacks) < maxLacks {
+	case !serves && !known && len(s.lacks) < maxLacks:
 		s.lacks = slices.Insert(s.lacks, i, l.Needs)
 	}
 	return serves

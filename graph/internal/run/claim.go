@@ -24,15 +24,8 @@ func (x *Run) canPerform(e machine.Effect) bool {
 	if _, walk := e.(*machine.WalkEffect); walk {
 		return !x.env.draining() || len(x.attempts) > 0 // the outcomes of attempts in flight wait for a walk
 	}
-	if x.env.draining() {
+	if _, child := e.(*machine.ChildEffect); !child && x.env.Sharing.None || x.env.draining() {
 		return false
-	}
-	switch e.(type) {
-	case *machine.ChildEffect:
-	default:
-		if x.env.Sharing.None {
-			return false
-		}
 	}
 	return x.LackOf(x.prog.Node(e.Base().NodeID)) == nil
 }

@@ -48,14 +48,6 @@ func portNode(n *definition.Node) activities.Node {
 	return activities.Node{ID: n.ID, Type: string(n.Type), Config: n.Config}
 }
 
-// Limited returns a function that reports whether a limit applies to attempts of a node, nil without limits.
-func (p *Performer) Limited() func(*definition.Node) bool {
-	if p.Turns.Unlimited() {
-		return nil
-	}
-	return func(n *definition.Node) bool { return p.Turns.Limited(p.Classes(n)) }
-}
-
 // Classes returns the limit classes of a node: its type, the handler, server or agent in its config, and the classes from its executor.
 func (p *Performer) Classes(n *definition.Node) []string {
 	classes := []string{string(n.Type)}
