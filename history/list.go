@@ -117,7 +117,7 @@ func (q *ListQuery) Selected() []Phase {
 	return slices.DeleteFunc(Phases(), func(p Phase) bool { return p != q.Phase && !slices.Contains(q.Phases, p) })
 }
 
-// Matches reports whether a run matches the query's filters. It ignores the cursor.
+// Matches reports whether a run matches the query's filters, apart from Unhandled and Ready. It ignores the cursor.
 func (q *ListQuery) Matches(e *Execution) bool {
 	for name, value := range q.Labels {
 		if has, ok := e.Labels[name]; !ok || value != "" && value != has {

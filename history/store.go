@@ -242,6 +242,8 @@ type ListQuery struct {
 	Roots bool
 	// Unhandled omits handled runs.
 	Unhandled bool
+	// Ready selects ready runs; see Queue. A store without a queue has none.
+	Ready bool
 	// Labels selects the runs that have all these labels with these values; "" matches any value.
 	Labels map[string]string
 	// UpdatedAfter and UpdatedBefore are inclusive.

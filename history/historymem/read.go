@@ -116,7 +116,7 @@ func (s *Store) List(ctx context.Context, q history.ListQuery) (history.ListPage
 func (s *Store) matching(q *history.ListQuery) iter.Seq[*run] {
 	return func(yield func(*run) bool) {
 		for _, x := range s.runs {
-			if q.Matches(x.execution()) && !(q.Unhandled && s.isHandled(x.id)) && !yield(x) {
+			if q.Matches(x.execution()) && !(q.Unhandled && s.isHandled(x.id)) && !(q.Ready && !s.ready[x]) && !yield(x) {
 				return
 			}
 		}

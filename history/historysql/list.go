@@ -52,7 +52,7 @@ func (s *Store) Count(ctx context.Context, q history.ListQuery, most int) (n int
 	q.Oldest = false
 	from, until := spanOf(&q)
 	l, err := s.listing(ctx, &q)
-	if err == nil && len(q.Labels) == 1 && q.Below == "" && q.DefinitionName == "" && len(l.phases) == len(history.Phases()) {
+	if err == nil && len(q.Labels) == 1 && q.Below == "" && !q.Ready && q.DefinitionName == "" && len(l.phases) == len(history.Phases()) {
 		for name := range q.Labels { // few of these runs are refused, so that the bound ends the count soon
 			l.label, l.indexed = name, true
 		}
@@ -128,7 +128,7 @@ func (s *Store) page(ctx context.Context, q *history.ListQuery, from history.Cur
 //
 // Each phase is a range of an index in the order of time, by tenths of a second. An unfiltered page merges the first runs of each range,
 // including all runs within the last one's tenth of a second. If a filter may refuse runs, the ranges are read in stretches, until the page is
-// full. The runs below another run are a range of ids, and those with a rare label a range of labels; both are read whole.
+// full. The runs below another run are a range of ids, those with a rare label a range of labels, and ready runs a table; these are read whole.
 type listing struct {
 	q      *history.ListQuery
 	phases []history.Phase
@@ -151,7 +151,7 @@ func (s *Store) listing(ctx context.Context, q *history.ListQuery) (*listing, er
 			text = countLabel
 		}
 		n := fewest
-		if q.Below == "" {
+		if q.Below == "" && !q.Ready {
 			if _, err := s.readers.row(ctx, text, []any{name, value, fewest}, &n); err != nil {
 				return nil, err
 			}
@@ -165,7 +165,7 @@ func (s *Store) listing(ctx context.Context, q *history.ListQuery) (*listing, er
 }
 
 // inOrder reports whether the runs are read in the order of time.
-func (l *listing) inOrder() bool { return l.q.Below == "" && !l.indexed }
+func (l *listing) inOrder() bool { return l.q.Below == "" && !l.q.Ready && !l.indexed }
 
 // filtered reports whether runs in the ranges of the index may be refused.
 func (l *listing) filtered() bool { return len(l.q.Labels) > 0 || l.q.Roots || l.q.Unhandled }
@@ -193,6 +193,7 @@ ORDER BY page.updated_at {DESC}, page.execution_id LIMIT ?1`
 	listStretch = `SELECT listed_at FROM %s AND listed_at {<} ?7 AND listed_at {>=} ?8 ORDER BY listed_at {DESC} LIMIT 1 OFFSET ?1 - 1`
 	listCount   = `SELECT count(*) FROM (SELECT 1 FROM (%s) LIMIT ?1)`
 
+	readyOnly     = `executions.run IN (SELECT run FROM ready)`
 	rootsOnly     = `instr(execution_id, '` + history.ChildMark + `') = 0`
 	unhandledOnly = `NOT (phase IN ('failed', 'cancelled') AND EXISTS (SELECT 1 FROM handled AS h WHERE h.execution_id IN ` +
 		`(executions.execution_id, substr(executions.execution_id, 1, instr(executions.execution_id, '` + history.ChildMark + `') - 1))))`
@@ -239,6 +240,8 @@ func (l *listing) ranges(bare bool) (out []string) {
 	switch {
 	case l.q.Below != "":
 		from, where = "executions INDEXED BY sqlite_autoindex_executions_1", where+"execution_id >= ?11 AND execution_id < ?12 AND "
+	case l.q.Ready:
+		from = "ready CROSS JOIN executions ON executions.run = ready.run"
 	case l.indexed:
 		from = "run_labels AS label INDEXED BY run_labels_by_value CROSS JOIN executions ON executions.run = label.run"
 		where = "label.name = ?9 AND " + where
@@ -249,6 +252,9 @@ func (l *listing) ranges(bare bool) (out []string) {
 		from = "executions INDEXED BY executions_by_definition"
 	}
 	if !bare {
+		if l.q.Ready && l.q.Below != "" {
+			where += readyOnly + " AND "
+		}
 		if l.q.Roots {
 			where += rootsOnly + " AND "
 		}

@@ -103,6 +103,7 @@ func run(t *testing.T, open Open, persistent bool) {
 		{!kept, "watching", watching},
 		{kept, "order of ready runs", readyOrder},
 		{!kept, "fairness of ready runs", readyFairness},
+		{kept, "list of ready runs", readyList},
 		{kept, "turns of ready runs", readyTurns},
 		{kept, "ready longest", readyOldest},
 		{kept, "batches that make runs ready", readyBatches},

@@ -228,6 +228,47 @@ func readyOldest(t *testing.T, s history.Store, c *clock) {
 	wantClaimOf(t, s, oldest)
 }
 
+// readyList: a list of ready runs has only those, in the order of lists, whatever else it filters.
+func readyList(t *testing.T, s history.Store, _ *clock) {
+	must(t, s.Renew(t.Context(), "p", time.Hour))
+	child := "b" + history.ChildMark + "n"
+	for i, id := range []string{"a", "b", child, "c", "d"} { // each is a second younger
+		x := NewTrace(t, id)
+		x.Now = Begin.Add(time.Duration(i) * time.Second)
+		lines := Start("w", "in_process")
+		if id == "c" || id == "d" {
+			lines[0] = strings.TrimSuffix(lines[0], "}") + `,"labels":{"of":"` + id + `"}}`
+		}
+		b := x.Batch(lines...)
+		if id == "b" {
+			b.Owner = "p"
+		} else {
+			b.Ready = &history.Ready{Lane: history.Lane{Queue: "default", Needs: "step:a"}, Tenant: "t"}
+		}
+		must(t, s.Append(t.Context(), b))
+	}
+	want := func(q history.ListQuery, ids ...string) {
+		t.Helper()
+		q.Ready = true
+		for _, q.Limit = range []int{1, 2, 100} {
+			if found := slices.Concat(pages(t, s, q)...); !slices.Equal(found, ids) {
+				t.Errorf("%+v: %v, want %v", q, found, ids)
+			}
+		}
+	}
+	want(history.ListQuery{}, "d", "c", child, "a")
+	want(history.ListQuery{Oldest: true}, "a", child, "c", "d")
+	want(history.ListQuery{Roots: true}, "d", "c", "a")
+	want(history.ListQuery{Below: "b"}, child)
+	want(history.ListQuery{Labels: map[string]string{"of": "c"}}, "c")
+	want(history.ListQuery{Labels: map[string]string{"of": ""}, Unhandled: true}, "d", "c")
+	want(history.ListQuery{Phases: history.OpenPhases(), DefinitionName: "w"}, "d", "c", child, "a")
+	want(history.ListQuery{UpdatedAfter: Begin.Add(3 * time.Second)}, "d", "c")
+	want(history.ListQuery{Phase: history.PhaseCompleted})
+	wantReadyClaim(t, s, "p", 1, "a")
+	want(history.ListQuery{}, "d", "c", child)
+}
+
 // readyBatches: a batch makes a run ready, with the records that need an attempt.
 func readyBatches(t *testing.T, s history.Store, c *clock) {
 	ctx := t.Context()

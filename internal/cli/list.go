@@ -25,6 +25,7 @@ type listOptions struct {
 	open, json     bool
 	tree, roots    bool
 	unhandled      bool
+	queued         bool
 	name, cursor   string
 	newer, older   time.Duration
 	limit          int
@@ -43,6 +44,7 @@ On a terminal columns are cut to its width, and generated ids are shortened to a
 		Example: `  workflows-engine list
   workflows-engine list --phase interrupted,failed
   workflows-engine list --phase failed --unhandled
+  workflows-engine list --queued
   workflows-engine list --open --label customer=17
   workflows-engine list --tree --newer 1h
   workflows-engine list --name lighthouse --newer 24h --limit 100
@@ -52,6 +54,7 @@ On a terminal columns are cut to its width, and generated ids are shortened to a
 	}
 	set := cmd.Flags()
 	set.BoolVar(&o.open, "open", false, "list active runs only")
+	set.BoolVar(&o.queued, "queued", false, "list only runs that wait for a worker (see queue)")
 	set.StringSliceVar(&o.phases, "phase", nil, "list only runs in this `phase`; may be repeated: "+problem.OrList(history.Phases()))
 	registerLabels(set, &o.labels, "list only runs with this label, as `KEY=VALUE` or KEY; may be repeated")
 	set.StringVar(&o.name, "name", "", "list only runs of the definition with this document.`name`")
@@ -89,7 +92,7 @@ func registerTime(set *pflag.FlagSet, into *time.Duration, name, help string) {
 
 // query turns the options into a query.
 func (o listOptions) query(now time.Time) (history.ListQuery, error) {
-	q := history.ListQuery{DefinitionName: o.name, Cursor: o.cursor, Limit: o.limit, Roots: o.roots, Unhandled: o.unhandled}
+	q := history.ListQuery{DefinitionName: o.name, Cursor: o.cursor, Limit: o.limit, Roots: o.roots, Unhandled: o.unhandled, Ready: o.queued}
 	for _, p := range o.phases {
 		if !slices.Contains(history.Phases(), history.Phase(p)) {
 			return q, usage("invalid value %q for --phase", p).WithHint("Write %s.", problem.OrList(history.Phases()))
