@@ -16,6 +16,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/internal/work"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/history"
 )
 
 // Defaults of Options.
@@ -25,6 +26,7 @@ const (
 	defaultMaxPending       = 10_000
 	defaultMaxDepth         = 4
 	defaultCapacity         = 100
+	defaultMaxQueued        = history.MaxCounted
 	defaultMaxDocumentBytes = 2 << 20
 	defaultWaitLimit        = 20 * time.Second
 	defaultLeaseTTL         = 30 * time.Second
@@ -58,6 +60,9 @@ func (o Options) withDefaults() (Options, error) {
 			WithHint("A Runner that never writes performs no runs. Omit one of the two.")
 	case o.Work != "" && o.Work != WorkOwn && o.Work != WorkAll && o.Work != WorkNone:
 		return o, problem.New(problem.UsageError, "invalid option Work: %q", o.Work).WithHint("Use own, all or none.")
+	case o.MaxQueued > defaultMaxQueued:
+		return o, problem.New(problem.UsageError, "invalid option MaxQueued: %d", o.MaxQueued).
+			WithHint("Use at most %d, or a negative value for no limit.", defaultMaxQueued)
 	}
 	for _, q := range o.Queues {
 		if err := admit.Queue(q, problem.UsageError); err != nil {
@@ -66,6 +71,7 @@ func (o Options) withDefaults() (Options, error) {
 	}
 	o.Work = cmp.Or(o.Work, WorkOwn)
 	o.Capacity = cmp.Or(o.Capacity, defaultCapacity)
+	o.MaxQueued = cmp.Or(o.MaxQueued, defaultMaxQueued)
 	o.DefaultMode = cmp.Or(o.DefaultMode, machine.InProcess)
 	o.Branches = cmp.Or(o.Branches, machine.Concurrent)
 	o.MaxVisits = cmp.Or(o.MaxVisits, machine.DefaultMaxVisits)

@@ -69,6 +69,10 @@ type Options struct {
 	Capacity int
 	// Queues are the queues from which WorkAll takes runs; nil means all.
 	Queues []string
+	// MaxQueued is the largest number of runs that wait in the store for a process with room, in each lane (Lanes); a start of a root run
+	// that would wait there too returns QUEUE_FULL, and nothing is recorded. 0 means 100,000, the largest value; a negative value means no limit.
+	// Processes that start runs at the same time may exceed it by the runs of a second.
+	MaxQueued int
 	// FairLabel is a label whose values take turns among the runs that wait in the store, such as the customer; "" lets root runs take turns.
 	FairLabel string
 	// Version is the version of the program, for Processes.

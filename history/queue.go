@@ -139,7 +139,7 @@ type LaneUse struct {
 }
 
 // MaxCounted bounds the ready runs that are counted in a lane.
-const MaxCounted = 10_000
+const MaxCounted = 100_000
 
 // Place describes the place of a ready run.
 type Place struct {

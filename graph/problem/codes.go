@@ -200,6 +200,8 @@ const (
 	HostFileChanged Code = "HOST_FILE_CHANGED"
 	// MemoryBudgetExceeded: the process has no memory left for new work. Nothing was changed.
 	MemoryBudgetExceeded Code = "MEMORY_BUDGET_EXCEEDED"
+	// QueueFull: as many runs wait for a worker as may wait. Nothing was recorded.
+	QueueFull Code = "QUEUE_FULL"
 	// StateInvalid: a state breaks the definition's state_schema.
 	StateInvalid Code = "STATE_SCHEMA_VIOLATION"
 	// InputInvalid: the input of a run breaks input_schema or state_schema.

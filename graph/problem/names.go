@@ -12,7 +12,7 @@ func Names() []string {
 	return []string{
 		"Runner.Status", "Runner.List", "Runner.Drive", "Runner.Prune", "Runner.Verify", "StartRequest.AllowExisting", "StatusRequest.Wait", "ForkRequest.Anew",
 		"ForkRequest.CurrentAgentConfig", "ForkRequest.Again", "ForkRequest.RepeatEffects",
-		"ExportOptions.Redact", "DatabaseOptions.Definitions", "Options.MaxVisits", "Options.MaxRecords", "Options.MaxBytes", "Options.MaxPending", "Options.Workflows",
+		"ExportOptions.Redact", "DatabaseOptions.Definitions", "Options.MaxVisits", "Options.MaxRecords", "Options.MaxBytes", "Options.MaxPending", "Options.MaxQueued", "Options.Workflows",
 		"TreeLimits.Runs", "TreeLimits.Visits", "TreeLimits.Records", "TreeLimits.Bytes", "TreeLimits.Pending",
 		"Options.Activities", "Options.Delegates", "Options.NoBackup", "Options.Webhooks",
 	}

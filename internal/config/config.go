@@ -85,8 +85,9 @@ type Config struct {
 	Attempts map[string]int
 	// AttemptLimits bound the attempts in flight, and their starts, by class.
 	AttemptLimits []graph.Limit
-	// Capacity is graph.Options.Capacity: negative for no limit. Queues and FairLabel are the options of these names.
+	// Capacity and MaxQueued are the options of these names of graph: negative for no limit. So are Queues and FairLabel.
 	Capacity  int
+	MaxQueued int
 	Queues    []string
 	FairLabel string
 	LogLevel  slog.Level

@@ -239,7 +239,7 @@ func (c *Config) RunnerOptions(e Executors, logger *slog.Logger) graph.Options {
 		MaxVisits: c.Limits.Visits, MaxRecords: c.Limits.Records, MaxBytes: c.Limits.Bytes, MaxPending: c.Limits.Pending,
 		MaxDepth: c.Limits.Depth, Tree: c.Limits.Tree,
 		CheckSteps: agent.CheckSteps, CheckAnswer: agent.CheckAnswer,
-		Capacity: c.Capacity, Queues: c.Queues, FairLabel: c.FairLabel, Version: buildstamp.Read().Version,
+		Capacity: c.Capacity, MaxQueued: c.MaxQueued, Queues: c.Queues, FairLabel: c.FairLabel, Version: buildstamp.Read().Version,
 		Limits: c.AttemptLimits, Attempts: c.Attempts, Redaction: c.Redaction(), OmitRequests: c.OmitRequests,
 	}
 }

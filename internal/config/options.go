@@ -135,6 +135,8 @@ var options = []option{
 		help: "limits of concurrent attempts or starts a second, by class, as in step=20,mcp:github=2,agent:x=1/s", load: loadAttemptLimits},
 	{flag: "capacity", variable: envname.Capacity, fallback: "100", group: ofCalls, use: anyCommand,
 		help: "limit of attempts in flight in this process; further ones wait, or go to a worker with room; 0 for none", load: loadCapacity},
+	{flag: "max-queued", variable: envname.MaxQueued, fallback: "100000", group: ofCalls, use: anyCommand,
+		help: "limit of runs that wait for a worker in a lane; a start above it is refused; 0 for none", load: loadMaxQueued},
 	{flag: "queues", variable: envname.Queues, shown: "all", group: ofCalls, use: anyCommand,
 		help: "`names` of the queues from which a worker takes runs, with commas", load: loadQueues},
 	{flag: "fair-label", variable: envname.FairLabel, shown: "none", group: ofCalls,

@@ -21,6 +21,18 @@ func loadCapacity(c *Config, s setting, _ Environment) error {
 	return nil
 }
 
+// loadMaxQueued reads the largest number of runs that wait for a worker in a lane; 0 is no limit.
+func loadMaxQueued(c *Config, s setting, _ Environment) error {
+	n, err := strconv.ParseInt(strings.TrimSpace(s.value), 10, 32)
+	if err != nil || n < 0 || n > history.MaxCounted {
+		return invalid(s, "Write a number of runs up to %d, or 0 for no limit.", history.MaxCounted)
+	}
+	if c.MaxQueued = int(n); n == 0 {
+		c.MaxQueued = -1
+	}
+	return nil
+}
+
 // loadQueues reads the names of queues; nil are all.
 func loadQueues(c *Config, s setting, _ Environment) error {
 	if strings.TrimSpace(s.value) == "" {

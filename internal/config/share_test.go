@@ -17,21 +17,22 @@ func TestSharing(t *testing.T) {
 		capacity  int
 		queues    []string
 		label     string
+		queued    int
 	}{
-		{nil, nil, 100, nil, ""},
-		{[]string{"--capacity", "7", "--queues", "a, b,a", "--fair-label", "customer"}, nil, 7, []string{"a", "b"}, "customer"},
-		{[]string{"--capacity=0"}, []string{"WORKFLOW_ENGINE_CAPACITY=5", "WORKFLOW_ENGINE_QUEUES=gpu", "WORKFLOW_ENGINE_FAIR_LABEL=tenant"}, -1, []string{"gpu"}, "tenant"},
+		{nil, nil, 100, nil, "", 100_000},
+		{[]string{"--capacity", "7", "--queues", "a, b,a", "--fair-label", "customer", "--max-queued", "9"}, nil, 7, []string{"a", "b"}, "customer", 9},
+		{[]string{"--capacity=0"}, []string{"WORKFLOW_ENGINE_CAPACITY=5", "WORKFLOW_ENGINE_QUEUES=gpu", "WORKFLOW_ENGINE_FAIR_LABEL=tenant", "WORKFLOW_ENGINE_MAX_QUEUED=0"}, -1, []string{"gpu"}, "tenant", -1},
 	} {
 		cfg, err := load(t, environment(c.env...), c.args...)
 		if err != nil {
 			t.Fatal(err)
 		}
 		o := cfg.RunnerOptions(config.Executors{}, nil)
-		if o.Capacity != c.capacity || !slices.Equal(o.Queues, c.queues) || (o.Queues == nil) != (c.queues == nil) || o.FairLabel != c.label || o.Version == "" {
-			t.Errorf("%q %q: capacity %d, queues %q, label %q, version %q", c.args, c.env, o.Capacity, o.Queues, o.FairLabel, o.Version)
+		if o.Capacity != c.capacity || o.MaxQueued != c.queued || !slices.Equal(o.Queues, c.queues) || (o.Queues == nil) != (c.queues == nil) || o.FairLabel != c.label || o.Version == "" {
+			t.Errorf("%q %q: capacity %d, %d queued, queues %q, label %q, version %q", c.args, c.env, o.Capacity, o.MaxQueued, o.Queues, o.FairLabel, o.Version)
 		}
 	}
-	for _, args := range [][]string{{"--capacity", "-1"}, {"--capacity", "many"}, {"--queues", "a,,b"}, {"--queues", "a/b"}} {
+	for _, args := range [][]string{{"--capacity", "-1"}, {"--capacity", "many"}, {"--queues", "a,,b"}, {"--queues", "a/b"}, {"--max-queued", "100001"}, {"--max-queued", "-1"}} {
 		if _, err := load(t, environment(), args...); err == nil {
 			t.Errorf("%q is accepted", args)
 		}

@@ -28,8 +28,8 @@ var statuses = map[problem.Code]int{
 	problem.AnsweredDifferently: http.StatusConflict, problem.NotAwaiting: http.StatusConflict, problem.ExecutionEnded: http.StatusConflict,
 
 	problem.PersonRequired: http.StatusForbidden, problem.Forbidden: http.StatusForbidden, problem.Unauthorized: http.StatusUnauthorized,
-	problem.MemoryBudgetExceeded: http.StatusTooManyRequests,
-	problem.Unsupported:          http.StatusNotImplemented,
+	problem.MemoryBudgetExceeded: http.StatusTooManyRequests, problem.QueueFull: http.StatusTooManyRequests,
+	problem.Unsupported: http.StatusNotImplemented,
 
 	problem.StoreLocked: http.StatusServiceUnavailable, problem.StoreFull: http.StatusServiceUnavailable, problem.StoreReadOnly: http.StatusServiceUnavailable,
 	problem.StoreUnavailable: http.StatusServiceUnavailable, problem.StoreOutcomeUnknown: http.StatusServiceUnavailable, problem.StoreReplaced: http.StatusServiceUnavailable,

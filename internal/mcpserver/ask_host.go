@@ -257,7 +257,7 @@ func isTransient(err error) bool {
 	}
 	switch e.Code {
 	case problem.RunComputing, problem.StoreLocked, problem.StoreFull, problem.StoreUnavailable, problem.StoreOutcomeUnknown, problem.HistoryConflict,
-		problem.MemoryBudgetExceeded:
+		problem.MemoryBudgetExceeded, problem.QueueFull:
 		return true
 	}
 	return false

@@ -322,7 +322,7 @@ func wireCode(code, invalid problem.Code) problem.Code {
 	case problem.RecordLimitExceeded, problem.ByteLimitExceeded, problem.SignalLimitExceeded, problem.RunComputing, problem.PersonRequired,
 		problem.AgentBudgetSpent, problem.RetryRepeatsEffects, problem.AlreadyRetried:
 		return invalid // a rejected call; a run that failed at its limit is reported by failedRun
-	case problem.HistoryNewer, problem.HistoryConflict, problem.HistoryCorrupt, problem.RunnerClosed, problem.UsageError, problem.MemoryBudgetExceeded,
+	case problem.HistoryNewer, problem.HistoryConflict, problem.HistoryCorrupt, problem.RunnerClosed, problem.UsageError, problem.MemoryBudgetExceeded, problem.QueueFull,
 		problem.StoreLocked, problem.StoreFull, problem.StoreReadOnly, problem.StoreUnavailable, problem.StoreOutcomeUnknown, problem.StoreReplaced,
 		problem.CallCancelled, problem.ImportRequired:
 		return problem.Internal

@@ -41,10 +41,12 @@ type Config struct {
 	Owner    string
 	LeaseTTL time.Duration
 	ReadOnly bool
-	// Work, Queues, Capacity, FairLabel and Version are how runs are shared with other processes. Capacity 0 means no limit.
+	// Work, Queues, Capacity, MaxQueued, FairLabel and Version are how runs are shared with other processes. Capacity 0 and MaxQueued 0 mean
+	// no limit.
 	Work      Work
 	Queues    []string
 	Capacity  int
+	MaxQueued int
 	FairLabel string
 	Version   string
 	// Admit returns an error while there is no room for further runs; nil admits all.
@@ -119,7 +121,8 @@ func New(c Config) *Process {
 		Env: p.Env, Process: runProcess{p}, Performer: p.Performer, Programs: p.Library, CheckAnswer: c.CheckAnswer, Outbox: p.Outbox,
 		ReadOnly: c.ReadOnly, KeepRecords: c.OnRecord != nil, MaxVisits: c.MaxVisits, MaxDocumentBytes: c.MaxDocumentBytes, Limits: p.config.Limits,
 		Tree: p.budget, DefaultMode: c.DefaultMode,
-		Sharing: run.Sharing{None: c.Work == WorkNone, Gives: c.Work == WorkAll, Queue: p.share.queue, FairLabel: c.FairLabel, Others: p.share.Others, Workers: p.share.Workers, Taking: p.share.Taking},
+		Sharing: run.Sharing{None: c.Work == WorkNone, Gives: c.Work == WorkAll, Queue: p.share.queue, FairLabel: c.FairLabel,
+			Others: p.share.Others, Workers: p.share.Workers, Taking: p.share.Taking, Admit: (&backlog{queue: p.share.queue, most: c.MaxQueued}).admit},
 	})
 	if !c.ReadOnly {
 		p.share.Begin()

@@ -104,7 +104,11 @@ func (x *Run) append(ctx context.Context, b machine.Batch, i intent, w *Work) (d
 	if !status.Terminal() && (status != machine.Running || x.sincePosition >= maxSincePosition || x.m.Resting() || x.m.Walking()) {
 		hb.Position = x.m.NextPosition()
 	}
-	hb.Ready = x.readiness(&exec, b, i.mayOwn)
+	if hb.Ready = x.readiness(&exec, b, i.mayOwn); hb.Ready != nil && hb.ExpectedSeq == 0 && exec.Parent == "" {
+		if err := x.env.Sharing.Admit(ctx, hb.Ready.Lane); err != nil {
+			return false, err
+		}
+	}
 	if err := x.setOwner(ctx, &hb, b, i); err != nil {
 		return false, err
 	}

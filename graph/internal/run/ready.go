@@ -39,6 +39,8 @@ type Sharing struct {
 	Workers func(ctx context.Context, l history.Lane) (int, error)
 	// Others reports whether another process performs the runs of a lane and has room. It returns at once.
 	Others func(history.Lane) bool
+	// Admit returns QUEUE_FULL if a start may not wait in a lane.
+	Admit func(context.Context, history.Lane) error
 	// Taking reports whether TakeReady may be about to continue a run that this process has claimed.
 	Taking func(executionID string) bool
 }

@@ -43,6 +43,7 @@ const (
 	DefaultRetry     = Prefix + "DEFAULT_RETRY"
 	Limits           = Prefix + "LIMITS"
 	Capacity         = Prefix + "CAPACITY"
+	MaxQueued        = Prefix + "MAX_QUEUED"
 	Queues           = Prefix + "QUEUES"
 	FairLabel        = Prefix + "FAIR_LABEL"
 	Redact           = Prefix + "REDACT"
@@ -56,7 +57,8 @@ var Options = problem.Glossary{
 	"Options.MaxVisits": "--max-visits", "Options.MaxRecords": "--max-records", "Options.MaxBytes": "--max-bytes",
 	"TreeLimits.Runs": "--max-tree-runs", "TreeLimits.Visits": "--max-tree-visits", "TreeLimits.Records": "--max-tree-records",
 	"TreeLimits.Bytes": "--max-tree-bytes", "TreeLimits.Pending": "--max-tree-pending",
-	"Options.MaxPending": "--max-pending", "Options.NoBackup": "workflows-engine store migrate --no-backup", "Options.Workflows": "--workflow-dir", "Options.Webhooks": "--webhooks", "Options.Activities": "a setting for it", "Options.Delegates": "a setting for it",
+	"Options.MaxPending": "--max-pending", "Options.MaxQueued": "--max-queued",
+	"Options.NoBackup": "workflows-engine store migrate --no-backup", "Options.Workflows": "--workflow-dir", "Options.Webhooks": "--webhooks", "Options.Activities": "a setting for it", "Options.Delegates": "a setting for it",
 }
 
 // Unsupported lists the variables of the protocol that have no effect in this engine.
