@@ -354,7 +354,7 @@ type Keyring interface {
 	Key(ctx context.Context, name string) ([]byte, error)
 }
 
-// Wrap returns a store that calls outer, which calls inner. It keeps the optional interfaces of inner (Importer, Keyring, Prober, Pruner,
+// Wrap returns a store that calls outer, which calls inner. It keeps the optional interfaces of inner (Importer, Keyring, Limiter, Prober, Pruner,
 // Queue, Roster, Shrinker, Verifier, Watcher) that outer does not implement. A struct that only embeds a Store, for metrics or faults, loses them:
 // it could not be pruned or verified.
 //

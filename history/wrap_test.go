@@ -39,8 +39,9 @@ func TestWrappedStoreKeepsItsInterfaces(t *testing.T) {
 		_, shrinks := history.As[history.Shrinker](s)
 		_, queues := history.As[history.Queue](s)
 		_, lists := history.As[history.Roster](s)
-		if !prunes || !imports || !keys || !queues || !lists || verifies || shrinks {
-			t.Errorf("%s: prunes %t, imports %t, keys %t, queues %t, lists %t, verifies %t, shrinks %t", name, prunes, imports, keys, queues, lists, verifies, shrinks)
+		_, limits := history.As[history.Limiter](s)
+		if !limits || !prunes || !imports || !keys || !queues || !lists || verifies || shrinks {
+			t.Errorf("%s: prunes %t, imports %t, keys %t, queues %t, lists %t, limits %t, verifies %t, shrinks %t", name, prunes, imports, keys, queues, lists, limits, verifies, shrinks)
 		}
 	}
 	own := history.Wrap(timed{history.Wrap(forgetful{store}, store)}, history.Wrap(forgetful{store}, store))

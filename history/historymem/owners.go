@@ -57,6 +57,7 @@ func (s *Store) forgetProcesses() {
 	maps.DeleteFunc(s.processes, func(name string, p process) bool {
 		return !s.live(name) && !owning[name] || p.end.After(wrong)
 	})
+	s.forgetShares()
 }
 
 // Claim makes a process the owner of runs; see history.Store.

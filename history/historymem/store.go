@@ -28,6 +28,7 @@ type Store struct {
 	keys        map[string][]byte
 	links       []history.Link // in insertion order
 	handled     map[string]history.Handling
+	limits      map[string]*history.LimitUse
 	deliveries  []*delivery // in insertion order
 	numbered    int64       // number of the newest delivery
 	defined     int64       // number of the newest definition
@@ -105,7 +106,7 @@ func New() *Store { return NewWith(Options{}) }
 func NewWith(o Options) *Store {
 	s := &Store{
 		runs: map[string]*run{}, ready: map[*run]bool{}, processes: map[string]process{}, watches: map[chan change]bool{}, wakes: map[chan struct{}]bool{},
-		keys: map[string][]byte{}, handled: map[string]history.Handling{},
+		keys: map[string][]byte{}, handled: map[string]history.Handling{}, limits: map[string]*history.LimitUse{},
 	}
 	if o.Now == nil && o.Uptime == nil {
 		begun := time.Now()

@@ -148,7 +148,7 @@ func (c *conn) one(text string, args ...any) (driver.Value, error) {
 	return v, err
 }
 
-// named appends arguments as the driver's type. Values must be int64, string, []byte or nil.
+// named appends arguments as the driver's type. Values must be int64, float64, string, []byte or nil.
 func named(dst []driver.NamedValue, args ...any) []driver.NamedValue {
 	for _, v := range args {
 		dst = append(dst, driver.NamedValue{Ordinal: len(dst) + 1, Value: v})

@@ -131,6 +131,7 @@ func Lookups() map[string]string {
 		"links": linksOf, "handled": readHandled, "handled by a retry": handledByRetry, "links to drop": dropLinks,
 		"lanes": readyLanes, "use of lanes": useOfLanes, "place": readPlace, "any ready run": anyReady, "first ready runs": firstReady,
 		"oldest ready runs": oldestReady, "ready run": putReady, "run to give away": giveAway, "processes": liveProcesses, "description": describeProcess,
+		"limit": oneLimit, "next start": moveNext, "share": putShare, "share to drop": dropShare,
 		"deliveries to drop": dropDeliveries, "events to drop": dropDeliveryEvents,
 		"deliveries of a run": deliveriesStatement(&history.DeliveryQuery{ExecutionID: "x", States: []history.DeliveryState{history.DeliveryDead}}),
 		"dead deliveries":     deliveriesStatement(&history.DeliveryQuery{States: []history.DeliveryState{history.DeliveryDead}}),

@@ -25,7 +25,7 @@ import (
 
 // olderFiles are files of every version that is migrated.
 var olderFiles = map[string]int{
-	"version1.sql": 1, "version2.sql": 2, "version3.sql": 3, "version4.sql": 4, "version5.sql": 5, "version6.sql": 6, "version7.sql": 7, "version8.sql": 8, "version9.sql": 9, "version10.sql": 10, "version11.sql": 11, "version12.sql": 12, "version13.sql": 13, "version14.sql": 14,
+	"version1.sql": 1, "version2.sql": 2, "version3.sql": 3, "version4.sql": 4, "version5.sql": 5, "version6.sql": 6, "version7.sql": 7, "version8.sql": 8, "version9.sql": 9, "version10.sql": 10, "version11.sql": 11, "version12.sql": 12, "version13.sql": 13, "version14.sql": 14, "version15.sql": 15,
 }
 
 // atRestOf makes one of them that nobody has open.

@@ -44,7 +44,10 @@ func (s *Store) setLease(ctx context.Context, doing, text, process string, end f
 		if _, err := c.exec(text, process, end(now)); err != nil {
 			return err
 		}
-		_, err := c.exec(dropProcesses, now.UnixMilli(), now.Add(storeclock.MaxStep).UnixMilli())
+		if _, err := c.exec(dropProcesses, now.UnixMilli(), now.Add(storeclock.MaxStep).UnixMilli()); err != nil {
+			return err
+		}
+		_, err := c.exec(dropShares, now.UnixMilli())
 		return err
 	})
 }

@@ -305,6 +305,7 @@ var lostRows = []struct{ of, message string }{
 	{"FROM delivery_attempts WHERE delivery NOT IN (SELECT number FROM deliveries)", "%d attempts belong to no delivery"},
 	{"FROM run_labels WHERE run NOT IN (SELECT run FROM executions)", "%d labels belong to no run"},
 	{"FROM ready WHERE run NOT IN (SELECT run FROM executions)", "%d ready runs do not exist"},
+	{"FROM shares WHERE class NOT IN (SELECT class FROM limits)", "%d shares of processes belong to no limit"},
 }
 
 // lost reports rows without the row that they belong to; a repair deletes them.

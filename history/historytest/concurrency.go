@@ -185,6 +185,16 @@ func calls(s history.Store, next history.Batch) map[string]func(ctx context.Cont
 		all["Processes"] = func(ctx context.Context) error { _, err := r.Processes(ctx); return err }
 		all["Describe"] = func(ctx context.Context) error { return r.Describe(ctx, "p", history.About{}) }
 	}
+	if l, ok := history.As[history.Limiter](s); ok {
+		all["SetLimits"] = func(ctx context.Context) error {
+			return l.SetLimits(ctx, history.SharedLimit{Class: "c", Concurrent: 1})
+		}
+		all["SharedLimits"] = func(ctx context.Context) error { _, err := l.SharedLimits(ctx); return err }
+		all["Grant"] = func(ctx context.Context) error {
+			_, err := l.Grant(ctx, "p", history.Want{Class: "c", Slots: 1})
+			return err
+		}
+	}
 	return all
 }
 

@@ -37,7 +37,7 @@ type Fault struct {
 //		recover(s)
 //	}
 //
-// Of the optional interfaces it has Queue and Roster. All methods are safe for concurrent use. Close closes the wrapped store.
+// Of the optional interfaces it has Queue, Roster and Limiter. All methods are safe for concurrent use. Close closes the wrapped store.
 type FaultStore struct {
 	wrapper
 	store history.Store

@@ -81,6 +81,7 @@ func run(t *testing.T, open Open, persistent bool) {
 		{kept, "pending deliveries keep their run", deliveriesAndPruning},
 		{kept, "pages of deliveries", deliveryPages},
 		{!kept, "keys", keys},
+		{!kept, "grants at once", grantsAtOnce},
 	} {
 		test(c.name, c.kept, func(t *testing.T) { c.test(t, open(t, nil)) })
 	}
@@ -113,6 +114,14 @@ func run(t *testing.T, open Open, persistent bool) {
 		{!kept, "one of many claimers of ready runs wins", oneReadyClaimerWins},
 		{!kept, "watching ready runs", watchingReady},
 		{kept, "descriptions of processes", descriptions},
+		{kept, "shared limits", sharedLimits},
+		{kept, "classes without a shared limit", sharedWithoutLimit},
+		{kept, "slots", slots},
+		{kept, "slots of ended processes", slotsOfTheDead},
+		{kept, "fair shares of slots", fairShares},
+		{kept, "start times", starts},
+		{kept, "unused start times", unusedStarts},
+		{!kept, "rate of start times", startRate},
 	} {
 		test(c.name, c.kept, func(t *testing.T) {
 			k := newClock()

@@ -39,7 +39,7 @@ func (r *reopening) call(method string, do func(s history.Store) error) error {
 	}
 	switch method {
 	case "Read", "Execution", "Position", "List", "Count", "Definition", "Definitions", "DefinitionByName", "DueTimers", "NextTimer",
-		"Now", "Owner", "Owned", "Departed", "Unowned", "Tree", "Links", "DueDeliveries", "ListDeliveries", "Processes", "Lanes", "Place":
+		"Now", "Owner", "Owned", "Departed", "Unowned", "Tree", "Links", "DueDeliveries", "ListDeliveries", "Processes", "Lanes", "Place", "SharedLimits":
 		r.wrote = false
 	default:
 		r.wrote = true

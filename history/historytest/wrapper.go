@@ -8,14 +8,15 @@ import (
 	"github.com/workflows-engine/workflows-engine/history"
 )
 
-// wrapper implements history.Store, history.Queue and history.Roster. Each method passes its name and its call of the store to the function call.
+// wrapper implements history.Store, history.Queue, history.Roster and history.Limiter. Each method passes its name and its call of the store to the function call.
 type wrapper struct {
 	call func(method string, do func(s history.Store) error) error
 }
 
 var (
-	_ history.Queue  = (*wrapper)(nil)
-	_ history.Roster = (*wrapper)(nil)
+	_ history.Queue   = (*wrapper)(nil)
+	_ history.Roster  = (*wrapper)(nil)
+	_ history.Limiter = (*wrapper)(nil)
 )
 
 // ask makes a call that returns a value.
@@ -226,4 +227,20 @@ func (w *wrapper) ReadyIn(ctx context.Context, l history.Lane, limit int) ([]str
 func (w *wrapper) WatchReady(ctx context.Context, wake func()) error {
 	_, err := optionally(w, "WatchReady", func(s history.Queue) (_ any, err error) { return nil, s.WatchReady(ctx, wake) })
 	return err
+}
+
+// SetLimits sets the limits of some classes; see history.Limiter.
+func (w *wrapper) SetLimits(ctx context.Context, limits ...history.SharedLimit) error {
+	_, err := optionally(w, "SetLimits", func(s history.Limiter) (_ any, err error) { return nil, s.SetLimits(ctx, limits...) })
+	return err
+}
+
+// SharedLimits returns the limits; see history.Limiter.
+func (w *wrapper) SharedLimits(ctx context.Context) ([]history.LimitUse, error) {
+	return optionally(w, "SharedLimits", func(s history.Limiter) ([]history.LimitUse, error) { return s.SharedLimits(ctx) })
+}
+
+// Grant gives a process slots and start times; see history.Limiter.
+func (w *wrapper) Grant(ctx context.Context, process string, wants ...history.Want) ([]history.Granted, error) {
+	return optionally(w, "Grant", func(s history.Limiter) ([]history.Granted, error) { return s.Grant(ctx, process, wants...) })
 }
