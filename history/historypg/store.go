@@ -2,24 +2,54 @@ package historypg
 
 import (
 	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"sync"
+	"sync/atomic"
+	"time"
 
+	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
-	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/history"
 )
 
 // Store is a history.Store in a schema of a PostgreSQL database. Create it with Open. All methods are safe for concurrent use.
 type Store struct {
-	history.Store
-	pool *pgxpool.Pool
+	options Options
+	session *session
+	where   Where
+	texts   texts
+	pool    *pgxpool.Pool
+	queue   queue
+	// id is the name that the store has in its table meta, migration what Open did.
+	id        string
+	migration Migration
+	// replaced is the error of all further writes, once the store was replaced or migrated beyond this release.
+	replaced atomic.Pointer[error]
+	// known holds the hashes of definitions that this process has stored.
+	known sync.Map
+	// runsChannel and readyChannel are the channels of notifications, "" without them.
+	runsChannel, readyChannel string
+	announced                 recent
+	listener                  listener
+	writeTimeout              time.Duration
+	// closing ends when Close is called.
+	closing context.Context
+	end     context.CancelFunc
 }
+
+var (
+	_ history.Store  = (*Store)(nil)
+	_ history.Prober = (*Store)(nil)
+)
 
 // Where names a store without secrets: it holds neither the user nor the password.
 type Where struct {
-	// Host is the name or address of the server with its port, or the folder of its socket.
+	// Host is the name or address of the server with its port, or the folder of its socket; several are separated by commas.
 	Host string
-	// Database and Schema are names in the server.
+	// Database and Schema are names in the server. Database is "" for the database that has the user's name.
 	Database, Schema string
 }
 
@@ -34,32 +64,97 @@ func (w Where) String() string { return w.Host + "/" + w.Database + ", schema " 
 // HISTORY_VERSION_UNSUPPORTED for a store of a newer version, and HISTORY_CORRUPT if the schema holds tables of another application. No error
 // contains the user or the password.
 func Open(ctx context.Context, url string, o Options) (*Store, error) {
-	return nil, problem.New(problem.Unsupported, "not yet")
+	s, err := newStore(url, o)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.open(ctx); err != nil {
+		return nil, errors.Join(s.readFailure(ctx, "the store was not opened", err), s.Close())
+	}
+	return s, nil
 }
 
-// Migration describes how the tables of a store are, or were, brought to the newest version.
-type Migration struct {
-	// From is the version of the store, To the newest version. They are equal if no migration is needed. From is 0 if there is no store yet.
-	From, To int
-	// Runs is the number of runs in the store, Bytes the size of its tables and indexes. Only Inspect sets them.
-	Runs, Bytes int64
-	// SQL holds the statements of the migration; "" if none is needed. Only Inspect sets it.
-	SQL string
+// newStore returns a store that is not connected yet.
+func newStore(url string, o Options) (*Store, error) {
+	if err := o.fill(); err != nil {
+		return nil, err
+	}
+	x, err := newSession(url, &o)
+	if err != nil {
+		return nil, err
+	}
+	s := &Store{options: o, session: x, where: x.where, texts: texts{schema: quoted(o.Schema)}, writeTimeout: writeTimeout}
+	if !o.NoNotify && !x.pooled {
+		s.runsChannel, s.readyChannel = channelOf(o.Schema, "runs"), channelOf(o.Schema, "ready")
+	}
+	s.closing, s.end = context.WithCancel(context.Background())
+	if s.pool, err = pgxpool.NewWithConfig(s.closing, x.config); err != nil {
+		s.end()
+		return nil, s.failure("the store was not opened", err)
+	}
+	return s, nil
 }
 
-// Inspect returns the migration that Open would do, and changes nothing. Its errors are those of Open.
-func Inspect(ctx context.Context, url string, o Options) (Migration, error) {
-	return Migration{}, problem.New(problem.Unsupported, "not yet")
+func (s *Store) open(ctx context.Context) error {
+	var id identity
+	err := s.read(ctx, "the store was not opened", func(q queries) (err error) {
+		id, err = s.identify(ctx, q)
+		return err
+	})
+	if err == nil {
+		err = s.check(id)
+	}
+	if err != nil {
+		return err
+	}
+	s.id, s.migration = id.id, Migration{From: id.version, To: newest}
+	if id.version >= newest {
+		return nil
+	}
+	return s.migrate(ctx)
 }
 
 // Migration returns the migration done by Open.
-func (s *Store) Migration() Migration { return Migration{} }
+func (s *Store) Migration() Migration { return s.migration }
 
 // Where returns the place of the store, to be shown to users.
-func (s *Store) Where() Where { return Where{} }
+func (s *Store) Where() Where { return s.where }
 
 // ReadOnly reports whether the store is read-only.
-func (s *Store) ReadOnly() bool { return false }
+func (s *Store) ReadOnly() bool { return s.options.ReadOnly }
 
-// Close ends the calls of Watch and closes the connections. The store cannot be used afterwards.
-func (s *Store) Close() error { return nil }
+// Close ends the calls of Watch and WatchReady, waits for calls that are under way, and closes the connections. The store cannot be used
+// afterwards.
+func (s *Store) Close() error {
+	s.end()
+	s.listener.mu.Lock()
+	ended := s.listener.ended
+	s.listener.mu.Unlock()
+	if ended != nil {
+		<-ended
+	}
+	s.pool.Close()
+	return nil
+}
+
+// probeBytes is the size of a probe's write, in bytes. A step of a run may need as much.
+const probeBytes = 64 << 10
+
+const (
+	addProbe  = `INSERT INTO @blobs (run, hash, content) VALUES (0, $1::text, $2::text)`
+	dropProbe = `DELETE FROM @blobs WHERE run = 0 AND hash = $1::text`
+)
+
+// Probe commits a write; see history.Prober. A row that is added and removed in one transaction is still written.
+func (s *Store) Probe(ctx context.Context) error {
+	return s.transact(ctx, "the store cannot be written", true, func(ctx context.Context, tx pgx.Tx) error {
+		random := make([]byte, probeBytes/2)
+		rand.Read(random)
+		name := rand.Text()
+		if _, err := tx.Exec(ctx, s.texts.of(addProbe), name, hex.EncodeToString(random)); err != nil {
+			return err
+		}
+		_, err := tx.Exec(ctx, s.texts.of(dropProbe), name)
+		return err
+	})
+}
