@@ -29,7 +29,9 @@ func (s *Store) Import(ctx context.Context, in history.Import) error {
 	for i := range order {
 		order[i] = i
 	}
-	slices.SortStableFunc(order, func(a, b int) int { return bytes.Compare([]byte(batches[a].ExecutionID), []byte(batches[b].ExecutionID)) })
+	slices.SortStableFunc(order, func(a, b int) int {
+		return bytes.Compare([]byte(batches[a].ExecutionID), []byte(batches[b].ExecutionID))
+	})
 	return s.transact(ctx, doing, false, func(ctx context.Context, tx pgx.Tx) error {
 		if _, err := tx.Exec(ctx, unlimited); err != nil {
 			return err

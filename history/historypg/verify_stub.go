@@ -1,3 +1,0 @@
-package historypg
-
-const hintProject = "Repair it with Runner.Verify: it builds the projection from the records again."
