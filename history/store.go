@@ -272,8 +272,8 @@ type Prober interface {
 // Watcher is a Store that notices the writes of other processes.
 type Watcher interface {
 	// Watch calls changed for each run that any process has appended to, with the seq of its last record. It returns nil when ctx ends, or
-	// the store's error. A call of changed is a hint: it may come twice, late or never. changed must return soon and must not close the
-	// store.
+	// the store's error; UNSUPPORTED_BY_BACKEND if the store was opened in a way that it cannot notice writes. A call of changed is a hint: it
+	// may come twice, late or never. changed must return soon and must not close the store.
 	Watch(ctx context.Context, changed func(executionID string, seq int64)) error
 }
 

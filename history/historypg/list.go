@@ -94,23 +94,33 @@ func spanOf(q *history.ListQuery) (from history.Cursor, until int64) {
 }
 
 // listing selects the runs of a query. Each phase is a range of an index in the order of time, by seconds, and is read until the page is full. The
-// runs below another run are a range of ids, and those with a rare label a range of labels; both are read whole.
+// runs below another run are a range of ids, those with a rare label a range of labels, and ready runs a table, if they are few; these are read
+// whole.
 type listing struct {
 	q      *history.ListQuery
 	phases []history.Phase
-	// label is a label that few runs have, if labelled is set.
-	label    string
-	labelled bool
+	// label is a label that few runs have, if labelled is set. ready is set if few runs are ready.
+	label           string
+	labelled, ready bool
 }
 
-// maxLabelled is the largest number of runs with a label that are read from the index of labels. More are found in the order of time.
-const maxLabelled = 4000
+// maxWhole is the largest number of runs with a label, or of ready runs, that are read whole. More are found in the order of time.
+const maxWhole = 4000
 
 func (s *Store) listing(ctx context.Context, in queries, q *history.ListQuery) (*listing, error) {
 	l := &listing{q: q, phases: q.Selected()}
-	fewest := int64(maxLabelled)
+	fewest := int64(maxWhole)
 	if q.Below != "" {
 		return l, nil
+	}
+	if q.Ready {
+		var n int64
+		if _, err := first(ctx, in, s.texts.of(countReady), []any{fewest}, &n); err != nil {
+			return nil, err
+		}
+		if l.ready = n < fewest; l.ready {
+			return l, nil
+		}
 	}
 	for name, value := range q.Labels {
 		var st statement
@@ -130,6 +140,8 @@ func (s *Store) listing(ctx context.Context, in queries, q *history.ListQuery) (
 	return l, nil
 }
 
+const countReady = `SELECT count(*) FROM (SELECT 1 FROM @ready LIMIT $1::bigint) AS x`
+
 const unhandledOnly = `NOT (r.phase IN ('failed', 'cancelled') AND EXISTS (SELECT 1 FROM @handled AS h
     WHERE h.execution_id = r.execution_id OR h.execution_id = split_part(r.execution_id, '` + history.ChildMark + `', 1)))`
 
@@ -145,6 +157,9 @@ func (l *listing) filter(st *statement) {
 	}
 	if q.Roots {
 		st.add(" AND strpos(r.execution_id, '", history.ChildMark, "') = 0")
+	}
+	if q.Ready && !l.ready {
+		st.add(" AND EXISTS (SELECT 1 FROM @ready AS x WHERE x.run = r.run)")
 	}
 	if q.Unhandled {
 		st.add(" AND ", unhandledOnly)
@@ -163,15 +178,18 @@ func (l *listing) filter(st *statement) {
 
 // source adds the table that the runs are read from, and phases as the condition of their phase.
 func (l *listing) source(st *statement, phases string) {
-	if l.labelled {
+	switch {
+	case l.ready:
+		st.add("FROM @ready AS x JOIN @runs AS r ON r.run = x.run WHERE ", phases)
+	case l.labelled:
 		st.add("FROM @run_labels AS x JOIN @runs AS r ON r.run = x.run WHERE x.name = ", st.arg(key(l.label), "text"))
 		if value := l.q.Labels[l.label]; value != "" {
 			st.add(" AND x.value = ", st.arg(key(value), "text"))
 		}
 		st.add(" AND ", phases)
-		return
+	default:
+		st.add("FROM @runs AS r WHERE ", phases)
 	}
-	st.add("FROM @runs AS r WHERE ", phases)
 }
 
 // ranges returns the conditions of phase: one for each range of the index, or one for all if the runs are read whole.
@@ -180,7 +198,7 @@ func (l *listing) ranges() []string {
 	for _, p := range l.phases {
 		out = append(out, "r.phase = '"+string(p)+"'")
 	}
-	if l.labelled || l.q.Below != "" {
+	if l.labelled || l.ready || l.q.Below != "" {
 		out = []string{"(" + strings.Join(out, " OR ") + ")"}
 	}
 	return out

@@ -38,10 +38,10 @@ const keepTime = `stepped AS (UPDATE @meta AS m SET
     seen = {now} WHERE m.one RETURNING m.id, m.min_writer)`
 
 const (
-	renewProcess = `WITH {clock}, ` + keepTime + `, dropped AS (` + dropProcesses + `),
+	renewProcess = `WITH {clock}, ` + keepTime + `, dropped AS (` + dropProcesses + `), returned AS (` + dropShares + ` AND s.process <> $2::text),
 leased AS (INSERT INTO @processes (process, expires) VALUES ($2::text, {now} + $3::bigint) ON CONFLICT (process) DO UPDATE SET expires = excluded.expires)
 SELECT id, min_writer FROM stepped`
-	releaseProcess = `WITH {clock}, ` + keepTime + `, dropped AS (` + dropProcesses + `),
+	releaseProcess = `WITH {clock}, ` + keepTime + `, dropped AS (` + dropProcesses + `), returned AS (` + dropShares + ` OR s.process = $2::text),
 leased AS (UPDATE @processes SET expires = {now} WHERE process = $2::text AND {live} AND $3::bigint = 0)
 SELECT id, min_writer FROM stepped`
 	// dropProcesses forgets the processes whose lease has ended and that own no run, and those whose lease a wrong clock has set.

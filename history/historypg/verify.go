@@ -66,6 +66,7 @@ var lostRows = []struct{ table, condition, message string }{
 	{"@run_labels", "run NOT IN (SELECT run FROM @runs)", "%d labels belong to no run"},
 	{"@ready", "run NOT IN (SELECT run FROM @runs)", "%d ready runs do not exist"},
 	{"@blobs", "run NOT IN (SELECT run FROM @runs)", "%d large values belong to no run"},
+	{"@shares", "class NOT IN (SELECT class FROM @limits)", "%d shares of processes belong to no limit"},
 	{"@delivery_attempts", "delivery NOT IN (SELECT number FROM @deliveries)", "%d attempts belong to no delivery"},
 	{"@deliveries", "run NOT IN (SELECT run FROM @runs)", "%d deliveries belong to no run"},
 	{"@delivery_events", "run NOT IN (SELECT run FROM @runs)", "%d events belong to no run"},

@@ -2,6 +2,7 @@ package historytest
 
 import (
 	"context"
+	"errors"
 	"testing"
 	"time"
 
@@ -32,6 +33,7 @@ func watching(t *testing.T, s history.Store, _ *clock) {
 		}()
 		return ended
 	}
+	var ended chan error
 	hear := func(x *Trace) {
 		t.Helper()
 		deadline := time.After(10 * time.Second)
@@ -43,13 +45,18 @@ func watching(t *testing.T, s history.Store, _ *clock) {
 				}
 			case <-again:
 				x.Append(s, "C ScheduleNode a")
+			case err := <-ended:
+				if errors.Is(err, problem.Unsupported) {
+					t.Skip(err)
+				}
+				t.Fatalf("the watch ended: %v", err)
 			case <-deadline:
 				t.Fatalf("no watch reported %s", x.Execution.ID)
 			}
 		}
 	}
 	ctx, cancel := context.WithCancel(t.Context())
-	ended := watch(ctx)
+	ended = watch(ctx)
 	x, y := NewTrace(t, "x"), NewTrace(t, "y")
 	x.Append(s, "E ExecutionStarted")
 	hear(x)

@@ -95,6 +95,23 @@ CREATE INDEX ready_by_turn ON @ready (lane, priority DESC, turn, run);
 CREATE INDEX ready_by_age ON @ready (lane, since, run);
 CREATE INDEX ready_by_tenant ON @ready (tenant, turn);
 
+CREATE TABLE @limits (
+    class text COLLATE "C" PRIMARY KEY,
+    concurrent bigint NOT NULL,
+    per_second double precision NOT NULL,
+    next bigint NOT NULL
+) WITH (fillfactor = 50);
+
+CREATE TABLE @shares (
+    class text COLLATE "C" NOT NULL,
+    process text COLLATE "C" NOT NULL,
+    slots bigint NOT NULL,
+    wanted bigint NOT NULL,
+    starts bigint NOT NULL,
+    since bigint NOT NULL,
+    PRIMARY KEY (class, process)
+) WITH (fillfactor = 50);
+
 CREATE TABLE @delivery_events (
     number bigint GENERATED ALWAYS AS IDENTITY PRIMARY KEY,
     event_id text COLLATE "C" NOT NULL UNIQUE,

@@ -38,10 +38,11 @@ var shared = sync.OnceValues(func() (*Server, error) {
 	if url := os.Getenv("WORKFLOW_ENGINE_TEST_PG"); url != "" {
 		return &Server{url: url}, nil
 	}
-	return start()
+	return start("-c", "fsync=off")
 })
 
-// Shared returns the server that all tests of the binary share. It ends with the binary.
+// Shared returns the server that all tests of the binary share. It ends with the binary. It never flushes: tests of what a crash of the machine leaves,
+// and measurements, need a server of their own.
 func Shared(t testing.TB) *Server {
 	t.Helper()
 	s, err := shared()
@@ -156,9 +157,6 @@ func (s *Server) begin() error {
 func (s *Server) launch() error {
 	args := []string{"-D", filepath.Join(s.dir, "data"), "-c", "listen_addresses=", "-c", "unix_socket_directories=" + s.dir, "-c", "max_connections=300",
 		"-c", "autovacuum_naptime=1min", "-c", "log_min_messages=fatal"}
-	if testing.Short() {
-		args = append(args, "-c", "fsync=off")
-	}
 	log, err := os.OpenFile(filepath.Join(s.dir, "log"), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return err
