@@ -101,7 +101,6 @@ func describe(doing, host string, err error) error {
 		return problem.New(problem.Internal, "%s: the call was cancelled", doing).WithCause(contextError(err))
 	}
 	code, what, hint := explain(err)
-	println("DEBUG", err.Error()) // XXX
 	e := problem.New(code, "%s by the server %s", doing, host).WithCause(&failureCause{text: what})
 	e.Hint = hint
 	return e

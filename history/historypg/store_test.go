@@ -1,6 +1,8 @@
 package historypg_test
 
 import (
+	"fmt"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -11,7 +13,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/history/historytest"
 )
 
-// open makes a store in a new schema.
+// open makes an empty store.
 func open(t testing.TB, now func() time.Time) history.Store {
 	return openWith(t, historypg.Options{Now: now})
 }
@@ -19,9 +21,44 @@ func open(t testing.TB, now func() time.Time) history.Store {
 func openWith(t testing.TB, o historypg.Options) *historypg.Store {
 	t.Helper()
 	if o.Schema == "" {
-		o.Schema = pgtest.Schema(t)
+		o.Schema = emptySchema(t)
 	}
 	return openAt(t, pgtest.Shared(t).URL(), o)
+}
+
+// schemas are those of ended tests, which are empty again: making the tables takes longer than most tests.
+var schemas struct {
+	mu   sync.Mutex
+	free []string
+}
+
+// emptySchema returns a schema without a run for the time of the test. Its tables may exist.
+func emptySchema(t testing.TB) string {
+	t.Helper()
+	schemas.mu.Lock()
+	defer schemas.mu.Unlock()
+	name := ""
+	if n := len(schemas.free); n > 0 {
+		name, schemas.free = schemas.free[n-1], schemas.free[:n-1]
+	} else {
+		name = pgtest.Schema(t)
+	}
+	server := pgtest.Shared(t)
+	t.Cleanup(func() {
+		if t.Failed() {
+			return
+		}
+		var script strings.Builder
+		for _, table := range historypg.Tables() {
+			fmt.Fprintf(&script, "DELETE FROM %s.%s;", name, table)
+		}
+		fmt.Fprintf(&script, "UPDATE %s.meta SET seen = 0, ahead = 0", name)
+		server.Exec(t, script.String())
+		schemas.mu.Lock()
+		defer schemas.mu.Unlock()
+		schemas.free = append(schemas.free, name)
+	})
+	return name
 }
 
 func openAt(t testing.TB, url string, o historypg.Options) *historypg.Store {
@@ -50,20 +87,20 @@ func TestStore(t *testing.T) {
 func TestStoreWithoutStatements(t *testing.T) {
 	t.Parallel()
 	historytest.Run(t, func(t testing.TB, now func() time.Time) history.Store {
-		return openAt(t, pgtest.Shared(t).URL()+" default_query_exec_mode=exec", historypg.Options{Schema: pgtest.Schema(t), Now: now})
+		return openAt(t, pgtest.Shared(t).URL()+" default_query_exec_mode=exec", historypg.Options{Schema: emptySchema(t), Now: now})
 	})
 }
 
 func TestStoreKeepsWhatIsWritten(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex
-	schemas := map[string]string{}
+	of := map[string]string{}
 	historytest.RunPersistent(t, func(t testing.TB, dir string, now func() time.Time) history.Store {
 		mu.Lock()
 		defer mu.Unlock()
-		if schemas[dir] == "" {
-			schemas[dir] = pgtest.Schema(t)
+		if of[dir] == "" {
+			of[dir] = emptySchema(t)
 		}
-		return openWith(t, historypg.Options{Schema: schemas[dir], Now: now})
+		return openWith(t, historypg.Options{Schema: of[dir], Now: now})
 	})
 }
