@@ -166,7 +166,7 @@ var states = []struct {
 	{stateReadOnly, problem.StoreReadOnly, "the server or the role only reads", "Name the primary server, for instance with several hosts and target_session_attrs=read-write in the URL."},
 	{"53100", problem.StoreFull, "the disk is full", "Nothing was written. Free some space on the server and try again."},
 	{"53200", problem.StoreUnavailable, "the server has no memory left", "Nothing was written. Try again later."},
-	{"53300", problem.StoreUnavailable, "the server has no connection left", "Give each process fewer connections (Options.Conns), or raise max_connections of the server."},
+	{"53300", problem.StoreUnavailable, "the server has no connection left", "Give each process fewer connections, or raise max_connections of the server."},
 	{"53", problem.StoreUnavailable, "the server lacks resources", "Nothing was written. Try again later."},
 	{"57P03", problem.StoreUnavailable, "the server is starting or stopping", "Try again in a moment."},
 	{"57P", problem.StoreUnavailable, "the server was stopped", hintServer},

@@ -112,7 +112,7 @@ func (s *Store) check(id identity) error {
 		return tooNew(s.where, max(id.minReader, id.minWriter))
 	case id.version == 0 && (o.Existing || o.ReadOnly || o.NoMigrate):
 		return problem.New(problem.StoreUnavailable, "there is no store in %s", s.where).
-			WithHint("Check the database and the schema; without Options.Existing, Options.ReadOnly and Options.NoMigrate the tables are created.")
+			WithHint("Check the database and the schema. To create the tables, open the store for writing, with migrations, and not as one that exists.")
 	case id.version < newest && (o.ReadOnly || o.NoMigrate):
 		return problem.New(problem.StoreUnavailable, "the store in %s has version %d, and this engine uses version %d", s.where, id.version, newest).
 			WithHint("Migrate it first, with a role that may: workflows-engine store migrate.")

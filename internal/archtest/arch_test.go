@@ -123,8 +123,9 @@ func TestTheEngineLeadsToNoSettings(t *testing.T) {
 var apart = map[string][]string{
 	"activities":         {"graph/machine", "graph/internal", "history", "internal/config", "internal/cli", "internal/mcpserver"},
 	"delegate":           {"graph/machine", "graph/internal", "history", "internal/config", "internal/cli", "internal/mcpserver"},
-	"internal/mcpserver": {"history/historysql", "history/historymem", "internal/cli"},
+	"internal/mcpserver": {"history/historysql", "history/historypg", "history/historymem", "internal/cli"},
 	"history/historysql": {"graph/machine", "graph/definition", "internal/config", "internal/cli"},
+	"history/historypg":  {"graph/machine", "graph/definition", "internal/config", "internal/cli"},
 	"history/historymem": {"graph/machine", "graph/definition", "internal/config", "internal/cli"},
 }
 
@@ -180,12 +181,14 @@ func TestEmbeddersInheritLittle(t *testing.T) {
 	t.Parallel()
 	banned := map[string]string{
 		"modernc.org/sqlite":                         "a store is a choice",
+		"github.com/jackc/pgx/v5":                    "a store is a choice",
 		"github.com/spf13/cobra":                     "only the command line has commands",
 		"github.com/modelcontextprotocol/go-sdk/mcp": "only the MCP server speaks MCP",
 		"github.com/sashabaranov/go-openai":          "providers come with their executors",
 		module + "/internal/cli":                     "the library knows no command line",
 		module + "/internal/config":                  "the library reads no configuration",
 		module + "/history/historysql":               "a store is a choice",
+		module + "/history/historypg":                "a store is a choice",
 		"github.com/rogpeppe/go-internal/testscript": "tests only",
 		"testing": "tests only",
 		"github.com/santhosh-tekuri/jsonschema/v5/httploader": "no schema is ever fetched",
@@ -199,6 +202,27 @@ func TestEmbeddersInheritLittle(t *testing.T) {
 				t.Errorf("%s depends on %s: %s", p.ImportPath, dep, why)
 			}
 		}
+	}
+}
+
+// TestDriversHaveOnePlace: only its store imports the driver of a database.
+func TestDriversHaveOnePlace(t *testing.T) {
+	t.Parallel()
+	places := map[string]string{"github.com/jackc/": "history/historypg", "modernc.org/": "history/historysql"}
+	seen := map[string]bool{}
+	for _, p := range list(t) {
+		name := strings.TrimPrefix(p.ImportPath, module+"/")
+		for driver, place := range places {
+			if !slices.ContainsFunc(p.Imports, func(path string) bool { return strings.HasPrefix(path, driver) }) {
+				continue
+			}
+			if seen[driver] = true; name != place && !strings.HasPrefix(name, place+"/") {
+				t.Errorf("%s imports %s", name, driver)
+			}
+		}
+	}
+	if len(seen) != len(places) {
+		t.Errorf("only %v are imported", seen)
 	}
 }
 

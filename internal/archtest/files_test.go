@@ -16,6 +16,7 @@ var opens = map[string]string{
 	"internal/cli/new.go":                         "makes files that must not exist",
 	"internal/mcphost/file.go":                    "makes copies that must not exist",
 	"internal/doctor/database.go":                 "asks whether a database may be written to, which no pipe keeps waiting",
+	"history/historypg/pgtest/server.go":          "keeps the log of a server for tests",
 	"history/historysql/backup.go":                "makes copies that must not exist, and flushes them",
 	"history/historysql/file.go":                  "makes a database that must not exist",
 	"history/internal/storeclock/uptime_linux.go": "reads /proc",
