@@ -18,14 +18,20 @@ var update = flag.Bool("update", false, "rewrite golden files")
 // protocolVectors holds the protocol's own vectors; it is no part of the repository.
 const protocolVectors = "../../shared/awp-v1"
 
+// needProtocolVectors skips a test where the protocol's vectors are absent.
+func needProtocolVectors(t *testing.T) {
+	t.Helper()
+	if _, err := os.Stat(filepath.Join(protocolVectors, "vectors")); err != nil {
+		t.Skipf("the protocol's vectors are not at %s beside the repository: %v", strings.TrimPrefix(protocolVectors, "../"), err)
+	}
+}
+
 func surfaces() []conformance.SurfaceFactory { return []conformance.SurfaceFactory{mcpSurface} }
 
 // All vectors of the protocol pass, unchanged and with default settings.
 func TestProtocolVectors(t *testing.T) {
 	t.Parallel()
-	if _, err := os.Stat(filepath.Join(protocolVectors, "vectors")); err != nil {
-		t.Skipf("the protocol's vectors are not at %s beside the repository: %v", strings.TrimPrefix(protocolVectors, "../"), err)
-	}
+	needProtocolVectors(t)
 	report := run(t, protocolVectors, conformance.Options{Surfaces: surfaces()})
 	if want := 60; report.Total != want {
 		t.Errorf("%d vectors ran, the protocol has %d", report.Total, want)
@@ -35,9 +41,7 @@ func TestProtocolVectors(t *testing.T) {
 // They pass as well when branches are walked one after another.
 func TestProtocolVectorsSequentially(t *testing.T) {
 	t.Parallel()
-	if _, err := os.Stat(filepath.Join(protocolVectors, "vectors")); err != nil {
-		t.Skipf("the protocol's vectors are not at %s beside the repository: %v", strings.TrimPrefix(protocolVectors, "../"), err)
-	}
+	needProtocolVectors(t)
 	run(t, protocolVectors, conformance.Options{Branches: machine.Sequential})
 }
 
