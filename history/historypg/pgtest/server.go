@@ -100,6 +100,9 @@ func (s *Server) Exec(t testing.TB, sql string) {
 func programs() (string, error) {
 	var folders []string
 	if path, err := exec.LookPath("initdb"); err == nil {
+		if real, err := filepath.EvalSymlinks(path); err == nil { // the other programs are beside the file, not the link
+			path = real
+		}
 		folders = append(folders, filepath.Dir(path))
 	}
 	if out, err := exec.Command("pg_config", "--bindir").Output(); err == nil {
