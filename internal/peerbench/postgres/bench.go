@@ -50,6 +50,7 @@ func (b *bench) all(ctx context.Context, systems []string) (err error) {
 		{"one step, 1 worker", b.backlog(1)}, {"one step, 4 workers", b.backlog(4)}, {"50 runs of 40 steps", b.stepping(50, 40)},
 		{"1 run of 40 steps", b.stepping(1, 40)}, {"starts, one by one", b.starting(false)}, {"starts, in batches", b.starting(true)},
 		{"idle to begun", b.latency}, {"150 starts a second, 4 workers", b.rate}, {"4 idle workers", b.idle},
+		{"2 machines", b.machines}, {"submit", b.submits},
 	}
 	for round := range b.rounds {
 		for _, m := range measures {

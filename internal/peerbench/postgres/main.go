@@ -23,7 +23,8 @@ import (
 func main() {
 	var b bench
 	perform := flag.String("perform", "", "perform the runs of this `system` at -url, as a process of the benchmark")
-	url := flag.String("url", "", "the database of -perform")
+	step := flag.String("step", "", "perform 50 runs of 100 steps of this `system` at -url, as a machine of the benchmark")
+	url := flag.String("url", "", "the database of -perform and -step")
 	systems := flag.String("systems", "engine,sqlite,river,dbos", "`names` of the systems to measure")
 	flag.StringVar(&b.url, "database", os.Getenv("DATABASE_URL"), "`address` of the server")
 	flag.DurationVar(&b.delay, "delay", 0, "delay of the connection in each direction")
@@ -35,9 +36,12 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
 	err := error(nil)
-	if *perform != "" {
+	switch {
+	case *perform != "":
 		err = performFor(ctx, *perform, *url)
-	} else {
+	case *step != "":
+		_, err = systemsByName[*step].steps(ctx, *url, machineRuns, machineSteps)
+	default:
 		err = b.all(ctx, strings.Split(*systems, ","))
 	}
 	if err != nil {

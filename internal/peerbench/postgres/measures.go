@@ -2,8 +2,10 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
+	"os/exec"
 	"strconv"
 	"strings"
 	"time"
@@ -223,4 +225,55 @@ func ticks(workers []worker) (n int) {
 		}
 	}
 	return n
+}
+
+const machineRuns, machineSteps = 50, 100
+
+// machines measures 50 runs of 100 steps in each of two processes at once.
+func (b *bench) machines(ctx context.Context, name string, s system) (string, error) {
+	if name == "river" {
+		return "", errUnable
+	}
+	url, drop, err := b.database(ctx, name)
+	if err != nil {
+		return "", err
+	}
+	defer drop()
+	f, err := s.front(ctx, url) // creates the tables
+	if err != nil {
+		return "", err
+	}
+	f.close()
+	begun := time.Now()
+	var processes [2]*exec.Cmd
+	for i := range processes {
+		processes[i] = exec.CommandContext(ctx, os.Args[0], "-step", name, "-url", url)
+		processes[i].Stderr = os.Stderr
+		if err := processes[i].Start(); err != nil {
+			return "", err
+		}
+	}
+	for _, p := range processes {
+		err = errors.Join(err, p.Wait())
+	}
+	return fmt.Sprintf("%.0f steps/s", 2*machineRuns*machineSteps/time.Since(begun).Seconds()), err
+}
+
+// submits measures how long a host waits for the answer to a result that it submits, one after another.
+func (b *bench) submits(ctx context.Context, name string, s system) (string, error) {
+	e, ok := s.(*engine)
+	if !ok {
+		return "", errUnable
+	}
+	url, drop, err := b.database(ctx, name)
+	if err != nil {
+		return "", err
+	}
+	defer drop()
+	took, err := e.submits(ctx, url, 300)
+	if err != nil {
+		return "", err
+	}
+	took = sorted(took)
+	return fmt.Sprintf("median %.2f, p99 %.2f ms", ms(of(took, 0.5)), ms(of(took, 0.99))), nil
 }
