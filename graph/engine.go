@@ -11,7 +11,7 @@ import (
 )
 
 // Engine has the calls that start, continue and read runs. Runner is one. Calls that not every engine supports have their own interfaces:
-// Recoverer, Forker, Handler, Exporter, Verifier, Pruner, Deliverer, Follower, Peeker, Counter, Definitions. Use Need to get one.
+// Recoverer, Forker, Handler, Exporter, Verifier, Pruner, Limiter, Deliverer, Follower, Peeker, Counter, Definitions. Use Need to get one.
 type Engine interface {
 	ReadDefinition(text []byte) (*definition.Document, error)
 	Program(*definition.Document) (*definition.Program, error)
@@ -61,6 +61,12 @@ type Verifier interface {
 type Pruner interface {
 	history.Pruner
 	history.Shrinker
+}
+
+// Limiter is an Engine with limits that all processes of a database share; see Runner.
+type Limiter interface {
+	SetLimits(ctx context.Context, limits ...history.SharedLimit) error
+	SharedLimits(ctx context.Context) ([]history.LimitUse, error)
 }
 
 // Deliverer is an Engine that delivers events to webhooks.

@@ -38,6 +38,9 @@ type Lease struct {
 	owned   map[*run.Run]struct{}
 	wake    chan struct{} // nil before the loop has started
 	stays   bool          // the lease is renewed without runs, too
+
+	// lostShares is called when the lease is lost, and with it what the process holds of the shared limits.
+	lostShares func()
 }
 
 func newLease(env work.Env, label string, ttl time.Duration, runs driver) *Lease {
@@ -61,6 +64,13 @@ func (l *Lease) fresh() (process string, fresh bool) {
 	defer l.mu.Unlock()
 	asleep := time.Now().Round(0).Sub(l.renewed.Round(0)) // the host's sleep counts, too
 	return l.process, l.process != "" && max(time.Since(l.renewed), asleep) < l.TTL/3
+}
+
+// Lasts reports whether the process has a lease that is not about to end.
+func (l *Lease) Lasts() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.process != "" && !l.ending()
 }
 
 // ending reports whether the lease is about to end. The lock is held.
@@ -263,6 +273,9 @@ func (l *Lease) giveUp() {
 		return
 	}
 	l.Log.Warn("lease lost: it could not be renewed in time")
+	if l.lostShares != nil {
+		l.lostShares()
+	}
 	l.Go(func() {
 		for _, x := range l.held() {
 			l.runs.loseLease(x, process)

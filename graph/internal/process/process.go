@@ -75,6 +75,7 @@ type Process struct {
 	presence Presence
 	lease    *Lease
 	share    *Share
+	limits   *SharedLimits
 	timers   *Queue
 	search   *Search
 	budget   *run.TreeBudget
@@ -106,6 +107,9 @@ func New(c Config) *Process {
 	}
 	p.share.queue, _ = history.As[history.Queue](c.Store)
 	p.share.roster, _ = history.As[history.Roster](c.Store)
+	p.limits = &SharedLimits{Env: p.Env, lease: p.lease, turns: p.Performer.Turns}
+	p.limits.limiter, _ = history.As[history.Limiter](c.Store)
+	p.lease.lostShares, p.share.limits = p.Performer.Turns.LoseShares, p.limits
 	p.timers = &Queue{Env: p.Env, runs: p}
 	p.search = &Search{Env: p.Env, TTL: c.LeaseTTL, Presence: &p.presence, Admit: c.Admit, Free: p.Performer.Turns.Free, Skip: p.share.claims, Queue: p.timers, runs: p}
 	p.share.search = p.search
@@ -125,6 +129,7 @@ func New(c Config) *Process {
 			Others: p.share.Others, Workers: p.share.Workers, Taking: p.share.Taking, Admit: (&backlog{queue: p.share.queue, most: c.MaxQueued}).admit},
 	})
 	if !c.ReadOnly {
+		p.limits.Begin()
 		p.share.Begin()
 	}
 	if c.Work == WorkAll {
@@ -145,6 +150,9 @@ func (p *Process) Lanes(ctx context.Context) ([]history.LaneUse, error) {
 	}
 	return p.share.queue.Lanes(ctx)
 }
+
+// LookAtLimits makes this process keep to the shared limits of the store at once. Otherwise it reads them within a second.
+func (p *Process) LookAtLimits(ctx context.Context) { p.limits.look(ctx) }
 
 // Limits returns the limits of each run.
 func (p *Process) Limits() machine.Limits { return p.config.Limits }

@@ -62,6 +62,7 @@ type Share struct {
 	performer *work.Performer
 	lease     *Lease
 	search    *Search
+	limits    *SharedLimits
 	runs      driver
 
 	queue  history.Queue  // nil if the store has none
@@ -84,6 +85,7 @@ type Share struct {
 	// Only tend uses the fields below.
 	performs []string
 	listed   time.Time // when performs was listed
+	looked   time.Time // at the shared limits
 	said     history.About
 	saidAs   string
 	saidWhen time.Time
@@ -325,6 +327,10 @@ func (s *Share) tend() {
 		case <-time.After(pause):
 		}
 		s.describe()
+		if time.Since(s.looked) >= rosterInterval {
+			s.limits.look(s.Context)
+			s.looked = time.Now()
+		}
 		waiting := s.performer.Turns.Waiting() > 0
 		if s.mustRead(waiting) {
 			s.readOthers()

@@ -47,6 +47,8 @@ type pool struct {
 	at     time.Time
 	// filled counts the turns that left no room.
 	filled uint64
+	// shared is not nil in the pool of a limit that all processes of the store share.
+	shared *sharing
 }
 
 // room reports whether an attempt may begin.
@@ -59,6 +61,9 @@ func (p *pool) room(now time.Time) bool {
 func (p *pool) take(now time.Time) {
 	p.used++
 	p.tokens--
+	if p.shared != nil {
+		p.takeShared()
+	}
 	if !p.room(now) {
 		p.filled++
 	}
@@ -79,6 +84,9 @@ func (p *pool) refill(now time.Time) {
 
 // after returns the time until an attempt may begin; ok is false if another attempt must end first.
 func (p *pool) after(now time.Time) (d time.Duration, ok bool) {
+	if p.shared != nil {
+		return p.sharedAfter(now)
+	}
 	if p.Concurrent > 0 && p.used >= p.Concurrent {
 		return 0, false
 	}
@@ -99,5 +107,8 @@ const longestWait = 24 * time.Hour
 
 // spare reports whether another attempt can begin after the next one.
 func (p *pool) spare() bool {
+	if p.shared != nil {
+		return (p.Concurrent == 0 || p.unused() > 1) && (p.PerSecond <= 0 || len(p.shared.starts) > 1)
+	}
 	return (p.Concurrent == 0 || p.used+1 < p.Concurrent) && (p.PerSecond <= 0 || p.tokens >= 2)
 }

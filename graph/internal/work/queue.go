@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -15,7 +16,7 @@ import (
 // with many attempts does not delay a run with a few. Every twentieth turn goes to the attempt that has waited longest, whatever its
 // priority, so nothing starves.
 //
-// An attempt needs a place in each of its pools: the limits of its classes, and the capacity. Attempts that do not need a full pool pass
+// An attempt needs a place in each of its pools: the limits of its classes, those of this process and those that all processes share, and the capacity. Attempts that do not need a full pool pass
 // those that do. If the twentieth turn belongs to an attempt whose pools are never free at the same time, their places are kept for it.
 type Queue struct {
 	env      Env // limits of starts per second need a goroutine
@@ -24,8 +25,11 @@ type Queue struct {
 	capacity *pool // the last pool of each lane
 	release  func()
 	freed    chan struct{}
+	asks     chan struct{} // see Asks
+	sharing  atomic.Int32  // the number of shared limits
 
 	mu      sync.Mutex
+	shared  map[string]*pool
 	lanes   []*lane // the highest priority first; without empty ones
 	waiting int
 	seq     uint64 // of the last arrival or turn
@@ -41,7 +45,7 @@ type Queue struct {
 func NewQueue(env Env, limits []Limit, capacity int) *Queue {
 	q := &Queue{
 		env: env, limits: map[string]*pool{}, places: capacity, capacity: &pool{Limit: Limit{Concurrent: capacity}},
-		freed: make(chan struct{}, 1),
+		freed: make(chan struct{}, 1), asks: make(chan struct{}, 1), shared: map[string]*pool{},
 	}
 	for _, l := range limits {
 		q.limits[l.Class] = &pool{Limit: l}
@@ -52,34 +56,46 @@ func NewQueue(env Env, limits []Limit, capacity int) *Queue {
 }
 
 // Unlimited reports whether no class has a limit.
-func (q *Queue) Unlimited() bool { return len(q.limits) == 0 }
+func (q *Queue) Unlimited() bool { return len(q.limits) == 0 && q.sharing.Load() == 0 }
 
 // Limited reports whether a limit applies to one of the classes.
 func (q *Queue) Limited(classes []string) bool {
-	return slices.ContainsFunc(classes, func(c string) bool { return q.limits[c] != nil })
+	limited := slices.ContainsFunc(classes, func(c string) bool { return q.limits[c] != nil })
+	if limited || q.sharing.Load() == 0 {
+		return limited
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return slices.ContainsFunc(classes, func(c string) bool { return q.shared[c] != nil })
 }
 
 // Enter queues an attempt, which may have its turn at once.
 func (q *Queue) Enter(t *Ticket) {
-	var pools []*pool
-	for _, c := range t.Classes {
-		if p := q.limits[c]; p != nil && !slices.Contains(pools, p) {
-			pools = append(pools, p)
-		}
-	}
-	if len(pools) == 0 && q.places == 0 {
+	if q.places == 0 && !q.Limited(t.Classes) {
 		t.Turn(func() {})
 		return
 	}
 	closed := false
 	q.update(func() {
 		if closed = q.closed; !closed {
-			q.push(t, append(pools, q.capacity))
+			q.push(t)
 		}
 	})
 	if closed {
 		t.Left()
 	}
+}
+
+// pools returns the pools of an attempt: its limits in this process, its shared limits, and the capacity.
+func (q *Queue) pools(classes []string) (pools []*pool) {
+	for _, limits := range []map[string]*pool{q.limits, q.shared} {
+		for _, c := range classes {
+			if p := limits[c]; p != nil && !slices.Contains(pools, p) {
+				pools = append(pools, p)
+			}
+		}
+	}
+	return append(pools, q.capacity)
 }
 
 // Reserve takes a place of the capacity at once. ok is false if a limit applies to one of the classes, if no place is free or if a waiting
@@ -109,9 +125,8 @@ func (q *Queue) Room(classes []string) int {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	room := math.MaxInt
-	for _, c := range classes {
-		p := q.limits[c]
-		if p == nil {
+	for _, p := range q.pools(classes) {
+		if p == q.capacity {
 			continue
 		}
 		waiting := 0
@@ -121,7 +136,11 @@ func (q *Queue) Room(classes []string) int {
 			}
 		}
 		if p.Concurrent > 0 {
-			room = min(room, p.Concurrent-p.used-waiting)
+			n := p.Concurrent - p.used - waiting
+			if p.shared != nil {
+				n -= p.shared.others
+			}
+			room = min(room, n)
 		}
 		if p.PerSecond > 0 {
 			room = min(room, int(math.Ceil(p.PerSecond/4))-waiting)
@@ -164,13 +183,15 @@ func (q *Queue) free() int {
 // Freed receives after Free has risen. Several rises may be received as one.
 func (q *Queue) Freed() <-chan struct{} { return q.freed }
 
-// Overdue returns the runs with an attempt that has waited since before a time, each once, in the order of their next turn.
+// Overdue returns the runs with an attempt that has waited since before a time, each once, in the order of their next turn. It omits attempts
+// that wait for a shared limit: they would wait in other processes, too.
 func (q *Queue) Overdue(since time.Time) (runs []string) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	now := time.Now()
 	var late []*line
 	for _, l := range q.lanes {
-		if !l.oldest().entered.Before(since) {
+		if !l.oldest().entered.Before(since) || l.sharedOnly(now) {
 			continue
 		}
 		for e := l.lines.Front(); e != nil; e = e.Next() {
@@ -200,6 +221,9 @@ func (q *Queue) Open() {
 		for _, p := range q.limits {
 			p.Limit = Limit{}
 		}
+		for _, p := range q.shared {
+			p.Limit = Limit{}
+		}
 	})
 }
 
@@ -227,15 +251,25 @@ func (q *Queue) update(change func()) {
 	change()
 	turns := q.turns()
 	if q.free() > free {
-		select {
-		case q.freed <- struct{}{}:
-		default:
-		}
+		q.tellFreed()
+	}
+	if len(q.shared) > 0 {
+		tell(q.asks)
 	}
 	q.mu.Unlock()
 	for _, t := range turns {
 		t.stop()
 		t.Turn(sync.OnceFunc(func() { q.give(t.lane.pools) }))
+	}
+}
+
+func (q *Queue) tellFreed() { tell(q.freed) }
+
+// tell sends to a channel unless it holds a value.
+func tell(c chan<- struct{}) {
+	select {
+	case c <- struct{}{}:
+	default:
 	}
 }
 
@@ -248,8 +282,18 @@ func (q *Queue) give(pools []*pool) {
 	})
 }
 
-// push adds a ticket to its lane.
-func (q *Queue) push(t *Ticket, pools []*pool) {
+// push adds a ticket that arrives.
+func (q *Queue) push(t *Ticket) {
+	q.seq++
+	t.seq, t.entered = q.seq, time.Now()
+	q.place(t)
+	q.waiting++
+	t.stop = context.AfterFunc(t.Context, func() { q.leave(t) })
+}
+
+// place adds a ticket to its lane.
+func (q *Queue) place(t *Ticket) {
+	pools := q.pools(t.Classes)
 	i := slices.IndexFunc(q.lanes, func(l *lane) bool { return l.priority == t.Priority && slices.Equal(l.pools, pools) })
 	if i < 0 {
 		if i = slices.IndexFunc(q.lanes, func(l *lane) bool { return l.priority < t.Priority }); i < 0 {
@@ -257,11 +301,7 @@ func (q *Queue) push(t *Ticket, pools []*pool) {
 		}
 		q.lanes = slices.Insert(q.lanes, i, newLane(pools, t.Priority))
 	}
-	q.seq++
-	t.seq, t.entered = q.seq, time.Now()
 	q.lanes[i].push(t)
-	q.waiting++
-	t.stop = context.AfterFunc(t.Context, func() { q.leave(t) })
 }
 
 // leave removes a ticket whose context has ended.
