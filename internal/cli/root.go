@@ -42,7 +42,7 @@ takes effect, so that a run survives the end of the process, and any later comma
 	root.AddCommand(
 		newValidate(a), newGraph(a), newTest(a), newWorkflows(a), newRun(a), newWatch(a), newStatus(a), newList(a), newHistory(a), newResume(a), newSignal(a), newSubmit(a),
 		newCancel(a), newRecover(a), newRetry(a), newFork(a), newHandle(a),
-		newWorker(a), newWorkers(a), newQueue(a), newServe(a), newUI(a), newGC(a), newVerify(a), newExport(a), newImport(a), newStore(a),
+		newWorker(a), newWorkers(a), newQueue(a), newLimits(a), newServe(a), newUI(a), newGC(a), newVerify(a), newExport(a), newImport(a), newStore(a),
 		newNew(a), newFmt(a), newGuide(a), newExplain(a), newInstall(a), newUninstall(a), newDoctor(a),
 		newConformance(a), newManifest(a), newStepCommands(a), newAgent(a), newWebhooks(a), newVersion(a), newOptions(root),
 	)
@@ -72,7 +72,7 @@ var otherWords = map[string]string{
 	"complete": "submit", "stop": "cancel", "kill": "cancel", "abort": "cancel", "delete": "gc", "rm": "gc", "prune": "gc", "clean": "gc",
 	"draw": "graph", "diagram": "graph", "picture": "graph", "mermaid": "graph",
 	"web": "ui", "page": "ui", "open": "ui", "browser": "ui", "dashboard": "ui",
-	"server": "serve", "api": "serve", "rest": "serve", "daemon": "worker", "processes": "workers", "fleet": "workers", "queues": "queue", "lanes": "queue", "backlog": "queue", "lint": "validate", "format": "fmt", "create": "new", "init": "new", "scaffold": "new", "fsck": "verify",
+	"server": "serve", "api": "serve", "rest": "serve", "daemon": "worker", "processes": "workers", "fleet": "workers", "queues": "queue", "lanes": "queue", "backlog": "queue", "limit": "limits", "quota": "limits", "throttle": "limits", "lint": "validate", "format": "fmt", "create": "new", "init": "new", "scaffold": "new", "fsck": "verify",
 	"setup": "install", "remove": "uninstall", "check": "doctor", "diagnose": "doctor",
 	"dump": "export", "load": "import", "migrate": "store", "upgrade": "store", "database": "store", "db": "store",
 }

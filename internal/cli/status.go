@@ -425,6 +425,9 @@ func ownerText(owner history.Owner, name, recover string) string {
 
 // waitText describes a wait of a run, which is ready or not.
 func waitText(p *view.Pending, ready bool) string {
+	if p.Limit != nil {
+		return fmt.Sprintf("%s, for attempt %d", fleet.LimitText(p.Limit), p.Attempt)
+	}
 	if p.Queued && ready {
 		return fmt.Sprintf("a worker, for attempt %d", p.Attempt)
 	}

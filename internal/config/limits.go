@@ -6,6 +6,8 @@ import (
 	"strings"
 
 	"github.com/workflows-engine/workflows-engine/graph"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/internal/memory"
 )
 
@@ -31,38 +33,88 @@ func (c *Config) MemoryBudget() *memory.Budget {
 	return memory.Set(c.MaxMemory, c.env.Variable("GOMEMLIMIT"))
 }
 
-// loadAttemptLimits reads the limits of attempts, as in "step=20, llm_call=100/s, mcp:github=2, mcp:github=5/s".
+// loadAttemptLimits reads the limits of attempts, as in "step=20, llm_call=100/s, mcp:github=2,5/s".
 func loadAttemptLimits(c *Config, s setting, _ Environment) error {
 	if strings.TrimSpace(s.value) == "" {
 		return nil
 	}
+	class := ""
 	for entry := range strings.SplitSeq(s.value, ",") {
-		l, ok := attemptLimit(entry)
+		l, ok := attemptLimit(class, entry)
 		if !ok {
-			return invalid(s, "Write class=attempts, or class=starts/s, with commas between them. A class is step, llm_call, "+
-				"tool_call, agent_delegate, step:HANDLER, llm:ADDRESS, mcp:SERVER or agent:ID.")
+			return invalid(s, "Write class=attempts, or class=starts/s, with commas between them. %s", knownClasses)
 		}
+		class = l.Class
 		i := slices.IndexFunc(c.AttemptLimits, func(o graph.Limit) bool { return o.Class == l.Class })
 		if i < 0 {
 			c.AttemptLimits = append(c.AttemptLimits, l)
 			continue
 		}
-		same := &c.AttemptLimits[i]
-		if same.Concurrent > 0 && l.Concurrent > 0 || same.PerSecond > 0 && l.PerSecond > 0 {
+		if !join(&c.AttemptLimits[i], l) {
 			return invalid(s, "Write one limit of each kind for %s.", l.Class)
 		}
-		same.Concurrent += l.Concurrent
-		same.PerSecond += l.PerSecond
 	}
 	return nil
 }
 
-func attemptLimit(entry string) (l graph.Limit, ok bool) {
+const knownClasses = "A class is step, llm_call, tool_call, agent_delegate, step:HANDLER, llm:ADDRESS, mcp:SERVER or agent:ID."
+
+// join adds a limit of the same class. ok is false if both have a limit of one kind.
+func join(to *graph.Limit, l graph.Limit) (ok bool) {
+	if to.Concurrent > 0 && l.Concurrent > 0 || to.PerSecond > 0 && l.PerSecond > 0 {
+		return false
+	}
+	to.Concurrent += l.Concurrent
+	to.PerSecond += l.PerSecond
+	return true
+}
+
+// SharedLimits reads limits that processes share, one class in each text, as in "llm_call=20,150/s" and "step:charge=none"; none removes the
+// limit.
+func SharedLimits(texts []string) ([]history.SharedLimit, error) {
+	var limits []history.SharedLimit
+	for _, text := range texts {
+		faulty := func(hint string, args ...any) ([]history.SharedLimit, error) {
+			return nil, problem.New(problem.UsageError, "invalid limit %q", text).WithHint(hint, args...)
+		}
+		whole, removes := strings.CutSuffix(strings.TrimSpace(text), "=none")
+		if removes {
+			whole += "=1" // of which only the class is used
+		}
+		var joined graph.Limit
+		for i, entry := range strings.Split(whole, ",") {
+			l, ok := attemptLimit(joined.Class, entry)
+			switch {
+			case !ok:
+				return faulty("Write CLASS=ATTEMPTS, CLASS=STARTS/s, both as in llm_call=20,150/s, or CLASS=none. %s", knownClasses)
+			case i == 0:
+				joined = l
+			case l.Class != joined.Class:
+				return faulty("Write a space between the limits of two classes.")
+			case !join(&joined, l):
+				return faulty("Write one limit of each kind for %s.", l.Class)
+			}
+		}
+		if removes {
+			joined = graph.Limit{Class: joined.Class}
+		}
+		limits = append(limits, history.SharedLimit{Class: joined.Class, Concurrent: joined.Concurrent, PerSecond: joined.PerSecond})
+	}
+	return limits, history.CheckLimits(limits)
+}
+
+// attemptLimit reads a limit. One without a class has that of the limit before it.
+func attemptLimit(class, entry string) (l graph.Limit, ok bool) {
 	at := strings.LastIndexByte(entry, '=')
-	if at < 0 {
+	if at < 0 && class == "" {
 		return l, false
 	}
-	l.Class = strings.TrimSpace(entry[:at])
+	if l.Class = class; at >= 0 {
+		l.Class = strings.TrimSpace(entry[:at])
+	}
+	if l.Class == "llm" {
+		l.Class = "llm_call"
+	}
 	kind, name, named := strings.Cut(l.Class, ":")
 	switch kind {
 	case "step":
@@ -79,7 +131,7 @@ func attemptLimit(entry string) (l graph.Limit, ok bool) {
 	if rate {
 		l.PerSecond, err = strconv.ParseFloat(strings.TrimSpace(number), 64)
 	} else {
-		l.Concurrent, err = strconv.Atoi(number)
+		l.Concurrent, err = strconv.Atoi(strings.TrimSpace(number))
 	}
 	return l, ok && err == nil && (l.Concurrent > 0 || l.PerSecond > 0 && l.PerSecond <= 1e9)
 }

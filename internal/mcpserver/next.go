@@ -48,6 +48,8 @@ func nextCall(run runView) toolCall {
 	switch first := runjson.First(run.Run); {
 	case run.Lacks != nil:
 		note = leftToOthers(run.Lacks)
+	case first != nil && first.Limit != nil:
+		note = "The run waits for " + fleet.LimitText(first.Limit) + "."
 	case run.Ready != nil:
 		note = "The run waits for " + fleet.ReadyText(run.Ready) + "."
 		if run.Ready.Workers == 0 {

@@ -186,6 +186,12 @@ func (s *Server) notices(m *fragment.Run, v *runview.Run) {
 	for _, w := range v.Warnings {
 		m.Notices = append(m.Notices, fragment.Notice{Message: w.Message, Hint: s.o.Glossary.Translate(w.Hint)})
 	}
+	for i := range v.Pending {
+		if l := v.Pending[i].Limit; l != nil {
+			m.Notices = append(m.Notices, fragment.Notice{Message: "The run waits for " + fleet.LimitText(l) + "."})
+			break
+		}
+	}
 	if v.Ready != nil && v.Lacks == nil {
 		m.Notices = append(m.Notices, fragment.Notice{Message: "The run waits for " + fleet.ReadyText(v.Ready) + "."})
 	}

@@ -3,6 +3,7 @@ package run
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
@@ -40,14 +41,50 @@ func (x *Run) View(ctx context.Context) (*view.Run, error) {
 	if err := Journals(ctx, x.env.Store, v.Pending); err != nil {
 		return nil, err
 	}
-	if v.Lacks, err = x.UnlessOwned(ctx, lack); err != nil || x.Owned() || v.Status != machine.Running {
+	if v.Lacks, err = x.UnlessOwned(ctx, lack); err != nil {
 		return v, err
 	}
-	v.Ready, err = x.readyPlace(ctx)
+	if !x.Owned() && v.Status == machine.Running {
+		if v.Ready, err = x.readyPlace(ctx); err != nil {
+			return v, err
+		}
+	}
+	if v.Ready == nil || v.Ready.Workers > 0 {
+		err = x.showLimits(ctx, v.Pending)
+	}
 	if v.Ready != nil && v.Ready.Workers > 0 && v.Lacks != nil && !v.Lacks.Host {
 		v.Lacks = nil
 	}
 	return v, err
+}
+
+// showLimits sets the shared limits for which attempts of this run wait.
+func (x *Run) showLimits(ctx context.Context, pending []view.Pending) error {
+	limiter := x.env.Sharing.Limiter
+	if limiter == nil || x.prog == nil || !slices.ContainsFunc(pending, func(p view.Pending) bool { return p.Queued }) {
+		return nil
+	}
+	uses, err := limiter.SharedLimits(ctx)
+	if err != nil || len(uses) == 0 {
+		return err
+	}
+	for i := range pending {
+		p := &pending[i]
+		n := x.prog.Node(p.NodeID)
+		if !p.Queued || p.ExecutionID != x.id || n == nil {
+			continue
+		}
+		classes := x.env.Performer.Classes(n)
+		for j := range uses {
+			u := &uses[j]
+			full := u.Concurrent > 0 && u.Slots() >= u.Concurrent
+			waits := slices.ContainsFunc(u.Shares, func(s history.Share) bool { return s.Starts > 0 })
+			if slices.Contains(classes, u.Class) && (full || waits) && (p.Limit == nil || full) {
+				p.Limit = u
+			}
+		}
+	}
+	return nil
 }
 
 // readyPlace returns the place of the run among the ready ones, nil without one.
