@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -14,7 +15,6 @@ import (
 	"github.com/workflows-engine/workflows-engine/activities"
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/definition"
-	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/history/historymem"
@@ -211,9 +211,167 @@ func TestSharedLimitsAreFair(t *testing.T) {
 	}
 }
 
-var (
-	_ = errors.Is
-	_ = filepath.Join
-	_ = machine.Completed
-	_ = problem.Unsupported
-)
+// TestSharedLimitsOverAFile: four processes with the same file open keep to a limit, and lose no time by it.
+func TestSharedLimitsOverAFile(t *testing.T) {
+	t.Parallel()
+	const concurrent, rate, processes, runs = 20, 150, 4, 300
+	file := filepath.Join(t.TempDir(), "runs.db")
+	m := &meter{lasts: 40 * time.Millisecond}
+	d := linear(t, "w", "n0")
+	front := newRunner(t, openFile(t, file), graph.Options{Work: graph.WorkNone})
+	setLimits(t, front, history.SharedLimit{Class: "tool_call", Concurrent: concurrent, PerSecond: rate})
+	startRuns(t, front, d, 0, runs)
+	for i := range processes {
+		newRunner(t, openFile(t, file), graph.Options{Activities: m.as(fmt.Sprint(i)), Work: graph.WorkAll, Capacity: 10})
+	}
+	wantCompleted(t, front, runs)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	slices.SortFunc(m.begun, time.Time.Compare)
+	first, last := m.begun[0], m.begun[len(m.begun)-1]
+	// The first one may have begun late. The machine may be busy, so this test does not count the attempts within each second.
+	if most := int((last.Sub(first)+100*time.Millisecond).Seconds()*rate) + 1; len(m.begun) != runs || len(m.begun) > most || m.most > concurrent {
+		t.Errorf("%d attempts begin in %s, %d at once", len(m.begun), last.Sub(first), m.most)
+	}
+	t.Logf("%d in %s, %d at once, %v", len(m.begun), last.Sub(first), m.most, m.by)
+}
+
+// questions counts the questions to a store about shared limits.
+type questions struct {
+	history.Store
+	grants, looks atomic.Int64
+}
+
+func (a *questions) limiter() history.Limiter {
+	l, _ := history.As[history.Limiter](a.Store)
+	return l
+}
+
+func (a *questions) SetLimits(ctx context.Context, limits ...history.SharedLimit) error {
+	return a.limiter().SetLimits(ctx, limits...)
+}
+
+func (a *questions) SharedLimits(ctx context.Context) ([]history.LimitUse, error) {
+	a.looks.Add(1)
+	return a.limiter().SharedLimits(ctx)
+}
+
+func (a *questions) Grant(ctx context.Context, process string, wants ...history.Want) ([]history.Granted, error) {
+	a.grants.Add(1)
+	return a.limiter().Grant(ctx, process, wants...)
+}
+
+// TestSharedLimitsCostLittle: without shared limits, a process only looks for them once a second. With a limit of attempts at once, it asks for
+// slots when it begins and ends to need them, not for each attempt; with a rate, it reserves several starts at once.
+func TestSharedLimitsCostLittle(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct {
+		limit history.SharedLimit
+		most  int64 // questions
+	}{
+		{history.SharedLimit{Class: "llm_call", Concurrent: 1}, 0}, {history.SharedLimit{Class: "tool_call", Concurrent: 8}, 8},
+		{history.SharedLimit{Class: "tool_call", PerSecond: 100}, 70},
+	} {
+		t.Run(fmt.Sprintf("%+v", c.limit), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				const runs = 200
+				store := historymem.New()
+				counts := &questions{Store: store}
+				m := &meter{lasts: 100 * time.Millisecond}
+				r := newRunner(t, history.Wrap(counts, store), graph.Options{Activities: m.as("p")})
+				setLimits(t, r, c.limit)
+				begun := time.Now()
+				startRuns(t, r, linear(t, "w", "n0"), 0, runs)
+				time.Sleep(30 * time.Second)
+				if n := counts.grants.Load(); n > c.most {
+					t.Errorf("%d questions for %d attempts", n, runs)
+				}
+				if n, seconds := counts.looks.Load(), int64(time.Since(begun)/time.Second); n > seconds+3 {
+					t.Errorf("%d looks in %d s", n, seconds)
+				}
+				wantCompleted(t, r, runs)
+				for _, u := range sharedLimits(t, r) {
+					if len(u.Shares) > 0 {
+						t.Errorf("an idle process holds %+v", u.Shares)
+					}
+				}
+			})
+		})
+	}
+}
+
+func sharedLimits(t *testing.T, r *graph.Runner) []history.LimitUse {
+	t.Helper()
+	uses, err := r.SharedLimits(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return uses
+}
+
+// TestSharedLimitsChange: processes keep to limits that another one sets or removes while attempts wait.
+func TestSharedLimitsChange(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		store := historymem.New()
+		m := &meter{lasts: time.Second}
+		d := linear(t, "w", "n0", "n1", "n2", "n3", "n4", "n5", "n6", "n7")
+		r := newRunner(t, store, graph.Options{Activities: m.as("p"), Capacity: -1})
+		other := newRunner(t, store, graph.Options{Work: graph.WorkNone})
+		at := func(seconds float64, want int) {
+			t.Helper()
+			time.Sleep(time.Duration(seconds * float64(time.Second)))
+			synctest.Wait()
+			m.mu.Lock()
+			defer m.mu.Unlock()
+			if m.now != want {
+				t.Errorf("%d attempts are in flight, want %d", m.now, want)
+			}
+		}
+		setLimits(t, other, history.SharedLimit{Class: "step", Concurrent: 1})
+		startRuns(t, r, d, 0, 6)
+		at(0.5, 6)
+		setLimits(t, other, history.SharedLimit{Class: "tool_call", Concurrent: 2})
+		at(3, 2) // the process has seen it within a second, and the attempts in flight have ended
+		run := status(t, other, "r5")
+		waiting := 0
+		for i := range 6 {
+			run = status(t, other, fmt.Sprint("r", i))
+			if p := run.Pending[0]; p.Limit != nil {
+				waiting++
+				if !p.Queued || p.Limit.Class != "tool_call" || p.Limit.Slots() != 2 || p.Limit.Concurrent != 2 {
+					t.Errorf("the attempt waits for %+v", p.Limit)
+				}
+			}
+		}
+		if waiting != 4 {
+			t.Errorf("%d runs wait for the limit", waiting)
+		}
+		setLimits(t, r, history.SharedLimit{Class: "tool_call", Concurrent: 3})
+		at(0.5, 3) // at once in the process that sets it
+		setLimits(t, other, history.SharedLimit{Class: "tool_call"})
+		at(1.5, 6)
+		setLimits(t, r, history.SharedLimit{Class: "tool_call:x", Concurrent: 1}) // a class that no attempt has
+		wantCompleted(t, r, 6)
+	})
+}
+
+// TestNoSharedLimits: a store that keeps no shared limits says so, and limits out of range are rejected.
+func TestNoSharedLimits(t *testing.T) {
+	t.Parallel()
+	r := newRunner(t, struct{ history.Store }{historymem.New()}, graph.Options{})
+	_, err := r.SharedLimits(t.Context())
+	for _, err := range []error{err, r.SetLimits(t.Context(), history.SharedLimit{Class: "step", Concurrent: 1})} {
+		if !errors.Is(err, problem.Unsupported) {
+			t.Errorf("got %v", err)
+		}
+	}
+	r = newRunner(t, historymem.New(), graph.Options{})
+	if err := r.SetLimits(t.Context(), history.SharedLimit{Class: "step", Concurrent: -1}); !errors.Is(err, problem.UsageError) {
+		t.Errorf("got %v", err)
+	}
+	if uses := sharedLimits(t, r); len(uses) > 0 {
+		t.Errorf("got %+v", uses)
+	}
+}

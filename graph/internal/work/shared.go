@@ -3,7 +3,6 @@ package work
 import (
 	"cmp"
 	"maps"
-	"math"
 	"slices"
 	"time"
 
@@ -93,43 +92,52 @@ func (q *Queue) Demands(now time.Time) (demands []Demand, again time.Duration) {
 	if q.open || q.closed {
 		return nil, 0
 	}
-	slots, starts := map[*pool]int{}, map[*pool]int{}
-	room := math.MaxInt
-	if q.places > 0 {
-		room = max(0, q.places-q.capacity.used)
-	}
-	for _, l := range q.lanes {
-		begin, soon, wait := l.beginning(now)
-		if wait > 0 && (again == 0 || wait < again) {
-			again = wait
-		}
-		for _, p := range l.pools {
-			if p.shared != nil {
-				slots[p] += p.slotsFor(l, begin)
-				starts[p] += p.startsFor(l, soon)
-			}
-		}
-	}
 	for _, class := range slices.Sorted(maps.Keys(q.shared)) {
 		p := q.shared[class]
-		if d := p.demand(min(slots[p], room), min(starts[p], room)); d.Free || d.Slots != d.Held || d.Starts > 0 || d.Unused > 0 {
+		slots, starts := 0, 0
+		left := map[*pool]int{}
+		for _, l := range q.lanes {
+			if !slices.Contains(l.pools, p) {
+				continue
+			}
+			begin, soon, wait := l.beginning(left, now)
+			if wait > 0 && (again == 0 || wait < again) {
+				again = wait
+			}
+			slots += p.slotsFor(l, begin)
+			starts += p.startsFor(l, soon)
+		}
+		if p.Concurrent > 0 {
+			starts = min(starts, max(0, p.unused()))
+		}
+		if d := p.demand(slots, starts); d.Free || d.Slots != d.Held || d.Starts > 0 || d.Unused > 0 {
 			demands = append(demands, d)
 		}
 	}
 	return demands, again
 }
 
-// beginning returns how many attempts of the lane could begin by the limits of this process: at once or after others have waited for the
-// shared limits, and, of these, before reserved starts would expire. If a rate allows none of them, wait is the time until it does.
-func (l *lane) beginning(now time.Time) (begin, soon int, wait time.Duration) {
+// beginning returns how many attempts of the lane the limits of this process and its capacity let begin, and how many of them before reserved
+// starts would expire. If a rate allows none of them, wait is the time until it does. left holds
+// the free places of pools that the lanes before have left, and is changed.
+func (l *lane) beginning(left map[*pool]int, now time.Time) (begin, soon int, wait time.Duration) {
 	begin = l.arrivals.Len()
+	for _, p := range l.pools {
+		if p.shared != nil || p.Concurrent == 0 {
+			continue
+		}
+		if _, known := left[p]; !known {
+			left[p] = max(0, p.Concurrent-p.used)
+		}
+		begin = min(begin, left[p])
+	}
 	soon = begin
 	for _, p := range l.pools {
 		if p.shared != nil {
 			continue
 		}
 		if p.Concurrent > 0 {
-			begin = min(begin, max(0, p.Concurrent-p.used))
+			left[p] -= begin
 		}
 		if p.PerSecond > 0 {
 			p.refill(now)
@@ -141,7 +149,7 @@ func (l *lane) beginning(now time.Time) (begin, soon int, wait time.Duration) {
 			}
 		}
 	}
-	return begin, min(begin, soon), wait
+	return begin, soon, wait
 }
 
 // slotsFor returns how many slots n attempts of a lane need, considering the slots of its other shared limits.
