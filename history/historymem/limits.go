@@ -33,9 +33,9 @@ func (s *Store) SetLimits(ctx context.Context, limits ...history.SharedLimit) er
 func (s *Store) SharedLimits(ctx context.Context) (uses []history.LimitUse, err error) {
 	err = s.do(ctx, func() {
 		for _, class := range slices.Sorted(maps.Keys(s.limits)) {
-			u := s.living(s.limits[class])
+			u := *s.living(s.limits[class])
 			u.Shares = slices.Clone(u.Shares)
-			uses = append(uses, *u)
+			uses = append(uses, u)
 		}
 	})
 	return uses, err

@@ -68,6 +68,16 @@ func (l *SharedLimits) look(ctx context.Context) {
 	l.turns.SetShared(uses, l.lease.Process(), l.lease.Lasts)
 }
 
+// inUse returns the limits of classes with their use. A process that keeps to limits knows whether there are any; one that only reads asks the
+// store.
+func (l *SharedLimits) inUse(ctx context.Context, classes []string) ([]history.LimitUse, error) {
+	if l.limiter == nil || l.asked != nil && !l.turns.Shares(classes) {
+		return nil, nil
+	}
+	uses, err := l.limiter.SharedLimits(ctx)
+	return slices.DeleteFunc(uses, func(u history.LimitUse) bool { return !slices.Contains(classes, u.Class) }), err
+}
+
 func (l *SharedLimits) loop() {
 	for {
 		var due <-chan time.Time

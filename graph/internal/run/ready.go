@@ -33,8 +33,8 @@ type Sharing struct {
 	Gives bool
 	// Queue keeps the ready runs; nil if the store does not: then runs that are left to others are found by their searches.
 	Queue history.Queue
-	// Limiter keeps the shared limits; nil if the store does not.
-	Limiter history.Limiter
+	// Limits returns the shared limits of classes, with their use.
+	Limits func(ctx context.Context, classes []string) ([]history.LimitUse, error)
 	// FairLabel is the label whose values take turns; "" lets the trees of runs do so.
 	FairLabel string
 	// Workers returns the number of live processes that perform the runs of a lane.

@@ -60,13 +60,8 @@ func (x *Run) View(ctx context.Context) (*view.Run, error) {
 
 // showLimits sets the shared limits for which attempts of this run wait.
 func (x *Run) showLimits(ctx context.Context, pending []view.Pending) error {
-	limiter := x.env.Sharing.Limiter
-	if limiter == nil || x.prog == nil || !slices.ContainsFunc(pending, func(p view.Pending) bool { return p.Queued }) {
+	if x.prog == nil {
 		return nil
-	}
-	uses, err := limiter.SharedLimits(ctx)
-	if err != nil || len(uses) == 0 {
-		return err
 	}
 	for i := range pending {
 		p := &pending[i]
@@ -74,12 +69,15 @@ func (x *Run) showLimits(ctx context.Context, pending []view.Pending) error {
 		if !p.Queued || p.ExecutionID != x.id || n == nil {
 			continue
 		}
-		classes := x.env.Performer.Classes(n)
+		uses, err := x.env.Sharing.Limits(ctx, x.env.Performer.Classes(n))
+		if err != nil {
+			return err
+		}
 		for j := range uses {
 			u := &uses[j]
 			full := u.Concurrent > 0 && u.Slots() >= u.Concurrent
 			waits := slices.ContainsFunc(u.Shares, func(s history.Share) bool { return s.Starts > 0 })
-			if slices.Contains(classes, u.Class) && (full || waits) && (p.Limit == nil || full) {
+			if (full || waits) && (p.Limit == nil || full) {
 				p.Limit = u
 			}
 		}

@@ -61,12 +61,7 @@ func (q *Queue) Unlimited() bool { return len(q.limits) == 0 && q.sharing.Load()
 // Limited reports whether a limit applies to one of the classes.
 func (q *Queue) Limited(classes []string) bool {
 	limited := slices.ContainsFunc(classes, func(c string) bool { return q.limits[c] != nil })
-	if limited || q.sharing.Load() == 0 {
-		return limited
-	}
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	return slices.ContainsFunc(classes, func(c string) bool { return q.shared[c] != nil })
+	return limited || q.Shares(classes)
 }
 
 // Enter queues an attempt, which may have its turn at once.

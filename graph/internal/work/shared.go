@@ -81,6 +81,16 @@ type Demand struct {
 	Free bool
 }
 
+// Shares reports whether a shared limit applies to one of the classes.
+func (q *Queue) Shares(classes []string) bool {
+	if q.sharing.Load() == 0 {
+		return false
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return slices.ContainsFunc(classes, func(c string) bool { return q.shared[c] != nil })
+}
+
 // Asks receives after the result of Demands may have changed. Several changes may be received as one.
 func (q *Queue) Asks() <-chan struct{} { return q.asks }
 
