@@ -176,6 +176,7 @@ func slots(t *testing.T, s history.Store, _ *clock) {
 	wantShares(t, s, "p 15 of 15, 0 starts", "q 5 of 15, 0 starts")
 	uses := got[[]history.LimitUse](t)(limiter(t, s).SharedLimits(t.Context()))
 	uses[0].Shares[0].Slots = 1 // what was got can be changed
+	wantShares(t, s, "p 15 of 15, 0 starts", "q 5 of 15, 0 starts")
 	wantSlots(t, s, "p", 12, 12, 12)
 	wantSlots(t, s, "q", 15, 5, 8)
 	wantSlots(t, s, "q", 0, 0, 0)
