@@ -133,7 +133,7 @@ func TestUnserved(t *testing.T) {
 	}
 	for i, want := range []string{
 		"no worker serves default/step:b, where 1 run waits since 2026-11-29 12:00:00Z",
-		"no worker serves default/step:c, where 10000+ runs wait since 2026-11-29 12:00:00Z",
+		"no worker serves default/step:c, where 100000+ runs wait since 2026-11-29 12:00:00Z",
 	} {
 		if got := left[i].Unserved(); got != want {
 			t.Errorf("got  %s\nwant %s", got, want)
