@@ -64,6 +64,8 @@ func (b *bench) drain() string {
 // have checks the turns so far.
 func (b *bench) have(t *testing.T, want string) {
 	t.Helper()
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	if got := strings.Join(b.turns, " "); got != want {
 		t.Errorf("turns %s, want %s", got, want)
 	}

@@ -25,6 +25,14 @@ func newSharedBench(t *testing.T, capacity int, limits []work.Limit, shared ...h
 	return b
 }
 
+// finish ends an attempt.
+func (b *sharedBench) finish(name string) {
+	b.mu.Lock()
+	done := b.done[name]
+	b.mu.Unlock()
+	done()
+}
+
 // set replaces the shared limits, of which nobody holds a slot.
 func (b *sharedBench) set(limits ...history.SharedLimit) {
 	uses := make([]history.LimitUse, len(limits))
@@ -84,22 +92,22 @@ func TestAttemptsWaitForSharedSlots(t *testing.T) {
 	b.granted(limit, 2, 0, 0)
 	b.have(t, "other r0 r1")
 	b.wantDemands("c: 2 to 3 slots, 2 used, 0 starts")
-	b.done["r0"]()
+	b.finish("r0")
 	b.have(t, "other r0 r1 r2") // without a question
 	b.live = false
-	b.done["r1"]()
+	b.finish("r1")
 	b.have(t, "other r0 r1 r2") // the lease has ended: its slots may belong to others
 	b.live = true
 	b.granted(limit, 3, 0, 0)
 	b.have(t, "other r0 r1 r2 r3 r4")
 	b.LoseShares()
-	b.done["r2"]()
+	b.finish("r2")
 	b.have(t, "other r0 r1 r2 r3 r4")
 	b.wantDemands("c: 0 to 3 slots, 2 used, 0 starts, free")
 	b.granted(limit, 3, 0, 0)
 	b.have(t, "other r0 r1 r2 r3 r4 r5")
 	for _, name := range []string{"r3", "r4", "r5"} {
-		b.done[name]()
+		b.finish(name)
 	}
 	b.wantDemands()
 	b.set(limit)
@@ -120,18 +128,18 @@ func TestSlotsAreReturned(t *testing.T) {
 	b.SetShared([]history.LimitUse{{SharedLimit: limit, Shares: []history.Share{{Process: "p", Slots: 6, Wanted: 6}, {Process: "q", Wanted: 9}}}}, "p",
 		func() bool { return true })
 	b.wantDemands()
-	b.done["r0"]()
-	b.done["r1"]()
+	b.finish("r0")
+	b.finish("r1")
 	b.have(t, "r0 r1 r2 r3 r4 r5") // slots three to five are for the other process
 	b.wantDemands("c: 6 to 6 slots, 4 used, 0 starts, free")
 	b.granted(limit, 4, 0, 0)
-	b.done["r2"]()
+	b.finish("r2")
 	b.wantDemands("c: 4 to 6 slots, 3 used, 0 starts, free")
 	b.granted(limit, 3, 0, 0)
-	b.done["r3"]()
+	b.finish("r3")
 	b.have(t, "r0 r1 r2 r3 r4 r5 r6")
 	b.look(6, 3, 3, 0)
-	b.done["r4"]()
+	b.finish("r4")
 	b.have(t, "r0 r1 r2 r3 r4 r5 r6 r7")
 }
 
@@ -160,9 +168,9 @@ func TestAttemptsBeginAtReservedTimes(t *testing.T) {
 		b.enter(t.Context(), "another", 0, "d")
 		pass(10 * time.Millisecond)
 		b.have(t, "other r0 another") // its capacity is used
-		b.done["other"]()
+		b.finish("other")
 		b.have(t, "other r0 another r1") // a little late
-		b.done["r0"]()
+		b.finish("r0")
 		b.wantDemands("c: 0 to 0 slots, 0 used, 1 starts")
 		b.live = false // reserved times do not depend on the lease
 		b.enter(t.Context(), "first", 9, "c")
@@ -170,7 +178,7 @@ func TestAttemptsBeginAtReservedTimes(t *testing.T) {
 		b.have(t, "other r0 another r1 first")
 		b.granted(limit, 0, 1, 40*time.Millisecond) // no place is free then
 		pass(66 * time.Millisecond)
-		b.done["r1"]()
+		b.finish("r1")
 		b.have(t, "other r0 another r1 first")
 		b.wantDemands("c: 0 to 0 slots, 0 used, 1 starts") // the reserved one is not used any more
 		b.granted(limit, 0, 3, 0)
@@ -226,10 +234,10 @@ func TestSharedLimitsChange(t *testing.T) {
 		t.Errorf("the limits leave room for %d and %d attempts", b.Room([]string{"c"}), b.Room([]string{"d"}))
 	}
 	b.set(limit)
-	b.done["r0"]()
+	b.finish("r0")
 	b.have(t, "r0 r1 r2") // waits for a slot now
 	b.wantDemands("c: 0 to 1 slots, 0 used, 0 starts")
-	b.done["r2"]()
+	b.finish("r2")
 	b.granted(limit, 2, 0, 0)
 	b.have(t, "r0 r1 r2 r3 r5") // of the higher priority
 	other := history.SharedLimit{Class: "d", Concurrent: 7}
@@ -237,11 +245,11 @@ func TestSharedLimitsChange(t *testing.T) {
 	if b.Room([]string{"d"}) != 3 { // four wait
 		t.Errorf("the limits leave room for %d attempts", b.Room([]string{"d"}))
 	}
-	b.done["r1"]()
+	b.finish("r1")
 	b.wantDemands("c: 2 to 2 slots, 2 used, 0 starts, free") // no slots of the other limit that could not be used
 	b.set()
 	b.have(t, "r0 r1 r2 r3 r5 r7")
-	b.done["r3"]()
+	b.finish("r3")
 	b.have(t, "r0 r1 r2 r3 r5 r7 r4")
 	if !b.Limited([]string{"c"}) || b.Limited([]string{"d"}) || b.Unlimited() {
 		t.Error("the limit of the process does not apply any more, or a removed one does")
