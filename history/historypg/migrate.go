@@ -62,9 +62,10 @@ type identity struct {
 }
 
 const (
-	// lookAtServer is asked first. A connection of a pooler has the settings of the server.
+	// lookAtServer is asked first. A connection of a pooler has the settings of the server. It reads the catalogue: to_regclass may still answer from
+	// before a wait for lockStore.
 	lookAtServer = `SELECT current_setting('server_version_num')::integer / 10000, current_setting('server_encoding'), current_setting('default_transaction_isolation'),
-    to_regclass($1::text) IS NOT NULL`
+    EXISTS (SELECT 1 FROM pg_class AS c JOIN pg_namespace AS n ON n.oid = c.relnamespace WHERE n.nspname = $1::text AND c.relname = 'meta' AND c.relkind = 'r')`
 	readMeta  = `SELECT version, min_reader, min_writer, id FROM @meta`
 	hasSchema = `SELECT 1 FROM pg_namespace WHERE nspname = $1::text`
 	lockStore = `SELECT pg_advisory_xact_lock(hashtextextended('workflows-engine ' || $1::text, 0))`
@@ -77,7 +78,7 @@ func (s *Store) identify(ctx context.Context, q queries) (id identity, err error
 	var version int32
 	var encoding, isolation string
 	var exists bool
-	if _, err := first(ctx, q, lookAtServer, []any{s.texts.schema + ".meta"}, &version, &encoding, &isolation, &exists); err != nil {
+	if _, err := first(ctx, q, lookAtServer, []any{s.options.Schema}, &version, &encoding, &isolation, &exists); err != nil {
 		return id, err
 	}
 	switch {
