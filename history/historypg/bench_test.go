@@ -18,7 +18,7 @@ import (
 
 // BenchmarkStore measures the store on a server of its own, which flushes. TMPDIR chooses the disk.
 func BenchmarkStore(b *testing.B) {
-	server := pgtest.New(b)
+	server := pgtest.New(b, "-c", "autovacuum_naptime=1s") // lists are planned by statistics
 	historytest.Benchmark(b, func(t testing.TB, _ func() time.Time) history.Store {
 		return openAt(t, server.URL(), historypg.Options{Schema: pgtest.Schema(t)})
 	})
@@ -30,7 +30,7 @@ func BenchmarkStore(b *testing.B) {
 // BenchmarkAppends compares appends of an activity's six records with commits of one row of the same size, in turns on the same server: one run after
 // the other, and many at once. It reports nodes a second and their ratio.
 func BenchmarkAppends(b *testing.B) {
-	server := pgtest.New(b)
+	server := pgtest.New(b, "-c", "autovacuum_naptime=1s") // lists are planned by statistics
 	for _, runs := range []int{1, 50} {
 		b.Run(fmt.Sprintf("runs=%d", runs), func(b *testing.B) {
 			s := openAt(b, server.URL(), historypg.Options{Schema: pgtest.Schema(b), Conns: 8})

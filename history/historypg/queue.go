@@ -149,7 +149,7 @@ func (s *Store) ClaimReady(ctx context.Context, k history.ReadyClaim) (claimed [
 	if err != nil {
 		return nil, err
 	}
-	if len(c.claimed) < k.Limit {
+	if len(c.claimed) == 0 {
 		err = c.drop(ctx, doing)
 	}
 	return c.claimed, err
