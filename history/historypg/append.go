@@ -39,13 +39,13 @@ func (s *Store) Append(ctx context.Context, b history.Batch) error {
 		_, known := s.known.Load(d.Hash)
 		signed, added = signed || len(d.Signatures) > 0, added || !known
 	}
-	p := &pending{id: b.ExecutionID, text: a.text, args: a.args, row: func(row pgx.Rows) error { return row.Scan(a.into()...) }, size: a.size}
+	p := a.pending()
 	var err error
 	switch {
 	case b.Link != nil, b.EndsFork(), signed:
 		p.found, err = true, s.transact(ctx, doingAppend, false, a.stepwise)
 	case added: // two groups that add the same definitions would wait for each other
-		err = s.write(ctx, doingAppend, false, func(ctx context.Context, c *pgxpool.Conn) error { return send(ctx, c, []*pending{p}) })
+		err = s.write(ctx, doingAppend, false, func(ctx context.Context, c *pgxpool.Conn) error { return send(ctx, c.Conn(), []*pending{p}) })
 	default:
 		err = s.share(ctx, doingAppend, p)
 	}
@@ -379,6 +379,11 @@ const second = 1000
 // listedAt rounds a time in milliseconds down to a second: appends within it move no entry of the indexes of lists. Runs within a second are
 // sorted when a page is read.
 func listedAt(updated int64) int64 { return updated - (updated%second+second)%second }
+
+// pending returns the append as one that waits for its turn.
+func (a *appending) pending() *pending {
+	return &pending{id: a.batch.ExecutionID, text: a.text, args: a.args, row: func(row pgx.Rows) error { return row.Scan(a.into()...) }, size: a.size}
+}
 
 // into returns where the row of the statement is read to.
 func (a *appending) into() []any {

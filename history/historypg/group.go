@@ -200,10 +200,11 @@ func (s *Store) together(c *pgxpool.Conn, group []*pending) error {
 		}
 	}
 	defer c.Release()
-	return settled(send(ctx, c, group))
+	return settled(send(ctx, c.Conn(), group))
 }
 
-func send(ctx context.Context, c *pgxpool.Conn, group []*pending) error {
+// send makes appends on a connection or in a transaction of it.
+func send(ctx context.Context, c *pgx.Conn, group []*pending) error {
 	if len(group) == 1 {
 		rows, err := c.Query(ctx, group[0].text, group[0].args...)
 		if err != nil {

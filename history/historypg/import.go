@@ -32,31 +32,40 @@ func (s *Store) Import(ctx context.Context, in history.Import) error {
 	slices.SortStableFunc(order, func(a, b int) int {
 		return bytes.Compare([]byte(batches[a].ExecutionID), []byte(batches[b].ExecutionID))
 	})
-	return s.transact(ctx, doing, false, func(ctx context.Context, tx pgx.Tx) error {
-		if _, err := tx.Exec(ctx, unlimited); err != nil {
-			return err
-		}
+	return s.transactLong(ctx, doing, false, func(ctx context.Context, tx pgx.Tx) error {
 		for i := range in.Definitions {
 			if err := s.putDefinition(ctx, tx, &in.Definitions[i]); err != nil {
 				return err
 			}
 		}
-		for _, i := range order {
-			a := s.imported(ctx, &batches[i])
-			found, err := first(ctx, tx, a.text, a.args, a.into()...)
-			if err == nil && !found {
-				err = a.refusal(ctx, tx)
+		for len(order) > 0 {
+			var group []*pending
+			size, n := 0, 0
+			for ; n < len(order) && n < maxGroup && size < maxGroupBytes; n++ {
+				a := s.imported(ctx, &batches[order[n]])
+				group, size = append(group, a.pending()), size+a.size
 			}
-			if errors.Is(err, problem.HistoryConflict) {
-				err = problem.New(problem.DuplicateExecutionID, "run %q exists already", batches[i].ExecutionID).
-					WithPlace(problem.Place{ExecutionID: batches[i].ExecutionID})
-			}
-			if h := in.Runs[i].Handled; h != nil && err == nil {
-				err = s.storeHandled(ctx, tx, h)
-			}
-			if err != nil {
+			if err := send(ctx, tx.Conn(), group); err != nil {
 				return err
 			}
+			for k, p := range group {
+				i := order[k]
+				var err error
+				if !p.found {
+					err = (&appending{store: s, batch: &batches[i]}).refusal(ctx, tx)
+				}
+				if errors.Is(err, problem.HistoryConflict) {
+					err = problem.New(problem.DuplicateExecutionID, "run %q exists already", batches[i].ExecutionID).
+						WithPlace(problem.Place{ExecutionID: batches[i].ExecutionID})
+				}
+				if h := in.Runs[i].Handled; h != nil && err == nil {
+					err = s.storeHandled(ctx, tx, h)
+				}
+				if err != nil {
+					return err
+				}
+			}
+			order = order[n:]
 		}
 		return nil
 	})

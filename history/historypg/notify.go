@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/history"
@@ -45,26 +46,43 @@ func (a *appending) notifies() bool {
 	return len(b.Records) > 0 && (b.Owner == "" || b.Disown || b.Execution.Phase != history.PhaseRunning || !b.Execution.NeedsDriver())
 }
 
-// recent remembers when lanes were notified of last.
+// recent remembers the lanes of which others were notified within notifyEvery, and whether more runs have become ready in them.
 type recent struct {
 	mu    sync.Mutex
-	lanes map[history.Lane]time.Time
+	lanes map[history.Lane]bool
 }
 
-// notifiesReady reports whether a run that becomes ready in a lane is announced: not if another one has just been.
+// notifiesReady reports whether a run that becomes ready in a lane is announced with its append: not if another one has just been. All those that
+// follow soon are announced together.
 func (s *Store) notifiesReady(l history.Lane) bool {
 	r := &s.announced
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	at := time.Now()
-	if at.Sub(r.lanes[l]) < notifyEvery {
+	if _, just := r.lanes[l]; just {
+		r.lanes[l] = true
 		return false
 	}
-	if r.lanes == nil || len(r.lanes) > 1000 {
-		r.lanes = map[history.Lane]time.Time{}
+	if r.lanes == nil {
+		r.lanes = map[history.Lane]bool{}
 	}
-	r.lanes[l] = at
+	r.lanes[l] = false
+	time.AfterFunc(notifyEvery, func() { s.announce(l) })
 	return true
+}
+
+// announce notifies of the runs that have become ready in a lane since the last notification.
+func (s *Store) announce(l history.Lane) {
+	r := &s.announced
+	r.mu.Lock()
+	more := r.lanes[l]
+	delete(r.lanes, l)
+	r.mu.Unlock()
+	if more && s.notifiesReady(l) {
+		_ = s.write(s.closing, "the ready runs were not announced", true, func(ctx context.Context, c *pgxpool.Conn) error {
+			_, err := c.Exec(ctx, sendReady, s.readyChannel)
+			return err
+		}) // others find them within a second
+	}
 }
 
 // listener is the connection of a process that listens for notifications, as long as a watch wants them.

@@ -170,12 +170,10 @@ func (s *Store) pruneTree(ctx context.Context, id string, q *history.PruneQuery)
 		return tree, ok, err
 	}
 	stepwise := tree.Records+blobs > pruneStep
-	err = s.transact(ctx, doingPrune, false, func(ctx context.Context, tx pgx.Tx) error {
+	err = s.transactLong(ctx, doingPrune, false, func(ctx context.Context, tx pgx.Tx) error {
 		ok = false
-		for _, text := range []string{unlimited, useLinks} {
-			if _, err := tx.Exec(ctx, s.texts.of(text)); err != nil {
-				return err
-			}
+		if _, err := tx.Exec(ctx, s.texts.of(useLinks)); err != nil {
+			return err
 		}
 		runs, ids, err := s.prunable(ctx, tx, pruneTree+" FOR UPDATE", id, q, &tree)
 		switch {
@@ -289,12 +287,10 @@ const (
 func (s *Store) finishPruning(ctx context.Context) (finished int, err error) {
 	for {
 		found, last := false, 0
-		err := s.transact(ctx, doingPrune, true, func(ctx context.Context, tx pgx.Tx) error {
+		err := s.transactLong(ctx, doingPrune, true, func(ctx context.Context, tx pgx.Tx) error {
 			last = 0
-			for _, text := range []string{unlimited, useLinks} {
-				if _, err := tx.Exec(ctx, s.texts.of(text)); err != nil {
-					return err
-				}
+			if _, err := tx.Exec(ctx, s.texts.of(useLinks)); err != nil {
+				return err
 			}
 			var run int64
 			var id string
@@ -338,11 +334,9 @@ func (s *Store) PruneDefinitions(ctx context.Context, dryRun bool) (out []histor
 		})
 		return out, err
 	}
-	err = s.transact(ctx, doing, true, func(ctx context.Context, tx pgx.Tx) (err error) {
-		for _, text := range []string{unlimited, lockDefinitions} {
-			if _, err := tx.Exec(ctx, s.texts.of(text)); err != nil {
-				return err
-			}
+	err = s.transactLong(ctx, doing, true, func(ctx context.Context, tx pgx.Tx) (err error) {
+		if _, err := tx.Exec(ctx, s.texts.of(lockDefinitions)); err != nil {
+			return err
 		}
 		if out, err = s.unneeded(ctx, tx); err != nil || len(out) == 0 {
 			return err

@@ -19,6 +19,7 @@ const (
 	connectTimeout = 10 * time.Second
 	// writeTimeout bounds a write that has begun, which the caller's context does not cancel. It is longer than the server's own limits.
 	writeTimeout = 45 * time.Second
+	longTimeout  = 24 * time.Hour
 	// maxTries bounds the tries of a transaction that the server has rolled back because of others.
 	maxTries = 4
 )
@@ -219,6 +220,11 @@ func (s *Store) mayWrite(ctx context.Context, doing string) error {
 // write makes a write: one statement, or several in a transaction of their own. ctx limits the wait for a connection; what has begun is not
 // cancelled. repeatable tells that making it twice does no harm.
 func (s *Store) write(ctx context.Context, doing string, repeatable bool, call func(ctx context.Context, c *pgxpool.Conn) error) error {
+	return s.writeWithin(ctx, s.writeTimeout, doing, repeatable, call)
+}
+
+// writeWithin is write with a limit of time.
+func (s *Store) writeWithin(ctx context.Context, limit time.Duration, doing string, repeatable bool, call func(ctx context.Context, c *pgxpool.Conn) error) error {
 	if err := s.mayWrite(ctx, doing); err != nil {
 		return err
 	}
@@ -231,7 +237,7 @@ func (s *Store) write(ctx context.Context, doing string, repeatable bool, call f
 			return err
 		}
 		defer c.Release()
-		begun, done := context.WithTimeout(context.WithoutCancel(ctx), s.writeTimeout)
+		begun, done := context.WithTimeout(context.WithoutCancel(ctx), limit)
 		defer done()
 		return settled(call(begun, c))
 	}
@@ -267,7 +273,30 @@ func (s *Store) again(ctx context.Context, repeatable bool, once func() error) e
 
 // transact makes a write of several statements in one transaction.
 func (s *Store) transact(ctx context.Context, doing string, repeatable bool, change func(ctx context.Context, tx pgx.Tx) error) error {
-	return s.write(ctx, doing, repeatable, func(ctx context.Context, c *pgxpool.Conn) error {
+	return s.transactWithin(ctx, s.writeTimeout, doing, repeatable, change)
+}
+
+// transactLong is transact for a change of many rows: its statements have no limit of time. Until it is committed, the end of ctx ends it.
+func (s *Store) transactLong(ctx context.Context, doing string, repeatable bool, change func(ctx context.Context, tx pgx.Tx) error) error {
+	caller := ctx
+	return s.transactWithin(ctx, longTimeout, doing, repeatable, func(ctx context.Context, tx pgx.Tx) error {
+		if _, err := tx.Exec(ctx, unlimited); err != nil {
+			return err
+		}
+		ctx, done := context.WithCancelCause(ctx)
+		defer context.AfterFunc(caller, func() { done(context.Cause(caller)) })()
+		if err := change(ctx, tx); err != nil {
+			if _, ok := problem.As(err); !ok && caller.Err() != nil {
+				err = problem.New(problem.Internal, "%s: the call was cancelled", doing).WithCause(context.Cause(caller))
+			}
+			return err
+		}
+		return nil
+	})
+}
+
+func (s *Store) transactWithin(ctx context.Context, limit time.Duration, doing string, repeatable bool, change func(ctx context.Context, tx pgx.Tx) error) error {
+	return s.writeWithin(ctx, limit, doing, repeatable, func(ctx context.Context, c *pgxpool.Conn) error {
 		tx, err := c.BeginTx(ctx, pgx.TxOptions{IsoLevel: pgx.ReadCommitted})
 		if err != nil {
 			return unsent(err)

@@ -355,12 +355,7 @@ func unreadableRecord(f history.Finding) bool {
 func (v *verifier) fix(f *history.Finding, repair func(ctx context.Context, tx pgx.Tx) error) error {
 	var err error
 	if v.repair {
-		err = v.store.transact(v.ctx, "the finding was not repaired", true, func(ctx context.Context, tx pgx.Tx) error {
-			if _, err := tx.Exec(ctx, unlimited); err != nil {
-				return err
-			}
-			return repair(ctx, tx)
-		})
+		err = v.store.transactLong(v.ctx, "the finding was not repaired", true, repair)
 		f.Repaired = err == nil
 	}
 	v.report(*f)
