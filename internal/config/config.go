@@ -1,7 +1,6 @@
 package config
 
 import (
-	"fmt"
 	"io"
 	"log/slog"
 	"time"
@@ -18,10 +17,11 @@ import (
 // StoreKind is a kind of store.
 type StoreKind string
 
-// The two kinds of stores.
+// The kinds of stores.
 const (
-	SQLite StoreKind = "sqlite"
-	Memory StoreKind = "memory"
+	SQLite   StoreKind = "sqlite"
+	Postgres StoreKind = "postgres"
+	Memory   StoreKind = "memory"
 )
 
 // Synchronous is the durability of a committed step.
@@ -62,7 +62,7 @@ const DefaultMinHostTimeout = 10 * time.Minute
 // Config is the configuration of both commands. Load makes it; its fields are valid.
 type Config struct {
 	Store StoreKind
-	// StorePath is the absolute path of the database, "" for Memory.
+	// StorePath is the absolute path of the database file, "" for stores without a file.
 	StorePath string
 	// StorePathGiven is set if the user named the path. The default path may be created on first use.
 	StorePathGiven bool
@@ -122,30 +122,16 @@ type Config struct {
 	// Now is the store's clock; nil means time.Now. The caller sets it before it opens the store.
 	Now func() time.Time
 
-	// kind is the configured kind of store, until the path has been read.
-	kind setting
+	// settings are the settings of the store as the user wrote them.
+	settings storeSettings
+	// server holds the settings of Postgres.
+	server server
 	// note is the default database beside which LeaveNote notes StorePath, "" if that is not needed.
 	note string
 	// env is the source of the configuration; secrets are resolved there at use.
 	env Environment
 	// files are those that settings of executors were read from.
 	files []settingFile
-}
-
-// PageFile returns the file in which the pages of the database have their addresses; "" for a store in memory. See page.Announce.
-func (c *Config) PageFile() string {
-	if c.Store == Memory {
-		return ""
-	}
-	return c.StorePath + ".page"
-}
-
-// StoreLine describes the store in one line (spec: cli-and-config, 3.2).
-func (c *Config) StoreLine() string {
-	if c.Store == Memory {
-		return "execution history store: memory"
-	}
-	return fmt.Sprintf("execution history store: sqlite (%s)", c.StorePath)
 }
 
 // Logger logs to w, which is standard error in both commands, without the secrets of the settings.

@@ -70,11 +70,13 @@ const (
 
 // The names of flags that the program refers to.
 const (
-	flagStore     = "store"
-	flagStorePath = "store-path"
-	flagMCPConfig = "mcp-config"
-	flagAgents    = "agents"
-	flagWebhooks  = "webhooks"
+	flagStore        = "store"
+	flagStorePath    = "store-path"
+	flagStoreURL     = "store-url"
+	flagStoreURLFile = "store-url-file"
+	flagMCPConfig    = "mcp-config"
+	flagAgents       = "agents"
+	flagWebhooks     = "webhooks"
 
 	// FlagWorkflowDir is a flag of the server, and of the commands that find definitions by name.
 	FlagWorkflowDir = "workflow-dir"
@@ -85,12 +87,21 @@ const (
 // options lists all settings with one value, in the order of reading and of help.
 var options = []option{
 	{flag: flagStore, variable: envname.Store, fallback: string(SQLite), group: ofStore,
-		help: "store of runs: sqlite or memory", load: func(c *Config, s setting, _ Environment) error {
-			c.kind = s
-			return nil
-		}},
+		help: "store of runs: sqlite, postgres or memory", load: keep(func(c *storeSettings) *setting { return &c.kind })},
 	{flag: flagStorePath, variable: envname.StorePath, shown: "runs.db in your data directory", group: ofStore,
-		help: "database `file`, --db for short", load: loadStore},
+		help: "database `file`, --db for short", load: keep(func(c *storeSettings) *setting { return &c.path })},
+	{flag: flagStoreURL, variable: envname.StoreURL, shown: "none", group: ofStore,
+		help: "`address` of a PostgreSQL server, without a password", load: keep(func(c *storeSettings) *setting { return &c.url })},
+	{flag: flagStoreURLFile, variable: envname.StoreURLFile, shown: "none", group: ofStore,
+		help: "`file` with the address of a PostgreSQL server", load: keep(func(c *storeSettings) *setting { return &c.urlFile })},
+	{flag: "store-schema", variable: envname.StoreSchema, fallback: DefaultSchema, group: ofStore,
+		help: "`schema` of the runs on a PostgreSQL server", load: keep(func(c *storeSettings) *setting { return &c.schema })},
+	{flag: "store-conns", variable: envname.StoreConns, fallback: "8", group: ofStore, use: anyCommand,
+		help: "connections of this process to a PostgreSQL server", load: keep(func(c *storeSettings) *setting { return &c.conns })},
+	{flag: "store-migrate", variable: envname.StoreMigrate, fallback: "auto", group: ofStore, use: anyCommand,
+		help: "migrate an older schema of a PostgreSQL server when it is opened: auto or off", load: keep(func(c *storeSettings) *setting { return &c.migrate })},
+	{flag: "store-notify", variable: envname.StoreNotify, fallback: "on", group: ofStore, use: anyCommand,
+		help: "notifications between processes by a PostgreSQL server: on or off; off polls", load: keep(func(c *storeSettings) *setting { return &c.notify })},
 	{flag: "synchronous", variable: envname.Synchronous, fallback: string(Full), group: ofStore,
 		help: "durability of a step: full (survives a power cut) or normal (survives a crash; faster)",
 		load: choice(func(c *Config) *Synchronous { return &c.Synchronous }, Full, Normal)},
@@ -252,6 +263,24 @@ type setting struct {
 	from string
 }
 
+// The precedence of a setting.
+const (
+	byDefault = iota
+	byVariable
+	byFlag
+)
+
+// rank returns the precedence of the setting.
+func (s setting) rank() int {
+	switch {
+	case s.from == "":
+		return byDefault
+	case strings.HasPrefix(s.from, "--"):
+		return byFlag
+	}
+	return byVariable
+}
+
 // pick takes the flag if it was given, else the variable, else the default.
 func (f *Flags) pick(env Environment, o option) setting {
 	if o.flag != "" && f.set.Changed(o.flag) {
@@ -324,6 +353,11 @@ func (f *Flags) load(env Environment, of group) (*Config, error) {
 		}
 		if path := strings.TrimPrefix(strings.TrimSpace(picked.value), "file:"); o.group&(ofLLM|ofManifest|ofSteps|ofAgents) != 0 && isPath(path) {
 			c.files = append(c.files, settingFile{o.variable, path})
+		}
+	}
+	if of&ofStore != 0 {
+		if err := c.loadStore(env); err != nil {
+			return nil, err
 		}
 	}
 	c.Warnings = append(c.Warnings, env.notes.take()...)

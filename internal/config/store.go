@@ -2,153 +2,123 @@ package config
 
 import (
 	"context"
-	"errors"
+	"crypto/sha256"
+	"encoding/hex"
 	"fmt"
-	"io/fs"
-	"os"
-	"path/filepath"
-	"strings"
 
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/history/historymem"
 	"github.com/workflows-engine/workflows-engine/history/historysql"
-	"github.com/workflows-engine/workflows-engine/internal/config/envname"
-	"github.com/workflows-engine/workflows-engine/internal/shellword"
 )
+
+// backend is a kind of store with its settings.
+type backend interface {
+	// location names the database in messages, without user and password; "" for a store in memory.
+	location() string
+	// flags are those by which another command reaches the same runs.
+	flags() []string
+	// pages is the file in which the pages of the database have their addresses; see page.Announce.
+	pages() string
+	// open opens the store.
+	open(ctx context.Context, how opening) (history.Store, error)
+	// makes reports whether a file would be created or filled.
+	makes() bool
+	// migrate migrates the database to the newest version. With dryRun it only returns the plan.
+	migrate(ctx context.Context, dryRun, backup bool) (Migration, error)
+}
+
+// opening is how a store is opened.
+type opening int
+
+const (
+	toCreate   opening = iota // created on first use
+	toExisting                // a database that the user named must exist
+	toRead                    // never changed
+)
+
+func (c *Config) backend() backend {
+	switch c.Store {
+	case Memory:
+		return inMemory{c}
+	case Postgres:
+		return onServer{c}
+	}
+	return inFile{c}
+}
+
+// StoreLine describes the store in one line (spec: cli-and-config, 3.2).
+func (c *Config) StoreLine() string {
+	if at := c.Location(); at != "" {
+		return fmt.Sprintf("execution history store: %s (%s)", c.Store, at)
+	}
+	return "execution history store: " + string(c.Store)
+}
+
+// Location names the database in messages: the path of its file, or server, database and schema. It has no password and is "" for a store in
+// memory. Two configurations with the same location use the same database.
+func (c *Config) Location() string { return c.backend().location() }
+
+// StoreFlags are the flags by which another command reaches the same runs. The address of a server is left out if it has a password.
+func (c *Config) StoreFlags() []string { return c.backend().flags() }
+
+// StoreGiven reports whether the user named the database.
+func (c *Config) StoreGiven() bool { return c.Store == Postgres || c.StorePathGiven }
+
+// PageFile returns the file in which the pages of the database have their addresses; "" for a store in memory. See page.Announce.
+func (c *Config) PageFile() string { return c.backend().pages() }
 
 // OpenStore opens the store, and creates the database on first use. The default directory is created, too; a missing directory that
 // the user named is an error, because a misspelling is more likely.
 func (c *Config) OpenStore(ctx context.Context) (history.Store, error) {
-	if c.Store == Memory {
-		return c.inMemory(), nil
-	}
-	if folder := filepath.Dir(c.StorePath); c.StorePathGiven {
-		if info, err := os.Stat(folder); err != nil || !info.IsDir() {
-			return nil, problem.New(problem.UsageError, "directory %s not found", folder).
-				WithHint("Create the directory, or name another file with --db.")
-		}
-	}
-	store, err := c.openFile(ctx, historysql.Options{})
-	if err == nil {
-		// Without the note only a process without XDG_DATA_HOME may miss this database, so this is only a warning.
-		if err := c.LeaveNote(); err != nil && c.Log != nil {
-			c.Log.Warn("note of the database location not written", "error", err)
-		}
-	}
-	return store, err
+	return c.backend().open(ctx, toCreate)
 }
 
-// openFile opens the database.
-func (c *Config) openFile(ctx context.Context, o historysql.Options) (history.Store, error) {
-	o.Synchronous, o.Now = string(c.Synchronous), c.Now
-	store, err := historysql.Open(ctx, c.StorePath, o)
-	if err == nil {
-		return store, nil
-	}
-	return nil, c.withCommands(err)
-}
-
-// withCommands replaces options and functions in the hint of an error by commands.
-func (c *Config) withCommands(err error) error {
-	e, ok := problem.As(err)
-	if !ok {
-		return err
-	}
-	named := *e
-	named.Hint = problem.Glossary{
-		"Options.NoBackup": "workflows-engine store migrate --no-backup --db " + c.StorePath,
-		"graph.ImportDatabase": shellword.Command([]string{"workflows-engine", "import"}, []string{c.StorePath},
-			"--db", strings.TrimSuffix(c.StorePath, filepath.Ext(c.StorePath))+".imported.db"),
-	}.Translate(e.Hint)
-	return &named
-}
-
-func (c *Config) inMemory() history.Store { return historymem.NewWith(historymem.Options{Now: c.Now}) }
-
-// missing reports whether the database file does not exist.
-func (c *Config) missing() bool {
-	_, err := os.Stat(c.StorePath)
-	return errors.Is(err, fs.ErrNotExist) && !historysql.LeftoverWAL(c.StorePath)
-}
-
-// MakesStore reports whether OpenStore would create a database, or fill an empty file. SQLite treats a file of one byte as empty,
-// too.
-func (c *Config) MakesStore() bool {
-	if c.Store == Memory {
-		return false
-	}
-	info, err := os.Stat(c.StorePath)
-	return errors.Is(err, fs.ErrNotExist) || err == nil && info.Size() <= 1
-}
-
-// OpenExistingStore is OpenStore for commands on existing runs: a database that the user named
-// must exist and not be empty. A default database that does
-// not exist yet is empty.
+// OpenExistingStore is OpenStore for commands on existing runs: a database that the user named must exist and not be empty. A default
+// database that does not exist yet is empty.
 func (c *Config) OpenExistingStore(ctx context.Context) (history.Store, error) {
-	if store, err := c.absent(); store != nil || err != nil {
-		return store, err
-	}
-	return c.openFile(ctx, historysql.Options{Existing: true})
+	return c.backend().open(ctx, toExisting)
 }
 
 // OpenStoreToRead opens the store for commands that only read, without a change of the database or its directory. A default
-// database that does not exist yet is empty. A database of an older version is read from a temporary copy.
+// database that does not exist yet is empty. A file of an older version is read from a temporary copy.
 func (c *Config) OpenStoreToRead(ctx context.Context) (history.Store, error) {
-	if store, err := c.absent(); store != nil || err != nil {
-		return store, err
-	}
-	return c.openFile(ctx, historysql.Options{ReadOnly: true})
+	return c.backend().open(ctx, toRead)
 }
 
-// absent returns the store in place of a missing database: an empty one in memory for the default path, an error for a given path.
-func (c *Config) absent() (history.Store, error) {
-	switch {
-	case c.Store == Memory, c.missing() && !c.StorePathGiven:
-		return c.inMemory(), nil
-	case c.missing():
-		return nil, problem.New(problem.UsageError, "database %s not found", c.StorePath).
-			WithHint("Check --db and %s; leave both out for the default database.", envname.StorePath)
-	}
-	return nil, nil
+// MakesStore reports whether OpenStore would create a database file, or fill an empty one.
+func (c *Config) MakesStore() bool { return c.backend().makes() }
+
+// Migration describes the migration of a database. From equals To if there is nothing to migrate.
+type Migration struct {
+	From, To int
+	// Runs and Bytes are the size of the database; Bytes is 0 for a server.
+	Runs, Bytes int64
+	// Backup is the file with the backup, "" without one.
+	Backup string
+	// SQL are the statements of the plan, for a server.
+	SQL string
 }
 
 // MigrateStore migrates the database to the newest version. With dryRun it only returns the plan.
-func (c *Config) MigrateStore(ctx context.Context, dryRun, backup bool) (historysql.Migration, error) {
-	if c.Store == Memory {
-		return historysql.Migration{}, problem.New(problem.UsageError, "--store memory cannot be migrated").
-			WithHint("Name a file with --db.")
-	}
-	if _, err := os.Stat(c.StorePath); errors.Is(err, fs.ErrNotExist) {
-		c.StorePathGiven = true // here even the default database must exist
-	}
-	if _, err := c.absent(); err != nil {
-		return historysql.Migration{}, err
-	}
-	if dryRun {
-		m, err := historysql.Inspect(ctx, c.StorePath, historysql.Options{})
-		return m, c.withCommands(err)
-	}
-	store, err := c.openFile(ctx, historysql.Options{Existing: true, NoBackup: !backup})
-	if err != nil {
-		return historysql.Migration{}, err
-	}
-	return store.(*historysql.Store).Migration(), store.Close()
+func (c *Config) MigrateStore(ctx context.Context, dryRun, backup bool) (Migration, error) {
+	return c.backend().migrate(ctx, dryRun, backup)
 }
 
 // MigrationNote describes the migration of a store at its opening, "" without one.
 func MigrationNote(store history.Store) string {
-	s, ok := store.(*historysql.Store)
-	if !ok {
+	m, ok := migrationOf(store)
+	if !ok || m.From == m.To {
 		return ""
 	}
-	switch m := s.Migration(); {
-	case m.From == m.To:
-		return ""
-	case s.ReadOnly():
+	s, file := store.(*historysql.Store)
+	switch {
+	case file && s.ReadOnly():
 		return fmt.Sprintf("the database has %s and is read from a temporary copy; store migrate migrates it to version %d", VersionName(m.From), m.To)
 	case m.Backup != "":
 		return fmt.Sprintf("the database was migrated from %s to version %d; backup: %s", VersionName(m.From), m.To, m.Backup)
+	case !file && m.From > 0:
+		return fmt.Sprintf("the database was migrated from %s to version %d", VersionName(m.From), m.To)
 	}
 	return ""
 }
@@ -160,9 +130,37 @@ func VersionName(version int) string {
 
 // Versions returns the version of a database and the newest one; they are equal for a store without versions.
 func Versions(store history.Store) (from, to int) {
+	m, _ := migrationOf(store)
+	return m.From, m.To
+}
+
+// migrationOf returns the migration of a store at its opening. The result is false for a store without versions.
+func migrationOf(store history.Store) (Migration, bool) {
 	if s, ok := store.(*historysql.Store); ok {
-		m := s.Migration()
-		return m.From, m.To
+		return fileMigration(s.Migration()), true
 	}
-	return 0, 0
+	return serverMigration(store)
+}
+
+// inMemory is the store of Memory.
+type inMemory struct{ c *Config }
+
+func (inMemory) location() string { return "" }
+func (inMemory) flags() []string  { return []string{"--" + flagStore, string(Memory)} }
+func (inMemory) pages() string    { return "" }
+func (inMemory) makes() bool      { return false }
+
+func (m inMemory) open(context.Context, opening) (history.Store, error) {
+	return historymem.NewWith(historymem.Options{Now: m.c.Now}), nil
+}
+
+func (inMemory) migrate(context.Context, bool, bool) (Migration, error) {
+	return Migration{}, problem.New(problem.UsageError, "--store memory cannot be migrated").
+		WithHint("Name a file with --db.")
+}
+
+// shortHash returns a short name for a text.
+func shortHash(text string) string {
+	sum := sha256.Sum256([]byte(text))
+	return hex.EncodeToString(sum[:8])
 }
