@@ -115,8 +115,8 @@ func serve(ctx context.Context, c *settings, open transport, notes notices, stde
 		}
 	}()
 	var storeFlags []string
-	if c.StorePathGiven { // a terminal may not have the flags and the environment of the server
-		storeFlags = []string{"--db", c.StorePath}
+	if c.StoreGiven() { // a terminal may not have the flags and the environment of the server
+		storeFlags = c.StoreFlags()
 	}
 	server := mcpserver.New(&e, mcpserver.Options{
 		Version: buildVersion(), DefaultMode: mode, Definitions: &e, Ready: e.ready, Trouble: o.try, Known: o.known, Logger: log,

@@ -204,8 +204,8 @@ func (a *app) examineStart(r *doctor.Report, shell *config.Config, s doctor.Star
 	if shell == nil || !slices.Equal(c.AgentNames(), shell.AgentNames()) {
 		examineAgents(r, s.Subject, c)
 	}
-	if shell != nil && c.StorePath != shell.StorePath {
-		r.Add(doctor.Warning, doctor.DatabaseDiffers, s.Subject, s.Reinstall+" -- --db "+shellword.Quote(shell.StorePath),
+	if shell != nil && c.Location() != shell.Location() {
+		r.Add(doctor.Warning, doctor.DatabaseDiffers, s.Subject, s.Reinstall+" -- "+shellword.Line(shell.StoreFlags()...),
 			"its server uses %s, this shell %s", storeName(c), storeName(shell))
 	}
 	if shell == nil || c.WorkflowDir != shell.WorkflowDir {
@@ -227,7 +227,7 @@ func storeName(c *config.Config) string {
 	if c.Store == config.Memory {
 		return "memory"
 	}
-	return c.StorePath
+	return c.Location()
 }
 
 // printFindings prints the findings, the problems last.

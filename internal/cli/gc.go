@@ -15,6 +15,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/history"
+	"github.com/workflows-engine/workflows-engine/internal/config"
 )
 
 type gcOptions struct {
@@ -179,8 +180,11 @@ func (a *app) gc(ctx context.Context, o gcOptions) error {
 		}
 		if o.vacuum { // a store without a file is rejected before anything is deleted
 			if _, _, err := pruner.Size(ctx); errors.Is(err, problem.Unsupported) {
-				return problem.New(problem.Unsupported, "--vacuum requires a store in a file").
-					WithHint("Leave --vacuum out.")
+				hint := "Leave --vacuum out."
+				if s.config.Store == config.Postgres {
+					hint = "Leave --vacuum out: the server's autovacuum makes the space free for new runs. To return it to the disk, run VACUUM (FULL) in the server."
+				}
+				return problem.New(problem.Unsupported, "--vacuum requires a store in a file").WithHint("%s", hint)
 			} else if err != nil {
 				return err
 			}

@@ -20,6 +20,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/internal/config"
 	"github.com/workflows-engine/workflows-engine/internal/config/envname"
 	"github.com/workflows-engine/workflows-engine/internal/mcphost"
 	"github.com/workflows-engine/workflows-engine/internal/shellword"
@@ -251,20 +252,27 @@ func (a *app) entry(o installOptions, args []string) (mcphost.Entry, error) {
 	for i, arg := range e.Args {
 		// The host chooses the working directory of the server.
 		flag, value, joined := strings.Cut(arg, "=")
-		if !slices.Contains([]string{"--db", "--store-path", "--mcp-config", "--agents", "--workflow-dir"}, flag) {
+		if !joined && i+1 < len(e.Args) {
+			value = e.Args[i+1]
+		}
+		if flag == "--store-url" && config.HasPassword(value) {
+			return e, usage("--store-url must not contain a password: every user of this machine can read command lines").
+				WithHint("Write the address to a file that only you can read, and name it with --store-url-file.")
+		}
+		if !slices.Contains([]string{"--db", "--store-path", "--store-url-file", "--mcp-config", "--agents", "--workflow-dir"}, flag) {
 			continue
 		}
-		if flag == "--agents" && (strings.HasPrefix(value, "{") || !joined && i+1 < len(e.Args) && strings.HasPrefix(e.Args[i+1], "{")) {
+		if flag == "--agents" && strings.HasPrefix(value, "{") {
 			continue // the list itself
 		}
 		if joined {
 			value = a.path(value)
 			e.Args[i] = flag + "=" + value
 		} else if i+1 < len(e.Args) {
-			value = a.path(e.Args[i+1])
+			value = a.path(value)
 			e.Args[i+1] = value
 		}
-		if _, err := os.Stat(value); errors.Is(err, fs.ErrNotExist) && (flag == "--workflow-dir" || flag == "--mcp-config" || flag == "--agents") {
+		if _, err := os.Stat(value); errors.Is(err, fs.ErrNotExist) && flag != "--db" && flag != "--store-path" {
 			fmt.Fprintf(a.stderr, "%s %s does not exist (%s); create it before the host starts the server\n", a.paint.wait("warning:"), value, flag)
 		}
 	}

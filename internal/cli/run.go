@@ -147,7 +147,7 @@ func (a *app) announce(s *session, mode machine.Mode) {
 	if s.config.Profile == config.Demo && mode != machine.HostMediated {
 		fmt.Fprintln(a.stderr, a.paint.faint("demo profile: stubs answer for missing executors, with metadata.demo_output"))
 	}
-	if s.config.StorePathGiven || s.config.StorePath == "" {
+	if s.config.StoreGiven() || s.config.Store == config.Memory {
 		fmt.Fprintln(a.stderr, a.paint.faint(s.config.StoreLine()))
 	}
 }

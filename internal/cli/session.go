@@ -130,7 +130,7 @@ func (a *app) open(ctx context.Context, o sessionOptions) (*session, error) {
 	if err != nil {
 		return nil, err
 	}
-	a.database = c.StorePath
+	a.database = c.Location()
 	if o.configured != nil {
 		if err := o.configured(c); err != nil {
 			return nil, err

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -20,11 +21,13 @@ func newStore(a *app) *cobra.Command {
 		Long: `Bring a database of an older version of this engine to the newest version.
 Servers, workers and commands that write do the same when they open it; commands that only read never do.
 
-The database is backed up first, to a file beside it with its version and the time (UTC) in its name, such as
+A file is backed up first, to a file beside it with its version and the time (UTC) in its name, such as
 runs.db.v4-20261122T2209.bak. Older binaries can open the backup, which has no later records. Other processes cannot write during
 backup and migration.
 
---dry-run changes nothing. It cannot tell whether other processes have the database open.`,
+A schema on a PostgreSQL server is not backed up: use pg_dump. With --store-migrate off, this command is the only one that migrates it.
+
+--dry-run changes nothing; for a server it prints the SQL. It cannot tell whether other processes have the database open.`,
 		Example: `  workflows-engine store migrate --dry-run
   workflows-engine store migrate --db /var/lib/workflows/runs.db
   workflows-engine store migrate --no-backup`,
@@ -54,28 +57,35 @@ func (a *app) migrateStore(ctx context.Context, o migrateOptions) error {
 		return err
 	}
 	if o.json {
-		j := jsonvalue.Ordered{{"database", c.StorePath}, {"from", m.From}, {"to", m.To}}
+		j := jsonvalue.Ordered{{"database", c.Location()}, {"from", m.From}, {"to", m.To}}
 		if o.dryRun {
 			j = append(j, jsonvalue.Ordered{{"dry_run", true}, {"runs", m.Runs}, {"bytes", m.Bytes}}...)
+			j.Text("sql", m.SQL)
 		}
 		j.Text("backup", m.Backup)
 		return writeEncoded(a.stdout, j)
 	}
-	from := config.VersionName(m.From)
+	from, at := config.VersionName(m.From), c.Location()
+	if m.From == 0 {
+		from = "no tables"
+	}
 	switch {
 	case m.From == m.To:
-		fmt.Fprintf(a.human, "%s has version %d: nothing to migrate\n", c.StorePath, m.To)
+		fmt.Fprintf(a.human, "%s has version %d: nothing to migrate\n", at, m.To)
+	case o.dryRun && m.SQL != "": // standard output has only the statements, for psql
+		fmt.Fprintf(a.stderr, "%s, with %s, would be migrated from %s to version %d:\n", at, count(int(m.Runs), "run"), from, m.To)
+		_, err = fmt.Fprintln(a.stdout, strings.TrimRight(m.SQL, "\n"))
 	case o.dryRun:
-		fmt.Fprintf(a.human, "%s, with %s, would be migrated from %s to version %d\n", c.StorePath, count(int(m.Runs), "run"), from, m.To)
+		fmt.Fprintf(a.human, "%s, with %s, would be migrated from %s to version %d\n", at, count(int(m.Runs), "run"), from, m.To)
 		if !o.noBackup {
 			fmt.Fprintf(a.human, "the backup beside it would take %d bytes\n", m.Bytes)
 		}
 		fmt.Fprintln(a.human, "stop all processes that use the database first; they cannot be detected")
 	default:
-		fmt.Fprintf(a.human, "%s was migrated from %s to version %d\n", c.StorePath, from, m.To)
+		fmt.Fprintf(a.human, "%s was migrated from %s to version %d\n", at, from, m.To)
 		if m.Backup != "" {
 			fmt.Fprintf(a.human, "backup: %s\n", m.Backup)
 		}
 	}
-	return nil
+	return err
 }

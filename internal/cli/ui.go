@@ -170,7 +170,7 @@ func (a *app) uiLink(ctx context.Context, id string, o uiOptions) error {
 	}
 	file := c.PageFile()
 	if file == "" {
-		return usage("--link needs a database").WithHint("Give the --db of the page that runs.")
+		return usage("--link needs a database").WithHint("Name the database of the page that runs, with --db or --store-url.")
 	}
 	to, closed := "/", ""
 	if id != "" {
@@ -184,10 +184,10 @@ func (a *app) uiLink(ctx context.Context, id string, o uiOptions) error {
 		closed = cmp.Or(closed, address.Origin())
 	}
 	if closed != "" {
-		return problem.New(problem.UsageError, "the page of %s at %s requires a token", c.StorePath, closed).
+		return problem.New(problem.UsageError, "the page of %s at %s requires a token", c.Location(), closed).
 			WithHint("Open the address with a token of its server, or start another page: workflows-engine ui.")
 	}
-	return problem.New(problem.UsageError, "no page of %s runs", c.StorePath).WithHint("Start one: workflows-engine ui.")
+	return problem.New(problem.UsageError, "no page of %s runs", c.Location()).WithHint("Start one: workflows-engine ui.")
 }
 
 // announce lets other processes find a page of the session that listens, until withdraw is called.
@@ -222,7 +222,7 @@ func (a *app) uiAgain(ctx context.Context, id string, o uiOptions) (done bool, e
 			return false, err
 		}
 	}
-	a.note("the page of "+c.StorePath+" runs already, with the settings of its start", nil)
+	a.note("the page of "+c.Location()+" runs already, with the settings of its start", nil)
 	return true, a.openLink(*found, to, o)
 }
 

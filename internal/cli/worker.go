@@ -102,7 +102,7 @@ func (a *app) worker(ctx context.Context, o workerOptions) (err error) {
 		return err
 	}
 	if c.Store == config.Memory {
-		return usage("a worker requires a database, but --store is memory").WithHint("Name a file with --db.")
+		return usage("a worker requires a database, but --store is memory").WithHint("Name a file with --db, or a server with --store-url.")
 	}
 	access := httpguard.Access{Hosts: o.hosts}
 	var listener net.Listener
@@ -146,7 +146,7 @@ func (a *app) worker(ctx context.Context, o workerOptions) (err error) {
 	}
 	manager := sdnotify.New(a.env.Variable, os.Getpid())
 	logNotify(log, manager.Ready(s.config.StoreLine()))
-	log.Info("worker ready", logStore, s.config.StorePath, slog.GroupAttrs(logRouting, s.executors.Routes()...))
+	log.Info("worker ready", logStore, s.config.Location(), slog.GroupAttrs(logRouting, s.executors.Routes()...))
 	if lacking := config.Lacking(ctx, s.engine, s.workflows); lacking != "" {
 		log.Warn("executors missing", logWarning, lacking)
 	}

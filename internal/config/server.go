@@ -37,8 +37,8 @@ type target struct {
 	name string
 	// unverified are the hosts, local ones excluded, to which the connection does not verify the server.
 	unverified []string
-	// secrets are the passwords with which it connects, from wherever they come.
-	secrets []string
+	// password is the password of the connection, from the address or from libpq's variables and files; "" without one.
+	password string
 }
 
 // loadServer reads the settings of Postgres.
@@ -79,7 +79,7 @@ func (c *Config) loadServer(env Environment) error {
 	case address == s.url && len(found) == 0:
 		v.flags = []string{"--" + flagStoreURL, v.url}
 	case address == s.url: // a printed command has no password
-		v.flags = []string{"--" + flagStore, string(Postgres)}
+		v.flags = []string{"--" + flagStoreURLFile, "FILE"}
 	}
 	if v.schema = strings.TrimSpace(s.schema.value); !schemaName.MatchString(v.schema) {
 		return invalid(s.schema, "Write a name of at most 50 lower-case letters, digits and underscores that begins with a letter, as in %s.", DefaultSchema)
@@ -88,8 +88,8 @@ func (c *Config) loadServer(env Environment) error {
 		v.flags = append(v.flags, "--store-schema", v.schema)
 	}
 	n, err := s.conns.count(false)
-	if v.conns = int(n); err != nil || n < 3 || n > 1000 {
-		return invalid(s.conns, "Write a number from 3 to 1000: two connections append, the others read.")
+	if v.conns = int(n); err != nil || n < 2 || n > 1000 {
+		return invalid(s.conns, "Write a number from 2 to 1000, as in 8.")
 	}
 	migrate, err := choose(s.migrate, "auto", "off")
 	if err != nil {
@@ -108,9 +108,7 @@ func (c *Config) loadServer(env Environment) error {
 		return problem.New(problem.UsageError, "invalid address of a PostgreSQL server in %s", address.from).
 			WithHint("Write a URL, as in postgres://me@db.example.com/runs?sslmode=verify-full, or keys and values, as in host=db.example.com dbname=runs.")
 	}
-	for _, p := range v.target.secrets {
-		env.secrets.add(p)
-	}
+	env.secrets.add(v.target.password)
 	for _, host := range v.target.unverified {
 		env.notes.add("the connection to the PostgreSQL server %s does not verify the server: add sslmode=verify-full to the address", host)
 	}
@@ -148,6 +146,9 @@ func (e Environment) readAddress(from, file string) (string, error) {
 	}
 	return text, nil
 }
+
+// HasPassword reports whether an address of a PostgreSQL server holds a password.
+func HasPassword(address string) bool { return len(passwords(address)) > 0 }
 
 // secretKeys are the keys of an address whose values are secrets.
 var secretKeys = []string{"password", "sslpassword"}

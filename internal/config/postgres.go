@@ -1,0 +1,98 @@
+//go:build !nopostgres
+
+package config
+
+import (
+	"context"
+
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/history"
+	"github.com/workflows-engine/workflows-engine/history/historypg"
+	"github.com/workflows-engine/workflows-engine/internal/buildstamp"
+	"github.com/workflows-engine/workflows-engine/internal/shellword"
+)
+
+func targetOf(url, schema string) (target, error) {
+	t, err := historypg.Resolve(url, historypg.Options{Schema: schema})
+	if err != nil {
+		return target{}, err
+	}
+	return target{name: t.String(), unverified: t.Unverified, password: t.Password}, nil
+}
+
+// onServer is the store of Postgres.
+type onServer struct{ c *Config }
+
+func (s onServer) location() string { return s.c.server.target.name }
+func (s onServer) flags() []string  { return s.c.server.flags }
+func (s onServer) pages() string    { return s.c.server.pages }
+func (onServer) makes() bool        { return false }
+
+// options are those of a store.
+func (s onServer) options() historypg.Options {
+	v := &s.c.server
+	return historypg.Options{
+		Schema: v.schema, Conns: v.conns, NoMigrate: v.frozen, NoNotify: v.polls,
+		Synchronous: string(s.c.Synchronous), Version: buildstamp.Read().Version,
+	}
+}
+
+func (s onServer) open(ctx context.Context, how opening) (history.Store, error) {
+	o := s.options()
+	o.Existing, o.ReadOnly = how == toExisting, how == toRead
+	store, err := s.connect(ctx, o)
+	if err != nil {
+		return nil, err // an interface with a nil pointer is not nil
+	}
+	return store, nil
+}
+
+func (s onServer) connect(ctx context.Context, o historypg.Options) (*historypg.Store, error) {
+	store, err := historypg.Open(ctx, s.c.server.url, o)
+	return store, s.withCommands(err)
+}
+
+// withCommands replaces options and functions in the hint of an error by flags and commands.
+func (s onServer) withCommands(err error) error {
+	e, ok := problem.As(err)
+	if !ok {
+		return err
+	}
+	named := *e
+	named.Hint = problem.Glossary{
+		"Options.Conns": "--store-conns", "Options.Schema": "--store-schema", "Options.NoNotify": "--store-notify off",
+		"Options.NoMigrate": "--store-migrate off", "Options.Synchronous": "--synchronous",
+		"historypg.Open": shellword.Command([]string{"workflows-engine", "store", "migrate"}, nil, s.flags()...),
+	}.Translate(e.Hint)
+	return &named
+}
+
+func (s onServer) migrate(ctx context.Context, dryRun, backup bool) (Migration, error) {
+	if !backup {
+		return Migration{}, problem.New(problem.Unsupported, "--no-backup requires a store in a file: a schema on a server is never backed up before a migration").
+			WithHint("Leave --no-backup out. Back the schema up with pg_dump --schema=%s.", s.c.server.schema)
+	}
+	o := s.options()
+	o.NoMigrate = false // this command is how operators migrate then
+	if dryRun {
+		m, err := historypg.Inspect(ctx, s.c.server.url, o)
+		return serverPlan(m), s.withCommands(err)
+	}
+	store, err := s.connect(ctx, o)
+	if err != nil {
+		return Migration{}, err
+	}
+	return serverPlan(store.Migration()), store.Close()
+}
+
+func serverPlan(m historypg.Migration) Migration {
+	return Migration{From: m.From, To: m.To, Runs: m.Runs, SQL: m.SQL}
+}
+
+// serverMigration returns the migration of a store on a server.
+func serverMigration(store history.Store) (Migration, bool) {
+	if s, ok := store.(*historypg.Store); ok {
+		return serverPlan(s.Migration()), true
+	}
+	return Migration{}, false
+}
