@@ -18,6 +18,9 @@ func targetOf(string, string) (target, error) { return target{}, errNoPostgres()
 
 func serverMigration(history.Store) (m Migration, ok bool) { return m, false }
 
+// ServerState is an error: this program cannot connect to servers.
+func (c *Config) ServerState(context.Context) (s ServerState, err error) { return s, errNoPostgres() }
+
 // onServer stands for the store on a server, which this program cannot open.
 type onServer struct{ c *Config }
 

@@ -20,6 +20,12 @@ func targetOf(url, schema string) (target, error) {
 	return target{name: t.String(), unverified: t.Unverified, password: t.Password}, nil
 }
 
+// ServerState examines the server of Postgres without changing anything.
+func (c *Config) ServerState(ctx context.Context) (ServerState, error) {
+	d, err := historypg.Diagnose(ctx, c.server.url, onServer{c}.options())
+	return ServerState(d), err
+}
+
 // onServer is the store of Postgres.
 type onServer struct{ c *Config }
 

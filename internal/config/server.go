@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"strings"
+	"time"
 
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/internal/config/envname"
@@ -39,6 +40,27 @@ type target struct {
 	unverified []string
 	// password is the password of the connection, from the address or from libpq's variables and files; "" without one.
 	password string
+}
+
+// ServerState describes a PostgreSQL server and what it allows the user of its address. The fields are those of historypg.Diagnosis.
+type ServerState struct {
+	Version              string
+	Major                int
+	Standby, Synchronous bool
+	UTF8                 bool
+	RoundTrip, Ahead     time.Duration
+	Left, Most           int
+	SchemaExists         bool
+	MayCreate            bool
+	Lacking              []string
+}
+
+// Connections is the most that this process opens to the server of Postgres: those of its pool, and one that listens.
+func (c *Config) Connections() int {
+	if c.server.polls {
+		return c.server.conns
+	}
+	return c.server.conns + 1
 }
 
 // loadServer reads the settings of Postgres.

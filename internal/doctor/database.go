@@ -14,6 +14,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/internal/config"
 	"github.com/workflows-engine/workflows-engine/internal/fleet"
+	"github.com/workflows-engine/workflows-engine/internal/shellword"
 )
 
 // littleSpace is the free space, in bytes, below which a large run may not fit.
@@ -99,31 +100,46 @@ func (r *Report) Store(ctx context.Context, c *config.Config, now time.Time) {
 		r.Add(OK, Database, "database", "", "none: runs are kept in memory and end with the process")
 		return
 	}
-	path := c.StorePath
-	r.place(path)
-	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-		r.Add(OK, Database, "database", "", "the first run creates %s", path)
-		return
+	if c.Store == config.Postgres {
+		if !r.server(ctx, c) {
+			return
+		}
+	} else {
+		r.place(c.StorePath)
+		if _, err := os.Stat(c.StorePath); errors.Is(err, fs.ErrNotExist) {
+			r.Add(OK, Database, "database", "", "the first run creates %s", c.StorePath)
+			return
+		}
 	}
 	counted, err := count(ctx, c, now)
 	if err != nil {
-		r.AddError(Database, "database", err, "workflows-engine verify --db "+path)
+		r.AddError(Database, "database", err, command(c, "verify"))
 		return
 	}
-	r.Add(OK, Database, "database", "", "%s: %s", path, counted)
+	r.Add(OK, Database, "database", "", "%s: %s", c.Location(), counted)
 	if counted.from != counted.to {
-		r.Add(Warning, DatabaseVersion, "database", "workflows-engine store migrate --db "+path, "%s has %s; the first process that writes migrates it to version %d",
-			path, config.VersionName(counted.from), counted.to)
+		r.older(c, counted.from, counted.to)
 	}
-	r.unattended(path, counted)
+	r.unattended(c, counted)
 	r.workers(counted.fleet)
 	if c.OtherStorePath != "" {
 		r.two(ctx, c, counted, now)
 	}
 }
 
+// command returns the line of a command on the database.
+func command(c *config.Config, words ...string) string {
+	return shellword.Command(append([]string{"workflows-engine"}, words...), nil, c.StoreFlags()...)
+}
+
+// older warns of a database of an older version.
+func (r *Report) older(c *config.Config, from, to int) {
+	r.Add(Warning, DatabaseVersion, "database", command(c, "store", "migrate"), "%s has %s; the first process that writes migrates it to version %d",
+		c.Location(), config.VersionName(from), to)
+}
+
 // unattended warns of runs without an owner.
-func (r *Report) unattended(path string, c contents) {
+func (r *Report) unattended(settings *config.Config, c contents) {
 	var parts []string
 	if c.overdue > 0 {
 		parts = append(parts, fmt.Sprintf("%s with an overdue timer, the first since %s", runs(c.overdue), c.since.UTC().Format(time.RFC3339)))
@@ -132,7 +148,7 @@ func (r *Report) unattended(path string, c contents) {
 		parts = append(parts, runs(c.orphaned)+" whose owner has ended")
 	}
 	if len(parts) > 0 {
-		r.Add(Warning, RunsUnattended, "database", "Start a server or a worker, or list them: workflows-engine recover --dry-run --db "+path,
+		r.Add(Warning, RunsUnattended, "database", "Start a server or a worker, or list them: "+command(settings, "recover", "--dry-run"),
 			"no process drives %s", strings.Join(parts, ", and "))
 	}
 }

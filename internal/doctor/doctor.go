@@ -69,6 +69,14 @@ const (
 	DatabaseSpace Code = "database-space"
 	// DatabaseNetwork: the database is on a network file system.
 	DatabaseNetwork Code = "database-network"
+	// DatabaseServer: the server of the database, and its round trip.
+	DatabaseServer Code = "database-server"
+	// DatabaseRights: the user lacks rights on the server.
+	DatabaseRights Code = "database-rights"
+	// DatabaseConnections: the server has few connections left.
+	DatabaseConnections Code = "database-connections"
+	// DatabaseClock: the server's clock differs from this machine's.
+	DatabaseClock Code = "database-clock"
 	// RunsUnattended: runs have no owner and cannot continue.
 	RunsUnattended Code = "runs-unattended"
 	// Workers: the processes that use the database.
