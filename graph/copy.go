@@ -1,0 +1,66 @@
+package graph
+
+import (
+	"context"
+
+	"github.com/workflows-engine/workflows-engine/activities"
+	"github.com/workflows-engine/workflows-engine/graph/internal/transfer"
+	"github.com/workflows-engine/workflows-engine/history"
+)
+
+// CopyOptions configure Copy.
+type CopyOptions struct {
+	// Target names the target in the reason of runs that have moved there. It should have no secrets.
+	Target string
+	// CheckSteps checks the journals of agents; see Options.CheckSteps. nil does not check them.
+	CheckSteps func(activities.RecordedAttempt) (at int, err error)
+	// Progress, unless nil, is called after each tree of runs: done of them have been copied, rejected or found in the target.
+	Progress func(done, of int)
+}
+
+// CopyResult counts what Copy found in the target at its end, from earlier copies included.
+type CopyResult struct {
+	// Runs are the runs in the target, subworkflows included, Records their records, and Definitions the definitions that were added.
+	Runs, Records, Definitions int
+	// Moved are the runs that had not ended: they continue in the target and have ended in the source.
+	Moved int
+	// Existed are the runs that an earlier copy brought.
+	Existed int
+	// Left are the roots of trees that were not copied, with the reasons.
+	Left []CopyLeft
+	// PendingDeliveries is the number of deliveries of webhooks that only a process of the source can send.
+	PendingDeliveries int
+	// Source and Target are the problems that a check of the stores found.
+	Source, Target []history.Finding
+}
+
+// CopyLeft is a run that was not copied. Err is LEASE_HELD if a process of the source drives it, HISTORY_CONFLICT if it continued meanwhile,
+// DUPLICATE_EXECUTION_ID if the target has another run of its id, or an error of Import.
+type CopyLeft struct {
+	ExecutionID string
+	Err         error
+}
+
+// Copy copies all definitions and runs of a store into another one, which must be a history.Importer, and then checks both. Ended runs are copied as
+// they are. Other runs move: Copy claims them, cancels them in the source with a reason that names the target, without a rollback and without
+// cancelling tasks at agents, and imports their records before that cancel. So no two processes continue a run, even if Copy is interrupted:
+// call it again to complete. Runs that a process of the source drives are left.
+//
+// Not copied are keys (history.Keyring), links between runs and their retries, deliveries and the turns of waiting runs: workers of the target find
+// moved runs as they find runs whose process has ended.
+//
+// The error is that of a store. The result counts what was done before it.
+func Copy(ctx context.Context, from, to history.Store, o CopyOptions) (*CopyResult, error) {
+	res, err := transfer.Copy(ctx, from, to, transfer.CopyOptions{Target: o.Target, CheckSteps: o.CheckSteps, Progress: o.Progress})
+	if res == nil {
+		return nil, err
+	}
+	out := &CopyResult{
+		Runs: res.Runs, Records: res.Records, Definitions: res.Definitions, Moved: res.Moved, Existed: res.Existed,
+		PendingDeliveries: res.PendingDeliveries, Source: res.Source, Target: res.Target,
+	}
+	for _, l := range res.Left {
+		out.Left = append(out.Left, CopyLeft(l))
+	}
+	return out, err
+}

@@ -1,0 +1,398 @@
+package transfer
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/uuid"
+
+	"github.com/workflows-engine/workflows-engine/graph/internal/run"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/history"
+	"github.com/workflows-engine/workflows-engine/history/runfile"
+)
+
+// CopyOptions is graph.CopyOptions, which documents the fields.
+type CopyOptions struct {
+	Target     string
+	CheckSteps CheckSteps
+	Progress   func(done, of int)
+}
+
+// CopyResult is graph.CopyResult, which documents the fields.
+type CopyResult struct {
+	Runs, Records, Definitions, Moved, Existed int
+	Left                                       []CopyLeft
+	PendingDeliveries                          int
+	// Source and Target are the findings of the check of both stores.
+	Source, Target []history.Finding
+}
+
+// CopyLeft is graph.CopyLeft, which documents the fields.
+type CopyLeft struct {
+	ExecutionID string
+	Err         error
+}
+
+// movedPrefix begins the reason of the cancel that ends a run in the source.
+const movedPrefix = "moved by store copy to "
+
+// copyLease is how long the copy owns the active runs of a tree. It is renewed for each tree.
+const copyLease = 2 * time.Minute
+
+// Copy copies all definitions and runs of a store into another one; see graph.Copy.
+//
+// The runs of a tree that have not ended are ended in the source first, then the records before that end are imported. So there is no moment
+// at which both stores continue a run, and a copy that was interrupted in between finds the end, and imports what comes before it.
+func Copy(ctx context.Context, from, to history.Store, o CopyOptions) (res *CopyResult, err error) {
+	c := copier{from: from, to: to, o: o, process: "store-copy-" + uuid.NewString(), res: &CopyResult{}}
+	defer func() {
+		if failed := from.Release(context.WithoutCancel(ctx), c.process); err == nil {
+			err = failed
+		}
+	}()
+	if err := c.definitions(ctx); err != nil {
+		return c.res, err
+	}
+	roots, err := c.roots(ctx)
+	if err != nil {
+		return c.res, err
+	}
+	for i, id := range roots {
+		if err := ctx.Err(); err != nil {
+			return c.res, err
+		}
+		err := c.tree(ctx, id)
+		switch {
+		case errors.Is(err, problem.LeaseHeld), errors.Is(err, problem.HistoryConflict), rejectsRun(err):
+			c.res.Left = append(c.res.Left, CopyLeft{id, err})
+		case errors.Is(err, problem.ExecutionNotFound): // deleted meanwhile
+		case err != nil:
+			return c.res, err
+		}
+		if o.Progress != nil {
+			o.Progress(i+1, len(roots))
+		}
+	}
+	if err := c.deliveries(ctx); err != nil {
+		return c.res, err
+	}
+	return c.res, c.verify(ctx)
+}
+
+type copier struct {
+	from, to history.Store
+	o        CopyOptions
+	// process owns the runs in the source while they are copied.
+	process string
+	res     *CopyResult
+}
+
+// definitions copies the definitions, those stored first before the others: the newest one of a name stays the newest.
+func (c *copier) definitions(ctx context.Context) error {
+	var hashes []string
+	for cursor := ""; ; {
+		page, err := c.from.Definitions(ctx, cursor, 100)
+		if err != nil {
+			return err
+		}
+		for _, d := range page.Definitions {
+			hashes = append(hashes, d.Hash)
+		}
+		if cursor = page.NextCursor; cursor == "" {
+			break
+		}
+	}
+	for _, hash := range slices.Backward(hashes) {
+		d, err := c.from.Definition(ctx, hash)
+		if errors.Is(err, problem.DefinitionNotFound) {
+			continue // deleted meanwhile
+		}
+		if err != nil {
+			return err
+		}
+		switch _, err := c.to.Definition(ctx, hash); {
+		case err == nil:
+			continue
+		case !errors.Is(err, problem.DefinitionNotFound):
+			return err
+		}
+		if err := c.to.PutDefinition(ctx, d); err != nil {
+			return err
+		}
+		c.res.Definitions++
+	}
+	return nil
+}
+
+// roots returns the runs at the roots of trees, those first that changed longest ago. Subworkflows whose parents are missing are roots, too.
+func (c *copier) roots(ctx context.Context) ([]string, error) {
+	var ids []string
+	parents := map[string]string{}
+	err := each(ctx, c.from, history.ListQuery{Oldest: true}, func(e *history.Execution) error {
+		ids, parents[e.ID] = append(ids, e.ID), e.Parent
+		return nil
+	})
+	return slices.DeleteFunc(ids, func(id string) bool {
+		_, stored := parents[parents[id]]
+		return stored
+	}), err
+}
+
+// each calls do for each run that a query selects.
+func each(ctx context.Context, store history.Store, q history.ListQuery, do func(*history.Execution) error) error {
+	for q.Limit = 100; ; {
+		page, err := store.List(ctx, q)
+		if err != nil {
+			return err
+		}
+		for i := range page.Executions {
+			if err := do(&page.Executions[i]); err != nil {
+				return err
+			}
+		}
+		if q.Cursor = page.NextCursor; q.Cursor == "" {
+			return nil
+		}
+	}
+}
+
+// tree copies a run with its subworkflows.
+func (c *copier) tree(ctx context.Context, root string) error {
+	const attempts = 3
+	for i := 1; ; i++ {
+		err := c.try(ctx, root)
+		if i == attempts || !errors.Is(err, problem.HistoryConflict) { // an answer arrived between reading and ending the run
+			return err
+		}
+	}
+}
+
+func (c *copier) try(ctx context.Context, root string) (err error) {
+	x := exporter{Store: c.from, seen: map[string]bool{}}
+	active, err := c.own(ctx, root)
+	if err != nil {
+		return err
+	}
+	if len(active) > 0 {
+		defer func() {
+			if failed := c.from.Disown(context.WithoutCancel(ctx), c.process, active...); err == nil {
+				err = failed
+			}
+		}()
+	}
+	if err := x.collect(ctx, root); err != nil {
+		return err
+	}
+	ends := c.withoutMoves(x.runs)
+	file := &runfile.File{ExecutionID: root, Runs: x.runs, Definitions: x.definitions}
+	copied, err := c.copied(ctx, file)
+	if err != nil {
+		return err
+	}
+	if !copied && len(active) > 0 {
+		if err := c.rehearse(ctx, file); err != nil {
+			return err
+		}
+	}
+	for _, r := range x.runs {
+		if !slices.Contains(active, r.ExecutionID) {
+			continue
+		}
+		if err := c.end(ctx, r); err != nil {
+			return err
+		}
+		c.res.Moved++
+	}
+	c.res.Moved += ends
+	for _, r := range x.runs {
+		c.res.Runs++
+		c.res.Records += len(r.Records)
+	}
+	if copied {
+		c.res.Existed += len(x.runs)
+		return nil
+	}
+	_, err = importFile(ctx, c.to, file, c.o.CheckSteps)
+	return err
+}
+
+// own claims the active runs of a tree, so that no process of the source continues them. It returns LEASE_HELD if another process does.
+func (c *copier) own(ctx context.Context, root string) (active []string, err error) {
+	ids, err := c.activeRuns(ctx, root)
+	if err != nil || len(ids) == 0 {
+		return nil, err
+	}
+	if err := c.from.Renew(ctx, c.process, copyLease); err != nil {
+		return nil, err
+	}
+	claimed, err := c.from.Claim(ctx, c.process, ids...)
+	if err != nil {
+		return nil, err
+	}
+	for _, id := range ids {
+		if slices.Contains(claimed, id) {
+			continue
+		}
+		e, err := c.from.Execution(ctx, id)
+		if err == nil && e.Phase.Terminal() {
+			continue // it has ended meanwhile
+		}
+		if err == nil {
+			err = problem.New(problem.LeaseHeld, "run %q is driven by a process of the source", id).
+				WithPlace(problem.Place{ExecutionID: id}).
+				WithHint("Stop the processes that use the source, then copy again.")
+		}
+		if len(claimed) > 0 {
+			err = errors.Join(err, c.from.Disown(ctx, c.process, claimed...))
+		}
+		return nil, err
+	}
+	return claimed, nil
+}
+
+// activeRuns returns the runs of a tree that have not ended, the root first.
+func (c *copier) activeRuns(ctx context.Context, root string) (ids []string, err error) {
+	e, err := c.from.Execution(ctx, root)
+	if err != nil {
+		return nil, err
+	}
+	if !e.Phase.Terminal() {
+		ids = append(ids, root)
+	}
+	err = each(ctx, c.from, history.ListQuery{Below: root, Phases: history.OpenPhases()}, func(e *history.Execution) error {
+		ids = append(ids, e.ID)
+		return nil
+	})
+	return ids, err
+}
+
+// withoutMoves removes the ends that an earlier copy wrote from the runs, and returns their number. It also removes the cancel of a
+// subworkflow by a process of the source that found its parent ended so.
+func (c *copier) withoutMoves(runs []runfile.Run) (moved int) {
+	ended := map[string]bool{}
+	for i := range runs {
+		r := &runs[i]
+		at := slices.IndexFunc(r.Records, func(rec history.Record) bool {
+			p := &rec.Payload
+			return rec.Name == history.CancelExecution && (strings.HasPrefix(p.Reason, movedPrefix) || ended[parentID(r)] && strings.HasPrefix(p.Reason, "the parent run "))
+		})
+		if at > 0 {
+			r.Records, r.Handled = r.Records[:at], nil
+			ended[r.ExecutionID] = true
+			moved++
+		}
+	}
+	return moved
+}
+
+// parentID returns the parent of a run, "" without one.
+func parentID(r *runfile.Run) string { return r.Records[0].Payload.ParentExecutionID }
+
+// copied reports whether all runs of a tree are in the target, where they may have continued since.
+func (c *copier) copied(ctx context.Context, file *runfile.File) (bool, error) {
+	found := 0
+	for i := range file.Runs {
+		r := &file.Runs[i]
+		stored, err := c.to.Read(ctx, r.ExecutionID, 1, len(r.Records))
+		if err != nil {
+			return false, err
+		}
+		if len(stored) == 0 {
+			continue
+		}
+		found++
+		for j := range r.Records {
+			if j >= len(stored) || !sameRecord(r.ExecutionID, &stored[j], &r.Records[j]) {
+				return false, rejected(r.ExecutionID, problem.DuplicateExecutionID, "Copy into another database, or delete the run there first.",
+					"exists in the target and differs from record %d on", j+1)
+			}
+		}
+	}
+	if found > 0 && found < len(file.Runs) {
+		return false, rejected(file.ExecutionID, problem.DuplicateExecutionID, "Copy into another database, or delete the runs there first.",
+			"has %d of its %d runs in the target", found, len(file.Runs))
+	}
+	return found > 0, nil
+}
+
+// rehearse returns the error that the import of a tree would have, before the source is changed.
+func (c *copier) rehearse(ctx context.Context, file *runfile.File) error {
+	_, err := importFile(ctx, rehearsal{c.to}, file, c.o.CheckSteps)
+	return err
+}
+
+// rehearsal is a store that accepts imports and does nothing.
+type rehearsal struct{ history.Store }
+
+func (rehearsal) Import(context.Context, history.Import) error { return nil }
+
+// end ends a run in the source, at the records that were read: the run is cancelled, and its tasks at agents are kept for the target.
+func (c *copier) end(ctx context.Context, r runfile.Run) error {
+	now, err := c.from.Now(ctx)
+	if err != nil {
+		return err
+	}
+	e, err := c.from.Execution(ctx, r.ExecutionID)
+	if err != nil {
+		return err
+	}
+	seq := r.Records[len(r.Records)-1].Seq
+	if e.Seq != seq {
+		return problem.New(problem.HistoryConflict, "run %q has continued while it was copied", r.ExecutionID).
+			WithPlace(problem.Place{ExecutionID: r.ExecutionID}).WithHint("Copy again.")
+	}
+	p := history.Payload{NodeID: e.CurrentNodeID, Reason: problem.Excerpt(movedPrefix+c.o.Target, problem.MaxText)}
+	end := p
+	end.KeepTasks = true
+	records := []history.Record{
+		{Seq: seq + 1, Kind: history.Command, Name: history.CancelExecution, Payload: p, CreatedAt: now},
+		{Seq: seq + 2, Kind: history.Event, Name: history.ExecutionCancelled, Payload: end, CreatedAt: now},
+	}
+	run.Sign(ctx, records)
+	e.ApplyAll(records)
+	return c.from.Append(context.WithoutCancel(ctx), history.Batch{
+		ExecutionID: r.ExecutionID, ExpectedSeq: seq, Records: records, Execution: e, SetTimers: true, Owner: c.process,
+	})
+}
+
+// deliveries counts the deliveries that only a process of the source can send.
+func (c *copier) deliveries(ctx context.Context) error {
+	for q := (history.DeliveryQuery{States: []history.DeliveryState{history.DeliveryPending}, Limit: 100}); ; {
+		page, err := c.from.ListDeliveries(ctx, q)
+		if err != nil {
+			return err
+		}
+		c.res.PendingDeliveries += len(page.Deliveries)
+		if q.Cursor = page.NextCursor; q.Cursor == "" {
+			return nil
+		}
+	}
+}
+
+// verify checks both stores, and that each run of the source is in the target. A run that was started in the source meanwhile is left.
+func (c *copier) verify(ctx context.Context) error {
+	left := func(id string) bool {
+		return slices.ContainsFunc(c.res.Left, func(l CopyLeft) bool { return l.ExecutionID == id || history.Descends(id, l.ExecutionID) })
+	}
+	err := each(ctx, c.from, history.ListQuery{Oldest: true}, func(e *history.Execution) error {
+		_, err := c.to.Execution(ctx, e.ID)
+		if errors.Is(err, problem.ExecutionNotFound) && !left(e.ID) {
+			c.res.Left = append(c.res.Left, CopyLeft{e.ID, problem.New(problem.HistoryConflict, "run %q was started while the others were copied", e.ID).
+				WithPlace(problem.Place{ExecutionID: e.ID}).WithHint("Copy again.")})
+			return nil
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	if _, err := Verify(ctx, c.from, "", false, c.o.CheckSteps, func(f history.Finding) { c.res.Source = append(c.res.Source, f) }); err != nil {
+		return err
+	}
+	_, err = Verify(ctx, c.to, "", false, c.o.CheckSteps, func(f history.Finding) { c.res.Target = append(c.res.Target, f) })
+	return err
+}
