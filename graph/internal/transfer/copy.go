@@ -378,14 +378,16 @@ func (c *copier) verify(ctx context.Context) error {
 	left := func(id string) bool {
 		return slices.ContainsFunc(c.res.Left, func(l CopyLeft) bool { return l.ExecutionID == id || history.Descends(id, l.ExecutionID) })
 	}
-	err := each(ctx, c.from, history.ListQuery{Oldest: true}, func(e *history.Execution) error {
+	err := history.Each(ctx, c.from, "", func(e *history.Execution) error {
 		_, err := c.to.Execution(ctx, e.ID)
-		if errors.Is(err, problem.ExecutionNotFound) && !left(e.ID) {
+		switch {
+		case !errors.Is(err, problem.ExecutionNotFound):
+			return err
+		case !left(e.ID):
 			c.res.Left = append(c.res.Left, CopyLeft{e.ID, problem.New(problem.HistoryConflict, "run %q was started while the others were copied", e.ID).
 				WithPlace(problem.Place{ExecutionID: e.ID}).WithHint("Copy again.")})
-			return nil
 		}
-		return err
+		return nil
 	})
 	if err != nil {
 		return err
