@@ -41,8 +41,8 @@ A schema on a PostgreSQL server is not backed up: use pg_dump. With --store-migr
 	return group(&cobra.Command{
 		Use:   "store",
 		Short: "Manage the database",
-		Long:  "Manage the database. verify checks it, gc deletes old runs.",
-	}, migrate)
+		Long:  "Manage the database: migrate it, and copy its runs to another one. verify checks it, gc deletes old runs.",
+	}, migrate, newCopy(a))
 }
 
 // migrateStore migrates the database, or prints the plan.

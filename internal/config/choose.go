@@ -114,3 +114,34 @@ func (c *Config) resolveStorePath(path setting, env Environment) error {
 	}
 	return c.defaultStorePath(env)
 }
+
+// At returns the configuration with another store: the path of a database file, the address of a PostgreSQL server, or @ and the path of a
+// file with such an address. flag is the flag that named it.
+func (c *Config) At(flag, place string) (*Config, error) {
+	other := *c
+	s := storeSettings{schema: c.settings.schema, conns: c.settings.conns, migrate: c.settings.migrate, notify: c.settings.notify}
+	named := setting{value: place, from: flag}
+	if file, ok := strings.CutPrefix(place, "@"); ok {
+		s.urlFile = setting{value: file, from: flag}
+	} else if isServerAddress(place) {
+		s.url = named
+	} else {
+		s.path = named
+		for _, o := range []*setting{&s.schema, &s.conns, &s.migrate, &s.notify} { // they are those of the other store
+			o.from = ""
+		}
+	}
+	other.settings, other.server = s, server{}
+	other.StorePath, other.StorePathGiven, other.OtherStorePath, other.note = "", false, "", ""
+	if err := other.loadStore(c.env); err != nil {
+		return nil, err
+	}
+	other.Warnings = c.env.notes.take()
+	return &other, nil
+}
+
+// isServerAddress reports whether a text is an address of a PostgreSQL server rather than a path.
+func isServerAddress(text string) bool {
+	before, _, found := strings.Cut(text, "=")
+	return strings.Contains(text, "://") || found && !strings.ContainsAny(before, `/\`) || HasPassword(text)
+}

@@ -95,9 +95,12 @@ func (c *Config) loadServer(env Environment) error {
 	}
 	switch {
 	case len(found) > 0 && address == s.url && address.rank() == byFlag:
+		hint := "Set " + envname.StoreURL + ", or write the address to a file for --" + flagStoreURLFile
+		if address.from != "--"+flagStoreURL {
+			hint = "Write the address to a file and name that: " + address.from + " @FILE"
+		}
 		return problem.New(problem.UsageError, "%s must not contain a password: every user of this machine can read command lines", address.from).
-			WithHint("Set %s, or write the address to a file for --%s, or put the password into libpq's password file (~/.pgpass).",
-				envname.StoreURL, flagStoreURLFile)
+			WithHint("%s; or put the password into libpq's password file (~/.pgpass).", hint)
 	case address == s.url && len(found) == 0:
 		v.flags = []string{"--" + flagStoreURL, v.url}
 	case address == s.url: // a printed command has no password

@@ -1,0 +1,151 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/workflows-engine/workflows-engine/graph"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/history"
+	"github.com/workflows-engine/workflows-engine/internal/config"
+	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
+)
+
+type copyOptions struct {
+	from, to string
+	json     bool
+}
+
+func newCopy(a *app) *cobra.Command {
+	var o copyOptions
+	cmd := &cobra.Command{
+		Use:   "copy --from PLACE --to PLACE",
+		Short: "Copy all runs to another database",
+		Long: `Copy all definitions and runs to another database, and check both. A PLACE is the path of a database file, the address of a
+PostgreSQL server without a password, or @ and the path of a file with such an address. The place that is left out is the database of the
+settings.
+
+Ended runs stay in the source. Other runs move: they are cancelled in the source, with the target in the reason, without compensations
+and without cancelling tasks at agents, and continue in the target from the record before that. So no two processes continue a run.
+Stop the processes that use the source first: runs that one of them drives are left.
+
+After an interruption, run the same command again: it completes the copy. Sessions of pages, links between runs and their
+retries, and deliveries of webhooks are not copied; pending deliveries are sent by a process of the source.
+
+Exit status: 0 if both databases have all runs and no findings; 1 otherwise.`,
+		Example: `  workflows-engine store copy --from runs.db --to postgres://workflows@db.example.com/runs?sslmode=verify-full
+  workflows-engine store copy --from @runs.url --to backup.db --json`,
+		Args: exactly(),
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.copyStore(cmd.Context(), o) },
+	}
+	set := cmd.Flags()
+	set.StringVar(&o.from, "from", "", "copy from this `place` (default the database of the settings)")
+	set.StringVar(&o.to, "to", "", "copy to this `place` (default the database of the settings)")
+	set.BoolVar(&o.json, "json", false, "print as JSON")
+	return cmd
+}
+
+// copyStore copies the runs of one store to another one.
+func (a *app) copyStore(ctx context.Context, o copyOptions) (err error) {
+	c, err := a.flags.LoadStore(a.env)
+	if err != nil {
+		return err
+	}
+	if o.from == "" && o.to == "" {
+		return usage("store copy requires --from or --to").WithHint("Name a database file, or the address of a PostgreSQL server.")
+	}
+	from, to := c, c
+	if o.from != "" {
+		if from, err = c.At("--from", o.from); err != nil {
+			return err
+		}
+	}
+	if o.to != "" {
+		if to, err = c.At("--to", o.to); err != nil {
+			return err
+		}
+	}
+	switch {
+	case from.Store == config.Memory || to.Store == config.Memory:
+		return usage("store copy requires two databases, but --store is memory").WithHint("Name both: --from and --to.")
+	case from.Location() == to.Location():
+		return usage("--from and --to name the same database").WithHint("Name two databases.")
+	}
+	from.StorePathGiven = true // even the default database must exist
+	a.warn(from, nil)
+	if to != c && from != to {
+		a.warn(to, nil)
+	}
+	source, err := a.openStore(ctx, sessionOptions{store: existingStore}, from)
+	if err != nil {
+		return err
+	}
+	defer func() { err = firstError(err, source.Close()) }()
+	target, err := a.openStore(ctx, sessionOptions{store: createStore}, to)
+	if err != nil {
+		return err
+	}
+	defer func() { err = firstError(err, target.Close()) }()
+	options := graph.CopyOptions{Target: to.Location(), CheckSteps: c.RunnerOptions(config.Executors{}, nil).CheckSteps}
+	res, err := graph.Copy(ctx, source, target, options)
+	if res == nil {
+		return err
+	}
+	if said := a.writeCopied(from, to, res, o.json); said != nil || err != nil {
+		return firstError(err, said)
+	}
+	if len(res.Left)+len(res.Source)+len(res.Target) > 0 {
+		return silent{exitFailed}
+	}
+	return nil
+}
+
+// writeCopied prints what was copied, what was left and what the checks found.
+func (a *app) writeCopied(from, to *config.Config, res *graph.CopyResult, asJSON bool) error {
+	if asJSON {
+		left := []any{}
+		for _, l := range res.Left {
+			j := jsonvalue.Ordered{{"execution_id", l.ExecutionID}, {"message", l.Err.Error()}}
+			if p, ok := problem.As(l.Err); ok {
+				j = append(jsonvalue.Ordered{{"execution_id", l.ExecutionID}, {"code", string(p.Code)}, {"message", p.Message}}, jsonvalue.Ordered{{"hint", commandHint(p.Hint, l.ExecutionID)}}...)
+			}
+			left = append(left, j)
+		}
+		return writeEncoded(a.stdout, jsonvalue.Ordered{
+			{"from", from.Location()}, {"to", to.Location()}, {"runs", res.Runs}, {"records", res.Records}, {"definitions", res.Definitions},
+			{"moved", res.Moved}, {"existed", res.Existed}, {"pending_deliveries", res.PendingDeliveries}, {"left", left},
+			{"findings_source", findingsJSON(res.Source)}, {"findings_target", findingsJSON(res.Target)},
+		})
+	}
+	fmt.Fprintf(a.human, "copied %s with %s to %s; %d were there before\n", count(res.Runs, "run"), count(res.Records, "record"), to.Location(), res.Existed)
+	if res.Moved > 0 {
+		fmt.Fprintf(a.human, "%s moved: ended in %s, to be continued in %s\n", count(res.Moved, "active run"), from.Location(), to.Location())
+	}
+	if res.PendingDeliveries > 0 {
+		fmt.Fprintf(a.human, "webhook deliveries pending in %s, which a process there sends: %d\n", from.Location(), res.PendingDeliveries)
+	}
+	for _, l := range res.Left {
+		text := l.Err.Error()
+		if p, ok := problem.As(l.Err); ok {
+			text = string(p.Code) + ": " + p.Message + ". " + commandHint(p.Hint, l.ExecutionID)
+		}
+		fmt.Fprintf(a.stderr, "%s %s: %s\n", a.paint.wait("left:"), plainCell(l.ExecutionID), plainCell(text))
+	}
+	for i, list := range [][]history.Finding{res.Source, res.Target} {
+		for _, f := range list {
+			at := []*config.Config{from, to}[i].Location()
+			fmt.Fprintf(a.stderr, "%s %s: %s %s: %s\n", a.paint.bad("finding in"), at, plainCell(f.ExecutionID), f.Code, plainCell(f.Message))
+		}
+	}
+	return nil
+}
+
+func findingsJSON(list []history.Finding) []storedFindingJSON {
+	out := []storedFindingJSON{}
+	for _, f := range list {
+		out = append(out, storedFindingJSON{ExecutionID: f.ExecutionID, Seq: f.Seq, Code: string(f.Code), Message: f.Message, Hint: f.Hint, Repaired: f.Repaired})
+	}
+	return out
+}
