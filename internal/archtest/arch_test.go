@@ -226,6 +226,25 @@ func TestDriversHaveOnePlace(t *testing.T) {
 	}
 }
 
+// TestPostgresCanBeLeftOut: with the tag nopostgres, the programs link nothing of the store on PostgreSQL or its driver; without it they do.
+func TestPostgresCanBeLeftOut(t *testing.T) {
+	t.Parallel()
+	for _, tag := range []string{"", "nopostgres"} {
+		cmd := exec.Command("go", "list", "-deps", "-tags", tag, "./cmd/...")
+		cmd.Dir = "../.."
+		out, err := cmd.Output()
+		if err != nil {
+			t.Fatal(err)
+		}
+		linked := slices.ContainsFunc(strings.Fields(string(out)), func(path string) bool {
+			return path == module+"/history/historypg" || strings.HasPrefix(path, "github.com/jackc/")
+		})
+		if linked != (tag == "") {
+			t.Errorf("tag %q: the programs link PostgreSQL: %v", tag, linked)
+		}
+	}
+}
+
 func TestPackagesHaveAComment(t *testing.T) {
 	t.Parallel()
 	for _, p := range list(t) {

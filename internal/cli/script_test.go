@@ -39,12 +39,19 @@ func TestMain(m *testing.M) {
 // "until PATTERN status …" repeats a command in this process until its standard output matches.
 func TestScript(t *testing.T) {
 	t.Parallel()
+	p := scriptParams(t)
+	p.Dir = filepath.Join("testdata", "script")
+	testscript.Run(t, p)
+}
+
+// scriptParams returns what all scripts share.
+func scriptParams(t *testing.T) testscript.Params {
+	t.Helper()
 	examples, err := filepath.Abs(filepath.Join("..", "..", "examples"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	testscript.Run(t, testscript.Params{
-		Dir:                 filepath.Join("testdata", "script"),
+	return testscript.Params{
 		UpdateScripts:       *update,
 		RequireUniqueNames:  true,
 		RequireExplicitExec: true,
@@ -74,7 +81,7 @@ func TestScript(t *testing.T) {
 			"unchanged": unchanged,
 			"damage":    damage,
 		},
-	})
+	}
 }
 
 // until waits for what another process is about to do, which only looking again can tell.

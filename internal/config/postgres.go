@@ -66,6 +66,7 @@ func (s onServer) withCommands(err error) error {
 	}
 	named := *e
 	named.Hint = problem.Glossary{
+		"without Options.Existing, Options.ReadOnly and Options.NoMigrate the tables are created": "the first run or store migrate creates the tables",
 		"Options.Conns": "--store-conns", "Options.Schema": "--store-schema", "Options.NoNotify": "--store-notify off",
 		"Options.NoMigrate": "--store-migrate off", "Options.Synchronous": "--synchronous",
 		"historypg.Open": shellword.Command([]string{"workflows-engine", "store", "migrate"}, nil, s.flags()...),
