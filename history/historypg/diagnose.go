@@ -5,7 +5,6 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
-	"github.com/jackc/pgx/v5/pgxpool"
 
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 )
@@ -37,19 +36,18 @@ const pings = 5
 // Diagnose connects to the server of a URL and examines it, without changing anything. It returns USAGE_ERROR for an invalid url and
 // STORE_UNAVAILABLE if the server does not answer. No error contains the user or the password.
 func Diagnose(ctx context.Context, url string, o Options) (d Diagnosis, err error) {
-	target, err := Resolve(url, o)
+	if err := o.fill(); err != nil {
+		return d, err
+	}
+	x, err := newSession(url, &o)
 	if err != nil {
 		return d, err
 	}
-	parsed, err := pgxpool.ParseConfig(url)
-	if err != nil {
-		return d, problem.New(problem.Internal, "the address of the server changed")
-	}
 	unavailable := func() error { // the driver's text has user, database and address
-		return problem.New(problem.StoreUnavailable, "the PostgreSQL server at %s does not answer", target.Host).
+		return problem.New(problem.StoreUnavailable, "the PostgreSQL server %s cannot be examined", x.where.Host).
 			WithHint("Check the address, the network and the server's log.")
 	}
-	conn, err := pgx.ConnectConfig(ctx, parsed.ConnConfig)
+	conn, err := pgx.ConnectConfig(ctx, x.config.ConnConfig)
 	if err != nil {
 		return d, unavailable()
 	}
@@ -64,7 +62,7 @@ func Diagnose(ctx context.Context, url string, o Options) (d Diagnosis, err erro
 			d.RoundTrip, d.Ahead = took, now.Sub(asked.Add(took/2))
 		}
 	}
-	err = conn.QueryRow(ctx, diagnoseServer, target.Schema).Scan(&d.Version, &d.Major, &d.Standby, &d.Synchronous, &d.UTF8, &d.Left, &d.Most,
+	err = conn.QueryRow(ctx, diagnoseServer, o.Schema).Scan(&d.Version, &d.Major, &d.Standby, &d.Synchronous, &d.UTF8, &d.Left, &d.Most,
 		&d.SchemaExists, &d.MayCreate)
 	if err != nil || !d.SchemaExists {
 		if err != nil {
@@ -72,7 +70,7 @@ func Diagnose(ctx context.Context, url string, o Options) (d Diagnosis, err erro
 		}
 		return d, err
 	}
-	rows, err := conn.Query(ctx, diagnoseTables, target.Schema)
+	rows, err := conn.Query(ctx, diagnoseTables, o.Schema)
 	if err == nil {
 		d.Lacking, err = pgx.CollectRows(rows, pgx.RowTo[string])
 	}

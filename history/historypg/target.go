@@ -1,17 +1,10 @@
 package historypg
 
 import (
-	"cmp"
 	"crypto/tls"
-	"net"
 	"net/netip"
 	"slices"
-	"strconv"
 	"strings"
-
-	"github.com/jackc/pgx/v5/pgxpool"
-
-	"github.com/workflows-engine/workflows-engine/graph/problem"
 )
 
 // Target is where a URL leads, after the environment variables, password file and service file of libpq have filled in what it leaves out.
@@ -25,31 +18,21 @@ type Target struct {
 	Password string
 }
 
-// Resolve returns where a URL leads without connecting. It returns USAGE_ERROR for an invalid url or schema. The error contains nothing of the
-// url.
+// Resolve returns where a URL leads without connecting. It returns USAGE_ERROR for invalid options or an invalid url. The error contains
+// nothing of the url.
 func Resolve(url string, o Options) (Target, error) {
 	if err := o.fill(); err != nil {
 		return Target{}, err
 	}
-	parsed, err := pgxpool.ParseConfig(url)
-	if err != nil { // its text has parts of the url
-		return Target{}, problem.New(problem.UsageError, "invalid address of a PostgreSQL server").
-			WithHint("Write a URL, as in postgres://me@db.example.com/runs?sslmode=verify-full, or keys and values, as in host=db.example.com dbname=runs.")
+	x, err := newSession(url, &o)
+	if err != nil {
+		return Target{}, err
 	}
-	c := parsed.ConnConfig
-	t := Target{Password: c.Password}
-	t.Database, t.Schema = cmp.Or(c.Database, c.User), o.Schema
-	var hosts []string
+	c := &x.config.ConnConfig.Config
+	t := Target{Where: x.where, Password: c.Password}
 	visit := func(host string, port uint16, security *tls.Config) {
-		at := host
-		if !isSocket(host) {
-			at = net.JoinHostPort(host, strconv.Itoa(int(port)))
-		}
-		if !slices.Contains(hosts, at) {
-			hosts = append(hosts, at)
-		}
 		verified := security != nil && !security.InsecureSkipVerify
-		if !verified && !isLocal(host) && !slices.Contains(t.Unverified, at) {
+		if at := hostPort(host, port); !verified && !isLocal(host) && !slices.Contains(t.Unverified, at) {
 			t.Unverified = append(t.Unverified, at)
 		}
 	}
@@ -57,16 +40,12 @@ func Resolve(url string, o Options) (Target, error) {
 	for _, f := range c.Fallbacks {
 		visit(f.Host, f.Port, f.TLSConfig)
 	}
-	t.Host = strings.Join(hosts, ",")
 	return t, nil
 }
 
-// isSocket reports whether a host is the directory of a Unix socket.
-func isSocket(host string) bool { return strings.HasPrefix(host, "/") || strings.HasPrefix(host, "@") }
-
 // isLocal reports whether a host is this machine.
 func isLocal(host string) bool {
-	if isSocket(host) || strings.EqualFold(host, "localhost") {
+	if strings.HasPrefix(host, "/") || strings.EqualFold(host, "localhost") {
 		return true
 	}
 	ip, err := netip.ParseAddr(host)

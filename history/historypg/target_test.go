@@ -25,7 +25,7 @@ func TestResolve(t *testing.T) {
 		{url: "postgres://kim@[::1]:6000/runs", where: "[::1]:6000/runs, schema s"},
 		{url: "postgres://kim@127.0.0.1/runs", where: "127.0.0.1:5432/runs, schema s"},
 		{url: "host=/run/postgresql dbname=runs user=kim password='a b'", where: "/run/postgresql/runs, schema s", password: "a b"},
-		{url: "host=localhost user=kim", where: "localhost:5432/kim, schema s"},
+		{url: "host=localhost user=kim", where: "localhost:5432/, schema s"},
 	} {
 		got, err := historypg.Resolve(tt.url, historypg.Options{Schema: "s"})
 		if err != nil || got.String() != tt.where || got.Password != tt.password || !slices.Equal(got.Unverified, tt.unverified) {

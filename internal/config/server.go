@@ -130,7 +130,7 @@ func (c *Config) loadServer(env Environment) error {
 	case errors.Is(err, problem.Unsupported):
 		return err
 	case err != nil:
-		return problem.New(problem.UsageError, "invalid address of a PostgreSQL server in %s", address.from).
+		return problem.New(problem.UsageError, "invalid address of a PostgreSQL server in %s", address.from).WithCause(errors.Unwrap(err)).
 			WithHint("Write a URL, as in postgres://me@db.example.com/runs?sslmode=verify-full, or keys and values, as in host=db.example.com dbname=runs.")
 	}
 	env.secrets.add(v.target.password)

@@ -1,0 +1,52 @@
+package historypg_test
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/history/historypg"
+	"github.com/workflows-engine/workflows-engine/history/historypg/pgtest"
+)
+
+// Diagnose describes the server, and what a user with fewer rights and connections lacks.
+func TestDiagnose(t *testing.T) {
+	t.Parallel()
+	server, schema := pgtest.Shared(t), pgtest.Schema(t)
+	o := historypg.Options{Schema: schema}
+	d, err := historypg.Diagnose(t.Context(), server.URL(), o)
+	if err != nil || d.Major < 14 || !strings.HasPrefix(d.Version, fmt.Sprint(d.Major)) || !d.UTF8 || d.Standby || d.Synchronous ||
+		d.RoundTrip <= 0 || d.Ahead.Abs() > time.Second || d.Left <= 0 || d.Left > d.Most || d.SchemaExists || !d.MayCreate || len(d.Lacking) > 0 {
+		t.Errorf("%+v, %v", d, err)
+	}
+	openWith(t, o)
+	if d, err = historypg.Diagnose(t.Context(), server.URL(), o); err != nil || !d.SchemaExists || len(d.Lacking) > 0 {
+		t.Errorf("%+v, %v", d, err)
+	}
+	role := "role_" + schema
+	server.Exec(t, fmt.Sprintf(`CREATE ROLE %[1]s LOGIN CONNECTION LIMIT 7; GRANT USAGE ON SCHEMA %[2]s TO %[1]s;
+		GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA %[2]s TO %[1]s; REVOKE UPDATE ON %[2]s.runs FROM %[1]s`, role, schema))
+	d, err = historypg.Diagnose(t.Context(), server.URL()+" user="+role, o)
+	if err != nil || d.MayCreate || len(d.Lacking) != 1 || d.Lacking[0] != "runs" || d.Left != 6 {
+		t.Errorf("%+v, %v", d, err)
+	}
+	_, err = historypg.Diagnose(t.Context(), server.URL()+" user=nobody_sentinel", o)
+	if !errors.Is(err, problem.StoreUnavailable) || strings.Contains(err.Error(), "sentinel") {
+		t.Errorf("%v", err)
+	}
+}
+
+// A role without the right to create works with tables that another role has made, with the rights that the manual lists.
+func TestRightsToRun(t *testing.T) {
+	t.Parallel()
+	server, schema := pgtest.Shared(t), pgtest.Schema(t)
+	openWith(t, historypg.Options{Schema: schema})
+	role := "runs_" + schema
+	server.Exec(t, fmt.Sprintf(`CREATE ROLE %[1]s LOGIN; GRANT USAGE ON SCHEMA %[2]s TO %[1]s;
+		GRANT SELECT, INSERT, UPDATE, DELETE ON ALL TABLES IN SCHEMA %[2]s TO %[1]s`, role, schema))
+	s := openAt(t, server.URL()+" user="+role, historypg.Options{Schema: schema, NoMigrate: true})
+	exercise(t, s)
+}
