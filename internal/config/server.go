@@ -125,7 +125,10 @@ func (c *Config) loadServer(env Environment) error {
 		return err
 	}
 	v.frozen, v.polls = migrate == "off", notify == "off"
-	v.target, err = targetOf(v.url, v.schema)
+	err = errNotAddress
+	if wellFormed(v.url) {
+		v.target, err = targetOf(v.url, v.schema)
+	}
 	switch {
 	case errors.Is(err, problem.Unsupported):
 		return err
@@ -172,6 +175,26 @@ func (e Environment) readAddress(from, file string) (string, error) {
 	return text, nil
 }
 
+var errNotAddress = errors.New("not an address")
+
+// addressKey is the form of a key in an address of pairs.
+var addressKey = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_.]*$`)
+
+// wellFormed reports whether an address is a URL of PostgreSQL or consists of keys and values. The driver takes any text before a sign as a key:
+// a URL without its scheme would lead to a server on this machine.
+func wellFormed(address string) bool {
+	if scheme, _, ok := strings.Cut(address, "://"); ok && !strings.ContainsAny(scheme, "= ") {
+		return scheme == "postgres" || scheme == "postgresql"
+	}
+	found := false
+	for key := range pairs(address) {
+		if found = true; !addressKey.MatchString(key) {
+			return false
+		}
+	}
+	return found
+}
+
 // HasPassword reports whether an address of a PostgreSQL server holds a password.
 func HasPassword(address string) bool { return len(passwords(address)) > 0 }
 
@@ -193,12 +216,12 @@ func passwords(address string) (found []string) {
 		}
 		return text
 	}
-	_, rest, isURL := strings.Cut(address, "://")
-	if !isURL {
+	scheme, rest, isURL := strings.Cut(address, "://")
+	if !isURL || strings.ContainsAny(scheme, "= ") {
 		for key, value := range pairs(address) {
 			note(key, value)
 		}
-		if user, _, ok := cutLast(address, "@"); ok && !strings.Contains(address, "=") { // a URL without its scheme
+		if user, _, ok := cutLast(address, "@"); ok && !wellFormed(address) { // a URL without its scheme
 			if _, password, ok := strings.Cut(user, ":"); ok {
 				found = append(found, password)
 			}
