@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -15,6 +16,9 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/history/historymem"
+	"github.com/workflows-engine/workflows-engine/history/historypg"
+	"github.com/workflows-engine/workflows-engine/history/historypg/pgtest"
+	"github.com/workflows-engine/workflows-engine/history/historysql"
 )
 
 // family is a workflow that awaits a subworkflow, which asks.
@@ -112,9 +116,50 @@ func TestCopy(t *testing.T) {
 // A copy that fails at any write, before it or after it, is completed by the next one: each run is active in one store at most, and none is lost.
 func TestCopyThatIsInterruptedAnywhere(t *testing.T) {
 	t.Parallel()
+	memory := func(*testing.T) history.Store { return historymem.New() }
+	for name, tt := range map[string]struct {
+		from, to func(*testing.T) history.Store
+		// step is the distance of the writes that fail.
+		step int
+	}{
+		"in memory":               {memory, memory, 1},
+		"from file to server":     {inFile, onServer, 4},
+		"from server to file":     {onServer, inFile, 4},
+		"from file to file":       {inFile, inFile, 5},
+		"from a server to itself": {onServer, onServer, 7},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			interruptCopies(t, tt.from, tt.to, tt.step)
+		})
+	}
+}
+
+func inFile(t *testing.T) history.Store {
+	t.Helper()
+	s, err := historysql.Open(t.Context(), filepath.Join(t.TempDir(), "runs.db"), historysql.Options{})
+	return closing(t, s, err)
+}
+
+func onServer(t *testing.T) history.Store {
+	t.Helper()
+	s, err := historypg.Open(t.Context(), pgtest.Shared(t).URL(), historypg.Options{Schema: pgtest.Schema(t), Conns: 3, NoNotify: true})
+	return closing(t, s, err)
+}
+
+func closing[S history.Store](t *testing.T, s S, err error) history.Store {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	return s
+}
+
+func interruptCopies(t *testing.T, openFrom, openTo func(*testing.T) history.Store, step int) {
 	for _, after := range []bool{false, true} {
-		for n := 1; ; n++ {
-			from, to := historymem.New(), historymem.New()
+		for n := 1; ; n += step {
+			from, to := openFrom(t), openTo(t)
 			source(t, from)
 			c := &breaks{at: n, after: after}
 			_, err := copyRuns(t.Context(), breaking{from, c}, breaking{to, c})
@@ -127,7 +172,7 @@ func TestCopyThatIsInterruptedAnywhere(t *testing.T) {
 			}
 			if err == nil {
 				if n < 12 {
-					t.Errorf("a copy has only %d writes", n)
+					t.Errorf("a copy has fewer than %d writes", n)
 				}
 				break
 			}
