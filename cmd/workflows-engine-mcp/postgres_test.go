@@ -188,6 +188,25 @@ func TestPostgresSentinel(t *testing.T) {
 	noneHolds(t, everything, storeKey)
 }
 
+// A server that is started while PostgreSQL does not run reports why, and works as soon as it runs, without a restart.
+func TestServerWaitsForPostgres(t *testing.T) {
+	t.Parallel()
+	server := pgtest.New(t)
+	server.Stop(t, false)
+	p := spawnWith(t, "", []string{"WORKFLOW_ENGINE_STORE_URL=" + server.URL()})
+	p.write(hello, toolCall(1, "workflow_list", `{}`))
+	p.read()
+	p.read()
+	if answer := p.stdout.Text(); !strings.Contains(answer, "STORE_UNAVAILABLE") {
+		t.Errorf("without a server: %s", answer)
+	}
+	server.Start(t)
+	p.write(toolCall(2, "workflow_start", `{"execution_id":"r","definition":`+booking+`}`))
+	if got := structured(p.read()); got["status"] != "interrupted" {
+		t.Errorf("with a server: %v", got)
+	}
+}
+
 // A server is killed while a run waits; another one, started with the same address, continues it.
 func TestServersShareADatabaseOnAServer(t *testing.T) {
 	t.Parallel()

@@ -16,6 +16,8 @@ import (
 	"net/http"
 	"net/netip"
 	"net/url"
+	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -143,6 +145,10 @@ func readAddresses(file string) (f addressFile, text []byte) {
 func Announce(file string, a Address, home *Home) (withdraw func(), err error) {
 	if file == "" {
 		return func() {}, nil
+	}
+	// A database on a server has its file in the user's data directory, which need not exist yet.
+	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+		return func() {}, err
 	}
 	was, _ := readAddresses(file)
 	dead, lives := map[Key]bool{}, map[Key]bool{}
