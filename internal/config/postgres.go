@@ -9,7 +9,6 @@ import (
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/history/historypg"
 	"github.com/workflows-engine/workflows-engine/internal/buildstamp"
-	"github.com/workflows-engine/workflows-engine/internal/shellword"
 )
 
 func targetOf(url, schema string) (target, error) {
@@ -55,21 +54,20 @@ func (s onServer) open(ctx context.Context, how opening) (history.Store, error) 
 
 func (s onServer) connect(ctx context.Context, o historypg.Options) (*historypg.Store, error) {
 	store, err := historypg.Open(ctx, s.c.server.url, o)
-	return store, s.withCommands(err)
+	return store, withFlags(err)
 }
 
-// withCommands replaces options and functions in the hint of an error by flags and commands.
-func (s onServer) withCommands(err error) error {
+// withFlags adds flags and commands to the hint of an error.
+func withFlags(err error) error {
 	e, ok := problem.As(err)
 	if !ok {
 		return err
 	}
 	named := *e
 	named.Hint = problem.Glossary{
-		"without Options.Existing, Options.ReadOnly and Options.NoMigrate the tables are created": "the first run or store migrate creates the tables",
-		"Options.Conns": "--store-conns", "Options.Schema": "--store-schema", "Options.NoNotify": "--store-notify off",
-		"Options.NoMigrate": "--store-migrate off", "Options.Synchronous": "--synchronous",
-		"historypg.Open": shellword.Command([]string{"workflows-engine", "store", "migrate"}, nil, s.flags()...),
+		"To create the tables, open the store for writing, with migrations, and not as one that exists": "The first run or workflows-engine store migrate creates the tables",
+		"Give each process fewer connections": "Give each process fewer connections (--store-conns)",
+		"Name another schema":                 "Name another schema (--store-schema)",
 	}.Translate(e.Hint)
 	return &named
 }
@@ -83,7 +81,7 @@ func (s onServer) migrate(ctx context.Context, dryRun, backup bool) (Migration, 
 	o.NoMigrate = false // this command is how operators migrate then
 	if dryRun {
 		m, err := historypg.Inspect(ctx, s.c.server.url, o)
-		return serverPlan(m), s.withCommands(err)
+		return serverPlan(m), withFlags(err)
 	}
 	store, err := s.connect(ctx, o)
 	if err != nil {
