@@ -109,7 +109,9 @@ func (a *app) writeCopied(from, to *config.Config, res *graph.CopyResult, asJSON
 		for _, l := range res.Left {
 			j := jsonvalue.Ordered{{"execution_id", l.ExecutionID}, {"message", l.Err.Error()}}
 			if p, ok := problem.As(l.Err); ok {
-				j = append(jsonvalue.Ordered{{"execution_id", l.ExecutionID}, {"code", string(p.Code)}, {"message", p.Message}}, jsonvalue.Ordered{{"hint", commandHint(p.Hint, l.ExecutionID)}}...)
+				j = jsonvalue.Ordered{
+					{"execution_id", l.ExecutionID}, {"code", string(p.Code)}, {"message", p.Message}, {"hint", commandHint(p.Hint, l.ExecutionID)},
+				}
 			}
 			left = append(left, j)
 		}
@@ -119,7 +121,8 @@ func (a *app) writeCopied(from, to *config.Config, res *graph.CopyResult, asJSON
 			{"findings_source", findingsJSON(res.Source)}, {"findings_target", findingsJSON(res.Target)},
 		})
 	}
-	fmt.Fprintf(a.human, "copied %s with %s to %s; %d were there before\n", count(res.Runs, "run"), count(res.Records, "record"), to.Location(), res.Existed)
+	fmt.Fprintf(a.human, "copied %s with %s to %s; %d were there before\n",
+		count(res.Runs, "run"), count(res.Records, "record"), to.Location(), res.Existed)
 	if res.Moved > 0 {
 		fmt.Fprintf(a.human, "%s moved: ended in %s, to be continued in %s\n", count(res.Moved, "active run"), from.Location(), to.Location())
 	}
@@ -145,7 +148,7 @@ func (a *app) writeCopied(from, to *config.Config, res *graph.CopyResult, asJSON
 func findingsJSON(list []history.Finding) []storedFindingJSON {
 	out := []storedFindingJSON{}
 	for _, f := range list {
-		out = append(out, storedFindingJSON{ExecutionID: f.ExecutionID, Seq: f.Seq, Code: string(f.Code), Message: f.Message, Hint: f.Hint, Repaired: f.Repaired})
+		out = append(out, storedFindingJSON{ExecutionID: f.ExecutionID, Seq: f.Seq, Code: string(f.Code), Message: f.Message, Hint: f.Hint})
 	}
 	return out
 }

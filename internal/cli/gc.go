@@ -182,7 +182,7 @@ func (a *app) gc(ctx context.Context, o gcOptions) error {
 			if _, _, err := pruner.Size(ctx); errors.Is(err, problem.Unsupported) {
 				hint := "Leave --vacuum out."
 				if s.config.Store == config.Postgres {
-					hint = "Leave --vacuum out: the server's autovacuum makes the space free for new runs. To return it to the disk, run VACUUM (FULL) in the server."
+					hint = "Leave --vacuum out: autovacuum makes the space free for new runs. To return it to the disk, run VACUUM (FULL) in the server."
 				}
 				return problem.New(problem.Unsupported, "--vacuum requires a store in a file").WithHint("%s", hint)
 			} else if err != nil {

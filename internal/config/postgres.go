@@ -74,7 +74,7 @@ func withFlags(err error) error {
 
 func (s onServer) migrate(ctx context.Context, dryRun, backup bool) (Migration, error) {
 	if !backup {
-		return Migration{}, problem.New(problem.Unsupported, "--no-backup requires a store in a file: a schema on a server is never backed up before a migration").
+		return Migration{}, problem.New(problem.Unsupported, "--no-backup requires a store in a file: a schema is never backed up before a migration").
 			WithHint("Leave --no-backup out. Back the schema up with pg_dump --schema=%s.", s.c.server.schema)
 	}
 	o := s.options()

@@ -107,7 +107,7 @@ func (c *Config) loadServer(env Environment) error {
 		v.flags = []string{"--" + flagStoreURLFile, "FILE"}
 	}
 	if v.schema = strings.TrimSpace(s.schema.value); !schemaName.MatchString(v.schema) {
-		return invalid(s.schema, "Write a name of at most 50 lower-case letters, digits and underscores that begins with a letter, as in %s.", DefaultSchema)
+		return invalid(s.schema, "Write at most 50 lower-case letters, digits and underscores, not beginning with a digit, as in %s.", DefaultSchema)
 	}
 	if v.schema != DefaultSchema {
 		v.flags = append(v.flags, "--store-schema", v.schema)

@@ -61,7 +61,8 @@ func (r *Report) serverState(s config.ServerState, conns int) {
 	}
 	switch {
 	case s.Major < oldestServer:
-		r.Add(Problem, DatabaseServer, "database", "Use a server of version 14 or newer.", "the server is PostgreSQL %s; the store requires 14 or newer", s.Version)
+		r.Add(Problem, DatabaseServer, "database", "Use a server of version 14 or newer.",
+			"the server is PostgreSQL %s; the store requires 14 or newer", s.Version)
 	case !s.UTF8:
 		r.Add(Problem, DatabaseServer, "database", "Create a database with ENCODING 'UTF8'.", "the encoding of the database is not UTF8")
 	case s.RoundTrip > slowRoundTrip:
@@ -71,7 +72,7 @@ func (r *Report) serverState(s config.ServerState, conns int) {
 		r.Add(OK, DatabaseServer, "database", "", "PostgreSQL %s, %s, answers after %v", s.Version, about, s.RoundTrip.Round(10*time.Microsecond))
 	}
 	if len(s.Lacking) > 0 {
-		r.Add(Problem, DatabaseRights, "database", "Grant SELECT, INSERT, UPDATE and DELETE on all tables of the schema to the user, and USAGE on the schema.",
+		r.Add(Problem, DatabaseRights, "database", "Grant the user USAGE on the schema, and SELECT, INSERT, UPDATE and DELETE on all its tables.",
 			"the user may not read and write the tables %s", problem.AndList(s.Lacking))
 	}
 	if s.Left < conns {

@@ -278,7 +278,8 @@ func (c *copier) withoutMoves(runs []runfile.Run) (moved int) {
 		r := &runs[i]
 		at := slices.IndexFunc(r.Records, func(rec history.Record) bool {
 			p := &rec.Payload
-			return rec.Name == history.CancelExecution && (strings.HasPrefix(p.Reason, movedPrefix) || ended[parentID(r)] && strings.HasPrefix(p.Reason, "the parent run "))
+			return rec.Name == history.CancelExecution &&
+				(strings.HasPrefix(p.Reason, movedPrefix) || ended[parentID(r)] && strings.HasPrefix(p.Reason, "the parent run "))
 		})
 		if at > 0 {
 			r.Records, r.Handled = r.Records[:at], nil
@@ -384,8 +385,8 @@ func (c *copier) verify(ctx context.Context) error {
 		case !errors.Is(err, problem.ExecutionNotFound):
 			return err
 		case !left(e.ID):
-			c.res.Left = append(c.res.Left, CopyLeft{e.ID, problem.New(problem.HistoryConflict, "run %q was started while the others were copied", e.ID).
-				WithPlace(problem.Place{ExecutionID: e.ID}).WithHint("Copy again.")})
+			err := problem.New(problem.HistoryConflict, "run %q was started while the others were copied", e.ID)
+			c.res.Left = append(c.res.Left, CopyLeft{e.ID, err.WithPlace(problem.Place{ExecutionID: e.ID}).WithHint("Copy again.")})
 		}
 		return nil
 	})
