@@ -70,9 +70,9 @@ func (s *storeSettings) chosen() (StoreKind, error) {
 	switch {
 	case err != nil:
 		return "", err
-	case kind == Memory && s.path.rank() > byDefault:
+	case kind == Memory && s.path.rank() == s.kind.rank():
 		return "", together(s.kind, s.path, forgets)
-	case kind == Memory && address.rank() > byDefault:
+	case kind == Memory && address.rank() == s.kind.rank():
 		return "", together(s.kind, address, forgets)
 	case kind == SQLite && s.kind.rank() > byDefault && address.rank() == s.kind.rank():
 		return "", together(s.kind, address, "Write --store postgres, or leave out the address.")
