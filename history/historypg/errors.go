@@ -101,7 +101,7 @@ func describe(doing, host string, err error) error {
 		return problem.New(problem.Internal, "%s: the call was cancelled", doing).WithCause(contextError(err))
 	}
 	code, what, hint := explain(err)
-	e := problem.New(code, "%s by the server %s", doing, host).WithCause(&failureCause{text: what})
+	e := problem.New(code, "%s: server %s", doing, host).WithCause(&failureCause{text: what})
 	e.Hint = hint
 	return e
 }
@@ -171,6 +171,7 @@ var states = []struct {
 	{"57P03", problem.StoreUnavailable, "the server is starting or stopping", "Try again in a moment."},
 	{"57P", problem.StoreUnavailable, "the server was stopped", hintServer},
 	{"57", problem.StoreUnavailable, "an operator intervened", hintServer},
+	{"08P01", problem.StoreUnavailable, "a pooler or the server refuses a setting of the connection", "Behind a transaction pooler, add default_query_exec_mode=exec to the URL."},
 	{"08", problem.StoreUnavailable, "the connection failed", hintServer},
 	{"28", problem.StoreUnavailable, "the server refused the user", "Check the user and the password, and pg_hba.conf of the server."},
 	{"3D000", problem.StoreUnavailable, "the database does not exist", "Create the database, or name another one."},

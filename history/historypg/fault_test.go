@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/jackc/pgx/v5"
+
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/history/historypg"
@@ -365,4 +367,48 @@ func TestErrorsHoldNoSecrets(t *testing.T) {
 	if w := s.Where(); strings.Contains(fmt.Sprintf("%v %+v", w, w), password) || w.Host != dir || w.Database != "postgres" {
 		t.Errorf("the store is at %+v", w)
 	}
+}
+
+// TestReadyRunsAreAnnounced: of runs that become ready one after another in a lane, the first is announced with its append, and the others soon after,
+// together.
+func TestReadyRunsAreAnnounced(t *testing.T) {
+	t.Parallel()
+	schema := emptySchema(t)
+	s := openWith(t, historypg.Options{Schema: schema})
+	ctx := t.Context()
+	c, err := pgx.Connect(ctx, pgtest.Shared(t).URL())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = c.Close(context.WithoutCancel(ctx)) }()
+	if _, err := c.Exec(ctx, `LISTEN "`+schema+`_ready"`); err != nil {
+		t.Fatal(err)
+	}
+	begin := func(id, lane string) {
+		t.Helper()
+		b := historytest.NewTrace(t, id).Batch(historytest.Start("w", "in_process")...)
+		b.Ready = &history.Ready{Lane: history.ParseLane(lane)}
+		if err := s.Append(ctx, b); err != nil {
+			t.Fatal(err)
+		}
+	}
+	hear := func(most int) (n int) {
+		t.Helper()
+		for ; n < most; n++ {
+			waiting, done := context.WithTimeout(ctx, 10*time.Second)
+			_, err := c.WaitForNotification(waiting)
+			done()
+			if err != nil {
+				t.Fatalf("%d notifications, %v", n, err)
+			}
+		}
+		return n
+	}
+	begin("a", "default/step:a")
+	hear(1)
+	for i := range 50 {
+		begin(fmt.Sprint("a", i), "default/step:a")
+	}
+	begin("b", "default/step:b")
+	hear(2) // at least one of the others, and that of the other lane
 }
