@@ -100,7 +100,8 @@ const (
 	liveProcess = `SELECT 1 FROM processes WHERE process = ?1 AND expires > ?2`
 	moveNext    = `UPDATE limits SET next = ?2 WHERE class = ?1 AND next <> ?2`
 	putShare    = `INSERT INTO shares (class, process, slots, wanted, starts, since) VALUES (?1, ?2, ?3, ?4, ?5, ?6)
-ON CONFLICT (class, process) DO UPDATE SET slots = excluded.slots, wanted = excluded.wanted, starts = excluded.starts, since = excluded.since`
+ON CONFLICT (class, process) DO UPDATE SET slots = excluded.slots, wanted = excluded.wanted, starts = excluded.starts, since = excluded.since
+WHERE slots <> excluded.slots OR wanted <> excluded.wanted OR starts <> excluded.starts OR since <> excluded.since`
 	dropShare = `DELETE FROM shares WHERE class = ?1 AND process = ?2`
 	// Renewals and releases delete the shares of processes whose lease has ended.
 	dropShares = `DELETE FROM shares WHERE NOT EXISTS (SELECT 1 FROM processes AS p WHERE p.process = shares.process AND expires > ?1)`

@@ -84,3 +84,26 @@ func TestSharesOfEndedProcesses(t *testing.T) {
 		t.Errorf("found %v, and %d shares stay", found, rows())
 	}
 }
+
+// TestQuestionsInVainWriteNothing: a process that asks again for slots that others hold does not make the file grow.
+func TestQuestionsInVainWriteNothing(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "runs.db")
+	s := openFile(t, path, historysql.Options{})
+	if err := s.SetLimits(t.Context(), history.SharedLimit{Class: "c", Concurrent: 2}); err != nil {
+		t.Fatal(err)
+	}
+	renew(t, s, "p", time.Hour)
+	renew(t, s, "q", time.Hour)
+	grantSlots(t, s, "p", "c", 2)
+	grantSlots(t, s, "q", "c", 1)
+	size := fileSize(t, path+"-wal")
+	for range 10 {
+		if n := grantSlots(t, s, "q", "c", 1); n != 0 {
+			t.Errorf("%d slots", n)
+		}
+	}
+	if grown := fileSize(t, path+"-wal"); grown != size {
+		t.Errorf("the WAL grows from %d to %d bytes", size, grown)
+	}
+}
