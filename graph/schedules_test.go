@@ -475,7 +475,7 @@ func TestClaimsAreAnsweredLateOrNever(t *testing.T) {
 			work := &gauge{lasts: time.Second}
 			worker := newRunner(t, store, graph.Options{Activities: work, Work: graph.WorkAll, Capacity: 1})
 			front := newRunner(t, below, graph.Options{Work: graph.WorkNone})
-			time.Sleep(15 * time.Second)
+			time.Sleep(15500 * time.Millisecond) // between two looks at the shared limits
 			if late {
 				slow.takes.Store(int64(9 * time.Second))
 			} else {
