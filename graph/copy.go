@@ -41,7 +41,8 @@ type CopyLeft struct {
 	Err         error
 }
 
-// Copy copies all definitions and runs of a store into another one, which must be a history.Importer, and then checks both. Ended runs are copied as
+// Copy copies all definitions, shared limits and runs of a store into another one, which must be a history.Importer, and then checks both. A class
+// that has a limit in the target keeps it. Ended runs are copied as
 // they are. Other runs move: Copy claims them, cancels them in the source with a reason that names the target, without a rollback and without
 // cancelling tasks at agents, and imports their records before that cancel. So no two processes continue a run, even if Copy is interrupted:
 // call it again to complete. Runs that a process of the source drives are left.

@@ -23,7 +23,7 @@ func newCopy(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "copy --from PLACE --to PLACE",
 		Short: "Copy all runs to another database",
-		Long: `Copy all definitions and runs to another database, and check both. A PLACE is the path of a database file, the address of a
+		Long: `Copy all definitions, shared limits and runs to another database, and check both. A PLACE is the path of a database file, the address of a
 PostgreSQL server without a password, or @ and the path of a file with such an address. The place that is left out is the database of the
 settings.
 

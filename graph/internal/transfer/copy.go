@@ -57,6 +57,9 @@ func Copy(ctx context.Context, from, to history.Store, o CopyOptions) (res *Copy
 	if err := c.definitions(ctx); err != nil {
 		return c.res, err
 	}
+	if err := c.limits(ctx); err != nil {
+		return c.res, err
+	}
 	roots, err := c.roots(ctx)
 	if err != nil {
 		return c.res, err
@@ -126,6 +129,34 @@ func (c *copier) definitions(ctx context.Context) error {
 		c.res.Definitions++
 	}
 	return nil
+}
+
+// limits copies the shared limits, before a run continues in the target. A class that has a limit there keeps it.
+func (c *copier) limits(ctx context.Context) error {
+	from, ok := history.As[history.Limiter](c.from)
+	to, can := history.As[history.Limiter](c.to)
+	if !ok || !can {
+		return nil
+	}
+	here, err := from.SharedLimits(ctx)
+	if err != nil || len(here) == 0 {
+		return err
+	}
+	there, err := to.SharedLimits(ctx)
+	if err != nil {
+		return err
+	}
+	var missing []history.SharedLimit
+	for i := range here {
+		l := here[i].SharedLimit
+		if !slices.ContainsFunc(there, func(u history.LimitUse) bool { return u.Class == l.Class }) {
+			missing = append(missing, l)
+		}
+	}
+	if len(missing) == 0 {
+		return nil
+	}
+	return to.SetLimits(ctx, missing...)
 }
 
 // roots returns the runs at the roots of trees, those first that changed longest ago. Subworkflows whose parents are missing are roots, too.

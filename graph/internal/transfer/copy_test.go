@@ -188,6 +188,26 @@ func interruptCopies(t *testing.T, openFrom, openTo func(*testing.T) history.Sto
 	}
 }
 
+// Shared limits are copied, and those of the target stay.
+func TestCopyOfSharedLimits(t *testing.T) {
+	t.Parallel()
+	from, to := historymem.New(), historymem.New()
+	set := func(s history.Limiter, limits ...history.SharedLimit) {
+		if err := s.SetLimits(t.Context(), limits...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	set(from, history.SharedLimit{Class: "step", Concurrent: 3}, history.SharedLimit{Class: "llm_call", PerSecond: 150})
+	set(to, history.SharedLimit{Class: "step", Concurrent: 5})
+	if res, err := copyRuns(t.Context(), from, to); err != nil || len(res.Left) > 0 {
+		t.Fatalf("%+v, %v", res, err)
+	}
+	limits, err := to.SharedLimits(t.Context())
+	if err != nil || len(limits) != 2 || limits[0].PerSecond != 150 || limits[1].Concurrent != 5 {
+		t.Errorf("%+v, %v", limits, err)
+	}
+}
+
 // Runs that a live process drives are left as they are, and so are runs of which the target has others.
 func TestCopyLeavesRuns(t *testing.T) {
 	t.Parallel()
