@@ -63,6 +63,7 @@ var claims = []struct{ page, tag, file, test string }{
 	{"docs/embedding.md", "go", "internal/archtest/docs_test.go", "TestTheEmbeddersPageShowsTheExample"},
 	{"*", "go", "internal/archtest/blocks_test.go", "TestGoOfThePagesIsCompiled"},
 	{"docs/architecture.md", "mermaid", "internal/archtest/docs_test.go", "TestNamedPathsExist"},
+	{"docs/scaling.md", "mermaid", "internal/cli/fleet_test.go", "TestThePictureOfTheFleet"},
 	{"examples/*/README.md", "sh", "internal/cli/pageruns_test.go", "TestCommandsOfTheExamples"},
 	{"examples/lighthouse/README.md", "json", "internal/cli/pageruns_test.go", "TestCommandsOfTheExamples"},
 	{"*", "sh", "internal/cli/pages_test.go", "TestCommandsOfThePages"},
