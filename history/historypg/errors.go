@@ -183,7 +183,7 @@ var states = []struct {
 	{"22P02", problem.HistoryCorrupt, "a stored value cannot be read", hintDamaged},
 	{"XX", problem.HistoryCorrupt, "the data of the server is damaged", hintDamaged},
 	{"58", problem.StoreUnavailable, "the server cannot read or write a file", "Look at the log of the server."},
-	{"54000", problem.ValidationError, "an id is too long for an index", "Use a shorter id."},
+	{"54000", problem.ValidationError, "a limit of the server is exceeded, such as the length of an id", "Use a shorter id. If it is short, look at the log of the server."},
 }
 
 const (

@@ -40,9 +40,12 @@ func channelOf(schema, kind string) string {
 }
 
 // notifies reports whether other processes may wait for the batch. A commit that notifies waits for all others that do, so that the steps of a run
-// in the hands of its owner notify nobody.
+// in the hands of its owner notify nobody, nor does the start of a run that waits for a process: it is announced as ready.
 func (a *appending) notifies() bool {
 	b := a.batch
+	if b.ExpectedSeq == 0 && b.Ready != nil && !b.Execution.Phase.Terminal() {
+		return false
+	}
 	return len(b.Records) > 0 && (b.Owner == "" || b.Disown || b.Execution.Phase != history.PhaseRunning || !b.Execution.NeedsDriver())
 }
 
