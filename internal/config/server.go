@@ -228,14 +228,19 @@ func passwords(address string) (found []string) {
 		}
 		return found
 	}
-	rest, query, _ := strings.Cut(rest, "?")
-	// A password may hold a slash although it should be escaped: the last @ of the whole ends it.
-	if user, _, ok := cutLast(rest, "@"); ok {
-		if _, password, ok := strings.Cut(user, ":"); ok && password != "" {
-			found = append(found, unescape(password))
-		}
+	// As libpq reads a URL, the first @ or slash ends what is before the host.
+	var user string
+	if i := strings.IndexAny(rest, "@/"); i >= 0 && rest[i] == '@' {
+		user, rest = rest[:i], rest[i+1:]
 	}
-	for pair := range strings.FieldsFuncSeq(query, func(c rune) bool { return c == '&' || c == ';' }) {
+	rest, query, _ := strings.Cut(rest, "?")
+	if before, _, ok := cutLast(rest, "@"); ok && user == "" { // a slash in the password was not escaped
+		user = before
+	}
+	if _, password, ok := strings.Cut(user, ":"); ok && password != "" {
+		found = append(found, unescape(password))
+	}
+	for pair := range strings.SplitSeq(query, "&") {
 		key, value, _ := strings.Cut(pair, "=")
 		note(unescape(key), unescape(value))
 	}
@@ -251,6 +256,9 @@ func cutLast(text, separator string) (before, after string, found bool) {
 	return text[:i], text[i+len(separator):], true
 }
 
+// addressSpace are the characters that separate pairs.
+const addressSpace = " \t\n\r\v\f"
+
 // pairs yields the keys and values of an address in libpq's other form: key=value, with optional spaces around the sign, quotes around the
 // value, and a backslash before a character that counts as it is.
 func pairs(text string) func(yield func(key, value string) bool) {
@@ -260,7 +268,7 @@ func pairs(text string) func(yield func(key, value string) bool) {
 			if !ok {
 				return
 			}
-			rest = strings.TrimLeft(rest, " \t\r\n")
+			rest = strings.TrimLeft(rest, addressSpace)
 			quoted := strings.HasPrefix(rest, "'")
 			if quoted {
 				rest = rest[1:]
@@ -270,7 +278,7 @@ func pairs(text string) func(yield func(key, value string) bool) {
 			for ; i < len(rest); i++ {
 				if rest[i] == '\\' && i+1 < len(rest) {
 					i++
-				} else if quoted && rest[i] == '\'' || !quoted && strings.IndexByte(" \t\r\n", rest[i]) >= 0 {
+				} else if quoted && rest[i] == '\'' || !quoted && strings.IndexByte(addressSpace, rest[i]) >= 0 {
 					break
 				}
 				value.WriteByte(rest[i])

@@ -100,6 +100,8 @@ func TestLoadRejectsPasswordsOnTheCommandLine(t *testing.T) {
 		`password=\s3ntinel-Pass/word`,
 		"kim:" + sentinel + "@localhost/runs",
 		"postgres://kim:" + sentinel + "@[",
+		"postgres://kim:?" + escaped + "@localhost/runs",
+		"user=kim\vpassword=" + sentinel,
 		"mysql://kim:" + sentinel + "@localhost",
 	} {
 		_, err := load(t, environment(), "--store-url", address)
