@@ -12,8 +12,10 @@ import (
 const (
 	// countInterval is the interval of counts of the ready runs while there is room for more.
 	countInterval = time.Second
-	// recountInterval is the interval of counts while there is no room: workers may have taken runs.
+	// recountInterval is the shortest interval of counts while there is no room: workers may have taken runs. A count that takes long is
+	// repeated after countShare times as long.
 	recountInterval = 50 * time.Millisecond
+	countShare      = 20
 )
 
 // backlog bounds the ready runs of each lane. It counts them seldom, so processes that start runs at the same time may exceed the bound by
@@ -24,6 +26,7 @@ type backlog struct {
 
 	mu       sync.Mutex
 	counted  time.Time
+	took     time.Duration // the last count
 	counting bool
 	runs     map[history.Lane]int // when counted, and those admitted since
 }
@@ -54,7 +57,7 @@ func (b *backlog) due(l history.Lane) bool {
 	defer b.mu.Unlock()
 	interval := countInterval
 	if b.runs[l] >= b.most {
-		interval = recountInterval
+		interval = max(recountInterval, countShare*b.took)
 	}
 	if b.counting || b.runs != nil && time.Since(b.counted) < interval {
 		return false
@@ -67,6 +70,7 @@ func (b *backlog) due(l history.Lane) bool {
 }
 
 func (b *backlog) count(ctx context.Context) error {
+	begun := time.Now()
 	lanes, err := b.queue.Lanes(ctx)
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -75,6 +79,7 @@ func (b *backlog) count(ctx context.Context) error {
 		return err
 	}
 	b.counted = time.Now()
+	b.took = b.counted.Sub(begun)
 	clear(b.runs)
 	for _, l := range lanes {
 		b.runs[l.Lane] = l.Runs
