@@ -35,7 +35,7 @@ type CopyResult struct {
 }
 
 // CopyLeft is a run that was not copied. Err is LEASE_HELD if a process of the source drives it, HISTORY_CONFLICT if it continued meanwhile,
-// DUPLICATE_EXECUTION_ID if the target has another run of its id, or an error of Import.
+// DUPLICATE_EXECUTION_ID if the target has another run of its id or an earlier copy has moved it, or an error of Import.
 type CopyLeft struct {
 	ExecutionID string
 	Err         error
@@ -50,7 +50,9 @@ type CopyLeft struct {
 // Not copied are keys (history.Keyring), links between runs and their retries, deliveries and the turns of waiting runs: workers of the target find
 // moved runs as they find runs whose process has ended.
 //
-// The error is that of a store. The result counts what was done before it.
+// A run that has moved to one target is left by a copy to another one, and by a copy back: exactly one store continues it.
+//
+// The error is that of a store, or USAGE_ERROR if both are the same one. The result counts what was done before it.
 func Copy(ctx context.Context, from, to history.Store, o CopyOptions) (*CopyResult, error) {
 	res, err := transfer.Copy(ctx, from, to, transfer.CopyOptions{Target: o.Target, CheckSteps: o.CheckSteps, Progress: o.Progress})
 	if res == nil {

@@ -54,6 +54,9 @@ func Copy(ctx context.Context, from, to history.Store, o CopyOptions) (res *Copy
 			err = failed
 		}
 	}()
+	if err := c.distinct(ctx); err != nil {
+		return nil, err
+	}
 	if err := c.definitions(ctx); err != nil {
 		return c.res, err
 	}
@@ -92,6 +95,22 @@ type copier struct {
 	// process owns the runs in the source while they are copied.
 	process string
 	res     *CopyResult
+}
+
+// distinct refuses one store under two names, which a lease reveals. A copy would end its active runs, and continue them nowhere.
+func (c *copier) distinct(ctx context.Context) error {
+	if err := c.from.Renew(ctx, c.process, copyLease); err != nil {
+		return err
+	}
+	roster, ok := history.As[history.Roster](c.to)
+	if !ok {
+		return nil
+	}
+	processes, err := roster.Processes(ctx)
+	if slices.ContainsFunc(processes, func(p history.Process) bool { return p.Name == c.process }) {
+		return problem.New(problem.UsageError, "the source and the target are the same store").WithHint("Name two stores.")
+	}
+	return err
 }
 
 // definitions copies the definitions, those stored first before the others: the newest one of a name stays the newest.
@@ -218,11 +237,15 @@ func (c *copier) try(ctx context.Context, root string) (err error) {
 	if err := x.collect(ctx, root); err != nil {
 		return err
 	}
-	ends := c.withoutMoves(x.runs)
+	ends, elsewhere := c.withoutMoves(x.runs)
 	file := &runfile.File{ExecutionID: root, Runs: x.runs, Definitions: x.definitions}
-	copied, err := c.copied(ctx, file)
+	copied, err := c.copied(ctx, file, active)
 	if err != nil {
 		return err
+	}
+	if !copied && elsewhere != "" {
+		return rejected(root, problem.DuplicateExecutionID, "If that copy was interrupted, repeat it with the same target. Else copy from that store.",
+			"was %s, which continues it", elsewhere)
 	}
 	if !copied && len(active) > 0 {
 		if err := c.rehearse(ctx, file); err != nil {
@@ -301,35 +324,48 @@ func (c *copier) activeRuns(ctx context.Context, root string) (ids []string, err
 	return ids, err
 }
 
+// moveReason is the reason of a cancel that ends a run in the source.
+func (c *copier) moveReason() string {
+	return problem.Excerpt(movedPrefix+c.o.Target, problem.MaxText)
+}
+
+// isMove reports whether a record ends a run that an earlier copy moved.
+func isMove(r *history.Record) bool {
+	return r.Name == history.CancelExecution && strings.HasPrefix(r.Payload.Reason, movedPrefix)
+}
+
 // withoutMoves removes the ends that an earlier copy wrote from the runs, and returns their number. It also removes the cancel of a
-// subworkflow by a process of the source that found its parent ended so.
-func (c *copier) withoutMoves(runs []runfile.Run) (moved int) {
+// subworkflow by a process of the source that found its parent ended so. elsewhere is the reason of a move to another target, "" without one.
+func (c *copier) withoutMoves(runs []runfile.Run) (moved int, elsewhere string) {
 	ended := map[string]bool{}
 	for i := range runs {
 		r := &runs[i]
 		at := slices.IndexFunc(r.Records, func(rec history.Record) bool {
 			p := &rec.Payload
-			return rec.Name == history.CancelExecution &&
-				(strings.HasPrefix(p.Reason, movedPrefix) || ended[parentID(r)] && strings.HasPrefix(p.Reason, "the parent run "))
+			return isMove(&rec) || rec.Name == history.CancelExecution && ended[parentID(r)] && strings.HasPrefix(p.Reason, "the parent run ")
 		})
 		if at > 0 {
+			if end := &r.Records[at]; isMove(end) && end.Payload.Reason != c.moveReason() {
+				elsewhere = end.Payload.Reason
+			}
 			r.Records, r.Handled = r.Records[:at], nil
 			ended[r.ExecutionID] = true
 			moved++
 		}
 	}
-	return moved
+	return moved, elsewhere
 }
 
 // parentID returns the parent of a run, "" without one.
 func parentID(r *runfile.Run) string { return r.Records[0].Payload.ParentExecutionID }
 
-// copied reports whether all runs of a tree are in the target, where they may have continued since.
-func (c *copier) copied(ctx context.Context, file *runfile.File) (bool, error) {
+// copied reports whether all runs of a tree are in the target, where they may have continued since. A run that is active in the source and
+// has moved there from the target cannot return.
+func (c *copier) copied(ctx context.Context, file *runfile.File, active []string) (bool, error) {
 	found := 0
 	for i := range file.Runs {
 		r := &file.Runs[i]
-		stored, err := c.to.Read(ctx, r.ExecutionID, 1, len(r.Records))
+		stored, err := c.to.Read(ctx, r.ExecutionID, 1, len(r.Records)+1)
 		if err != nil {
 			return false, err
 		}
@@ -342,6 +378,10 @@ func (c *copier) copied(ctx context.Context, file *runfile.File) (bool, error) {
 				return false, rejected(r.ExecutionID, problem.DuplicateExecutionID, "Copy into another database, or delete the run there first.",
 					"exists in the target and differs from record %d on", j+1)
 			}
+		}
+		if n := len(r.Records); n < len(stored) && isMove(&stored[n]) && slices.Contains(active, r.ExecutionID) {
+			return false, rejected(r.ExecutionID, problem.DuplicateExecutionID, "Copy into another database, or delete the run there first.",
+				"exists in the target, where it was %s", stored[n].Payload.Reason)
 		}
 	}
 	if found > 0 && found < len(file.Runs) {
@@ -377,7 +417,7 @@ func (c *copier) end(ctx context.Context, r runfile.Run) error {
 		return problem.New(problem.HistoryConflict, "run %q has continued while it was copied", r.ExecutionID).
 			WithPlace(problem.Place{ExecutionID: r.ExecutionID}).WithHint("Copy again.")
 	}
-	p := history.Payload{NodeID: e.CurrentNodeID, Reason: problem.Excerpt(movedPrefix+c.o.Target, problem.MaxText)}
+	p := history.Payload{NodeID: e.CurrentNodeID, Reason: c.moveReason()}
 	end := p
 	end.KeepTasks = true
 	records := []history.Record{

@@ -242,6 +242,52 @@ func TestCopyLeavesRuns(t *testing.T) {
 	}
 }
 
+// An active run continues in exactly one store: a copy to a second target leaves the runs that have moved to the first one, a copy back leaves
+// those that came from there, and a store that is source and target stays as it is.
+func TestCopyContinuesARunOnce(t *testing.T) {
+	t.Parallel()
+	for name, open := range map[string]func(*testing.T) history.Store{
+		"memory": func(*testing.T) history.Store { return historymem.New() }, "file": inFile, "server": onServer,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			first, second, third := open(t), open(t), open(t)
+			source(t, first)
+			active := func(s history.Store) (n int) {
+				for _, id := range []string{"waits", "tree", "tree:sub:v"} {
+					if e, err := s.Execution(t.Context(), id); err == nil && !e.Phase.Terminal() {
+						n++
+					}
+				}
+				return n
+			}
+			into := func(from, to history.Store, target string, left int) {
+				t.Helper()
+				res, err := transfer.Copy(t.Context(), from, to, transfer.CopyOptions{Target: target})
+				if err != nil || len(res.Left) != left || len(res.Source)+len(res.Target) > 0 {
+					t.Fatalf("%+v, %v", res, err)
+				}
+				for _, l := range res.Left {
+					if !errors.Is(l.Err, problem.DuplicateExecutionID) || !strings.Contains(l.Err.Error(), "moved by store copy to second") {
+						t.Errorf("%s: %v", l.ExecutionID, l.Err)
+					}
+				}
+			}
+			if _, err := transfer.Copy(t.Context(), first, first, transfer.CopyOptions{Target: "itself"}); !errors.Is(err, problem.UsageError) || active(first) != 3 {
+				t.Fatalf("to itself: %v, %d runs are active", err, active(first))
+			}
+			into(first, second, "second", 0)
+			into(first, second, "second by another name", 0)
+			into(first, third, "third", 2)
+			into(second, first, "first", 2)
+			if a, b, c := active(first), active(second), active(third); a != 0 || b != 3 || c != 0 {
+				t.Errorf("%d, %d and %d runs are active", a, b, c)
+			}
+			finish(t, second)
+		})
+	}
+}
+
 var errBroken = errors.New("broken")
 
 // breaks fails one write, before or after it is done, and all that follow: the process was killed.
