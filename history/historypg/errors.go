@@ -131,6 +131,9 @@ func explain(err error) (code problem.Code, what, hint string) {
 	_, ofHost := errors.AsType[x509.HostnameError](err)
 	timeout, ofNet := errors.AsType[net.Error](err)
 	switch {
+	case errors.Is(err, pgconn.ErrReadOnlyConnection), errors.Is(err, pgconn.ErrReadWriteConnection),
+		errors.Is(err, pgconn.ErrPrimaryConnection), errors.Is(err, pgconn.ErrStandbyConnection):
+		what, hint = "no server is one that target_session_attrs names", "Check target_session_attrs and the hosts in the URL. A failover may take a moment."
 	case ofName:
 		what = "the name of the host is not known"
 	case ofTLS, ofAuthority, ofHost:
@@ -175,6 +178,8 @@ var states = []struct {
 	{"08", problem.StoreUnavailable, "the connection failed", hintServer},
 	{"28", problem.StoreUnavailable, "the server refused the user", "Check the user and the password, and pg_hba.conf of the server."},
 	{"3D000", problem.StoreUnavailable, "the database does not exist", "Create the database, or name another one."},
+	{"42704", problem.StoreUnavailable, "the server does not know a setting of the connection", "Check the names of the settings in the URL."},
+	{"22023", problem.StoreUnavailable, "the server does not accept a setting of the connection", "Check the values of the settings in the URL."},
 	{"42501", problem.StoreUnavailable, "the role lacks a right", "Grant the role the rights to the schema; FORMAT.md of package historypg lists them."},
 	{"3F000", problem.StoreUnavailable, "the schema does not exist", "Name the schema of the store."},
 	{"42P01", problem.HistoryCorrupt, "a table is missing", hintForeign},

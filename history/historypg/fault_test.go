@@ -333,6 +333,8 @@ func TestErrorsHoldNoSecrets(t *testing.T) {
 		"no server":       fmt.Sprintf("host=%s user=%s password=%s dbname=d", none, user, password),
 		"an unknown role": fmt.Sprintf("host=%s user=%s password=%s dbname=postgres", dir, user, password),
 		"no database":     fmt.Sprintf("host=%s user=test password=%s dbname=%s", dir, password, option),
+		"an unknown one":  fmt.Sprintf("host=%s user=test password=%s dbname=postgres %s=1", dir, password, option),
+		"no standby":      fmt.Sprintf("host=%s user=test password=%s dbname=postgres target_session_attrs=standby", dir, password),
 		"a bad setting":   fmt.Sprintf("host=%s user=test password=%s dbname=postgres lock_timeout=%s", dir, password, option),
 		"a bad url":       fmt.Sprintf("postgres://%s:%s@h:port/d", user, password),
 		"no url":          fmt.Sprintf("postgres://%s:%s@h\x7f/d", user, password),
@@ -350,7 +352,7 @@ func TestErrorsHoldNoSecrets(t *testing.T) {
 				continue
 			}
 			e, ok := problem.As(err)
-			if !ok || e.Code != problem.StoreUnavailable && e.Code != problem.UsageError && e.Code != problem.Internal || e.Hint == "" && e.Code != problem.Internal {
+			if !ok || e.Code != problem.StoreUnavailable && e.Code != problem.UsageError || e.Hint == "" {
 				t.Errorf("%s: %s: %v (%+v)", name, what, err, e)
 			}
 			for current := err; current != nil; current = errors.Unwrap(current) {
@@ -366,6 +368,31 @@ func TestErrorsHoldNoSecrets(t *testing.T) {
 	s := openAt(t, fmt.Sprintf("host=%s user=test password=%s dbname=postgres", dir, password), historypg.Options{Schema: emptySchema(t)})
 	if w := s.Where(); strings.Contains(fmt.Sprintf("%v %+v", w, w), password) || w.Host != dir || w.Database != "postgres" {
 		t.Errorf("the store is at %+v", w)
+	}
+}
+
+// TestReadersChooseAServer: a store that only reads finds the server that takes writes, as a writer with the same URL does, and writes
+// nothing to it. A URL that leads to no such server is told from a server that does not answer.
+func TestReadersChooseAServer(t *testing.T) {
+	t.Parallel()
+	schema := emptySchema(t)
+	openWith(t, historypg.Options{Schema: schema})
+	for _, kind := range []string{"read-write", "primary", "any", "prefer-standby"} {
+		s := openAt(t, pgtest.Shared(t).URL()+" target_session_attrs="+kind, historypg.Options{Schema: schema, ReadOnly: true})
+		if _, err := s.List(t.Context(), history.ListQuery{}); err != nil {
+			t.Errorf("%s: %v", kind, err)
+		}
+		if setting, err := s.Setting(t.Context(), "default_transaction_read_only"); err != nil || setting != "on" {
+			t.Errorf("%s: default_transaction_read_only is %q, %v", kind, setting, err)
+		}
+	}
+	for _, kind := range []string{"read-only", "standby"} {
+		for _, o := range []historypg.Options{{Schema: schema}, {Schema: schema, ReadOnly: true}} {
+			_, err := historypg.Open(t.Context(), pgtest.Shared(t).URL()+" target_session_attrs="+kind, o)
+			if !errors.Is(err, problem.StoreUnavailable) || !strings.Contains(err.Error(), "target_session_attrs") {
+				t.Errorf("%s: %v", kind, err)
+			}
+		}
 	}
 }
 

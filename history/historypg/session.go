@@ -35,6 +35,9 @@ type session struct {
 // newSession parses the URL. The driver's error contains the URL, so it is not shown.
 func newSession(url string, o *Options) (*session, error) {
 	config, err := pgxpool.ParseConfig(url)
+	if err == nil && hasStrayAt(url) {
+		err = errStrayAt
+	}
 	if err != nil {
 		return nil, problem.New(problem.UsageError, "the URL of the PostgreSQL server cannot be used").WithCause(invalidURL(err)).
 			WithHint("Write it as in postgres://user@host:5432/database?sslmode=verify-full. A password may stand in it, in PGPASSWORD or in libpq's password file.")
@@ -72,17 +75,49 @@ func newSession(url string, o *Options) (*session, error) {
 		set("idle_in_transaction_session_timeout", "60s")
 		set("jit", "off")
 		if o.ReadOnly {
-			c.RuntimeParams["default_transaction_read_only"] = "on"
+			// It is set after the choice of a server: target_session_attrs=read-write takes none whose transactions only read.
+			c.AfterConnect = func(ctx context.Context, conn *pgconn.PgConn) error {
+				return conn.Exec(ctx, "SET default_transaction_read_only = on").Close()
+			}
 		}
 	}
 	return x, nil
 }
 
+var errStrayAt = &failureCause{text: "an @ in the password or in a name is not written as %40"}
+
+// hasStrayAt reports whether a URL has an @ where a host, the database or the name of a setting stands. A part of a password that
+// holds an @ would count as one of these, which output shows.
+func hasStrayAt(url string) bool {
+	scheme, rest, ok := strings.Cut(url, "://")
+	if !ok || strings.ContainsAny(scheme, "= ") {
+		return false
+	}
+	if i := strings.IndexAny(rest, "@/"); i >= 0 && rest[i] == '@' {
+		rest = rest[i+1:]
+	}
+	place, settings, _ := strings.Cut(rest, "?")
+	stray := strings.Contains(place, "@")
+	for setting := range strings.SplitSeq(settings, "&") {
+		name, _, _ := strings.Cut(setting, "=")
+		stray = stray || strings.Contains(name, "@")
+	}
+	return stray
+}
+
 // invalidURL names what is wrong with a URL without a part of it.
 func invalidURL(err error) error {
+	if errors.Is(err, errStrayAt) {
+		return errStrayAt
+	}
 	if e, ok := errors.AsType[*pgconn.ParseConfigError](err); ok {
+		text := strings.ToLower(e.Error())
+		text = text[strings.LastIndex(text, "`: ")+1:] // what stands before it is the URL
+		if strings.Contains(text, "failed to parse as url") {
+			return &failureCause{text: "the URL is not valid; in a password, / is written as %2F, % as %25 and a space as %20"}
+		}
 		for _, known := range []string{"sslmode", "sslrootcert", "sslcert", "sslkey", "port", "connect_timeout", "service", "target_session_attrs", "passfile", "default_query_exec_mode", "pool_"} {
-			if strings.Contains(strings.ToLower(e.Error()), known) {
+			if strings.Contains(text, known) {
 				return &failureCause{text: "the setting " + strings.TrimSuffix(known, "_") + " is not valid"}
 			}
 		}

@@ -25,6 +25,8 @@ func TestResolve(t *testing.T) {
 		{url: "postgres://kim@[::1]:6000/runs", where: "[::1]:6000/runs, schema s"},
 		{url: "postgres://kim@127.0.0.1/runs", where: "127.0.0.1:5432/runs, schema s"},
 		{url: "host=/run/postgresql dbname=runs user=kim password='a b'", where: "/run/postgresql/runs, schema s", password: "a b"},
+		{url: "postgres://kim:a%40b@db.example.com/runs?options=-cx.y%3Da@b", where: "db.example.com:5432/runs, schema s", password: "a@b",
+			unverified: []string{"db.example.com:5432"}},
 		{url: "host=localhost user=kim", where: "localhost:5432/, schema s"},
 	} {
 		got, err := historypg.Resolve(tt.url, historypg.Options{Schema: "s"})
@@ -35,6 +37,9 @@ func TestResolve(t *testing.T) {
 	for _, url := range []string{"postgres://kim:sentinel@[", "postgres://kim:sentinel@host:port/x", "host=db.example.com password=sentinel sslmode=maybe", "sentinel", "password='sentinel"} {
 		_, err := historypg.Resolve(url, historypg.Options{})
 		if !errors.Is(err, problem.UsageError) || strings.Contains(err.Error(), "sentinel") {
+			t.Errorf("%s: %v", url, err)
+		}
+		if strings.Contains(url, "sslmode=disable") && strings.Contains(errors.Unwrap(err).Error(), "sslmode") {
 			t.Errorf("%s: %v", url, err)
 		}
 	}

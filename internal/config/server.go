@@ -47,6 +47,7 @@ type ServerState struct {
 	Version              string
 	Major                int
 	Standby, Synchronous bool
+	ReadOnly             bool
 	UTF8                 bool
 	RoundTrip, Ahead     time.Duration
 	Left, Most           int
@@ -106,8 +107,9 @@ func (c *Config) loadServer(env Environment) error {
 	case address == s.url: // a printed command has no password
 		v.flags = []string{"--" + flagStoreURLFile, "FILE"}
 	}
-	if v.schema = strings.TrimSpace(s.schema.value); !schemaName.MatchString(v.schema) {
-		return invalid(s.schema, "Write at most 50 lower-case letters, digits and underscores, not beginning with a digit, as in %s.", DefaultSchema)
+	if v.schema = strings.TrimSpace(s.schema.value); !schemaName.MatchString(v.schema) ||
+		strings.HasPrefix(v.schema, "pg_") || v.schema == "information_schema" {
+		return invalid(s.schema, "Write at most 50 lower-case letters, digits and underscores, not beginning with a digit or pg_, as in %s.", DefaultSchema)
 	}
 	if v.schema != DefaultSchema {
 		v.flags = append(v.flags, "--store-schema", v.schema)

@@ -57,6 +57,7 @@ func TestLoadChoosesBetweenFileAndServer(t *testing.T) {
 		{name: "schema by variable without a server", variables: "STORE_SCHEMA=x STORE_PATH=/a.db", location: "/a.db"},
 		{name: "schema", args: []string{"--store-url", url, "--store-schema", "team_1"}, location: "localhost:5432/runs, schema team_1"},
 		{name: "invalid schema", args: []string{"--store-url", url, "--store-schema", "Team 1"}, refused: `invalid value "Team 1" for --store-schema`},
+		{name: "reserved schema", args: []string{"--store-url", url, "--store-schema", "pg_x"}, refused: `invalid value "pg_x" for --store-schema`},
 		{name: "few connections", args: []string{"--store-url", url, "--store-conns", "1"}, refused: `invalid value "1" for --store-conns`},
 		{name: "migrate", args: []string{"--store-url", url, "--store-migrate", "on"}, refused: `invalid value "on" for --store-migrate`},
 		{name: "notify", args: []string{"--store-url", url, "--store-notify", "auto"}, refused: `invalid value "auto" for --store-notify`},
@@ -149,7 +150,7 @@ func TestLoadHidesPasswords(t *testing.T) {
 	if err != nil || len(c.Warnings) > 0 {
 		t.Errorf("%v, %q", err, c.Warnings)
 	}
-	for _, invalid := range []string{"postgres://kim:" + sentinel + "@[", "password=" + sentinel + " host=h sslmode=x"} {
+	for _, invalid := range []string{"postgres://kim:" + sentinel + "@[", "postgres://kim:a@" + strings.ReplaceAll(sentinel, "/", "") + "@db.example.com/runs", "password=" + sentinel + " host=h sslmode=x"} {
 		_, err := load(t, environment("WORKFLOW_ENGINE_STORE_URL="+invalid))
 		requireRefused(t, err, "invalid address of a PostgreSQL server in WORKFLOW_ENGINE_STORE_URL")
 		if text := errorText(err); strings.Contains(text, "s3ntinel") {
