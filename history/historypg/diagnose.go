@@ -16,6 +16,8 @@ type Diagnosis struct {
 	Major   int
 	// Standby is set for a replica. Synchronous reports that commits wait for a replica (synchronous_standby_names).
 	Standby, Synchronous bool
+	// ReadOnly reports that transactions only read unless they say otherwise (default_transaction_read_only): no run can be written.
+	ReadOnly bool
 	// UTF8 reports that the database has the encoding UTF8.
 	UTF8 bool
 	// RoundTrip is the shortest time of a question and its answer.
@@ -62,7 +64,7 @@ func Diagnose(ctx context.Context, url string, o Options) (d Diagnosis, err erro
 			d.RoundTrip, d.Ahead = took, now.Sub(asked.Add(took/2))
 		}
 	}
-	err = conn.QueryRow(ctx, diagnoseServer, o.Schema).Scan(&d.Version, &d.Major, &d.Standby, &d.Synchronous, &d.UTF8, &d.Left, &d.Most,
+	err = conn.QueryRow(ctx, diagnoseServer, o.Schema).Scan(&d.Version, &d.Major, &d.Standby, &d.Synchronous, &d.ReadOnly, &d.UTF8, &d.Left, &d.Most,
 		&d.SchemaExists, &d.MayCreate)
 	if err != nil || !d.SchemaExists {
 		if err != nil {
@@ -85,7 +87,7 @@ func Diagnose(ctx context.Context, url string, o Options) (d Diagnosis, err erro
 const diagnoseServer = `
 SELECT split_part(current_setting('server_version'), ' ', 1), current_setting('server_version_num')::int / 10000,
   pg_is_in_recovery(), coalesce(current_setting('synchronous_standby_names', true), '') <> '',
-  getdatabaseencoding() = 'UTF8',
+  current_setting('default_transaction_read_only') = 'on', getdatabaseencoding() = 'UTF8',
   least(
     current_setting('max_connections')::int - current_setting('superuser_reserved_connections')::int
       - coalesce(current_setting('reserved_connections', true), '0')::int

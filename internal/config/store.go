@@ -108,7 +108,7 @@ func (c *Config) MigrateStore(ctx context.Context, dryRun, backup bool) (Migrati
 // MigrationNote describes the migration of a store at its opening, "" without one.
 func MigrationNote(store history.Store) string {
 	m, ok := migrationOf(store)
-	if !ok || m.From == m.To {
+	if !ok || m.From >= m.To {
 		return ""
 	}
 	s, file := store.(*historysql.Store)

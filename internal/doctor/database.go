@@ -117,7 +117,7 @@ func (r *Report) Store(ctx context.Context, c *config.Config, now time.Time) {
 		return
 	}
 	r.Add(OK, Database, "database", "", "%s: %s", c.Location(), counted)
-	if counted.from != counted.to {
+	if counted.from < counted.to {
 		r.older(c, counted.from, counted.to)
 	}
 	r.unattended(c, counted)

@@ -42,7 +42,7 @@ func (r *Report) server(ctx context.Context, c *config.Config) (readable bool) {
 			"%s has no tables, and the user may not create them", c.Location())
 	case m.From == 0:
 		r.Add(OK, Database, "database", "", "the first run creates the tables in %s", c.Location())
-	case m.From != m.To:
+	case m.From < m.To:
 		r.older(c, m.From, m.To)
 	default:
 		return true
@@ -65,6 +65,9 @@ func (r *Report) serverState(s config.ServerState, conns int) {
 			"the server is PostgreSQL %s; the store requires 14 or newer", s.Version)
 	case !s.UTF8:
 		r.Add(Problem, DatabaseServer, "database", "Create a database with ENCODING 'UTF8'.", "the encoding of the database is not UTF8")
+	case s.ReadOnly && !s.Standby:
+		r.Add(Warning, DatabaseServer, "database", "Turn default_transaction_read_only off for the server, the database and the user.",
+			"PostgreSQL %s lets the user only read (default_transaction_read_only), so no run can be written", s.Version)
 	case s.RoundTrip > slowRoundTrip:
 		r.Add(Warning, DatabaseServer, "database", "Run the process nearer to the server: each step waits for one round trip.",
 			"PostgreSQL %s, %s, answers after %v", s.Version, about, s.RoundTrip.Round(100*time.Microsecond))

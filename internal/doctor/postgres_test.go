@@ -28,6 +28,7 @@ func TestServerState(t *testing.T) {
 		"sound":       {func(*config.ServerState) {}, DatabaseServer, OK, "PostgreSQL 16.4, one server, answers after 1ms"},
 		"replicated":  {func(s *config.ServerState) { s.Synchronous = true }, DatabaseServer, OK, "commits wait for a replica"},
 		"replica":     {func(s *config.ServerState) { s.Standby = true }, DatabaseServer, OK, "a replica"},
+		"read-only":   {func(s *config.ServerState) { s.ReadOnly = true }, DatabaseServer, Warning, "default_transaction_read_only"},
 		"old":         {func(s *config.ServerState) { s.Version, s.Major = "13.9", 13 }, DatabaseServer, Problem, "13.9"},
 		"encoding":    {func(s *config.ServerState) { s.UTF8 = false }, DatabaseServer, Problem, "UTF8"},
 		"far":         {func(s *config.ServerState) { s.RoundTrip = 80 * time.Millisecond }, DatabaseServer, Warning, "80ms"},
@@ -88,6 +89,12 @@ func TestStoreOnServer(t *testing.T) {
 	if r.Problems() > 0 {
 		t.Errorf("%+v", r.Findings)
 	}
+	server.Exec(t, "UPDATE "+schema+".meta SET version = 7")
+	if r = check(server.URL()); !slices.ContainsFunc(r.Findings, func(f Finding) bool { return strings.Contains(f.Message, ": no runs") }) ||
+		slices.ContainsFunc(r.Findings, func(f Finding) bool { return f.Code == DatabaseVersion }) {
+		t.Errorf("migrated by a newer release: %+v", r.Findings)
+	}
+	want("only reading", check(server.URL()+" default_transaction_read_only=on"), Warning, "default_transaction_read_only")
 	role := "doctor_" + schema
 	server.Exec(t, "CREATE ROLE "+role+" LOGIN; GRANT USAGE ON SCHEMA "+schema+" TO "+role)
 	want("without rights", check(server.URL()+" user="+role), Problem, "the user may not read and write the tables ")
