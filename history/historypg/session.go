@@ -35,8 +35,8 @@ type session struct {
 // newSession parses the URL. The driver's error contains the URL, so it is not shown.
 func newSession(url string, o *Options) (*session, error) {
 	config, err := pgxpool.ParseConfig(url)
-	if err == nil && hasStrayAt(url) {
-		err = errStrayAt
+	if hasStrayAt(url) {
+		err = errUnescaped
 	}
 	if err != nil {
 		return nil, problem.New(problem.UsageError, "the URL of the PostgreSQL server cannot be used").WithCause(invalidURL(err)).
@@ -84,7 +84,7 @@ func newSession(url string, o *Options) (*session, error) {
 	return x, nil
 }
 
-var errStrayAt = &failureCause{text: "an @ in the password or in a name is not written as %40"}
+var errUnescaped = &failureCause{text: "in a URL, @ in a password or a name is written as %40, / as %2F, ? as %3F and % as %25"}
 
 // hasStrayAt reports whether a URL has an @ where a host, the database or the name of a setting stands. A part of a password that
 // holds an @ would count as one of these, which output shows.
@@ -107,14 +107,14 @@ func hasStrayAt(url string) bool {
 
 // invalidURL names what is wrong with a URL without a part of it.
 func invalidURL(err error) error {
-	if errors.Is(err, errStrayAt) {
-		return errStrayAt
+	if errors.Is(err, errUnescaped) {
+		return errUnescaped
 	}
 	if e, ok := errors.AsType[*pgconn.ParseConfigError](err); ok {
 		text := strings.ToLower(e.Error())
 		text = text[strings.LastIndex(text, "`: ")+1:] // what stands before it is the URL
 		if strings.Contains(text, "failed to parse as url") {
-			return &failureCause{text: "the URL is not valid; in a password, / is written as %2F, % as %25 and a space as %20"}
+			return errUnescaped
 		}
 		for _, known := range []string{"sslmode", "sslrootcert", "sslcert", "sslkey", "port", "connect_timeout", "service", "target_session_attrs", "passfile", "default_query_exec_mode", "pool_"} {
 			if strings.Contains(text, known) {
