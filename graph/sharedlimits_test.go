@@ -221,6 +221,50 @@ func TestSharedLimitsAreFair(t *testing.T) {
 	}
 }
 
+// TestFewSlotsWithARate: more processes than slots share a limit that also has a rate. A process keeps the slot for which it awaits a start, so
+// that they reach the rate.
+func TestFewSlotsWithARate(t *testing.T) {
+	t.Parallel()
+	for _, limit := range []history.SharedLimit{{Concurrent: 2, PerSecond: 5}, {Concurrent: 2, PerSecond: 0.5}, {Concurrent: 1, PerSecond: 2}, {Concurrent: 2}} {
+		t.Run(fmt.Sprint(limit.Concurrent, "_", limit.PerSecond), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				limit.Class = "tool_call"
+				store, m := historymem.New(), &meter{lasts: 300 * time.Millisecond}
+				d := linear(t, "w", "n0")
+				var runners []*graph.Runner
+				for i := range 3 {
+					runners = append(runners, newRunner(t, store, graph.Options{Activities: m.as(fmt.Sprint(i)), Capacity: 10}))
+				}
+				setLimits(t, runners[0], limit)
+				time.Sleep(3 * time.Second) // they keep to a limit within two
+				const each = 10
+				for i, r := range runners {
+					startRuns(t, r, d, i*1000, each)
+				}
+				ideal := float64(limit.Concurrent) / m.lasts.Seconds() // attempts in a second
+				if limit.PerSecond > 0 {
+					ideal = min(ideal, limit.PerSecond)
+				}
+				begun := time.Now()
+				time.Sleep(time.Duration(float64(len(runners)*each/2) / ideal * float64(time.Second)))
+				got, want := m.between(begun, time.Now()), min(len(runners)*each, int(ideal*time.Since(begun).Seconds()))
+				if got < want*3/5 {
+					t.Errorf("%d of %d attempts begin in %s", got, want, time.Since(begun))
+				}
+				time.Sleep(time.Duration(float64(len(runners)*each)/ideal*2) * time.Second)
+				time.Sleep(5 * time.Second)
+				if n := len(m.begun); n != len(runners)*each {
+					t.Errorf("%d attempts have begun", n)
+				}
+				if most, _ := m.state(); most > limit.Concurrent {
+					t.Errorf("%d attempts at once", most)
+				}
+			})
+		})
+	}
+}
+
 // TestSharedLimitsOverAFile: four processes with the same file open keep to a limit, and lose no time by it.
 func TestSharedLimitsOverAFile(t *testing.T) {
 	t.Parallel()

@@ -201,6 +201,9 @@ type Want struct {
 	// Slots is the number of slots to hold from now on, those held already included. Used is the number of those that attempts use: the
 	// process holds these in any case.
 	Slots, Used int
+	// Starting is the number of further slots whose attempts only wait for a start time: of these, the process keeps what it holds of its fair
+	// share, but at least one. Else it would return the slot for which it asks for a start.
+	Starting int
 	// Starts is the number of further start times to reserve.
 	Starts int
 	// Unused start times from First on are returned. They become free again if they are the last that were reserved.
@@ -213,7 +216,7 @@ func CheckWants(process string, wants []Want) error {
 	seen := map[string]bool{}
 	for i := range wants {
 		w := &wants[i]
-		if w.Class == "" || seen[w.Class] || w.Used < 0 || w.Used > w.Slots || w.Slots > math.MaxInt32 || w.Starts < 0 || w.Unused < 0 {
+		if w.Class == "" || seen[w.Class] || w.Used < 0 || w.Used > w.Slots || w.Slots > math.MaxInt32 || w.Starting < 0 || w.Starts < 0 || w.Unused < 0 {
 			return problem.New(problem.Internal, "the process %q cannot want %+v of a shared limit", process, *w)
 		}
 		seen[w.Class] = true
@@ -314,6 +317,7 @@ func (u *LimitUse) slots(before *Share, w *Want) int {
 	case short:
 		most, kept = level+1, min(kept, level+1)
 	}
+	kept = max(kept, min(before.Slots, w.Used+w.Starting, max(1, level)))
 	slots := max(min(free-lacked, most), min(free-lackedLonger, max(1, level)), min(free, kept), 0)
 	return max(min(slots, w.Slots), w.Used)
 }

@@ -198,6 +198,9 @@ func (p *pool) demand(slots, starts int) Demand {
 		d.Free = s.returning > 0 && p.used < s.slots || s.unknown && p.used > 0
 	}
 	if p.PerSecond > 0 {
+		if p.Concurrent > 0 {
+			d.Starting = starts
+		}
 		d.Starts = max(0, starts-len(s.starts))
 		if d.Unused = max(0, len(s.starts)-starts); d.Unused > 0 {
 			n := len(s.starts) - d.Unused
