@@ -27,7 +27,7 @@ COMPUTE = activities/chat delegate/agent/skills graph/definition graph/expr grap
 	internal/jsonschema internal/jsonvalue internal/manifest internal/mcpserver/frame internal/outline internal/picture internal/release internal/runjson internal/timeline \
 	internal/shellword internal/signing internal/suggest internal/supply internal/workflowtest schemas
 SHARED = TestSharedState|TestConcurrentEvaluations|TestW47_ADocumentIsCompiledOnce|TestPatternsEnd
-RACE = CGO_ENABLED=1 $(GO) test -race -gcflags=modernc.org/sqlite/lib=-race=false -ldflags=-w -vet=off
+RACE = CGO_ENABLED=1 $(GO) test -timeout 30m -race -gcflags=modernc.org/sqlite/lib=-race=false -ldflags=-w -vet=off
 
 race: ## the tests under the race detector, but for SQLite itself and for packages that only compute (docs/testing.md)
 	$(RACE) $$($(GO) list ./... | grep -vE "/($$(echo $(COMPUTE) | tr ' ' '|'))$$")

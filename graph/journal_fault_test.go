@@ -81,7 +81,7 @@ func TestJournalOfAStoreThatIsAway(t *testing.T) {
 			calls++
 			for i := len(steps); i < 3; i++ {
 				if i == 1 && calls == 1 {
-					fail(5) // one more than Record tries
+					fail(7) // one more than Record tries
 				}
 				if err := j.Record(ctx, activities.Step{Key: fmt.Sprint(i), Kind: "made"}); err != nil {
 					fail(0)
@@ -114,7 +114,7 @@ func (u *unreadable) Read(ctx context.Context, id string, from int64, limit int)
 // store is back. It does not fail.
 func TestJournalThatCannotBeRead(t *testing.T) {
 	t.Parallel()
-	for _, fails := range []int32{1, 4} {
+	for _, fails := range []int32{1, 6} {
 		synctest.Test(t, func(t *testing.T) {
 			store := &unreadable{Store: historymem.New()}
 			armed, done := false, make(chan struct{})

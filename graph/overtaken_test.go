@@ -117,7 +117,7 @@ func TestWhatIsMissingInARunThatWasLostIsLeft(t *testing.T) {
 		store := historymem.New()
 		d := workflow(t, "w", []string{startNode(), fork("f", "all", "a", "b"), step("a", "one"), step("b", "two"), endNode()}, "s f", "f e", "a e", "b e")
 		work := &script{answers: answers{"a": after(2*time.Minute, nil)}}
-		first := newRunner(t, &flaky{Store: store, fails: 4}, graph.Options{Activities: deficient{work}, Work: graph.WorkAll})
+		first := newRunner(t, &flaky{Store: store, fails: 6}, graph.Options{Activities: deficient{work}, Work: graph.WorkAll})
 		run, err := first.Start(t.Context(), graph.StartRequest{ExecutionID: "r", Definition: d, Wait: waitFor(time.Minute)})
 		if err != nil {
 			t.Fatal(err)

@@ -46,6 +46,7 @@ func (s *appends) Renew(ctx context.Context, process string, ttl time.Duration) 
 type performances struct {
 	mu    sync.Mutex
 	now   map[string]int
+	begun map[string]int
 	twice int
 }
 
@@ -67,7 +68,10 @@ func (p *performances) note(key string, by int) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.now == nil {
-		p.now = map[string]int{}
+		p.now, p.begun = map[string]int{}, map[string]int{}
+	}
+	if by > 0 {
+		p.begun[key]++
 	}
 	if p.now[key] += by; p.now[key] > 1 {
 		p.twice++
@@ -81,31 +85,44 @@ func begin(t *testing.T, r *graph.Runner, id, node string) {
 	}
 }
 
-// TestARunWhoseOutcomeWasNotRecordedGoesOn has the store fail for longer than an outcome is retried, while another run keeps the
-// lease of the process alive: the run is performed again soon after.
+// TestARunWhoseOutcomeWasNotRecordedGoesOn has the store fail for a while after an attempt has ended, while another run keeps the lease of the
+// process alive: the outcome is recorded afterwards. After about 20 s the run is performed again instead.
 func TestARunWhoseOutcomeWasNotRecordedGoesOn(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		store := &appends{Store: historymem.New()}
-		var p performances
-		r := newRunner(t, store, graph.Options{Activities: p.working(map[string]time.Duration{"short": 5 * time.Second, "long": time.Hour})})
-		begin(t, r, "busy", "long")
-		begin(t, r, "x", "short")
-		time.Sleep(4 * time.Second)
-		fails := func(b history.Batch) error {
-			if b.ExecutionID != "x" {
-				return nil
-			}
-			return problem.New(problem.StoreUnavailable, "out of order")
-		}
-		store.append.Store(&fails)
-		time.Sleep(4 * time.Second)
-		store.append.Store(nil)
-		time.Sleep(10 * time.Second)
-		if run := status(t, r, "x"); run.Status != machine.Completed {
-			t.Errorf("the run is %s", run.Status)
-		}
-	})
+	for _, c := range []struct {
+		away  time.Duration
+		again bool
+	}{{4 * time.Second, false}, {15 * time.Second, false}, {time.Minute, true}} {
+		t.Run(c.away.String(), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				store := &appends{Store: historymem.New()}
+				var p performances
+				r := newRunner(t, store, graph.Options{Activities: p.working(map[string]time.Duration{"short": 5 * time.Second, "long": time.Hour})})
+				begin(t, r, "busy", "long")
+				begin(t, r, "x", "short")
+				time.Sleep(4 * time.Second)
+				fails := func(b history.Batch) error {
+					if b.ExecutionID != "x" {
+						return nil
+					}
+					return problem.New(problem.StoreUnavailable, "out of order")
+				}
+				store.append.Store(&fails)
+				time.Sleep(c.away)
+				store.append.Store(nil)
+				time.Sleep(20 * time.Second)
+				if run := status(t, r, "x"); run.Status != machine.Completed {
+					t.Errorf("the run is %s", run.Status)
+				}
+				p.mu.Lock()
+				defer p.mu.Unlock()
+				if n := p.begun["x:short#1.1"]; (n > 1) != c.again {
+					t.Errorf("the attempt was performed %d times", n)
+				}
+			})
+		})
+	}
 }
 
 // TestAnAppendWhoseAnswerIsLost has a start committed whose caller is told that it failed: the run goes on.

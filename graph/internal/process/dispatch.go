@@ -84,8 +84,8 @@ func (p *Process) publish(id string, n run.News) {
 	}
 }
 
-// retryPauses are the pauses between attempts to record something while the store fails.
-var retryPauses = []time.Duration{20 * time.Millisecond, 200 * time.Millisecond, time.Second}
+// retryPauses are the pauses between attempts to record something while the store fails. Together they are shorter than a lease.
+var retryPauses = []time.Duration{20 * time.Millisecond, 200 * time.Millisecond, time.Second, 5 * time.Second, 15 * time.Second}
 
 // again waits before a retry; try is 0 for the first one. It is false after the last try.
 func (p *Process) again(try int) bool {

@@ -45,7 +45,7 @@ type Search struct {
 	runs  driver
 
 	orphans, due Turns
-	// owed reports that the last search may have left orphans because there was no room for them.
+	// owed reports that the last search left orphans unchecked because there was no room for them.
 	owed     atomic.Bool
 	departed []string // departed processes whose runs were checked
 	// here and there are this process's and the store's time at the last check; quiet is the time until which it claims no runs.
@@ -155,8 +155,8 @@ func (s *Search) takeAll() bool {
 			return true
 		}
 	}
-	taken, err := s.TakeOrphans(s.Context, room, false)
-	s.owed.Store(len(taken) == room)
+	_, more, err := s.TakeOrphans(s.Context, room, false)
+	s.owed.Store(more)
 	if s.Context.Err() != nil {
 		return false
 	}
@@ -166,27 +166,29 @@ func (s *Search) takeAll() bool {
 	return true
 }
 
-// TakeOrphans claims runs without a live owner, and returns their ids. A patient call waits for the lookup of unknown workflows, and
-// claims the runs that were left because of them; otherwise the next call does.
-func (s *Search) TakeOrphans(ctx context.Context, limit int, patient bool) ([]string, error) {
-	ids, err := s.Store.Unowned(ctx, limit+s.orphans.Len())
+// TakeOrphans checks at most limit runs without a live owner, claims those that it can, and returns their ids. more reports that there are others
+// that were never checked. A patient call waits for the lookup of unknown workflows, and claims the runs that were left because of them;
+// otherwise the next call does.
+func (s *Search) TakeOrphans(ctx context.Context, limit int, patient bool) (taken []string, more bool, err error) {
+	n := limit + s.orphans.Len() + 1
+	ids, err := s.Store.Unowned(ctx, n)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
-	unserved, err := history.Unserved(ctx, s.Store, "", s.Skip, limit+s.orphans.Len())
+	unserved, err := history.Unserved(ctx, s.Store, "", s.Skip, n)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
-	ids = append(ids, unserved...)
-	taken, left, err := s.takeEach(ctx, s.orphans.Choose(ids, limit))
+	chosen, more := s.orphans.Choose(append(ids, unserved...), limit)
+	taken, left, err := s.takeEach(ctx, chosen)
 	if err != nil {
-		return taken, err
+		return taken, more, err
 	}
 	if learned := s.runs.reconsider(ctx); patient && learned() {
-		more, _, err := s.takeEach(ctx, left)
-		return append(taken, more...), err
+		again, _, err := s.takeEach(ctx, left)
+		return append(taken, again...), more, err
 	}
-	return taken, context.Cause(ctx)
+	return taken, more, context.Cause(ctx)
 }
 
 // takeEach claims the runs that it can, and returns the others for a second try.
@@ -233,7 +235,8 @@ func (s *Search) DueTimers(ctx context.Context, by time.Time, limit int) ([]hist
 		}
 	}
 	var due []history.Timer
-	for _, t := range s.due.Choose(ids, limit) {
+	chosen, _ := s.due.Choose(ids, limit)
+	for _, t := range chosen {
 		due = append(due, first[t.ExecutionID])
 	}
 	return due, nil
@@ -241,7 +244,7 @@ func (s *Search) DueTimers(ctx context.Context, by time.Time, limit int) ([]hist
 
 // Recover claims the runs that a survey finds, and fires the due timers.
 func (p *Process) Recover(ctx context.Context, limit int) (*SurveyResult, error) {
-	ids, err := p.search.TakeOrphans(ctx, limit, true)
+	ids, _, err := p.search.TakeOrphans(ctx, limit, true)
 	if err != nil {
 		if ids == nil {
 			return nil, err
@@ -276,15 +279,14 @@ func (t *Turns) Len() int {
 	return len(t.looked)
 }
 
-// Choose returns at most n of the runs to check now: first the new ones, in order, then the others, the oldest check first. It forgets
-// runs that are not given.
-func (t *Turns) Choose(ids []string, n int) []Turn {
+// Choose returns at most n of the runs to check now: first the new ones, in order, then the others, the oldest check first. more reports that
+// there are further new ones. It forgets runs that are not given.
+func (t *Turns) Choose(ids []string, n int) (chosen []Turn, more bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	slices.SortStableFunc(ids, func(a, b string) int { return cmp.Compare(t.looked[a], t.looked[b]) })
 	t.round++
 	looked := make(map[string]uint64, len(ids))
-	var chosen []Turn
 	for i, id := range ids {
 		last, again := t.looked[id]
 		if i < n {
@@ -293,10 +295,12 @@ func (t *Turns) Choose(ids []string, n int) []Turn {
 		}
 		if again {
 			looked[id] = last
+		} else {
+			more = true
 		}
 	}
 	t.looked = looked
-	return chosen
+	return chosen, more
 }
 
 // maxBeat is longer than the interval of two rounds, unless the host sleeps.

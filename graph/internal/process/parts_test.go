@@ -154,24 +154,26 @@ func TestTimersFireWhenTheyAreDue(t *testing.T) {
 func TestRunsThatAreLeftDoNotKeepOthersFromTheirTurn(t *testing.T) {
 	t.Parallel()
 	var turns Turns
-	choose := func(n int, ids ...string) (chosen []string) {
-		for _, turn := range turns.Choose(ids, n) {
+	choose := func(n int, ids ...string) (chosen []string, more bool) {
+		turns, more := turns.Choose(ids, n)
+		for _, turn := range turns {
 			chosen = append(chosen, fmt.Sprint(turn.ExecutionID, turn.Again))
 		}
-		return chosen
+		return chosen, more
 	}
 	for _, c := range []struct {
 		ids  []string
 		want []string
+		more bool
 	}{
-		{[]string{"a", "b", "c"}, []string{"afalse", "bfalse"}},
-		{[]string{"a", "b", "c"}, []string{"cfalse", "atrue"}},
-		{[]string{"a", "b", "c", "d"}, []string{"dfalse", "btrue"}},
-		{[]string{"a", "b"}, []string{"atrue", "btrue"}},
-		{[]string{"c", "d"}, []string{"cfalse", "dfalse"}}, // forgotten meanwhile
+		{[]string{"a", "b", "c"}, []string{"afalse", "bfalse"}, true},
+		{[]string{"a", "b", "c"}, []string{"cfalse", "atrue"}, false},
+		{[]string{"a", "b", "c", "d"}, []string{"dfalse", "btrue"}, false},
+		{[]string{"a", "b"}, []string{"atrue", "btrue"}, false},
+		{[]string{"c", "d", "e"}, []string{"cfalse", "dfalse"}, true}, // forgotten meanwhile
 	} {
-		if got := choose(2, c.ids...); !slices.Equal(got, c.want) {
-			t.Errorf("of %v: %v, want %v", c.ids, got, c.want)
+		if got, more := choose(2, c.ids...); !slices.Equal(got, c.want) || more != c.more {
+			t.Errorf("of %v: %v, more: %t, want %v, %t", c.ids, got, more, c.want, c.more)
 		}
 	}
 }
@@ -190,13 +192,29 @@ func TestAPatientSearchTriesAgainOnceAWorkflowIsKnown(t *testing.T) {
 	for _, learned := range []bool{false, true} {
 		d := &fakeDriver{begun: time.Now(), takes: map[string]bool{"fit": true}, learned: learned}
 		s := &Search{Env: testEnv(t, unowned{historymem.New(), []string{"unknown", "fit"}}), TTL: time.Minute, runs: d}
-		taken, err := s.TakeOrphans(t.Context(), 10, true)
+		taken, _, err := s.TakeOrphans(t.Context(), 10, true)
 		want := []string{"fit"}
 		if learned {
 			want = append(want, "unknown")
 		}
 		if err != nil || !slices.Equal(taken, want) {
 			t.Errorf("learned %v: %v, want %v, %v", learned, taken, want, err)
+		}
+	}
+}
+
+// TestOrphansBehindOneThatCannotBeTakenAreOwed: with room for one run, the next ones are checked as soon as there is room again, although the first
+// was left to others.
+func TestOrphansBehindOneThatCannotBeTakenAreOwed(t *testing.T) {
+	t.Parallel()
+	d := &fakeDriver{begun: time.Now(), takes: map[string]bool{"fit": true}}
+	s := &Search{
+		Env: testEnv(t, unowned{historymem.New(), []string{"unfit", "fit"}}), TTL: time.Minute, runs: d,
+		Free: func() int { return 1 },
+	}
+	for _, owed := range []bool{true, false} {
+		if !s.takeAll() || s.owed.Load() != owed {
+			t.Errorf("orphans are owed: %t, want %t", !owed, owed)
 		}
 	}
 }
