@@ -29,14 +29,14 @@ settings.
 
 Ended runs stay in the source. Other runs move: they are cancelled in the source, with the target in the reason, without compensations
 and without cancelling tasks at agents, and continue in the target from the record before that. So no two processes continue a run.
-Stop the processes that use the source first: runs that one of them drives are left.
+Stop the processes that use the source first: runs that one of them drives are left. This is no backup: the source has no active runs afterwards.
 
 After an interruption, run the same command again: it completes the copy. Sessions of pages, links between runs and their
 retries, and deliveries of webhooks are not copied; pending deliveries are sent by a process of the source.
 
 Exit status: 0 if both databases have all runs and no findings; 1 otherwise.`,
 		Example: `  workflows-engine store copy --from runs.db --to postgres://workflows@db.example.com/runs?sslmode=verify-full
-  workflows-engine store copy --from @runs.url --to backup.db --json`,
+  workflows-engine store copy --from @runs.url --to local.db --json`,
 		Args: exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.copyStore(cmd.Context(), o) },
 	}

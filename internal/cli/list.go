@@ -159,7 +159,7 @@ func (a *app) list(ctx context.Context, o listOptions) error {
 		if err := a.writeList(rows, page.NextCursor, left, places); err != nil {
 			return err
 		}
-		a.writeUnattended(s, left)
+		a.writeUnattended(s, left, places)
 		return nil
 	})
 }
@@ -491,9 +491,10 @@ func (s *session) places(ctx context.Context, rows []listed) (map[string]string,
 	return places, nil
 }
 
-// writeUnattended prints the command that recovers runs without an owner.
-func (a *app) writeUnattended(s *session, left []history.Unattended) {
+// writeUnattended prints the command that recovers runs without an owner. Runs that wait for a worker have a place and need one, not this command.
+func (a *app) writeUnattended(s *session, left []history.Unattended, places map[string]string) {
 	roots := map[string]bool{}
+	left = slices.DeleteFunc(slices.Clone(left), func(u history.Unattended) bool { return places[u.ExecutionID] != "" })
 	for _, u := range left {
 		roots[history.Root(u.ExecutionID)] = true
 	}

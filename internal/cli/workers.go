@@ -86,7 +86,7 @@ func (a *app) workers(ctx context.Context, asJSON bool) error {
 
 func (a *app) writeWorkers(f fleet.Fleet, now time.Time) error {
 	if len(f.Processes) == 0 {
-		fmt.Fprintln(a.stderr, "no live process has a lease on the database")
+		fmt.Fprintln(a.stderr, "no process owns runs or takes them: no worker lives (a front is not listed)")
 		return nil
 	}
 	rows := [][]string{{"PROCESS", "ROLE", "VERSION", "AGE", "IN FLIGHT", "WAITING", "RUNS", "QUEUES", "PERFORMS"}}
