@@ -21,6 +21,8 @@ type sharing struct {
 	peak, before int
 	// unknown: the store may not know of the slots in use.
 	unknown bool
+	// told is the number of slots that the store believes this process to lack.
+	told int
 	// lasts reports whether the lease of the process lasts, without which its slots do not count.
 	lasts func() bool
 }
@@ -77,7 +79,7 @@ type Demand struct {
 	history.Want
 	// Held is the number of slots that the process holds.
 	Held int
-	// Free: a slot that others lack has become free, or the store may not know of slots in use.
+	// Free: a slot that others lack has become free, the store may not know of slots in use, or it keeps one free for this process, which wants none.
 	Free bool
 }
 
@@ -195,7 +197,7 @@ func (p *pool) demand(slots, starts int) Demand {
 	if p.Concurrent > 0 {
 		d.Held, d.Used = s.slots, p.used
 		d.Slots = max(p.used, min(max(p.used+slots, s.peak, s.before), p.Concurrent))
-		d.Free = s.returning > 0 && p.used < s.slots || s.unknown && p.used > 0
+		d.Free = s.returning > 0 && p.used < s.slots || s.unknown && p.used > 0 || s.told > 0 && d.Slots == 0
 	}
 	if p.PerSecond > 0 {
 		if p.Concurrent > 0 {
@@ -228,7 +230,7 @@ func (q *Queue) Granted(class string, g *history.Granted, arrived time.Time) {
 		if s.returning = max(0, s.returning-returned); returned <= 0 {
 			s.returning = 0 // nobody needs them any more
 		}
-		s.slots, s.others, s.unknown = g.Slots, g.Others, false
+		s.slots, s.others, s.unknown, s.told = g.Slots, g.Others, false, 0
 		if step := g.Limit.Step(); step > 0 {
 			for i := range g.Starts {
 				ahead := time.Duration(i) * step
@@ -267,7 +269,7 @@ func (q *Queue) SetShared(uses []history.LimitUse, process string, lasts func() 
 			s := p.shared
 			s.others, s.returning = others, min(s.slots, own.Slots-u.Keep(process))
 			s.unknown = s.unknown || own.Slots < s.slots && p.used > 0
-			s.before, s.peak = s.peak, p.used
+			s.before, s.peak, s.told = s.peak, p.used, own.Short()
 		}
 		for class, p := range q.shared {
 			if !listed[class] {

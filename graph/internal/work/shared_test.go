@@ -143,6 +143,18 @@ func TestSlotsAreReturned(t *testing.T) {
 	b.have(t, "r0 r1 r2 r3 r4 r5 r6 r7")
 }
 
+// TestAWantThatHasEndedIsWithdrawn: if the attempts that waited for a slot are gone, the store learns that the process wants none. Else
+// it would keep one free for it, for which attempts of other processes wait.
+func TestAWantThatHasEndedIsWithdrawn(t *testing.T) {
+	t.Parallel()
+	limit := history.SharedLimit{Class: "c", Concurrent: 1}
+	b := newSharedBench(t, 0, nil, limit)
+	b.look(1, 0, 1, 0)
+	b.wantDemands("c: 0 to 0 slots, 0 used, 0 starts, free")
+	b.granted(limit, 0, 0, 0)
+	b.wantDemands()
+}
+
 // TestAttemptsBeginAtReservedTimes: each attempt begins at a start time that the process has reserved, or soon after it. Meanwhile it has no place.
 func TestAttemptsBeginAtReservedTimes(t *testing.T) {
 	t.Parallel()
