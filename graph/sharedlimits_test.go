@@ -388,10 +388,9 @@ func TestSharedLimitsChange(t *testing.T) {
 		at(0.5, 6)
 		setLimits(t, other, history.SharedLimit{Class: "tool_call", Concurrent: 2})
 		at(3, 2) // the process has seen it within a second, and the attempts in flight have ended
-		run := status(t, other, "r5")
 		waiting := 0
 		for i := range 6 {
-			run = status(t, other, fmt.Sprint("r", i))
+			run := status(t, other, fmt.Sprint("r", i))
 			if p := run.Pending[0]; p.Limit != nil {
 				waiting++
 				if !p.Queued || p.Limit.Class != "tool_call" || p.Limit.Slots() != 2 || p.Limit.Concurrent != 2 {
