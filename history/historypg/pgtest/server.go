@@ -131,7 +131,7 @@ func start(flags ...string) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	dir, err := os.MkdirTemp("", "pg") // short: the path of a socket has at most 107 bytes
+	dir, err := os.MkdirTemp(folder(), "pg") // short: the path of a socket has at most 107 bytes
 	if err != nil {
 		return nil, err
 	}

@@ -13,7 +13,7 @@ const standbyName = "standby"
 // Standby starts a second server, which follows this one by streaming replication. Promote makes it writable.
 func (s *Server) Standby(t testing.TB) *Server {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "pg")
+	dir, err := os.MkdirTemp(folder(), "pg")
 	if err != nil {
 		t.Fatal(err)
 	}

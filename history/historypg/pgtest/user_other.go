@@ -11,3 +11,5 @@ type watching struct{ io.Closer }
 func (w *watching) dismiss() error { return nil }
 
 func watcher(int, string) (io.Closer, error) { return nil, errMissing }
+
+func folder() string { return "" }

@@ -8,9 +8,24 @@ import (
 	"os"
 	"os/exec"
 	"os/user"
+	"path/filepath"
 	"strconv"
 	"syscall"
 )
+
+// folder returns where the folders of servers are made, "" for the temporary folder. Root's may lie below one that the user of the server must not
+// enter.
+func folder() string {
+	for path := os.TempDir(); os.Getuid() == 0; path = filepath.Dir(path) {
+		if info, err := os.Stat(path); err != nil || info.Mode().Perm()&0o001 == 0 {
+			return "/tmp"
+		}
+		if path == filepath.Dir(path) {
+			break
+		}
+	}
+	return ""
+}
 
 // becomeUser lets the server run as another user if this one is root, which the server refuses, and in a group of processes of its own, so that an
 // interrupt at the terminal leaves its end to the watcher.
