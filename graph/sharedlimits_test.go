@@ -254,7 +254,7 @@ func TestFewSlotsWithARate(t *testing.T) {
 				}
 				time.Sleep(time.Duration(float64(len(runners)*each)/ideal*2) * time.Second)
 				time.Sleep(5 * time.Second)
-				if n := len(m.begun); n != len(runners)*each {
+				if n := m.between(time.Time{}, time.Now().Add(time.Second)); n != len(runners)*each {
 					t.Errorf("%d attempts have begun", n)
 				}
 				if most, _ := m.state(); most > limit.Concurrent {
