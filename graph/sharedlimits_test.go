@@ -221,7 +221,7 @@ func TestSharedLimitsAreFair(t *testing.T) {
 	}
 }
 
-// TestFewSlotsWithARate: more processes than slots share a limit that also has a rate. A process keeps the slot for which it awaits a start, so
+// TestFewSlotsWithARate: more processes than slots share a limit that also has a rate. A process keeps its slot while it awaits a start, so
 // that they reach the rate.
 func TestFewSlotsWithARate(t *testing.T) {
 	t.Parallel()

@@ -113,7 +113,7 @@ type Share struct {
 // Short returns the number of slots that the process wants and does not have.
 func (s *Share) Short() int { return max(0, s.Wanted-s.Slots) }
 
-// Waiting returns the number of attempts for which the process lacks a slot or a start time.
+// Waiting returns the number of attempts that lack a slot or a start time in the process.
 func (s *Share) Waiting() int { return max(s.Short(), s.Starts) }
 
 // LimitUse is a limit with its use.
@@ -133,7 +133,7 @@ func (u *LimitUse) Slots() (n int) {
 	return n
 }
 
-// Waiting returns the number of attempts for which live processes lack a slot or a start time.
+// Waiting returns the number of attempts that lack a slot or a start time in live processes.
 func (u *LimitUse) Waiting() (n int) {
 	for i := range u.Shares {
 		n += u.Shares[i].Waiting()
@@ -202,7 +202,7 @@ type Want struct {
 	// process holds these in any case.
 	Slots, Used int
 	// Starting is the number of further slots whose attempts only wait for a start time: of these, the process keeps what it holds of its fair
-	// share, but at least one. Else it would return the slot for which it asks for a start.
+	// share, but at least one. Else it would return the slot and ask for a start for it.
 	Starting int
 	// Starts is the number of further start times to reserve.
 	Starts int

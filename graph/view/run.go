@@ -162,7 +162,7 @@ type Pending struct {
 	// written are the fields of State that are new since the last question, the newest first.
 	written []string
 
-	// Limit is a shared limit for which the attempt waits: of this class, all slots are in use, or attempts wait for a start. It is nil for other
+	// Limit is a shared limit that the attempt waits for: of this class, all slots are in use, or attempts wait for a start. It is nil for other
 	// waits. Only Status of the run itself sets it.
 	Limit *history.LimitUse `json:"-"`
 	// Steps counts the journal entries of the attempt; Totals are their newest sums, such as tokens. While the executor asks a person, Kind is

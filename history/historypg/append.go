@@ -440,7 +440,7 @@ func (a *appending) stepwise(ctx context.Context, tx pgx.Tx) error {
 	return err
 }
 
-// at is the time by which statements judge; nil means the server's.
+// at is the time that statements use; nil means the server's.
 func (s *Store) at() any {
 	if s.options.Now == nil {
 		return nil

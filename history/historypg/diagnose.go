@@ -32,7 +32,7 @@ type Diagnosis struct {
 	Lacking []string
 }
 
-// pings is the number of questions of which the fastest counts.
+// pings is the number of questions; the fastest counts.
 const pings = 5
 
 // Diagnose connects to the server of a URL and examines it, without changing anything. It returns USAGE_ERROR for an invalid url and

@@ -31,7 +31,7 @@ type line struct {
 	fail atomic.Int32
 }
 
-// The ways in which a line breaks, once.
+// The ways a line breaks, once.
 const (
 	works       = iota
 	loseAnswer  // the server gets what is sent and answers, and nobody hears it

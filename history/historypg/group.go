@@ -88,7 +88,7 @@ func (q *queue) remove(p *pending) bool {
 	return true
 }
 
-// next returns the oldest waiting append, with which the caller goes on to lead; nil if none waits: the caller then leads no more.
+// next returns the oldest waiting append, and the caller goes on to lead with it; nil without one: the caller then leads no more.
 func (q *queue) next() *pending {
 	q.mu.Lock()
 	defer q.mu.Unlock()

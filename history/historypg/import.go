@@ -25,7 +25,7 @@ func (s *Store) Import(ctx context.Context, in history.Import) error {
 	if err := s.mayWrite(ctx, doing); err != nil {
 		return err
 	}
-	order := make([]int, len(batches)) // that of their ids, in which rows are locked
+	order := make([]int, len(batches)) // that of their ids: rows are locked in it
 	for i := range order {
 		order[i] = i
 	}

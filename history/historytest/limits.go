@@ -42,7 +42,7 @@ func grant(t *testing.T, s history.Store, process string, w history.Want) histor
 	return granted[0]
 }
 
-// wantSlots lets a process want a number of slots of class "c", of which it uses some.
+// wantSlots lets a process want a number of slots of class "c", and use some.
 func wantSlots(t *testing.T, s history.Store, process string, slots, used, want int) history.Granted {
 	t.Helper()
 	g := grant(t, s, process, history.Want{Class: "c", Slots: slots, Used: used})

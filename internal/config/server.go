@@ -26,7 +26,7 @@ type server struct {
 	frozen, polls bool
 	// target is where the address leads.
 	target target
-	// flags are those by which another command reaches the same runs.
+	// flags let another command reach the same runs.
 	flags []string
 	// pages is the file with the addresses of pages, "" without a home directory.
 	pages string

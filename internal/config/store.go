@@ -16,9 +16,9 @@ import (
 type backend interface {
 	// location names the database in messages, without user and password; "" for a store in memory.
 	location() string
-	// flags are those by which another command reaches the same runs.
+	// flags let another command reach the same runs.
 	flags() []string
-	// pages is the file in which the pages of the database have their addresses; see page.Announce.
+	// pages is the file with the addresses of the database's pages; see page.Announce.
 	pages() string
 	// open opens the store.
 	open(ctx context.Context, how opening) (history.Store, error)
@@ -59,13 +59,13 @@ func (c *Config) StoreLine() string {
 // memory. Two configurations with the same location use the same database.
 func (c *Config) Location() string { return c.backend().location() }
 
-// StoreFlags are the flags by which another command reaches the same runs. The address of a server is left out if it has a password.
+// StoreFlags let another command reach the same runs. The address of a server is left out if it has a password.
 func (c *Config) StoreFlags() []string { return c.backend().flags() }
 
 // StoreGiven reports whether the user named the database.
 func (c *Config) StoreGiven() bool { return c.Store == Postgres || c.StorePathGiven }
 
-// PageFile returns the file in which the pages of the database have their addresses; "" for a store in memory. See page.Announce.
+// PageFile returns the file with the addresses of the database's pages; "" for a store in memory. See page.Announce.
 func (c *Config) PageFile() string { return c.backend().pages() }
 
 // OpenStore opens the store, and creates the database on first use. The default directory is created, too; a missing directory that

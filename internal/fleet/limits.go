@@ -9,7 +9,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
-// LimitText describes a shared limit for which an attempt waits, as in "the shared limit llm_call: 20 of 20 in use".
+// LimitText describes a shared limit that an attempt waits for, as in "the shared limit llm_call: 20 of 20 in use".
 func LimitText(u *history.LimitUse) string {
 	text := "the shared limit " + u.Class + ": "
 	if used := u.Slots(); u.Concurrent > 0 && used >= u.Concurrent {

@@ -58,7 +58,7 @@ func (x *Run) View(ctx context.Context) (*view.Run, error) {
 	return v, err
 }
 
-// showLimits sets the shared limits for which attempts of this run wait.
+// showLimits sets the shared limits that attempts of this run wait for.
 func (x *Run) showLimits(ctx context.Context, pending []view.Pending) error {
 	if x.prog == nil {
 		return nil

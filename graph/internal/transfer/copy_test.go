@@ -208,7 +208,7 @@ func TestCopyOfSharedLimits(t *testing.T) {
 	}
 }
 
-// Runs that a live process drives are left as they are, and so are runs of which the target has others.
+// Runs that a live process drives are left as they are, and so are runs that differ from the target's.
 func TestCopyLeavesRuns(t *testing.T) {
 	t.Parallel()
 	from, to := historymem.New(), historymem.New()

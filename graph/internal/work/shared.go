@@ -23,7 +23,7 @@ type sharing struct {
 	unknown bool
 	// told is the number of slots that the store believes this process to lack.
 	told int
-	// lasts reports whether the lease of the process lasts, without which its slots do not count.
+	// lasts reports whether the lease of the process lasts: its slots count only then.
 	lasts func() bool
 }
 
@@ -96,7 +96,7 @@ func (q *Queue) Shares(classes []string) bool {
 // Asks receives after the result of Demands may have changed. Several changes may be received as one.
 func (q *Queue) Asks() <-chan struct{} { return q.asks }
 
-// Demands returns what the waiting attempts want of the shared limits, for those limits of which the process has too little or too much. Unused
+// Demands returns what the waiting attempts want of the shared limits, for those limits where the process has too little or too much. Unused
 // starts in it are not used any more. If again is positive, further starts can be used after that time.
 func (q *Queue) Demands(now time.Time) (demands []Demand, again time.Duration) {
 	q.mu.Lock()

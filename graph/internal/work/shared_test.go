@@ -33,7 +33,7 @@ func (b *sharedBench) finish(name string) {
 	done()
 }
 
-// set replaces the shared limits, of which nobody holds a slot.
+// set replaces the shared limits; no process holds a slot of them.
 func (b *sharedBench) set(limits ...history.SharedLimit) {
 	uses := make([]history.LimitUse, len(limits))
 	for i, l := range limits {
@@ -144,7 +144,7 @@ func TestSlotsAreReturned(t *testing.T) {
 }
 
 // TestAWantThatHasEndedIsWithdrawn: if the attempts that waited for a slot are gone, the store learns that the process wants none. Else
-// it would keep one free for it, for which attempts of other processes wait.
+// it would keep one free for it, although attempts of other processes wait.
 func TestAWantThatHasEndedIsWithdrawn(t *testing.T) {
 	t.Parallel()
 	limit := history.SharedLimit{Class: "c", Concurrent: 1}

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// standbyName is the name by which a primary knows its standby.
+// standbyName is the name that a primary knows its standby by.
 const standbyName = "standby"
 
 // Standby starts a second server, which follows this one by streaming replication. Promote makes it writable.
@@ -47,7 +47,7 @@ func (s *Server) Promote(t testing.TB) {
 	s.Exec(t, "SELECT pg_promote()")
 }
 
-// Failover returns an address with this server and a second one, of which the writable one is used.
+// Failover returns an address with this server and a second one; the writable one is used.
 func (s *Server) Failover(second *Server) string {
 	return "host=" + s.dir + "," + second.dir + " user=test dbname=postgres target_session_attrs=read-write"
 }
