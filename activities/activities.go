@@ -125,7 +125,7 @@ type Failure struct {
 	// that claims the run has it too; it may be as large as an output (graph.Options.MaxDocumentBytes).
 	//
 	// The engine grants one repair per visit of a node, at once unless RetryAfter says otherwise. It counts as one of the
-	// node's max_attempts, but is granted even if none is left, and if Retryable is RetryPointless. It is not granted if the
+	// node's max_attempts, but is granted even after the last one, and if Retryable is RetryPointless. It is not granted if the
 	// node's non_retryable_errors name the code, nor if Repair is not JSON or too large: the failure then counts as one
 	// without it. An attempt after a failed repair starts without Repair. Delegations get no repair.
 	Repair map[string]any

@@ -32,7 +32,7 @@ type Options struct {
 	AllowPending bool
 	// NewStore opens an empty store for one vector, which is closed after it; nil means a store in memory.
 	NewStore func(ctx context.Context) (history.Store, error)
-	// Branches is the order in which the engine walks parallel branches; "" is the engine's default.
+	// Branches is the engine's order of parallel branches; "" is the engine's default.
 	Branches machine.BranchOrder
 	// Timeout limits each vector; 0 means DefaultTimeout.
 	Timeout time.Duration

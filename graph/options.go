@@ -67,7 +67,7 @@ type Options struct {
 	// Capacity is the largest number of attempts in flight in this process; further ones wait, or are given to processes with room. 0 means
 	// 100, a negative value no limit. An attempt of any kind counts as one.
 	Capacity int
-	// Queues are the queues from which WorkAll takes runs; nil means all.
+	// Queues are the queues that WorkAll serves; nil means all.
 	Queues []string
 	// MaxQueued is the largest number of runs that wait in the store for a process with room, in each lane (Lanes); a start of a root run
 	// that would wait there too returns QUEUE_FULL, and nothing is recorded. 0 means 100,000, the largest value; a negative value means no limit.
@@ -83,7 +83,7 @@ type Options struct {
 	// ReadOnly makes a Runner that never writes. It supports Status, List, History, Survey, Export, and Recover, Verify and Prune without
 	// changes; it fires no timers and rejects all other calls with STORE_READ_ONLY. Work must not be set.
 	ReadOnly bool
-	// Drain is the time that Close gives running attempts before it ends their contexts; 0 means none. See Runner.Close.
+	// Drain is the time that Close gives running attempts before it ends their contexts; 0 means no time. See Runner.Close.
 	Drain time.Duration
 	// CloseLimit is the time that Close then waits for executors to return; 0 means 10 s.
 	CloseLimit time.Duration
@@ -96,7 +96,7 @@ type Options struct {
 	Deliver func(ctx context.Context, d history.Delivery) (history.Receipt, error)
 	// Glossary has the names that hints in the bodies of webhooks use instead of problem.Names, such as flags; nil changes nothing.
 	Glossary problem.Glossary
-	// DeliverLimit is the time that Close waits for the first attempt of each delivery of this process; 0 means none.
+	// DeliverLimit is the time that Close waits for the first attempt of each delivery of this process; 0 means no wait.
 	DeliverLimit time.Duration
 	// Now is the clock; nil means the clock of the store. Tests that fake time use testing/synctest where they can.
 	Now func() time.Time

@@ -63,7 +63,7 @@ type Execution struct {
 	Labels map[string]string
 	// Notify lists the targets to notify of the run's events. It is shared between copies; do not change it.
 	Notify []string
-	// Queue is the queue in which the run waits for a process; "" means DefaultQueue.
+	// Queue is the queue that the run waits in for a process; "" means DefaultQueue.
 	Queue string
 	// CurrentNodeID is "" for a completed run (spec: execution, 11.2).
 	CurrentNodeID string

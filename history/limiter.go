@@ -119,7 +119,7 @@ func (s *Share) Waiting() int { return max(s.Short(), s.Starts) }
 // LimitUse is a limit with its use.
 type LimitUse struct {
 	SharedLimit
-	// Next is the first time that nobody has reserved for a start, by the store's clock; it may have passed.
+	// Next is the first time that is not reserved for a start, by the store's clock; it may have passed.
 	Next time.Time
 	// Shares are those of live processes, in the order of their names; without processes that hold and want nothing.
 	Shares []Share
@@ -229,7 +229,7 @@ func CheckWants(process string, wants []Want) error {
 
 // Granted is the answer to a Want.
 type Granted struct {
-	// Limit is the limit as it is now, without bounds if its class has none.
+	// Limit is the limit as it is now, without bounds if its class is not limited.
 	Limit SharedLimit
 	// Slots is the number of slots that the process holds now; without a bound, all that it wanted.
 	Slots int
@@ -239,7 +239,7 @@ type Granted struct {
 	// after the one before.
 	Starts int
 	First  time.Time
-	// Next is the first time that nobody has reserved, and Now the time of the grant, both by the store's clock. Before Next minus StartsAhead
+	// Next is the first time that is not reserved, and Now the time of the grant, both by the store's clock. Before Next minus StartsAhead
 	// there are no further start times.
 	Next, Now time.Time
 }
@@ -285,7 +285,7 @@ func (u *LimitUse) ShareOf(process string) (s Share, ok bool) {
 	return Share{}, false
 }
 
-// share returns the share of a process, a new one if it has none. It is valid until the next call.
+// share returns the share of a process, created if missing. It is valid until the next call.
 func (u *LimitUse) share(process string) *Share {
 	i, found := slices.BinarySearchFunc(u.Shares, process, func(s Share, name string) int { return strings.Compare(s.Process, name) })
 	if !found {

@@ -58,7 +58,7 @@ func (c Cursor) String() string {
 	return s
 }
 
-// Compare compares positions in the order of the list to which c belongs.
+// Compare compares positions in the order of c's list.
 func (c Cursor) Compare(d Cursor) int {
 	times := d.UpdatedAt.Compare(c.UpdatedAt)
 	if c.Oldest {

@@ -242,7 +242,7 @@ type ListQuery struct {
 	Roots bool
 	// Unhandled omits handled runs.
 	Unhandled bool
-	// Ready selects ready runs; see Queue. A store without a queue has none.
+	// Ready selects ready runs; see Queue. A store without a queue has no ready runs.
 	Ready bool
 	// Labels selects the runs that have all these labels with these values; "" matches any value.
 	Labels map[string]string
@@ -307,7 +307,7 @@ type About struct {
 	Started time.Time `json:"started,omitzero"`
 	// Work tells which runs it performs: "own", "all" or "none".
 	Work string `json:"work,omitempty"`
-	// Queues are the queues from which it takes runs; nil means all.
+	// Queues are the queues that it serves; nil means all.
 	Queues []string `json:"queues,omitempty"`
 	// Performs names the executors that it has, such as "step:charge", in order; a name without ":" stands for all of its kind, one that ends
 	// in ":" for nodes of its kind that name no handler, server or agent.

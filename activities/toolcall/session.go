@@ -19,7 +19,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
-// protocolVersion is the requested protocol version. Without it the SDK would start with server/discover, on which servers
+// protocolVersion is the requested protocol version. Without it the SDK would start with server/discover, and servers
 // that ignore unknown requests hang.
 const protocolVersion = "2025-11-25"
 

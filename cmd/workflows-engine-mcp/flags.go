@@ -26,7 +26,7 @@ type settings struct {
 	answerBytes     int
 	tools           mcpserver.Tools
 	clients         listenOptions
-	// pageOrigin returns the origin of the page to which answers link, "" without one. It is set once the transport is open; nil links to none.
+	// pageOrigin returns the origin of the page that answers link to, "" without one. It is set once the transport is open; nil means no links.
 	pageOrigin func(context.Context) string
 	// work tells which runs the server performs.
 	work graph.Work

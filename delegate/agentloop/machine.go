@@ -326,7 +326,7 @@ func (m *Machine) emit(key, kind string, b body) {
 	m.steps = append(m.steps, s)
 }
 
-// settle advances all agents until none of them can.
+// settle advances all agents as far as they can go.
 func (m *Machine) settle() {
 	if m.reconfigures {
 		return

@@ -22,7 +22,7 @@ type search struct {
 	// added.
 	slots  int
 	bounds []int
-	// around describes the position at which threads are added; work is not charged for yet, in bytes.
+	// around describes the position of added threads; work is not charged for yet, in bytes.
 	around syntax.EmptyOp
 	work   int
 }

@@ -164,7 +164,7 @@ func (s *simulation) deliver(signal Signal) {
 	}
 }
 
-// next handles the next event. It returns false if there is none.
+// next handles the next event. It returns false after the last one.
 func (s *simulation) next() bool {
 	if s.steps++; s.steps > maxSteps {
 		s.fail(problem.New(problem.ValidationError, "the run has not ended after %d steps, in %s of its time", maxSteps, s.now.Sub(s.start)).

@@ -16,7 +16,7 @@ const (
 	HostMediated Mode = "host_mediated"
 )
 
-// BranchOrder is the order in which the branches of a parallel node run.
+// BranchOrder is the order of the branches of a parallel node.
 type BranchOrder string
 
 // Concurrent branches run at once, each on the state at the fork plus its own updates. Sequential branches run one after another over

@@ -17,7 +17,7 @@ import (
 // mapItems are the items of a map.
 type mapItems struct {
 	values []any
-	// clock is the time for which the items were evaluated.
+	// clock is the time that the items were evaluated with.
 	clock time.Time
 	// base is the number of the node's visits before the first item; visits are assigned to all items at the start.
 	base int

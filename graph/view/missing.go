@@ -11,7 +11,7 @@ type Lack struct {
 	NodeID      string
 	// Missing names it, such as `step handler "urn:crm:lookup"`.
 	Missing string
-	// Setting is the setting that adds it to a process; "" if none is known.
+	// Setting is the setting that adds it to a process; "" if unknown.
 	Setting string
 	// Partial is true if this process performs other nodes of the same type or protocol: its Setting has no entry for this one.
 	Partial bool

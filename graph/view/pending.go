@@ -95,7 +95,7 @@ func (p *Pending) Shown(most int) string {
 }
 
 // ShownValue returns the value that a person sees with the question of an interrupt: that of the author (show), or else the state, for which
-// isState is set; nil if there is none.
+// isState is set; nil if there is no value.
 func (p *Pending) ShownValue() (v any, isState bool) {
 	switch {
 	case p.Show != nil:

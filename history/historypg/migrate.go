@@ -22,7 +22,7 @@ type Migration struct {
 	From, To int
 	// Runs is the number of runs in the store, Bytes the size of its tables and indexes. Only Inspect sets them.
 	Runs, Bytes int64
-	// SQL holds the statements of the migration; "" if none is needed. Only Inspect sets it.
+	// SQL holds the statements of the migration; "" if no statement is needed. Only Inspect sets it.
 	SQL string
 }
 

@@ -19,7 +19,7 @@ const (
 )
 
 const (
-	// DefaultSchema is the schema of a store whose options name none.
+	// DefaultSchema is the schema if the options name no other.
 	DefaultSchema = "workflows_engine"
 
 	defaultConns      = 8

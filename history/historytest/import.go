@@ -75,7 +75,7 @@ func importing(t *testing.T, s history.Store) {
 		x.Execution = run.Execution
 		x.Append(s, "C ScheduleNode b")
 	}
-	// An open run that needs a driver has none.
+	// An open run that needs a driver lacks one.
 	must(t, importer.Import(t.Context(), history.Import{Runs: []history.ImportedRun{imported(t, "driven", Start("w", "in_process")...)}}))
 	wantUnowned(t, s, 0, "driven")
 	if _, queues := history.As[history.Queue](s); queues {

@@ -12,7 +12,7 @@ type Begun struct {
 	Form, Wording int
 	Tools         []Tool
 	Config        Config
-	// ConfigHash is the hash of the recorded configuration, "" for a sub-agent, which records none.
+	// ConfigHash is the hash of the recorded configuration, "" for a sub-agent, which does not record it.
 	ConfigHash string
 	// PlainTools and PlainConfig are the tools and the configuration as recorded, with fields that Tools and Config do not have.
 	PlainTools, PlainConfig any

@@ -528,7 +528,7 @@ func (a *app) serverFile(given string) (string, error) {
 		WithHint("Install both programs into one directory, or name the file of the server with --server.")
 }
 
-// calledBy returns the path by which this program was called, with links kept.
+// calledBy returns the path that this program was called by, with links kept.
 func calledBy() (string, error) {
 	path := os.Args[0]
 	var err error

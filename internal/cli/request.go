@@ -92,7 +92,7 @@ func (s *session) requestsOf(ctx context.Context, run *view.Run) (map[string]*hi
 }
 
 // findRequests searches the newest records first for the requests of attempts of one run, until it has met all of them: an attempt without
-// a recorded request has none earlier.
+// a recorded request has no earlier one.
 func (s *session) findRequests(ctx context.Context, id string, wanted []*view.Pending, requests map[string]*history.Record) error {
 	execution, err := s.store.Execution(ctx, id)
 	if err != nil {

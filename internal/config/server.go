@@ -36,7 +36,7 @@ type server struct {
 type target struct {
 	// name is "host/database, schema name".
 	name string
-	// unverified are the hosts, local ones excluded, to which the connection does not verify the server.
+	// unverified are the hosts, local ones excluded, whose connections do not verify the server.
 	unverified []string
 	// password is the password of the connection, from the address or from libpq's variables and files; "" without one.
 	password string

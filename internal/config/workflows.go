@@ -94,7 +94,7 @@ func loadWorkflowDir(c *Config, s setting, env Environment) error {
 	return nil
 }
 
-// loadWorkflowSources reads the addresses from which subworkflows may be fetched; without it none are.
+// loadWorkflowSources reads the addresses that subworkflows may be fetched from; without it no address is allowed.
 func loadWorkflowSources(c *Config, _ setting, env Environment) error {
 	m, err := env.members(envname.WorkflowSources)
 	if err != nil || m.Object == nil {

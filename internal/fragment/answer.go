@@ -116,7 +116,7 @@ func callsOf(p *view.Pending, asks []agentsteps.Ask, hide func(any) any, filled 
 const (
 	// JSONField is the name of the text area with JSON.
 	JSONField = "json"
-	// KeyField is the name of the first button of a form, which nobody sees: browsers press it for a key, in place of a button that answers.
+	// KeyField is the name of the first button of a form, which is invisible: browsers press it for a key, in place of a button that answers.
 	KeyField = "key"
 )
 

@@ -61,9 +61,9 @@ const (
 	// maxAddressFile limits the file, in bytes, and maxAddresses its addresses: another one removes the oldest.
 	maxAddressFile = 16 << 10
 	maxAddresses   = 16
-	// alivePatience limits the time in which a page that runs answers.
+	// alivePatience limits the wait for the answer of a running page.
 	alivePatience = time.Second
-	// alivePath is the address at which a page shows that it runs.
+	// alivePath is the address that shows that a page runs.
 	alivePath = "/alive"
 	// maxNonce limits the text that a page signs for that, in bytes.
 	maxNonce = 64
@@ -210,7 +210,7 @@ func Running(ctx context.Context, file string) iter.Seq[Address] {
 	}
 }
 
-// RunningOrigin returns the origin of the page of a file that started last, "" if none runs.
+// RunningOrigin returns the origin of the page of a file that started last, "" if no page runs.
 func RunningOrigin(ctx context.Context, file string) string {
 	for a := range Running(ctx, file) {
 		return a.Origin()
@@ -269,7 +269,7 @@ func (a Address) runs(ctx context.Context) bool {
 	return err == nil && res.StatusCode == http.StatusOK && hmac.Equal(text, a.Proof.alive(nonce))
 }
 
-// proof returns the key by which a page shows that it runs.
+// proof returns the key that shows that a page runs.
 func (k *Key) proof() (proof Key) {
 	copy(proof[:], k.sign("proof"))
 	return proof

@@ -43,7 +43,7 @@ const Style = `.picture text{fill:var(--graph-text,light-dark(#222,#e8e8e8))}
 type Options struct {
 	// Link returns the address of a node's visits; "" or a nil function draws a node without a link.
 	Link func(node string) string
-	// Unfold returns the address of the picture in which a parallel block is not folded; nil draws no such link.
+	// Unfold returns the address of the picture with a parallel block unfolded; nil draws no such link.
 	Unfold func(block string) string
 	// Unfolded are the ids of parallel blocks that show each branch even if many are alike.
 	Unfolded []string

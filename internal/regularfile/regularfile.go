@@ -88,7 +88,7 @@ var ErrChanged = errors.New("it was changed by another program meanwhile")
 type Replacement struct {
 	// Name is the name of the file, which must not be a symbolic link.
 	Name string
-	// Was is the content on which Text is based; nil without a file.
+	// Was is the content that Text is based on; nil without a file.
 	Was []byte
 	// Text is the new content; nil removes the file.
 	Text []byte

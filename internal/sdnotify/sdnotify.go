@@ -13,7 +13,7 @@ import (
 // Notifier sends messages to a service manager. The zero value sends nothing.
 type Notifier struct {
 	socket string
-	// Watchdog is the interval at which the manager expects Alive, or 0. Send it twice as often.
+	// Watchdog is the manager's interval for Alive, or 0. Send it twice as often.
 	Watchdog time.Duration
 }
 

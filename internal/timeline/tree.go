@@ -147,5 +147,5 @@ func under(l Line, p Part, width int) []Line {
 	return lines
 }
 
-// minTrouble is the least width in which an error is wrapped. The line is then cut to the width of the terminal.
+// minTrouble is the least width of a wrapped error. The line is then cut to the width of the terminal.
 const minTrouble = 16

@@ -91,7 +91,7 @@ func (l *callList) list() []chat.Call {
 	return calls
 }
 
-// identify assigns ids to calls that have none, or the id of an earlier call.
+// identify assigns ids to calls without one, and to calls with the id of an earlier call.
 func identify(calls []chat.Call) {
 	taken := map[string]bool{"": true}
 	for _, c := range calls {

@@ -40,7 +40,7 @@ type Config struct {
 	NoAuth bool
 	// RequestTimeout limits each HTTP request, the answer included. 0 means DefaultRequestTimeout.
 	RequestTimeout time.Duration
-	// IdleTimeout limits the time in which a streamed answer that has begun may send nothing, not even a comment. 0 means
+	// IdleTimeout limits the silence within a streamed answer that has begun; a comment counts as sent. 0 means
 	// DefaultIdleTimeout.
 	IdleTimeout time.Duration
 	// MaxAnswerBytes limits each answer, in bytes after decompression. 0 means DefaultMaxAnswerBytes.

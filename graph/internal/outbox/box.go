@@ -68,7 +68,7 @@ func rootOf(run *history.Execution) string {
 
 func newID(prefix string) string { return prefix + strings.ToLower(rand.Text()) }
 
-// eventOf returns the event of a batch, "" if it has none. Each question of an interrupted run is an event.
+// eventOf returns the event of a batch, "" without one. Each question of an interrupted run is an event.
 func eventOf(before, after history.Phase, records []history.Record) history.RunEvent {
 	switch after {
 	case history.PhaseCompleted:

@@ -36,7 +36,7 @@ type Search struct {
 	Presence *Presence
 	// Admit returns an error while there is no room for further runs; nil admits all.
 	Admit func() error
-	// Free returns the number of attempts for which there is room.
+	// Free returns the number of attempts that still fit.
 	Free func() int
 	// Skip reports whether the search leaves the ready runs of a lane to claims.
 	Skip func(history.Lane) bool

@@ -34,7 +34,7 @@ const (
 	// claimInterval is the interval of claims without a hint from the store, blindInterval that while the store gives no hints.
 	claimInterval = 10 * time.Second
 	blindInterval = time.Second
-	// oldestEvery is the number of claims of which one begins with the run that has waited longest.
+	// oldestEvery is the number of claims after which one begins with the run that has waited longest.
 	oldestEvery = 20
 	// giveAfter is how long an attempt waits here before its run is given away, giveAtOnce bounds the runs given away at a time.
 	giveAfter  = 250 * time.Millisecond
@@ -202,7 +202,7 @@ func (s *Share) claimSome(n int) (more bool, err error) {
 	return len(ids) == n, err
 }
 
-// roomIn returns the number of runs of a lane for which the limits of this process leave room.
+// roomIn returns the number of runs of a lane that the limits of this process admit.
 func (s *Share) roomIn(l history.Lane) int { return s.performer.Room(l.Needs) }
 
 // taken notes that a claimed run was loaded. It may need no place, or have returned it before.

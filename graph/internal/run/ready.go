@@ -126,7 +126,7 @@ func (x *Run) laneOf(exec *history.Execution, e machine.Effect) history.Lane {
 	return history.Lane{Queue: cmp.Or(exec.Queue, history.DefaultQueue), Needs: work.Needs(x.prog.Node(e.Base().NodeID))}
 }
 
-// tenant returns the one to whom the run belongs.
+// tenant returns the tenant of the run.
 func (x *Run) tenant(exec *history.Execution) string {
 	if v := exec.Labels[x.env.Sharing.FairLabel]; v != "" {
 		return v

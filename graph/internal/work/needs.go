@@ -9,7 +9,7 @@ import (
 )
 
 // Needs names the executor that performs a node: its type or protocol and, after ":", the handler, server or agent that the node names. It is
-// "" for a node that needs none.
+// "" for a node without such a need.
 func Needs(n *definition.Node) string {
 	if n == nil || !n.Type.Info().Attempted() {
 		return ""

@@ -17,7 +17,7 @@ const (
 
 // The protocol revisions that differ in questions to people.
 const (
-	// Since is the first revision in which servers can ask people.
+	// Since is the first revision whose servers can ask people.
 	Since = "2025-06-18"
 	// richerSince is the first revision with multiple choice, and with defaults for all fields.
 	richerSince = "2025-11-25"

@@ -41,7 +41,7 @@ type Ticket struct {
 	Expires time.Time `json:"expires"`
 }
 
-// maxSpelling is the largest size, in bytes, up to which repeated arguments may be spelt differently.
+// maxSpelling is the largest size, in bytes, of repeated arguments that may be spelt differently.
 const maxSpelling = 1 << 20
 
 // CallOf names a call by its tool and its arguments, however they are spelt as JSON.
