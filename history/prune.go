@@ -3,6 +3,8 @@ package history
 import (
 	"context"
 	"errors"
+	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -119,6 +121,63 @@ func (q *PruneQuery) Selects(tree []Execution) bool {
 	return !slices.ContainsFunc(tree, func(e Execution) bool {
 		return !e.Phase.Terminal() || !q.Before.IsZero() && e.UpdatedAt.After(q.Before)
 	})
+}
+
+// PruneCursor is the start of a page of candidates: the runs of the query's phases, one phase after another, each in the order of ListedAt and Run.
+type PruneCursor struct {
+	// ListedAt and Run are those of the last candidate before the page.
+	ListedAt, Run int64
+	phase         int // index into the query's phases
+	end           bool
+}
+
+// Start parses the query's cursor, after Check. The error is INVALID_LIST_CURSOR.
+func (q *PruneQuery) Start() (PruneCursor, error) {
+	at := PruneCursor{ListedAt: math.MinInt64}
+	if q.Cursor == "" {
+		return at, nil
+	}
+	if n, err := fmt.Sscanf(q.Cursor, "%d|%d|%d", &at.phase, &at.ListedAt, &at.Run); err != nil || n != 3 || at.phase < 0 || at.phase >= len(q.Phases) {
+		return at, problem.New(problem.InvalidListCursor, "invalid cursor %q", q.Cursor).
+			WithHint("Pass NextCursor of the previous page unchanged, with the same filters.")
+	}
+	return at, nil
+}
+
+// String returns the cursor as PrunePage.NextCursor.
+func (at *PruneCursor) String() string {
+	if at.end {
+		return ""
+	}
+	return fmt.Sprintf("%d|%d|%d", at.phase, at.ListedAt, at.Run)
+}
+
+// Candidates returns the ids of the next page of runs that the query may select, and moves the cursor past them. read returns at most limit runs
+// of a phase behind a cursor that were listed at before, in milliseconds, or earlier, and the position of the last one.
+func (q *PruneQuery) Candidates(at *PruneCursor, read func(phase Phase, before int64, at PruneCursor, limit int) (ids []string, listedAt, run int64, err error)) ([]string, error) {
+	before := int64(math.MaxInt64)
+	if !q.Before.IsZero() {
+		before = q.Before.UnixMilli()
+	}
+	var ids []string
+	for len(ids) < q.Limit {
+		want := q.Limit - len(ids)
+		page, listedAt, run, err := read(q.Phases[at.phase], before, *at, want)
+		if err != nil {
+			return nil, err
+		}
+		ids = append(ids, page...)
+		switch {
+		case len(page) == want:
+			at.ListedAt, at.Run = listedAt, run
+		case at.phase+1 == len(q.Phases):
+			at.end = true
+			return ids, nil
+		default:
+			at.phase, at.ListedAt, at.Run = at.phase+1, math.MinInt64, 0
+		}
+	}
+	return ids, nil
 }
 
 // ChildMark separates a run's id from the name of its subworkflow (spec: execution, 12.1). Other ids do not contain it.

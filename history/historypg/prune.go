@@ -3,13 +3,10 @@ package historypg
 import (
 	"context"
 	"errors"
-	"fmt"
-	"math"
 	"slices"
 
 	"github.com/jackc/pgx/v5"
 
-	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/history"
 )
 
@@ -35,7 +32,7 @@ func (s *Store) Prune(ctx context.Context, q history.PruneQuery) (page history.P
 	if err := q.Check(); err != nil {
 		return page, err
 	}
-	at, err := parsePruneCursor(&q)
+	at, err := q.Start()
 	if err != nil {
 		return page, err
 	}
@@ -72,66 +69,20 @@ func (s *Store) Prune(ctx context.Context, q history.PruneQuery) (page history.P
 	return page, nil
 }
 
-// pruneCursor is the start of the next page of candidates. The phases are read one after another.
-type pruneCursor struct {
-	phase    int // index into the query's phases; their number at the end
-	listedAt int64
-	run      int64
-	end      bool
-}
-
-func parsePruneCursor(q *history.PruneQuery) (pruneCursor, error) {
-	at := pruneCursor{listedAt: math.MinInt64}
-	if q.Cursor == "" {
-		return at, nil
-	}
-	if n, err := fmt.Sscanf(q.Cursor, "%d|%d|%d", &at.phase, &at.listedAt, &at.run); err != nil || n != 3 || at.phase < 0 || at.phase >= len(q.Phases) {
-		return at, problem.New(problem.InvalidListCursor, "invalid cursor %q", q.Cursor).
-			WithHint("Pass NextCursor of the previous page unchanged, with the same filters.")
-	}
-	return at, nil
-}
-
-func (at *pruneCursor) String() string {
-	if at.end {
-		return ""
-	}
-	return fmt.Sprintf("%d|%d|%d", at.phase, at.listedAt, at.run)
-}
-
 // pruneCandidates returns runs that the query may select, and moves the cursor past them.
-func (s *Store) pruneCandidates(ctx context.Context, q *history.PruneQuery, at *pruneCursor) (ids []string, err error) {
-	before := int64(math.MaxInt64)
-	if !q.Before.IsZero() {
-		before = q.Before.UnixMilli()
-	}
-	for len(ids) < q.Limit {
-		want := q.Limit - len(ids)
-		var page []string
-		next := *at
-		err := s.read(ctx, doingPrune, func(in queries) error {
-			page, next = nil, *at
+func (s *Store) pruneCandidates(ctx context.Context, q *history.PruneQuery, at *history.PruneCursor) ([]string, error) {
+	return q.Candidates(at, func(phase history.Phase, before int64, at history.PruneCursor, limit int) (page []string, listedAt, run int64, err error) {
+		err = s.read(ctx, doingPrune, func(in queries) error {
+			page = nil
 			return each(ctx, in, s.texts.of(pruneCandidates), func(row pgx.Rows) error {
 				var id string
-				err := row.Scan(&id, &next.listedAt, &next.run)
+				err := row.Scan(&id, &listedAt, &run)
 				page = append(page, unescaped(id))
 				return err
-			}, string(q.Phases[at.phase]), before, at.listedAt, at.run, key(q.DefinitionName), int64(want))
+			}, string(phase), before, at.ListedAt, at.Run, key(q.DefinitionName), int64(limit))
 		})
-		if err != nil {
-			return nil, err
-		}
-		ids, *at = append(ids, page...), next
-		if len(page) == want {
-			return ids, nil
-		}
-		if at.phase+1 == len(q.Phases) {
-			at.end = true
-			return ids, nil
-		}
-		at.phase, at.listedAt, at.run = at.phase+1, math.MinInt64, 0
-	}
-	return ids, nil
+		return page, listedAt, run, err
+	})
 }
 
 // errNotPrunable rolls the transaction back: the tree is kept.

@@ -65,7 +65,7 @@ func BenchmarkSession(b *testing.B) {
 					if err != nil {
 						b.Fatal(err)
 					}
-					lines = quick(n)
+					lines = historytest.StepLines(n)
 					x.Now = batch.Execution.UpdatedAt.Add(300 * time.Microsecond)
 				}
 				begun = time.Now()
@@ -97,7 +97,7 @@ func BenchmarkPages(b *testing.B) {
 	}{
 		{"host/middle", 50, func(int) []string { return historytest.Node("n12", "n13") }, time.Millisecond},
 		{"host/newest", 100, func(int) []string { return historytest.Node("n12", "n13") }, time.Millisecond},
-		{"driven/newest", 100, quick, 300 * time.Microsecond},
+		{"driven/newest", 100, historytest.StepLines, 300 * time.Microsecond},
 	} {
 		b.Run(bench.name, func(b *testing.B) {
 			s := openFile(b, filepath.Join(b.TempDir(), "runs.db"), historysql.Options{Synchronous: historysql.Normal})

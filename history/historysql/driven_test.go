@@ -17,19 +17,6 @@ import (
 	"github.com/workflows-engine/workflows-engine/history/historytest"
 )
 
-// quick is what one activity of a run in process adds, and the request of the next one.
-func quick(i int) []string {
-	done, next := fmt.Sprintf("n%d", i), fmt.Sprintf("n%d", i+1)
-	return []string{
-		fmt.Sprintf(`E ActivityCompleted %s {"nodeType":"step","result":{"r":%d}}`, done, i),
-		fmt.Sprintf(`C CompleteNode %s {"output":{"r":%d}}`, done, i),
-		fmt.Sprintf(`E StateUpdated %s {"state":{"r":%d}}`, done, i),
-		"C ScheduleNode " + next,
-		"E NodeScheduled " + next,
-		fmt.Sprintf(`E ActivityRequested %s {"nodeType":"step","attempt":1}`, next),
-	}
-}
-
 // hurried is a run in process that has made some steps within one tenth of a second.
 type hurried struct {
 	*historytest.Trace
@@ -53,7 +40,7 @@ func hurry(t *testing.T, steps int) *hurried {
 func (h *hurried) hasten(s history.Store, steps int) {
 	h.t.Helper()
 	for range steps {
-		h.Append(s, quick(h.steps)...)
+		h.Append(s, historytest.StepLines(h.steps)...)
 		h.Now = h.Now.Add(-time.Millisecond)
 		h.steps++
 	}
@@ -139,7 +126,7 @@ func TestAnotherProcessGoesOnWithARun(t *testing.T) {
 	h := hurry(t, 5)
 	other := openFile(t, h.path, historysql.Options{})
 	late := *h.Trace
-	stale := late.Batch(quick(h.steps)...)
+	stale := late.Batch(historytest.StepLines(h.steps)...)
 	h.hasten(other, 3)
 	h.answers(h.store)
 	if err := h.store.Append(t.Context(), stale); !errors.Is(err, problem.HistoryConflict) {
@@ -163,7 +150,7 @@ func TestAnAppendThatFailsLeavesTheRunAsItIs(t *testing.T) {
 	if err := h.store.OnCommit(func() int32 { return failing }); err != nil {
 		t.Fatal(err)
 	}
-	if err := h.store.Append(t.Context(), h.Batch(quick(h.steps)...)); err == nil {
+	if err := h.store.Append(t.Context(), h.Batch(historytest.StepLines(h.steps)...)); err == nil {
 		t.Fatal("the append did not fail")
 	}
 	failing = 0
@@ -183,7 +170,7 @@ func TestAnAppendToADeletedRun(t *testing.T) {
 	h := hurry(t, 5)
 	h.raw.exec("DELETE FROM history WHERE execution_id = 'r'")
 	h.raw.exec("DELETE FROM executions WHERE execution_id = 'r'")
-	if err := h.store.Append(t.Context(), h.Batch(quick(h.steps)...)); !errors.Is(err, problem.HistoryConflict) {
+	if err := h.store.Append(t.Context(), h.Batch(historytest.StepLines(h.steps)...)); !errors.Is(err, problem.HistoryConflict) {
 		t.Errorf("the append gives %v", err)
 	}
 	var rows int
@@ -195,10 +182,10 @@ func TestAnAppendToADeletedRun(t *testing.T) {
 // An append that expects more records than there are is refused.
 func TestAnAppendBehindTheEndOfARun(t *testing.T) {
 	t.Parallel()
-	for _, lines := range [][]string{quick(9), {"E ExecutionCompleted"}} {
+	for _, lines := range [][]string{historytest.StepLines(9), {"E ExecutionCompleted"}} {
 		h := hurry(t, 5)
 		ahead := *h.Trace
-		ahead.Batch(quick(h.steps)...)
+		ahead.Batch(historytest.StepLines(h.steps)...)
 		if err := h.store.Append(t.Context(), ahead.Batch(lines...)); !errors.Is(err, problem.HistoryConflict) {
 			t.Errorf("the append gives %v", err)
 		}
@@ -214,18 +201,18 @@ func TestAnAppendBehindTheEndOfARun(t *testing.T) {
 // A run has been deleted and another one begun under its id. Whoever still takes it for the first one is refused.
 func TestAnotherRunUnderTheSameID(t *testing.T) {
 	t.Parallel()
-	for _, lines := range [][]string{quick(9), {"E ExecutionCompleted"}} {
+	for _, lines := range [][]string{historytest.StepLines(9), {"E ExecutionCompleted"}} {
 		h := hurry(t, 5)
 		h.raw.exec("DELETE FROM history")
 		h.raw.exec("DELETE FROM executions")
 		other := openFile(t, h.path, historysql.Options{})
 		again := historytest.NewTrace(t, "r")
 		again.Append(other, append(historytest.Start("w", "in_process"), "C ScheduleNode n0", "E NodeScheduled n0", `E ActivityRequested n0 {"nodeType":"step","attempt":1}`)...)
-		again.Append(other, quick(0)...)
+		again.Append(other, historytest.StepLines(0)...)
 		if err := h.store.Append(t.Context(), h.Batch(lines...)); !errors.Is(err, problem.HistoryConflict) {
 			t.Errorf("the append gives %v", err)
 		}
-		again.Append(h.store, quick(1)...)
+		again.Append(h.store, historytest.StepLines(1)...)
 		h.Trace = again
 		h.answers(h.store)
 		h.answers(other)
@@ -292,7 +279,7 @@ func TestReadersBesideAHurriedRun(t *testing.T) {
 		})
 	}
 	for i := range 150 {
-		lines := quick(h.steps)
+		lines := historytest.StepLines(h.steps)
 		h.steps++
 		if i%7 == 6 { // a branch asks somebody: another phase, and back
 			lines = append(lines, "C RaiseInterrupt i", "E InterruptRaised i")

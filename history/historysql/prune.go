@@ -5,11 +5,9 @@ import (
 	"database/sql"
 	"database/sql/driver"
 	"errors"
-	"fmt"
 	"math"
 	"os"
 
-	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/history"
 )
 
@@ -40,7 +38,7 @@ func (s *Store) Prune(ctx context.Context, q history.PruneQuery) (history.PruneP
 	if err := q.Check(); err != nil {
 		return page, err
 	}
-	at, err := parsePruneCursor(&q)
+	at, err := q.Start()
 	if err != nil {
 		return page, err
 	}
@@ -72,61 +70,17 @@ func (s *Store) Prune(ctx context.Context, q history.PruneQuery) (history.PruneP
 	return page, nil
 }
 
-// pruneCursor is the start of the next page of candidates. The phases are read one after another.
-type pruneCursor struct {
-	phase    int // index into the query's phases; their number at the end
-	listedAt int64
-	run      int64
-	end      bool
-}
-
-func parsePruneCursor(q *history.PruneQuery) (pruneCursor, error) {
-	at := pruneCursor{listedAt: math.MinInt64}
-	if q.Cursor == "" {
-		return at, nil
-	}
-	if n, err := fmt.Sscanf(q.Cursor, "%d|%d|%d", &at.phase, &at.listedAt, &at.run); err != nil || n != 3 || at.phase < 0 || at.phase >= len(q.Phases) {
-		return at, problem.New(problem.InvalidListCursor, "invalid cursor %q", q.Cursor).
-			WithHint("Pass NextCursor of the previous page unchanged, with the same filters.")
-	}
-	return at, nil
-}
-
-func (at *pruneCursor) String() string {
-	if at.end {
-		return ""
-	}
-	return fmt.Sprintf("%d|%d|%d", at.phase, at.listedAt, at.run)
-}
-
 // pruneCandidates returns runs that the query may select, and moves the cursor past them.
-func (s *Store) pruneCandidates(ctx context.Context, q *history.PruneQuery, at *pruneCursor) (ids []string, err error) {
-	before := int64(math.MaxInt64)
-	if !q.Before.IsZero() {
-		before = q.Before.UnixMilli()
-	}
-	for len(ids) < q.Limit {
-		want := q.Limit - len(ids)
-		got := 0
-		err := s.readers.query(ctx, pruneCandidates, func(rows *sql.Rows) error {
+func (s *Store) pruneCandidates(ctx context.Context, q *history.PruneQuery, at *history.PruneCursor) ([]string, error) {
+	return q.Candidates(at, func(phase history.Phase, before int64, at history.PruneCursor, limit int) (page []string, listedAt, run int64, err error) {
+		err = s.readers.query(ctx, pruneCandidates, func(rows *sql.Rows) error {
 			var id string
-			err := rows.Scan(&id, &at.listedAt, &at.run)
-			ids, got = append(ids, id), got+1
+			err := rows.Scan(&id, &listedAt, &run)
+			page = append(page, id)
 			return err
-		}, string(q.Phases[at.phase]), before, at.listedAt, at.run, q.DefinitionName, want)
-		if err != nil {
-			return nil, err
-		}
-		if got == want {
-			return ids, nil
-		}
-		if at.phase+1 == len(q.Phases) {
-			at.end = true
-			return ids, nil
-		}
-		at.phase, at.listedAt, at.run = at.phase+1, math.MinInt64, 0
-	}
-	return ids, nil
+		}, string(phase), before, at.ListedAt, at.Run, q.DefinitionName, limit)
+		return page, listedAt, run, err
+	})
 }
 
 // errNotPrunable rolls the transaction back: the tree is kept.
