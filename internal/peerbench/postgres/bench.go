@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/jackc/pgx/v5"
@@ -128,13 +129,23 @@ func relay(to, from net.Conn, delay time.Duration) {
 		}
 	}()
 	for p := range parts {
-		time.Sleep(time.Until(p.due))
+		pause(time.Until(p.due))
 		if _, err := to.Write(p.data); err != nil {
 			break
 		}
 	}
 	to.Close()
 	from.Close()
+}
+
+// pause sleeps for less than a millisecond too: time.Sleep rounds up to one while the program is idle.
+func pause(d time.Duration) {
+	if d <= 0 {
+		return
+	}
+	left := syscall.NsecToTimespec(int64(d))
+	for syscall.Nanosleep(&left, &left) == syscall.EINTR {
+	}
 }
 
 // database creates a database, and returns its address and a function that drops it. SQLite gets the path of a file.
