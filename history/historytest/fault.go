@@ -1,6 +1,7 @@
 package historytest
 
 import (
+	"cmp"
 	"errors"
 	"slices"
 	"sync"
@@ -22,6 +23,8 @@ type Fault struct {
 	AfterCommit bool
 	// Dead makes every later call fail too, without effect, like a dead process. Revive ends it.
 	Dead bool
+	// Code is the code of the errors; "" means INTERNAL.
+	Code problem.Code
 }
 
 // FaultStore is a store that injects faults, for testing its callers against crashes:
@@ -90,28 +93,29 @@ func (f *FaultStore) Appends() int {
 }
 
 // enter counts a call. fail is set if the call fails, before if it fails without effect.
-func (f *FaultStore) enter(name string) (before, fail bool) {
+func (f *FaultStore) enter(name string) (before, fail bool, code problem.Code) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	code = f.fault.Code
 	isAppend := name == "Append"
 	if isAppend {
 		f.appends++
 	}
 	if f.dead {
-		return true, true
+		return true, true, code
 	}
 	if isAppend || f.fault.Reads {
 		f.calls = append(f.calls, name)
 	}
 	if f.struck || f.fault.At == 0 || len(f.calls) != f.fault.At || !isAppend && !f.fault.Reads {
-		return false, false
+		return false, false, code
 	}
 	f.struck, f.dead = true, f.fault.Dead
-	return !f.fault.AfterCommit, true
+	return !f.fault.AfterCommit, true, code
 }
 
-func injected() error {
-	return problem.New(problem.Internal, "the store failed").WithCause(ErrInjected)
+func injected(code problem.Code) error {
+	return problem.New(cmp.Or(code, problem.Internal), "the store failed").WithCause(ErrInjected)
 }
 
 // pass calls the wrapped store, or fails. Close never fails on purpose.
@@ -119,12 +123,12 @@ func (f *FaultStore) pass(method string, call func(s history.Store) error) error
 	if method == "Close" {
 		return call(f.store)
 	}
-	before, fail := f.enter(method)
+	before, fail, code := f.enter(method)
 	if before {
-		return injected()
+		return injected(code)
 	}
 	if err := call(f.store); !fail {
 		return err
 	}
-	return injected()
+	return injected(code)
 }

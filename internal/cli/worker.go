@@ -34,7 +34,8 @@ runs. For runs that wait for a host, a person or a signal, the worker only enfor
 
 Any number of workers, servers and commands may share a database: each process has a lease, and each run has at most one owner. A
 worker claims only runs that it can perform, so start it with the flags and variables of the runs (--profile, --mcp-config,
---workflow-dir, WORKFLOW_ENGINE_LLM_CONFIG, …). Other runs wait for another worker.
+--workflow-dir, WORKFLOW_ENGINE_LLM_CONFIG, …). Other runs wait for another worker. --capacity limits its attempts in flight,
+--queues the queues that it serves; see workers, queue and limits.
 
 The worker logs on standard error, from level info (--log-level, --log-format json). Under systemd it reports when it is ready and when
 it stops, and answers the watchdog while the database can be read; docs/operations.md has a unit file. To recover runs once, use
@@ -50,6 +51,7 @@ before they are cancelled; no attempt starts meanwhile. A second signal ends it 
 Exit status: 0 stopped by a signal; 1 the database cannot be opened or was deleted, moved or restored meanwhile, or an executor did not
 stop within 10 seconds; 2 wrong usage or settings.`,
 		Example: `  workflows-engine worker --db /var/lib/workflows/runs.db --mcp-config mcp.json
+  workflows-engine worker --queues gpu --capacity 2
   workflows-engine worker --profile demo --log-format json`,
 		Args: exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.worker(cmd.Context(), o) },
@@ -215,6 +217,7 @@ func (a *app) stay(ctx context.Context, s *session, manager sdnotify.Notifier, l
 			return nil // stopped: the read was cancelled
 		case errors.Is(err, problem.StoreReplaced):
 			return err
+		case errors.Is(err, problem.StoreUnavailable): // the engine logs it
 		case err != nil:
 			log.Error("database read failed", logError, err)
 		case manager.Watchdog > 0:

@@ -89,10 +89,15 @@ type Process struct {
 
 // New returns a process on a store and, with WorkAll, starts its search.
 func New(c Config) *Process {
-	c.Store = history.Wrap(survivors{c.Store, c.Log, c.ReadOnly}, c.Store)
-	p := &Process{config: c}
-	p.Env = work.Env{Store: c.Store, Log: c.Log, Go: p.tasks.Go, Now: func() time.Time { return p.clock.Now().UTC() }}
+	p := &Process{}
 	p.Context, p.cancel = context.WithCancelCause(context.Background())
+	c.Log = slog.New(&outage{Handler: c.Log.Handler(), state: &outageState{
+		reach: func(ctx context.Context) error { _, err := c.Store.Now(ctx); return err },
+		task:  func(f func(context.Context)) { p.Go(func() { f(p.Context) }) },
+	}})
+	c.Store = history.Wrap(survivors{c.Store, c.Log, c.ReadOnly}, c.Store)
+	p.config = c
+	p.Env = work.Env{Store: c.Store, Log: c.Log, Context: p.Context, Go: p.tasks.Go, Now: func() time.Time { return p.clock.Now().UTC() }}
 	p.clock.Env, p.clock.Override = p.Env, c.Clock
 	p.presence.Begin(p.Now())
 	c.Library.Store, c.Library.Log = c.Store, c.Log
