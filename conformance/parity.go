@@ -161,30 +161,44 @@ func (c *parityCheck) play(ctx context.Context, s *trial, factory SurfaceFactory
 	engine := graph.Options{
 		Activities: activities.Stub{Outputs: c.stub}, Delegates: delegates, Workflows: workflows{s.root}, Branches: s.options.Branches,
 	}
+	if s.options.NewEngine != nil {
+		e, err := s.options.NewEngine(engine)
+		if err == nil {
+			got, err = c.calls(ctx, s, runnerSurface{e})
+			err = errors.Join(err, e.Close())
+		}
+		return got, err
+	}
 	err = withRunner(store, engine, func(r *graph.Runner) error {
 		surface, err := factory.Open(ctx, r)
 		if err != nil {
 			return err
 		}
-		for _, step := range c.steps {
-			call := step.call
-			switch call.Op {
-			case OpStart, OpResume, OpSubmit, OpSignal:
-				call.Definition = s.definition
-			}
-			answer, err := surface.Call(ctx, call)
-			if err == nil {
-				var snap snapshot
-				snap, err = newSnapshot(call.Op, answer)
-				got = append(got, snap)
-			}
-			if err != nil {
-				return errors.Join(fmt.Errorf("step %d (%s): %w", len(got), call.Op, err), surface.Close())
-			}
-		}
-		return errors.Join(surface.Close(), c.replay(ctx, r))
+		got, err = c.calls(ctx, s, surface)
+		return errors.Join(err, surface.Close(), c.replay(ctx, r))
 	})
 	return got, err
+}
+
+// calls makes the calls of the script.
+func (c *parityCheck) calls(ctx context.Context, s *trial, surface Surface) (got []snapshot, err error) {
+	for _, step := range c.steps {
+		call := step.call
+		switch call.Op {
+		case OpStart, OpResume, OpSubmit, OpSignal:
+			call.Definition = s.definition
+		}
+		answer, err := surface.Call(ctx, call)
+		if err == nil {
+			var snap snapshot
+			snap, err = newSnapshot(call.Op, answer)
+			got = append(got, snap)
+		}
+		if err != nil {
+			return got, fmt.Errorf("step %d (%s): %w", len(got), call.Op, err)
+		}
+	}
+	return got, nil
 }
 
 // replay checks that the recorded history leads to the current state of the run.

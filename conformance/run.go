@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/history/historymem"
@@ -32,6 +33,9 @@ type Options struct {
 	AllowPending bool
 	// NewStore opens an empty store for one vector, which is closed after it; nil means a store in memory.
 	NewStore func(ctx context.Context) (history.Store, error)
+	// NewEngine makes the engine of parity vectors in place of a Runner; nil means a Runner. It needs no store then, there are no other Surfaces,
+	// and replays of the recorded history are not checked.
+	NewEngine func(graph.Options) (graph.Engine, error)
 	// Branches is the engine's order of parallel branches; "" is the engine's default.
 	Branches machine.BranchOrder
 	// Timeout limits each vector; 0 means DefaultTimeout.

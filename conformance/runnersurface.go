@@ -14,8 +14,8 @@ import (
 // runnerSurfaceName is the runner's name among the surfaces of a report.
 const runnerSurfaceName = "runner"
 
-// runnerSurface is the runner itself. Its answers have the fields of the protocol's tools (spec: execution, 1.2 and 11.2).
-type runnerSurface struct{ runner *graph.Runner }
+// runnerSurface is the engine itself. Its answers have the fields of the protocol's tools (spec: execution, 1.2 and 11.2).
+type runnerSurface struct{ runner graph.Engine }
 
 func (s runnerSurface) Close() error { return nil }
 

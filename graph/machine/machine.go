@@ -12,6 +12,11 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
+// WalkVersion is the version of the walk. It is raised only when the same program and inputs lead to other batches, so that hosts whose history
+// holds the inputs, and not the records, can tell which machine has walked a run. jq, JSON Schema, regular expressions, the text of numbers and
+// the texts of engine failures are part of the walk.
+const WalkVersion = 1
+
 // Machine walks one run. It is not safe for concurrent use.
 type Machine struct {
 	prog *definition.Program

@@ -259,6 +259,8 @@ const (
 	Forbidden Code = "FORBIDDEN"
 	// Unsupported: the engine or its store does not support the call. Nothing was done.
 	Unsupported Code = "UNSUPPORTED_BY_BACKEND"
+	// Terminated: the system that hosts the run, such as Temporal, has ended it.
+	Terminated Code = "TERMINATED"
 	// DefinitionNotFound: the run's definition is neither stored nor part of the call.
 	DefinitionNotFound Code = "DEFINITION_REQUIRED"
 	// RunnerClosed: the engine is shutting down.

@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -223,6 +225,24 @@ func TestDriversHaveOnePlace(t *testing.T) {
 	}
 	if len(seen) != len(places) {
 		t.Errorf("only %v are imported", seen)
+	}
+}
+
+// TestTemporalHasItsOwnModule: the SDK of Temporal belongs to the module graph/temporal alone.
+func TestTemporalHasItsOwnModule(t *testing.T) {
+	t.Parallel()
+	for _, file := range []string{"go.mod", "go.sum", "tools.mod"} {
+		text, err := os.ReadFile(filepath.Join(root, file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if bytes.Contains(text, []byte("go.temporal.io")) {
+			t.Errorf("%s names go.temporal.io", file)
+		}
+	}
+	own, err := os.ReadFile(filepath.Join(root, "graph", "temporal", "go.mod"))
+	if err != nil || !bytes.Contains(own, []byte("go.temporal.io/sdk ")) {
+		t.Errorf("graph/temporal/go.mod does not require the SDK (%v)", err)
 	}
 }
 

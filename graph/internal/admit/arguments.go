@@ -110,3 +110,11 @@ func Queue(name string, code problem.Code) error {
 	return problem.New(code, "invalid queue %q", name).
 		WithHint("Use at most %d letters, digits, '.', '_' and '-'.", history.MaxQueueName)
 }
+
+// Depth rejects a subworkflow below a run at a nesting depth, if runs may not be nested deeper than most.
+func Depth(depth, most int) error {
+	if depth < most {
+		return nil
+	}
+	return problem.New(problem.SubworkflowDepthExceeded, "subworkflows are nested more than %d levels deep", most)
+}

@@ -47,9 +47,16 @@ type ImmediateResolver interface {
 	ResolveNow(ref, pin string) (*definition.Document, error)
 }
 
+// Store is the part of a history.Store that a Library reads.
+type Store interface {
+	Definition(ctx context.Context, hash string) (history.StoredDefinition, error)
+	DefinitionByName(ctx context.Context, name, version string) (history.StoredDefinition, error)
+	List(ctx context.Context, q history.ListQuery) (history.ListPage, error)
+}
+
 // Options configure the sources of definitions, and which are accepted.
 type Options struct {
-	Store history.Store
+	Store Store
 	// Workflows resolves references that are not registered, before stored definitions are searched; it may be nil.
 	Workflows Resolver
 	// Verify, unless nil, is asked about every definition before it is run or continued, wherever it comes from.
@@ -207,6 +214,15 @@ func (l *Library) Stored(ctx context.Context, hash string) (*definition.Program,
 		}
 	}
 	return prog, err
+}
+
+// Trust reports, as an error, that this process does not trust a stored definition.
+func (l *Library) Trust(d history.StoredDefinition) error {
+	doc, err := l.readStored(d)
+	if err == nil {
+		_, err = l.trustStored(doc, &d)
+	}
+	return err
 }
 
 // Document returns a stored definition without its signatures, whether this process trusts it or not. The error is DEFINITION_REQUIRED if it

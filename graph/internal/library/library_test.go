@@ -43,7 +43,7 @@ func newLibrary(o library.Options) (*library.Library, history.Store) {
 	if o.MaxBytes == 0 {
 		o.MaxBytes = definition.MaxBytes
 	}
-	return library.New(o), o.Store
+	return library.New(o), o.Store.(history.Store)
 }
 
 // stored is a definition as the engine stores it.

@@ -38,7 +38,12 @@ func ActorOf(ctx context.Context) *history.Actor {
 
 // Sign names the context's actor in the first record of a call.
 func Sign(ctx context.Context, records []history.Record) {
-	if a := ActorOf(ctx); a != nil && len(records) > 0 {
+	SignAs(ActorOf(ctx), records)
+}
+
+// SignAs names an actor, unless nil, in the first record of a call.
+func SignAs(a *history.Actor, records []history.Record) {
+	if a != nil && len(records) > 0 {
 		records[0].Payload.Actor = a
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/workflows-engine/workflows-engine/graph/internal/admit"
 	"github.com/workflows-engine/workflows-engine/graph/internal/work"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/graph/view"
@@ -95,8 +96,8 @@ func (b *TreeBudget) ending(t *tree, use history.TreeUse) string {
 
 // Begin admits a new subworkflow, or rejects it. depth is the nesting of its parent. Call done after it has started, or has not.
 func (b *TreeBudget) Begin(ctx context.Context, executionID string, depth int) (done func(), err error) {
-	if depth >= b.Depth {
-		return nil, problem.New(problem.SubworkflowDepthExceeded, "subworkflows are nested more than %d levels deep", b.Depth)
+	if err := admit.Depth(depth, b.Depth); err != nil {
+		return nil, err
 	}
 	t := b.of(executionID)
 	defer t.mu.Unlock()

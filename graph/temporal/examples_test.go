@@ -1,0 +1,145 @@
+package temporal
+
+import (
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/spf13/pflag"
+
+	"github.com/workflows-engine/workflows-engine/graph"
+	"github.com/workflows-engine/workflows-engine/graph/definition"
+	"github.com/workflows-engine/workflows-engine/graph/machine"
+	"github.com/workflows-engine/workflows-engine/graph/view"
+	"github.com/workflows-engine/workflows-engine/history"
+	"github.com/workflows-engine/workflows-engine/internal/catalog"
+	"github.com/workflows-engine/workflows-engine/internal/config"
+	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
+)
+
+const examples = "../../examples"
+
+// TestExamples runs every example with its expectations.
+func TestExamples(t *testing.T) {
+	t.Parallel()
+	files, err := filepath.Glob(filepath.Join(examples, "*", "expect.json"))
+	if err != nil || len(files) < 10 {
+		t.Fatalf("%d examples (%v)", len(files), err)
+	}
+	for _, file := range files {
+		folder := filepath.Dir(file)
+		for _, run := range expectations(t, file) {
+			t.Run(filepath.Base(folder)+"/"+run["name"].(string), func(t *testing.T) {
+				t.Parallel()
+				runExample(t, folder, run)
+			})
+		}
+	}
+}
+
+func expectations(t *testing.T, file string) (list []map[string]any) {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, err := jsonvalue.Decode(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, run := range v.(map[string]any)["runs"].([]any) {
+		list = append(list, run.(map[string]any))
+	}
+	return list
+}
+
+// demoOptions are those of the demo profile.
+func demoOptions(t testing.TB, folder string) Options {
+	t.Helper()
+	set := pflag.NewFlagSet("", pflag.ContinueOnError)
+	flags := config.Register(set)
+	if err := set.Parse([]string{"--store", "memory", "--profile", "demo"}); err != nil {
+		t.Fatal(err)
+	}
+	c, err := flags.Load(config.Environment{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	executors, err := c.Executors()
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := c.RunnerOptions(executors, nil)
+	return Options{Activities: o.Activities, Delegates: o.Delegates, Attempts: o.Attempts, Workflows: catalog.New(folder, catalog.Options{})}
+}
+
+func exampleDocument(t testing.TB, folder string) *definition.Document {
+	t.Helper()
+	found, err := filepath.Glob(filepath.Join(folder, filepath.Base(folder)+".workflow.*"))
+	if err != nil || len(found) != 1 {
+		t.Fatalf("%q %v", found, err)
+	}
+	text, err := os.ReadFile(found[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	parse := definition.ParseYAML
+	if strings.HasSuffix(found[0], ".json") {
+		parse = definition.Parse
+	}
+	d, err := parse(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+func runExample(t *testing.T, folder string, want map[string]any) {
+	e, _ := newTestEngine(t, demoOptions(t, folder))
+	input, _ := want["input"].(map[string]any)
+	run, err := e.Start(t.Context(), graph.StartRequest{ExecutionID: "example", Definition: exampleDocument(t, folder), Input: input})
+	answers, _ := want["answers"].([]any)
+	for _, a := range answers {
+		if err != nil || run.Status.Terminal() {
+			break
+		}
+		run, err = give(t, e, run, a.(map[string]any))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if run.Status != machine.Completed {
+		t.Fatalf("status %s %s %s, pending %+v", run.Status, run.ErrorCode, run.Error, run.Pending)
+	}
+	if !jsonvalue.Equal(run.Result, want["result"]) {
+		t.Errorf("result\n got %s\nwant %s", jsonvalue.Canonical(run.Result), jsonvalue.Canonical(want["result"]))
+	}
+	if nodes, ok := want["nodes"].([]any); ok {
+		records, err := e.History(t.Context(), graph.HistoryRequest{ExecutionID: "example"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got []any
+		for _, r := range records {
+			if r.Name == history.CompleteNode {
+				got = append(got, r.Payload.NodeID)
+			}
+		}
+		if !slices.Equal(got, nodes) {
+			t.Errorf("nodes\n got %q\nwant %q", got, nodes)
+		}
+	}
+}
+
+// give answers the first thing that the run waits for.
+func give(t *testing.T, e graph.Engine, run *view.Run, answer map[string]any) (*view.Run, error) {
+	t.Helper()
+	if payload, ok := answer["resume"].(map[string]any); ok {
+		return e.Resume(t.Context(), graph.ResumeRequest{ExecutionID: run.ExecutionID, Payload: payload})
+	}
+	name, _ := answer["signal"].(string)
+	payload, _ := answer["payload"].(map[string]any)
+	return e.Signal(t.Context(), graph.SignalRequest{ExecutionID: run.ExecutionID, Name: name, Payload: payload})
+}
