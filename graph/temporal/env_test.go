@@ -100,7 +100,7 @@ func (r *testRun) begin(in runInput) {
 		}
 		r.children = append(r.children, in)
 	})
-	env.RegisterDelayedCallback(func() { r.park() }, time.Nanosecond)
+	env.RegisterDelayedCallback(r.park, 0)
 	go func() {
 		defer close(r.over)
 		defer func() { r.failed = recover() }()
@@ -114,6 +114,17 @@ func (r *testRun) begin(in runInput) {
 		}
 	}()
 	r.stand()
+	for n := 0; n < 3 && r.env == env; n++ { // until the workflow has begun
+		r.sleep(time.Nanosecond)
+	}
+}
+
+// sleep lets time pass.
+func (r *testRun) sleep(d time.Duration) {
+	r.do(func() bool {
+		r.env.RegisterDelayedCallback(r.park, d)
+		return true
+	})
 }
 
 // stand waits until the main loop stands still or the workflow has ended. A run that continues as new goes on in another environment.
@@ -270,6 +281,11 @@ func (b *testBackend) query(_ context.Context, id, name string, arg, answer any)
 	}
 	var err error
 	ask := func() bool {
+		defer func() {
+			if recover() != nil { // the workflow of a subworkflow has not begun
+				err = serviceerror.NewNotFound("not begun")
+			}
+		}()
 		var v valueGetter
 		if id == r.id {
 			v, err = r.env.QueryWorkflow(name, args...)
@@ -278,6 +294,8 @@ func (b *testBackend) query(_ context.Context, id, name string, arg, answer any)
 		}
 		if err == nil {
 			err = v.Get(answer)
+		} else if strings.Contains(err.Error(), "unknown queryType") {
+			err = serviceerror.NewNotFound("not begun")
 		}
 		return false
 	}
@@ -394,10 +412,7 @@ func (b *testBackend) sleep(ctx context.Context, d time.Duration) error {
 	if r == nil {
 		return nil
 	}
-	r.do(func() bool {
-		r.env.RegisterDelayedCallback(r.park, d)
-		return true
-	})
+	r.sleep(d)
 	return nil
 }
 

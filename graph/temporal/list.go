@@ -14,7 +14,6 @@ import (
 	"go.temporal.io/sdk/converter"
 
 	"github.com/workflows-engine/workflows-engine/graph/internal/admit"
-	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/history"
 )
 
@@ -162,4 +161,3 @@ func rowOf(info *visibility.WorkflowExecutionInfo) history.Execution {
 	return e
 }
 
-var _ = problem.Unsupported

@@ -1,0 +1,136 @@
+package temporal
+
+import (
+	"bufio"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/history"
+)
+
+// FileArchive is an Archive of files in a directory, one for each run: a line of JSON for each record (history.Row). One process writes at a time.
+type FileArchive struct {
+	dir string
+	mu  sync.Mutex
+}
+
+// OpenFileArchive returns the archive in a directory, which is created with the first record.
+func OpenFileArchive(dir string) *FileArchive { return &FileArchive{dir: dir} }
+
+// archiveHead is the first line of a file.
+type archiveHead struct {
+	ExecutionID string `json:"execution_id"`
+	Definition  source `json:"definition"`
+	Hash        string `json:"hash"`
+}
+
+func (a *FileArchive) path(executionID string) string {
+	sum := sha256.Sum256([]byte(executionID))
+	return filepath.Join(a.dir, hex.EncodeToString(sum[:16])+".jsonl")
+}
+
+// Archive implements Archive.
+func (a *FileArchive) Archive(_ context.Context, executionID string, d history.StoredDefinition, records []history.Record) (err error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	known, err := a.read(executionID, 1, 0)
+	if err != nil {
+		return err
+	}
+	last := int64(0)
+	if len(known) > 0 {
+		last = known[len(known)-1].Seq
+	}
+	if err := os.MkdirAll(a.dir, 0o700); err != nil {
+		return unarchived(executionID, err)
+	}
+	f, err := os.OpenFile(a.path(executionID), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		return unarchived(executionID, err)
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	var lines []byte
+	add := func(v any) error {
+		line, err := json.Marshal(v)
+		lines = append(append(lines, line...), '\n')
+		return err
+	}
+	if len(known) == 0 {
+		if err := add(archiveHead{executionID, sourceOf(&d), d.Hash}); err != nil {
+			return err
+		}
+	}
+	for i := range records {
+		if records[i].Seq > last {
+			if err := add(records[i].Row(executionID)); err != nil {
+				return err
+			}
+		}
+	}
+	if _, err := f.Write(lines); err != nil {
+		return unarchived(executionID, err)
+	}
+	if err := f.Sync(); err != nil {
+		return unarchived(executionID, err)
+	}
+	return nil
+}
+
+func unarchived(executionID string, err error) error {
+	return problem.New(problem.StoreUnavailable, "the records cannot be archived").WithPlace(problem.Place{ExecutionID: executionID}).WithCause(err).
+		WithHint("Check the directory of the archive. The run continues once it can be written to.")
+}
+
+// Archived implements Archive.
+func (a *FileArchive) Archived(_ context.Context, executionID string, from int64, limit int) ([]history.Record, error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.read(executionID, from, limit)
+}
+
+// read reads records of a file. A last line that was not written whole is ignored; Archive writes its record again.
+func (a *FileArchive) read(executionID string, from int64, limit int) (records []history.Record, err error) {
+	f, err := os.Open(a.path(executionID))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, unarchived(executionID, err)
+	}
+	defer func() { _ = f.Close() }()
+	in := bufio.NewReader(f)
+	for n := 0; limit <= 0 || len(records) < limit; n++ {
+		line, err := in.ReadBytes('\n')
+		if errors.Is(err, io.EOF) {
+			return records, nil
+		}
+		if err != nil {
+			return nil, unarchived(executionID, err)
+		}
+		if n == 0 {
+			continue // the head
+		}
+		var row history.Row
+		if json.Unmarshal(line, &row) != nil {
+			continue // the rest of a line that was not written whole, and another one
+		}
+		if row.Seq < from || len(records) > 0 && row.Seq <= records[len(records)-1].Seq {
+			continue
+		}
+		r, err := row.Record(executionID)
+		if err != nil {
+			return nil, err
+		}
+		records = append(records, r)
+	}
+	return records, nil
+}
