@@ -160,4 +160,3 @@ func rowOf(info *visibility.WorkflowExecutionInfo) history.Execution {
 	}
 	return e
 }
-
