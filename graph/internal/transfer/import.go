@@ -97,7 +97,13 @@ func importFile(ctx context.Context, store history.Store, file *runfile.File, ch
 	if err := sign(ctx, store, &i.Runs[0].Records[0]); err != nil {
 		return nil, err
 	}
-	return res, importer.Import(ctx, i)
+	err = importer.Import(ctx, i)
+	if errors.Is(err, problem.DuplicateExecutionID) { // another import was faster
+		if existed, looked := existing(ctx, store, file); looked != nil || existed {
+			res.Existed, err = existed, looked
+		}
+	}
+	return res, err
 }
 
 // notReplayed counts the records of a run that are not compared with its definition.
