@@ -1,11 +1,13 @@
 package history
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"strings"
 
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
 // Verifier is a Store that can check its data.
@@ -56,6 +58,8 @@ type Audit struct {
 
 	last  int64
 	ended int64
+	// other is true after a record of another run.
+	other bool
 	// settled maps a requested wait to false, and to true after its outcome.
 	settled map[settling]bool
 	// attempts holds the last requested attempt of each visit.
@@ -117,6 +121,23 @@ func (a *Audit) Record(r *Record, unreadable error) {
 		a.once(r)
 	}
 	a.Execution.Apply(*r)
+}
+
+// Text checks that the stored text of a record's payload names the run. Other engines may leave the name out. Only the first record with another
+// name is a finding.
+func (a *Audit) Text(seq int64, payload []byte) {
+	own := (&Record{}).AppendPayload(nil, a.ExecutionID)
+	if a.other || bytes.HasPrefix(payload, own[:len(own)-1]) { // without the brace at the end
+		return
+	}
+	v, err := jsonvalue.Decode(payload)
+	if err != nil {
+		return
+	}
+	if name, ok := object(v)["executionId"].(string); ok && name != a.ExecutionID {
+		a.other = true
+		a.note(seq, problem.RecordUnreadable, hintRestore, "the record is of another run, %q", name)
+	}
 }
 
 // outcomes maps each event of a request with only one outcome to the kind of the request. settles is true for the outcome itself.

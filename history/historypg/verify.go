@@ -146,7 +146,8 @@ type stored struct {
 	ready, claimable                  bool
 	timers, lost                      int64 // lost counts the deliveries without a body
 	labels                            map[string]string
-	blobs                             map[string]bool // whether the content matches the hash
+	blobs                             map[string]bool  // whether the content matches the hash
+	sizes                             map[string]int64 // of the blobs
 	records                           []storedRow
 }
 
@@ -163,7 +164,7 @@ FROM @runs AS r WHERE r.execution_id = $1::text`
 // read reads a run in a snapshot; found is false for an unknown one.
 func (v *verifier) read(q queries, id string) (row *stored, found bool, err error) {
 	s := v.store
-	row = &stored{labels: map[string]string{}, blobs: map[string]bool{}}
+	row = &stored{labels: map[string]string{}, blobs: map[string]bool{}, sizes: map[string]int64{}}
 	found, err = first(v.ctx, q, s.texts.of(verifyRun), []any{key(id)}, &row.run, &row.seq, &row.created, &row.updated, &row.bytes, &row.driven, &row.phase, &row.name,
 		&row.projection, &row.ready, &row.claimable, &row.timers, &row.lost)
 	if err != nil || !found || row.phase == deleted {
@@ -180,7 +181,9 @@ func (v *verifier) read(q queries, id string) (row *stored, found bool, err erro
 		}
 	}
 	pair(labelsOf, func(name, value string) { row.labels[name] = value })
-	pair(blobsOf, func(hash, content string) { row.blobs[hash] = shortform.HashOf([]byte(content)) == hash })
+	pair(blobsOf, func(hash, content string) {
+		row.blobs[hash], row.sizes[hash] = shortform.HashOf([]byte(content)) == hash, int64(len(content))
+	})
 	if err == nil {
 		row.records, err = s.rowsOf(v.ctx, q, id, math.MinInt64, 0)
 	}
@@ -208,6 +211,7 @@ func (v *verifier) run(id string) error {
 				return unreadable // an error of the database
 			}
 			audit.Record(&record, unreadable)
+			audit.Text(row.records[i].seq, row.records[i].payload)
 			if row.records[i].seq == row.seq {
 				seen = audit.Execution
 			}
@@ -235,7 +239,7 @@ func (v *verifier) run(id string) error {
 	for _, check := range []func() error{
 		func() error { return v.blobs(id, row, used, readable) },
 		func() error { return v.lostDeliveries(id, row) },
-		func() error { return v.sideTables(id, row, &audit, &seen, readable) },
+		func() error { return v.sideTables(id, row, &audit, &seen, readable, row.size(used)) },
 	} {
 		if err := check(); err != nil {
 			return err
@@ -299,7 +303,7 @@ const (
 )
 
 // sideTables compares the projection, the place among the ready runs and the timers with the records.
-func (v *verifier) sideTables(id string, row *stored, audit *history.Audit, seen *history.Execution, readable bool) error {
+func (v *verifier) sideTables(id string, row *stored, audit *history.Audit, seen *history.Execution, readable bool, size int64) error {
 	if !readable {
 		return nil // the records cannot be compared
 	}
@@ -313,6 +317,8 @@ func (v *verifier) sideTables(id string, row *stored, audit *history.Audit, seen
 	case row.phase != string(seen.Phase) || unescaped(row.name) != seen.DefinitionName || row.created != seen.CreatedAt.UnixMilli() || row.updated != seen.UpdatedAt.UnixMilli() ||
 		!row.isDriven(seen) || !maps.Equal(row.labels, seen.Labels):
 		differs = "the columns and labels that lists use do not match the projection"
+	case len(audit.Findings) == 0 && row.bytes != size:
+		differs = fmt.Sprintf("the run counts %d bytes, its records and large values have %d", row.bytes, size)
 	}
 	if differs != "" {
 		f := history.Finding{ExecutionID: id, Code: problem.ProjectionDiffers, Message: differs, Hint: hintProject}
@@ -337,6 +343,17 @@ func (v *verifier) sideTables(id string, row *stored, audit *history.Audit, seen
 		})
 	}
 	return nil
+}
+
+// size returns the bytes of the records and of the blobs that they use.
+func (row *stored) size(used map[string]bool) (n int64) {
+	for i := range row.records {
+		n += int64(len(row.records[i].payload))
+	}
+	for hash := range used {
+		n += row.sizes[hash]
+	}
+	return n
 }
 
 // isDriven reports whether the column driven is that of a run; it is 2 only while the run is ready.

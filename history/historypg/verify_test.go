@@ -146,6 +146,16 @@ func TestVerifyFindsDamage(t *testing.T) {
 			damage: `UPDATE @definitions SET text = '{"nodes":[ ]}'`,
 			want:   []string{"0 DEFINITION_HASH_MISMATCH"}, after: []string{"0 DEFINITION_HASH_MISMATCH"},
 		},
+		"a payload of another run": {
+			damage: `UPDATE @records SET payload = replace(payload, '"executionId":"waits"', '"executionId":"other"') WHERE run = {waits} AND seq = 2`,
+			want:   []string{"waits 2 RECORD_UNREADABLE"}, after: []string{"waits 2 RECORD_UNREADABLE"},
+		},
+		"another id": {
+			damage: "UPDATE @runs SET execution_id = 'other' WHERE execution_id = 'large'",
+			want:   []string{"other 1 RECORD_UNREADABLE"}, after: []string{"other 1 RECORD_UNREADABLE"},
+		},
+		"no bytes":                {damage: "UPDATE @runs SET bytes = 0 WHERE execution_id = 'large'", want: []string{"large 0 PROJECTION_DIFFERS"}},
+		"a byte too many":         {damage: "UPDATE @runs SET bytes = bytes + 1 WHERE execution_id = 'ended'", want: []string{"ended 0 PROJECTION_DIFFERS"}},
 		"a projection":            {damage: "UPDATE @runs SET projection = replace(projection, 'w', 'x') WHERE execution_id = 'waits'", want: []string{"waits 0 PROJECTION_DIFFERS"}},
 		"a projection is no JSON": {damage: "UPDATE @runs SET projection = '{' WHERE execution_id = 'waits'", want: []string{"waits 0 PROJECTION_DIFFERS"}},
 		"a phase":                 {damage: "UPDATE @runs SET phase = 'failed' WHERE execution_id = 'waits'", want: []string{"waits 0 PROJECTION_DIFFERS"}},

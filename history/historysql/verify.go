@@ -209,6 +209,7 @@ func (v *verifier) run(id string) error {
 			return unreadable // an error of the database
 		}
 		audit.Record(&record, unreadable)
+		audit.Text(rows[i].seq, rows[i].payload)
 		if rows[i].seq == row.seq {
 			seen = audit.Execution
 		}

@@ -169,6 +169,14 @@ func TestVerifyFindsDamage(t *testing.T) {
 			damage: `UPDATE definitions SET text = '{"nodes":[ ]}'`,
 			want:   []string{"0 DEFINITION_HASH_MISMATCH"}, after: []string{"0 DEFINITION_HASH_MISMATCH"},
 		},
+		"a payload of another run": {
+			damage: `UPDATE history SET payload_json = replace(payload_json, '"executionId":"waits"', '"executionId":"other"') WHERE execution_id = 'waits' AND seq = 2`,
+			want:   []string{"waits 2 RECORD_UNREADABLE"}, after: []string{"waits 2 RECORD_UNREADABLE"},
+		},
+		"another id": {
+			damage: "UPDATE history SET execution_id = 'other' WHERE execution_id = 'waits'; UPDATE executions SET execution_id = 'other' WHERE execution_id = 'waits'; UPDATE timers SET execution_id = 'other'",
+			want:   []string{"other 1 RECORD_UNREADABLE"}, after: []string{"other 1 RECORD_UNREADABLE"},
+		},
 		"a projection":          {damage: `UPDATE executions SET projection = replace(projection, 'w', 'x') WHERE execution_id = 'waits'`, want: []string{"waits 0 PROJECTION_DIFFERS"}},
 		"a projection is gone":  {damage: "DELETE FROM executions WHERE execution_id = 'waits'", want: []string{"waits 0 PROJECTION_DIFFERS"}},
 		"a phase":               {damage: "UPDATE executions SET phase = 'failed' WHERE execution_id = 'waits'", want: []string{"waits 0 PROJECTION_DIFFERS"}},
