@@ -32,7 +32,7 @@ func TestAttemptLimits(t *testing.T) {
 	}
 	for _, text := range []string{
 		"step", "step=", "step=0", "step=-1", "step=1.5", "step=x/s", "step=0/s", "step=NaN/s", "step=Inf/s", "wait=3", "step:=3", "tool_call:x=3",
-		"step=1,", "step=1,step=2", "agent:x=1/s,agent:x=2/s",
+		"step: z=3", "mcp: =3", "agent:\tx=3", "llm:gpt-4=3", "llm: https://api.example.com=3", "step=1,", "step=1,step=2", "agent:x=1/s,agent:x=2/s",
 	} {
 		if _, err := load(t, environment(), "--limits", text); !errors.Is(err, problem.UsageError) {
 			t.Errorf("%q: got %v", text, err)

@@ -44,6 +44,9 @@ func loadAttemptLimits(c *Config, s setting, _ Environment) error {
 		if !ok {
 			return invalid(s, "Write class=attempts, or class=starts/s, with commas between them. %s", knownClasses)
 		}
+		if why := unmatched(l.Class); why != "" {
+			return invalid(s, "%s", why)
+		}
 		class = l.Class
 		i := slices.IndexFunc(c.AttemptLimits, func(o graph.Limit) bool { return o.Class == l.Class })
 		if i < 0 {
@@ -87,6 +90,8 @@ func SharedLimits(texts []string) ([]history.SharedLimit, error) {
 			switch {
 			case !ok:
 				return faulty("Write CLASS=ATTEMPTS, CLASS=STARTS/s, both as in llm_call=20,150/s, or CLASS=none. %s", knownClasses)
+			case unmatched(l.Class) != "":
+				return faulty("%s", unmatched(l.Class))
 			case i == 0:
 				joined = l
 			case l.Class != joined.Class:
@@ -134,6 +139,18 @@ func attemptLimit(class, entry string) (l graph.Limit, ok bool) {
 		l.Concurrent, err = strconv.Atoi(strings.TrimSpace(number))
 	}
 	return l, ok && err == nil && (l.Concurrent > 0 || l.PerSecond > 0 && l.PerSecond <= 1e9)
+}
+
+// unmatched returns a hint if no attempt can belong to a class.
+func unmatched(class string) string {
+	kind, name, named := strings.Cut(class, ":")
+	switch {
+	case named && name != strings.TrimSpace(name):
+		return "No attempt has this class. Write the name without spaces around it: " + kind + ":" + strings.TrimSpace(name) + "."
+	case kind == "llm" && !strings.HasPrefix(name, "http://") && !strings.HasPrefix(name, "https://"):
+		return "No attempt has this class. After llm: stands the address of an endpoint, as in llm:https://api.example.com/v1; llm_call limits all models."
+	}
+	return ""
 }
 
 // maxDefaultAttempts is the largest number of attempts in --default-retry.
