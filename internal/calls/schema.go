@@ -104,6 +104,7 @@ var PendingProperties = []Property{
 	Optional("brief", Describe("boolean", "Cut short: ask with node_id.")),
 	Optional("execution_id", Str("Subworkflow that waits; answer the run.")),
 	Optional("performed_by", Str(`"engine": do not submit it.`)),
+	Optional("limit", Obj("Full limit.")),
 	Optional("attempt", Describe("integer", "Which of max_attempts.")),
 	Optional("last_error", Str("Failure of the attempt before.")),
 	Optional("config", Obj("The task, from the definition.")),

@@ -7,6 +7,7 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
+	"github.com/workflows-engine/workflows-engine/internal/runjson"
 )
 
 // LimitText describes a shared limit that an attempt waits for, as in "the shared limit llm_call: 20 of 20 in use".
@@ -42,14 +43,7 @@ func LimitsJSON(uses []history.LimitUse) jsonvalue.Ordered {
 	limits := make([]jsonvalue.Ordered, len(uses))
 	for i := range uses {
 		u := &uses[i]
-		l := jsonvalue.Ordered{{"class", u.Class}}
-		if u.Concurrent > 0 {
-			l.Put("at_once", float64(u.Concurrent))
-			l.Put("in_use", float64(u.Slots()))
-		}
-		if u.PerSecond > 0 {
-			l.Put("per_second", u.PerSecond)
-		}
+		l := runjson.Limit(u)
 		l.Put("waiting", float64(u.Waiting()))
 		processes := make([]jsonvalue.Ordered, len(u.Shares))
 		for j := range u.Shares {

@@ -116,7 +116,23 @@ func head(run *view.Run, p *view.Pending) jsonvalue.Ordered {
 	if p.Queued {
 		m.Put("queued", true)
 	}
+	if p.Limit != nil {
+		m.Put("limit", Limit(p.Limit))
+	}
 	return m
+}
+
+// Limit is a shared limit: its class, and its bounds with the slots in use.
+func Limit(u *history.LimitUse) jsonvalue.Ordered {
+	l := jsonvalue.Ordered{{"class", u.Class}}
+	if u.Concurrent > 0 {
+		l.Put("at_once", float64(u.Concurrent))
+		l.Put("in_use", float64(u.Slots()))
+	}
+	if u.PerSecond > 0 {
+		l.Put("per_second", u.PerSecond)
+	}
+	return l
 }
 
 // putTask puts the task.

@@ -89,7 +89,9 @@ func everyKind() []view.Pending {
 				DelegateInput: map[string]any{"task": "x"},
 			},
 		},
-		{WaitInfo: machine.WaitInfo{Kind: machine.WaitActivity, NodeID: "weigh"}, NodeType: "step", Config: map[string]any{"handler": "h"}, IdempotencyKey: "order-17:weigh#1.1"},
+		{WaitInfo: machine.WaitInfo{Kind: machine.WaitActivity, NodeID: "weigh", Queued: true}, NodeType: "step", Limit: &history.LimitUse{
+			SharedLimit: history.SharedLimit{Class: "step:h", Concurrent: 5, PerSecond: 0.5}, Shares: []history.Share{{Process: "p", Slots: 4}, {Process: "q", Slots: 1}},
+		}, Config: map[string]any{"handler": "h"}, IdempotencyKey: "order-17:weigh#1.1"},
 	}
 	for i := range list {
 		if list[i].ExecutionID == "" {
