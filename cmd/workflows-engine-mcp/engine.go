@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"io"
 	"time"
 
 	"github.com/workflows-engine/workflows-engine/graph"
@@ -27,7 +26,7 @@ type engine struct {
 	budget *memory.Budget
 	// catalog holds the definitions of the workflow directory; nil without one.
 	catalog *catalog.Catalog
-	store   io.Closer
+	store   history.Store
 	// note describes the migration of an older database, if there was one.
 	note string
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/internal/buildstamp"
+	"github.com/workflows-engine/workflows-engine/internal/config"
 	"github.com/workflows-engine/workflows-engine/internal/mcpserver"
 	"github.com/workflows-engine/workflows-engine/internal/page"
 )
@@ -114,6 +115,24 @@ func serve(ctx context.Context, c *settings, open transport, notes notices, stde
 			notes.warn("executors missing", lacking)
 		}
 	}()
+	lost := make(chan error, 1)
+	go func() {
+		defer close(lost)
+		if c.clients.transport != transportHTTP {
+			return // a host shows the errors of calls, and does not start the server again
+		}
+		select {
+		case <-e.ready:
+		case <-ctx.Done():
+			return
+		}
+		usable, end := config.WhileUsable(ctx, e.store)
+		<-usable.Done()
+		if err := end(); err != nil {
+			lost <- err
+			stop()
+		}
+	}()
 	var storeFlags []string
 	if c.StoreGiven() { // a terminal may not have the flags and the environment of the server
 		storeFlags = c.StoreFlags()
@@ -132,7 +151,8 @@ func serve(ctx context.Context, c *settings, open transport, notes notices, stde
 		return e.healthy(ctx)
 	}, func() page.Options { return e.page(c, executors, storeFlags) })
 	<-tried
-	if failed := o.end(); failed != nil {
+	stop()
+	if failed := cmp.Or(o.end(), <-lost); failed != nil {
 		err = failed
 	}
 	return errors.Join(err, e.close())

@@ -99,10 +99,14 @@ func (s *Store) readMeta(ctx context.Context, q queries) (id identity, err error
 	var version, minReader, minWriter int32
 	found, err := first(ctx, q, s.texts.of(readMeta), nil, &version, &minReader, &minWriter, &id.id)
 	if err == nil && !found {
-		err = problem.New(problem.HistoryCorrupt, "the table meta of the store in %s is empty", s.where).WithHint(hintForeign)
+		err = s.noMeta()
 	}
 	id.version, id.minReader, id.minWriter = int(version), int(minReader), int(minWriter)
 	return id, err
+}
+
+func (s *Store) noMeta() error {
+	return problem.New(problem.HistoryCorrupt, "the table meta of the store in %s is empty", s.where).WithHint(hintForeign)
 }
 
 // check refuses a store that this release cannot use.

@@ -129,9 +129,16 @@ func TestAStoreThatBecomesTooNew(t *testing.T) {
 			s := openWith(t, historypg.Options{Schema: schema})
 			x := historytest.NewTrace(t, "x")
 			x.Append(s, "E ExecutionStarted")
+			front := openWith(t, historypg.Options{Schema: schema, Existing: true})
 			pgtest.Shared(t).Exec(t, "UPDATE "+schema+".meta SET "+change)
 			if err := s.Renew(t.Context(), "p", time.Minute); !errors.Is(err, want) {
 				t.Errorf("the renewal: %v", err)
+			}
+			if _, _, err := front.NextTimer(t.Context()); !errors.Is(err, want) {
+				t.Errorf("a process without a lease: %v", err)
+			}
+			if err := front.Disown(t.Context(), "p", "x"); !errors.Is(err, want) {
+				t.Errorf("its next write: %v", err)
 			}
 			if err := s.Append(t.Context(), x.Batch("C ScheduleNode a")); !errors.Is(err, want) {
 				t.Errorf("an append: %v", err)
@@ -140,6 +147,28 @@ func TestAStoreThatBecomesTooNew(t *testing.T) {
 				t.Errorf("a read: %+v, %v", e, err)
 			}
 		})
+	}
+}
+
+// TestAdopt: processes that used a store before it was adopted notice that, and others use it.
+func TestAdopt(t *testing.T) {
+	t.Parallel()
+	schema := pgtest.Schema(t)
+	o := historypg.Options{Schema: schema}
+	if err := historypg.Adopt(t.Context(), pgtest.Shared(t).URL(), o); !errors.Is(err, problem.StoreUnavailable) {
+		t.Errorf("without a store: %v", err)
+	}
+	s := openWith(t, o)
+	historytest.NewTrace(t, "x").Append(s, "E ExecutionStarted")
+	if err := historypg.Adopt(t.Context(), pgtest.Shared(t).URL(), o); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Renew(t.Context(), "p", time.Minute); !errors.Is(err, problem.StoreReplaced) {
+		t.Errorf("the renewal: %v", err)
+	}
+	s = openWith(t, o)
+	if err := s.Renew(t.Context(), "p", time.Minute); err != nil {
+		t.Error(err)
 	}
 }
 

@@ -68,14 +68,24 @@ func (s *Store) setLease(ctx context.Context, doing, text, process string, ttl i
 		_, err := first(ctx, c, s.texts.of(text), []any{s.at(), escaped(process), ttl}, &id, &minWriter)
 		return err
 	})
-	switch {
-	case err != nil:
+	if err != nil {
 		return err
-	case id != s.id:
+	}
+	return s.same(identity{minWriter: minWriter, id: id})
+}
+
+// same returns an error if the store is no longer the one that was opened, or needs a newer release. No write follows that error.
+func (s *Store) same(id identity) (err error) {
+	needs := id.minReader
+	if !s.options.ReadOnly {
+		needs = max(needs, id.minWriter)
+	}
+	switch {
+	case id.id != s.id:
 		err = problem.New(problem.StoreReplaced, "the store in %s was replaced by another one", s.where).
-			WithHint("Restart the process.")
-	case minWriter > newest:
-		err = tooNew(s.where, minWriter)
+			WithHint("Nothing was written. Restart the process: it then uses the store that is there.")
+	case needs > newest:
+		err = tooNew(s.where, needs)
 	default:
 		return nil
 	}

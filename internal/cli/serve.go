@@ -40,7 +40,10 @@ and the address must be of this machine.
 Like resume, the command performs the runs that it starts or continues, as far as their executors are configured, and leaves the
 others to a worker (--work=own). With --work or --work=all it is a worker, too. With --work=none it performs nothing and needs no
 executors: workers perform the runs, and a start names what no worker serves. With --page the same address has the web page of ui: a person opens it with a
-token, whose name is the author of answers, or without tokens with the printed link. The API is plain HTTP: put a proxy with TLS in front of it for other machines.`,
+token, whose name is the author of answers, or without tokens with the printed link. The API is plain HTTP: put a proxy with TLS in front of it for other machines.
+
+Exit status: 0 stopped by a signal; 1 the database cannot be opened, or was deleted, moved, restored or migrated by a newer release
+meanwhile; 2 wrong usage or settings.`,
 		Example: `  workflows-engine serve --token-file tokens.json
   workflows-engine serve --listen 127.0.0.1:8772 --token-file tokens.json --work
   workflows-engine serve --listen 127.0.0.1:8772 --token-file tokens.json --work=none
@@ -100,6 +103,8 @@ func (a *app) serve(ctx context.Context, o serveOptions) (err error) {
 		return err
 	}
 	defer func() { err = firstError(err, s.close()) }()
+	ctx, end := config.WhileUsable(ctx, s.store)
+	defer func() { err = firstError(end(), err) }()
 	if s.without != nil && work != graph.WorkNone {
 		a.note("this process performs no activities: "+s.without.Error(), nil)
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/internal/config"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
@@ -41,8 +42,35 @@ A schema on a PostgreSQL server is not backed up: use pg_dump. With --store-migr
 	return group(&cobra.Command{
 		Use:   "store",
 		Short: "Manage the database",
-		Long:  "Manage the database: migrate it, and copy its runs to another one. verify checks it, gc deletes old runs.",
-	}, migrate, newCopy(a))
+		Long:  "Manage the database: migrate it, copy its runs to another one, and adopt it after a restore. verify checks it, gc deletes old runs.",
+	}, migrate, newCopy(a), newAdopt(a))
+}
+
+func newAdopt(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:   "adopt",
+		Short: "Use a restored database of a server",
+		Long: `Give the tables on a PostgreSQL server a new id after they were restored from a backup. What the backup does not have is gone: a process
+that goes on from it would mix two pasts. Processes that used the tables before the restore therefore stop within two seconds, with
+STORE_REPLACED; a service manager starts them again, and they then use what is there.
+
+Restore, adopt, then start the processes. A database in a file needs no adoption: processes notice that the file was replaced.`,
+		Example: `  pg_restore --clean --dbname=runs runs.dump
+  workflows-engine store adopt --store-url-file runs.url`,
+		Args: exactly(),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := a.flags.LoadStore(a.env)
+			if err != nil {
+				return err
+			}
+			a.warn(c, nil)
+			if err := c.AdoptStore(cmd.Context()); err != nil {
+				return err
+			}
+			_, err = fmt.Fprintf(a.human, "%s has a new id; processes that used it before stop with %s\n", c.Location(), problem.StoreReplaced)
+			return err
+		},
+	}
 }
 
 // migrateStore migrates the database, or prints the plan.

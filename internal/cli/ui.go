@@ -97,6 +97,8 @@ func (a *app) ui(ctx context.Context, id string, portGiven bool, o uiOptions) (e
 		return err
 	}
 	defer func() { err = firstError(err, s.close()) }()
+	ctx, end := config.WhileUsable(ctx, s.store)
+	defer func() { err = firstError(end(), err) }()
 	if s.without != nil && !o.readOnly {
 		a.note("this process performs no activities: "+s.without.Error(), nil)
 	}

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"errors"
 	"log/slog"
 	"net"
 	"net/http"
@@ -48,8 +47,8 @@ SIGTERM and Ctrl-C stop it in order: executors are cancelled, their last outcome
 another process can continue the runs within about a second. With WORKFLOW_ENGINE_DRAIN (as in 20s) executors have this time to end
 before they are cancelled; no attempt starts meanwhile. A second signal ends it immediately.
 
-Exit status: 0 stopped by a signal; 1 the database cannot be opened or was deleted, moved or restored meanwhile, or an executor did not
-stop within 10 seconds; 2 wrong usage or settings.`,
+Exit status: 0 stopped by a signal; 1 the database cannot be opened, or was deleted, moved, restored or migrated by a newer release
+meanwhile, or an executor did not stop within 10 seconds; 2 wrong usage or settings.`,
 		Example: `  workflows-engine worker --db /var/lib/workflows/runs.db --mcp-config mcp.json
   workflows-engine worker --queues gpu --capacity 2
   workflows-engine worker --profile demo --log-format json`,
@@ -199,13 +198,10 @@ func logged(log *slog.Logger, err error) error {
 	return silent{status(err)}
 }
 
-// databaseCheck is how often a worker checks whether its database still exists.
-const databaseCheck = 2 * time.Second
-
-// stay waits until ctx ends, or returns the error of a database that was replaced. The watchdog gets its
+// stay waits until ctx ends, or returns the error of a database that the worker has lost; see config.Lost. The watchdog gets its
 // notification only while the database can be read: a worker that has lost it should be restarted.
 func (a *app) stay(ctx context.Context, s *session, manager sdnotify.Notifier, log *slog.Logger) error {
-	every := databaseCheck
+	every := config.LookEvery
 	if manager.Watchdog > 0 {
 		every = min(every, manager.Watchdog/2)
 	}
@@ -215,7 +211,7 @@ func (a *app) stay(ctx context.Context, s *session, manager sdnotify.Notifier, l
 		switch _, _, err := s.store.NextTimer(ctx); {
 		case ctx.Err() != nil:
 			return nil // stopped: the read was cancelled
-		case errors.Is(err, problem.StoreReplaced):
+		case config.Lost(err):
 			return err
 		case errors.Is(err, problem.StoreUnavailable): // the engine logs it
 		case err != nil:

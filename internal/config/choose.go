@@ -131,13 +131,20 @@ func (c *Config) At(flag, place string) (*Config, error) {
 			o.from = ""
 		}
 	}
-	other.settings, other.server = s, server{}
+	other.settings, other.server, other.placeFlag = s, server{}, flag
 	other.StorePath, other.StorePathGiven, other.OtherStorePath, other.note = "", false, "", ""
 	if err := other.loadStore(c.env); err != nil {
 		return nil, err
 	}
 	other.Warnings = c.env.notes.take()
 	return &other, nil
+}
+
+// ByFlag returns the configuration with a flag that hints name in the place of those of the settings.
+func (c *Config) ByFlag(flag string) *Config {
+	other := *c
+	other.placeFlag = flag
+	return &other
 }
 
 // isServerAddress reports whether a text is an address of a PostgreSQL server rather than a path.

@@ -126,6 +126,8 @@ type Config struct {
 	settings storeSettings
 	// server holds the settings of Postgres.
 	server server
+	// placeFlag is the flag that hints name for another database, "" for those of the settings.
+	placeFlag string
 	// note is the default database beside which LeaveNote notes StorePath, "" if that is not needed.
 	note string
 	// env is the source of the configuration; secrets are resolved there at use.

@@ -1,6 +1,7 @@
 package config
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"io/fs"
@@ -33,7 +34,7 @@ func (f inFile) open(ctx context.Context, how opening) (history.Store, error) {
 	if folder := filepath.Dir(f.c.StorePath); f.c.StorePathGiven {
 		if info, err := os.Stat(folder); err != nil || !info.IsDir() {
 			return nil, problem.New(problem.UsageError, "directory %s not found", folder).
-				WithHint("Create the directory, or name another file with --db.")
+				WithHint("Create the directory, or name another file with %s.", f.flag())
 		}
 	}
 	store, err := f.openFile(ctx, historysql.Options{})
@@ -45,6 +46,9 @@ func (f inFile) open(ctx context.Context, how opening) (history.Store, error) {
 	}
 	return store, err
 }
+
+// flag is the flag that names the file.
+func (f inFile) flag() string { return cmp.Or(f.c.placeFlag, "--"+flagDB) }
 
 // openFile opens the database.
 func (f inFile) openFile(ctx context.Context, o historysql.Options) (history.Store, error) {
@@ -89,6 +93,8 @@ func (f inFile) absent() (history.Store, error) {
 	switch missing := f.missing(); {
 	case missing && !f.c.StorePathGiven:
 		return historymem.NewWith(historymem.Options{Now: f.c.Now}), nil
+	case missing && f.c.placeFlag != "":
+		return nil, problem.New(problem.UsageError, "database %s not found", f.c.StorePath).WithHint("Name another database with %s.", f.c.placeFlag)
 	case missing:
 		return nil, problem.New(problem.UsageError, "database %s not found", f.c.StorePath).
 			WithHint("Check --db and %s; leave both out for the default database.", envname.StorePath)
@@ -116,4 +122,9 @@ func (f inFile) migrate(ctx context.Context, dryRun, backup bool) (Migration, er
 
 func fileMigration(m historysql.Migration) Migration {
 	return Migration{From: m.From, To: m.To, Runs: m.Runs, Bytes: m.Bytes, Backup: m.Backup}
+}
+
+func (f inFile) adopt(context.Context) error {
+	return problem.New(problem.Unsupported, "store adopt requires a PostgreSQL server: processes notice by themselves that the file %s was replaced", f.c.StorePath).
+		WithHint("Nothing was done, and nothing needs to be done. To adopt the tables of a server, name it with --store-url.")
 }

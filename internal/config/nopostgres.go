@@ -34,3 +34,5 @@ func (onServer) open(context.Context, opening) (history.Store, error) { return n
 func (onServer) migrate(context.Context, bool, bool) (Migration, error) {
 	return Migration{}, errNoPostgres()
 }
+
+func (onServer) adopt(context.Context) error { return errNoPostgres() }

@@ -90,6 +90,10 @@ func (s onServer) migrate(ctx context.Context, dryRun, backup bool) (Migration, 
 	return serverPlan(store.Migration()), store.Close()
 }
 
+func (s onServer) adopt(ctx context.Context) error {
+	return withFlags(historypg.Adopt(ctx, s.c.server.url, s.options()))
+}
+
 func serverPlan(m historypg.Migration) Migration {
 	return Migration{From: m.From, To: m.To, Runs: m.Runs, SQL: m.SQL}
 }

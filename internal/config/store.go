@@ -26,6 +26,8 @@ type backend interface {
 	makes() bool
 	// migrate migrates the database to the newest version. With dryRun it only returns the plan.
 	migrate(ctx context.Context, dryRun, backup bool) (Migration, error)
+	// adopt gives the database a new id, by which processes that used it before notice that it was restored.
+	adopt(ctx context.Context) error
 }
 
 // opening is how a store is opened.
@@ -105,6 +107,10 @@ func (c *Config) MigrateStore(ctx context.Context, dryRun, backup bool) (Migrati
 	return c.backend().migrate(ctx, dryRun, backup)
 }
 
+// AdoptStore gives a restored database a new id, so that processes that used it before stop with STORE_REPLACED. It returns
+// UNSUPPORTED_BY_BACKEND for a file, whose replacement processes notice by themselves.
+func (c *Config) AdoptStore(ctx context.Context) error { return c.backend().adopt(ctx) }
+
 // MigrationNote describes the migration of a store at its opening, "" without one.
 func MigrationNote(store history.Store) string {
 	m, ok := migrationOf(store)
@@ -157,6 +163,10 @@ func (m inMemory) open(context.Context, opening) (history.Store, error) {
 func (inMemory) migrate(context.Context, bool, bool) (Migration, error) {
 	return Migration{}, problem.New(problem.UsageError, "--store memory cannot be migrated").
 		WithHint("Name a file with --db.")
+}
+
+func (inMemory) adopt(context.Context) error {
+	return problem.New(problem.UsageError, "--store memory cannot be restored").WithHint("Name a server with --store-url.")
 }
 
 // shortHash returns a short name for a text.
