@@ -18,20 +18,27 @@ type CopyOptions struct {
 	Progress func(done, of int)
 }
 
-// CopyResult counts what Copy found in the target at its end, from earlier copies included.
+// CopyResult tells what a copy has done.
 type CopyResult struct {
-	// Runs are the runs in the target, subworkflows included, Records their records, and Definitions the definitions that were added.
-	Runs, Records, Definitions int
-	// Moved are the runs that had not ended: they continue in the target and have ended in the source.
+	// Copied is what this copy has added to the target, Existed what was there before.
+	Copied, Existed CopyCounts
+	// Moved are the copied runs that had not ended: they continue in the target and have ended in the source.
 	Moved int
-	// Existed are the runs that an earlier copy brought.
-	Existed int
+	// KeptLimits are the classes of shared limits that differ from those of the target, which stay.
+	KeptLimits []string
 	// Left are the roots of trees that were not copied, with the reasons.
 	Left []CopyLeft
-	// PendingDeliveries is the number of deliveries of webhooks that only a process of the source can send.
+	// PendingDeliveries is the number of deliveries of webhooks that a process of the source still sends: those of runs that were left, those
+	// that it was sending, and those that were queued again in the source after an earlier copy.
 	PendingDeliveries int
 	// Source and Target are the problems that a check of the stores found.
 	Source, Target []history.Finding
+}
+
+// CopyCounts counts runs, subworkflows included, their records, definitions, shared limits, deliveries of webhooks, links between runs and their
+// retries and forks, and keys of history.Keyring.
+type CopyCounts struct {
+	Runs, Records, Definitions, Limits, Deliveries, Links, Keys int
 }
 
 // CopyLeft is a run that was not copied. Err is LEASE_HELD if a process of the source drives it, HISTORY_CONFLICT if it continued meanwhile,
@@ -41,14 +48,16 @@ type CopyLeft struct {
 	Err         error
 }
 
-// Copy copies all definitions, shared limits and runs of a store into another one, which must be a history.Importer, and then checks both. A class
-// that has a limit in the target keeps it. Ended runs are copied as
-// they are. Other runs move: Copy claims them, cancels them in the source with a reason that names the target, without a rollback and without
+// Copy copies all definitions, shared limits, keys and runs of a store into another one, which must be a history.Importer, and then checks both. With
+// the runs go their marks as handled and, into a history.Attacher, their deliveries and the links to their retries and forks. A shared limit or
+// key that the target has stays there. Ended runs are copied as they are. Other runs move: Copy claims them, cancels them in the source with a reason that names the target, without a rollback and without
 // cancelling tasks at agents, and imports their records before that cancel. So no two processes continue a run, even if Copy is interrupted:
 // call it again to complete. Runs that a process of the source drives are left.
 //
-// Not copied are keys (history.Keyring), links between runs and their retries, deliveries and the turns of waiting runs: workers of the target find
-// moved runs as they find runs whose process has ended.
+// Pending deliveries move, too: the target sends them, with their attempts counted on, and in the source they are history.DeliveryMoved. A delivery
+// that a process of the source is sending stays there; see CopyResult.PendingDeliveries.
+//
+// Not copied are the turns of waiting runs: workers of the target find moved runs as they find runs whose process has ended.
 //
 // A run that has moved to one target is left by a copy to another one, and by a copy back: exactly one store continues it.
 //
@@ -59,7 +68,7 @@ func Copy(ctx context.Context, from, to history.Store, o CopyOptions) (*CopyResu
 		return nil, err
 	}
 	out := &CopyResult{
-		Runs: res.Runs, Records: res.Records, Definitions: res.Definitions, Moved: res.Moved, Existed: res.Existed,
+		Copied: CopyCounts(res.Copied), Existed: CopyCounts(res.Existed), Moved: res.Moved, KeptLimits: res.KeptLimits,
 		PendingDeliveries: res.PendingDeliveries, Source: res.Source, Target: res.Target,
 	}
 	for _, l := range res.Left {

@@ -38,11 +38,13 @@ const (
 	DeliveryDead DeliveryState = "dead"
 	// DeliveryUnwanted: the target does not want this event, and the process that wrote the delivery did not know that.
 	DeliveryUnwanted DeliveryState = "unwanted"
+	// DeliveryMoved: the delivery was copied to another store, which sends it.
+	DeliveryMoved DeliveryState = "moved"
 )
 
 // DeliveryStates returns all states.
 func DeliveryStates() []DeliveryState {
-	return []DeliveryState{DeliveryPending, DeliveryDone, DeliveryDead, DeliveryUnwanted}
+	return []DeliveryState{DeliveryPending, DeliveryDone, DeliveryDead, DeliveryUnwanted, DeliveryMoved}
 }
 
 // Delivery is an event of a run, to be sent to one target. It is written in the same transaction as the event, so that it cannot be lost. It
@@ -55,7 +57,7 @@ type Delivery struct {
 	Seq    int64
 	Event  RunEvent
 	Target string
-	// Body is the content to send. Lists of deliveries omit it.
+	// Body is the content to send. Lists of deliveries omit it, unless DeliveryQuery.Bodies is set.
 	Body      []byte
 	CreatedAt time.Time
 	State     DeliveryState
@@ -149,6 +151,8 @@ type Settlement struct {
 type DeliveryQuery struct {
 	ExecutionID, DeliveryID, Target string
 	States                          []DeliveryState
+	// Bodies includes the bodies.
+	Bodies bool
 	// Limit is 1 to 1000; 0 means 100.
 	Limit int
 	// Cursor is DeliveryPage.NextCursor of the previous page.

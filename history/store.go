@@ -133,7 +133,7 @@ type Store interface {
 	// unchanged, unless the attempt delivered it. It returns DELIVERY_NOT_FOUND for an unknown delivery.
 	SettleDelivery(ctx context.Context, s Settlement) error
 
-	// ListDeliveries returns a page of deliveries, newest first, with their attempts and without bodies.
+	// ListDeliveries returns a page of deliveries, newest first, with their attempts.
 	ListDeliveries(ctx context.Context, q DeliveryQuery) (DeliveryPage, error)
 
 	// RequeueDelivery makes a delivery in any state pending again, with a due time and a Step of 0. It returns DELIVERY_NOT_FOUND for an
@@ -354,7 +354,7 @@ type Keyring interface {
 	Key(ctx context.Context, name string) ([]byte, error)
 }
 
-// Wrap returns a store that calls outer, which calls inner. It keeps the optional interfaces of inner (Importer, Keyring, Limiter, Prober, Pruner,
+// Wrap returns a store that calls outer, which calls inner. It keeps the optional interfaces of inner (Attacher, Importer, Keyring, Limiter, Prober, Pruner,
 // Queue, Roster, Shrinker, Verifier, Watcher) that outer does not implement. A struct that only embeds a Store, for metrics or faults, loses them:
 // it could not be pruned or verified.
 //

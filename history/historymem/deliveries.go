@@ -152,6 +152,9 @@ func (s *Store) ListDeliveries(ctx context.Context, q history.DeliveryQuery) (pa
 			}
 			out := d.listed()
 			out.Tries = slices.Clone(d.Tries)
+			if q.Bodies {
+				out.Body = bytes.Clone(d.Body)
+			}
 			page.Deliveries, last = append(page.Deliveries, out), d.number
 		}
 	})

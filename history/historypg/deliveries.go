@@ -98,7 +98,7 @@ func (s *Store) deliver(ctx context.Context, doing, id, text string, args ...any
 }
 
 const (
-	listDeliveries = `SELECT ` + deliveryColumns + `'', d.number FROM @deliveries AS d JOIN @delivery_events AS e USING (event_id)
+	listDeliveries = `SELECT ` + deliveryColumns + `CASE WHEN $3::boolean THEN e.body ELSE '' END, d.number FROM @deliveries AS d JOIN @delivery_events AS e USING (event_id)
 WHERE d.number < $1::bigint AND ($2::text = '' OR d.target = $2::text)`
 	deliveryAttempts = `SELECT delivery, attempt, process, began_at, ended_at, outcome, status, error FROM @delivery_attempts
 WHERE delivery = ANY ($1::bigint[]) ORDER BY delivery, attempt`
@@ -113,7 +113,7 @@ func (s *Store) ListDeliveries(ctx context.Context, q history.DeliveryQuery) (pa
 	if before == 0 {
 		before = math.MaxInt64
 	}
-	st := statement{args: []any{before, key(q.Target)}}
+	st := statement{args: []any{before, key(q.Target), q.Bodies}}
 	st.add(listDeliveries)
 	if q.ExecutionID != "" {
 		st.add(" AND d.run = (SELECT run FROM @runs WHERE execution_id = ", st.arg(key(q.ExecutionID), "text"), ")")

@@ -204,7 +204,7 @@ func attemptOf(row []driver.Value) history.DeliveryAttempt {
 	return a
 }
 
-const listDeliveries = `SELECT d.delivery_id, d.event_id, d.execution_id, d.target, d.state, d.due, d.step, d.attempts, e.seq, e.event, e.created_at, '', d.number
+const listDeliveries = `SELECT d.delivery_id, d.event_id, d.execution_id, d.target, d.state, d.due, d.step, d.attempts, e.seq, e.event, e.created_at, %s, d.number
 FROM deliveries AS d JOIN delivery_events AS e ON e.event_id = d.event_id
 WHERE %s d.number < ?1 AND (?2 = '' OR d.target = ?2) ORDER BY d.number DESC LIMIT ?3`
 
@@ -233,5 +233,9 @@ func deliveriesStatement(q *history.DeliveryQuery) string {
 	}
 	// Numbered parameters must all be used, or they cannot be bound.
 	filter.WriteString("?4 IS NOT NULL AND ?5 IS NOT NULL AND")
-	return fmt.Sprintf(listDeliveries, filter.String())
+	body := "''"
+	if q.Bodies {
+		body = "e.body"
+	}
+	return fmt.Sprintf(listDeliveries, body, filter.String())
 }

@@ -81,6 +81,7 @@ func run(t *testing.T, open Open, persistent bool) {
 		{kept, "pending deliveries keep their run", deliveriesAndPruning},
 		{kept, "pages of deliveries", deliveryPages},
 		{!kept, "keys", keys},
+		{kept, "what another store has of runs", attaching},
 		{!kept, "grants at once", grantsAtOnce},
 	} {
 		test(c.name, c.kept, func(t *testing.T) { c.test(t, open(t, nil)) })

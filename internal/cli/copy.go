@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -23,7 +24,7 @@ func newCopy(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "copy --from PLACE --to PLACE",
 		Short: "Copy all runs to another database",
-		Long: `Copy all definitions, shared limits and runs to another database, and check both. A PLACE is the path of a database file, the address of a
+		Long: `Copy all definitions, shared limits, keys and runs to another database, and check both. A PLACE is the path of a database file, the address of a
 PostgreSQL server without a password, or @ and the path of a file with such an address. The place that is left out is the database of the
 settings.
 
@@ -31,8 +32,11 @@ Ended runs stay in the source. Other runs move: they are cancelled in the source
 and without cancelling tasks at agents, and continue in the target from the record before that. So no two processes continue a run.
 Stop the processes that use the source first: runs that one of them drives are left. This is no backup: the source has no active runs afterwards.
 
-After an interruption, run the same command again: it completes the copy. Sessions of pages, links between runs and their
-retries, and deliveries of webhooks are not copied; pending deliveries are sent by a process of the source.
+Copied with the runs are their marks as handled, the links to their retries and forks, and their deliveries of webhooks. Pending
+deliveries are sent by processes of the target alone; a delivery that a process of the source is sending stays there. A shared limit of the
+target stays as it is.
+
+After an interruption, run the same command again: it completes the copy.
 
 Exit status: 0 if both databases have all runs and no findings; 1 otherwise.`,
 		Example: `  workflows-engine store copy --from runs.db --to postgres://workflows@db.example.com/runs?sslmode=verify-full
@@ -54,9 +58,9 @@ func (a *app) copyStore(ctx context.Context, o copyOptions) (err error) {
 		return err
 	}
 	if o.from == "" && o.to == "" {
-		return usage("store copy requires --from or --to").WithHint("Name a database file, or the address of a PostgreSQL server.")
+		return usage("store copy requires --from or --to").WithHint("Name a database file, or the address of a PostgreSQL server, as in --from runs.db --to @runs.url.")
 	}
-	from, to := c, c
+	from, to := c.ByFlag("--from"), c.ByFlag("--to")
 	if o.from != "" {
 		if from, err = c.At("--from", o.from); err != nil {
 			return err
@@ -75,7 +79,7 @@ func (a *app) copyStore(ctx context.Context, o copyOptions) (err error) {
 	}
 	from.StorePathGiven = true // even the default database must exist
 	a.warn(from, nil)
-	if to != c && from != to {
+	if o.to != "" {
 		a.warn(to, nil)
 	}
 	source, err := a.openStore(ctx, sessionOptions{store: existingStore}, from)
@@ -116,13 +120,18 @@ func (a *app) writeCopied(from, to *config.Config, res *graph.CopyResult, asJSON
 			left = append(left, j)
 		}
 		return writeEncoded(a.stdout, jsonvalue.Ordered{
-			{"from", from.Location()}, {"to", to.Location()}, {"runs", res.Runs}, {"records", res.Records}, {"definitions", res.Definitions},
-			{"moved", res.Moved}, {"existed", res.Existed}, {"pending_deliveries", res.PendingDeliveries}, {"left", left},
+			{"from", from.Location()}, {"to", to.Location()}, {"copied", countsJSON(res.Copied)}, {"existed", countsJSON(res.Existed)},
+			{"moved", res.Moved}, {"kept_limits", append([]string{}, res.KeptLimits...)}, {"pending_deliveries", res.PendingDeliveries}, {"left", left},
 			{"findings_source", findingsJSON(res.Source)}, {"findings_target", findingsJSON(res.Target)},
 		})
 	}
-	fmt.Fprintf(a.human, "copied %s with %s to %s; %d were there before\n",
-		count(res.Runs, "run"), count(res.Records, "record"), to.Location(), res.Existed)
+	fmt.Fprintf(a.human, "copied to %s: %s\n", to.Location(), countsText(res.Copied))
+	if res.Existed != (graph.CopyCounts{}) {
+		fmt.Fprintf(a.human, "there before: %s\n", countsText(res.Existed))
+	}
+	if len(res.KeptLimits) > 0 {
+		fmt.Fprintf(a.human, "shared limits that differ, and stay as they are in %s: %s\n", to.Location(), strings.Join(res.KeptLimits, ", "))
+	}
 	if res.Moved > 0 {
 		fmt.Fprintf(a.human, "%s moved: ended in %s, to be continued in %s\n", count(res.Moved, "active run"), from.Location(), to.Location())
 	}
@@ -143,6 +152,34 @@ func (a *app) writeCopied(from, to *config.Config, res *graph.CopyResult, asJSON
 		}
 	}
 	return nil
+}
+
+// countsText lists what is not zero, the runs in any case.
+func countsText(c graph.CopyCounts) string {
+	text := []string{count(c.Runs, "run") + " with " + count(c.Records, "record")}
+	for _, of := range []struct {
+		n    int
+		noun string
+	}{
+		{c.Definitions, "definition"}, {c.Limits, "shared limit"}, {c.Links, "link"}, {c.Keys, "key"},
+	} {
+		if of.n > 0 {
+			text = append(text, count(of.n, of.noun))
+		}
+	}
+	switch {
+	case c.Deliveries == 1:
+		text = append(text, "1 webhook delivery")
+	case c.Deliveries > 1:
+		text = append(text, fmt.Sprintf("%d webhook deliveries", c.Deliveries))
+	}
+	return problem.AndList(text)
+}
+
+func countsJSON(c graph.CopyCounts) jsonvalue.Ordered {
+	return jsonvalue.Ordered{
+		{"runs", c.Runs}, {"records", c.Records}, {"definitions", c.Definitions}, {"limits", c.Limits}, {"deliveries", c.Deliveries}, {"links", c.Links}, {"keys", c.Keys},
+	}
 }
 
 func findingsJSON(list []history.Finding) []storedFindingJSON {

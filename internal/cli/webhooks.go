@@ -64,7 +64,7 @@ retry sends it again. --json has each attempt.`,
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.listWebhooks(cmd.Context(), o) },
 	}
 	set := cmd.Flags()
-	set.StringSliceVar(&o.states, "state", nil, "list only deliveries in this `state`: pending, delivered, dead or unwanted; may be repeated")
+	set.StringSliceVar(&o.states, "state", nil, "list only deliveries in this `state`: pending, delivered, dead, unwanted or moved; may be repeated")
 	set.StringVar(&o.run, "run", "", "list only deliveries of the run with this `id`")
 	set.StringVar(&o.target, "target", "", "list only deliveries to the target with this `name`")
 	set.IntVar(&o.limit, "limit", 100, "list at most this `number` of deliveries, up to 1000")

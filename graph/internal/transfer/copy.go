@@ -24,11 +24,18 @@ type CopyOptions struct {
 
 // CopyResult is graph.CopyResult, which documents the fields.
 type CopyResult struct {
-	Runs, Records, Definitions, Moved, Existed int
-	Left                                       []CopyLeft
-	PendingDeliveries                          int
+	Copied, Existed   CopyCounts
+	Moved             int
+	KeptLimits        []string
+	Left              []CopyLeft
+	PendingDeliveries int
 	// Source and Target are the findings of the check of both stores.
 	Source, Target []history.Finding
+}
+
+// CopyCounts is graph.CopyCounts, which documents the fields.
+type CopyCounts struct {
+	Runs, Records, Definitions, Limits, Deliveries, Links, Keys int
 }
 
 // CopyLeft is graph.CopyLeft, which documents the fields.
@@ -48,7 +55,7 @@ const copyLease = 2 * time.Minute
 // The runs of a tree that have not ended are ended in the source first, then the records before that end are imported. So there is no moment
 // at which both stores continue a run, and a copy that was interrupted in between finds the end, and imports what comes before it.
 func Copy(ctx context.Context, from, to history.Store, o CopyOptions) (res *CopyResult, err error) {
-	c := copier{from: from, to: to, o: o, process: "store-copy-" + uuid.NewString(), res: &CopyResult{}}
+	c := copier{from: from, to: to, o: o, process: "store-copy-" + uuid.NewString(), res: &CopyResult{}, there: map[string]bool{}, linked: map[string]string{}}
 	defer func() {
 		if failed := from.Release(context.WithoutCancel(ctx), c.process); err == nil {
 			err = failed
@@ -61,6 +68,9 @@ func Copy(ctx context.Context, from, to history.Store, o CopyOptions) (res *Copy
 		return c.res, err
 	}
 	if err := c.limits(ctx); err != nil {
+		return c.res, err
+	}
+	if err := c.keys(ctx); err != nil {
 		return c.res, err
 	}
 	roots, err := c.roots(ctx)
@@ -83,7 +93,13 @@ func Copy(ctx context.Context, from, to history.Store, o CopyOptions) (res *Copy
 			o.Progress(i+1, len(roots))
 		}
 	}
-	if err := c.deliveries(ctx); err != nil {
+	for to, from := range c.linked {
+		if c.there[to] && c.there[from] {
+			c.res.Existed.Links++
+		}
+	}
+	c.res.Existed.Links -= c.res.Copied.Links
+	if err := c.pending(ctx); err != nil {
 		return c.res, err
 	}
 	return c.res, c.verify(ctx)
@@ -95,6 +111,9 @@ type copier struct {
 	// process owns the runs in the source while they are copied.
 	process string
 	res     *CopyResult
+	// there are the runs that are in the target, linked the origins of all runs with a link.
+	there  map[string]bool
+	linked map[string]string
 }
 
 // distinct refuses one store under two names, which a lease reveals. A copy would end its active runs, and continue them nowhere.
@@ -138,6 +157,7 @@ func (c *copier) definitions(ctx context.Context) error {
 		}
 		switch _, err := c.to.Definition(ctx, hash); {
 		case err == nil:
+			c.res.Existed.Definitions++
 			continue
 		case !errors.Is(err, problem.DefinitionNotFound):
 			return err
@@ -145,7 +165,7 @@ func (c *copier) definitions(ctx context.Context) error {
 		if err := c.to.PutDefinition(ctx, d); err != nil {
 			return err
 		}
-		c.res.Definitions++
+		c.res.Copied.Definitions++
 	}
 	return nil
 }
@@ -168,14 +188,39 @@ func (c *copier) limits(ctx context.Context) error {
 	var missing []history.SharedLimit
 	for i := range here {
 		l := here[i].SharedLimit
-		if !slices.ContainsFunc(there, func(u history.LimitUse) bool { return u.Class == l.Class }) {
+		switch at := slices.IndexFunc(there, func(u history.LimitUse) bool { return u.Class == l.Class }); {
+		case at < 0:
 			missing = append(missing, l)
+		case there[at].SharedLimit != l:
+			c.res.KeptLimits = append(c.res.KeptLimits, l.Class)
+		default:
+			c.res.Existed.Limits++
 		}
 	}
 	if len(missing) == 0 {
 		return nil
 	}
-	return to.SetLimits(ctx, missing...)
+	err = to.SetLimits(ctx, missing...)
+	if err == nil {
+		c.res.Copied.Limits = len(missing)
+	}
+	return err
+}
+
+// keys copies the keys that processes share. A key of the target stays.
+func (c *copier) keys(ctx context.Context) error {
+	from, ok := history.As[history.Attacher](c.from)
+	to, can := history.As[history.Attacher](c.to)
+	if !ok || !can {
+		return nil
+	}
+	keys, err := from.Keys(ctx)
+	if err != nil || len(keys) == 0 {
+		return err
+	}
+	added, err := to.Attach(ctx, history.Attachments{Keys: keys})
+	c.res.Copied.Keys, c.res.Existed.Keys = added.Keys, len(keys)-added.Keys
+	return err
 }
 
 // roots returns the runs at the roots of trees, those first that changed longest ago. Subworkflows whose parents are missing are roots, too.
@@ -252,6 +297,7 @@ func (c *copier) try(ctx context.Context, root string) (err error) {
 			return err
 		}
 	}
+	moved := 0
 	for _, r := range x.runs {
 		if !slices.Contains(active, r.ExecutionID) {
 			continue
@@ -259,19 +305,120 @@ func (c *copier) try(ctx context.Context, root string) (err error) {
 		if err := c.end(ctx, r); err != nil {
 			return err
 		}
-		c.res.Moved++
+		moved++
 	}
-	c.res.Moved += ends
+	counts := &c.res.Existed
+	if !copied {
+		if _, err = importFile(ctx, c.to, file, c.o.CheckSteps); err != nil {
+			return err
+		}
+		counts, moved = &c.res.Copied, moved+ends
+	}
+	c.res.Moved += moved
 	for _, r := range x.runs {
-		c.res.Runs++
-		c.res.Records += len(r.Records)
+		c.there[r.ExecutionID] = true
+		counts.Runs++
+		counts.Records += len(r.Records)
 	}
-	if copied {
-		c.res.Existed += len(x.runs)
+	return c.attach(ctx, x.runs)
+}
+
+// attach copies the links and deliveries of runs that are in the target. A link is copied with the second of its runs.
+func (c *copier) attach(ctx context.Context, runs []runfile.Run) error {
+	to, ok := history.As[history.Attacher](c.to)
+	if !ok {
 		return nil
 	}
-	_, err = importFile(ctx, c.to, file, c.o.CheckSteps)
+	var links []history.Link
+	for i := range runs {
+		of, err := c.from.Links(ctx, runs[i].ExecutionID)
+		if err != nil {
+			return err
+		}
+		for _, l := range of {
+			c.linked[l.To] = l.From
+		}
+		links = append(links, of...)
+	}
+	if len(links) > 0 {
+		added, err := to.Attach(ctx, history.Attachments{Links: links})
+		if err != nil {
+			return err
+		}
+		c.res.Copied.Links += added.Links
+	}
+	for i := range runs {
+		if err := c.deliveries(ctx, to, runs[i].ExecutionID); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// deliveries copies the deliveries of a run. One that is pending moves: it is settled in the source first, so that no two processes send it, and a
+// copy that was interrupted then finds it moved to this target.
+func (c *copier) deliveries(ctx context.Context, to history.Attacher, id string) error {
+	var all []history.Delivery
+	for q := (history.DeliveryQuery{ExecutionID: id, Bodies: true}); ; {
+		page, err := c.from.ListDeliveries(ctx, q)
+		if err != nil {
+			return err
+		}
+		all = append(all, page.Deliveries...)
+		if q.Cursor = page.NextCursor; q.Cursor == "" {
+			break
+		}
+	}
+	slices.Reverse(all) // the oldest first
+	var take []history.Delivery
+	for i := range all {
+		d := &all[i]
+		if d.State == history.DeliveryPending {
+			moved, err := c.moveDelivery(ctx, d)
+			if err != nil {
+				return err
+			}
+			if !moved {
+				continue
+			}
+		}
+		if n := len(d.Tries); d.State == history.DeliveryMoved && n > 0 && d.Tries[n-1].Error == c.moveReason() {
+			d.State, d.Attempts, d.Tries = history.DeliveryPending, d.Attempts-1, d.Tries[:n-1]
+		}
+		take = append(take, *d)
+	}
+	if len(take) == 0 {
+		return nil
+	}
+	added, err := to.Attach(ctx, history.Attachments{Deliveries: take})
+	c.res.Copied.Deliveries += added.Deliveries
+	c.res.Existed.Deliveries += len(take) - added.Deliveries
 	return err
+}
+
+// moveDelivery settles a pending delivery in the source. It is false for one that a process of the source sends now, and for one that the target
+// has already: each of these stores sends what it has.
+func (c *copier) moveDelivery(ctx context.Context, d *history.Delivery) (moved bool, err error) {
+	there, err := c.to.ListDeliveries(ctx, history.DeliveryQuery{DeliveryID: d.ID, Limit: 1})
+	if err != nil || len(there.Deliveries) > 0 {
+		return false, err
+	}
+	now, err := c.from.Now(ctx)
+	if err != nil {
+		return false, err
+	}
+	attempt := d.Attempts + 1
+	_, claimed, err := c.from.ClaimDelivery(ctx, history.DeliveryClaim{DeliveryID: d.ID, Attempt: attempt, Process: c.process, TTL: copyLease, At: now})
+	if err != nil || !claimed {
+		return false, err
+	}
+	receipt := history.Receipt{Outcome: history.SendStopped, Error: c.moveReason()}
+	err = c.from.SettleDelivery(context.WithoutCancel(ctx), history.Settlement{
+		DeliveryID: d.ID, Attempt: attempt, At: now, Receipt: receipt, State: history.DeliveryMoved, Due: d.Due, Step: d.Step,
+	})
+	d.State, d.Attempts = history.DeliveryMoved, attempt
+	d.Tries = append(d.Tries, history.DeliveryAttempt{Number: attempt, Process: c.process, BeganAt: now, EndedAt: now, Outcome: receipt.Outcome, Error: receipt.Error})
+	return err == nil, err
 }
 
 // own claims the active runs of a tree, so that no process of the source continues them. It returns LEASE_HELD if another process does.
@@ -431,8 +578,8 @@ func (c *copier) end(ctx context.Context, r runfile.Run) error {
 	})
 }
 
-// deliveries counts the deliveries that only a process of the source can send.
-func (c *copier) deliveries(ctx context.Context) error {
+// pending counts the deliveries that only a process of the source can send.
+func (c *copier) pending(ctx context.Context) error {
 	for q := (history.DeliveryQuery{States: []history.DeliveryState{history.DeliveryPending}, Limit: 100}); ; {
 		page, err := c.from.ListDeliveries(ctx, q)
 		if err != nil {

@@ -1,10 +1,14 @@
 package transfer_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"path/filepath"
+	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -19,6 +23,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/history/historypg"
 	"github.com/workflows-engine/workflows-engine/history/historypg/pgtest"
 	"github.com/workflows-engine/workflows-engine/history/historysql"
+	"github.com/workflows-engine/workflows-engine/history/historytest"
 )
 
 // family is a workflow that awaits a subworkflow, which asks.
@@ -85,13 +90,19 @@ func TestCopy(t *testing.T) {
 	t.Parallel()
 	from, to := historymem.New(), historymem.New()
 	source(t, from)
-	before := map[string]int{}
+	before, sum := map[string]int{}, 0
 	for _, id := range []string{"done", "gone", "waits", "tree", "tree:sub:v"} {
 		before[id] = len(records(t, from, id))
+		sum += before[id]
 	}
 	for round := range 2 {
 		res, err := copyRuns(t.Context(), from, to)
-		if err != nil || res.Runs != 5 || res.Moved != 3 || len(res.Left)+len(res.Source)+len(res.Target) > 0 || res.Existed != 5*round || res.Definitions != 4*(1-round) {
+		all := transfer.CopyCounts{Runs: 5, Records: sum, Definitions: 4}
+		want := transfer.CopyResult{Copied: all, Moved: 3}
+		if round > 0 {
+			want = transfer.CopyResult{Existed: all}
+		}
+		if err != nil || !reflect.DeepEqual(*res, want) {
 			t.Fatalf("round %d: %+v, %v", round, res, err)
 		}
 		for id, n := range before {
@@ -108,7 +119,7 @@ func TestCopy(t *testing.T) {
 		}
 	}
 	finish(t, to)
-	if res, err := copyRuns(t.Context(), from, to); err != nil || res.Existed != 5 || len(res.Left) > 0 {
+	if res, err := copyRuns(t.Context(), from, to); err != nil || res.Existed.Runs != 5 || res.Copied.Runs != 0 || len(res.Left) > 0 {
 		t.Errorf("after the runs have continued: %+v, %v", res, err)
 	}
 }
@@ -180,7 +191,7 @@ func interruptCopies(t *testing.T, openFrom, openTo func(*testing.T) history.Sto
 				t.Fatalf("write %d, after %v: %v", n, after, err)
 			}
 			res, err := copyRuns(t.Context(), from, to)
-			if err != nil || res.Runs != 5 || res.Moved != 3 || len(res.Left)+len(res.Source)+len(res.Target) > 0 {
+			if err != nil || res.Copied.Runs+res.Existed.Runs != 5 || len(res.Left)+len(res.Source)+len(res.Target) > 0 {
 				t.Fatalf("write %d, after %v: %+v, %v", n, after, res, err)
 			}
 			finish(t, to)
@@ -199,8 +210,11 @@ func TestCopyOfSharedLimits(t *testing.T) {
 	}
 	set(from, history.SharedLimit{Class: "step", Concurrent: 3}, history.SharedLimit{Class: "llm_call", PerSecond: 150})
 	set(to, history.SharedLimit{Class: "step", Concurrent: 5})
-	if res, err := copyRuns(t.Context(), from, to); err != nil || len(res.Left) > 0 {
-		t.Fatalf("%+v, %v", res, err)
+	for round := range 2 {
+		res, err := copyRuns(t.Context(), from, to)
+		if err != nil || res.Copied.Limits != 1-round || res.Existed.Limits != round || !slices.Equal(res.KeptLimits, []string{"step"}) {
+			t.Fatalf("round %d: %+v, %v", round, res, err)
+		}
 	}
 	limits, err := to.SharedLimits(t.Context())
 	if err != nil || len(limits) != 2 || limits[0].PerSecond != 150 || limits[1].Concurrent != 5 {
@@ -222,7 +236,7 @@ func TestCopyLeavesRuns(t *testing.T) {
 	start(t, newRunner(t, to, graph.Options{DefaultMode: machine.HostMediated}), "waits", linear(t, "one", "a"), object{})
 	before := len(records(t, from, "waits"))
 	res, err := copyRuns(t.Context(), from, to)
-	if err != nil || res.Runs != 2 || res.Moved != 0 || len(res.Left) != 2 {
+	if err != nil || res.Copied.Runs != 2 || res.Moved != 0 || len(res.Left) != 2 {
 		t.Fatalf("%+v, %v", res, err)
 	}
 	for _, l := range res.Left {
@@ -288,6 +302,145 @@ func TestCopyContinuesARunOnce(t *testing.T) {
 	}
 }
 
+// attachments is a store with a failed run, its retry, which has completed, a mark, keys, and deliveries that were sent, wait and are being sent.
+func attachments(t *testing.T, store history.Store) {
+	t.Helper()
+	fails := historytest.NewTrace(t, "fails")
+	const begun = `E ExecutionStarted {"workflowName":"w"}` // of another engine: there is no definition to compare it with
+	fails.Append(store, begun)
+	end := fails.Batch(`E ExecutionFailed {"error":"x","code":"X"}`)
+	end.Deliveries = historytest.Delivers("evt", `{"n":1}`, historytest.Begin, "sent", "waits", "begun")
+	retry := historytest.NewTrace(t, "retry").Batch(`E ExecutionStarted {"workflowName":"w","forkedFrom":{"executionId":"fails","seq":1}}`, "E ExecutionCompleted")
+	retry.Link = &history.Link{From: "fails", To: "retry", Kind: history.Retried, Seq: 2, Actor: "kim", At: historytest.Begin}
+	marked := historytest.NewTrace(t, "marked")
+	marked.Append(store, begun, `E ExecutionFailed {"error":"x","code":"X"}`)
+	claim := func(id string, attempt int) history.DeliveryClaim {
+		return history.DeliveryClaim{DeliveryID: id, Attempt: attempt, Process: "p", TTL: time.Hour, At: historytest.Begin}
+	}
+	settle := func(id string, outcome history.SendOutcome, state history.DeliveryState, step int) error {
+		if _, _, err := store.ClaimDelivery(t.Context(), claim(id, 1)); err != nil {
+			return err
+		}
+		return store.SettleDelivery(t.Context(), history.Settlement{DeliveryID: id, Attempt: 1, At: historytest.Begin, Receipt: history.Receipt{Outcome: outcome}, State: state, Due: historytest.Begin, Step: step})
+	}
+	_, keyErr := store.(history.Keyring).Key(t.Context(), "elicit")
+	for _, err := range []error{
+		store.Append(t.Context(), end), store.Append(t.Context(), retry), keyErr,
+		store.Handle(t.Context(), history.Handling{ExecutionID: "marked", Note: "seen", Actor: "kim", At: historytest.Begin}),
+		settle("evt-sent", history.Sent, history.DeliveryDone, 0), settle("evt-waits", history.SendAgain, history.DeliveryPending, 1),
+	} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, claimed, err := store.ClaimDelivery(t.Context(), claim("evt-begun", 1)); err != nil || !claimed {
+		t.Fatal(claimed, err)
+	}
+}
+
+// states lists deliveries with their states and attempts.
+func states(t *testing.T, store history.Store) map[string]string {
+	t.Helper()
+	page, err := store.ListDeliveries(t.Context(), history.DeliveryQuery{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	out := map[string]string{}
+	for _, d := range page.Deliveries {
+		out[d.ID] = fmt.Sprintf("%s %d/%d", d.State, d.Attempts, len(d.Tries))
+	}
+	return out
+}
+
+// TestCopyOfWhatBelongsToRuns: links, marks, keys and deliveries are copied. A pending delivery is sent by the target alone, one that a process of
+// the source sends by that process alone.
+func TestCopyOfWhatBelongsToRuns(t *testing.T) {
+	t.Parallel()
+	for name, open := range map[string]func(*testing.T) history.Store{
+		"memory": func(*testing.T) history.Store { return historymem.New() }, "file": inFile, "server": onServer,
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			from, to := open(t), open(t)
+			attachments(t, from)
+			all := transfer.CopyCounts{Runs: 3, Records: 6, Deliveries: 2, Links: 1, Keys: 1}
+			for round, want := range []transfer.CopyResult{{Copied: all, PendingDeliveries: 1}, {Existed: all, PendingDeliveries: 1}} {
+				res, err := copyRuns(t.Context(), from, to)
+				if err != nil {
+					t.Fatal(err)
+				}
+				if !reflect.DeepEqual(*res, want) {
+					t.Fatalf("round %d: %+v, want %+v", round, res, want)
+				}
+			}
+			if here, want := states(t, from), map[string]string{"evt-sent": "delivered 1/1", "evt-waits": "moved 2/2", "evt-begun": "pending 1/1"}; !maps.Equal(here, want) {
+				t.Errorf("the source has %v, want %v", here, want)
+			}
+			if there, want := states(t, to), map[string]string{"evt-sent": "delivered 1/1", "evt-waits": "pending 1/1"}; !maps.Equal(there, want) {
+				t.Errorf("the target has %v, want %v", there, want)
+			}
+			links, err := to.Links(t.Context(), "fails")
+			if err != nil || len(links) != 1 || links[0].To != "retry" || links[0].Actor != "kim" || links[0].Phase != history.PhaseCompleted {
+				t.Errorf("links %+v, %v", links, err)
+			}
+			marks, err := to.Handled(t.Context(), "fails", "marked")
+			if err != nil || marks["fails"].Retry != "retry" || marks["marked"].Note != "seen" {
+				t.Errorf("marks %+v, %v", marks, err)
+			}
+			a, errA := from.(history.Keyring).Key(t.Context(), "elicit")
+			b, errB := to.(history.Keyring).Key(t.Context(), "elicit")
+			if !bytes.Equal(a, b) || errA != nil || errB != nil {
+				t.Errorf("keys %x and %x, %v, %v", a, b, errA, errB)
+			}
+			third := open(t)
+			if _, err := transfer.Copy(t.Context(), from, third, transfer.CopyOptions{Target: "third"}); err != nil {
+				t.Fatal(err)
+			}
+			if got := states(t, third)["evt-waits"]; got != "moved 2/2" {
+				t.Errorf("a third store has it as %s", got)
+			}
+			if _, err := transfer.Copy(t.Context(), to, from, transfer.CopyOptions{Target: "back"}); err != nil {
+				t.Fatal(err)
+			}
+			if got := states(t, to)["evt-waits"]; got != "pending 1/1" {
+				t.Errorf("after a copy back the target has it as %s", got)
+			}
+		})
+	}
+}
+
+// TestCopyOfDeliveriesThatIsInterruptedAnywhere: a delivery is pending in one store at most, and the next copy completes what is missing.
+func TestCopyOfDeliveriesThatIsInterruptedAnywhere(t *testing.T) {
+	t.Parallel()
+	for _, after := range []bool{false, true} {
+		for n := 1; ; n++ {
+			from, to := historymem.New(), historymem.New()
+			attachments(t, from)
+			c := &breaks{at: n, after: after}
+			_, err := copyRuns(t.Context(), breaking{from, c}, breaking{to, c})
+			if here, there := states(t, from)["evt-waits"], states(t, to)["evt-waits"]; strings.HasPrefix(here, "pending") == strings.HasPrefix(there, "pending") && there != "" {
+				t.Fatalf("write %d, after %v: %s in the source, %s in the target", n, after, here, there)
+			}
+			if err == nil {
+				break
+			}
+			// What the killed copy has claimed is free again after a while.
+			if d := states(t, from)["evt-waits"]; d == "pending 2/2" {
+				continue
+			}
+			if res, err := copyRuns(t.Context(), from, to); err != nil || len(res.Left) > 0 {
+				t.Fatalf("write %d, after %v: %+v, %v", n, after, res, err)
+			}
+			if got := states(t, to)["evt-waits"]; got != "pending 1/1" {
+				t.Fatalf("write %d, after %v: the target has it as %q", n, after, got)
+			}
+			if links, err := to.Links(t.Context(), "fails"); err != nil || len(links) != 1 {
+				t.Fatalf("write %d, after %v: links %+v, %v", n, after, links, err)
+			}
+		}
+	}
+}
+
 var errBroken = errors.New("broken")
 
 // breaks fails one write, before or after it is done, and all that follow: the process was killed.
@@ -333,4 +486,22 @@ func (b breaking) Claim(ctx context.Context, process string, ids ...string) (cla
 
 func (b breaking) Import(ctx context.Context, in history.Import) error {
 	return b.write(func() error { return b.Store.(history.Importer).Import(ctx, in) })
+}
+
+func (b breaking) Attach(ctx context.Context, a history.Attachments) (added history.Attached, err error) {
+	err = b.write(func() (err error) { added, err = b.Store.(history.Attacher).Attach(ctx, a); return err })
+	return added, err
+}
+
+func (b breaking) Keys(ctx context.Context) (map[string][]byte, error) {
+	return b.Store.(history.Attacher).Keys(ctx)
+}
+
+func (b breaking) ClaimDelivery(ctx context.Context, c history.DeliveryClaim) (d history.Delivery, claimed bool, err error) {
+	err = b.write(func() (err error) { d, claimed, err = b.Store.ClaimDelivery(ctx, c); return err })
+	return d, claimed, err
+}
+
+func (b breaking) SettleDelivery(ctx context.Context, s history.Settlement) error {
+	return b.write(func() error { return b.Store.SettleDelivery(ctx, s) })
 }
