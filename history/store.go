@@ -277,6 +277,35 @@ type Watcher interface {
 	Watch(ctx context.Context, changed func(executionID string, seq int64)) error
 }
 
+// Follower is a Store that may read a replica of its database.
+type Follower interface {
+	// Lag tells how far behind the original the data are that the store reads.
+	Lag(ctx context.Context) (Lag, error)
+}
+
+// Lag describes what a store reads.
+type Lag struct {
+	// Replica is false if the store reads the original.
+	Replica bool
+	// Behind is the most that the replica can be behind; 0 if it has everything that it has received from an original that it follows. Known is false if
+	// the replica cannot tell.
+	Behind time.Duration
+	Known  bool
+}
+
+// String describes a replica, as in "at most 3s behind".
+func (l Lag) String() string {
+	switch {
+	case !l.Known:
+		return "behind by an unknown time"
+	case l.Behind <= 0:
+		return "up to date"
+	case l.Behind < time.Second:
+		return "less than 1s behind"
+	}
+	return "at most " + l.Behind.Round(time.Second).String() + " behind"
+}
+
 // Roster is a Store that lists its processes. Both stores of this module implement it.
 type Roster interface {
 	// Processes returns the processes with a live lease, in the order of their names.
@@ -354,7 +383,7 @@ type Keyring interface {
 	Key(ctx context.Context, name string) ([]byte, error)
 }
 
-// Wrap returns a store that calls outer, which calls inner. It keeps the optional interfaces of inner (Attacher, Importer, Keyring, Limiter, Prober, Pruner,
+// Wrap returns a store that calls outer, which calls inner. It keeps the optional interfaces of inner (Attacher, Follower, Importer, Keyring, Limiter, Prober, Pruner,
 // Queue, Roster, Shrinker, Verifier, Watcher) that outer does not implement. A struct that only embeds a Store, for metrics or faults, loses them:
 // it could not be pruned or verified.
 //

@@ -7,6 +7,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/history"
 )
 
 // Diagnosis describes a server and what it allows the user of a URL.
@@ -14,8 +15,9 @@ type Diagnosis struct {
 	// Version is the server's version, such as "16.4", and Major its first number.
 	Version string
 	Major   int
-	// Standby is set for a replica. Synchronous reports that commits wait for a replica (synchronous_standby_names).
+	// Standby is set for a replica, and Lag tells how far it is behind. Synchronous reports that commits wait for a replica (synchronous_standby_names).
 	Standby, Synchronous bool
+	Lag                  history.Lag
 	// ReadOnly reports that transactions only read unless they say otherwise (default_transaction_read_only): no run can be written.
 	ReadOnly bool
 	// UTF8 reports that the database has the encoding UTF8.
@@ -66,6 +68,9 @@ func Diagnose(ctx context.Context, url string, o Options) (d Diagnosis, err erro
 	}
 	err = conn.QueryRow(ctx, diagnoseServer, o.Schema).Scan(&d.Version, &d.Major, &d.Standby, &d.Synchronous, &d.ReadOnly, &d.UTF8, &d.Left, &d.Most,
 		&d.SchemaExists, &d.MayCreate)
+	if err == nil {
+		d.Lag, err = lagOf(ctx, conn)
+	}
 	if err != nil || !d.SchemaExists {
 		if err != nil {
 			err = unavailable()

@@ -226,7 +226,21 @@ func (a *app) openStore(ctx context.Context, o sessionOptions, c *config.Config)
 	if note := config.MigrationNote(store); note != "" {
 		a.note(note, o.log)
 	}
+	if o.store == readOnlyStore {
+		if lag, err := lagOf(ctx, store); err == nil && lag.Replica { // a failure shows in the first read
+			a.note("the database is a replica, "+lag.String(), o.log)
+		}
+	}
 	return store, nil
+}
+
+// lagOf tells how far the data of a store are behind, if it is a replica.
+func lagOf(ctx context.Context, store history.Store) (history.Lag, error) {
+	follower, ok := history.As[history.Follower](store)
+	if !ok {
+		return history.Lag{}, nil
+	}
+	return follower.Lag(ctx)
 }
 
 // note prints a note, or logs it in a command with a log.

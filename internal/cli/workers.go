@@ -9,6 +9,7 @@ import (
 
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/internal/fleet"
+	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
 func newWorkers(a *app) *cobra.Command {
@@ -20,7 +21,8 @@ func newWorkers(a *app) *cobra.Command {
 (a worker) or none (a front process). IN FLIGHT are the attempts in flight of its capacity, WAITING those that wait for their turn in
 the process, RUNS the open runs that it owns. PERFORMS are its executors; a kind alone, such as llm_call, stands for all of its kind.
 
-Below are the lanes with waiting runs that no worker serves. The command queue lists all lanes.`,
+Below are the lanes with waiting runs that no worker serves. The command queue lists all lanes. If the database is a replica, a note tells
+how far it is behind; in JSON it is behind_ms of replica.`,
 		Example: `  workflows-engine workers
   workflows-engine workers --json | jq '.processes[] | select(.full)'`,
 		Args: exactly(),
@@ -74,7 +76,19 @@ const maxPerforms = 8
 func (a *app) workers(ctx context.Context, asJSON bool) error {
 	return a.fleet(ctx, func(s *session, f fleet.Fleet) error {
 		if asJSON {
-			return s.writeJSON(a.stdout, f.JSON())
+			j := f.JSON()
+			lag, err := lagOf(ctx, s.store)
+			if err != nil {
+				return err
+			}
+			if lag.Replica {
+				replica := jsonvalue.Ordered{}
+				if lag.Known {
+					replica.Put("behind_ms", float64(lag.Behind.Milliseconds()))
+				}
+				j.Put("replica", replica)
+			}
+			return s.writeJSON(a.stdout, j)
 		}
 		if err := a.writeWorkers(f, a.now()); err != nil {
 			return err

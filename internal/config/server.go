@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/internal/config/envname"
 	"github.com/workflows-engine/workflows-engine/internal/regularfile"
 )
@@ -47,6 +48,7 @@ type ServerState struct {
 	Version              string
 	Major                int
 	Standby, Synchronous bool
+	Lag                  history.Lag
 	ReadOnly             bool
 	UTF8                 bool
 	RoundTrip, Ahead     time.Duration

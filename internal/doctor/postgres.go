@@ -55,7 +55,7 @@ func (r *Report) serverState(s config.ServerState, conns int) {
 	about := "one server"
 	switch {
 	case s.Standby:
-		about = "a replica, which only reading commands can use"
+		about = "a replica, " + s.Lag.String() + ", which only reading commands can use"
 	case s.Synchronous:
 		about = "commits wait for a replica"
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/pflag"
 
+	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/history/historypg"
 	"github.com/workflows-engine/workflows-engine/history/historypg/pgtest"
 	"github.com/workflows-engine/workflows-engine/internal/config"
@@ -25,9 +26,13 @@ func TestServerState(t *testing.T) {
 		level   Level
 		message string
 	}{
-		"sound":       {func(*config.ServerState) {}, DatabaseServer, OK, "PostgreSQL 16.4, one server, answers after 1ms"},
-		"replicated":  {func(s *config.ServerState) { s.Synchronous = true }, DatabaseServer, OK, "commits wait for a replica"},
-		"replica":     {func(s *config.ServerState) { s.Standby = true }, DatabaseServer, OK, "a replica"},
+		"sound":      {func(*config.ServerState) {}, DatabaseServer, OK, "PostgreSQL 16.4, one server, answers after 1ms"},
+		"replicated": {func(s *config.ServerState) { s.Synchronous = true }, DatabaseServer, OK, "commits wait for a replica"},
+		"replica": {
+			func(s *config.ServerState) {
+				s.Standby, s.Lag = true, history.Lag{Replica: true, Known: true, Behind: 3200 * time.Millisecond}
+			}, DatabaseServer, OK, "a replica, at most 3s behind",
+		},
 		"read-only":   {func(s *config.ServerState) { s.ReadOnly = true }, DatabaseServer, Warning, "default_transaction_read_only"},
 		"old":         {func(s *config.ServerState) { s.Version, s.Major = "13.9", 13 }, DatabaseServer, Problem, "13.9"},
 		"encoding":    {func(s *config.ServerState) { s.UTF8 = false }, DatabaseServer, Problem, "UTF8"},
