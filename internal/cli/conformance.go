@@ -16,8 +16,9 @@ func newConformance(a *app) *cobra.Command {
 		o      conformance.Options
 	)
 	cmd := &cobra.Command{
-		Use:   "conformance DIR",
-		Short: "Run the conformance vectors of the protocol",
+		Use:    "conformance DIR",
+		Hidden: true, // for those who change the engine: docs/conformance.md
+		Short:  "Run the conformance vectors of the protocol",
 		Long: `Run conformance vectors: DIR is a directory with vectors/, a part of it, or one *.vector.json file. Each failed
 vector is listed with the expected and the actual value.`,
 		Example: `  workflows-engine conformance conformance

@@ -10,18 +10,14 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/config"
 )
 
+func init() { cobra.EnableCommandSorting = false } // help lists commands in our order
+
 func newRoot(a *app) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "workflows-engine",
 		Short: "Validate, run and operate agent workflows",
-		Long: `workflows-engine runs workflow definitions of the Agent Workflow Protocol. Every step of a run is recorded before it
-takes effect, so that a run survives the end of the process, and any later command can continue it.
-
-` + exitHelp,
-		Example: `  workflows-engine validate order.workflow.json
-  workflows-engine run order.workflow.json --input '{"order":17}'
-  workflows-engine list --phase interrupted
-  workflows-engine resume order-17 --payload '{"approve":true}'`,
+		Long: `Run workflows of AI agents and programs. Every step is stored before it takes
+effect, so a run survives a crash, and any process can continue it.`,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		Args:          cobra.ArbitraryArgs,
@@ -38,14 +34,28 @@ takes effect, so that a run survives the end of the process, and any later comma
 	})
 	a.flags = config.Register(root.PersistentFlags())
 	root.SetGlobalNormalizationFunc(config.Normalize)
-	root.SetUsageTemplate(usageTemplate)
-	root.AddCommand(
-		newValidate(a), newGraph(a), newTest(a), newWorkflows(a), newRun(a), newWatch(a), newStatus(a), newList(a), newHistory(a), newResume(a), newSignal(a), newSubmit(a),
-		newCancel(a), newRecover(a), newRetry(a), newFork(a), newHandle(a),
-		newWorker(a), newWorkers(a), newQueue(a), newLimits(a), newServe(a), newUI(a), newGC(a), newVerify(a), newExport(a), newImport(a), newStore(a),
-		newNew(a), newFmt(a), newGuide(a), newExplain(a), newInstall(a), newUninstall(a), newDoctor(a),
-		newConformance(a), newManifest(a), newStepCommands(a), newAgent(a), newWebhooks(a), newVersion(a), newOptions(root),
-	)
+	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) { a.help(cmd, cmd.OutOrStdout()) })
+	root.SetUsageFunc(func(cmd *cobra.Command) error { a.help(cmd, cmd.OutOrStderr()); return nil })
+	for _, g := range []struct {
+		title    string
+		commands []*cobra.Command
+	}{
+		{"Start here", []*cobra.Command{newRun(a), newUI(a), newNew(a), newInstall(a)}},
+		{"Write definitions", []*cobra.Command{newValidate(a), newTest(a), newGraph(a), newFmt(a), newWorkflows(a), newGuide(a), newExplain(a)}},
+		{"Look at runs", []*cobra.Command{newList(a), newStatus(a), newWatch(a), newHistory(a)}},
+		{"Continue or end a run", []*cobra.Command{newResume(a), newSignal(a), newSubmit(a), newRetry(a), newFork(a), newCancel(a), newRecover(a), newHandle(a)}},
+		{"Operate", []*cobra.Command{
+			newDoctor(a), newWorker(a), newWorkers(a), newQueue(a), newLimits(a), newServe(a), newWebhooks(a), newAgent(a), newManifest(a), newStepCommands(a),
+			newVerify(a), newGC(a), newExport(a), newImport(a), newStore(a), newUninstall(a),
+		}},
+	} {
+		root.AddGroup(&cobra.Group{ID: g.title, Title: g.title + ":"})
+		for _, cmd := range g.commands {
+			cmd.GroupID = g.title
+		}
+		root.AddCommand(g.commands...)
+	}
+	root.AddCommand(newVersion(a), newConformance(a), newOptions(root), newExitStatus())
 	for _, cmd := range root.Commands() {
 		if strings.Contains(cmd.Use, " ID") || strings.Contains(cmd.Use, "[ID]") {
 			checked := cmd.PreRunE
@@ -152,36 +162,5 @@ func exclusive(names ...string) func(*cobra.Command, []string) error {
 			return usage("%s cannot be given together", problem.AndList(given)).WithHint("Choose one of them.")
 		}
 		return nil
-	}
-}
-
-// usageTemplate is the help of a command after its description. The global flags have their own page: they are many, and matter to
-// few commands.
-const usageTemplate = `Usage:{{if .Runnable}}
-  {{.UseLine}}{{end}}{{if .HasAvailableSubCommands}}
-  {{.CommandPath}} [command]{{end}}{{if .HasExample}}
-
-Examples:
-{{.Example}}{{end}}{{if .HasAvailableSubCommands}}
-
-Available Commands:{{range .Commands}}{{if or .IsAvailableCommand (eq .Name "help")}}
-  {{rpad .Name .NamePadding}} {{.Short}}{{end}}{{end}}{{end}}
-
-Flags:
-{{.LocalNonPersistentFlags.FlagUsages | trimTrailingWhitespaces}}
-
-Global flags: ` + program + ` help options{{if .HasAvailableSubCommands}}
-Use "{{.CommandPath}} [command] --help" for more information about a command.{{end}}
-`
-
-// newOptions returns the help topic about the flags of all commands. It has no Run, so cobra does not list it as a command.
-func newOptions(root *cobra.Command) *cobra.Command {
-	return &cobra.Command{
-		Use:   "options",
-		Short: "Show the flags of all commands",
-		Long: `All commands have these flags, for the store, the limits of runs and the log. An environment variable
-sets a flag for all commands.
-
-` + root.PersistentFlags().FlagUsages(),
 	}
 }
