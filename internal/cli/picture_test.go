@@ -1,0 +1,121 @@
+package cli
+
+import (
+	"encoding/xml"
+	"fmt"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+	"unicode/utf8"
+
+	"github.com/workflows-engine/workflows-engine/internal/config"
+	"github.com/workflows-engine/workflows-engine/internal/enginetest"
+)
+
+// The sizes of the picture of a terminal, in pixels.
+const (
+	columnWidth = 8.4
+	rowHeight   = 20
+	margin      = 16
+)
+
+// theme holds the colours of a terminal, the texts by the codes that the palette writes.
+type theme struct {
+	back, text string
+	codes      map[string]string
+}
+
+var themes = map[string]theme{
+	"dark": {"#0d1117", "#e6edf3", map[string]string{
+		"32": ` fill="#7ee787"`, "31": ` fill="#ff7b72"`, "33": ` fill="#e3b341"`, "2": ` fill="#8b949e"`, "1": ` font-weight="bold"`,
+	}},
+	"light": {"#f6f8fa", "#1f2328", map[string]string{
+		"32": ` fill="#1a7f37"`, "31": ` fill="#cf222e"`, "33": ` fill="#9a6700"`, "2": ` fill="#59636e"`, "1": ` font-weight="bold"`,
+	}},
+}
+
+var (
+	colour       = regexp.MustCompile(`\x1b\[([0-9]+)m`)
+	wordsOf      = regexp.MustCompile(`\S+`)
+	runID        = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f-]{27}`)
+	tookInAll    = regexp.MustCompile(` in [0-9.]+m?s\b`)
+	milliseconds = regexp.MustCompile(` +[0-9.]+m?s\b`)
+)
+
+// terminalSVG draws the output of a command as a terminal shows it.
+func terminalSVG(text string, look theme) string {
+	lines, columns := strings.Split(strings.TrimRight(text, "\n"), "\n"), 0
+	for _, line := range lines {
+		columns = max(columns, utf8.RuneCountInString(colour.ReplaceAllString(line, "")))
+	}
+	width, height := float64(columns)*columnWidth+2*margin, len(lines)*rowHeight+2*margin
+	var b strings.Builder
+	fmt.Fprintf(&b, "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %.0f %d\" width=\"%.0f\" height=\"%d\" role=\"img\">\n", width, height, width, height)
+	fmt.Fprintf(&b, "<rect width=\"100%%\" height=\"100%%\" rx=\"8\" fill=\"%s\"/>\n", look.back)
+	fmt.Fprintf(&b, "<g font-family=\"ui-monospace, SFMono-Regular, Menlo, Consolas, monospace\" font-size=\"14\" fill=\"%s\">\n", look.text)
+	for i, line := range lines {
+		column, style := 0, ""
+		draw := func(part string) {
+			for _, word := range wordsOf.FindAllStringIndex(part, -1) {
+				// Each word says where it begins, because the fonts of readers are not equally wide.
+				x := margin + float64(column+utf8.RuneCountInString(part[:word[0]]))*columnWidth
+				fmt.Fprintf(&b, "<text x=\"%.1f\" y=\"%d\"%s>", x, margin+i*rowHeight+14, look.codes[style])
+				_ = xml.EscapeText(&b, []byte(part[word[0]:word[1]])) // a strings.Builder takes everything
+				b.WriteString("</text>\n")
+			}
+			column += utf8.RuneCountInString(part)
+		}
+		at := 0
+		for _, m := range colour.FindAllStringSubmatchIndex(line, -1) {
+			draw(line[at:m[0]])
+			at, style = m[1], line[m[2]:m[3]]
+		}
+		draw(line[at:])
+	}
+	b.WriteString("</g>\n</svg>\n")
+	return b.String()
+}
+
+// TestThePictureOfTheReadme draws the output of the README's command at a terminal, where a person answers yes. Durations, id and
+// folder differ from run to run, so they are drawn alike.
+func TestThePictureOfTheReadme(t *testing.T) {
+	t.Parallel()
+	root := filepath.Join("..", "..")
+	_, after, _ := strings.Cut(string(enginetest.Must(os.ReadFile(filepath.Join(root, "README.md")))), "<!-- run -->\n```sh\ngo run ./cmd/")
+	line, _, _ := strings.Cut(after, "\n")
+	arguments := words(t, line)[1:]
+	for i, argument := range arguments {
+		if strings.HasPrefix(argument, "examples/") {
+			arguments[i] = filepath.Join(root, filepath.FromSlash(argument))
+		}
+	}
+	var out strings.Builder
+	store := filepath.Join(t.TempDir(), "runs.db")
+	a := &app{
+		stdin: strings.NewReader("yes\n"), stdout: &out, stderr: &out, now: time.Now, interactive: true, paint: palette{on: true},
+		env: config.Environment{Variables: []string{"WORKFLOW_ENGINE_STORE_PATH=" + store}},
+	}
+	if got := a.execute(t.Context(), arguments); got != exitOK {
+		t.Fatalf("exit status %d\n%s", got, out.String())
+	}
+	text := "$ " + line + "\n" + strings.Replace(out.String(), "\n> ", "\n> \x1b[1myes\x1b[0m\n", 1)
+	text = strings.ReplaceAll(text, store, "~/.local/share/workflows-engine/runs.db")
+	text = runID.ReplaceAllString(text, "01a2279d-921d-7e79-955c-703aeb2f2aba")
+	text = tookInAll.ReplaceAllString(text, " in 3ms")
+	text = milliseconds.ReplaceAllStringFunc(text, func(found string) string { return fmt.Sprintf("%*s", len(found), "3ms") })
+	for name, look := range themes {
+		picture := terminalSVG(text, look)
+		path := filepath.Join(root, "docs", "pictures", "refund-"+name+".svg")
+		if *update {
+			if err := os.WriteFile(path, []byte(picture), 0o644); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if want, err := os.ReadFile(path); err != nil || string(want) != picture {
+			t.Errorf("%s differs (%v; go test ./internal/cli -run TestThePictureOfTheReadme -update rewrites it)", path, err)
+		}
+	}
+}
