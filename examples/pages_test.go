@@ -295,3 +295,13 @@ func TestNodesOfThePages(t *testing.T) {
 		}
 	}
 }
+
+// TestTheReadmeShowsTheExample: what the README shows of a definition is part of it.
+func TestTheReadmeShowsTheExample(t *testing.T) {
+	t.Parallel()
+	_, after, _ := strings.Cut(string(read(t, filepath.Join("..", "README.md"))), "```yaml\n")
+	shown, _, ok := strings.Cut(after, "```\n")
+	if !ok || !strings.Contains(string(read(t, "refund/refund.workflow.yaml")), shown) {
+		t.Errorf("examples/refund/refund.workflow.yaml has no such part:\n%s", shown)
+	}
+}

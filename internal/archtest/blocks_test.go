@@ -54,6 +54,7 @@ var claims = []struct{ page, tag, file, test string }{
 	{"docs/tutorial.md", "*", "internal/cli/tutorial_test.go", "TestTutorial"},
 	{"docs/definitions.md", "yaml fragment", "examples/pages_test.go", "TestFragmentsArePartsOfDefinitions"},
 	{"docs/definitions.md", "mermaid", "examples/pages_test.go", "TestThePictureOfTheOrder"},
+	{"README.md", "yaml", "examples/pages_test.go", "TestTheReadmeShowsTheExample"},
 	{"docs/definitions.md", "*", "examples/pages_test.go", "TestPagesRun"},
 	{"docs/cookbook.md", "yaml", "examples/pages_test.go", "TestPagesRun"},
 	{"docs/activities.md", "yaml fragment", "examples/pages_test.go", "TestNodesOfThePages"},

@@ -14,11 +14,12 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
+	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
 	"github.com/workflows-engine/workflows-engine/internal/config"
-	"github.com/workflows-engine/workflows-engine/internal/enginetest"
 )
 
 // pageTexts returns the pages of the project, by folder and name.
@@ -199,27 +200,41 @@ func TestCommandsInTextOfThePages(t *testing.T) {
 	}
 }
 
-// TestTheReadmeNamesEveryCommand, and no others.
-func TestTheReadmeNamesEveryCommand(t *testing.T) {
+// TestHelpListsEveryCommand: each command is in a group of the help, but for those that every program has.
+func TestHelpListsEveryCommand(t *testing.T) {
 	t.Parallel()
-	_, table, _ := strings.Cut(string(enginetest.Must(os.ReadFile(filepath.Join("..", "..", "README.md")))), "\n| commands | purpose |\n|---|---|\n")
-	table, _, _ = strings.Cut(table, "\n\n")
-	var named, want []string
-	for row := range strings.Lines(table) {
-		for _, m := range regexp.MustCompile("`([a-z-]+)(?: [a-z]+)?`").FindAllStringSubmatch(strings.Split(row, "|")[1], -1) {
-			named = append(named, m[1])
+	var out strings.Builder
+	a := &app{}
+	root := newRoot(a)
+	a.help(root, &out)
+	for _, c := range root.Commands() {
+		if c.IsAvailableCommand() && c.Name() != "version" && !strings.Contains(out.String(), "\n  "+c.Name()+" ") {
+			t.Errorf("help does not list %s", c.Name())
 		}
 	}
-	for _, c := range newRoot(&app{}).Commands() {
-		if c.Name() != "version" && !c.Hidden && !c.IsAdditionalHelpTopicCommand() {
-			want = append(want, c.Name())
+	if lines := strings.Count(out.String(), "\n"); lines > 60 {
+		t.Errorf("help has %d lines", lines)
+	}
+}
+
+// TestHelpFits: no line of a command's help is longer than the terminal, but for examples.
+func TestHelpFits(t *testing.T) {
+	t.Parallel()
+	a := &app{columns: func() int { return 80 }}
+	var check func(c *cobra.Command)
+	check = func(c *cobra.Command) {
+		var out strings.Builder
+		a.help(c, &out)
+		for line := range strings.Lines(strings.Replace(out.String(), c.Example, "", 1)) {
+			if utf8.RuneCountInString(strings.TrimRight(line, "\n")) > 80 && !strings.HasPrefix(line, " ") {
+				t.Errorf("%s: %s", c.CommandPath(), line)
+			}
+		}
+		for _, c := range c.Commands() {
+			check(c)
 		}
 	}
-	slices.Sort(named)
-	slices.Sort(want)
-	if !slices.Equal(named, want) {
-		t.Errorf("README.md names %q, and there are %q", named, want)
-	}
+	check(newRoot(a))
 }
 
 // TestTheUnitOfThePage: the unit of systemd that docs/operations.md shows calls the worker, and does not restart it after the status
