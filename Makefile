@@ -4,7 +4,7 @@ GO ?= go
 TOOL = $(GO) tool -modfile=tools.mod
 BIN ?= bin
 
-.PHONY: help build check test race soak fuzz bench golden sbom release release-check clients vuln tidy
+.PHONY: help build check test race soak fuzz bench golden sbom release release-check clients vuln temporal temporal-server tidy
 
 help: ## print this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 15
@@ -81,8 +81,17 @@ vuln: ## known vulnerabilities in what the engine calls; says so and ends well w
 		echo "SKIPPED: govulncheck was not run, because its database (vuln.go.dev) cannot be reached from here"; \
 	else $(TOOL) govulncheck $(if $(VULNDB),-db $(VULNDB)) ./...; fi
 
+temporal: ## vet and test the module graph/temporal, without a server
+	cd graph/temporal && $(GO) vet ./... && $(GO) test ./...
+
+temporal-server: ## build a Temporal server for tests (the first time 5 minutes and 1.7 GB of modules) and run the tests of graph/temporal with it; UPDATE=1 records event histories again
+	cd graph/temporal/internal/devserver && $(GO) build -p 1 -o "$(abspath $(BIN))/temporal-devserver" .
+	cd graph/temporal && WORKFLOW_ENGINE_TEST_TEMPORAL="$(abspath $(BIN))/temporal-devserver" $(GO) test -count 1 . $(if $(UPDATE),-update)
+
 tidy: ## tidy the module files
 	$(GO) mod tidy
 	$(GO) mod tidy -modfile=tools.mod
 	cd internal/a2atest && $(GO) mod tidy -e
 	cd internal/pagetest && $(GO) mod tidy -e
+	cd graph/temporal && $(GO) mod tidy
+	cd graph/temporal/internal/devserver && $(GO) mod tidy

@@ -143,6 +143,9 @@ func (t *token) checkSteps(index int, steps []Step) error {
 	return nil
 }
 
+// CheckStep returns the error of a journal entry that cannot be recorded in any attempt.
+func CheckStep(s *Step) error { return checkStep(s.Key, s.Kind, s.Body, false) }
+
 func checkStep(key, kind string, body map[string]any, own bool) error {
 	switch kind {
 	case "":

@@ -25,6 +25,9 @@ type performer struct {
 	library               *library.Library
 	side                  SideStore
 	archive               Archive
+	// past reads the records of runs; nil reads none. maxRun bounds the bytes of a run.
+	past   reader
+	maxRun int64
 	// beats is the pause between two signs of life of an attempt.
 	beats time.Duration
 	// missing tells which executors the process lacks.
@@ -34,7 +37,7 @@ type performer struct {
 func newPerformer(o *Options, lib *library.Library) *performer {
 	p := &performer{
 		activities: o.Activities, delegates: o.Delegates, maxBytes: o.MaxDocumentBytes, log: o.Logger, library: lib, side: o.SideStore, archive: o.Archive,
-		beats: o.WorkerLost / 4,
+		beats: o.WorkerLost / 4, maxRun: o.MaxBytes,
 	}
 	p.missing = p.of(context.Background(), nil)
 	return p
@@ -77,7 +80,7 @@ func (p *performer) perform(ctx context.Context, a attempt, effect machine.Effec
 		}
 		return performed{}, ctx.Err()
 	}
-	return performedOf(runs.complete(in)), runs.failed
+	return performedOf(runs.complete(in)), nil
 }
 
 // nodeOf returns the node of an effect, as far as its executor knows it.
@@ -152,24 +155,3 @@ func (p *performer) Resolve(ctx context.Context, r reference) (resolved, error) 
 // errNoJournal is the error of an executor that keeps a journal, where none is kept.
 var errNoJournal = problem.New(problem.Unsupported, "agents with journals need a side store on Temporal").
 	WithHint("Configure a side store for the workers, or use an engine with its own database.")
-
-// attemptRuns is the run of an attempt, as work uses it.
-type attemptRuns struct {
-	*performer
-	attempt *attempt
-	beat    func(details map[string]any)
-	// known is the number of journal entries that the workflow knows, stored those in the side store.
-	known, stored int
-	begun         bool
-	failed        error
-}
-
-func (r *attemptRuns) Room(context.Context, string) (int64, error) { return 1 << 30, nil }
-
-func (r *attemptRuns) KeepsTasks(context.Context, string) (bool, error) { return false, nil }
-
-func (r *attemptRuns) Alive(h work.Heartbeat) {
-	if r.beat != nil {
-		r.beat(h.Details)
-	}
-}

@@ -17,6 +17,14 @@ import (
 	"github.com/workflows-engine/workflows-engine/history"
 )
 
+// Archive keeps the records that a run leaves behind when it continues as new.
+type Archive interface {
+	// Archive stores records of a run, which follow those stored before. Records that are stored already are ignored.
+	Archive(ctx context.Context, executionID string, d history.StoredDefinition, records []history.Record) error
+	// Archived returns the stored records of a run from a seq on; at most limit of them, unless that is 0.
+	Archived(ctx context.Context, executionID string, from int64, limit int) ([]history.Record, error)
+}
+
 // FileArchive is an Archive of files in a directory, one for each run: a line of JSON for each record (history.Row). One process writes at a time.
 type FileArchive struct {
 	dir string
@@ -133,4 +141,41 @@ func (a *FileArchive) read(executionID string, from int64, limit int) (records [
 		records = append(records, r)
 	}
 	return records, nil
+}
+
+// StoreArchive is an Archive in a database of the engine, which should hold nothing else: a Runner over it would take its runs for open ones.
+type StoreArchive struct{ Store history.Store }
+
+// Archive implements Archive.
+func (a StoreArchive) Archive(ctx context.Context, executionID string, d history.StoredDefinition, records []history.Record) error {
+	exec, err := a.Store.Execution(ctx, executionID)
+	if errors.Is(err, problem.ExecutionNotFound) {
+		exec, err = history.Execution{ID: executionID}, nil
+	}
+	if err != nil {
+		return err
+	}
+	for len(records) > 0 && records[0].Seq <= exec.Seq {
+		records = records[1:]
+	}
+	if len(records) == 0 {
+		return nil
+	}
+	next := exec
+	next.ApplyAll(records)
+	return a.Store.Append(ctx, history.Batch{
+		ExecutionID: executionID, ExpectedSeq: exec.Seq, Records: records, Execution: next, Definition: &d, SetTimers: true,
+	})
+}
+
+// Archived implements Archive.
+func (a StoreArchive) Archived(ctx context.Context, executionID string, from int64, limit int) ([]history.Record, error) {
+	records, err := a.Store.Read(ctx, executionID, from, limit)
+	if errors.Is(err, problem.ExecutionNotFound) {
+		return nil, nil
+	}
+	for i := range records {
+		records[i].Raw = records[i].Text(executionID)
+	}
+	return records, err
 }

@@ -3,6 +3,7 @@ package temporal
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"time"
 
 	sdk "go.temporal.io/sdk/temporal"
@@ -36,7 +37,12 @@ func (r *walk) full() bool {
 // movable reports whether the run can continue as new: nothing is in flight, nobody waits for an answer, and its position can be stored.
 func (r *walk) movable() bool {
 	return len(r.flights) == 0 && r.releasing == 0 && !r.m.Walking() && workflow.AllHandlersFinished(r.ctx) &&
-		workflow.GetSignalChannel(r.ctx, signalSignal).Len() == 0 && r.m.Position() != nil
+		workflow.GetSignalChannel(r.ctx, signalSignal).Len() == 0 && (r.in.Layout.Archive || !r.keepsJournal()) && r.m.Position() != nil
+}
+
+// keepsJournal reports whether an attempt needs records of the run to continue.
+func (r *walk) keepsJournal() bool {
+	return slices.ContainsFunc(r.m.Pending(), func(w machine.Wait) bool { return w.Journal != nil })
 }
 
 // continueAsNew archives the records and returns the error that continues the run as new; nil if the run cannot any more.

@@ -69,7 +69,7 @@ func (d *definitions) List(ctx context.Context, q history.ListQuery) (history.Li
 	}
 	var page history.ListPage
 	for _, info := range p.runs {
-		page.Executions = append(page.Executions, rowOf(info))
+		page.Executions = append(page.Executions, rowOf(d.o.Converter, info))
 	}
 	return page, nil
 }
@@ -80,7 +80,7 @@ func (d *definitions) search(ctx context.Context, query, version string) (histor
 		return history.StoredDefinition{}, failureOf(ctx, err, d.o.Address, "")
 	}
 	for _, info := range page.runs {
-		row := rowOf(info)
+		row := rowOf(d.o.Converter, info)
 		if version != "" && row.DefinitionVersion != version {
 			continue
 		}

@@ -114,7 +114,10 @@ func (e *Engine) deliverBest(ctx context.Context, d delivery, n *node, w *waitin
 		if n.exec.Phase.Terminal() && target == d.id {
 			return admit.Ended(&n.exec, c.input())
 		}
-		err := e.apply(w.ctx, target, c, w.apply)
+		err := e.checkAnswer(ctx, n, target, &c)
+		if err == nil {
+			err = e.apply(w.ctx, target, c, w.apply)
+		}
 		if err == nil {
 			if d.applied != nil {
 				d.applied(target)
@@ -133,6 +136,20 @@ func (e *Engine) deliverBest(ctx context.Context, d delivery, n *node, w *waitin
 		}
 		n = again
 	}
+}
+
+// checkAnswer checks an answer to the question of an executor; see graph.Options.CheckAnswer.
+func (e *Engine) checkAnswer(ctx context.Context, n *node, target string, c *call) error {
+	if c.Resume == nil || e.o.CheckAnswer == nil {
+		return nil
+	}
+	var waits []machine.Wait
+	n.waits(func(id string, w machine.Wait) {
+		if id == target {
+			waits = append(waits, w)
+		}
+	})
+	return run.CheckAnswer(e.o.CheckAnswer).Of(ctx, past{e}, target, waits, *c.Resume)
 }
 
 // target returns the run that gets the input, and how well it fits.

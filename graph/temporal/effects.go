@@ -127,7 +127,10 @@ func (r *walk) attempt(activity string, e machine.Effect, arg attempt) {
 		in := p.input()
 		switch {
 		case err == nil && in != nil:
-			r.input(ctx, in)
+			if err := r.take(ctx, in, "", nil); err != nil { // it comes too late, or cannot be recorded
+				w := wireOf(err)
+				r.input(ctx, machine.Outcome{Key: base.EffectKey, Code: string(w.Code), Error: w.Message})
+			}
 		case timedOut(err) && activity != activityPoll:
 			r.expire(ctx, base.EffectKey)
 		case sdk.IsCanceledError(err):

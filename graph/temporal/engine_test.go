@@ -15,6 +15,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/graph/view"
 	"github.com/workflows-engine/workflows-engine/history"
+	"github.com/workflows-engine/workflows-engine/history/historymem"
 	"github.com/workflows-engine/workflows-engine/internal/enginetest"
 )
 
@@ -114,12 +115,9 @@ func TestAnIDIsUsedOnce(t *testing.T) {
 // TestARunContinuesAsNew: it keeps its waits, and its history is whole with an archive.
 func TestARunContinuesAsNew(t *testing.T) {
 	t.Parallel()
-	for _, archive := range []bool{true, false} {
-		o := Options{Activities: steps(charged)}
-		if archive {
-			o.Archive = OpenFileArchive(t.TempDir())
-		}
-		e, b := newTestEngine(t, o)
+	for _, kept := range []Archive{OpenFileArchive(t.TempDir()), StoreArchive{enginetest.Closing(t, historymem.New())}, nil} {
+		archive := kept != nil
+		e, b := newTestEngine(t, Options{Activities: steps(charged), Archive: kept})
 		b.suggest = true
 		start(t, e, graph.StartRequest{ExecutionID: "r", Definition: approval(t)})
 		for n := 0; n < 1000 && b.runs["r"].parts < 2; n++ { // the archive is an activity

@@ -100,7 +100,7 @@ func (e *Engine) List(ctx context.Context, q history.ListQuery) (history.ListPag
 	}
 	page := history.ListPage{NextCursor: base64.RawURLEncoding.EncodeToString(p.next)}
 	for _, info := range p.runs {
-		page.Executions = append(page.Executions, rowOf(info))
+		page.Executions = append(page.Executions, rowOf(e.o.Converter, info))
 	}
 	return page, nil
 }
@@ -130,11 +130,11 @@ func (e *Engine) Count(ctx context.Context, q history.ListQuery, most int) (int,
 }
 
 // rowOf returns what visibility knows of a run.
-func rowOf(info *visibility.WorkflowExecutionInfo) history.Execution {
+func rowOf(memos converter.DataConverter, info *visibility.WorkflowExecutionInfo) history.Execution {
 	attributes, memo := info.GetSearchAttributes().GetIndexedFields(), info.GetMemo().GetFields()
 	text := func(payloads map[string]*common.Payload, name string) (s string) {
 		if p := payloads[name]; p != nil {
-			_ = converter.GetDefaultDataConverter().FromPayload(p, &s)
+			_ = memos.FromPayload(p, &s)
 		}
 		return s
 	}
@@ -143,7 +143,7 @@ func rowOf(info *visibility.WorkflowExecutionInfo) history.Execution {
 		DefinitionHash: text(attributes, attrHash.GetName()), Parent: text(attributes, attrParent.GetName()), Title: text(memo, memoTitle), DefinitionVersion: text(memo, memoVersion),
 	}
 	if p := memo[memoLabels]; p != nil {
-		_ = converter.GetDefaultDataConverter().FromPayload(p, &e.Labels)
+		_ = memos.FromPayload(p, &e.Labels)
 	}
 	if t := info.GetStartTime(); t != nil {
 		e.CreatedAt, e.UpdatedAt = t.AsTime(), t.AsTime()

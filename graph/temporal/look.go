@@ -9,6 +9,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/definition"
 	"github.com/workflows-engine/workflows-engine/graph/internal/admit"
+	"github.com/workflows-engine/workflows-engine/graph/internal/run"
 	"github.com/workflows-engine/workflows-engine/graph/internal/work"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
@@ -25,7 +26,6 @@ type sight struct {
 	m      *machine.Machine
 	prog   *definition.Program
 	ending *view.Ending
-	lack   *view.Lack
 }
 
 // look reads a run.
@@ -59,7 +59,7 @@ func (e *Engine) closedSight(ctx context.Context, id string, c *closed) (*sight,
 	if c.result != nil {
 		return e.sight(ctx, id, c.result)
 	}
-	exec := rowOf(c.info)
+	exec := rowOf(e.o.Converter, c.info)
 	exec.LastError = c.reason
 	return &sight{exec: exec, ending: &view.Ending{
 		Status: machine.Failed, Error: c.reason, Code: string(problem.Terminated), DefinitionHash: exec.DefinitionHash, State: map[string]any{},
@@ -197,7 +197,9 @@ func (e *Engine) view(n *node) (*view.Run, error) {
 		s.MaxVisits, s.Mode, s.Limits = n.snap.MaxVisits, n.snap.Mode, n.snap.Limits.machine()
 	}
 	v := view.Of(s)
-	v.Lacks = n.lack
+	if err := run.Journals(context.Background(), past{e}, v.Pending); err != nil {
+		return nil, err
+	}
 	child := 0
 	err := view.Compose(v, func(*view.Pending) (*view.Run, error) {
 		c := n.children[child]

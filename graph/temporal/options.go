@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/uuid"
 	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/converter"
 
 	"github.com/workflows-engine/workflows-engine/activities"
 	"github.com/workflows-engine/workflows-engine/graph"
@@ -21,9 +22,10 @@ import (
 // Options configure an Engine and a Worker; both ignore fields that concern only the other one. The zero value works, except for Client. Fields
 // with the names of graph.Options mean the same.
 type Options struct {
-	// Client is the connection to the Temporal service, in the namespace of the runs. The caller closes it. Make it with ClientOptions if there
-	// is a SideStore.
-	Client client.Client
+	// Client is the connection to the Temporal service, in the namespace of the runs. The caller closes it. With a SideStore, its data converter
+	// is that of NewDataConverter, and so is Converter, which reads the memos of lists; nil means the SDK's default.
+	Client    client.Client
+	Converter converter.DataConverter
 	// Address and Namespace of the service are named in errors.
 	Address, Namespace string
 	// TaskQueue is the prefix of the names of task queues; "" means "awp". Engines and workers of the same runs have the same prefix.
@@ -62,6 +64,7 @@ type Options struct {
 	MaxDepth               int
 	MaxDocumentBytes       int
 	WaitLimit              time.Duration
+	CheckAnswer            func(asked activities.RecordedAttempt, answer map[string]any) error
 	Redaction              *history.Redaction
 	NewID                  func() string
 	Logger                 *slog.Logger
@@ -116,6 +119,9 @@ func (o Options) withDefaults() (Options, error) {
 	o.MaxDepth = cmp.Or(o.MaxDepth, defaultMaxDepth)
 	o.MaxDocumentBytes = cmp.Or(o.MaxDocumentBytes, defaultMaxDocumentBytes)
 	o.WaitLimit = max(0, cmp.Or(o.WaitLimit, defaultWaitLimit))
+	if o.Converter == nil {
+		o.Converter = converter.GetDefaultDataConverter()
+	}
 	if o.NewID == nil {
 		o.NewID = func() string { return uuid.Must(uuid.NewV7()).String() }
 	}

@@ -68,7 +68,7 @@ var (
 
 // selected evaluates the queries that this package makes.
 func selected(query string, info *visibility.WorkflowExecutionInfo) bool {
-	row := rowOf(info)
+	row := rowOf(data, info)
 	if m := phasesOf.FindStringSubmatch(query); m != nil && !strings.Contains(m[1], "'"+string(row.Phase)+"'") {
 		return false
 	}

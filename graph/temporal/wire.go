@@ -187,6 +187,8 @@ type performed struct {
 	Outcome *machine.Outcome       `json:"outcome,omitempty"`
 	Task    *machine.TaskUpdate    `json:"task,omitempty"`
 	Steps   *machine.StepsRecorded `json:"steps,omitempty"`
+	// Asked is the body of the question in Steps, which has none of its own as JSON.
+	Asked map[string]any `json:"asked,omitempty"`
 }
 
 func performedOf(in machine.Input) performed {
@@ -196,7 +198,11 @@ func performedOf(in machine.Input) performed {
 	case machine.TaskUpdate:
 		return performed{Task: &in}
 	case machine.StepsRecorded:
-		return performed{Steps: &in}
+		p := performed{Steps: &in}
+		if in.Question != nil {
+			p.Asked = in.Question.Body
+		}
+		return p
 	}
 	return performed{}
 }
@@ -209,7 +215,12 @@ func (p *performed) input() machine.Input {
 	case p.Task != nil:
 		return *p.Task
 	case p.Steps != nil:
-		return *p.Steps
+		in := *p.Steps
+		if in.Question != nil {
+			asked := *in.Question
+			asked.Body, in.Question = p.Asked, &asked
+		}
+		return in
 	}
 	return nil
 }

@@ -41,7 +41,9 @@ func NewWorker(o Options) (*Worker, error) {
 	if o.Client == nil {
 		return nil, problem.New(problem.UsageError, "a Worker needs a client").WithHint("Connect to the Temporal service first.")
 	}
-	p := newPerformer(&o, o.library(newDefinitions(&o, clientBackend{&o})))
+	e := newEngine(o, clientBackend{&o})
+	p := e.performer
+	p.past = past{e}
 	w := &Worker{}
 	l := o.layout()
 	add := func(name string, workflows bool) {

@@ -120,7 +120,7 @@ type CheckAnswer func(asked activities.RecordedAttempt, answer map[string]any) e
 
 // Of checks an answer to an executor's question among the waits of a run. The machine decides which question it is for, and whether that
 // is still open.
-func (check CheckAnswer) Of(ctx context.Context, store history.Store, executionID string, waits []machine.Wait, r machine.Resume) error {
+func (check CheckAnswer) Of(ctx context.Context, store Records, executionID string, waits []machine.Wait, r machine.Resume) error {
 	open := 0
 	for i := range waits {
 		if waits[i].Kind == machine.WaitInterrupt {

@@ -16,9 +16,14 @@ const (
 	piecePage = 8
 )
 
+// Records is the part of a history.Store that holds the records of runs.
+type Records interface {
+	Read(ctx context.Context, executionID string, fromSeq int64, limit int) ([]history.Record, error)
+}
+
 // RecordedSteps returns the journal entries of an attempt, the oldest first, pieces without their bodies, or, unless n is 0, only the
 // n-th, counted from 1. first is the seq of the first entry.
-func RecordedSteps(ctx context.Context, store history.Store, executionID string, of *machine.EffectBase, first int64, n int) ([]activities.Step, error) {
+func RecordedSteps(ctx context.Context, store Records, executionID string, of *machine.EffectBase, first int64, n int) ([]activities.Step, error) {
 	if n > 0 {
 		return step(ctx, store, executionID, of, first, n)
 	}
@@ -63,7 +68,7 @@ const stepsNear = 4
 
 // step returns the n-th journal entry of an attempt. Each entry is a record, so the n-th is at least as many records behind an entry as
 // their numbers differ: in a run without other activity, the first read finds it.
-func step(ctx context.Context, store history.Store, executionID string, of *machine.EffectBase, first int64, n int) ([]activities.Step, error) {
+func step(ctx context.Context, store Records, executionID string, of *machine.EffectBase, first int64, n int) ([]activities.Step, error) {
 	seq := max(first, 1) + int64(n) - 1
 	for {
 		records, err := store.Read(ctx, executionID, seq, stepsNear)
@@ -88,7 +93,7 @@ func step(ctx context.Context, store history.Store, executionID string, of *mach
 }
 
 // HasRecorded reports whether entries are the last recorded ones of their attempt.
-func HasRecorded(ctx context.Context, store history.Store, executionID string, of *machine.EffectBase, s *machine.StepsRecorded) bool {
+func HasRecorded(ctx context.Context, store Records, executionID string, of *machine.EffectBase, s *machine.StepsRecorded) bool {
 	all, err := RecordedSteps(ctx, store, executionID, of, 1, 0)
 	return err == nil && len(all) == s.Index+len(s.Steps) &&
 		slices.EqualFunc(all[s.Index:], s.Steps, func(r activities.Step, s machine.Step) bool { return r.Key == s.Key && r.Kind == s.Kind })
@@ -102,7 +107,7 @@ const (
 
 // Journals adds data from journal entries to the waits of a run: the content shown with executors' questions, and the first and newest
 // entry of the first attempts.
-func Journals(ctx context.Context, store history.Store, pending []view.Pending) error {
+func Journals(ctx context.Context, store Records, pending []view.Pending) error {
 	looked := 0
 	for i := range pending {
 		p := &pending[i]
@@ -127,7 +132,7 @@ func Journals(ctx context.Context, store history.Store, pending []view.Pending) 
 }
 
 // ends reads the first and the newest entry of an attempt.
-func ends(ctx context.Context, store history.Store, p *view.Pending) error {
+func ends(ctx context.Context, store Records, p *view.Pending) error {
 	first, err := recordAt(ctx, store, p.ExecutionID, p.FirstStepSeq)
 	if err != nil {
 		return err
@@ -158,7 +163,7 @@ func ends(ctx context.Context, store history.Store, p *view.Pending) error {
 }
 
 // recordAt reads a record. If it is gone, only its seq is set.
-func recordAt(ctx context.Context, store history.Store, executionID string, seq int64) (*history.Record, error) {
+func recordAt(ctx context.Context, store Records, executionID string, seq int64) (*history.Record, error) {
 	records, err := store.Read(ctx, executionID, seq, 1)
 	if err != nil || len(records) == 0 {
 		return &history.Record{Seq: seq}, err
