@@ -27,7 +27,7 @@ type backend interface {
 	update(ctx context.Context, id string, c call, accepted func()) (*snapshot, error)
 	// query asks a run. ended reports that it is closed, and was not asked.
 	query(ctx context.Context, id, name string, arg, answer any) (ended bool, err error)
-	// end returns how a closed run ended: with its result, or as Temporal ended it.
+	// end returns how a closed run ended: with its result, or as Temporal ended it. Of an open run it returns only the info.
 	end(ctx context.Context, id string) (*closed, error)
 	list(ctx context.Context, query string, size int, token []byte) (*visibilityPage, error)
 	count(ctx context.Context, query string) (int64, error)
@@ -46,10 +46,10 @@ type startOptions struct {
 
 // closed is a closed workflow.
 type closed struct {
-	result *snapshot
-	// info is set without a result: Temporal has ended the workflow.
 	info *visibility.WorkflowExecutionInfo
-	// reason describes that end.
+	// open reports that the workflow is not closed. Else result is how the run ended; without it, Temporal has ended the workflow, for a reason.
+	open   bool
+	result *snapshot
 	reason string
 }
 
@@ -60,6 +60,9 @@ type visibilityPage struct {
 }
 
 var errStarted = errors.New("a run has the id")
+
+// answerTime is how long a worker may take to answer.
+const answerTime = 10 * time.Second
 
 // clientBackend is the service behind a client.
 type clientBackend struct{ o *Options }
@@ -76,6 +79,8 @@ func (b clientBackend) start(ctx context.Context, in runInput, o startOptions, l
 	if limit <= 0 {
 		_, err = b.o.Client.ExecuteWorkflow(ctx, options, WorkflowType, in)
 	} else {
+		ctx, cancel := context.WithTimeout(ctx, limit+answerTime)
+		defer cancel()
 		var h client.WorkflowUpdateHandle
 		h, err = b.o.Client.UpdateWithStartWorkflow(ctx, client.UpdateWithStartWorkflowOptions{
 			StartWorkflowOperation: b.o.Client.NewWithStartWorkflowOperation(options, WorkflowType, in),
@@ -83,6 +88,12 @@ func (b clientBackend) start(ctx context.Context, in runInput, o startOptions, l
 		})
 		if err == nil {
 			err = h.Get(ctx, &s)
+		}
+	}
+	if err != nil && limit > 0 && !isType[*serviceerror.WorkflowExecutionAlreadyStarted](err) {
+		// The run may have started, and no worker has answered.
+		if _, unknown := b.end(context.WithoutCancel(ctx), in.Config.ExecutionID); unknown == nil {
+			return nil, nil
 		}
 	}
 	switch {
@@ -95,7 +106,9 @@ func (b clientBackend) start(ctx context.Context, in runInput, o startOptions, l
 }
 
 func (b clientBackend) update(ctx context.Context, id string, c call, accepted func()) (*snapshot, error) {
-	h, err := b.o.Client.UpdateWorkflow(context.WithoutCancel(ctx), client.UpdateWorkflowOptions{
+	own, cancel := context.WithTimeout(context.WithoutCancel(ctx), answerTime)
+	defer cancel()
+	h, err := b.o.Client.UpdateWorkflow(own, client.UpdateWorkflowOptions{
 		WorkflowID: id, UpdateName: updateCall, Args: []any{c}, WaitForStage: client.WorkflowUpdateStageAccepted,
 	})
 	if err != nil {
@@ -119,6 +132,8 @@ func (b clientBackend) query(ctx context.Context, id, name string, arg, answer a
 	if arg != nil {
 		args = []any{arg}
 	}
+	ctx, cancel := context.WithTimeout(ctx, answerTime)
+	defer cancel()
 	r, err := b.o.Client.QueryWorkflowWithOptions(ctx, &client.QueryWorkflowWithOptionsRequest{
 		WorkflowID: id, QueryType: name, Args: args, QueryRejectCondition: queryRejected(name),
 	})
@@ -140,20 +155,20 @@ func queryRejected(name string) enums.QueryRejectCondition {
 }
 
 func (b clientBackend) end(ctx context.Context, id string) (*closed, error) {
-	d, err := b.o.Client.DescribeWorkflowExecution(ctx, id, "")
+	d, err := b.o.Client.DescribeWorkflow(ctx, id, "")
 	if err != nil {
 		return nil, err
 	}
-	info := d.GetWorkflowExecutionInfo()
+	info := d.RawResponse.GetWorkflowExecutionInfo()
 	switch info.GetStatus() {
 	case enums.WORKFLOW_EXECUTION_STATUS_RUNNING:
-		return nil, nil
+		return &closed{info: info, open: true}, nil
 	case enums.WORKFLOW_EXECUTION_STATUS_COMPLETED:
 		var s snapshot
 		if err := b.o.Client.GetWorkflow(ctx, id, info.GetExecution().GetRunId()).Get(ctx, &s); err != nil {
 			return nil, err
 		}
-		return &closed{result: &s}, nil
+		return &closed{info: info, result: &s}, nil
 	}
 	c := &closed{info: info, reason: terminatedText}
 	if info.GetStatus() == enums.WORKFLOW_EXECUTION_STATUS_FAILED {

@@ -82,6 +82,10 @@ func (e *Engine) settledTree(ctx context.Context, id string) (*node, error) {
 // deliverOnce applies the input to the run or a subworkflow. again reports that the call repeats an accepted one.
 func (e *Engine) deliverOnce(ctx context.Context, d delivery, w *waiting) (again bool, err error) {
 	n, err := e.settledTree(ctx, d.id)
+	if err == nil && n.lack != nil {
+		err = problem.New(problem.StoreUnavailable, "the run lacks %s", n.lack.Missing).WithPlace(problem.Place{ExecutionID: d.id}).
+			WithHint("Nothing was changed. Start a worker, and repeat the call.")
+	}
 	if err != nil {
 		return false, err
 	}

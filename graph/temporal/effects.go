@@ -324,7 +324,7 @@ func (r *walk) runChild(ctx workflow.Context, e *machine.ChildEffect, config mac
 		return nil, problem.New(problem.Unsupported, "the input has more than %d bytes, which needs a side store", most)
 	}
 	o := workflow.ChildWorkflowOptions{
-		WorkflowID: e.ChildExecutionID, TaskQueue: r.in.Layout.workflows(r.in.Queue),
+		WorkflowID: e.ChildExecutionID, TaskQueue: r.in.Layout.workflows(r.in.Queue), WorkflowTaskTimeout: workflowTaskTime,
 		ParentClosePolicy: enums.PARENT_CLOSE_POLICY_REQUEST_CANCEL, WorkflowIDReusePolicy: enums.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE,
 		TypedSearchAttributes: in.attributes(prog.Name), Memo: in.memo(prog),
 	}

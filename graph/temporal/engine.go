@@ -6,7 +6,9 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/workflows-engine/workflows-engine/activities"
 	"github.com/workflows-engine/workflows-engine/graph"
@@ -20,6 +22,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/view"
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/internal/arrival"
+	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
 // Engine makes the calls of graph.Engine to runs in Temporal. It needs no executors: workers perform the runs. With executors of its own it can
@@ -31,7 +34,9 @@ type Engine struct {
 	definitions *definitions
 	performer   *performer
 	answers     arrival.Answers
-	closed      atomic.Bool
+	// seen holds when task queues were last seen to be polled.
+	seen   sync.Map
+	closed atomic.Bool
 }
 
 var (
@@ -132,6 +137,9 @@ func (e *Engine) Start(ctx context.Context, req graph.StartRequest) (*view.Run, 
 		},
 	}
 	in.Config.Subworkflows = in.Library[prog.Hash].Subworkflows
+	if err := e.fits(&in); err != nil {
+		return nil, err
+	}
 	e.definitions.put(*admit.StoredForm(prog))
 	w, stop := e.waiting(ctx, req.Wait)
 	defer stop()
@@ -174,6 +182,21 @@ func (e *Engine) checkStart(ctx context.Context, req graph.StartRequest) (*defin
 		err = e.supports(prog)
 	}
 	return prog, input, err
+}
+
+// fits rejects a start that Temporal cannot carry without a side store.
+func (e *Engine) fits(in *runInput) error {
+	if e.o.SideStore != nil {
+		return nil
+	}
+	size := jsonvalue.Size(in.Input, 0)
+	for _, s := range in.Library {
+		size += len(s.Text)
+	}
+	if size <= maxStart {
+		return nil
+	}
+	return unsupported("the input and the definitions have %d bytes, and a start on Temporal carries at most %d without a side store", size, maxStart)
 }
 
 // supports rejects a definition with a node that runs on Temporal cannot perform.
@@ -230,7 +253,7 @@ func (e *Engine) lacking(ctx context.Context, prog *definition.Program, req grap
 			continue
 		}
 		seen[queue] = true
-		polled, err := e.b.pollers(ctx, queue)
+		polled, err := e.polled(ctx, queue)
 		if err != nil {
 			return nil, failureOf(ctx, err, e.o.Address, "")
 		}
@@ -246,6 +269,21 @@ func (e *Engine) lacking(ctx context.Context, prog *definition.Program, req grap
 		return nil, problem.New(problem.ExecutorNotConfigured, "%s", text).WithHint("Nothing was started. Start a worker for it.")
 	}
 	return &view.Warning{Code: problem.ExecutorNotConfigured, Message: text, Hint: "The run waits at such a node until a worker performs it."}, nil
+}
+
+// pollersKept is how long the engine remembers that a task queue is polled.
+const pollersKept = 10 * time.Second
+
+// polled reports whether a worker polls a task queue.
+func (e *Engine) polled(ctx context.Context, queue string) (bool, error) {
+	if at, ok := e.seen.Load(queue); ok && time.Since(at.(time.Time)) < pollersKept {
+		return true, nil
+	}
+	polled, err := e.b.pollers(ctx, queue)
+	if polled {
+		e.seen.Store(queue, time.Now())
+	}
+	return polled, err
 }
 
 // startExisting returns the status of an existing run.

@@ -357,7 +357,7 @@ func (b *testBackend) end(_ context.Context, id string) (*closed, error) {
 	var s snapshot
 	ended, err := b.query(context.Background(), id, queryView, nil, &s)
 	if err != nil || !ended {
-		return nil, err
+		return &closed{open: true}, err
 	}
 	return &closed{result: &s}, nil
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 
 	"github.com/spf13/pflag"
 
@@ -14,8 +15,10 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/view"
 	"github.com/workflows-engine/workflows-engine/history"
+	"github.com/workflows-engine/workflows-engine/history/historymem"
 	"github.com/workflows-engine/workflows-engine/internal/catalog"
 	"github.com/workflows-engine/workflows-engine/internal/config"
+	"github.com/workflows-engine/workflows-engine/internal/enginetest"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
@@ -116,11 +119,18 @@ func runExample(t *testing.T, folder string, want map[string]any) {
 	if !jsonvalue.Equal(run.Result, want["result"]) {
 		t.Errorf("result\n got %s\nwant %s", jsonvalue.Canonical(run.Result), jsonvalue.Canonical(want["result"]))
 	}
-	if nodes, ok := want["nodes"].([]any); ok {
-		records, err := e.History(t.Context(), graph.HistoryRequest{ExecutionID: "example"})
-		if err != nil {
-			t.Fatal(err)
+	records, err := e.History(t.Context(), graph.HistoryRequest{ExecutionID: "example"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := stream(records), runnerStream(t, folder, want); !slices.Equal(got, want) {
+		i := 0
+		for i < min(len(got), len(want)) && got[i] == want[i] {
+			i++
 		}
+		t.Errorf("%d records, the Runner makes %d; they differ at %d:\n got %q\nwant %q", len(got), len(want), i+1, got[i:min(i+5, len(got))], want[i:min(i+5, len(want))])
+	}
+	if nodes, ok := want["nodes"].([]any); ok {
 		var got []any
 		for _, r := range records {
 			if r.Name == history.CompleteNode {
@@ -131,6 +141,39 @@ func runExample(t *testing.T, folder string, want map[string]any) {
 			t.Errorf("nodes\n got %q\nwant %q", got, nodes)
 		}
 	}
+}
+
+// stream returns the kinds, names and nodes of records.
+func stream(records []history.Record) (list []string) {
+	for _, r := range records {
+		list = append(list, strings.Join([]string{string(r.Kind), string(r.Name), r.Payload.NodeID}, " "))
+	}
+	return list
+}
+
+// runnerStream returns the records that the Runner makes of an example.
+func runnerStream(t *testing.T, folder string, want map[string]any) (list []string) {
+	synctest.Test(t, func(t *testing.T) {
+		o := demoOptions(t, folder)
+		r := enginetest.Closing(t, enginetest.Must(graph.New(historymem.New(), graph.Options{Activities: o.Activities, Delegates: o.Delegates, Attempts: o.Attempts, Workflows: o.Workflows})))
+		input, _ := want["input"].(map[string]any)
+		run, err := r.Start(t.Context(), graph.StartRequest{ExecutionID: "example", Definition: exampleDocument(t, folder), Input: input})
+		answers, _ := want["answers"].([]any)
+		for _, a := range answers {
+			if err == nil && !run.Status.Terminal() {
+				run, err = give(t, r, run, a.(map[string]any))
+			}
+		}
+		var records []history.Record
+		if err == nil {
+			records, err = r.History(t.Context(), graph.HistoryRequest{ExecutionID: "example"})
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		list = stream(records)
+	})
+	return list
 }
 
 // give answers the first thing that the run waits for.

@@ -26,6 +26,8 @@ type sight struct {
 	m      *machine.Machine
 	prog   *definition.Program
 	ending *view.Ending
+	// lack is set for a run that no worker answers for.
+	lack *view.Lack
 }
 
 // look reads a run.
@@ -37,10 +39,16 @@ func (e *Engine) look(ctx context.Context, id string) (*sight, error) {
 		if errors.Is(lost, problem.ExecutionNotFound) {
 			return nil, lost
 		}
-		if c, failed := e.b.end(ctx, id); failed == nil && c != nil {
-			return e.closedSight(ctx, id, c)
+		c, failed := e.b.end(ctx, id)
+		switch {
+		case failed != nil:
+			return nil, lost
+		case c.open:
+			return &sight{exec: rowOf(e.o.Converter, c.info), lack: &view.Lack{
+				ExecutionID: id, Missing: problem.Format("a worker that polls the task queue %q", c.info.GetTaskQueue()), Setting: "a worker",
+			}}, nil
 		}
-		return nil, lost
+		return e.closedSight(ctx, id, c)
 	}
 	if !ended {
 		return e.sight(ctx, id, &s)
@@ -49,7 +57,7 @@ func (e *Engine) look(ctx context.Context, id string) (*sight, error) {
 	switch {
 	case err != nil:
 		return nil, failureOf(ctx, err, e.o.Address, id)
-	case c == nil: // it has continued as new meanwhile
+	case c.open: // it has continued as new meanwhile
 		return e.look(ctx, id)
 	}
 	return e.closedSight(ctx, id, c)
@@ -197,6 +205,7 @@ func (e *Engine) view(n *node) (*view.Run, error) {
 		s.MaxVisits, s.Mode, s.Limits = n.snap.MaxVisits, n.snap.Mode, n.snap.Limits.machine()
 	}
 	v := view.Of(s)
+	v.Lacks = n.lack
 	if err := run.Journals(context.Background(), past{e}, v.Pending); err != nil {
 		return nil, err
 	}

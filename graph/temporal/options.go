@@ -86,6 +86,8 @@ const (
 	mostPending = 1000
 	// maxValue is the largest value without a side store: Temporal allows payloads of 2 MiB.
 	maxValue = 1 << 20
+	// maxStart is the largest input of a workflow without a side store.
+	maxStart = 3 << 19
 )
 
 // withDefaults checks the options and sets defaults.

@@ -288,8 +288,8 @@ func TestARunContinuesAsNewOnAServer(t *testing.T) {
 	if err != nil || int64(len(records)) != run.Seq {
 		t.Errorf("%d records of %d (%v)", len(records), run.Seq, err)
 	}
-	d, err := o.Client.DescribeWorkflowExecution(t.Context(), run.ExecutionID, "")
-	if err != nil || d.GetWorkflowExecutionInfo().GetFirstRunId() == d.GetWorkflowExecutionInfo().GetExecution().GetRunId() {
+	d, err := o.Client.DescribeWorkflow(t.Context(), run.ExecutionID, "")
+	if err != nil || d.RawResponse.GetWorkflowExecutionInfo().GetFirstRunId() == d.RawResponse.GetWorkflowExecutionInfo().GetExecution().GetRunId() {
 		t.Errorf("the run has not continued as new (%v)", err)
 	}
 }

@@ -48,8 +48,12 @@ func (w *walker) walk(ctx workflow.Context, in runInput) (snapshot, error) {
 		if r.ended() {
 			break
 		}
-		if next, err := r.continueAsNew(); next != nil || err != nil {
-			return snapshot{}, errors.Join(next, err)
+		next, err := r.continueAsNew()
+		if err != nil {
+			return snapshot{}, err
+		}
+		if next != nil {
+			return snapshot{}, next
 		}
 	}
 	err = workflow.Await(detached, func() bool { return workflow.AllHandlersFinished(detached) && r.releasing == 0 })
