@@ -37,9 +37,11 @@ type testBackend struct {
 	order []string
 	// last is the run whose clock the engine reads.
 	last *testRun
-	// maxEvents, if not 0, makes a run continue as new before the call with this number.
+	// suggest makes runs continue as new once.
 	suggest bool
-	began   time.Time
+	// noWorker makes queries fail as they do without a worker.
+	noWorker bool
+	began    time.Time
 }
 
 // newTestEngine returns an engine with workers in the environments of the test suite.
@@ -273,8 +275,11 @@ func (r *testRun) later() { r.env.RegisterDelayedCallback(r.park, 0) }
 
 func (b *testBackend) query(_ context.Context, id, name string, arg, answer any) (bool, error) {
 	r := b.find(id)
-	if r == nil {
+	switch {
+	case r == nil:
 		return false, serviceerror.NewNotFound("unknown")
+	case b.noWorker:
+		return false, serviceerror.NewFailedPrecondition("no poller seen for task queue recently, worker may be down")
 	}
 	var args []any
 	if arg != nil {
@@ -353,6 +358,9 @@ func (b *testBackend) end(_ context.Context, id string) (*closed, error) {
 			return nil, r.err
 		}
 		return &closed{result: r.result}, nil
+	}
+	if b.noWorker {
+		return &closed{open: true, info: b.info(id)}, nil
 	}
 	var s snapshot
 	ended, err := b.query(context.Background(), id, queryView, nil, &s)
