@@ -252,7 +252,7 @@ func TestTwoProcessesShareARunThatNeitherCanPerformAlone(t *testing.T) {
 // writes are the calls of a store that change it, except for those by which a worker keeps its lease.
 func writes(store *historytest.FaultStore) (ws []string) {
 	calls := store.Calls()
-	worker := slices.Contains(calls, "ClaimReady")
+	worker := slices.Contains(calls, "Overview")
 	for _, call := range calls {
 		if worker && call == "Renew" {
 			continue

@@ -11,6 +11,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/workflows-engine/workflows-engine/activities"
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/definition"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
@@ -336,6 +337,69 @@ func TestCommitsOfARun(t *testing.T) {
 		if n := made.appends.Load(); n != 5 || made.offers.Load()+made.claims.Load() > 0 {
 			t.Errorf("work %q, capacity %d: %d commits, %d offers, %d claims", o.Work, o.Capacity, n, made.offers.Load(), made.claims.Load())
 		}
+	}
+}
+
+// TestCallsOfAStart counts the calls of a store from a start in a front process until a worker begins the step. The worker's definition is known.
+func TestCallsOfAStart(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		store := historymem.New()
+		there, here := historytest.NewFaultStore(store), historytest.NewFaultStore(store)
+		front := newRunner(t, there, graph.Options{Work: graph.WorkNone})
+		var begun []string
+		newRunner(t, here, graph.Options{Work: graph.WorkAll, Activities: activities.ExecutorFunc(func(context.Context, activities.Request) (activities.Result, error) {
+			begun = here.Calls()
+			return activities.Result{}, nil
+		})})
+		time.Sleep(5 * time.Second)
+		for i := range 10 {
+			time.Sleep(90 * time.Millisecond)
+			there.Set(historytest.Fault{Reads: true})
+			here.Set(historytest.Fault{Reads: true})
+			if _, err := front.Start(t.Context(), graph.StartRequest{ExecutionID: fmt.Sprint("r", i), Definition: linear(t, "lin", "n0"), Wait: waitFor(0)}); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(10 * time.Millisecond)
+			calls := slices.DeleteFunc(begun, func(call string) bool { return call == "ClaimReady" || call == "Overview" || call == "Describe" })
+			if i > 0 && (!slices.Equal(there.Calls(), []string{"Append", "Place"}) || !slices.Equal(calls, []string{"Execution", "Position", "Read", "Append"})) {
+				t.Errorf("run %d: the front makes the calls %v, the worker, besides claims, %v", i, there.Calls(), calls)
+			}
+		}
+	})
+}
+
+// TestIdleWorkers counts the questions of ten workers without work: about one a second each, and a renewal of each lease in ten seconds.
+func TestIdleWorkers(t *testing.T) {
+	t.Parallel()
+	const workers, minutes = 10, 10
+	for kind, open := range stores {
+		t.Run(kind, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				var watched []*historytest.FaultStore
+				shared := open(t)
+				for i := range workers {
+					s := historytest.NewFaultStore(shared[i%len(shared)])
+					watched = append(watched, s)
+					newRunner(t, s, graph.Options{Activities: &script{}, Work: graph.WorkAll})
+				}
+				time.Sleep(time.Minute)
+				for _, s := range watched {
+					s.Set(historytest.Fault{Reads: true})
+				}
+				time.Sleep(minutes * time.Minute)
+				for _, s := range watched {
+					calls := map[string]int{}
+					for _, call := range s.Calls() {
+						calls[call]++
+					}
+					if n := len(s.Calls()); n > minutes*60*6/5 || calls["Overview"] < minutes*60-10 {
+						t.Errorf("%d questions in %d minutes: %v", n, minutes, calls)
+					}
+				}
+			})
+		})
 	}
 }
 

@@ -100,7 +100,8 @@ type Offer struct {
 // ReadyClaim selects the runs of ClaimReady.
 type ReadyClaim struct {
 	Process string
-	// Serves reports whether the process performs the runs of a lane. It is called for each lane with ready runs, and must return soon.
+	// Serves reports whether the process performs the runs of a lane. It is called for each lane with ready runs, and for some that had ready
+	// runs before. It must return soon.
 	Serves func(Lane) bool
 	// Room returns the largest number of runs to claim in a lane, for which Serves is true; nil for no limit.
 	Room func(Lane) int

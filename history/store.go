@@ -64,9 +64,6 @@ type Store interface {
 	// DueTimers returns the timers due at or before now, earliest first, at most limit (0: all). Their ExecutionID is set.
 	DueTimers(ctx context.Context, now time.Time, limit int) ([]Timer, error)
 
-	// NextTimer returns the earliest due time of all timers; ok is false without timers.
-	NextTimer(ctx context.Context) (due time.Time, ok bool, err error)
-
 	// Now returns the store's time, which decides when leases end.
 	Now(ctx context.Context) (time.Time, error)
 
@@ -93,9 +90,9 @@ type Store interface {
 	// Owned returns the runs that a process owns, with the seq of each run's last record.
 	Owned(ctx context.Context, process string) (map[string]int64, error)
 
-	// Departed returns, in order, the processes that own runs and whose lease has run out or was released. It is called every second, so it
-	// must cost almost nothing while there are no such processes.
-	Departed(ctx context.Context) ([]string, error)
+	// Overview answers the questions that a process repeats, in one read; process is its name, "" before it has one. Idle workers call it
+	// every second, so it must cost almost nothing.
+	Overview(ctx context.Context, process string) (Overview, error)
 
 	// Unowned returns the ids of runs that need a driver (Execution.Orphaned) and are not owned by a process with a live lease, at most limit
 	// (0: all). Runs that have been without a driver longest come first: since the end of their owner's lease, else since they were disowned,

@@ -174,12 +174,30 @@ func (s *Store) Describe(ctx context.Context, process string, a history.About) e
 	})
 }
 
-// Departed returns the processes without a lease that own runs; see history.Store.
-func (s *Store) Departed(ctx context.Context) (departed []string, err error) {
+// Overview answers the questions that a process repeats; see history.Store.
+func (s *Store) Overview(ctx context.Context, process string) (o history.Overview, err error) {
 	err = s.do(ctx, func() {
-		departed = slices.DeleteFunc(slices.Sorted(maps.Keys(s.owning())), s.live)
+		owning := s.owning()
+		o.Now, o.Ready, o.Limited = s.clock.Now(), len(s.ready) > 0, len(s.limits) > 0
+		for _, name := range slices.Sorted(maps.Keys(s.processes)) {
+			if s.live(name) {
+				o.Live = append(o.Live, name)
+			}
+		}
+		if gone := slices.DeleteFunc(slices.Sorted(maps.Keys(owning)), s.live); len(gone) > 0 {
+			o.Departed = gone
+		}
+		o.Owns = owning[process]
+		for _, x := range s.runs {
+			o.Unowned = o.Unowned || x.owner == "" && !s.ready[x] && x.execution().NeedsDriver()
+			for i := range x.timers {
+				if due := x.timers[i].Due; o.NextTimer.IsZero() || due.Before(o.NextTimer) {
+					o.NextTimer = due
+				}
+			}
+		}
 	})
-	return departed, err
+	return o, err
 }
 
 // Unowned returns runs that need a driver and have no owner; see history.Store.

@@ -227,15 +227,6 @@ func (s *Store) DueTimers(ctx context.Context, now time.Time, limit int) ([]hist
 	return timers[:due:due], nil
 }
 
-// NextTimer returns the earliest due time of all timers; see history.Store.
-func (s *Store) NextTimer(ctx context.Context) (due time.Time, ok bool, err error) {
-	timers, err := s.timers(ctx)
-	if err != nil || len(timers) == 0 {
-		return time.Time{}, false, err
-	}
-	return timers[0].Due, true, nil
-}
-
 // timers returns all timers, earliest first.
 func (s *Store) timers(ctx context.Context) ([]history.Timer, error) {
 	var out []history.Timer

@@ -18,9 +18,8 @@ import (
 )
 
 const (
-	// pollReady is the interval in which a watch of the ready runs asks for them besides the notifications, pollBlind without them. Both vary by a
-	// fifth, so that processes do not ask at the same time.
-	pollReady = time.Second
+	// pollBlind is the interval in which a watch of the ready runs asks for them without notifications. It varies by a fifth, so that processes do
+	// not ask at the same time.
 	pollBlind = 100 * time.Millisecond
 	// notifyEvery is the shortest time between two notifications of ready runs in one lane by one process.
 	notifyEvery = 20 * time.Millisecond
@@ -228,15 +227,19 @@ func (s *Store) Watch(ctx context.Context, changed func(executionID string, seq 
 
 const anyReady = `SELECT 1 FROM @ready LIMIT 1`
 
-// WatchReady calls wake whenever runs may have become ready; see history.Queue. Besides the notifications it asks once a second.
+// WatchReady calls wake whenever runs may have become ready; see history.Queue. Without notifications it asks.
 func (s *Store) WatchReady(ctx context.Context, wake func()) error {
 	if s.closing.Err() != nil {
 		return errClosed
 	}
-	every := pollBlind
 	if s.readyChannel != "" {
-		every = pollReady
 		defer s.subscribe(&subscriber{wake: wake})()
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-s.closing.Done():
+			return errClosed
+		}
 	}
 	for {
 		found := false
@@ -257,7 +260,7 @@ func (s *Store) WatchReady(ctx context.Context, wake func()) error {
 			return nil
 		case <-s.closing.Done():
 			return errClosed
-		case <-time.After(every - every/10 + rand.N(every/5)):
+		case <-time.After(pollBlind - pollBlind/10 + rand.N(pollBlind/5)):
 		}
 	}
 }

@@ -219,21 +219,51 @@ const (
     UNION ALL SELECT (SELECT min(r.owner) FROM @runs AS r WHERE r.owner > owners.name) FROM owners WHERE name IS NOT NULL),
 gone (name) AS (SELECT name FROM owners WHERE name IS NOT NULL AND NOT EXISTS (SELECT 1 FROM @processes WHERE process = name AND {live}))
 `
-	departedProcesses = owners + `SELECT name FROM gone ORDER BY name`
-	unownedRuns       = owners + `SELECT execution_id FROM (
+	overview = owners + `SELECT {now}, ARRAY(SELECT process FROM @processes WHERE {live}), ARRAY(SELECT name FROM gone),
+    EXISTS (SELECT 1 FROM @runs WHERE owner = $2::text), EXISTS (SELECT 1 FROM @runs WHERE driven = 1 AND owner IS NULL),
+    EXISTS (SELECT 1 FROM @ready), EXISTS (SELECT 1 FROM @limits), (SELECT min(due) FROM @timers), version, min_reader, min_writer, id FROM @meta`
+	unownedRuns = owners + `SELECT execution_id FROM (
     SELECT r.run, r.execution_id, coalesce(r.disowned, r.updated_at) AS since FROM @runs AS r WHERE r.driven = 1 AND r.owner IS NULL
     UNION ALL SELECT r.run, r.execution_id, coalesce(p.expires, r.disowned, r.updated_at) FROM gone JOIN @runs AS r ON r.owner = gone.name AND r.driven > 0
         LEFT JOIN @processes AS p ON p.process = gone.name
 ) AS x WHERE NOT EXISTS (SELECT 1 FROM @ready AS q WHERE q.run = x.run) ORDER BY since, execution_id`
 )
 
-// Departed returns the processes without a lease that own runs; see history.Store.
-func (s *Store) Departed(ctx context.Context) (processes []string, err error) {
-	err = s.read(ctx, "the processes could not be read", func(q queries) (err error) {
-		processes, err = column(ctx, q, s.texts.of(departedProcesses), s.at())
+// Overview answers the questions that a process repeats; see history.Store. It is one statement, which also tells that the store was replaced, or
+// that a newer release has migrated it.
+func (s *Store) Overview(ctx context.Context, process string) (o history.Overview, err error) {
+	var now int64
+	var due *int64
+	var id identity
+	err = s.read(ctx, "the processes could not be read", func(q queries) error {
+		o.Live, o.Departed = nil, nil
+		found, err := first(ctx, q, s.texts.of(overview), []any{s.at(), escaped(process)},
+			&now, &o.Live, &o.Departed, &o.Owns, &o.Unowned, &o.Ready, &o.Limited, &due, &id.version, &id.minReader, &id.minWriter, &id.id)
+		if err == nil && !found {
+			err = s.noMeta()
+		}
 		return err
 	})
-	return processes, err
+	if err == nil {
+		err = s.same(id)
+	}
+	if err != nil {
+		return history.Overview{}, err
+	}
+	o.Now, o.Live, o.Departed = timeOf(now), names(o.Live), names(o.Departed)
+	if due != nil {
+		o.NextTimer = timeOf(*due)
+	}
+	return o, nil
+}
+
+// names returns names that were stored, in order.
+func names(stored []string) (out []string) {
+	for _, name := range stored {
+		out = append(out, unescaped(name))
+	}
+	slices.Sort(out)
+	return out
 }
 
 const readPhase = `SELECT phase FROM @runs WHERE execution_id = $1::text AND phase <> 'deleted'`

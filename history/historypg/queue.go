@@ -5,6 +5,7 @@ import (
 	"context"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -72,24 +73,26 @@ const (
     SELECT min(lane) FROM @ready
     UNION ALL SELECT (SELECT min(q.lane) FROM @ready AS q WHERE q.lane > lanes.lane) FROM lanes WHERE lane IS NOT NULL)
 `
-	readyLanes = withLanes + `SELECT lane FROM lanes WHERE lane IS NOT NULL ORDER BY lane`
 	useOfLanes = withLanes + `SELECT lane, (SELECT count(*) FROM (SELECT 1 FROM @ready AS q WHERE q.lane = lanes.lane LIMIT $1::bigint) AS x),
     (SELECT min(q.since) FROM @ready AS q WHERE q.lane = lanes.lane) FROM lanes WHERE lane IS NOT NULL ORDER BY lane`
 
 	// A claim looks at the first runs of each lane, some more than it may take, because others may be claiming them. It locks the row of the run
-	// and that among the ready runs, and waits for neither. A lane without room for all of the limit gives only its first runs.
-	claimReady = `WITH near AS MATERIALIZED (
+	// and that among the ready runs, and waits for neither. A lane without room for all of the limit gives only its first runs. The statement
+	// returns the lanes, too. It claims nothing while one of them is not given: the caller decides about that lane, and claims again.
+	claimReady = withLanes + `, near AS MATERIALIZED (
     SELECT x.run, l.room FROM unnest($2::text[], $3::bigint[]) AS l (lane, room)
-    CROSS JOIN LATERAL (SELECT q.run FROM @ready AS q WHERE q.lane = l.lane ORDER BY {order} LIMIT l.room * 4) AS x),
+    CROSS JOIN LATERAL (SELECT q.run FROM @ready AS q WHERE q.lane = l.lane ORDER BY {order} LIMIT l.room * 4) AS x
+    WHERE NOT EXISTS (SELECT 1 FROM lanes AS o WHERE o.lane IS NOT NULL AND o.lane <> ALL ($2::text[]))),
 locked AS MATERIALIZED (
     SELECT q.run, q.lane, q.priority, q.turn, q.since, near.room FROM near JOIN @ready AS q ON q.run = near.run JOIN @runs AS r ON r.run = q.run
     WHERE r.owner IS NULL AND r.phase NOT IN {ended} ORDER BY {order} LIMIT $5::bigint FOR UPDATE OF q, r SKIP LOCKED),
 pick AS (
     SELECT run, lane, priority, turn, since FROM (SELECT *, row_number() OVER (PARTITION BY lane ORDER BY {order}) AS n FROM locked AS q) AS q
     WHERE n <= room ORDER BY {order} LIMIT $4::bigint),
-unready AS (DELETE FROM @ready AS q USING pick WHERE q.run = pick.run)
-UPDATE @runs AS r SET owner = $1::text, disowned = NULL, driven = least(r.driven, 1::smallint) FROM pick WHERE r.run = pick.run
-RETURNING r.execution_id, pick.lane, pick.priority, pick.turn, r.run`
+unready AS (DELETE FROM @ready AS q USING pick WHERE q.run = pick.run),
+claimed AS (UPDATE @runs AS r SET owner = $1::text, disowned = NULL, driven = least(r.driven, 1::smallint) FROM pick WHERE r.run = pick.run
+    RETURNING r.execution_id, pick.lane, pick.priority, pick.turn, r.run)
+SELECT execution_id, lane, priority, turn, run FROM claimed UNION ALL SELECT NULL, lane, 0, 0, 0 FROM lanes WHERE lane IS NOT NULL`
 	byTurn = `q.priority DESC, q.turn, q.run`
 	byAge  = `q.since, q.run`
 
@@ -113,46 +116,67 @@ func (s *Store) ClaimReady(ctx context.Context, k history.ReadyClaim) (claimed [
 	if err := k.Check(); err != nil {
 		return nil, err
 	}
-	if err := s.mayWrite(ctx, doing); err != nil {
-		return nil, err
-	}
-	var lanes []string
-	if err := s.read(ctx, doing, func(q queries) (err error) {
-		lanes, err = column(ctx, q, s.texts.of(readyLanes))
-		return err
-	}); err != nil {
-		return nil, err
-	}
 	c := claim{store: s, process: escaped(k.Process), limit: k.Limit}
-	for _, lane := range lanes {
-		if n := k.In(history.ParseLane(lane)); n > 0 {
-			c.lanes, c.room = append(c.lanes, escaped(lane)), append(c.room, int64(n))
+	for try := 0; try < maxTries; try++ {
+		c.lanes, c.room = s.lanes.all(), nil
+		for _, lane := range c.lanes {
+			c.room = append(c.room, int64(k.In(history.ParseLane(unescaped(lane)))))
+		}
+		if k.Oldest {
+			err = s.transact(ctx, doing, false, func(ctx context.Context, tx pgx.Tx) error {
+				c.begin()
+				if err := c.take(ctx, tx, claimOldest, 1); err != nil || k.Limit == 1 || len(c.claimed) == 0 {
+					return err
+				}
+				return c.take(ctx, tx, claimFirst, k.Limit-1)
+			})
+		} else {
+			err = s.write(ctx, doing, false, func(ctx context.Context, conn *pgxpool.Conn) error {
+				c.begin()
+				return c.take(ctx, conn, claimFirst, k.Limit)
+			})
+		}
+		if err != nil {
+			return nil, err
+		}
+		if !s.lanes.add(c.found) { // usually
+			break
 		}
 	}
-	if len(c.lanes) == 0 {
-		return nil, nil
-	}
-	if k.Oldest {
-		err = s.transact(ctx, doing, false, func(ctx context.Context, tx pgx.Tx) error {
-			c.begin()
-			if err := c.take(ctx, tx, claimOldest, 1); err != nil || k.Limit == 1 || len(c.claimed) == 0 {
-				return err
-			}
-			return c.take(ctx, tx, claimFirst, k.Limit-1)
-		})
-	} else {
-		err = s.write(ctx, doing, false, func(ctx context.Context, conn *pgxpool.Conn) error {
-			c.begin()
-			return c.take(ctx, conn, claimFirst, k.Limit)
-		})
-	}
-	if err != nil {
-		return nil, err
-	}
-	if len(c.claimed) == 0 {
+	if len(c.claimed) == 0 && c.served() {
 		err = c.drop(ctx, doing)
 	}
 	return c.claimed, err
+}
+
+// knownLanes are lanes that had ready runs. A claim gives them to its statement, which need not be asked for the lanes first.
+type knownLanes struct {
+	mu    sync.Mutex
+	lanes []string // escaped
+}
+
+// maxLanes is the number of lanes from which those without ready runs are forgotten.
+const maxLanes = 64
+
+func (k *knownLanes) all() []string {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return slices.Clone(k.lanes)
+}
+
+// add adds the lanes that have ready runs, and reports whether one of them was not known.
+func (k *knownLanes) add(found []string) (added bool) {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if len(k.lanes) > maxLanes {
+		k.lanes = slices.DeleteFunc(k.lanes, func(lane string) bool { return !slices.Contains(found, lane) })
+	}
+	for _, lane := range found {
+		if !slices.Contains(k.lanes, lane) {
+			k.lanes, added = append(k.lanes, lane), true
+		}
+	}
+	return added
 }
 
 // claim is a call of ClaimReady.
@@ -160,19 +184,29 @@ type claim struct {
 	store   *Store
 	process string
 	limit   int
-	// lanes are those with room, room the number of runs to claim in each, and left how many of them are not claimed yet.
+	// lanes are those that are known, room the number of runs to claim in each, and left how many of them are not claimed yet.
 	lanes      []string
 	room, left []int64
-	claimed    []string
+	// found are the lanes that have ready runs.
+	found   []string
+	claimed []string
 }
 
 // begin begins the claim, which may be a second attempt.
 func (c *claim) begin() { c.claimed, c.left = nil, slices.Clone(c.room) }
 
+// served reports whether a lane with ready runs has room.
+func (c *claim) served() bool {
+	return slices.ContainsFunc(c.found, func(lane string) bool {
+		i := slices.Index(c.lanes, lane)
+		return i >= 0 && c.room[i] > 0
+	})
+}
+
 // take claims the first runs of a statement, at most limit.
 func (c *claim) take(ctx context.Context, q queries, text string, limit int) error {
 	locks := limit
-	if slices.ContainsFunc(c.left, func(n int64) bool { return n < int64(limit) }) {
+	if slices.ContainsFunc(c.left, func(n int64) bool { return n > 0 && n < int64(limit) }) {
 		locks *= 4
 	}
 	type run struct {
@@ -180,9 +214,16 @@ func (c *claim) take(ctx context.Context, q queries, text string, limit int) err
 		priority, turn, number int64
 	}
 	var runs []run
+	c.found = nil
 	err := each(ctx, q, c.store.texts.of(text), func(row pgx.Rows) error {
 		var r run
-		err := row.Scan(&r.id, &r.lane, &r.priority, &r.turn, &r.number)
+		var id *string
+		err := row.Scan(&id, &r.lane, &r.priority, &r.turn, &r.number)
+		if id == nil {
+			c.found = append(c.found, r.lane)
+			return err
+		}
+		r.id = *id
 		runs = append(runs, r)
 		return err
 	}, c.process, c.lanes, c.left, int64(limit), int64(locks))

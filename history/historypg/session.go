@@ -54,6 +54,9 @@ func newSession(url string, o *Options) (*session, error) {
 	}
 	config.MaxConns = int32(min(o.Conns, 1000))
 	config.MinConns = 0
+	config.ShouldPing = func(ctx context.Context, p pgxpool.ShouldPingParams) bool {
+		return p.IdleDuration > time.Second && ctx.Value(repeatable{}) == nil
+	}
 	if c.ConnectTimeout == 0 {
 		c.ConnectTimeout = connectTimeout
 	}
@@ -165,11 +168,21 @@ func (s *Store) read(ctx context.Context, doing string, call func(q queries) err
 	if err := s.enter(ctx, doing); err != nil {
 		return err
 	}
-	err := call(s.pool)
+	err := call(unpinged{s.pool})
 	if ctx.Err() == nil && (isLost(err) || isStale(err)) {
 		err = call(s.pool)
 	}
 	return s.readFailure(ctx, doing, err)
+}
+
+// repeatable marks the context of a read, which is repeated if its connection turns out to be lost.
+type repeatable struct{}
+
+// unpinged is the pool for a read. A connection that has rested for a second is pinged before any other use.
+type unpinged struct{ *pgxpool.Pool }
+
+func (u unpinged) Query(ctx context.Context, text string, args ...any) (pgx.Rows, error) {
+	return u.Pool.Query(context.WithValue(ctx, repeatable{}, true), text, args...)
 }
 
 // readFailure is failure for a read, which its context may have ended.

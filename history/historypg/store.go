@@ -30,6 +30,8 @@ type Store struct {
 	replaced atomic.Pointer[error]
 	// known holds the hashes of definitions that this process has stored.
 	known sync.Map
+	// lanes are lanes that had ready runs when this process claimed some.
+	lanes knownLanes
 	// runsChannel and readyChannel are the channels of notifications, "" without them.
 	runsChannel, readyChannel string
 	announced                 recent

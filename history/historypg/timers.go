@@ -27,26 +27,3 @@ func (s *Store) DueTimers(ctx context.Context, now time.Time, limit int) (out []
 	})
 	return out, err
 }
-
-const nextTimer = `SELECT (SELECT min(due) FROM @timers), version, min_reader, min_writer, id FROM @meta`
-
-// NextTimer returns the earliest due time of all timers; see history.Store. Processes ask it all the time, so it also tells them that the store
-// was replaced, or that a newer release has migrated it.
-func (s *Store) NextTimer(ctx context.Context) (due time.Time, ok bool, err error) {
-	var ms *int64
-	var id identity
-	err = s.read(ctx, "the timers could not be read", func(q queries) error {
-		found, err := first(ctx, q, s.texts.of(nextTimer), nil, &ms, &id.version, &id.minReader, &id.minWriter, &id.id)
-		if err == nil && !found {
-			err = s.noMeta()
-		}
-		return err
-	})
-	if err == nil {
-		err = s.same(id)
-	}
-	if err != nil || ms == nil {
-		return time.Time{}, false, err
-	}
-	return timeOf(*ms), true, nil
-}

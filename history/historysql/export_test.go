@@ -121,9 +121,9 @@ func Lookups() map[string]string {
 	return map[string]string{
 		"rows": readRows, "execution": readExecution, "phase": readPhase, "position": readPosition,
 		"owner": readOwner, "owned elsewhere": ownedElsewhere, "owned": ownedExecutions,
-		"departed": departedProcesses, "unowned": unownedExecutions, "newest row": newestRow, "changed runs": changedRuns,
+		"overview": overview, "unowned": unownedExecutions, "newest row": newestRow, "changed runs": changedRuns,
 		"definition": readDefinition, "definition by name": readDefinitionByName, "definitions": listDefinitions,
-		"labelled": countLabelled, "label": countLabel, "due timers": dueTimers, "next timer": nextTimer,
+		"labelled": countLabelled, "label": countLabel, "due timers": dueTimers,
 		"short row": readShortRow, "states": readStates, "blob": readBlob, "blobs to drop": dropBlobs,
 		"references to drop": dropBlobRefs,
 		"due deliveries":     dueDeliveries, "delivery": readDelivery, "claim of a delivery": claimDelivery, "end of an attempt": endDeliveryAttempt,
@@ -166,7 +166,7 @@ func (s *Store) Look(changed func(executionID string, seq int64)) (look, end fun
 	if err != nil {
 		return nil, nil, err
 	}
-	return w.tick, w.conn.Close, nil
+	return func() error { return w.tick(true) }, w.conn.Close, nil
 }
 
 // Settle is what Append does when its transaction has failed to commit.

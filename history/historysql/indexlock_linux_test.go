@@ -22,7 +22,7 @@ func TestLockOfTheIndexIsKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	if _, _, err := s.NextTimer(t.Context()); err != nil {
+	if _, err := s.Now(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	info, err := os.Stat(path + shmSuffix)

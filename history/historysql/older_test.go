@@ -206,8 +206,8 @@ func TestAnOlderVersionTakesNoOwnedRun(t *testing.T) {
 	if err := s.Release(ctx, "new"); err != nil {
 		t.Fatal(err)
 	}
-	if departed, err := s.Departed(ctx); len(departed) > 0 || err != nil {
-		t.Errorf("departed: %v, %v", departed, err)
+	if o, err := s.Overview(ctx, "new"); len(o.Departed) > 0 || err != nil {
+		t.Errorf("%+v, %v", o, err)
 	}
 	if err := s.Disown(ctx, "new", "x"); err != nil {
 		t.Fatal(err)

@@ -6,6 +6,7 @@ import (
 	"database/sql"
 	"database/sql/driver"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/workflows-engine/workflows-engine/graph/problem"
@@ -171,18 +172,64 @@ func (s *Store) Processes(ctx context.Context) (live []history.Process, err erro
 	return live, failure("the processes could not be read", err)
 }
 
-const departedProcesses = `WITH RECURSIVE owners (name) AS (
+// The kinds of rows of an overview.
+const (
+	overviewClock = iota
+	overviewFlags
+	overviewMore
+	overviewLive
+	overviewDeparted
+)
+
+const overview = `WITH RECURSIVE owners (name) AS (
     SELECT min(owner) FROM executions WHERE owner IS NOT NULL
     UNION ALL SELECT (SELECT min(owner) FROM executions WHERE owner > name) FROM owners WHERE name IS NOT NULL
 )
-SELECT name FROM owners
-WHERE name IS NOT NULL AND NOT EXISTS (SELECT 1 FROM processes WHERE process = name AND expires > ?1)
+SELECT 0, COALESCE(max(leases) FILTER (WHERE boot = ?1), 0), COALESCE(max(floor) FILTER (WHERE boot = ?1), 0), COALESCE(max(seen) FILTER (WHERE seen <= ?2), 0) FROM clocks
+UNION ALL SELECT 1, EXISTS (SELECT 1 FROM executions WHERE owner = ?4), EXISTS (SELECT 1 FROM executions WHERE owner IS NULL AND driven = 1), EXISTS (SELECT 1 FROM ready)
+UNION ALL SELECT 2, EXISTS (SELECT 1 FROM limits), (SELECT min(due) FROM timers), NULL
+UNION ALL SELECT 3, process, NULL, NULL FROM processes WHERE expires > ?3
+UNION ALL SELECT 4, name, NULL, NULL FROM owners
+WHERE name IS NOT NULL AND NOT EXISTS (SELECT 1 FROM processes WHERE process = name AND expires > ?3)
     AND EXISTS (SELECT 1 FROM executions WHERE owner = name AND phase NOT IN ('completed', 'failed', 'cancelled', 'deleted'))`
 
-// Departed returns the processes without a lease that own runs; see history.Store.
-func (s *Store) Departed(ctx context.Context) ([]string, error) {
-	processes, err := column(reader{ctx, &s.readers}, departedProcesses, s.now())
-	return processes, failure("the processes could not be read", err)
+// Overview answers the questions that a process repeats; see history.Store. Owns includes runs that an older version has ended; see Owned.
+func (s *Store) Overview(ctx context.Context, process string) (o history.Overview, err error) {
+	const doing = "the processes could not be read"
+	if ctx.Err() != nil || s.closing.Err() != nil {
+		return o, failure(doing, cmp.Or(context.Cause(ctx), error(errClosed)))
+	}
+	state := storeclock.State{Boot: s.clock.Boot()}
+	err = reader{ctx, &s.readers}.query(overview, func(row []driver.Value) error {
+		kind, _ := row[0].(int64)
+		var n [3]int64
+		for i := range n {
+			n[i], _ = row[i+1].(int64)
+		}
+		switch kind {
+		case overviewClock:
+			state.Leases, state.Floor, state.Seen = n[0], n[1], n[2]
+		case overviewFlags:
+			o.Owns, o.Unowned, o.Ready = n[0] != 0, n[1] != 0, n[2] != 0
+		case overviewMore:
+			if o.Limited = n[0] != 0; row[2] != nil {
+				o.NextTimer = time.UnixMilli(n[1]).UTC()
+			}
+		case overviewLive:
+			o.Live = append(o.Live, textOf(row[1]))
+		case overviewDeparted:
+			o.Departed = append(o.Departed, textOf(row[1]))
+		}
+		return nil
+	}, state.Boot, s.newest(), s.now(), process)
+	if err != nil {
+		return history.Overview{}, failure(doing, err)
+	}
+	slices.Sort(o.Live)
+	slices.Sort(o.Departed)
+	s.clock.Agree(state)
+	o.Now = s.clock.Now()
+	return o, nil
 }
 
 const unownedExecutions = `WITH RECURSIVE owners (name) AS (

@@ -169,8 +169,8 @@ func TestAClaimerThatIsKilled(t *testing.T) {
 		if err := s.Release(ctx, "child"); err != nil {
 			t.Fatal(err)
 		}
-		if departed, err := s.Departed(ctx); !slices.Equal(departed, []string{"child"}) || err != nil {
-			t.Errorf("departed: %v, %v", departed, err)
+		if o, err := s.Overview(ctx, "child"); !slices.Equal(o.Departed, []string{"child"}) || err != nil {
+			t.Errorf("%+v, %v", o, err)
 		}
 		for _, id := range append(claimedIDs(), "driven") {
 			claim(t, s, "parent", true, id)
@@ -203,7 +203,7 @@ func BenchmarkOwners(b *testing.B) {
 		name string
 		call func() error
 	}{
-		{"departed", func() error { _, err := s.Departed(ctx); return err }},
+		{"overview", func() error { _, err := s.Overview(ctx, "p"); return err }},
 		{"unowned", func() error { _, err := s.Unowned(ctx, 100); return err }},
 		{"owner", func() error { _, err := s.Owner(ctx, ids[7]); return err }},
 		{"owned", func() error { _, err := s.Owned(ctx, "p"); return err }},

@@ -62,17 +62,3 @@ func sqlLimit(limit int) int64 {
 	}
 	return int64(limit)
 }
-
-const nextTimer = `SELECT min(due) FROM timers`
-
-// NextTimer returns the earliest due time of all timers; see history.Store.
-func (s *Store) NextTimer(ctx context.Context) (due time.Time, ok bool, err error) {
-	var ms *int64
-	if _, err := s.readers.row(ctx, nextTimer, nil, &ms); err != nil {
-		return time.Time{}, false, failure("the timers could not be read", err)
-	}
-	if ms == nil {
-		return time.Time{}, false, nil
-	}
-	return time.UnixMilli(*ms).UTC(), true, nil
-}

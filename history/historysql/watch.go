@@ -4,6 +4,8 @@ import (
 	"context"
 	"database/sql/driver"
 	"errors"
+	"os"
+	"runtime"
 	"time"
 
 	"github.com/workflows-engine/workflows-engine/history"
@@ -12,8 +14,12 @@ import (
 // watchEvery is the interval between two reads of SQLite's data version, some bytes of shared memory.
 const watchEvery = 50 * time.Millisecond
 
-// checkEvery is the number of these reads for which the file is once checked to be the same.
+// checkEvery is the number of these reads of which one is made even if the WAL looks the same, after a check that the file is the same.
 const checkEvery = 20
+
+// settled is the age from which a WAL that is written again shows another time: clocks of file systems tick in milliseconds. A commit may also take a while
+// from its write to the flush that ends it.
+const settled = 300 * time.Millisecond
 
 var _ history.Watcher = (*Store)(nil)
 
@@ -46,7 +52,7 @@ func (s *Store) watch(ctx context.Context, doing string, look func(c *conn) erro
 				return err
 			}
 		}
-		if err := w.tick(); err != nil && !isBusy(err) {
+		if err := w.tick(n%checkEvery == 0); err != nil && !isBusy(err) {
 			return err
 		}
 		select {
@@ -65,19 +71,51 @@ type watch struct {
 	look func(c *conn) error
 	// version is the data version of the last look; nil before the first.
 	version driver.Value
+	// wal is the path of the WAL, last its size and time when the version was last read, zero if it was written just before.
+	wal  string
+	last stamp
+}
+
+// stamp is the size and the time of a file.
+type stamp struct {
+	size int64
+	at   time.Time
 }
 
 func (s *Store) newWatch(look func(c *conn) error) (*watch, error) {
 	c, err := s.connect(dataSource(s.path, "ro", &s.options))
-	return &watch{conn: c, look: look}, err
+	return &watch{conn: c, look: look, wal: s.path + walSuffix}, err
 }
 
-func (w *watch) tick() error {
+// still reports whether the WAL is as it was when the version was last read. That is one call of the system, and the version takes many.
+// Windows does not tell the time of a file that is open elsewhere.
+func (w *watch) still() bool {
+	if runtime.GOOS == "windows" {
+		return false
+	}
+	var now stamp
+	if info, err := os.Stat(w.wal); err == nil && info.ModTime().Before(time.Now().Add(-settled)) {
+		now = stamp{info.Size(), info.ModTime()}
+	}
+	same := now == w.last && now != stamp{}
+	w.last = now
+	return same
+}
+
+// tick looks at the file if others have written to it.
+func (w *watch) tick(sure bool) error {
+	if w.still() && !sure {
+		return nil
+	}
 	version, err := w.conn.one("PRAGMA data_version")
+	if err != nil {
+		w.last = stamp{}
+	}
 	if err != nil || version == w.version {
 		return err
 	}
 	if err := w.look(w.conn); err != nil {
+		w.last = stamp{} // to be repeated
 		return err
 	}
 	w.version = version

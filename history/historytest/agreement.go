@@ -316,12 +316,13 @@ func (a *agreement) checkOwners(s Agreeable, id, process string) {
 	describe := func(s history.Queue) string {
 		o, err := s.Owner(ctx, id)
 		owned, err2 := s.Owned(ctx, process)
-		departed, err3 := s.Departed(ctx)
+		seen, err3 := s.Overview(ctx, process)
+		seen.Now, seen.Unowned = time.Time{}, false // a store may be less exact about these
 		unowned, err4 := s.Unowned(ctx, 0)
 		slices.Sort(unowned) // by another time where a row lags
 		lanes, err5 := s.Lanes(ctx)
 		place, ok, err6 := s.Place(ctx, id)
-		return fmt.Sprintf("%v %v %v %v %+v %+v %t %v", o, owned, departed, unowned, lanes, place, ok, errors.Join(err, err2, err3, err4, err5, err6))
+		return fmt.Sprintf("%v %v %+v %v %+v %+v %t %v", o, owned, seen, unowned, lanes, place, ok, errors.Join(err, err2, err3, err4, err5, err6))
 	}
 	if got, want := describe(s), describe(a.memory); got != want {
 		a.t.Fatalf("owners: %s, in memory %s", got, want)

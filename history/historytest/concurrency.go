@@ -158,7 +158,6 @@ func calls(s history.Store, next history.Batch) map[string]func(ctx context.Cont
 		"DefinitionByName": func(ctx context.Context) error { _, err := s.DefinitionByName(ctx, "w", ""); return err },
 		"PutDefinition":    func(ctx context.Context) error { return s.PutDefinition(ctx, history.StoredDefinition{Hash: "h"}) },
 		"DueTimers":        func(ctx context.Context) error { _, err := s.DueTimers(ctx, Begin, 1); return err },
-		"NextTimer":        func(ctx context.Context) error { _, _, err := s.NextTimer(ctx); return err },
 		"Now":              func(ctx context.Context) error { _, err := s.Now(ctx); return err },
 		"Renew":            func(ctx context.Context) error { return s.Renew(ctx, "p", time.Hour) },
 		"Release":          func(ctx context.Context) error { return s.Release(ctx, "p") },
@@ -167,7 +166,7 @@ func calls(s history.Store, next history.Batch) map[string]func(ctx context.Cont
 		"Owner":            func(ctx context.Context) error { _, err := s.Owner(ctx, "x"); return err },
 		"Owned":            func(ctx context.Context) error { _, err := s.Owned(ctx, "p"); return err },
 		"Tree":             func(ctx context.Context) error { _, err := s.Tree(ctx, "r"); return err },
-		"Departed":         func(ctx context.Context) error { _, err := s.Departed(ctx); return err },
+		"Overview":         func(ctx context.Context) error { _, err := s.Overview(ctx, "p"); return err },
 		"Unowned":          func(ctx context.Context) error { _, err := s.Unowned(ctx, 1); return err },
 	}
 	if q, ok := history.As[history.Queue](s); ok {

@@ -97,6 +97,7 @@ func run(t *testing.T, open Open, persistent bool) {
 		{kept, "owners of batches", batchOwners},
 		{kept, "refused owners", refusedOwners},
 		{kept, "departed processes", departedProcesses},
+		{kept, "overviews", overviews},
 		{kept, "runs without an owner", unowned},
 		{kept, "deliveries", deliveries},
 		{kept, "claims of deliveries", deliveryClaims},

@@ -74,9 +74,14 @@ func wantProcesses(t *testing.T, s history.Store, want ...history.Process) {
 	}
 }
 
+func overview(t *testing.T, s history.Store, process string) history.Overview {
+	t.Helper()
+	return got[history.Overview](t)(s.Overview(t.Context(), process))
+}
+
 func wantDeparted(t *testing.T, s history.Store, want ...string) {
 	t.Helper()
-	if departed := got[[]string](t)(s.Departed(t.Context())); !slices.Equal(departed, want) {
+	if departed := overview(t, s, "").Departed; !slices.Equal(departed, want) {
 		t.Errorf("departed are %v, want %v", departed, want)
 	}
 }
@@ -291,6 +296,64 @@ func departedProcesses(t *testing.T, s history.Store, c *clock) {
 	x.Execution = got[history.Execution](t)(s.Execution(ctx, "rests"))
 	x.Append(s, "E ExecutionCancelled")
 	wantDeparted(t, s)
+}
+
+// overviews: one read answers what a process repeats.
+func overviews(t *testing.T, s history.Store, c *clock) {
+	want := func(process string, w history.Overview) {
+		t.Helper()
+		w.Now = c.now()
+		o := overview(t, s, process)
+		if o.Ready && !w.Unowned { // a store may count ready runs
+			o.Unowned = false
+		}
+		if !reflect.DeepEqual(o, w) {
+			t.Errorf("%q sees %+v, want %+v", process, o, w)
+		}
+	}
+	want("", history.Overview{})
+	must(t, s.Renew(t.Context(), "q", time.Minute))
+	must(t, s.Renew(t.Context(), "p,\"\x00", time.Minute))
+	live := []string{"p,\"\x00", "q"}
+	want("p", history.Overview{Live: live})
+	x := NewTrace(t, "x")
+	b := x.Batch(Start("w", "in_process")...)
+	b.SetTimers, b.Timers = true, []history.Timer{{Key: "a", Due: Begin.Add(time.Hour)}, {Key: "b", Due: Begin.Add(time.Minute)}}
+	must(t, s.Append(t.Context(), b))
+	seen := history.Overview{Live: live, Unowned: true, NextTimer: Begin.Add(time.Minute)}
+	want("q", seen)
+	wantClaim(t, s, "q", []string{"x"}, "x")
+	seen.Unowned = false
+	want("p", seen)
+	seen.Owns = true
+	want("q", seen)
+	if _, ok := history.As[history.Limiter](s); ok {
+		setLimits(t, s, []history.SharedLimit{{Class: "c", Concurrent: 1}})
+		seen.Limited = true
+		want("q", seen)
+		setLimits(t, s, []history.SharedLimit{{Class: "c"}})
+		seen.Limited = false
+		want("q", seen)
+	}
+	if _, ok := history.As[history.Queue](s); ok {
+		beginReady(t, s, 0, "t", "y")
+		seen.Ready = true
+		want("q", seen)
+		wantReadyClaim(t, s, "q", 1, "y")
+		seen.Ready = false
+		want("q", seen)
+	}
+	c.pass(time.Minute)
+	seen.Live, seen.Departed = nil, []string{"q"}
+	want("q", seen)
+	must(t, s.Renew(t.Context(), "r", time.Minute))
+	wantClaim(t, s, "r", []string{"x"}, "x")
+	x.Append(s, End()...)
+	seen.Live, seen.NextTimer, seen.Owns = []string{"r"}, time.Time{}, false
+	if seen.Departed = nil; len(overview(t, s, "q").Departed) > 0 { // y, in a store with a queue
+		seen.Departed, seen.Owns = []string{"q"}, true
+	}
+	want("q", seen)
 }
 
 func unowned(t *testing.T, s history.Store, c *clock) {

@@ -38,8 +38,8 @@ func (r *reopening) call(method string, do func(s history.Store) error) error {
 		r.store = r.open()
 	}
 	switch method {
-	case "Read", "Execution", "Position", "List", "Count", "Definition", "Definitions", "DefinitionByName", "DueTimers", "NextTimer",
-		"Now", "Owner", "Owned", "Departed", "Unowned", "Tree", "Links", "DueDeliveries", "ListDeliveries", "Processes", "Lanes", "Place", "SharedLimits":
+	case "Read", "Execution", "Position", "List", "Count", "Definition", "Definitions", "DefinitionByName", "DueTimers", "Overview",
+		"Now", "Owner", "Owned", "Unowned", "Tree", "Links", "DueDeliveries", "ListDeliveries", "Processes", "Lanes", "Place", "SharedLimits":
 		r.wrote = false
 	default:
 		r.wrote = true

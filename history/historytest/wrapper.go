@@ -83,14 +83,6 @@ func (w *wrapper) DueTimers(ctx context.Context, now time.Time, limit int) ([]hi
 	return ask(w, "DueTimers", func(s history.Store) ([]history.Timer, error) { return s.DueTimers(ctx, now, limit) })
 }
 
-func (w *wrapper) NextTimer(ctx context.Context) (due time.Time, ok bool, err error) {
-	due, err = ask(w, "NextTimer", func(s history.Store) (due time.Time, err error) {
-		due, ok, err = s.NextTimer(ctx)
-		return due, err
-	})
-	return due, ok, err
-}
-
 func (w *wrapper) Now(ctx context.Context) (time.Time, error) {
 	return ask(w, "Now", func(s history.Store) (time.Time, error) { return s.Now(ctx) })
 }
@@ -119,8 +111,8 @@ func (w *wrapper) Owned(ctx context.Context, process string) (map[string]int64, 
 	return ask(w, "Owned", func(s history.Store) (map[string]int64, error) { return s.Owned(ctx, process) })
 }
 
-func (w *wrapper) Departed(ctx context.Context) ([]string, error) {
-	return ask(w, "Departed", func(s history.Store) ([]string, error) { return s.Departed(ctx) })
+func (w *wrapper) Overview(ctx context.Context, process string) (history.Overview, error) {
+	return ask(w, "Overview", func(s history.Store) (history.Overview, error) { return s.Overview(ctx, process) })
 }
 
 func (w *wrapper) Unowned(ctx context.Context, limit int) ([]string, error) {

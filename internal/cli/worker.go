@@ -209,7 +209,7 @@ func (a *app) stay(ctx context.Context, s *session, manager sdnotify.Notifier, l
 	ticker := time.NewTicker(every)
 	defer ticker.Stop()
 	for {
-		switch _, _, err := s.store.NextTimer(ctx); {
+		switch _, err := s.store.Overview(ctx, ""); {
 		case ctx.Err() != nil:
 			return nil // stopped: the read was cancelled
 		case config.Lost(err):
@@ -264,7 +264,7 @@ func serveHealth(address string, store history.Store) (bound net.Addr, stop func
 // healthOf returns a function that asks whether a database can be read and written.
 func healthOf(store history.Store) func(context.Context) error {
 	return func(ctx context.Context) error {
-		if _, _, err := store.NextTimer(ctx); err != nil {
+		if _, err := store.Overview(ctx, ""); err != nil {
 			return err
 		}
 		if prober, ok := history.As[history.Prober](store); ok {

@@ -324,8 +324,8 @@ func TestStopIsNoFaultOfTheDatabase(t *testing.T) {
 // goneStore is a store whose database has been replaced.
 type goneStore struct{ history.Store }
 
-func (goneStore) NextTimer(context.Context) (time.Time, bool, error) {
-	return time.Time{}, false, problem.New(problem.StoreReplaced, "gone")
+func (goneStore) Overview(context.Context, string) (history.Overview, error) {
+	return history.Overview{}, problem.New(problem.StoreReplaced, "gone")
 }
 
 // TestAWorkerEndsWithItsDatabase: one that was replaced does not come back; a new process uses what is there.

@@ -20,8 +20,16 @@ type Clock struct {
 	Host func() (wall time.Time, up time.Duration)
 
 	measuring sync.Mutex
+	notes     notes
 	last      atomic.Pointer[reading]
 	logged    atomic.Bool
+}
+
+// notes are readings of the store's clock that other calls have brought since the last measurement. The lock is measuring.
+type notes struct {
+	n    int
+	best reading
+	took time.Duration // by the call of best
 }
 
 // moment is one reading of this process's clocks.
@@ -105,7 +113,7 @@ func (c *Clock) measure(here moment) time.Time {
 		}
 		r = &reading{here, now.Sub(here.wall)} // unless the store can be read
 	}
-	best := time.Duration(-1)
+	c.notes = notes{}
 	for range clockSamples {
 		asked := c.here()
 		there, err := c.Env.Store.Now(c.Env.Context)
@@ -113,17 +121,51 @@ func (c *Clock) measure(here moment) time.Time {
 			c.Env.Log.Warn("store's clock not read", run.LogError, err)
 			break
 		}
-		if took := c.here().up - asked.up; best < 0 || took < best {
-			best, r = took, &reading{asked, there.Round(0).Sub(asked.wall.Add(took / 2))}
-		}
+		c.notes.add(asked, c.here(), there)
 	}
-	if best >= 0 && r.difference.Abs() < clockPrecision {
-		r.difference = 0
+	if c.notes.n > 0 {
+		best := c.notes.best
+		r = &best
 	}
+	c.adopt(r)
+	now, _ := r.now(c.here())
+	return now
+}
+
+// add adds a reading.
+func (n *notes) add(asked, answered moment, there time.Time) {
+	if took := answered.up - asked.up; n.n == 0 || took < n.took {
+		n.took, n.best = took, reading{asked, there.Round(0).Sub(asked.wall.Add(took / 2))}
+	}
+	if n.best.difference.Abs() < clockPrecision {
+		n.best.difference = 0
+	}
+	n.n++
+}
+
+// note takes a reading of the store's clock that another call has brought, asked for at a moment. A few of them replace a measurement.
+func (c *Clock) note(asked moment, there time.Time) {
+	if c.Override != nil || !c.measuring.TryLock() {
+		return
+	}
+	defer c.measuring.Unlock()
+	last, here := c.last.Load(), c.here()
+	if last == nil || asked.up <= last.up {
+		return
+	}
+	c.notes.add(asked, here, there)
+	if c.notes.n < clockSamples || here.up-last.up < clockInterval/2 {
+		return
+	}
+	r := c.notes.best
+	c.adopt(&r)
+}
+
+// adopt makes a reading the last one.
+func (c *Clock) adopt(r *reading) {
+	c.notes = notes{}
 	c.last.Store(r)
 	if r.difference.Abs() > clockTolerance && c.logged.CompareAndSwap(false, true) {
 		c.Env.Log.Warn("this process's clock differs from the store's, which is used", "difference", r.difference)
 	}
-	now, _ := r.now(c.here())
-	return now
 }

@@ -38,6 +38,7 @@ type Lease struct {
 	owned   map[*run.Run]struct{}
 	wake    chan struct{} // nil before the loop has started
 	stays   bool          // the lease is renewed without runs, too
+	free    time.Time     // when the store last named process as the owner of no run
 
 	// lostShares is called when the lease is lost, and with it what the process holds of the shared limits.
 	lostShares func()
@@ -96,7 +97,7 @@ func (l *Lease) renew(ctx context.Context) (process string, err error) {
 		return "", errors.Join(work.ErrLeaseLost, l.Store.Release(ctx, process))
 	}
 	if process != l.process {
-		l.process = process
+		l.process, l.free = process, time.Time{}
 		l.alive, l.end = context.WithCancelCause(l.Context)
 	}
 	l.renewed = asked
@@ -283,11 +284,27 @@ func (l *Lease) giveUp() {
 	})
 }
 
+// note keeps whether the store names the process as the owner of a run. It was asked at a time.
+func (l *Lease) note(process string, owns bool, asked time.Time) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if process == l.process && !owns {
+		l.free = asked
+	}
+}
+
+// idle reports whether the process owned no run a moment ago.
+func (l *Lease) idle() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return len(l.owned) == 0 && !l.free.IsZero() && time.Since(l.free) <= maxLookInterval
+}
+
 // look compares the owned runs with their state in the store. The store may name this process as the owner of runs although it drives none.
 func (l *Lease) look() {
 	xs := l.held()
 	process := l.Process()
-	if process == "" {
+	if process == "" || l.idle() {
 		return
 	}
 	stored, err := l.Store.Owned(l.Context, process)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"math/rand/v2"
 	"slices"
+	"sync/atomic"
 	"time"
 
 	"github.com/workflows-engine/workflows-engine/graph/internal/run"
@@ -31,6 +32,8 @@ type SharedLimits struct {
 	limiter history.Limiter // nil if the store has none
 	lease   *Lease
 	turns   *work.Queue
+
+	some atomic.Bool // there were limits at the last look
 
 	// Only loop uses the fields below.
 	asked  map[string]*asked
@@ -65,7 +68,15 @@ func (l *SharedLimits) look(ctx context.Context) {
 		}
 		return
 	}
+	l.some.Store(len(uses) > 0)
 	l.turns.SetShared(uses, l.lease.Process(), l.lease.Lasts)
+}
+
+// lookAgain reads the limits if there are any, or were.
+func (l *SharedLimits) lookAgain(limited bool) {
+	if limited || l.some.Load() {
+		l.look(l.Context)
+	}
 }
 
 // inUse returns the limits of classes with their use. A process that keeps to limits knows whether there are any; one that only reads asks the

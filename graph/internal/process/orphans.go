@@ -24,7 +24,7 @@ const (
 	OverdueGrace = time.Second
 	// searchLimit bounds the runs that a round checks.
 	searchLimit = 500
-	// glanceInterval is the interval, between two rounds, of checks for departed processes and overdue timers.
+	// glanceInterval is the interval of overviews. Between two rounds they show departed processes and overdue timers.
 	glanceInterval = time.Second
 )
 
@@ -42,7 +42,9 @@ type Search struct {
 	Skip func(history.Lane) bool
 	// Queue receives the timers found.
 	Queue *Queue
-	runs  driver
+	// Overview reads the store's overview.
+	Overview func() (history.Overview, error)
+	runs     driver
 
 	orphans, due Turns
 	// owed reports that the last search left orphans unchecked because there was no room for them.
@@ -55,13 +57,15 @@ type Search struct {
 // interval is the pause between two rounds.
 func (s *Search) interval() time.Duration { return min(searchInterval, s.TTL/2) }
 
+// look reads the overview. Without an answer, known is false and everything is possible.
+func (s *Search) look() (o history.Overview, known bool) {
+	o, err := s.Overview()
+	return o, err == nil
+}
+
 // hostSlept reports whether the store's clock has moved much faster than this process's, as it does while the host sleeps. Leases have
-// run out then whose owners are alive and about to renew them.
-func (s *Search) hostSlept() bool {
-	there, err := s.Store.Now(s.Context)
-	if err != nil {
-		return false // a claim would fail, too
-	}
+// run out then whose owners are alive and about to renew them. there is the store's time, just read.
+func (s *Search) hostSlept(there time.Time) bool {
 	here := time.Now()
 	if !s.here.IsZero() && there.Sub(s.there)-here.Sub(s.here) > s.TTL/3 {
 		s.quiet = here.Add(s.TTL/3 + 2*maxLookInterval)
@@ -89,31 +93,28 @@ func (s *Search) Run() {
 			if left <= glanceInterval {
 				break
 			}
-			if !s.hostSlept() && (s.newlyDeparted() || s.owed.Load()) {
+			o, known := s.look()
+			if known && !s.hostSlept(o.Now) && (s.newlyDeparted(o.Departed) || s.owed.Load()) {
 				s.takeAll()
 			}
-			seen = s.glance(seen)
+			seen = s.glance(o.NextTimer, seen)
 		}
 	}
 }
 
-// newlyDeparted reports whether a process has departed whose runs were not checked since.
-func (s *Search) newlyDeparted() bool {
-	gone, err := s.Store.Departed(s.Context)
-	if err != nil {
-		return false // the next round reports it
-	}
+// newlyDeparted reports whether one of the departed processes was not among them when runs were last checked.
+func (s *Search) newlyDeparted(gone []string) bool {
 	left := slices.ContainsFunc(gone, func(process string) bool { return !slices.Contains(s.departed, process) })
 	s.departed = gone
 	return left
 }
 
-// glance fires the timers that have become overdue since another check: no live process has fired them. Usually it asks only for the
-// earliest timer. Timers that were overdue before may be left to others; only rounds check them, and all timers if there are very many.
-func (s *Search) glance(since time.Time) (now time.Time) {
+// glance fires the timers that have become overdue since another check: no live process has fired them. next is the earliest timer; zero without
+// one. Timers that were overdue before may be left to others; only rounds check them, and all timers if there are very many.
+func (s *Search) glance(next, since time.Time) (now time.Time) {
 	now = s.Now()
 	overdue := now.Add(-OverdueGrace)
-	if next, ok, err := s.Store.NextTimer(s.Context); err != nil || !ok || next.After(overdue) {
+	if next.IsZero() || next.After(overdue) {
 		return now
 	}
 	timers, err := s.Store.DueTimers(s.Context, overdue, searchLimit)
@@ -128,11 +129,24 @@ func (s *Search) glance(since time.Time) (now time.Time) {
 	return now
 }
 
+// round looks for orphans and for timers that are due before the next round. It asks for them only if the overview shows that there may be some.
 func (s *Search) round() {
-	if !s.hostSlept() && !s.takeAll() {
+	o, known := s.look()
+	switch orphans := !known || o.Unowned || o.Ready || len(o.Departed) > 0; {
+	case known && s.hostSlept(o.Now):
+	case !orphans:
+		s.orphans.Choose(nil, 0)
+		s.owed.Store(false)
+		s.runs.reconsider(s.Context)
+	case !s.takeAll():
 		return
 	}
-	timers, err := s.DueTimers(s.Context, s.Now().Add(s.interval()), searchLimit)
+	by := s.Now().Add(s.interval())
+	if known && (o.NextTimer.IsZero() || o.NextTimer.After(by)) {
+		s.due.Choose(nil, 0)
+		return
+	}
+	timers, err := s.DueTimers(s.Context, by, searchLimit)
 	if err != nil {
 		s.Log.Warn("due timers not found", run.LogError, err)
 		return

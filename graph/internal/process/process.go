@@ -116,7 +116,7 @@ func New(c Config) *Process {
 	p.limits.limiter, _ = history.As[history.Limiter](c.Store)
 	p.lease.lostShares, p.share.limits = p.Performer.Turns.LoseShares, p.limits
 	p.timers = &Queue{Env: p.Env, runs: p}
-	p.search = &Search{Env: p.Env, TTL: c.LeaseTTL, Presence: &p.presence, Admit: c.Admit, Free: p.Performer.Turns.Free, Skip: p.share.claims, Queue: p.timers, runs: p}
+	p.search = &Search{Env: p.Env, TTL: c.LeaseTTL, Presence: &p.presence, Admit: c.Admit, Free: p.Performer.Turns.Free, Skip: p.share.claims, Queue: p.timers, Overview: p.overview, runs: p}
 	p.share.search = p.search
 	p.Outbox = &outbox.Box{Targets: c.Webhooks, Now: p.Now, Redaction: c.Redaction, Glossary: c.Glossary}
 	if c.Deliver != nil && len(c.Webhooks) > 0 && !c.ReadOnly {
@@ -141,6 +141,20 @@ func New(c Config) *Process {
 		p.Go(p.search.Run)
 	}
 	return p
+}
+
+// overview reads the overview of the store, and passes it to the parts of the process that ask for nothing else while it has no news for them.
+func (p *Process) overview() (history.Overview, error) {
+	process, asked, begun := p.lease.Process(), p.clock.here(), time.Now()
+	o, err := p.Store.Overview(p.Context, process)
+	if err != nil {
+		return o, err
+	}
+	p.clock.note(asked, o.Now)
+	p.lease.note(process, o.Owns, begun)
+	p.limits.lookAgain(o.Limited)
+	p.share.note(o.Ready)
+	return o, nil
 }
 
 // Processes returns the live processes of the store.

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strconv"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/workflows-engine/workflows-engine/graph/definition"
@@ -31,9 +30,6 @@ const (
 const (
 	// claimAtOnce bounds the runs of one claim.
 	claimAtOnce = 32
-	// claimInterval is the interval of claims without a hint from the store, blindInterval that while the store gives no hints.
-	claimInterval = 10 * time.Second
-	blindInterval = time.Second
 	// oldestEvery is the number of claims after which one begins with the run that has waited longest.
 	oldestEvery = 20
 	// giveAfter is how long an attempt waits here before its run is given away, giveAtOnce bounds the runs given away at a time.
@@ -70,14 +66,16 @@ type Share struct {
 
 	started time.Time
 	claimed int           // the number of claims so far
-	blind   atomic.Bool   // the store does not report ready runs
+	wake    chan struct{} // receives when runs may be ready; nil if this process claims none
 	asked   chan struct{} // receives after others was asked for
 	loaded  chan struct{} // receives after a claimed run was loaded
 
 	mu       sync.Mutex
-	claiming bool           // a claim is under way
-	taking   map[string]int // claimed runs that are being loaded
-	lacks    []string       // sorted: the executors of waiting runs that this process was found to lack
+	claiming bool              // a claim is under way
+	taking   map[string]int    // claimed runs that are being loaded
+	lacks    []string          // sorted: the executors of waiting runs that this process was found to lack
+	all      []history.Process // as last read
+	listedAt time.Time         // when all was read
 	others   []history.Process
 	read     time.Time // of others
 	wanted   bool      // others was asked for since it was read
@@ -104,24 +102,29 @@ func (s *Share) Begin() {
 	}
 	s.lease.Stay()
 	s.loaded, s.taking = make(chan struct{}, 1), map[string]int{}
-	wake := make(chan struct{}, 1)
+	s.wake = make(chan struct{}, 1)
 	s.Go(func() {
-		err := s.queue.WatchReady(s.Context, func() {
-			select {
-			case wake <- struct{}{}:
-			default:
-			}
-		})
+		err := s.queue.WatchReady(s.Context, func() { s.note(true) })
 		if err != nil && s.Context.Err() == nil {
-			s.blind.Store(true)
 			s.Log.Warn("ready runs not watched any more: they are found within a second", run.LogError, err)
 		}
 	})
-	s.Go(func() { s.claim(wake) })
+	s.Go(s.claim)
+}
+
+// note wakes the claims if runs may be ready.
+func (s *Share) note(ready bool) {
+	if !ready || s.wake == nil {
+		return
+	}
+	select {
+	case s.wake <- struct{}{}:
+	default:
+	}
 }
 
 // claim claims ready runs while there is room for them.
-func (s *Share) claim(wake <-chan struct{}) {
+func (s *Share) claim() {
 	if wait.For(s.Context, searchDelay) != nil {
 		return
 	}
@@ -129,25 +132,15 @@ func (s *Share) claim(wake <-chan struct{}) {
 		if s.search.owed.Load() {
 			s.search.takeAll() // orphans had their turn before, so they do not wait behind the ready runs
 		}
-		more, err := s.claimSome(s.room())
-		if more {
+		if s.claimSome(s.room()) {
 			continue
 		}
-		interval := claimInterval
-		if err != nil || s.blind.Load() {
-			interval = blindInterval
-		}
-		pause := time.NewTimer(interval)
 		select {
 		case <-s.Context.Done():
-		case <-wake:
+			return
+		case <-s.wake: // by the store, or by an overview within a second
 		case <-s.performer.Turns.Freed():
 		case <-s.loaded:
-		case <-pause.C:
-		}
-		pause.Stop()
-		if s.Context.Err() != nil {
-			return
 		}
 	}
 }
@@ -168,18 +161,14 @@ func (s *Share) Taking(executionID string) bool {
 }
 
 // claimSome claims at most n ready runs, continues them in the background, and reports whether more may be ready.
-func (s *Share) claimSome(n int) (more bool, err error) {
+func (s *Share) claimSome(n int) (more bool) {
 	if n <= 0 || s.performer.InFlight.Draining() || s.Admit != nil && s.Admit() != nil {
-		return false, nil
+		return false
 	}
-	defer func() {
-		if err != nil && s.Context.Err() == nil {
-			s.Log.Warn("ready runs not claimed", run.LogError, err)
-		}
-	}()
 	process, err := s.lease.Hold(s.Context)
 	if err != nil {
-		return false, err
+		s.notClaimed(err)
+		return false
 	}
 	s.claimed++
 	s.mu.Lock()
@@ -199,7 +188,14 @@ func (s *Share) claimSome(n int) (more bool, err error) {
 			s.taken(id)
 		})
 	}
-	return len(ids) == n, err
+	s.notClaimed(err)
+	return len(ids) == n
+}
+
+func (s *Share) notClaimed(err error) {
+	if err != nil && s.Context.Err() == nil {
+		s.Log.Warn("ready runs not claimed", run.LogError, err)
+	}
 }
 
 // roomIn returns the number of runs of a lane that the limits of this process admit.
@@ -271,13 +267,31 @@ func (s *Share) Workers(ctx context.Context, l history.Lane) (int, error) {
 // elsewhere returns the number of other live processes that perform the runs of a lane.
 func (s *Share) elsewhere(ctx context.Context, l history.Lane) (n int, err error) {
 	own := s.lease.Process()
-	all, err := s.Processes(ctx)
-	for i := range all {
-		if all[i].Name != own && all[i].Serves(l) {
-			n++
+	err = s.lately(ctx, time.Now(), func(all []history.Process) bool {
+		n = 0
+		for i := range all {
+			if all[i].Name != own && all[i].Serves(l) {
+				n++
+			}
 		}
-	}
+		return n > 0
+	})
 	return n, err
+}
+
+// lately calls found with the live processes, as of at most a second ago; if that returns false, once more as of begun or later.
+func (s *Share) lately(ctx context.Context, begun time.Time, found func([]history.Process) bool) error {
+	s.mu.Lock()
+	all, at := s.all, s.listedAt
+	s.mu.Unlock()
+	if !at.IsZero() && time.Since(at) < rosterInterval && (found(all) || at.After(begun)) {
+		return nil
+	}
+	all, err := s.Processes(ctx)
+	if err == nil {
+		found(all)
+	}
+	return err
 }
 
 // Processes returns the live processes of the store; none if the store does not list them.
@@ -285,7 +299,14 @@ func (s *Share) Processes(ctx context.Context) ([]history.Process, error) {
 	if s.roster == nil {
 		return nil, nil
 	}
-	return s.roster.Processes(ctx)
+	at := time.Now()
+	all, err := s.roster.Processes(ctx)
+	if err == nil {
+		s.mu.Lock()
+		s.all, s.listedAt = all, at
+		s.mu.Unlock()
+	}
+	return slices.Clone(all), err
 }
 
 // Capabilities returns the nodes that are performed for runs that this process starts in a queue: by itself or, with WorkNone, by the live
@@ -294,20 +315,30 @@ func (p *Process) Capabilities(ctx context.Context, queue string) (library.Capab
 	if p.share.Work != WorkNone || p.share.queue == nil {
 		return p.Performer, nil
 	}
-	all, err := p.share.Processes(ctx)
-	return workers{all, cmp.Or(queue, history.DefaultQueue)}, err
+	w := workers{queue: cmp.Or(queue, history.DefaultQueue)}
+	begun := time.Now()
+	w.lately = func(found func([]history.Process) bool) error { return p.share.lately(ctx, begun, found) }
+	return w, w.lately(func([]history.Process) bool { return true })
 }
 
 // workers are the live processes, as those that perform the nodes of runs in a queue.
 type workers struct {
-	all   []history.Process
-	queue string
+	lately func(found func([]history.Process) bool) error
+	queue  string
 }
 
 // Missing names the worker that a node lacks; see library.Capabilities.
 func (w workers) Missing(n *definition.Node) (missing, setting string, partial bool) {
 	lane := history.Lane{Queue: w.queue, Needs: work.Needs(n)}
-	if lane.Needs == "" || slices.ContainsFunc(w.all, func(p history.Process) bool { return p.Serves(lane) }) {
+	if lane.Needs == "" {
+		return "", "", false
+	}
+	served := false
+	err := w.lately(func(all []history.Process) bool {
+		served = slices.ContainsFunc(all, func(p history.Process) bool { return p.Serves(lane) })
+		return served
+	})
+	if served || err != nil {
 		return "", "", false
 	}
 	return "a worker for " + lane.Needs + " in queue " + strconv.Quote(lane.Queue), "", false
@@ -327,7 +358,7 @@ func (s *Share) tend() {
 		case <-time.After(pause):
 		}
 		s.describe()
-		if time.Since(s.looked) >= rosterInterval {
+		if s.Work != WorkAll && time.Since(s.looked) >= rosterInterval { // else the overview tells
 			s.limits.look(s.Context)
 			s.looked = time.Now()
 		}
@@ -394,7 +425,7 @@ func (s *Share) mustRead(waiting bool) bool {
 }
 
 func (s *Share) readOthers() {
-	all, err := s.roster.Processes(s.Context)
+	all, err := s.Processes(s.Context)
 	if err != nil {
 		return // the next read repeats it
 	}

@@ -76,12 +76,25 @@ func (s survivors) Append(ctx context.Context, b history.Batch) error {
 	return s.Store.Append(ctx, b)
 }
 
-// Departed returns the processes without a lease that own runs; see history.Store.
-func (s survivors) Departed(ctx context.Context) ([]string, error) {
-	if err := s.releaseAll(ctx); err != nil {
-		return nil, err
+// Overview answers the questions that a process repeats; see history.Store.
+func (s survivors) Overview(ctx context.Context, process string) (history.Overview, error) {
+	o, err := s.Store.Overview(ctx, process)
+	if err != nil || s.readOnly {
+		return o, err
 	}
-	return s.Store.Departed(ctx)
+	ended := false
+	for _, p := range o.Live {
+		if processid.Gone(p) {
+			if err := s.release(ctx, p); err != nil {
+				return o, err
+			}
+			ended = true
+		}
+	}
+	if ended {
+		return s.Store.Overview(ctx, process)
+	}
+	return o, nil
 }
 
 // Unowned returns runs that need a driver and have no owner; see history.Store.

@@ -200,9 +200,11 @@ func (x *Run) restore(ctx context.Context, prog *definition.Program) (*machine.M
 		return nil, nil
 	}
 	m.SetLimits(0, machine.Limits{Queued: x.queued, MinHostTimeout: x.env.Limits.MinHostTimeout, Stop: x.stop})
-	tail, err := x.env.Store.Read(ctx, x.id, seq+1, 0)
-	if err != nil {
-		return nil, err
+	var tail []history.Record
+	if seq < x.exec.Seq { // else nothing follows, or the next append conflicts with it
+		if tail, err = x.env.Store.Read(ctx, x.id, seq+1, 0); err != nil {
+			return nil, err
+		}
 	}
 	if err := m.Catchup(tail, x.env.Now()); errors.Is(err, machine.ErrAbandoned) {
 		return nil, err
