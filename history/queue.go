@@ -109,6 +109,15 @@ type ReadyClaim struct {
 	Limit int
 	// Oldest makes the run that has been ready longest the first one, so that no priority starves.
 	Oldest bool
+	// Found, unless nil, is called with claimed runs as the claim has read them, which saves the process these reads. A store may leave it out.
+	Found func(ReadyRun)
+}
+
+// ReadyRun is a claimed run: its projection, and its newest stored position as Store.Position returns it.
+type ReadyRun struct {
+	Execution   Execution
+	PositionSeq int64
+	Position    []byte
 }
 
 // In returns the largest number of runs to claim in a lane.

@@ -1,6 +1,7 @@
 package historymem
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"maps"
@@ -77,6 +78,7 @@ func (s *Store) ClaimReady(ctx context.Context, c history.ReadyClaim) ([]string,
 		room[lanes[i].Lane] = c.In(lanes[i].Lane)
 	}
 	var claimed []string
+	var found []history.ReadyRun
 	err = s.do(ctx, func() {
 		runs := slices.SortedFunc(maps.Keys(s.ready), ahead)
 		runs = slices.DeleteFunc(runs, func(x *run) bool { return room[x.place.Lane] == 0 })
@@ -94,9 +96,18 @@ func (s *Store) ClaimReady(ctx context.Context, c history.ReadyClaim) ([]string,
 				room[lane]--
 				s.give(x, c.Process)
 				claimed = append(claimed, x.id)
+				if e, unreadable := history.ParseExecution(x.id, x.text); unreadable == nil {
+					e.Bytes = x.bytes
+					found = append(found, history.ReadyRun{Execution: e, PositionSeq: x.positionSeq, Position: bytes.Clone(x.position)})
+				}
 			}
 		}
 	})
+	if c.Found != nil {
+		for _, r := range found {
+			c.Found(r)
+		}
+	}
 	return claimed, err
 }
 

@@ -134,7 +134,7 @@ func TestAStoreThatBecomesTooNew(t *testing.T) {
 			if err := s.Renew(t.Context(), "p", time.Minute); !errors.Is(err, want) {
 				t.Errorf("the renewal: %v", err)
 			}
-			if _, _, err := front.NextTimer(t.Context()); !errors.Is(err, want) {
+			if _, err := front.Overview(t.Context(), ""); !errors.Is(err, want) {
 				t.Errorf("a process without a lease: %v", err)
 			}
 			if err := front.Disown(t.Context(), "p", "x"); !errors.Is(err, want) {

@@ -91,8 +91,9 @@ pick AS (
     WHERE n <= room ORDER BY {order} LIMIT $4::bigint),
 unready AS (DELETE FROM @ready AS q USING pick WHERE q.run = pick.run),
 claimed AS (UPDATE @runs AS r SET owner = $1::text, disowned = NULL, driven = least(r.driven, 1::smallint) FROM pick WHERE r.run = pick.run
-    RETURNING r.execution_id, pick.lane, pick.priority, pick.turn, r.run)
-SELECT execution_id, lane, priority, turn, run FROM claimed UNION ALL SELECT NULL, lane, 0, 0, 0 FROM lanes WHERE lane IS NOT NULL`
+    RETURNING r.execution_id, pick.lane, pick.priority, pick.turn, r.run, r.projection, r.bytes, r.position_seq, r.position)
+SELECT execution_id, lane, priority, turn, run, projection, bytes, position_seq, position FROM claimed
+UNION ALL SELECT NULL, lane, 0, 0, 0, '', 0, 0, NULL FROM lanes WHERE lane IS NOT NULL`
 	byTurn = `q.priority DESC, q.turn, q.run`
 	byAge  = `q.since, q.run`
 
@@ -139,12 +140,17 @@ func (s *Store) ClaimReady(ctx context.Context, k history.ReadyClaim) (claimed [
 		if err != nil {
 			return nil, err
 		}
-		if !s.lanes.add(c.found) { // usually
+		if !s.lanes.add(c.found) || len(c.claimed) > 0 { // usually; the second statement for Oldest may meet a new lane
 			break
 		}
 	}
 	if len(c.claimed) == 0 && c.served() {
 		err = c.drop(ctx, doing)
+	}
+	if k.Found != nil {
+		for _, r := range c.runs {
+			k.Found(r)
+		}
 	}
 	return c.claimed, err
 }
@@ -190,10 +196,11 @@ type claim struct {
 	// found are the lanes that have ready runs.
 	found   []string
 	claimed []string
+	runs    []history.ReadyRun
 }
 
 // begin begins the claim, which may be a second attempt.
-func (c *claim) begin() { c.claimed, c.left = nil, slices.Clone(c.room) }
+func (c *claim) begin() { c.claimed, c.runs, c.left = nil, nil, slices.Clone(c.room) }
 
 // served reports whether a lane with ready runs has room.
 func (c *claim) served() bool {
@@ -218,13 +225,20 @@ func (c *claim) take(ctx context.Context, q queries, text string, limit int) err
 	err := each(ctx, q, c.store.texts.of(text), func(row pgx.Rows) error {
 		var r run
 		var id *string
-		err := row.Scan(&id, &r.lane, &r.priority, &r.turn, &r.number)
+		var projection string
+		var bytes int64
+		var found history.ReadyRun
+		err := row.Scan(&id, &r.lane, &r.priority, &r.turn, &r.number, &projection, &bytes, &found.PositionSeq, &found.Position)
 		if id == nil {
 			c.found = append(c.found, r.lane)
 			return err
 		}
 		r.id = *id
 		runs = append(runs, r)
+		var unreadable error // the process finds out
+		if found.Execution, unreadable = parseExecution(unescaped(r.id), projection, bytes); unreadable == nil {
+			c.runs = append(c.runs, found)
+		}
 		return err
 	}, c.process, c.lanes, c.left, int64(limit), int64(locks))
 	slices.SortFunc(runs, func(a, b run) int {

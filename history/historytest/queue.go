@@ -61,6 +61,14 @@ func wantReadyClaim(t *testing.T, s history.Store, process string, limit int, wa
 
 func wantClaimOf(t *testing.T, s history.Store, c history.ReadyClaim, want ...string) {
 	t.Helper()
+	c.Found = func(r history.ReadyRun) {
+		id := r.Execution.ID
+		seq, position, err := s.Position(t.Context(), id)
+		must(t, err)
+		if e := got[history.Execution](t)(s.Execution(t.Context(), id)); !slices.Contains(want, id) || !reflect.DeepEqual(r, history.ReadyRun{Execution: e, PositionSeq: seq, Position: position}) {
+			t.Errorf("a claim finds %+v, want %+v at %d, %q", r, e, seq, position)
+		}
+	}
 	if claimed := got[[]string](t)(queue(t, s).ClaimReady(t.Context(), c)); !slices.Equal(claimed, want) {
 		t.Errorf("%s claims %v, want %v", c.Process, claimed, want)
 	}

@@ -28,7 +28,7 @@ func WhileUsable(ctx context.Context, store history.Store) (usable context.Conte
 		ticker := time.NewTicker(LookEvery)
 		defer ticker.Stop()
 		for {
-			if _, _, err := store.NextTimer(usable); Lost(err) {
+			if _, err := store.Overview(usable, ""); Lost(err) {
 				lost = err
 				cancel()
 				return

@@ -50,8 +50,8 @@ type driver interface {
 	takeBack(executionID, process string)
 	// takeOrphan claims one orphaned run, and reports whether it did.
 	takeOrphan(ctx context.Context, executionID string) (took bool, err error)
-	// takeReady continues a ready run that the process has claimed.
-	takeReady(executionID, process string)
+	// takeReady continues a ready run that the process has claimed. r is the run as the claim has read it, zero if it has not.
+	takeReady(executionID, process string, r history.ReadyRun)
 	// giveAway gives a run away that waits here, if that is still possible.
 	giveAway(executionID string)
 	// reconsider looks up, in the background, the unknown workflows of runs that were left to others. The returned function waits for
@@ -92,9 +92,9 @@ func (p *Process) takeBack(id, process string) {
 }
 
 // takeReady continues a ready run that this process has claimed.
-func (p *Process) takeReady(id, process string) {
+func (p *Process) takeReady(id, process string, r history.ReadyRun) {
 	ctx := work.Detached(p.Context)
-	if err := p.WithID(ctx, id, func(x *run.Run, w *run.Work) error { return x.TakeReady(ctx, process, w) }); err != nil {
+	if err := p.WithID(ctx, id, func(x *run.Run, w *run.Work) error { return x.TakeReady(ctx, process, &r, w) }); err != nil {
 		p.Log.Warn("ready run not continued", run.LogRun, id, run.LogError, err)
 	}
 }

@@ -35,12 +35,12 @@ func (d *fakeDriver) note(format string, args ...any) {
 	d.calls = append(d.calls, fmt.Sprintf("%v ", time.Since(d.begun))+fmt.Sprintf(format, args...))
 }
 
-func (d *fakeDriver) look(x *run.Run, seq int64)           {}
-func (d *fakeDriver) loseLease(x *run.Run, process string) { d.note("lost %s", x.ID()) }
-func (d *fakeDriver) takeReady(string, string)             {}
-func (d *fakeDriver) giveAway(string)                      {}
-func (d *fakeDriver) takeBack(executionID, process string) { d.note("back %s", executionID) }
-func (d *fakeDriver) fire(t Timer)                         { d.note("fire %s own=%v", t.ExecutionID, t.Own) }
+func (d *fakeDriver) look(x *run.Run, seq int64)                 {}
+func (d *fakeDriver) loseLease(x *run.Run, process string)       { d.note("lost %s", x.ID()) }
+func (d *fakeDriver) takeReady(string, string, history.ReadyRun) {}
+func (d *fakeDriver) giveAway(string)                            {}
+func (d *fakeDriver) takeBack(executionID, process string)       { d.note("back %s", executionID) }
+func (d *fakeDriver) fire(t Timer)                               { d.note("fire %s own=%v", t.ExecutionID, t.Own) }
 func (d *fakeDriver) reconsider(context.Context) func() bool {
 	return func() bool {
 		if d.learned {

@@ -174,8 +174,11 @@ func (s *Share) claimSome(n int) (more bool) {
 	s.mu.Lock()
 	s.claiming = true
 	s.mu.Unlock()
-	ids, err := s.queue.ClaimReady(s.Context,
-		history.ReadyClaim{Process: process, Serves: s.serves, Room: s.roomIn, Limit: n, Oldest: s.claimed%oldestEvery == 0})
+	found := map[string]history.ReadyRun{}
+	ids, err := s.queue.ClaimReady(s.Context, history.ReadyClaim{
+		Process: process, Serves: s.serves, Room: s.roomIn, Limit: n, Oldest: s.claimed%oldestEvery == 0,
+		Found: func(r history.ReadyRun) { found[r.Execution.ID] = r },
+	})
 	s.mu.Lock()
 	s.claiming = false
 	for _, id := range ids {
@@ -184,7 +187,7 @@ func (s *Share) claimSome(n int) (more bool) {
 	s.mu.Unlock()
 	for _, id := range ids {
 		s.Go(func() {
-			s.runs.takeReady(id, process)
+			s.runs.takeReady(id, process, found[id])
 			s.taken(id)
 		})
 	}

@@ -42,6 +42,30 @@ func (x *Run) Refresh(ctx context.Context) error {
 	return x.load(ctx, exec, nil)
 }
 
+// refreshTo is Refresh with what a claim has just read. If another process has written since, the next append conflicts.
+func (x *Run) refreshTo(ctx context.Context, r *history.ReadyRun) error {
+	switch e := &r.Execution; {
+	case e.Seq == 0 || e.Seq < x.exec.Seq:
+		return x.Refresh(ctx)
+	case x.m != nil && x.isAt(e):
+		return nil
+	case x.m != nil:
+		x.forget()
+	}
+	x.found = r
+	defer func() { x.found = nil }()
+	return x.load(ctx, r.Execution, nil)
+}
+
+// position returns the newest stored position.
+func (x *Run) position(ctx context.Context) (seq int64, data []byte, err error) {
+	if r := x.found; r != nil {
+		x.found = nil
+		return r.PositionSeq, r.Position, nil
+	}
+	return x.env.Store.Position(ctx, x.id)
+}
+
 // behind reports whether another process has written to the run since the machine was made.
 func (x *Run) behind(ctx context.Context) (bool, error) {
 	exec, err := x.env.Store.Execution(ctx, x.id)
@@ -172,7 +196,7 @@ func (x *Run) rebuild(ctx context.Context, prog *definition.Program) (*machine.M
 
 // restore builds the machine from a stored position. It returns nil without a usable one; the history has everything that a position has.
 func (x *Run) restore(ctx context.Context, prog *definition.Program) (*machine.Machine, error) {
-	seq, data, err := x.env.Store.Position(ctx, x.id)
+	seq, data, err := x.position(ctx)
 	if err != nil || seq == 0 || len(data) == 0 {
 		return nil, err
 	}

@@ -163,8 +163,9 @@ func (x *Run) Give(ctx context.Context) {
 	x.disown(ctx)
 }
 
-// TakeReady continues a run that was ready, and that this process has claimed under a name.
-func (x *Run) TakeReady(ctx context.Context, process string, w *Work) error {
+// TakeReady continues a run that was ready, and that this process has claimed under a name. r is the run as the claim has read it, zero if it
+// has not.
+func (x *Run) TakeReady(ctx context.Context, process string, r *history.ReadyRun, w *Work) error {
 	if x.Owned() {
 		return nil
 	}
@@ -173,7 +174,7 @@ func (x *Run) TakeReady(ctx context.Context, process string, w *Work) error {
 	}
 	x.process, x.claimed, x.startedHere = process, time.Now(), false
 	x.become(Claimed)
-	err := x.Refresh(ctx)
+	err := x.refreshTo(ctx, r)
 	if err == nil && !x.Ended() {
 		err = x.drive(ctx, w)
 	}

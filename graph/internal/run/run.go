@@ -33,6 +33,8 @@ type Run struct {
 	seq  atomic.Int64 // exec.Seq, readable without the lock
 	// prior is the newest stored state. States are immutable, so the store may write the next one as a difference.
 	prior history.Prior
+	// found is the run as a claim has read it, while it is loaded.
+	found *history.ReadyRun
 	// unrecorded are records that loading found missing from the history, to be appended first.
 	unrecorded machine.Batch
 	// unstored is a caller's definition that the store lacks.
