@@ -237,6 +237,11 @@ func (l *Lease) keep() {
 	l.mu.Lock()
 	left := l.TTL*5/6 - time.Since(l.renewed)
 	l.mu.Unlock()
+	select {
+	case <-l.renewal: // it failed after keep had given it up
+		l.renewal = nil
+	default:
+	}
 	if l.renewal == nil { // else the store has not answered yet
 		done := make(chan error, 1)
 		l.renewal = done
