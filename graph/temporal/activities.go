@@ -25,7 +25,7 @@ type performer struct {
 	library               *library.Library
 	side                  SideStore
 	archive               Archive
-	// past reads the records of runs; nil reads none. maxRun bounds the bytes of a run.
+	// past reads the records of runs; nil if the process cannot. maxRun bounds the bytes of a run.
 	past   reader
 	maxRun int64
 	// beats is the pause between two signs of life of an attempt.
@@ -152,6 +152,6 @@ func (p *performer) Resolve(ctx context.Context, r reference) (resolved, error) 
 	return resolved{Definition: prog.Hash, Library: bind(ctx, p.library, prog, r.Inherited)}, nil
 }
 
-// errNoJournal is the error of an executor that keeps a journal, where none is kept.
+// errNoJournal is the error of an executor that keeps a journal, in a process without a side store.
 var errNoJournal = problem.New(problem.Unsupported, "agents with journals need a side store on Temporal").
 	WithHint("Configure a side store for the workers, or use an engine with its own database.")

@@ -56,7 +56,7 @@ const (
 	memoVersion = "version"
 )
 
-// memo returns what lists show of a run besides its search attributes.
+// memo returns the parts of a run that lists show besides its search attributes.
 func (in *runInput) memo(prog *definition.Program) map[string]any {
 	m := map[string]any{}
 	if in.Title != "" {

@@ -23,3 +23,8 @@ func loop(t testing.TB) *definition.Document {
 			{"id":"count","type":"set_state","config":{"assignments":{"n":{"jq":".n + 1"}}}},{"id":"more","type":"switch","config":{"cases":[{"when":".n < 10","target":"work"}],"default":"end"}},{"id":"end","type":"end"}],
 		"edges":[{"source":"__start__","target":"begin"},{"source":"begin","target":"work"},{"source":"work","target":"wait"},{"source":"wait","target":"count"},{"source":"count","target":"more"}]}`)
 }
+
+// journaled has one step, for an executor with a journal.
+func journaled(t testing.TB) *definition.Document {
+	return enginetest.Define(t, enginetest.Linear("agent", `{"id":"begin","type":"start"}`, `{"id":"a","type":"step","config":{"handler":"x"}}`, `{"id":"end","type":"end"}`))
+}

@@ -270,7 +270,7 @@ func (u *testUpdate) Complete(result any, err error) {
 	u.r.later()
 }
 
-// later makes the main loop stand still once it has done what is to do now.
+// later makes the main loop stand still after the callbacks that are waiting now.
 func (r *testRun) later() { r.env.RegisterDelayedCallback(r.park, 0) }
 
 func (b *testBackend) query(_ context.Context, id, name string, arg, answer any) (bool, error) {
@@ -412,7 +412,7 @@ func (b *testBackend) count(ctx context.Context, query string) (int64, error) {
 	return int64(len(p.runs)), nil
 }
 
-// info returns what visibility would show of a run.
+// info returns the entry of a run in visibility.
 func (b *testBackend) info(id string) *visibility.WorkflowExecutionInfo {
 	r := b.find(id)
 	in := r.in

@@ -59,7 +59,7 @@ type attemptRuns struct {
 	begun   bool
 }
 
-// load reads what an earlier worker has recorded of the attempt, and adds it to the journal of the effect.
+// load reads the entries that an earlier worker has recorded of the attempt, and adds them to the journal of the effect.
 func (r *attemptRuns) load(ctx context.Context, effect machine.Effect) error {
 	r.ctx, r.base = ctx, effect.Base()
 	journal := journalOf(effect)

@@ -63,14 +63,14 @@ func visibilityQuery(q history.ListQuery) (string, error) {
 	for _, name := range slices.Sorted(maps.Keys(q.Labels)) {
 		value := q.Labels[name]
 		if value == "" {
-			return "", unsupported("lists on Temporal select labels by value, and %q has none", name)
+			return "", unsupported("lists on Temporal select labels by value, and %q lacks one", name)
 		}
 		parts = append(parts, fmt.Sprintf("%s = %s", attrLabels.GetName(), quoted(name+"="+value)))
 	}
 	return strings.Join(parts, " AND "), nil
 }
 
-// List returns a page of runs, last started first. Its rows have what visibility keeps: id, phase, definition, title, labels, parent and times.
+// List returns a page of runs, last started first. Its rows have the fields that visibility keeps: id, phase, definition, title, labels, parent and times.
 // Cursors are those of the service. Filters by time, Oldest and Unhandled are UNSUPPORTED_BY_BACKEND.
 func (e *Engine) List(ctx context.Context, q history.ListQuery) (history.ListPage, error) {
 	if err := e.enter(ctx); err != nil {
@@ -129,7 +129,7 @@ func (e *Engine) Count(ctx context.Context, q history.ListQuery, most int) (int,
 	return int(min(n, int64(most))), nil
 }
 
-// rowOf returns what visibility knows of a run.
+// rowOf returns the row of a run from its entry in visibility.
 func rowOf(memos converter.DataConverter, info *visibility.WorkflowExecutionInfo) history.Execution {
 	attributes, memo := info.GetSearchAttributes().GetIndexedFields(), info.GetMemo().GetFields()
 	text := func(payloads map[string]*common.Payload, name string) (s string) {

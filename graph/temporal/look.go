@@ -18,7 +18,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
-// sight is what the engine sees of one run.
+// sight is one run as the engine has read it.
 type sight struct {
 	exec history.Execution
 	snap *snapshot
@@ -182,7 +182,7 @@ func (n *node) waits(f func(id string, w machine.Wait)) {
 	}
 }
 
-// settled reports whether the runs have reached their waits: no walk is under way, no subworkflow is about to start, and the end of none is on
+// settled reports whether the runs have reached their waits: no walk is under way, no subworkflow is about to start, and no end of one is on
 // its way to the parent.
 func (n *node) settled() bool {
 	if n.m != nil && n.m.Walking() || n.snap != nil && len(n.snap.Beginning) > 0 {

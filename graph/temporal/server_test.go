@@ -256,8 +256,29 @@ func TestLargeStatesOnAServer(t *testing.T) {
 	}
 }
 
-// TestTerminatedRunsAreToldAsFailed: an operator ends a run in Temporal.
-func TestTerminatedRunsAreToldAsFailed(t *testing.T) {
+// TestJournalsOnAServer: an agent asks, and continues from its journal in another worker.
+func TestJournalsOnAServer(t *testing.T) {
+	t.Parallel()
+	o := dial(t, Options{Activities: &lister{}, SideStore: fileStore(t)})
+	e, err := New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := performs(t, o)
+	run := start(t, e, graph.StartRequest{Definition: journaled(t)})
+	if run.Status != machine.Interrupted || run.Pending[0].Steps != 4 || run.Pending[0].Show == nil {
+		t.Fatalf("%+v", run)
+	}
+	w.Stop()
+	performs(t, o)
+	run, err = e.Resume(t.Context(), graph.ResumeRequest{ExecutionID: run.ExecutionID, Payload: map[string]any{"text": "yes"}})
+	if err != nil || run.Status != machine.Completed || run.FinalState["entries"] != 6.0 {
+		t.Fatalf("%+v %v", run, err)
+	}
+}
+
+// TestTerminatedRunsHaveFailed: an operator ends a run in Temporal.
+func TestTerminatedRunsHaveFailed(t *testing.T) {
 	t.Parallel()
 	e, o := serve(t, Options{Activities: steps(charged)})
 	run := start(t, e, graph.StartRequest{Definition: approval(t)})

@@ -14,7 +14,6 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
-	"github.com/workflows-engine/workflows-engine/internal/enginetest"
 )
 
 func fileStore(t testing.TB) *FileSideStore {
@@ -125,8 +124,7 @@ func TestJournalsAreKeptInTheSideStore(t *testing.T) {
 	t.Parallel()
 	l := &lister{}
 	e, _ := newTestEngine(t, Options{Activities: l, SideStore: fileStore(t)})
-	d := enginetest.Define(t, enginetest.Linear("agent", `{"id":"begin","type":"start"}`, `{"id":"a","type":"step","config":{"handler":"x"}}`, `{"id":"end","type":"end"}`))
-	run, err := e.Start(t.Context(), graph.StartRequest{ExecutionID: "r", Definition: d})
+	run, err := e.Start(t.Context(), graph.StartRequest{ExecutionID: "r", Definition: journaled(t)})
 	if err != nil || run.Status != machine.Interrupted || run.Pending[0].Prompt != "Go on?" || run.Pending[0].Steps != 4 || run.Pending[0].Show == nil {
 		t.Fatalf("%+v %v", run, err)
 	}

@@ -104,7 +104,7 @@ type layout struct {
 	Archive bool `json:"archive,omitempty"`
 }
 
-// continued is what a run takes along when it continues as new.
+// continued is the part of a run that goes on when it continues as new.
 type continued struct {
 	Position   json.RawMessage `json:"position"`
 	Projection json.RawMessage `json:"projection"`
@@ -114,7 +114,7 @@ type continued struct {
 	StateSeq int64          `json:"stateSeq,omitempty"`
 }
 
-// call is the argument of the update: one input, or none to wait.
+// call is the argument of the update: one input, or no input for a call that waits.
 type call struct {
 	Outcome *machine.Outcome `json:"outcome,omitempty"`
 	Resume  *machine.Resume  `json:"resume,omitempty"`
@@ -187,7 +187,7 @@ type performed struct {
 	Outcome *machine.Outcome       `json:"outcome,omitempty"`
 	Task    *machine.TaskUpdate    `json:"task,omitempty"`
 	Steps   *machine.StepsRecorded `json:"steps,omitempty"`
-	// Asked is the body of the question in Steps, which has none of its own as JSON.
+	// Asked is the body of the question in Steps, whose JSON omits it.
 	Asked map[string]any `json:"asked,omitempty"`
 }
 
@@ -207,7 +207,7 @@ func performedOf(in machine.Input) performed {
 	return performed{}
 }
 
-// input returns the input of the machine, nil if there is none.
+// input returns the input of the machine, nil without one.
 func (p *performed) input() machine.Input {
 	switch {
 	case p.Outcome != nil:

@@ -3,6 +3,7 @@ package temporal
 import (
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"go.temporal.io/sdk/activity"
@@ -18,6 +19,7 @@ import (
 type Worker struct {
 	workers []worker.Worker
 	queues  []string
+	stop    sync.Once
 }
 
 // registry is the part of a worker, or of a test environment, that knows workflows and activities.
@@ -76,7 +78,7 @@ func trust(o *Options, l *library.Library) func(history.StoredDefinition) error 
 	return l.Trust
 }
 
-// lanes lists what the process performs: each kind of executor, and each lane that it serves.
+// lanes lists the needs that the process serves: each kind of executor, and each lane that it serves.
 func (p *performer) lanes(own []string) (needs []string) {
 	for _, name := range p.missing.Performs() {
 		kind, _, _ := strings.Cut(name, ":")
@@ -130,11 +132,11 @@ func (w *Worker) Start() error {
 
 // Stop ends the worker. Attempts in flight have half of Options.WorkerLost to end; others get them then.
 func (w *Worker) Stop() {
-	done := make(chan struct{})
-	for _, own := range w.workers {
-		go func() { own.Stop(); done <- struct{}{} }()
-	}
-	for range w.workers {
-		<-done
-	}
+	w.stop.Do(func() {
+		var all sync.WaitGroup
+		for _, own := range w.workers {
+			all.Go(own.Stop)
+		}
+		all.Wait()
+	})
 }

@@ -22,42 +22,39 @@ type walker struct {
 	trust func(history.StoredDefinition) error
 }
 
-// walk is the workflow: it performs one run, or a part of it after which the run continues as new. An error is a fault of this package or of
-// the worker: the run itself ends with a snapshot, however it ends.
+// walk is the workflow: it performs one run, or a part of it after which the run continues as new. However the run ends, its result is a
+// snapshot, and the only error is that of continuing as new. A fault of this package or of the worker is a panic: Temporal repeats the workflow
+// task, and another worker may get it.
 func (w *walker) walk(ctx workflow.Context, in runInput) (snapshot, error) {
 	prog, err := w.program(&in, in.Definition)
-	if err != nil {
-		return snapshot{}, err
-	}
+	check(err)
 	detached, _ := workflow.NewDisconnectedContext(ctx)
 	r := &walk{
 		ctx: detached, walker: w, in: in, id: in.Config.ExecutionID, flights: map[string]*flight{}, timers: map[string]*timer{}, first: 1,
 		exec: history.Execution{ID: in.Config.ExecutionID}, phase: history.PhaseRunning,
 	}
-	if err := r.begin(prog); err != nil {
-		return snapshot{}, err
-	}
-	if err := r.listen(ctx); err != nil {
-		return snapshot{}, err
-	}
+	check(r.begin(prog))
+	check(r.listen(ctx))
 	for {
-		err := workflow.Await(detached, func() bool { return r.ended() || r.full() && r.movable() })
-		if err != nil {
-			return snapshot{}, err
-		}
+		check(workflow.Await(detached, func() bool { return r.ended() || r.full() && r.movable() }))
 		if r.ended() {
 			break
 		}
 		next, err := r.continueAsNew()
-		if err != nil {
-			return snapshot{}, err
-		}
+		check(err)
 		if next != nil {
 			return snapshot{}, next
 		}
 	}
-	err = workflow.Await(detached, func() bool { return workflow.AllHandlersFinished(detached) && r.releasing == 0 })
-	return r.snapshot(), err
+	check(workflow.Await(detached, func() bool { return workflow.AllHandlersFinished(detached) && r.releasing == 0 }))
+	return r.snapshot(), nil
+}
+
+// check panics with an error.
+func check(err error) {
+	if err != nil {
+		panic(err)
+	}
 }
 
 // walk is one run in its workflow. Its methods run in the coroutines of the workflow, one at a time.
@@ -208,7 +205,7 @@ func (r *walk) room(in machine.Input, now time.Time) error {
 	return admit.Room(r.execution(), copied, l, in, copied.Ready().Records)
 }
 
-// copied returns a copy of the machine, nil if there is none at the moment.
+// copied returns a copy of the machine, nil if the machine has no position at the moment.
 func (r *walk) copied() (*machine.Machine, error) {
 	position := r.m.Position()
 	if position == nil {
