@@ -46,6 +46,8 @@ type Request struct {
 	RequestedAt time.Time
 	// Deadline is zero if the node has no timeout.
 	Deadline time.Time
+	// Silence is the longest time without a Heartbeat, 0 for no bound. Then the context ends, and the attempt fails.
+	Silence time.Duration
 	// IdempotencyKey is the same whenever this attempt is executed again. Pass it on to the services that the executor calls.
 	IdempotencyKey string
 	// Branch is set inside a parallel branch.

@@ -36,10 +36,14 @@ func (a *attempt) run(ctx context.Context, req activities.Request) (activities.R
 	}
 	a.secret = childprocess.NewScrubber(secrets)
 	log := a.config.Logger.With(logHandler, a.handler, logRun, req.ExecutionID, logNode, req.NodeID)
+	var sign func()
+	if req.Silence > 0 {
+		sign = func() { req.Heartbeat(nil) }
+	}
 	process, err := childprocess.Start(
 		childprocess.Program{
 			Command: a.Command.Command, Args: a.Args, Directory: a.Directory,
-			Environment: childprocess.Environment(a.config.Environ, env),
+			Environment: childprocess.Environment(a.config.Environ, env), Sign: sign,
 		},
 		&childprocess.Tail{
 			Secret: a.secret, Allowance: childprocess.Allowance{Bytes: a.config.MaxLogBytes},

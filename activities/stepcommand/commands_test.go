@@ -414,3 +414,28 @@ func TestRegister(t *testing.T) {
 		t.Errorf("frozen: %v", err)
 	}
 }
+
+// TestSignsOfLife: lines on file descriptor 3 reach the engine, where the node has a heartbeat.
+func TestSignsOfLife(t *testing.T) {
+	t.Parallel()
+	h := open(t, "sign", nil)
+	ctx, end := context.WithCancel(t.Context())
+	signs := make(chan bool, 1)
+	req := step()
+	req.Silence = time.Minute
+	req.Heartbeat = func(map[string]any) {
+		select {
+		case signs <- true:
+		default:
+		}
+	}
+	go func() {
+		for range 3 {
+			<-signs
+		}
+		end()
+	}()
+	if _, err := h.Execute(ctx, req); err == nil {
+		t.Error("the program cannot have succeeded")
+	}
+}

@@ -22,6 +22,8 @@ const (
 	ExtensionCompensate Extension = "compensate"
 	// ExtensionEarlySignals adds the member keep to waits for signals.
 	ExtensionEarlySignals Extension = "early_signals"
+	// ExtensionHeartbeat adds the member heartbeat to activities and delegates.
+	ExtensionHeartbeat Extension = "heartbeat"
 	// ExtensionInterruptInBranch allows interrupts in branches of parallel nodes.
 	ExtensionInterruptInBranch Extension = "interrupt_in_branch"
 	// ExtensionLoop adds the member loop to switches, which then need no cases.
@@ -37,8 +39,8 @@ const (
 // Extensions returns the names of all extensions, sorted.
 func Extensions() []string {
 	return []string{
-		string(ExtensionCatch), string(ExtensionCompensate), string(ExtensionEarlySignals), string(ExtensionInterruptInBranch),
-		string(ExtensionLoop), string(ExtensionMap), string(ExtensionOnTimeout), string(ExtensionTemplates),
+		string(ExtensionCatch), string(ExtensionCompensate), string(ExtensionEarlySignals), string(ExtensionHeartbeat),
+		string(ExtensionInterruptInBranch), string(ExtensionLoop), string(ExtensionMap), string(ExtensionOnTimeout), string(ExtensionTemplates),
 	}
 }
 
@@ -56,7 +58,8 @@ var extensionsShape = objectOf("x-workflows-engine",
 		about("catch: failures of nodes lead on instead of ending the run. compensate: completed nodes are undone in rollbacks. " +
 			"map: a node is repeated for each item of an array. on_timeout: a deadline that passes leads on. " +
 			"interrupt_in_branch: branches may ask people. early_signals: signals are kept until a wait takes them. " +
-			"loop: a switch repeats nodes, and counts. templates: questions and waits take values from the state."), true},
+			"loop: a switch repeats nodes, and counts. templates: questions and waits take values from the state. " +
+			"heartbeat: attempts without a sign of life fail."), true},
 ).with(rollbackOfRun).called("extensions").
 	about("Names the extensions of workflows-engine that the document uses. Other engines of the protocol reject a document with this property.")
 

@@ -84,6 +84,8 @@ type Node struct {
 	// Timeout is 0 without one. TimeoutErr is set when the text is an invalid duration: the node then fails when reached.
 	Timeout    time.Duration
 	TimeoutErr error
+	// Heartbeat is the longest silence of an attempt in process, 0 for no bound (the extension heartbeat).
+	Heartbeat time.Duration
 
 	Start       *StartConfig
 	End         *EndConfig

@@ -165,6 +165,9 @@ func (r *run) perform(effect machine.Effect) {
 		return
 	}
 	result := stub(c)
+	if e.Heartbeat > 0 && result.Delay >= e.Heartbeat {
+		result = Result{Delay: e.Heartbeat, Err: activities.Fail(problem.HeartbeatTimeout, "the attempt gave no sign of life for %s", e.Heartbeat)}
+	}
 	out := outcome(e.EffectKey, result)
 	if !isChild {
 		r.await(e.EffectKey, result.Delay, out)

@@ -26,7 +26,7 @@ type Result struct {
 	Output any
 	// Err, if not nil, fails the attempt with the code of an *activities.Failure.
 	Err error
-	// Delay is the duration of the attempt.
+	// Delay is the duration of the attempt, in which it gives no sign of life.
 	Delay time.Duration
 }
 

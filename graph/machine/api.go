@@ -148,6 +148,8 @@ type EffectBase struct {
 	Requested time.Time
 	// Deadline is zero without a timeout.
 	Deadline time.Time
+	// Heartbeat is the longest silence of the attempt, 0 for no bound.
+	Heartbeat time.Duration
 	// LastError and LastCode are the failure of the previous attempt in the same visit.
 	LastError, LastCode string
 }

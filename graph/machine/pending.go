@@ -215,6 +215,6 @@ func (t *token) effect() Effect {
 func (t *token) effectBase() EffectBase {
 	return EffectBase{
 		EffectKey: t.key(), NodeID: t.node.ID, Visit: t.visit, Attempt: max(t.wait.Attempt, 1), Span: t.span(),
-		State: t.nodeState(), Requested: t.wait.Since, Deadline: t.wait.Deadline, LastError: t.wait.LastError, LastCode: t.wait.LastCode,
+		State: t.nodeState(), Requested: t.wait.Since, Deadline: t.wait.Deadline, Heartbeat: t.node.Heartbeat, LastError: t.wait.LastError, LastCode: t.wait.LastCode,
 	}
 }

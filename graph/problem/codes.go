@@ -43,6 +43,8 @@ const (
 	Nondeterminism Code = "NONDETERMINISM_DETECTED"
 	// Timeout: an attempt did not end by its deadline.
 	Timeout Code = "TIMEOUT"
+	// HeartbeatTimeout: an attempt gave no sign of life for the heartbeat of its node.
+	HeartbeatTimeout Code = "HEARTBEAT_TIMEOUT"
 	// OutputSchemaViolation: an activity's output breaks its output_schema.
 	OutputSchemaViolation Code = "OUTPUT_SCHEMA_VIOLATION"
 )

@@ -30,6 +30,8 @@ type Program struct {
 	Environment []string
 	// Directory is where it runs; "" means the engine's working directory.
 	Directory string
+	// Sign, if not nil, is called when the process writes to its file descriptor 3. Windows has no such descriptor.
+	Sign func()
 }
 
 // Process is a running program with its pipes. Whoever starts one calls Stop or End in the end, or waits for Exited,
@@ -77,14 +79,20 @@ func Start(program Program, stderr *Tail, ended func(state string)) (*Process, e
 		}
 	}
 	p.cmd.Stdin, p.cmd.Stdout, p.cmd.Stderr = pipes[0].r, pipes[1].w, pipes[2].w
-	if err := p.cmd.Start(); err != nil {
+	signs, err := program.listen(p.cmd)
+	if err != nil {
+		return fail(err)
+	}
+	err = p.cmd.Start()
+	signs.begun(err == nil)
+	if err != nil {
 		return fail(program.blame(err))
 	}
 	p.Stdin, p.Stdout, p.PID = pipes[0].w, pipes[1].r, p.cmd.Process.Pid
 	for _, theirs := range []*os.File{pipes[0].r, pipes[1].w, pipes[2].w} {
 		_ = theirs.Close()
 	}
-	go p.supervise(pipes[2].r)
+	go p.supervise(pipes[2].r, signs)
 	return p, nil
 }
 
@@ -104,7 +112,7 @@ func (p Program) blame(err error) error {
 }
 
 // supervise waits for the end of the process, and ends the rest of its group.
-func (p *Process) supervise(stderr *os.File) {
+func (p *Process) supervise(stderr *os.File, signs *signs) {
 	read := make(chan struct{})
 	go func() {
 		defer close(read)
@@ -123,6 +131,7 @@ func (p *Process) supervise(stderr *os.File) {
 	})
 	<-read
 	_ = stderr.Close()
+	signs.close()
 	if p.ended != nil {
 		p.ended(p.state)
 	}

@@ -77,6 +77,12 @@ func (r performed) KeepsTasks(ctx context.Context, id string) (bool, error) {
 	return run.KeepsTasks(ctx, r.p.Store, id)
 }
 
+func (r performed) Silent(id string, a *work.Attempt, in machine.Input) {
+	x := r.p.Runs.Hold(id)
+	defer r.p.Runs.Drop(x)
+	r.p.pool(x).Begin(r.p.finish(x, a, in))
+}
+
 func (r performed) Alive(h work.Heartbeat) {
 	r.p.notifier.Report(Progress{
 		ExecutionID: h.ExecutionID, NodeID: h.NodeID, Branch: h.Branch, Kind: ExecutorAlive, Attempt: h.Attempt, Detail: h.Details,

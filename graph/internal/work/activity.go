@@ -60,13 +60,13 @@ func (p *Performer) call(ctx context.Context, executionID string, a *Attempt, re
 // activity performs an attempt of a step, llm_call or tool_call.
 func (p *Performer) activity(ctx context.Context, executionID string, a *Attempt, e *machine.ActivityEffect) (in machine.Input) {
 	defer p.recoverExecutor(executionID, e, &in)
-	return p.call(ctx, executionID, a, e.Journal, p.activityRequest(executionID, e), p.capabilitiesFor(a))
+	return p.call(ctx, executionID, a, e.Journal, a.watched(p.activityRequest(executionID, e)), p.capabilitiesFor(a))
 }
 
 func (p *Performer) activityRequest(executionID string, e *machine.ActivityEffect) activities.Request {
 	req := activities.Request{
 		ExecutionID: executionID, NodeID: e.NodeID, NodeType: e.NodeType, Config: copyOf(e.Config), Metadata: jsonvalue.CloneMap(e.Metadata),
-		Visit: e.Visit, Attempt: e.Attempt, RequestedAt: e.Requested, Deadline: e.Deadline, IdempotencyKey: view.Key(executionID, e.EffectKey),
+		Visit: e.Visit, Attempt: e.Attempt, RequestedAt: e.Requested, Deadline: e.Deadline, Silence: e.Heartbeat, IdempotencyKey: view.Key(executionID, e.EffectKey),
 		State: func() map[string]any { return copyOf(e.State) }, Heartbeat: p.heartbeat(executionID, &e.EffectBase),
 	}
 	if e.Repair != nil {

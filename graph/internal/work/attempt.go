@@ -30,6 +30,8 @@ type Attempt struct {
 	// Context ends when the outcome is not wanted any more.
 	Context context.Context
 	cancel  context.CancelCauseFunc
+	// pulse watches the executor; nil without a heartbeat.
+	pulse *pulse
 	// can holds the capabilities of the executor, nil until it was asked.
 	can *activities.Capabilities
 	// Done, if not nil, returns the attempt's place to the queue; see Leave.

@@ -19,7 +19,7 @@ import (
 // delegate sends a delegation's input, or an answer, to its agent.
 func (p *Performer) delegate(ctx context.Context, executionID string, a *Attempt, e *machine.DelegateEffect) (in machine.Input) {
 	defer p.recoverExecutor(executionID, e, &in)
-	req, can := p.delegateRequest(executionID, e), p.capabilitiesFor(a)
+	req, can := a.watched(p.delegateRequest(executionID, e)), p.capabilitiesFor(a)
 	switch {
 	case p.Delegates == nil || e.Task == nil && (can.Work != nil || can.Tasks == nil):
 		return p.call(ctx, executionID, a, e.Journal, req, can)
@@ -44,7 +44,7 @@ func (p *Performer) delegateRequest(executionID string, e *machine.DelegateEffec
 	return activities.Request{
 		ExecutionID: executionID, NodeID: e.NodeID, NodeType: delegateType, AgentID: e.AgentID, Protocol: e.Protocol, Input: copyOf(e.Input),
 		Metadata: jsonvalue.CloneMap(e.Metadata), CorrelationID: e.CorrelationID, IdempotencyKey: view.Key(executionID, e.EffectKey),
-		Visit: e.Visit, Attempt: e.Attempt, RequestedAt: e.Requested, Deadline: e.Deadline,
+		Visit: e.Visit, Attempt: e.Attempt, RequestedAt: e.Requested, Deadline: e.Deadline, Silence: e.Heartbeat,
 		State: func() map[string]any { return copyOf(e.State) }, Heartbeat: p.heartbeat(executionID, &e.EffectBase),
 	}
 }

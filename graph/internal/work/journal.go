@@ -151,6 +151,8 @@ func (j *journal) Before(ctx context.Context) (e activities.EarlierAttempt, ok b
 
 // Record implements activities.Journal. Calls during a commit share the next one, which the first of them makes.
 func (j *journal) Record(ctx context.Context, steps ...activities.Step) error {
+	j.attempt.pulse.beat()
+	defer j.attempt.pulse.beat()
 	plain, err := j.plain(steps)
 	if err != nil || len(plain) == 0 {
 		return err

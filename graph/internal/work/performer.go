@@ -39,6 +39,8 @@ type Runs interface {
 	Room(ctx context.Context, executionID string) (int64, error)
 	// KeepsTasks reports whether the run was ended so that its tasks at agents continue, as tasks of a copy elsewhere.
 	KeepsTasks(ctx context.Context, executionID string) (bool, error)
+	// Silent records the failure of an attempt whose executor has not returned after too long a silence.
+	Silent(executionID string, a *Attempt, in machine.Input)
 	// Alive receives the heartbeats of executors.
 	Alive(Heartbeat)
 }
@@ -70,6 +72,8 @@ const (
 func (p *Performer) Perform(executionID string, a *Attempt) (in machine.Input, ok bool) {
 	ctx, stop := withDeadline(a, p.Now())
 	defer stop()
+	ctx, end := p.watch(ctx, executionID, a)
+	defer end()
 	switch e := a.Effect.(type) {
 	case *machine.ActivityEffect:
 		in = p.activity(ctx, executionID, a, e)
@@ -81,6 +85,11 @@ func (p *Performer) Perform(executionID string, a *Attempt) (in machine.Input, o
 		return machine.Continue{Key: e.EffectKey}, true
 	case *machine.PollEffect:
 		in = p.poll(ctx, executionID, a, e)
+	}
+	if out, ok := in.(machine.Outcome); ok && !out.OK && context.Cause(ctx) == error(ErrSilent) {
+		said := silent(a)
+		out.Code, out.Error, out.Final, out.RetryAfter, out.Repair, out.Data = said.Code, said.Error, false, 0, nil, nil
+		in = out
 	}
 	if a.Context.Err() != nil && failed(in) {
 		return nil, false
