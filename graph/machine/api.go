@@ -149,7 +149,7 @@ type EffectBase struct {
 	// Deadline is zero without a timeout.
 	Deadline time.Time
 	// Heartbeat is the longest silence of the attempt, 0 for no bound.
-	Heartbeat time.Duration
+	Heartbeat time.Duration `json:",omitempty"`
 	// LastError and LastCode are the failure of the previous attempt in the same visit.
 	LastError, LastCode string
 }

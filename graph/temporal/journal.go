@@ -198,6 +198,9 @@ func (r *attemptRuns) Room(ctx context.Context, id string) (int64, error) {
 // KeepsTasks implements work.Runs.
 func (r *attemptRuns) KeepsTasks(context.Context, string) (bool, error) { return false, nil }
 
+// Silent does nothing: the activity ends with its executor.
+func (r *attemptRuns) Silent(string, *work.Attempt, machine.Input) {}
+
 // Alive implements work.Runs.
 func (r *attemptRuns) Alive(h work.Heartbeat) {
 	if r.beat != nil {
