@@ -150,6 +150,31 @@ func TestAStoreThatBecomesTooNew(t *testing.T) {
 	}
 }
 
+// TestStoreOfTheNextRelease: a schema that a neighbouring release has migrated, with more columns, an index and a table, and that this release
+// may still write, keeps the whole contract.
+func TestStoreOfTheNextRelease(t *testing.T) {
+	t.Parallel()
+	next := schemaPool{make: func(t testing.TB) string {
+		schema := pgtest.Schema(t)
+		openWith(t, historypg.Options{Schema: schema})
+		var script strings.Builder
+		for _, table := range historypg.Tables() {
+			fmt.Fprintf(&script, "ALTER TABLE %s.%s ADD COLUMN later text NOT NULL DEFAULT 'x';", schema, table)
+		}
+		fmt.Fprintf(&script, `CREATE INDEX runs_later ON %[1]s.runs (later, run); CREATE TABLE %[1]s.later (run bigint PRIMARY KEY);
+UPDATE %[1]s.meta SET version = version + 1`, schema)
+		pgtest.Shared(t).Exec(t, script.String())
+		return schema
+	}}
+	historytest.Run(t, func(t testing.TB, now func() time.Time) history.Store {
+		s := openWith(t, historypg.Options{Schema: next.empty(t), Now: now})
+		if m := s.Migration(); m.From != m.To+1 {
+			t.Errorf("the store is of version %d, this release of %d", m.From, m.To)
+		}
+		return s
+	})
+}
+
 // TestAdopt: processes that used a store before it was adopted notice that, and others use it.
 func TestAdopt(t *testing.T) {
 	t.Parallel()

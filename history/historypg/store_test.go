@@ -26,22 +26,30 @@ func openWith(t testing.TB, o historypg.Options) *historypg.Store {
 	return openAt(t, pgtest.Shared(t).URL(), o)
 }
 
-// schemas are those of ended tests, which are empty again: making the tables takes longer than most tests.
-var schemas struct {
+// schemaPool keeps the schemas of ended tests, which are empty again: making the tables takes longer than most tests.
+type schemaPool struct {
+	make func(t testing.TB) string
 	mu   sync.Mutex
 	free []string
 }
 
+var schemas = schemaPool{make: pgtest.Schema}
+
 // emptySchema returns a schema without a run for the time of the test. Its tables may exist.
 func emptySchema(t testing.TB) string {
 	t.Helper()
-	schemas.mu.Lock()
-	defer schemas.mu.Unlock()
+	return schemas.empty(t)
+}
+
+func (p *schemaPool) empty(t testing.TB) string {
+	t.Helper()
+	p.mu.Lock()
+	defer p.mu.Unlock()
 	name := ""
-	if n := len(schemas.free); n > 0 {
-		name, schemas.free = schemas.free[n-1], schemas.free[:n-1]
+	if n := len(p.free); n > 0 {
+		name, p.free = p.free[n-1], p.free[:n-1]
 	} else {
-		name = pgtest.Schema(t)
+		name = p.make(t)
 	}
 	server := pgtest.Shared(t)
 	t.Cleanup(func() {
@@ -54,9 +62,9 @@ func emptySchema(t testing.TB) string {
 		}
 		fmt.Fprintf(&script, "UPDATE %s.meta SET seen = 0, ahead = 0", name)
 		server.Exec(t, script.String())
-		schemas.mu.Lock()
-		defer schemas.mu.Unlock()
-		schemas.free = append(schemas.free, name)
+		p.mu.Lock()
+		defer p.mu.Unlock()
+		p.free = append(p.free, name)
 	})
 	return name
 }
