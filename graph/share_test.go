@@ -451,6 +451,18 @@ func TestProcesses(t *testing.T) {
 	})
 }
 
+// TestANewWorkerIsSeen lists a worker with its description as soon as it looks for runs.
+func TestANewWorkerIsSeen(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		r := newRunner(t, historymem.New(), graph.Options{Activities: &gauge{}, Work: graph.WorkAll})
+		time.Sleep(300 * time.Millisecond)
+		if ps, err := r.Processes(t.Context()); err != nil || len(ps) != 1 || ps[0].Work != "all" || ps[0].PID == 0 {
+			t.Fatalf("%+v, %v", ps, err)
+		}
+	})
+}
+
 // TestLimitedWorkersShare has two workers with limits of their own, below their capacity: each takes no more runs than it performs soon.
 func TestLimitedWorkersShare(t *testing.T) {
 	t.Parallel()

@@ -170,6 +170,9 @@ func (s *Share) claimSome(n int) (more bool) {
 		s.notClaimed(err)
 		return false
 	}
+	if s.claimed == 0 { // the others see a new worker at once
+		s.tendNow()
+	}
 	s.claimed++
 	s.mu.Lock()
 	s.claiming = true
@@ -240,12 +243,17 @@ func (s *Share) Others(l history.Lane) bool {
 	defer s.mu.Unlock()
 	if !s.wanted {
 		s.wanted = true
-		select {
-		case s.asked <- struct{}{}:
-		default:
-		}
+		s.tendNow()
 	}
 	return slices.ContainsFunc(s.others, func(p history.Process) bool { return !p.Full && p.Serves(l) })
+}
+
+// tendNow makes tend continue.
+func (s *Share) tendNow() {
+	select {
+	case s.asked <- struct{}{}:
+	default:
+	}
 }
 
 // leaves reports whether this process leaves the runs of a lane to others because of its queue.
