@@ -93,7 +93,7 @@ func (a *app) reportBelow(ctx context.Context, s *session, run *view.Run, w io.W
 		if err != nil || len(below.Rollbacks) == 0 {
 			continue // it is about to end, or cannot be read
 		}
-		fmt.Fprintf(w, "a server or worker rolls back subworkflow %s; or run %s\n", id, s.command("recover", id))
+		fmt.Fprintf(w, "a server or worker rolls back subworkflow %s; or run %s\n", id, s.goesOn(id))
 	}
 	return nil
 }
@@ -109,11 +109,11 @@ func (a *app) rollsBack(ctx context.Context, s *session, run *view.Run) error {
 	for i := range run.Pending {
 		p := &run.Pending[i]
 		if p.Queued && unserved && p.ExecutionID == run.ExecutionID {
-			fmt.Fprintf(a.human, "%s: %s\n", plainCell(p.NodeID), ownerText(history.Owner{}, "", s.command("recover", run.ExecutionID)))
+			fmt.Fprintf(a.human, "%s: %s\n", plainCell(p.NodeID), ownerText(history.Owner{}, "", s.goesOn(run.ExecutionID)))
 			return nil
 		}
 		if owner, ok := owners[p.ExecutionID]; ok && byProcess(p) && !owner.Live() {
-			fmt.Fprintf(a.human, "%s: %s\n", plainCell(p.NodeID), ownerText(owner, owner.Process, s.command("recover", run.ExecutionID)))
+			fmt.Fprintf(a.human, "%s: %s\n", plainCell(p.NodeID), ownerText(owner, owner.Process, s.goesOn(run.ExecutionID)))
 			return nil
 		}
 	}

@@ -41,10 +41,28 @@ Exit status: 0 without problems, 1 with problems. Warnings do not count.`,
 func (a *app) doctor(ctx context.Context, asJSON bool) error {
 	var r doctor.Report
 	shell := a.examineSettings(ctx, &r)
+	if a.backend == nil {
+		a.examineHosts(ctx, &r, shell)
+	}
+	if asJSON {
+		if err := writeEncoded(a.stdout, jsonvalue.Ordered{{"ok", r.Problems() == 0}, {"findings", r.Findings}}); err != nil {
+			return err
+		}
+	} else {
+		a.printFindings(&r)
+	}
+	if r.Problems() > 0 {
+		return silent{exitFailed}
+	}
+	return nil
+}
+
+// examineHosts checks the configuration of the installed hosts.
+func (a *app) examineHosts(ctx context.Context, r *doctor.Report, shell *config.Config) {
 	named := 0
 	for _, h := range mcphost.Known() {
 		for _, scope := range []mcphost.Scope{mcphost.User, mcphost.Project} {
-			named += a.examineHost(ctx, &r, shell, h, scope)
+			named += a.examineHost(ctx, r, shell, h, scope)
 		}
 	}
 	if named == 0 {
@@ -69,17 +87,6 @@ func (a *app) doctor(ctx context.Context, asJSON bool) error {
 			})
 		}
 	}
-	if asJSON {
-		if err := writeEncoded(a.stdout, jsonvalue.Ordered{{"ok", r.Problems() == 0}, {"findings", r.Findings}}); err != nil {
-			return err
-		}
-	} else {
-		a.printFindings(&r)
-	}
-	if r.Problems() > 0 {
-		return silent{exitFailed}
-	}
-	return nil
 }
 
 // examineSettings checks the settings of this shell and its database. It returns nil if the settings are invalid.
@@ -95,6 +102,10 @@ func (a *app) examineSettings(ctx context.Context, r *doctor.Report) *config.Con
 	examineExecutors(r, "shell", c)
 	examineAgents(r, "shell", c)
 	r.Workflows("shell", c)
+	if a.backend != nil {
+		a.backend.Diagnose(ctx, c, r)
+		return c
+	}
 	r.Store(ctx, c, a.now())
 	return c
 }

@@ -80,6 +80,9 @@ func (a *app) drive(s *session, o driveOptions) *drive {
 // is printed.
 func (d *drive) from(ctx context.Context, run *view.Run, err error) error {
 	if err == nil {
+		if d.session.elsewhere {
+			d.session.view.record(graph.RecordEvent{ExecutionID: run.ExecutionID}) // the run to show
+		}
 		d.warn(run)
 	}
 	for {
@@ -280,7 +283,7 @@ func (d *drive) ended(ctx context.Context, run *view.Run) error {
 		fmt.Fprintf(d.app.stderr, "%s %s not needed\n", d.app.paint.wait("warning:"), count(len(d.answers), "answer"))
 	}
 	d.app.summarize(run)
-	if run.Status == machine.Failed && d.session.config.Store != config.Memory {
+	if run.Status == machine.Failed && d.session.config.Store != config.Memory && !d.session.elsewhere {
 		how, flags := "correct the cause, then retry from before the failure (with --state or --definition to change them):", []string(nil)
 		if flag := limitFlags[problem.Code(run.ErrorCode)]; flag != "" {
 			how, flags = "continue with a higher limit N:", []string{flag, "N"}
@@ -378,9 +381,9 @@ const lastLook = 2 * time.Second
 func (d *drive) printNextCommands(ctx context.Context, id string) {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastLook)
 	defer cancel()
-	commands, watch := []string{d.session.command("recover", id)}, d.session.command("watch", id)
+	commands, watch := []string{d.session.goesOn(id)}, d.session.command("watch", id)
 	if run, err := d.session.engine.Status(ctx, graph.StatusRequest{ExecutionID: id}); err == nil && d.session.addRequiredFlags(ctx, run) == nil {
-		commands[0] = d.session.command("recover", id)
+		commands[0] = d.session.goesOn(id)
 		var ending []string
 		for i := range run.Pending {
 			if p := &run.Pending[i]; p.NeedsInput() && len(ending) < maxNextCommands {
@@ -390,6 +393,10 @@ func (d *drive) printNextCommands(ctx context.Context, id string) {
 		if len(ending) > 0 {
 			commands = ending
 		}
+	}
+	if commands[0] == watch {
+		fmt.Fprintf(d.app.stderr, "Watch it with:\n  %s\n", watch)
+		return
 	}
 	fmt.Fprintf(d.app.stderr, "Continue with:\n  %s\nWatch it with:\n  %s\n", strings.Join(commands, "\n  "), watch)
 }
@@ -408,6 +415,14 @@ func (s *session) command(name, id string, flags ...string) string {
 		}
 	}
 	return shellword.Command([]string{program, name}, []string{id}, slices.Concat(flags, repeat)...)
+}
+
+// goesOn returns the command line that continues a run, or watches it where workers continue it.
+func (s *session) goesOn(id string) string {
+	if s.elsewhere {
+		return s.command("watch", id)
+	}
+	return s.command("recover", id)
 }
 
 // registerContinue adds the flags of all commands that drive a stored run.
@@ -623,7 +638,7 @@ func (a *app) explainTime(run *view.Run, s *session) {
 			return
 		}
 	}
-	fmt.Fprintf(a.stderr, "continue with:\n  %s\n", s.command("recover", run.ExecutionID))
+	fmt.Fprintf(a.stderr, "continue with:\n  %s\n", s.goesOn(run.ExecutionID))
 }
 
 // lackText names the missing executor of a run, and the process that continues it. located names a setting of this process with its file.

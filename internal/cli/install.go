@@ -546,5 +546,7 @@ func executable(path string) bool {
 	return err == nil && info.Mode().IsRegular() && (runtime.GOOS == "windows" || info.Mode()&0o111 != 0)
 }
 
-// program is the name that commands shown to people begin with.
-const program = "workflows-engine"
+// program is the name that commands shown to people begin with. MainOver sets another one before anything else.
+var program = engineProgram
+
+const engineProgram = "workflows-engine"

@@ -38,6 +38,8 @@ type app struct {
 	now                   func() time.Time
 	// newEngine makes an engine over a store; nil makes a graph.Runner.
 	newEngine func(history.Store, graph.Options) (graph.Engine, error)
+	// backend is set for a program whose runs are in no store.
+	backend *Backend
 	// paint colours text on stderr, or leaves it as it is.
 	paint palette
 	// screen keeps a tree at the end of stderr; nil if stderr is no terminal, or one that cannot.
@@ -70,7 +72,12 @@ func (a *app) logger(c *config.Config) *slog.Logger {
 // Main runs one command and returns the exit status. The arguments are those after the program's name. A cancelled ctx
 // stops the command in order.
 func Main(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
-	a := &app{stdin: stdin, stdout: stdout, stderr: stderr, env: config.System(), now: time.Now, browse: openBrowser}
+	return start(ctx, nil, args, stdin, stdout, stderr)
+}
+
+// start runs one command over a Backend, or over stores without one.
+func start(ctx context.Context, b *Backend, args []string, stdin io.Reader, stdout, stderr io.Writer) int {
+	a := &app{backend: b, stdin: stdin, stdout: stdout, stderr: stderr, env: config.System(), now: time.Now, browse: openBrowser}
 	if stderr == io.Writer(os.Stderr) { // otherwise the process and its log belong to an embedder
 		a.standardLog = slog.SetDefault
 	}
@@ -229,5 +236,5 @@ func writeProblem(w io.Writer, paint palette, e *problem.Error, store []string) 
 // commandHint replaces the library's calls and options in a hint by commands and flags. store holds the flags that name the
 // database, if the caller has them.
 func commandHint(hint, id string, store ...string) string {
-	return calls.CommandWords(id, store...).Translate(hint)
+	return renamed(calls.CommandWords(id, store...).Translate(hint))
 }

@@ -12,6 +12,9 @@ import (
 
 func init() { cobra.EnableCommandSorting = false } // help lists commands in our order
 
+// groupOperate is the title of the commands for operators.
+const groupOperate = "Operate"
+
 func newRoot(a *app) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "workflows-engine",
@@ -28,11 +31,15 @@ effect, so a run survives a crash, and any process can continue it.`,
 	root.SetOut(a.stdout)
 	root.SetErr(a.stderr)
 	root.Version = buildstamp.Read().String()
-	root.SetVersionTemplate("workflows-engine {{.Version}}\n")
+	root.SetVersionTemplate(program + " {{.Version}}\n")
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
 		return config.FlagError(err).WithHint("See %s --help.", cmd.CommandPath())
 	})
-	a.flags = config.Register(root.PersistentFlags())
+	if a.backend != nil {
+		a.flags = config.RegisterAt(root.PersistentFlags(), a.backend.Register(root.PersistentFlags()))
+	} else {
+		a.flags = config.Register(root.PersistentFlags())
+	}
 	root.SetGlobalNormalizationFunc(config.Normalize)
 	root.SetHelpFunc(func(cmd *cobra.Command, _ []string) { a.help(cmd, cmd.OutOrStdout()) })
 	root.SetUsageFunc(func(cmd *cobra.Command) error { a.help(cmd, cmd.OutOrStderr()); return nil })
@@ -44,7 +51,7 @@ effect, so a run survives a crash, and any process can continue it.`,
 		{"Write definitions", []*cobra.Command{newValidate(a), newTest(a), newGraph(a), newFmt(a), newWorkflows(a), newGuide(a), newExplain(a)}},
 		{"Look at runs", []*cobra.Command{newList(a), newStatus(a), newWatch(a), newHistory(a)}},
 		{"Continue or end a run", []*cobra.Command{newResume(a), newSignal(a), newSubmit(a), newRetry(a), newFork(a), newCancel(a), newRecover(a), newHandle(a)}},
-		{"Operate", []*cobra.Command{
+		{groupOperate, []*cobra.Command{
 			newDoctor(a), newWorker(a), newWorkers(a), newQueue(a), newLimits(a), newServe(a), newWebhooks(a), newAgent(a), newManifest(a), newStepCommands(a),
 			newVerify(a), newGC(a), newExport(a), newImport(a), newStore(a), newUninstall(a),
 		}},
@@ -56,6 +63,9 @@ effect, so a run survives a crash, and any process can continue it.`,
 		root.AddCommand(g.commands...)
 	}
 	root.AddCommand(newVersion(a), newConformance(a), newOptions(root), newExitStatus())
+	if a.backend != nil {
+		a.backend.adapt(a, root)
+	}
 	for _, cmd := range root.Commands() {
 		if strings.Contains(cmd.Use, " ID") || strings.Contains(cmd.Use, "[ID]") {
 			checked := cmd.PreRunE

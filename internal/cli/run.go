@@ -11,6 +11,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/lint"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/graph/view"
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/internal/config"
 )
@@ -135,6 +136,9 @@ func (a *app) run(ctx context.Context, file string, o runOptions) error {
 
 			RequireCapable: !o.allowMissing && !o.detach,
 		})
+		if s.elsewhere {
+			return d.startedElsewhere(ctx, run, err, o.detach)
+		}
 		if o.detach && err == nil {
 			return d.detached(run)
 		}
@@ -160,4 +164,18 @@ func (c checked) hasSubworkflow() bool {
 		}
 	}
 	return false
+}
+
+// startedElsewhere goes on after the start of a run that workers perform.
+func (d *drive) startedElsewhere(ctx context.Context, run *view.Run, err error, detach bool) error {
+	if err != nil {
+		if e, ok := problem.As(err); ok && e.Code == problem.ExecutorNotConfigured {
+			err = e.WithHint("Nothing was started. Start a worker that has it, or start anyway with --allow-missing: the run waits there.")
+		}
+		return err
+	}
+	if detach {
+		return d.detached(run)
+	}
+	return d.from(ctx, run, nil)
 }

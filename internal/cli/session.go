@@ -20,8 +20,10 @@ type session struct {
 	// driver is the engine of a session that drives runs.
 	driver graph.Recoverer
 	config *config.Config
-	store  history.Store
-	engine graph.Engine
+	// elsewhere is set if the runs are in no store: workers perform them, and store reads through the engine.
+	elsewhere bool
+	store     history.Store
+	engine    graph.Engine
 	// executors are the configured executors of this process.
 	executors config.Executors
 	// without is why a session with optional executors has none, nil if it has the configured ones.
@@ -119,7 +121,7 @@ const deliverLimit = 10 * time.Second
 // open loads the configuration, opens the store and makes an engine over it.
 func (a *app) open(ctx context.Context, o sessionOptions) (*session, error) {
 	load := a.flags.Load
-	if o.executors == noExecutors {
+	if o.executors == noExecutors && a.backend == nil {
 		load = a.flags.LoadStore
 	}
 	c, refused := load(a.env)
@@ -136,12 +138,15 @@ func (a *app) open(ctx context.Context, o sessionOptions) (*session, error) {
 			return nil, err
 		}
 	}
-	store, err := a.openStore(ctx, o, c)
-	if err != nil {
-		return nil, err
-	}
 	if c.Log = o.log; c.Log == nil {
 		c.Log = a.logger(c)
+	}
+	var store history.Store
+	if a.backend != nil {
+		a.warn(c, o.log)
+		o.executors, o.work, refused = noExecutors, graph.WorkNone, nil
+	} else if store, err = a.openStore(ctx, o, c); err != nil {
+		return nil, err
 	}
 	s := &session{config: c, store: store, view: unseen{}, without: refused, repeat: a.flags.Given(), sameStore: a.flags.GivenStore()}
 	var budget *memory.Budget
@@ -177,13 +182,20 @@ func (a *app) open(ctx context.Context, o sessionOptions) (*session, error) {
 	if o.display != showNothing {
 		options.OnRecord = func(e graph.RecordEvent) { s.view.record(e) }
 	}
-	if s.engine, err = a.engine(store, options); err != nil {
+	if a.backend != nil {
+		if err := a.connect(ctx, s, options); err != nil {
+			return nil, err
+		}
+		if o.display == showTree {
+			o.display = showWatchedTree
+		}
+	} else if s.engine, err = a.engine(store, options); err != nil {
 		return nil, firstError(err, store.Close())
 	}
 	if o.display != showNothing {
 		s.view = a.view(s, o)
 	}
-	if o.drives {
+	if o.drives && !s.elsewhere {
 		if s.driver, err = graph.Need[graph.Recoverer](s.engine, "driving runs"); err != nil {
 			return nil, firstError(err, s.close())
 		}

@@ -188,7 +188,7 @@ func writeStatus(w io.Writer, run *view.Run, s *session, now time.Time, at stand
 		add("node", run.CurrentNodeID)
 	}
 	if len(run.Pending) == 0 && len(at.left) > 0 || slices.ContainsFunc(at.left, func(u history.Unattended) bool { return !u.Due.IsZero() }) {
-		add("process", unattendedText(at.left)+": "+s.command("recover", run.ExecutionID))
+		add("process", unattendedText(at.left)+": "+s.goesOn(run.ExecutionID))
 	}
 	if run.Ready != nil {
 		add("waits for", fleet.ReadyText(run.Ready))
@@ -244,7 +244,7 @@ func writeStatus(w io.Writer, run *view.Run, s *session, now time.Time, at stand
 			return err
 		}
 		if owner, ok := at.owners[p.ExecutionID]; ok && byProcess(&p) && (run.Lacks == nil || !blocks(run.Lacks, &p)) {
-			fmt.Fprintf(w, "  %s\n", ownerText(owner, at.fleet.NameOf(owner.Process), s.command("recover", run.ExecutionID)))
+			fmt.Fprintf(w, "  %s\n", ownerText(owner, at.fleet.NameOf(owner.Process), s.goesOn(run.ExecutionID)))
 		}
 		if r := at.requests[p.ID]; r != nil {
 			fmt.Fprintf(w, "  sent: %s\n", cut(requestText(r.Payload.Request, detailWidth), detailWidth))
@@ -324,7 +324,7 @@ func writePending(w io.Writer, run *view.Run, p *view.Pending, s *session, now t
 		fmt.Fprintf(w, "  the previous attempt failed: %s\n", strings.TrimSpace(p.LastCode+" "+p.LastError))
 	}
 	if l := run.Lacks; l != nil && blocks(l, p) {
-		fmt.Fprintf(w, "  %s\n  continue with: %s\n", lackText(l, s.config.Located), s.command("recover", run.ExecutionID))
+		fmt.Fprintf(w, "  %s\n  continue with: %s\n", lackText(l, s.config.Located), s.goesOn(run.ExecutionID))
 	}
 	if !p.Deadline.IsZero() {
 		fmt.Fprintf(w, "  %s\n", deadlineText(p, now))
@@ -401,6 +401,9 @@ func byProcess(p *view.Pending) bool {
 // ownersOf returns the owners of the runs whose attempts processes perform.
 func (s *session) ownersOf(ctx context.Context, run *view.Run) (map[string]history.Owner, error) {
 	owners := map[string]history.Owner{}
+	if s.elsewhere {
+		return owners, nil
+	}
 	for i := range run.Pending {
 		p := &run.Pending[i]
 		if _, known := owners[p.ExecutionID]; known || !byProcess(p) {

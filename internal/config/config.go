@@ -22,6 +22,8 @@ const (
 	SQLite   StoreKind = "sqlite"
 	Postgres StoreKind = "postgres"
 	Memory   StoreKind = "memory"
+	// Elsewhere is the kind of runs at a Place.
+	Elsewhere StoreKind = "elsewhere"
 )
 
 // Synchronous is the durability of a committed step.
@@ -128,6 +130,9 @@ type Config struct {
 	server server
 	// placeFlag is the flag that hints name for another database, "" for those of the settings.
 	placeFlag string
+	// elsewhere names where the runs are, and elsewhereFlags lead there, with Elsewhere.
+	elsewhere      string
+	elsewhereFlags []string
 	// note is the default database beside which LeaveNote notes StorePath, "" if that is not needed.
 	note string
 	// env is the source of the configuration; secrets are resolved there at use.

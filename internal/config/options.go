@@ -190,10 +190,36 @@ func (o option) usage(fallback string) string {
 // Flags holds the flags of a command. Register adds them to its set, Load reads them.
 type Flags struct {
 	set *pflag.FlagSet
+	// place, if not nil, is where the runs are instead of in a store.
+	place *Place
+}
+
+// Place is where a program keeps runs that are in no store of its own.
+type Place struct {
+	// Name names the place in messages, without secrets.
+	Name func() string
+	// Flags are the flags that lead there. The caller adds them to the set.
+	Flags []string
 }
 
 // Register adds the flags that both programs have. Their values stay empty until the set has been parsed.
 func Register(set *pflag.FlagSet) *Flags { return register(set, everywhere, anyCommand) }
+
+// RegisterAt adds the flags of Register for a program whose runs are at a place: those of a store, of webhooks and of limits that only a store
+// can keep are left out, and so are their variables.
+func RegisterAt(set *pflag.FlagSet, p Place) *Flags {
+	f := &Flags{set: set, place: &p}
+	f.add(everywhere, anyCommand)
+	return f
+}
+
+// Server adds the flags that only a long-lived server has, to the set of a command below.
+func (f *Flags) Server(set *pflag.FlagSet) *Flags {
+	own := &Flags{set: set, place: f.place}
+	own.add(servers)
+	RegisterWorkflowDir(set, new(string), "none")
+	return own
+}
 
 // RegisterServer adds the flags of a long-lived server: the flags of Register, the wait limit of its calls, who answers interrupts, and the
 // directory of definitions.
@@ -204,17 +230,30 @@ func RegisterServer(set *pflag.FlagSet) *Flags {
 }
 
 func register(set *pflag.FlagSet, uses ...use) *Flags {
-	set.SetNormalizeFunc(Normalize)
+	f := &Flags{set: set}
+	f.add(uses...)
+	return f
+}
+
+func (f *Flags) add(uses ...use) {
+	f.set.SetNormalizeFunc(Normalize)
 	for _, o := range options {
-		if o.flag != "" && slices.Contains(uses, o.use) {
+		if o.flag != "" && slices.Contains(uses, o.use) && f.reads(o) {
 			fallback := o.shown
 			if fallback == "" {
 				fallback = o.fallback
 			}
-			set.String(o.flag, "", o.usage(fallback))
+			f.set.String(o.flag, "", o.usage(fallback))
 		}
 	}
-	return &Flags{set: set}
+}
+
+// storeOnly are the options, besides those of a store, that have no effect on runs at a place.
+var storeOnly = []string{flagWebhooks, "max-tree-runs", "max-tree-visits", "max-tree-records", "max-tree-bytes", "max-tree-pending", "limits", "max-queued"}
+
+// reads reports whether an option has an effect.
+func (f *Flags) reads(o option) bool {
+	return f.place == nil || o.group&ofStore == 0 && !slices.Contains(storeOnly, o.flag)
 }
 
 // RegisterWorkflowDir adds the flag that names the folder of definitions. fallback describes the folder by default.
@@ -254,6 +293,13 @@ func (f *Flags) given(of group) []string {
 			name = flagDB
 		}
 		args = append(args, "--"+name, f.set.Lookup(o.flag).Value.String())
+	}
+	if f.place != nil {
+		for _, name := range f.place.Flags {
+			if f.set.Changed(name) {
+				args = append(args, "--"+name, f.set.Lookup(name).Value.String())
+			}
+		}
 	}
 	return args
 }
@@ -344,9 +390,17 @@ func (f *Flags) LoadLog(env Environment) (*Config, error) { return f.load(env, o
 
 func (f *Flags) load(env Environment, of group) (*Config, error) {
 	env.secrets, env.notes = &secrets{}, &notes{}
-	c := &Config{Warnings: ineffective(env.Variables), env: env}
+	c := &Config{Warnings: f.ineffective(env.Variables), env: env}
 	for _, o := range options {
 		if o.group&of == 0 {
+			continue
+		}
+		if !f.reads(o) {
+			if o.flag != "" && o.group&ofStore == 0 {
+				if err := o.load(c, setting{value: o.fallback}, env); err != nil {
+					return nil, err
+				}
+			}
 			continue
 		}
 		picked := f.pick(env, o)
@@ -357,7 +411,9 @@ func (f *Flags) load(env Environment, of group) (*Config, error) {
 			c.files = append(c.files, settingFile{o.variable, path})
 		}
 	}
-	if of&ofStore != 0 {
+	if f.place != nil {
+		c.Store, c.elsewhere, c.elsewhereFlags = Elsewhere, f.place.Name(), f.given(ofStore)
+	} else if of&ofStore != 0 {
 		if err := c.loadStore(env); err != nil {
 			return nil, err
 		}
@@ -368,17 +424,19 @@ func (f *Flags) load(env Environment, of group) (*Config, error) {
 
 // ineffective returns a warning for every variable with the project's prefix and no effect: a misspelt name, or a setting that only
 // another engine of the protocol supports.
-func ineffective(variables []string) []string {
+func (f *Flags) ineffective(variables []string) []string {
 	var warnings []string
 	for _, entry := range variables {
 		name, value, _ := strings.Cut(entry, "=")
-		known := slices.ContainsFunc(options, func(o option) bool { return o.variable == name })
-		if !strings.HasPrefix(name, envname.Prefix) || known || strings.TrimSpace(value) == "" {
+		known := slices.IndexFunc(options, func(o option) bool { return o.variable == name })
+		if !strings.HasPrefix(name, envname.Prefix) || known >= 0 && f.reads(options[known]) || strings.TrimSpace(value) == "" {
 			continue
 		}
 		reason := "is unknown"
 		if slices.Contains(envname.Unsupported, name) {
 			reason = "is not supported by this engine"
+		} else if known >= 0 {
+			reason = "concerns runs in a database of this engine"
 		}
 		warnings = append(warnings, fmt.Sprintf("environment variable %s %s and has no effect", name, reason))
 	}

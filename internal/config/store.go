@@ -45,6 +45,8 @@ func (c *Config) backend() backend {
 		return inMemory{c}
 	case Postgres:
 		return onServer{c}
+	case Elsewhere:
+		return elsewhere{c}
 	}
 	return inFile{c}
 }
@@ -167,6 +169,26 @@ func (inMemory) migrate(context.Context, bool, bool) (Migration, error) {
 
 func (inMemory) adopt(context.Context) error {
 	return problem.New(problem.UsageError, "--store memory cannot be restored").WithHint("Name a server with --store-url.")
+}
+
+// elsewhere stands for a Place, which has no store to open.
+type elsewhere struct{ c *Config }
+
+func (e elsewhere) location() string { return e.c.elsewhere }
+func (e elsewhere) flags() []string  { return e.c.elsewhereFlags }
+func (elsewhere) pages() string      { return "" }
+func (elsewhere) makes() bool        { return false }
+
+func (elsewhere) open(context.Context, opening) (history.Store, error) { return nil, errElsewhere() }
+
+func (elsewhere) migrate(context.Context, bool, bool) (Migration, error) {
+	return Migration{}, errElsewhere()
+}
+
+func (elsewhere) adopt(context.Context) error { return errElsewhere() }
+
+func errElsewhere() error {
+	return problem.New(problem.Unsupported, "the runs are not in a database of this engine").WithHint("Nothing was changed.")
 }
 
 // shortHash returns a short name for a text.

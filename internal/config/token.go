@@ -55,18 +55,38 @@ func (c *Config) tokenText(file string, most int64) (text, from string, err erro
 		}
 		return text, envname.HTTPToken, nil
 	}
-	path := c.env.absolute(file)
 	from = "--token-file " + file
+	text, err = c.secretIn(from, file, most)
+	return text, from, err
+}
+
+// secretIn returns the trimmed text of a file; from names it. Loose permissions become a warning.
+func (c *Config) secretIn(from, file string, most int64) (text string, err error) {
+	path := c.env.absolute(file)
 	opened, info, err := regularfile.Open(path)
 	if err == nil {
 		text, err = readSecret(opened, most)
 	}
 	if err != nil {
-		return "", from, problem.New(problem.UsageError, "cannot read %s", from).WithCause(err)
+		return "", problem.New(problem.UsageError, "cannot read %s", from).WithCause(err)
 	}
 	c.env.notePermissions(path, info, true)
 	c.Warnings = append(c.Warnings, c.env.notes.take()...)
-	return text, from, nil
+	return text, nil
+}
+
+// Key returns a key: the trimmed content of the file that a flag names, or without one the value of a variable; "" without both. It is masked
+// like other secrets.
+func (c *Config) Key(flag, file, variable string) (string, error) {
+	key := c.env.lookup(variable)
+	if file != "" {
+		var err error
+		if key, err = c.secretIn("--"+flag+" "+file, file, maxSecretBytes); err != nil {
+			return "", err
+		}
+	}
+	c.env.secrets.add(key)
+	return key, nil
 }
 
 // checkToken rejects a token that can be guessed or cannot be sent, and masks any other.

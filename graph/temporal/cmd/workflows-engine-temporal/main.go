@@ -1,0 +1,50 @@
+// Command workflows-engine-temporal runs workflow definitions inside Temporal: it is a worker, an MCP server and the commands about runs. See
+// "workflows-engine-temporal --help" and docs/scaling.md.
+package main
+
+import (
+	"context"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/spf13/cobra"
+
+	"github.com/workflows-engine/workflows-engine/internal/childprocess"
+	"github.com/workflows-engine/workflows-engine/internal/cli"
+	"github.com/workflows-engine/workflows-engine/internal/config"
+)
+
+func main() {
+	childprocess.HideEnvironment()
+	// A disconnected host must not end a server in the middle of its work: writes fail instead.
+	signal.Ignore(syscall.SIGPIPE)
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
+	// The first signal stops the work in order; after it, a second one ends the process as usual.
+	context.AfterFunc(ctx, stop)
+	// Standard output belongs to results and the protocol. Other output, of a library or a forgotten line, goes to standard error.
+	stdout := os.Stdout
+	os.Stdout = os.Stderr
+	os.Exit(cli.MainOver(ctx, backend(stdout), os.Args[1:], os.Stdin, stdout, os.Stderr))
+}
+
+// program is the name of this program.
+const program = "workflows-engine-temporal"
+
+// backend makes the commands of this program.
+func backend(stdout *os.File) *cli.Backend {
+	s := &service{env: config.System()}
+	return &cli.Backend{
+		Program: program,
+		Short:   "Run agent workflows inside Temporal",
+		Long: `workflows-engine-temporal runs workflow definitions of the Agent Workflow Protocol inside Temporal. Each run is a Temporal workflow.
+Workers perform the runs; the other commands start, answer and show them, and need no executors.
+
+doctor shows whether a namespace is ready for runs, and the commands that make it so. What Temporal does not offer is rejected with
+UNSUPPORTED_BY_BACKEND. A key of the service comes from a file or a variable, never from the command line.`,
+		Register: s.register, Engine: s.engine, Diagnose: s.diagnose,
+		Commands: func(flags *config.Flags) []*cobra.Command {
+			return []*cobra.Command{newWorker(s, flags), newMCP(s, flags, stdout)}
+		},
+	}
+}
