@@ -164,7 +164,7 @@ func TestCodesOfThePagesExist(t *testing.T) {
 	known, variables := declaredCodes(t), settings(t)
 	for path, text := range pages(t) {
 		for _, m := range regexp.MustCompile("`([A-Z][A-Z0-9]*_[A-Z0-9_]+)`").FindAllStringSubmatch(text, -1) {
-			setting := regexp.MustCompile(`^(WORKFLOWS?_ENGINE|SOAK|OPENAI)_`).MatchString(m[1]) || variables[m[1]]
+			setting := regexp.MustCompile(`^(WORKFLOWS?_ENGINE|SOAK|OPENAI|TEMPORAL)_`).MatchString(m[1]) || variables[m[1]]
 			if !known[m[1]] && !setting {
 				t.Errorf("%s: unknown error code %s", path, m[1])
 			}

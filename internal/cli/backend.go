@@ -25,6 +25,8 @@ import (
 type Backend struct {
 	// Program is the name of the program, in its help and in printed commands. Short and Long describe it.
 	Program, Short, Long string
+	// Texts are the descriptions of commands that differ, by name: the short one and the long one.
+	Texts map[string][2]string
 	// Register adds the flags that lead to the runs.
 	Register func(*pflag.FlagSet) config.Place
 	// Engine connects to the runs. The engine is also a graph.Peeker, and has a method Definition.
@@ -62,6 +64,11 @@ func (b *Backend) adapt(a *app, root *cobra.Command) {
 		}
 	}
 	root.AddCommand(own...)
+	for _, cmd := range root.Commands() {
+		if t, ok := b.Texts[cmd.Name()]; ok {
+			cmd.Short, cmd.Long = t[0], t[1]
+		}
+	}
 	rename(root)
 	root.Use, root.Short, root.Long = b.Program, b.Short, b.Long
 }

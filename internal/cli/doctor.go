@@ -124,7 +124,7 @@ func examineExecutors(r *doctor.Report, subject string, c *config.Config) {
 	}
 	defer executors.Close() // nothing has been started
 	routing := strings.Join(executors.Routing(), "; ")
-	if strings.Contains(routing, "=missing") {
+	if c.Store != config.Elsewhere && strings.Contains(routing, "=missing") {
 		routing += "; the model in the host performs other nodes (workflow_submit_activity)"
 	}
 	r.Add(doctor.OK, doctor.Executors, subject, "", "%s", routing)

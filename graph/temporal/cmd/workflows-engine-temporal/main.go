@@ -42,6 +42,20 @@ Workers perform the runs; the other commands start, answer and show them, and ne
 
 doctor shows whether a namespace is ready for runs, and the commands that make it so. What Temporal does not offer is rejected with
 UNSUPPORTED_BY_BACKEND. A key of the service comes from a file or a variable, never from the command line.`,
+		Texts: map[string][2]string{
+			"run": {"Run a definition", `Start a run of a workflow definition and follow it. Workers perform its nodes, which are shown on standard error as they complete; the
+result is printed as JSON. The run goes on when this command ends.
+
+When the run waits for an answer or a signal, the answers of --resume and --signal are used in order, then the terminal asks.
+Without a terminal the command prints how to continue, and exits with status 3.
+
+If no worker performs a kind of node, the run is rejected before it starts, unless --allow-missing is given or a host performs the
+activities (--mode host_mediated). --detach starts the run and prints its id.`},
+			"doctor": {"Check settings, service and workers", `Check the settings, and whether the namespace is ready for runs: that it can be reached, its search attributes with the command that
+creates those that are missing, its limits, and the workers on each task queue with the versions of their walks.
+
+Exit status: 0 without problems, 1 with problems. Warnings do not count.`},
+		},
 		Register: s.register, Engine: s.engine, Diagnose: s.diagnose,
 		Commands: func(flags *config.Flags) []*cobra.Command {
 			return []*cobra.Command{newWorker(s, flags), newMCP(s, flags, stdout)}

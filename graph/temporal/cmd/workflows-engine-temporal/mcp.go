@@ -56,7 +56,7 @@ func (s *service) serve(ctx context.Context, flags *config.Flags, o mcpOptions, 
 	if err != nil {
 		return err
 	}
-	options, err := s.options(c)
+	options, err := s.options(ctx, c)
 	if err != nil {
 		return err
 	}

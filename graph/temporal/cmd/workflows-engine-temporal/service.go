@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"os"
@@ -13,12 +14,14 @@ import (
 
 	"github.com/spf13/pflag"
 	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/log"
 
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/graph/temporal"
+	"github.com/workflows-engine/workflows-engine/graph/temporal/sidepg"
 	"github.com/workflows-engine/workflows-engine/internal/buildstamp"
 	"github.com/workflows-engine/workflows-engine/internal/config"
 )
@@ -28,6 +31,9 @@ type service struct {
 	env   config.Environment
 	set   *pflag.FlagSet
 	lanes []string
+	// side keeps large values and journals, nil without one; converter reads and writes payloads. options sets both.
+	side      temporal.SideStore
+	converter converter.DataConverter
 }
 
 // setting is a flag of the service. The variables are those of Temporal's own tools.
@@ -45,7 +51,11 @@ var (
 	serverName = setting{"temporal-tls-server-name", "TEMPORAL_TLS_SERVER_NAME", "", "`name` in the service's certificate"}
 	archive    = setting{"temporal-archive", "", "", "`directory` on this machine for records from before a run continues as new; without it they are given up"}
 
-	settings = []setting{address, namespace, taskQueue, keyFile, tlsOn, authority, ownFile, ownKeyFile, serverName, archive}
+	sideDir    = setting{"temporal-side-store", "", "", "`directory` for large values and the journals of agents, for processes of one machine"}
+	sideFile   = setting{"temporal-side-store-url-file", "", "", "`file` with the address of a PostgreSQL database for them, for several machines"}
+	payloadKey = setting{"temporal-payload-key-file", "", "", "`file` with a key of 32 bytes in hex that encrypts payloads"}
+
+	settings = []setting{sideDir, sideFile, payloadKey, address, namespace, taskQueue, keyFile, tlsOn, authority, ownFile, ownKeyFile, serverName, archive}
 )
 
 // register adds the flags of the service.
@@ -88,7 +98,7 @@ func (s *service) value(o setting) string {
 const reachTime = 5 * time.Second
 
 // options returns how to connect.
-func (s *service) options(c *config.Config) (client.Options, error) {
+func (s *service) options(ctx context.Context, c *config.Config) (client.Options, error) {
 	o := client.Options{
 		HostPort: s.value(address), Namespace: s.value(namespace), Logger: log.NewStructuredLogger(c.Log), Identity: identity(),
 		ConnectionOptions: client.ConnectionOptions{GetSystemInfoTimeout: reachTime},
@@ -100,9 +110,55 @@ func (s *service) options(c *config.Config) (client.Options, error) {
 	if key != "" {
 		o.Credentials = client.NewAPIKeyStaticCredentials(key)
 	}
-	o.ConnectionOptions.TLS, err = s.tls()
+	if o.ConnectionOptions.TLS, err = s.tls(); err != nil {
+		return o, err
+	}
+	err = s.openSide(ctx, c)
+	o.DataConverter = s.converter
 	return o, err
 }
+
+// openSide opens the side store, once, and makes the converter of payloads.
+func (s *service) openSide(ctx context.Context, c *config.Config) error {
+	if s.converter != nil {
+		return nil
+	}
+	dir, file := s.value(sideDir), s.value(sideFile)
+	if dir != "" && file != "" {
+		return problem.New(problem.UsageError, "--%s and --%s cannot be given together", sideDir.flag, sideFile.flag).WithHint("Choose one of them.")
+	}
+	text, err := c.Key(payloadKey.flag, s.value(payloadKey), "")
+	if err != nil {
+		return err
+	}
+	key, err := hex.DecodeString(text)
+	if err != nil || text != "" && len(key) != payloadKeyBytes {
+		return problem.New(problem.UsageError, "--%s has no key of %d bytes in hex", payloadKey.flag, payloadKeyBytes).WithHint("Generate one: openssl rand -hex %d.", payloadKeyBytes)
+	}
+	switch {
+	case dir != "":
+		side, err := temporal.OpenFileSideStore(dir)
+		if err != nil {
+			return err
+		}
+		s.side = side
+	case file != "":
+		url, err := c.Key(sideFile.flag, file, "")
+		if err != nil {
+			return err
+		}
+		side, err := sidepg.Open(ctx, url)
+		if err != nil {
+			return err
+		}
+		s.side = side
+	}
+	s.converter, err = temporal.NewDataConverter(s.side, key)
+	return err
+}
+
+// payloadKeyBytes is the length of keys of payloads.
+const payloadKeyBytes = 32
 
 // tls returns the settings of TLS, nil without it.
 func (s *service) tls() (*tls.Config, error) {
@@ -147,7 +203,7 @@ func identity() string {
 
 // dial connects to the service now.
 func (s *service) dial(ctx context.Context, c *config.Config) (client.Client, error) {
-	o, err := s.options(c)
+	o, err := s.options(ctx, c)
 	if err != nil {
 		return nil, err
 	}
@@ -206,7 +262,7 @@ func (s *service) adapt(c *config.Config, o graph.Options, t client.Client) temp
 		DefaultMode: o.DefaultMode, Branches: o.Branches, AllowInterruptInBranch: o.AllowInterruptInBranch,
 		MaxVisits: o.MaxVisits, MaxRecords: o.MaxRecords, MaxBytes: o.MaxBytes, MaxPending: o.MaxPending, MinHostTimeout: o.MinHostTimeout,
 		Attempts: o.Attempts, MaxDepth: o.MaxDepth, MaxDocumentBytes: o.MaxDocumentBytes, WaitLimit: o.WaitLimit,
-		Redaction: o.Redaction, Logger: c.Log,
+		CheckAnswer: o.CheckAnswer, Redaction: o.Redaction, Logger: c.Log, SideStore: s.side, Converter: s.converter,
 	}
 	if to.MaxConcurrent < 0 {
 		to.MaxConcurrent = unlimited
