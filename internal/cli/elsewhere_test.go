@@ -60,8 +60,12 @@ func TestCommandsOverABackend(t *testing.T) {
 				set.String("far-address", "", "address")
 				return config.Place{Name: func() string { return "far" }, Flags: []string{"far-address"}}
 			},
-			Engine:   func(context.Context, *config.Config, graph.Options) (graph.Engine, error) { return far{runner, runner}, nil },
-			Diagnose: func(_ context.Context, _ *config.Config, r *doctor.Report) { r.Add(doctor.OK, "far", "far", "", "near enough") },
+			Engine: func(context.Context, *config.Config, graph.Options) (graph.Engine, error) {
+				return far{runner, runner}, nil
+			},
+			Diagnose: func(_ context.Context, _ *config.Config, r *doctor.Report) {
+				r.Add(doctor.OK, "far", "far", "", "near enough")
+			},
 			Commands: func(*config.Flags) []*cobra.Command { return nil },
 		}
 		status = a.execute(t.Context(), args)
