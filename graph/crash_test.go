@@ -28,6 +28,8 @@ type scenario struct {
 	child    func(t testing.TB) *definition.Document
 	// early is the name of a signal that comes while a person is asked.
 	early string
+	// capacity is the number of attempts at once, 0 for the default.
+	capacity int
 	// cancelAt is the node at which the run is cancelled, "" for none.
 	cancelAt string
 }
@@ -70,6 +72,11 @@ func scenarios() []scenario {
 		{name: "rollback host", mode: machine.HostMediated, root: rollingBack},
 		{name: "cancelled rollback", root: rollingBack, cancelAt: "pause"},
 		{name: "cancelled rollback host", mode: machine.HostMediated, root: rollingBack, cancelAt: "pause"},
+		{name: "queue timeout", capacity: 1, root: func(t testing.TB) *definition.Document {
+			return workflowWith(t, "queue", `"x-workflows-engine":{"uses":["catch","queue"]}`, []string{
+				startNode(), fork("p", "all", "slow", "l1"), tool("slow"), tool("l1", `"queue_timeout":"2m"`, `"retry":{"max_attempts":2,"initial_interval":"1m"}`, `"catch":[{"codes":["QUEUE_TIMEOUT"],"target":"z","as":"why"}]`), tool("z"), endNode(),
+			}, "s p", "p e", "slow e", "l1 e", "z e")
+		}},
 		{name: "people", root: people},
 		{name: "people host", mode: machine.HostMediated, root: people},
 		{name: "timers", root: func(t testing.TB) *definition.Document {
@@ -144,7 +151,7 @@ func scripted(ctx context.Context, req activities.Request) (activities.Result, e
 func (s scenario) runner(t testing.TB, store history.Store) *graph.Runner {
 	t.Helper()
 	r, err := graph.New(store, graph.Options{
-		Activities: activities.ExecutorFunc(scripted), DefaultMode: s.mode, Branches: s.branches,
+		Activities: activities.ExecutorFunc(scripted), Capacity: s.capacity, DefaultMode: s.mode, Branches: s.branches,
 		Delegates: activities.ExecutorFunc(func(context.Context, activities.Request) (activities.Result, error) {
 			return activities.Result{Output: object{"done": true}}, nil
 		}),

@@ -56,6 +56,7 @@ func (r *Runner) Start(ctx context.Context, req StartRequest) (*view.Run, error)
 	if err != nil {
 		return nil, err
 	}
+	req.Queue = cmp.Or(req.Queue, prog.Queue)
 	can, err := r.p.Capabilities(ctx, req.Queue)
 	if err != nil {
 		return nil, err

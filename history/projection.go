@@ -279,7 +279,7 @@ func (e *Execution) attemptFailed(p *Payload) {
 		return
 	}
 	w := f.waits[i]
-	w.Kind, w.Due, w.ExternalTask, w.Prompt = WaitBackoff, p.RetryAt, "", ""
+	w.Kind, w.Due, w.ExternalTask, w.Prompt, w.Queued = WaitBackoff, p.RetryAt, "", "", false
 	f.replaceWait(i, w)
 }
 

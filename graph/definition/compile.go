@@ -109,6 +109,7 @@ func compile(d *Document, o Options) (*Program, problem.Findings) {
 		c.checkBranches()
 		c.checkFlow()
 		c.checkNumbers(c.document.root, nil)
+		c.queue = c.queueOf()
 		c.checkExtensions()
 	}
 	findings := c.settle()
@@ -160,6 +161,8 @@ type compiler struct {
 	rules      *StateRules
 	literals   *LiteralCheck
 	checkpoint CheckpointPolicy
+	// queue is that of the runs.
+	queue string
 	// suggestions is how many names may still be looked for: comparing with all ids is the one costly thing.
 	suggestions int
 	// programs and programBytes count the jq programs and their text; see MaxPrograms.
@@ -350,7 +353,7 @@ func (c *compiler) program() *Program {
 	root, _ := c.document.value.(map[string]any)
 	about, _ := root["document"].(map[string]any)
 	p := &Program{
-		Document: c.document, State: c.rules, Checkpoint: c.checkpoint, Rollback: c.rollback(), Incomplete: c.lost.any(),
+		Document: c.document, State: c.rules, Checkpoint: c.checkpoint, Rollback: c.rollback(), Queue: c.queue, Incomplete: c.lost.any(),
 		Nodes: make([]*Node, 0, len(c.vertices)), byID: make(map[string]*Node, len(c.vertices)), keeps: c.keptSignals(),
 	}
 	p.Name, _ = about["name"].(string)
@@ -358,6 +361,7 @@ func (c *compiler) program() *Program {
 	for _, v := range c.vertices {
 		if v.sound {
 			p.Nodes = append(p.Nodes, v.node)
+			p.routes = p.routes || v.node.Queue != ""
 			p.byID[v.node.ID] = v.node
 		}
 	}

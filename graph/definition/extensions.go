@@ -32,6 +32,8 @@ const (
 	ExtensionMap Extension = "map"
 	// ExtensionOnTimeout adds the member on_timeout to interrupts, waits and parallel nodes, and a timeout to waits for signals.
 	ExtensionOnTimeout Extension = "on_timeout"
+	// ExtensionQueue adds the members queue and queue_timeout to activities and delegates, and queue to the root member x-workflows-engine.
+	ExtensionQueue Extension = "queue"
 	// ExtensionTemplates adds the members prompt_templates and show to interrupts, and wait_templates to waits for time.
 	ExtensionTemplates Extension = "templates"
 )
@@ -40,7 +42,8 @@ const (
 func Extensions() []string {
 	return []string{
 		string(ExtensionCatch), string(ExtensionCompensate), string(ExtensionEarlySignals), string(ExtensionHeartbeat),
-		string(ExtensionInterruptInBranch), string(ExtensionLoop), string(ExtensionMap), string(ExtensionOnTimeout), string(ExtensionTemplates),
+		string(ExtensionInterruptInBranch), string(ExtensionLoop), string(ExtensionMap), string(ExtensionOnTimeout), string(ExtensionQueue),
+		string(ExtensionTemplates),
 	}
 }
 
@@ -59,8 +62,8 @@ var extensionsShape = objectOf("x-workflows-engine",
 			"map: a node is repeated for each item of an array. on_timeout: a deadline that passes leads on. " +
 			"interrupt_in_branch: branches may ask people. early_signals: signals are kept until a wait takes them. " +
 			"loop: a switch repeats nodes, and counts. templates: questions and waits take values from the state. " +
-			"heartbeat: attempts without a sign of life fail."), true},
-).with(rollbackOfRun).called("extensions").
+			"heartbeat: attempts without a sign of life fail. queue: which workers perform attempts, and how long these wait for them."), true},
+).with(rollbackOfRun, queueOfRun).called("extensions").
 	about("Names the extensions of workflows-engine that the document uses. Other engines of the protocol reject a document with this property.")
 
 // Uses returns the extensions that the document names, sorted; nil for a document that is plain AWP. Names that are not

@@ -79,7 +79,7 @@ func agentDelegateType() NodeType {
 			member{"protocol", oneOf("protocol", "a2a", "mcp", "sdk").about("How the agent is reached."), true},
 			member{"input_mapping", inputMappingShape, true},
 		).about("The agent, its protocol, and its input."),
-		extended: []extended{catchMember, compensateMember, heartbeatMember},
+		extended: []extended{catchMember, compensateMember, heartbeatMember, queueMember, queueTimeoutMember},
 		Fill:     Fill{Fields: []string{"input_mapping"}, Hint: "only input_mapping of an agent_delegate is evaluated"},
 		compile:  (*config).delegate,
 	}

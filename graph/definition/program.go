@@ -27,6 +27,8 @@ type Program struct {
 	Checkpoint CheckpointPolicy
 	// Rollback selects the ends of a run that roll it back.
 	Rollback Rollback
+	// Queue is the queue of the runs whose start names none, "" for the usual one.
+	Queue string
 	// Warnings are the findings of Compile.
 	Warnings problem.Findings
 	// Sources are the jq programs that the machine evaluates, those of its templates included. Shared: do not change them.
@@ -37,6 +39,8 @@ type Program struct {
 	byID map[string]*Node
 	// keeps are the names of signals that are kept until a wait takes them.
 	keeps map[string]bool
+	// routes is set if a node has a queue.
+	routes bool
 }
 
 // For returns the program of another document with the same hash: it was read from another text, or has another signature.
@@ -84,6 +88,10 @@ type Node struct {
 	// Timeout is 0 without one. TimeoutErr is set when the text is an invalid duration: the node then fails when reached.
 	Timeout    time.Duration
 	TimeoutErr error
+	// Queue names the queue whose workers perform the attempts, "" for that of the run. QueueTimeout is how long an attempt may wait for its
+	// turn, 0 for no bound (the extension queue).
+	Queue        string
+	QueueTimeout time.Duration
 	// Heartbeat is the longest silence of an attempt in process, 0 for no bound (the extension heartbeat).
 	Heartbeat time.Duration
 

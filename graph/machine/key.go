@@ -34,4 +34,5 @@ const (
 	timerDeadline = "deadline:"
 	timerPoll     = "poll:"
 	timerRest     = "rest:"
+	timerQueue    = "queue:"
 )

@@ -282,11 +282,14 @@ func (m *Machine) apply(t *token, in Input) {
 		m.takeSignal(t, object(in.Payload), in.IdempotencyKey)
 	case TimerFired:
 		rest, _ := t.restTimer()
+		queue, _ := m.queueTimer(t)
 		switch {
 		case t.inner != nil:
 			m.blockExpired(t.inner)
 		case in.Key == rest:
 			m.restOver(t)
+		case in.Key == queue:
+			m.queueExpired(t)
 		default:
 			m.fire(t)
 		}

@@ -117,6 +117,9 @@ func (m *Machine) timed(key string) (found *token, due time.Time) {
 		if k, at := t.restTimer(); k != "" && k == key {
 			return t, at
 		}
+		if k, at := m.queueTimer(t); k != "" && k == key {
+			return t, at
+		}
 	}
 	return nil, time.Time{}
 }

@@ -75,6 +75,9 @@ func (m *Machine) describe(t *token) Wait {
 		State: t.nodeState(), RequestedAt: w.Since, Deadline: w.Deadline, Timeout: w.Timeout,
 		LastError: w.LastError, LastCode: w.LastCode, SignalName: w.Signal, Prompt: w.Prompt, Show: w.Show, Due: w.Due,
 	}}
+	if _, due := m.queueTimer(t); w.Queued && !due.IsZero() {
+		d.Deadline = due
+	}
 	for b := t.block; b != nil; b = b.owner.block {
 		if !b.deadline.IsZero() && (d.BlockDeadline.IsZero() || b.deadline.Before(d.BlockDeadline)) {
 			d.BlockDeadline = b.deadline
@@ -130,6 +133,9 @@ func (m *Machine) TimedWait(timerKey string) (w Wait, ok bool) {
 func (m *Machine) Timers() []Timer {
 	var ts []Timer
 	for t := range m.living {
+		if key, due := m.queueTimer(t); key != "" {
+			ts = append(ts, Timer{Key: key, Due: due}) // before a back-off that is over
+		}
 		if key, due := t.timer(); key != "" {
 			ts = append(ts, Timer{Key: key, Due: due})
 		}

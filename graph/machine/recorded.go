@@ -59,6 +59,7 @@ type visitFacts struct {
 	started           bool              // SubworkflowStarted
 	from              history.ForkOrigin
 	scheduled         bool // NodeScheduled
+	scheduledAt       time.Time
 	queued            bool // with an attempt that waits for its turn
 	failFast          bool // of a block whose first failure decides
 	// task holds the records of a delegate's task at its agent.
@@ -150,7 +151,8 @@ func (r *recorded) note(rec *history.Record, visits func(string) int) {
 	}
 	switch rec.Name {
 	case history.NodeScheduled:
-		f.scheduled, f.queued, f.failFast = true, rec.Payload.Queued, rec.Payload.FailFast
+		f.scheduled, f.scheduledAt = true, rec.CreatedAt
+		f.queued, f.failFast = rec.Payload.Queued, rec.Payload.FailFast
 	case history.ActivityRequested:
 		f.requested = append(f.requested, *rec)
 	case history.ActivityFailed:
@@ -224,6 +226,14 @@ func (r *recorded) requestedAt(t *token, attempt int, now time.Time) time.Time {
 	return now
 }
 
+// scheduledAt returns when a visit was scheduled, or now if the history ends before it.
+func (r *recorded) scheduledAt(t *token, now time.Time) time.Time {
+	if f := r.of(t); f.scheduled {
+		return f.scheduledAt
+	}
+	return now
+}
+
 func (r *recorded) waitingSince(t *token, now time.Time) time.Time {
 	if f := r.of(t); f.waiting != nil {
 		return f.waiting.CreatedAt
@@ -262,7 +272,7 @@ func (r *recorded) resolve(t *token) (resolution, bool) {
 			if q := f.request(w.Attempt); q != nil {
 				return by(q, func(m *Machine) { m.takeTurn(t) })
 			}
-			return resolution{}, false
+			return r.resolveQueued(t, f, w.Attempt)
 		}
 		if next, ok := r.resolveTask(t, f); ok {
 			return next, true
@@ -272,6 +282,7 @@ func (r *recorded) resolve(t *token) (resolution, bool) {
 		if q := f.request(t.wait.Attempt + 1); q != nil {
 			return by(q, func(m *Machine) { m.fire(t) })
 		}
+		return r.resolveQueued(t, f, t.wait.Attempt+1)
 	case WaitTimer:
 		if rec := first(f.timer, f.closed); rec != nil {
 			return by(rec, func(m *Machine) { m.fire(t) })
@@ -311,11 +322,7 @@ func (r *recorded) resolve(t *token) (resolution, bool) {
 func (r *recorded) resolveAttempt(t *token, f *visitFacts) (resolution, bool) {
 	if f.used < len(f.failed) && (f.completed == nil || f.failed[f.used].Seq < f.completed.Seq) {
 		rec := &f.failed[f.used]
-		p := &rec.Payload
-		o := Outcome{Error: p.Error, Code: p.Code, Data: p.Data, Final: !p.WillRetry, Host: t.wait.Host, IdempotencyKey: p.IdempotencyKey, Usage: p.Usage, Repair: p.Repair}
-		if !p.RetryAt.IsZero() {
-			o.RetryAfter, o.backoff = p.RetryAt.Sub(rec.CreatedAt), true
-		}
+		o := failedOutcome(rec, t.wait.Host)
 		return resolution{seq: rec.Seq, at: rec.CreatedAt, apply: func(m *Machine) { f.used++; m.takeOutcome(t, o) }}, true
 	}
 	rec := first(f.completed, f.closed)
@@ -334,6 +341,16 @@ func (r *recorded) resolveAttempt(t *token, f *visitFacts) (resolution, bool) {
 		apply = func(m *Machine) { m.takeOutput(t, o, delta) } // it was checked before it was recorded
 	}
 	return resolution{seq: rec.Seq, at: rec.CreatedAt, apply: apply}, true
+}
+
+// failedOutcome returns the outcome in an ActivityFailed.
+func failedOutcome(rec *history.Record, host bool) Outcome {
+	p := &rec.Payload
+	o := Outcome{Error: p.Error, Code: p.Code, Data: p.Data, Final: !p.WillRetry, Host: host, IdempotencyKey: p.IdempotencyKey, Usage: p.Usage, Repair: p.Repair}
+	if !p.RetryAt.IsZero() {
+		o.RetryAfter, o.backoff = p.RetryAt.Sub(rec.CreatedAt), true
+	}
+	return o
 }
 
 // childOutcome returns the outcome in a SubworkflowCompleted. Older records have no merged output.

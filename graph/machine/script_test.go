@@ -25,7 +25,7 @@ var update = flag.Bool("update", false, "rewrite the expected output of scripts"
 // TestScripts runs every file of testdata: a definition in JSON or YAML up to a line "====", then commands, each
 // followed by "----" and its whole output, up to a blank line. The commands:
 //
-//	start [host] [sequential] INPUT     begin the run
+//	start [host] [sequential] [queued] INPUT  begin the run; queued: each attempt waits for its turn
 //	ok KEY OUTPUT                       an executor's success; KEY as in "effect"
 //	fail KEY [code=C] [final] [after=D] [repair] TEXT  an executor's failure; with repair it asks for one with TEXT in hand
 //	submit NODE [branch=B] OUTPUT       a host's success (OUTPUT may hold delegateCorrelationId)
@@ -180,6 +180,9 @@ func (b *bench) do(line string) string {
 		cfg := machine.Config{ExecutionID: "x"}
 		if slices.Contains(args, "host") {
 			cfg.Mode = machine.HostMediated
+		}
+		if slices.Contains(args, "queued") {
+			cfg.Limits.Queued = func(*definition.Node) bool { return true }
 		}
 		if slices.Contains(args, "sequential") {
 			cfg.Branches = machine.Sequential
@@ -451,6 +454,7 @@ func (b *bench) check() {
 	if err != nil {
 		b.t.Fatalf("restore: %v", err)
 	}
+	restored.SetLimits(0, b.m.Config().Limits)
 	if err := restored.Catchup(nil, b.now); err != nil {
 		b.t.Fatalf("catch up: %v", err)
 	}

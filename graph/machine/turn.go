@@ -72,6 +72,9 @@ func (m *Machine) firstAttempt(t *token, w *wait) {
 	}
 	w.Queued = true
 	m.waitFor(t, w)
+	if m.recorded != nil && t.node.QueueTimeout > 0 {
+		w.Since = m.recorded.scheduledAt(t, w.Since)
+	}
 	if m.recorded == nil || !m.recorded.of(t).queued {
 		m.effects = append(m.effects, t.effect())
 	}

@@ -138,7 +138,14 @@ func (m *Machine) waitFor(t *token, w *wait) {
 	if w.counts() {
 		m.open++
 	}
-	if key, _ := t.timer(); key != "" {
+	m.noteTimers(t)
+}
+
+// noteTimers reports a change of timers if the token has one.
+func (m *Machine) noteTimers(t *token) {
+	key, _ := t.timer()
+	queue, _ := m.queueTimer(t)
+	if key != "" || queue != "" {
 		m.timersDirty = true
 	}
 }
@@ -151,7 +158,8 @@ func (m *Machine) stopWaiting(t *token) {
 	if m.pace.at == t {
 		m.pace.at = nil
 	}
-	if key, _ := t.timer(); key != "" || t.wait.Task != nil || t.wait.rests() {
+	m.noteTimers(t)
+	if t.wait.Task != nil || t.wait.rests() {
 		m.timersDirty = true
 	}
 	if t.wait.counts() {

@@ -45,6 +45,8 @@ const (
 	Timeout Code = "TIMEOUT"
 	// HeartbeatTimeout: an attempt gave no sign of life for the heartbeat of its node.
 	HeartbeatTimeout Code = "HEARTBEAT_TIMEOUT"
+	// QueueTimeout: an attempt waited for its turn for the queue_timeout of its node.
+	QueueTimeout Code = "QUEUE_TIMEOUT"
 	// OutputSchemaViolation: an activity's output breaks its output_schema.
 	OutputSchemaViolation Code = "OUTPUT_SCHEMA_VIOLATION"
 )

@@ -131,7 +131,7 @@ func New(c Config) *Process {
 		ReadOnly: c.ReadOnly, KeepRecords: c.OnRecord != nil, MaxVisits: c.MaxVisits, MaxDocumentBytes: c.MaxDocumentBytes, Limits: p.config.Limits,
 		Tree: p.budget, DefaultMode: c.DefaultMode,
 		Sharing: run.Sharing{None: c.Work == WorkNone, Gives: c.Work == WorkAll, Queue: p.share.queue, Limits: p.limits.inUse, FairLabel: c.FairLabel,
-			Others: p.share.Others, Workers: p.share.Workers, Taking: p.share.Taking, Admit: (&backlog{queue: p.share.queue, most: c.MaxQueued}).admit},
+			Others: p.share.Others, Workers: p.share.Workers, Taking: p.share.Taking, Leaves: p.share.leaves, Admit: (&backlog{queue: p.share.queue, most: c.MaxQueued}).admit},
 	})
 	if !c.ReadOnly {
 		p.limits.Begin()

@@ -222,7 +222,7 @@ func (s *Share) taken(executionID string) {
 
 // serves reports whether this process performs the runs of a lane.
 func (s *Share) serves(l history.Lane) bool {
-	if s.leaves(l) {
+	if s.leaves(l.Queue) {
 		return false
 	}
 	serves := s.performer.Serves(l.Needs)
@@ -256,14 +256,14 @@ func (s *Share) tendNow() {
 	}
 }
 
-// leaves reports whether this process leaves the runs of a lane to others because of its queue.
-func (s *Share) leaves(l history.Lane) bool {
-	return s.Queues != nil && !slices.Contains(s.Queues, l.Queue)
+// leaves reports whether this process leaves the runs of a queue to others.
+func (s *Share) leaves(queue string) bool {
+	return s.Queues != nil && !slices.Contains(s.Queues, queue)
 }
 
 // claims reports whether the ready runs of a lane are claimed here in their order, or left to others.
 func (s *Share) claims(l history.Lane) bool {
-	return s.leaves(l) || s.Work == WorkAll && s.serves(l)
+	return s.leaves(l.Queue) || s.Work == WorkAll && s.serves(l)
 }
 
 // Workers returns the number of live processes that perform the runs of a lane.
@@ -323,13 +323,32 @@ func (s *Share) Processes(ctx context.Context) ([]history.Process, error) {
 // Capabilities returns the nodes that are performed for runs that this process starts in a queue: by itself or, with WorkNone, by the live
 // workers.
 func (p *Process) Capabilities(ctx context.Context, queue string) (library.Capabilities, error) {
-	if p.share.Work != WorkNone || p.share.queue == nil {
+	none := p.share.Work == WorkNone
+	if p.share.queue == nil || !none && p.share.Queues == nil {
 		return p.Performer, nil
 	}
 	w := workers{queue: cmp.Or(queue, history.DefaultQueue)}
 	begun := time.Now()
 	w.lately = func(found func([]history.Process) bool) error { return p.share.lately(ctx, begun, found) }
+	if !none {
+		return divided{p.Performer, w, p.share.leaves}, nil
+	}
 	return w, w.lately(func([]history.Process) bool { return true })
+}
+
+// divided is a process that performs the nodes of its queues.
+type divided struct {
+	own    library.Capabilities
+	others workers
+	leaves func(queue string) bool
+}
+
+// Missing names the worker or the executor that a node lacks; see library.Capabilities.
+func (d divided) Missing(n *definition.Node) (missing, setting string, partial bool) {
+	if n.Queue != "" && d.leaves(n.Queue) {
+		return d.others.Missing(n)
+	}
+	return d.own.Missing(n)
 }
 
 // workers are the live processes, as those that perform the nodes of runs in a queue.
@@ -340,7 +359,7 @@ type workers struct {
 
 // Missing names the worker that a node lacks; see library.Capabilities.
 func (w workers) Missing(n *definition.Node) (missing, setting string, partial bool) {
-	lane := history.Lane{Queue: w.queue, Needs: work.Needs(n)}
+	lane := history.Lane{Queue: cmp.Or(n.Queue, w.queue), Needs: work.Needs(n)}
 	if lane.Needs == "" {
 		return "", "", false
 	}

@@ -46,7 +46,7 @@ func (p *Process) SurveyAll(ctx context.Context, limit int, elsewhere bool) (*Su
 	if err != nil {
 		return nil, err
 	}
-	unserved, err := history.Unserved(ctx, p.Store, p.Name(), p.share.leaves, 0)
+	unserved, err := history.Unserved(ctx, p.Store, p.Name(), func(l history.Lane) bool { return p.share.leaves(l.Queue) }, 0)
 	if err != nil {
 		return nil, err
 	}

@@ -205,7 +205,7 @@ func (x *Run) Begin(ctx context.Context, prog *definition.Program, children []hi
 		}
 		x.forget()
 	}
-	x.setExecution(history.Execution{ID: x.id, Parent: config.Parent})
+	x.setExecution(history.Execution{ID: x.id, Parent: config.Parent, Queue: config.Queue})
 	x.prior = history.Prior{}
 	x.prog, x.unstored, x.unstoredChildren = prog, admit.StoredForm(prog), children
 	config.Limits = x.limits()

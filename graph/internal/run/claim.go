@@ -16,7 +16,7 @@ import (
 
 // performs reports whether this process performs an effect when it owns the run. For a subworkflow, the attempt to begin it decides.
 func (x *Run) performs(e machine.Effect) bool {
-	return x.startedHere && !x.env.draining() || x.canPerform(e)
+	return x.startedHere && !x.env.draining() && !x.leaves(x.prog.Node(e.Base().NodeID)) || x.canPerform(e)
 }
 
 // canPerform reports whether this process has the executor of an effect, and is not draining.
@@ -27,7 +27,8 @@ func (x *Run) canPerform(e machine.Effect) bool {
 	if _, child := e.(*machine.ChildEffect); !child && x.env.Sharing.None || x.env.draining() {
 		return false
 	}
-	return x.LackOf(x.prog.Node(e.Base().NodeID)) == nil
+	n := x.prog.Node(e.Base().NodeID)
+	return !x.leaves(n) && x.LackOf(n) == nil
 }
 
 // inFlightElsewhere reports whether an activity or delegate is in flight that this process does not perform.

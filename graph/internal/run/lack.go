@@ -37,7 +37,7 @@ func (x *Run) Lacks() *view.Lack { return x.lacks(x.m.Pending()) }
 
 func (x *Run) lacks(waits []machine.Wait) *view.Lack {
 	for i := range waits {
-		if l := x.LackFor(&waits[i]); l != nil {
+		if l := x.LackFor(&waits[i]); l != nil && !x.leaves(x.prog.Node(waits[i].NodeID)) {
 			return l
 		}
 	}

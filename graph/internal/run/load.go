@@ -101,6 +101,7 @@ func (x *Run) load(ctx context.Context, exec history.Execution, doc *definition.
 	if err != nil {
 		return err
 	}
+	x.prog = prog
 	var m *machine.Machine
 	err = x.compute(func() error { m, err = x.rebuild(ctx, prog); return err })
 	if errors.Is(err, machine.ErrAbandoned) {
@@ -118,7 +119,7 @@ func (x *Run) load(ctx context.Context, exec history.Execution, doc *definition.
 	}
 	m.SetLimits(x.env.MaxVisits, x.limits())
 	m.SetBytes(x.exec.Bytes)
-	x.m, x.prog = m, prog
+	x.m = m
 	x.unrecorded = m.Ready()
 	x.lastStatus = m.Status()
 	x.parentUnchecked = exec.Parent != ""

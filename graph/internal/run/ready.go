@@ -16,6 +16,7 @@ import (
 // of its next attempt. A run becomes ready in one of these ways:
 //
 //	its next attempt needs an executor that this process lacks, or this process performs nothing     with the append that requests it
+//	its next attempt belongs to another queue                                                         with that append
 //	its next attempt finds no room here while another process has room                                with that append
 //	its next attempt has waited here while another process has room                                   Give
 //	this process drains, or leaves an attempt in flight to others                                     disown
@@ -43,6 +44,8 @@ type Sharing struct {
 	Others func(history.Lane) bool
 	// Admit returns QUEUE_FULL if a start may not wait in a lane.
 	Admit func(context.Context, history.Lane) error
+	// Leaves reports whether the runs of a queue are left to other processes.
+	Leaves func(queue string) bool
 	// Taking reports whether TakeReady may be about to continue a run that this process has claimed.
 	Taking func(executionID string) bool
 }
@@ -51,6 +54,9 @@ type Sharing struct {
 func (x *Run) queued(n *definition.Node) bool {
 	if s := &x.env.Sharing; s.Queue != nil && (s.None || x.env.draining()) {
 		return true
+	}
+	if x.leaves(n) || n.QueueTimeout > 0 && !x.startedHere && x.LackOf(n) != nil {
+		return true // its time to wait for another process has begun
 	}
 	release, ok := x.env.Performer.Reserve(n)
 	if ok {
@@ -123,7 +129,18 @@ func (x *Run) readyWith(exec *history.Execution, inFlight []machine.Effect) *his
 
 // laneOf returns the lane of a run whose next effect is e.
 func (x *Run) laneOf(exec *history.Execution, e machine.Effect) history.Lane {
-	return history.Lane{Queue: cmp.Or(exec.Queue, history.DefaultQueue), Needs: work.Needs(x.prog.Node(e.Base().NodeID))}
+	n := x.prog.Node(e.Base().NodeID)
+	return history.Lane{Queue: queueOf(exec, n), Needs: work.Needs(n)}
+}
+
+// queueOf returns the queue of the attempts of a node.
+func queueOf(exec *history.Execution, n *definition.Node) string {
+	return cmp.Or(n.Queue, exec.Queue, history.DefaultQueue)
+}
+
+// leaves reports whether the attempts of a node are left to the workers of another queue. A run without queues of nodes stays where it was started.
+func (x *Run) leaves(n *definition.Node) bool {
+	return x.prog.Routes() && n.Type.Info().Attempted() && x.env.Sharing.Leaves != nil && x.env.Sharing.Leaves(queueOf(&x.exec, n))
 }
 
 // tenant returns the tenant of the run.

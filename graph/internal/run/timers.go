@@ -17,6 +17,7 @@ import (
 //	timer of                              fired by                              when
 //	a wait, an interrupt, a block         any process                           when due
 //	an attempt in flight here             this process                          at its deadline
+//	the wait of an attempt for its turn   any process                           when due
 //	an unclaimed attempt                  any process that cannot perform it    TakeoverTime after it could have been claimed
 //	a retry, a rest, the poll of a task   a process that can perform it         when due
 
@@ -101,6 +102,8 @@ func (x *Run) firesAt(t machine.Timer) (at time.Time, mine bool) {
 			return t.Due, true
 		}
 		return x.unclaimedUntil(t.Due), true
+	case x.leaves(x.prog.Node(w.NodeID)) && (w.Kind == machine.WaitBackoff || w.Rests() || x.m.Poll(t.Key) != nil):
+		return time.Time{}, false
 	case x.startedHere || x.LackFor(&w) == nil:
 		return t.Due, true
 	case w.Kind == machine.WaitBackoff || w.Rests() || x.m.Poll(t.Key) != nil:
