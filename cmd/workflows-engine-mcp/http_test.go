@@ -167,6 +167,25 @@ func TestHTTPServer(t *testing.T) {
 }
 
 // TestHTTPSettings: what would let in more than the operator knows, or cannot work, is refused at the start.
+// TestHTTPServerEndsWithItsDatabase: its service manager starts it again, and it then uses the file that is there.
+func TestHTTPServerEndsWithItsDatabase(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS == "windows" {
+		t.Skip("Windows keeps files that are open from being moved")
+	}
+	db := database(t)
+	s := spawnHTTP(t, nil, "--store-path", db)
+	if status, text := s.health(); status != http.StatusOK { // it has opened the file
+		t.Fatal(status, text)
+	}
+	if err := os.Rename(db, db+".old"); err != nil {
+		t.Fatal(err)
+	}
+	if status := s.end(); status != exitFailed || !strings.Contains(s.stderr.String(), "STORE_REPLACED") {
+		t.Errorf("exit status %d\n%s", status, s.stderr)
+	}
+}
+
 func TestHTTPSettings(t *testing.T) {
 	t.Parallel()
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
