@@ -28,10 +28,8 @@ func (l *limits) mostEvents() int {
 // full reports whether the event history is so long that the run should continue as new.
 func (r *walk) full() bool {
 	info := workflow.GetInfo(r.ctx)
-	if most := r.in.Limits.Events; most > 0 && info.GetCurrentHistoryLength() >= most {
-		return true
-	}
-	return info.GetContinueAsNewSuggested()
+	most := r.in.Limits.Events
+	return r.held || most > 0 && info.GetCurrentHistoryLength() >= most || info.GetContinueAsNewSuggested()
 }
 
 // movable reports whether the run can continue as new: nothing is in flight, no caller waits for an answer, and its position can be stored.
@@ -47,11 +45,11 @@ func (r *walk) keepsJournal() bool {
 
 // continueAsNew archives the records and returns the error that continues the run as new; nil if the run cannot any more.
 func (r *walk) continueAsNew() (next, err error) {
-	if r.in.Layout.Archive && len(r.records) > 0 {
+	if r.in.Layout.Archive && r.archived < r.exec.Seq {
 		if err := r.archiveRecords(); err != nil {
 			return nil, err
 		}
-		if r.ended() || !r.movable() {
+		if r.ended() || !r.movable() || r.archived < r.exec.Seq { // an input has come meanwhile
 			return nil, nil
 		}
 	}
@@ -81,7 +79,7 @@ func (r *walk) restore(prog *definition.Program, c *continued, now time.Time) er
 	if err := m.Catchup(nil, now); err != nil {
 		return err
 	}
-	r.m, r.exec, r.bytes, r.first, r.phase = m, exec, c.Bytes, exec.Seq+1, exec.Phase
+	r.m, r.exec, r.bytes, r.first, r.archived, r.phase = m, exec, c.Bytes, exec.Seq+1, exec.Seq, exec.Phase
 	r.settle(nil)
 	for _, e := range m.InFlight() { // held back before
 		if in := r.perform(e); in != nil {
@@ -99,7 +97,7 @@ const archiveBytes = 512 << 10
 func (r *walk) archiveRecords() error {
 	o := workflow.ActivityOptions{TaskQueue: r.in.Layout.workflows(r.in.Queue), StartToCloseTimeout: time.Minute, RetryPolicy: &repeat}
 	ctx := workflow.WithActivityOptions(r.ctx, o)
-	records := r.records
+	records := r.records[max(r.archived-r.first+1, 0):]
 	for len(records) > 0 {
 		a := archived{ExecutionID: r.id, Definition: r.in.Definition, Text: r.in.Library[r.in.Definition], Projection: json.RawMessage(r.exec.AppendText(nil))}
 		size := 0
@@ -111,6 +109,7 @@ func (r *walk) archiveRecords() error {
 		if err := workflow.ExecuteActivity(ctx, activityArchive, a).Get(ctx, nil); err != nil {
 			return err
 		}
+		r.archived = a.Records[len(a.Records)-1].Seq
 	}
 	return nil
 }

@@ -39,6 +39,8 @@ type testBackend struct {
 	last *testRun
 	// suggest makes runs continue as new once.
 	suggest bool
+	// events is the length of the event history of the first part of a run.
+	events int
 	// noWorker makes queries fail as they do without a worker.
 	noWorker bool
 	began    time.Time
@@ -93,6 +95,9 @@ func (r *testRun) begin(in runInput) {
 	register(env, r.b.w, r.b.p)
 	registerShared(env, r.b.p)
 	env.SetContinueAsNewSuggested(r.b.suggest && r.parts == 1)
+	if r.parts == 1 {
+		env.SetCurrentHistoryLength(r.b.events)
+	}
 	env.SetOnActivityStartedListener(func(info *workflowActivityInfo, _ context.Context, _ converterValues) {
 		r.queues = append(r.queues, info.TaskQueue)
 	})

@@ -70,6 +70,8 @@ type walk struct {
 	bytes   int64
 	records []history.Record
 	first   int64
+	// archived is the seq of the last record in the archive.
+	archived int64
 	// flights are the effects under way, timers the open timers, by key.
 	flights map[string]*flight
 	timers  map[string]*timer
@@ -237,8 +239,12 @@ func (r *walk) call(ctx workflow.Context, c call) (snapshot, error) {
 	return r.snapshot(), nil
 }
 
-// rests reports whether the run does not proceed by itself until a time. A subworkflow that has begun proceeds on its own.
+// rests reports whether the run does not proceed by itself until a time. A subworkflow that has begun proceeds on its own. A run that is about
+// to continue as new counts as resting: it waits for its callers, who ask again.
 func (r *walk) rests(until time.Time) bool {
+	if r.full() {
+		return true
+	}
 	switch r.m.Status() {
 	case machine.Running:
 		return false

@@ -2,6 +2,7 @@ package sidepg_test
 
 import (
 	"bytes"
+	"crypto/rand"
 	"errors"
 	"testing"
 
@@ -12,7 +13,7 @@ import (
 
 func TestStore(t *testing.T) {
 	t.Parallel()
-	url, ctx := pgtest.Shared(t).URL(), t.Context()
+	url, ctx, attempt := pgtest.Shared(t).URL(), t.Context(), "a\x00"+rand.Text()
 	s, err := sidepg.Open(ctx, url)
 	if err != nil {
 		t.Fatal(err)
@@ -25,13 +26,13 @@ func TestStore(t *testing.T) {
 	t.Cleanup(func() { _ = again.Close() })
 	for _, err := range []error{
 		s.PutBlob(ctx, "h", []byte("value")), again.PutBlob(ctx, "h", []byte("value")),
-		s.AppendJournal(ctx, "a\x00", 0, [][]byte{[]byte("1"), []byte("2")}), again.AppendJournal(ctx, "a\x00", 2, [][]byte{[]byte("3")}),
+		s.AppendJournal(ctx, attempt, 0, [][]byte{[]byte("1"), []byte("2")}), again.AppendJournal(ctx, attempt, 2, [][]byte{[]byte("3")}),
 	} {
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
-	if err := s.AppendJournal(ctx, "a\x00", 2, [][]byte{[]byte("4")}); !errors.Is(err, problem.HistoryConflict) {
+	if err := s.AppendJournal(ctx, attempt, 2, [][]byte{[]byte("4")}); !errors.Is(err, problem.HistoryConflict) {
 		t.Errorf("a second writer: %v", err)
 	}
 	if v, err := again.GetBlob(ctx, "h"); err != nil || string(v) != "value" {
@@ -40,7 +41,7 @@ func TestStore(t *testing.T) {
 	if _, err := s.GetBlob(ctx, "other"); !errors.Is(err, problem.StoreUnavailable) {
 		t.Errorf("%v", err)
 	}
-	if entries, err := s.Journal(ctx, "a\x00"); err != nil || string(bytes.Join(entries, []byte(","))) != "1,2,3" {
+	if entries, err := s.Journal(ctx, attempt); err != nil || string(bytes.Join(entries, []byte(","))) != "1,2,3" {
 		t.Errorf("%q %v", entries, err)
 	}
 }
