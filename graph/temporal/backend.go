@@ -161,7 +161,7 @@ func (b clientBackend) end(ctx context.Context, id string) (*closed, error) {
 	}
 	info := d.RawResponse.GetWorkflowExecutionInfo()
 	switch info.GetStatus() {
-	case enums.WORKFLOW_EXECUTION_STATUS_RUNNING:
+	case enums.WORKFLOW_EXECUTION_STATUS_RUNNING, enums.WORKFLOW_EXECUTION_STATUS_CONTINUED_AS_NEW:
 		return &closed{info: info, open: true}, nil
 	case enums.WORKFLOW_EXECUTION_STATUS_COMPLETED:
 		var s snapshot

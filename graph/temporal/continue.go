@@ -34,6 +34,9 @@ func (r *walk) full() bool {
 
 // movable reports whether the run can continue as new: nothing is in flight, no caller waits for an answer, and its position can be stored.
 func (r *walk) movable() bool {
+	if r.requested.Err() != nil && !r.cancelled {
+		return false // the next run would not know of the cancel
+	}
 	return len(r.flights) == 0 && r.releasing == 0 && !r.m.Walking() && workflow.AllHandlersFinished(r.ctx) &&
 		workflow.GetSignalChannel(r.ctx, signalSignal).Len() == 0 && (r.in.Layout.Archive || !r.keepsJournal()) && r.m.Position() != nil
 }

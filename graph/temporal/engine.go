@@ -351,14 +351,54 @@ func (e *Engine) Cancel(ctx context.Context, req graph.CancelRequest) (*view.Run
 		return nil, unsupported("runs on Temporal cannot be moved, so a cancel cannot keep their tasks")
 	}
 	in := machine.Cancel{Reason: problem.Excerpt(strings.TrimSpace(req.Reason), problem.MaxText)}
+	before, err := e.tree(ctx, req.ExecutionID)
+	if err != nil {
+		return nil, err
+	}
 	if err := e.apply(ctx, req.ExecutionID, call{Cancel: &in, Actor: run.ActorOf(ctx)}, nil); err != nil && !e.isCancelled(ctx, req.ExecutionID, err) {
+		return nil, err
+	}
+	left, err := e.awaitCancelled(ctx, before.children)
+	if err != nil {
 		return nil, err
 	}
 	n, err := e.tree(work.Detached(ctx), req.ExecutionID)
 	if err != nil {
 		return nil, err
 	}
-	return e.view(n)
+	v, err := e.view(n)
+	if left && n.exec.Phase.Terminal() {
+		view.CancelGoesOn(v)
+	}
+	return v, err
+}
+
+// cancelTime is how long a cancel waits for the subworkflows, which Temporal cancels after their parent.
+const cancelTime = 2 * time.Second
+
+// awaitCancelled waits for the end of subworkflows of a cancelled run. left reports that some have not ended.
+func (e *Engine) awaitCancelled(ctx context.Context, children []*node) (left bool, err error) {
+	began, pause := e.b.now(), firstLook
+	for _, c := range children {
+		for c != nil && c.ending == nil {
+			if len(c.children) > 0 {
+				if left, err = e.awaitCancelled(ctx, c.children); left || err != nil {
+					return left, err
+				}
+			}
+			if e.b.now().Sub(began) > cancelTime || e.b.sleep(ctx, pause) != nil {
+				return true, nil
+			}
+			pause = min(2*pause, lastLook)
+			if c.sight, err = e.look(work.Detached(ctx), c.exec.ID); err != nil {
+				return false, err
+			}
+			if c.m != nil && len(c.m.Rollbacks()) > 0 {
+				break // it ends later
+			}
+		}
+	}
+	return left, nil
 }
 
 // isCancelled reports whether a cancel was rejected because the run is cancelled.

@@ -9,8 +9,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -22,10 +24,12 @@ import (
 	"google.golang.org/protobuf/encoding/protojson"
 
 	"github.com/workflows-engine/workflows-engine/activities"
+	"github.com/workflows-engine/workflows-engine/conformance"
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	runs "github.com/workflows-engine/workflows-engine/history"
+	"github.com/workflows-engine/workflows-engine/internal/enginetest"
 )
 
 // serverVariable names the program of the server for tests, which `make temporal-server` builds.
@@ -192,6 +196,76 @@ func TestExamplesOnAServer(t *testing.T) {
 				record(t, o.Client, id, name)
 			}
 		})
+	}
+}
+
+// stopping is an engine that stops its worker.
+type stopping struct {
+	*Engine
+	worker *Worker
+}
+
+func (s stopping) Close() error {
+	s.worker.Stop()
+	return s.Engine.Close()
+}
+
+// sharedLists are the vectors whose lists see the runs of other vectors, since all are in one namespace.
+var sharedLists = []string{"interrupts.phase_after_resume", "interrupts.resume_unknown_run", "subworkflow.child_cancelled_with_parent"}
+
+// TestParityVectorsOnAServer runs the vectors that make calls on a server, alone: each has a worker of its own.
+func TestParityVectorsOnAServer(t *testing.T) {
+	var n atomic.Int64
+	report, err := conformance.Run(t.Context(), os.DirFS("../../conformance"), conformance.Options{
+		NewEngine: func(o graph.Options) (graph.Engine, error) {
+			own := dial(t, Options{Activities: o.Activities, Delegates: o.Delegates, Workflows: o.Workflows, Branches: o.Branches})
+			own.TaskQueue = fmt.Sprint(own.TaskQueue, n.Add(1))
+			e, err := New(own)
+			return stopping{e, performs(t, own)}, err
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, v := range report.Vectors {
+		if v.Kind == "parity" && v.Status != conformance.Pass && !slices.Contains(sharedLists, v.ID) {
+			t.Errorf("%s: %v", v.ID, v.Problems)
+		}
+	}
+}
+
+// TestSubworkflowsOnAServer: a question of a subworkflow is answered through its parent, both continue as new, and a cancel reaches it.
+func TestSubworkflowsOnAServer(t *testing.T) {
+	t.Parallel()
+	parent := enginetest.Define(t, `{"document":{"schema":"urn:test","name":"parent","version":"1"},"state_schema":{"type":"object"},
+		"nodes":[{"id":"begin","type":"start"},{"id":"first","type":"subworkflow","config":{"workflow_ref":"approval","input_mapping":{"n":1}}},
+			{"id":"second","type":"subworkflow","config":{"workflow_ref":"approval","input_mapping":{"n":2}}},{"id":"end","type":"end"}],
+		"edges":[{"source":"__start__","target":"begin"},{"source":"begin","target":"first"},{"source":"first","target":"second"},{"source":"second","target":"end"}]}`)
+	e, _ := serve(t, Options{Activities: steps(charged), MaxEvents: 12})
+	if err := e.RegisterWorkflow("approval", approval(t)); err != nil {
+		t.Fatal(err)
+	}
+	run := start(t, e, graph.StartRequest{Definition: parent})
+	for n := range 2 {
+		if run.Status != machine.Interrupted || run.Pending[0].ExecutionID == run.ExecutionID {
+			t.Fatalf("%+v", run)
+		}
+		var err error
+		if run, err = e.Resume(t.Context(), graph.ResumeRequest{ExecutionID: run.ExecutionID, Payload: map[string]any{"approve": true, "n": float64(n)}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if run.Status != machine.Completed {
+		t.Errorf("%+v", run)
+	}
+	run = start(t, e, graph.StartRequest{Definition: parent})
+	run, err := e.Cancel(t.Context(), graph.CancelRequest{ExecutionID: run.ExecutionID, Reason: "enough"})
+	if err != nil || run.Status != machine.Cancelled || run.Reason != "enough" {
+		t.Fatalf("%+v %v", run, err)
+	}
+	child, err := e.Status(t.Context(), graph.StatusRequest{ExecutionID: run.ChildExecutionID})
+	if err != nil || child.Status != machine.Cancelled && len(run.Warnings) == 0 {
+		t.Errorf("%+v %v", child, err)
 	}
 }
 

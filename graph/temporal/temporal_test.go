@@ -119,3 +119,21 @@ func TestInputsDuringTheArchivingAreArchived(t *testing.T) {
 		t.Errorf("%d records of %d in %d parts (%v)", len(records), run.Seq, b.runs["r"].parts, err)
 	}
 }
+
+// TestACancelIsNotLostWhenARunMoves: it comes in the same workflow task in which the run would continue as new.
+func TestACancelIsNotLostWhenARunMoves(t *testing.T) {
+	t.Parallel()
+	e, b := newTestEngine(t, Options{Activities: steps(charged)})
+	start(t, e, graph.StartRequest{ExecutionID: "r", Definition: approval(t)})
+	r := b.find("r")
+	r.do(func() bool {
+		r.env.SetContinueAsNewSuggested(true)
+		r.env.CancelWorkflow()
+		r.later()
+		return true
+	})
+	run, err := e.Status(t.Context(), graph.StatusRequest{ExecutionID: "r"})
+	if err != nil || run.Status != machine.Cancelled || r.parts != 1 {
+		t.Errorf("%+v in %d parts (%v)", run, r.parts, err)
+	}
+}

@@ -30,7 +30,7 @@ func (w *walker) walk(ctx workflow.Context, in runInput) (snapshot, error) {
 	check(err)
 	detached, _ := workflow.NewDisconnectedContext(ctx)
 	r := &walk{
-		ctx: detached, walker: w, in: in, id: in.Config.ExecutionID, flights: map[string]*flight{}, timers: map[string]*timer{}, first: 1,
+		ctx: detached, requested: ctx, walker: w, in: in, id: in.Config.ExecutionID, flights: map[string]*flight{}, timers: map[string]*timer{}, first: 1,
 		exec: history.Execution{ID: in.Config.ExecutionID}, phase: history.PhaseRunning,
 	}
 	check(r.begin(prog))
@@ -62,9 +62,13 @@ type walk struct {
 	*walker
 	// ctx is not cancelled with the workflow: a cancel is an input, after which a rollback may follow.
 	ctx workflow.Context
-	in  runInput
-	id  string
-	m   *machine.Machine
+	// requested ends with a cancel of the workflow; cancelled reports that the run has taken it as its input.
+	requested workflow.Context
+	cancelled bool
+
+	in runInput
+	id string
+	m  *machine.Machine
 	// exec is the projection of the records so far, bytes their size. records are those from first on.
 	exec    history.Execution
 	bytes   int64
@@ -158,6 +162,7 @@ func (r *walk) listen(ctx workflow.Context) error {
 		if err := r.take(own, in, "", nil); err != nil {
 			workflow.GetLogger(own).Info("cancel ignored", "error", err)
 		}
+		r.cancelled = true
 	})
 	return err
 }
