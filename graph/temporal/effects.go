@@ -96,6 +96,15 @@ func (l *layout) taskQueue(queue, needs string) string {
 	return name + "." + kind
 }
 
+// taskQueue returns the name of the task queue of a node's attempts. A node without a queue has that of the run.
+func (r *walk) taskQueue(nodeID string) string {
+	queue, n := r.in.Queue, r.m.Program().Node(nodeID)
+	if n != nil {
+		queue = cmp.Or(n.Queue, queue)
+	}
+	return r.in.Layout.taskQueue(queue, work.Needs(n))
+}
+
 // workflows returns the name of the task queue of the runs of a queue.
 func (l *layout) workflows(queue string) string {
 	return l.TaskQueue + "." + cmp.Or(queue, history.DefaultQueue)
@@ -106,7 +115,7 @@ func (r *walk) attempt(activity string, e machine.Effect, arg attempt) {
 	base, key := e.Base(), e.Key()
 	arg.ExecutionID, arg.TraceParent = r.id, r.m.Config().TraceParent
 	o := workflow.ActivityOptions{
-		ActivityID: key, TaskQueue: r.in.Layout.taskQueue(r.in.Queue, work.Needs(r.m.Program().Node(base.NodeID))),
+		ActivityID: key, TaskQueue: r.taskQueue(base.NodeID),
 		StartToCloseTimeout: longest, HeartbeatTimeout: r.in.Layout.Lost, RetryPolicy: &repeat,
 	}
 	if !base.Deadline.IsZero() && activity != activityPoll {
@@ -183,7 +192,7 @@ func (r *walk) abandonAll() {
 // release cancels a task at an agent that is no longer needed. The run ends after it.
 func (r *walk) release(e *machine.DelegateEffect) {
 	o := workflow.ActivityOptions{
-		TaskQueue:              r.in.Layout.taskQueue(r.in.Queue, work.Needs(r.m.Program().Node(e.NodeID))),
+		TaskQueue:              r.taskQueue(e.NodeID),
 		ScheduleToCloseTimeout: releaseTime, RetryPolicy: &repeat,
 	}
 	future := workflow.ExecuteActivity(workflow.WithActivityOptions(r.ctx, o), activityRelease, attempt{ExecutionID: r.id, Delegate: e})
@@ -314,6 +323,7 @@ func (r *walk) runChild(ctx workflow.Context, e *machine.ChildEffect, config mac
 	if err != nil {
 		return nil, err
 	}
+	in.Queue = cmp.Or(prog.Queue, in.Queue)
 	if in.Input, err = admit.Object("input", e.Input, r.in.Limits.Document, problem.ValidationError); err != nil {
 		return nil, err
 	}
@@ -324,7 +334,7 @@ func (r *walk) runChild(ctx workflow.Context, e *machine.ChildEffect, config mac
 		return nil, problem.New(problem.Unsupported, "the input has more than %d bytes, which needs a side store", most)
 	}
 	o := workflow.ChildWorkflowOptions{
-		WorkflowID: e.ChildExecutionID, TaskQueue: r.in.Layout.workflows(r.in.Queue), WorkflowTaskTimeout: workflowTaskTime,
+		WorkflowID: e.ChildExecutionID, TaskQueue: r.in.Layout.workflows(in.Queue), WorkflowTaskTimeout: workflowTaskTime,
 		ParentClosePolicy: enums.PARENT_CLOSE_POLICY_REQUEST_CANCEL, WorkflowIDReusePolicy: enums.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE,
 		TypedSearchAttributes: in.attributes(prog.Name), Memo: in.memo(prog),
 	}

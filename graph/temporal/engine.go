@@ -124,6 +124,7 @@ func (e *Engine) Start(ctx context.Context, req graph.StartRequest) (*view.Run, 
 	if err != nil {
 		return nil, err
 	}
+	req.Queue = cmp.Or(req.Queue, prog.Queue)
 	warning, err := e.lacking(ctx, prog, req)
 	if err != nil {
 		return nil, err
@@ -201,11 +202,11 @@ func (e *Engine) fits(in *runInput) error {
 
 // supports rejects a definition with a node that runs on Temporal cannot perform.
 func (e *Engine) supports(prog *definition.Program) error {
-	if e.o.SideStore != nil {
-		return nil
-	}
 	for _, n := range prog.Nodes {
-		if e.keepsJournal(n) {
+		if n.QueueTimeout > 0 {
+			return unsupported("node %q has a queue_timeout, which runs on Temporal do not have", n.ID).WithPlace(problem.Place{NodeID: n.ID})
+		}
+		if e.o.SideStore == nil && e.keepsJournal(n) {
 			return unsupported("node %q is performed by an agent with a journal, which needs a side store on Temporal", n.ID).
 				WithPlace(problem.Place{NodeID: n.ID})
 		}
@@ -248,7 +249,7 @@ func (e *Engine) lacking(ctx context.Context, prog *definition.Program, req grap
 	seen := map[string]bool{}
 	for _, n := range prog.Nodes {
 		needs := work.Needs(n)
-		queue := l.taskQueue(req.Queue, needs)
+		queue := l.taskQueue(cmp.Or(n.Queue, req.Queue), needs)
 		if needs == "" || seen[queue] {
 			continue
 		}

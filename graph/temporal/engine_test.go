@@ -177,6 +177,33 @@ func TestLanesHaveTaskQueues(t *testing.T) {
 	}
 }
 
+// queued is a definition with the queue "night", whose node has more members.
+func queued(t *testing.T, members string) *definition.Document {
+	t.Helper()
+	return enginetest.Define(t, `{"document":{"schema":"urn:test","name":"queued","version":"1"},"x-workflows-engine":{"uses":["queue"],"queue":"night"},"state_schema":{"type":"object"},
+		"nodes":[{"id":"begin","type":"start"},{"id":"work","type":"step",`+members+`"config":{"handler":"charge"}},{"id":"end","type":"end"}],
+		"edges":[{"source":"__start__","target":"begin"},{"source":"begin","target":"work"},{"source":"work","target":"end"}]}`)
+}
+
+func TestQueuesOfADefinitionHaveTaskQueues(t *testing.T) {
+	t.Parallel()
+	e, b := newTestEngine(t, Options{Activities: steps(charged)})
+	for id, c := range map[string]struct{ members, queue, runs, attempt string }{
+		"root":  {"", "", "awp.night", "awp.night.step"},
+		"node":  {`"queue":"gpu",`, "", "awp.night", "awp.gpu.step"},
+		"start": {`"queue":"gpu",`, "day", "awp.day", "awp.gpu.step"},
+	} {
+		start(t, e, graph.StartRequest{ExecutionID: id, Definition: queued(t, c.members), Queue: c.queue})
+		if got := b.runs[id].queues; !slices.Equal(got, []string{c.attempt}) || b.runs[id].o.queue != c.runs {
+			t.Errorf("%s: task queues %q, of the run %q", id, got, b.runs[id].o.queue)
+		}
+	}
+	_, err := e.Start(t.Context(), graph.StartRequest{ExecutionID: "late", Definition: queued(t, `"queue_timeout":"5m",`)})
+	if p := requireCode(t, err, problem.Unsupported); p.At.NodeID != "work" || b.runs["late"] != nil {
+		t.Errorf("%+v", p)
+	}
+}
+
 // agents is an executor whose attempts keep a journal.
 type agents struct{ steps }
 
