@@ -96,8 +96,12 @@ func failureOf(ctx context.Context, err error, address, executionID string) erro
 	if notFound(err) && executionID != "" {
 		return unknownRun(executionID)
 	}
+	late := isType[*serviceerror.DeadlineExceeded](err) || errors.Is(err, context.DeadlineExceeded)
 	switch {
-	case isType[*serviceerror.Unavailable](err), isType[*serviceerror.DeadlineExceeded](err), errors.Is(err, context.DeadlineExceeded):
+	case executionID != "" && (late || strings.Contains(err.Error(), "RST_STREAM")): // a worker answers for an open run
+		return problem.New(problem.StoreUnavailable, "no worker answers for the run in time, or the Temporal service at %s does not", address).WithPlace(at).WithCause(err).
+			WithHint("Check that a worker serves the task queue of the run, and that the service runs. Repeat the call then.")
+	case isType[*serviceerror.Unavailable](err), late:
 		if strings.Contains(err.Error(), "poller") {
 			break
 		}

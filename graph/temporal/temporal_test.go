@@ -2,8 +2,11 @@ package temporal
 
 import (
 	"context"
+	"strings"
 	"testing"
 	"time"
+
+	"go.temporal.io/api/serviceerror"
 
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
@@ -135,5 +138,17 @@ func TestACancelIsNotLostWhenARunMoves(t *testing.T) {
 	run, err := e.Status(t.Context(), graph.StatusRequest{ExecutionID: "r"})
 	if err != nil || run.Status != machine.Cancelled || r.parts != 1 {
 		t.Errorf("%+v in %d parts (%v)", run, r.parts, err)
+	}
+}
+
+// TestALateAnswerIsTheWorkers: the service cuts a call short that no worker answers, which does not mean that the service is away.
+func TestALateAnswerIsTheWorkers(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"stream terminated by RST_STREAM with error code: CANCEL": "no worker answers", "connection refused": "does not answer",
+	} {
+		if err := failureOf(t.Context(), serviceerror.NewUnavailable(text), "far:1", "r"); !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v", text, err)
+		}
 	}
 }
