@@ -180,7 +180,7 @@ func (e *Engine) checkStart(ctx context.Context, req graph.StartRequest) (*defin
 		err = admit.Input(prog, input)
 	}
 	if err == nil {
-		err = e.supports(prog)
+		err = e.supports(prog, req.Mode)
 	}
 	return prog, input, err
 }
@@ -201,9 +201,9 @@ func (e *Engine) fits(in *runInput) error {
 }
 
 // supports rejects a definition with a node that runs on Temporal cannot perform.
-func (e *Engine) supports(prog *definition.Program) error {
+func (e *Engine) supports(prog *definition.Program, mode machine.Mode) error {
 	for _, n := range prog.Nodes {
-		if n.QueueTimeout > 0 {
+		if n.QueueTimeout > 0 && mode != machine.HostMediated {
 			return unsupported("node %q has a queue_timeout, which runs on Temporal do not have", n.ID).WithPlace(problem.Place{NodeID: n.ID})
 		}
 		if e.o.SideStore == nil && e.keepsJournal(n) {
