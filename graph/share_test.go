@@ -361,6 +361,7 @@ func TestCallsOfAStart(t *testing.T) {
 				t.Fatal(err)
 			}
 			time.Sleep(10 * time.Millisecond)
+			synctest.Wait()
 			periodic := func(call string) bool {
 				return slices.Contains([]string{"ClaimReady", "Overview", "Describe", "SharedLimits"}, call)
 			}

@@ -30,11 +30,13 @@ func TestOutageIsLoggedOnce(t *testing.T) {
 		}()
 		time.Sleep(5 * time.Second)
 		for range 2 {
+			synctest.Wait()
 			lines.Reset()
 			store.Set(historytest.Fault{At: 1, Reads: true, Dead: true, Code: problem.StoreUnavailable})
 			time.Sleep(70 * time.Second)
 			store.Revive()
 			time.Sleep(5 * time.Second)
+			synctest.Wait()
 			got := lines.String()
 			fails, back := strings.Count(got, `level=ERROR msg="store not available"`), strings.Count(got, `level=INFO msg="store available again" after=1m`)
 			if other := strings.Count(got, "\n") - strings.Count(got, "lease lost") - fails - back; fails != 3 || back != 1 || other != 0 {
