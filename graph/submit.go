@@ -2,7 +2,6 @@ package graph
 
 import (
 	"context"
-	"strings"
 
 	"github.com/workflows-engine/workflows-engine/graph/internal/admit"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
@@ -17,28 +16,15 @@ import (
 // (Run.Repeated). If it has another outcome, the error has the recorded one (Error.Hint, Error.Details). After a result that breaks
 // output_schema, the attempt stays open.
 func (r *Runner) SubmitActivity(ctx context.Context, req SubmitRequest) (*view.Run, error) {
-	const code = problem.SubmitValidationError
-	if strings.TrimSpace(req.NodeID) == "" {
-		return nil, problem.New(code, "node id is missing").WithHint("Set the node id of the pending activity.")
-	}
-	result, err := r.object("result", req.Result, code)
+	outcome, submitted, err := admit.Outcome(machine.Outcome{
+		NodeID: req.NodeID, Span: req.Span, OK: req.OK, Error: req.Error, Code: req.Code,
+		CorrelationID: req.CorrelationID, ExternalTaskID: req.ExternalTaskID, IdempotencyKey: req.IdempotencyKey,
+	}, req.Result, r.opts.MaxDocumentBytes)
 	if err != nil {
 		return nil, err
 	}
-	outcome := machine.Outcome{
-		NodeID: req.NodeID, Span: req.Span, Host: true, OK: req.OK,
-		Error: problem.Excerpt(req.Error, problem.MaxText), Code: problem.Excerpt(req.Code, problem.MaxText),
-		CorrelationID: req.CorrelationID, ExternalTaskID: req.ExternalTaskID, IdempotencyKey: req.IdempotencyKey,
-	}
-	switch {
-	case req.OK:
-		outcome.Output, outcome.Error, outcome.Code = result, "", ""
-	case strings.TrimSpace(req.Error) == "":
-		return nil, problem.New(code, "a failed outcome must have an error text").WithHint("Describe the failure in error.")
-	}
-	submitted := admit.Submitted{NodeID: req.NodeID, Span: req.Span, IdempotencyKey: req.IdempotencyKey}
 	return r.deliver(ctx, delivery{
-		id: req.ExecutionID, caller: req.Caller, invalid: code, unknown: problem.SubmitNotAwaiting,
+		id: req.ExecutionID, caller: req.Caller, invalid: problem.SubmitValidationError, unknown: problem.SubmitNotAwaiting,
 		input: func(string) machine.Input { return outcome },
 		fit:   submitted.Fit,
 		repeated: func(ctx context.Context, refusal error) error {

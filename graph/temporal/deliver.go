@@ -236,28 +236,15 @@ const noInterrupt = "none"
 
 // SubmitActivity submits the outcome of a pending activity or delegation of a host-mediated run; see graph.Runner.SubmitActivity.
 func (e *Engine) SubmitActivity(ctx context.Context, req graph.SubmitRequest) (*view.Run, error) {
-	const code = problem.SubmitValidationError
-	if strings.TrimSpace(req.NodeID) == "" {
-		return nil, problem.New(code, "node id is missing").WithHint("Set the node id of the pending activity.")
-	}
-	result, err := admit.Object("result", req.Result, e.o.MaxDocumentBytes, code)
+	outcome, submitted, err := admit.Outcome(machine.Outcome{
+		NodeID: req.NodeID, Span: req.Span, OK: req.OK, Error: req.Error, Code: req.Code,
+		CorrelationID: req.CorrelationID, ExternalTaskID: req.ExternalTaskID, IdempotencyKey: req.IdempotencyKey,
+	}, req.Result, e.o.MaxDocumentBytes)
 	if err != nil {
 		return nil, err
 	}
-	outcome := machine.Outcome{
-		NodeID: req.NodeID, Span: req.Span, Host: true, OK: req.OK,
-		Error: problem.Excerpt(req.Error, problem.MaxText), Code: problem.Excerpt(req.Code, problem.MaxText),
-		CorrelationID: req.CorrelationID, ExternalTaskID: req.ExternalTaskID, IdempotencyKey: req.IdempotencyKey,
-	}
-	switch {
-	case req.OK:
-		outcome.Output, outcome.Error, outcome.Code = result, "", ""
-	case strings.TrimSpace(req.Error) == "":
-		return nil, problem.New(code, "a failed outcome must have an error text").WithHint("Describe the failure in error.")
-	}
-	submitted := admit.Submitted{NodeID: req.NodeID, Span: req.Span, IdempotencyKey: req.IdempotencyKey}
 	return e.deliver(ctx, delivery{
-		id: req.ExecutionID, caller: req.Caller, invalid: code, unknown: problem.SubmitNotAwaiting,
+		id: req.ExecutionID, caller: req.Caller, invalid: problem.SubmitValidationError, unknown: problem.SubmitNotAwaiting,
 		call: func(string) call { return call{Outcome: &outcome} },
 		fit:  submitted.Fit,
 		repeated: func(ctx context.Context, refusal error) error {
