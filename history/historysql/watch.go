@@ -11,11 +11,14 @@ import (
 	"github.com/workflows-engine/workflows-engine/history"
 )
 
-// watchEvery is the interval between two reads of SQLite's data version, some bytes of shared memory.
+// watchEvery is the interval between two looks at a file that others may be writing to.
 const watchEvery = 50 * time.Millisecond
 
-// checkEvery is the number of these reads of which one is made even if the WAL looks the same, after a check that the file is the same.
-const checkEvery = 20
+// watchAfterWrite are the pauses between the first looks after the kernel has told of a write: a commit is visible once it is flushed.
+var watchAfterWrite = []time.Duration{time.Millisecond, 4 * time.Millisecond, 15 * time.Millisecond}
+
+// checkEvery is the interval between looks that are made even if the WAL looks the same, after a check that the file is the same.
+const checkEvery = time.Second
 
 // settled is the age from which a WAL that is written again shows another time: clocks of file systems tick in milliseconds. A commit may also take a while
 // from its write to the flush that ends it.
@@ -43,20 +46,33 @@ func (s *Store) watch(ctx context.Context, doing string, look func(c *conn) erro
 	if err != nil {
 		return failure(doing, err)
 	}
-	defer func() { err = failure(doing, errors.Join(err, w.conn.Close())) }()
-	pause := time.NewTicker(watchEvery)
-	defer pause.Stop()
-	for n := 0; ; n++ {
-		if n%checkEvery == 0 {
+	defer func() { err = failure(doing, errors.Join(err, w.close())) }()
+	var checked time.Time
+	quick := len(watchAfterWrite) // the next pause after a write
+	for {
+		sure := time.Since(checked) >= checkEvery
+		if sure {
+			checked = time.Now()
 			if err := s.checkReplaced(); err != nil {
 				return err
 			}
+			w.follow()
 		}
-		if err := w.tick(n%checkEvery == 0); err != nil && !isBusy(err) {
+		if err := w.tick(sure || quick < len(watchAfterWrite)); err != nil && !isBusy(err) {
 			return err
 		}
+		pause, written := watchEvery, (<-chan struct{})(nil)
+		switch {
+		case quick < len(watchAfterWrite):
+			pause = watchAfterWrite[quick]
+			quick++
+		case w.quiet && w.followed:
+			pause, written = checkEvery, w.writes.C
+		}
 		select {
-		case <-pause.C:
+		case <-time.After(pause):
+		case <-written:
+			quick = 0
 		case <-ctx.Done():
 			return nil
 		case <-s.closing.Done():
@@ -74,6 +90,21 @@ type watch struct {
 	// wal is the path of the WAL, last its size and time when the version was last read, zero if it was written just before.
 	wal  string
 	last stamp
+	// quiet is whether the WAL had not been written to at the last look.
+	quiet bool
+	// writes tells of writes to the WAL if it is followed; nil where the system cannot.
+	writes   *writes
+	followed bool
+}
+
+// follow makes writes tell of the file that is the WAL now.
+func (w *watch) follow() { w.followed = w.writes != nil && w.writes.follow(w.wal) }
+
+func (w *watch) close() error {
+	if w.writes != nil {
+		w.writes.close()
+	}
+	return w.conn.Close()
 }
 
 // stamp is the size and the time of a file.
@@ -84,7 +115,10 @@ type stamp struct {
 
 func (s *Store) newWatch(look func(c *conn) error) (*watch, error) {
 	c, err := s.connect(dataSource(s.path, "ro", &s.options))
-	return &watch{conn: c, look: look, wal: s.path + walSuffix}, err
+	if err != nil {
+		return nil, err
+	}
+	return &watch{conn: c, look: look, wal: s.path + walSuffix, writes: newWrites()}, nil
 }
 
 // still reports whether the WAL is as it was when the version was last read. That is one call of the system, and the version takes many.
@@ -104,7 +138,7 @@ func (w *watch) still() bool {
 
 // tick looks at the file if others have written to it.
 func (w *watch) tick(sure bool) error {
-	if w.still() && !sure {
+	if w.quiet = w.still(); w.quiet && !sure {
 		return nil
 	}
 	version, err := w.conn.one("PRAGMA data_version")
