@@ -166,7 +166,7 @@ func (s *Store) Look(changed func(executionID string, seq int64)) (look, end fun
 	if err != nil {
 		return nil, nil, err
 	}
-	return func() error { return w.tick(true) }, w.close, nil
+	return func() error { _, err := w.tick(true); return err }, w.close, nil
 }
 
 // Settle is what Append does when its transaction has failed to commit.

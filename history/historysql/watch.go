@@ -9,13 +9,17 @@ import (
 	"time"
 
 	"github.com/workflows-engine/workflows-engine/history"
+	"github.com/workflows-engine/workflows-engine/internal/wait"
 )
 
 // watchEvery is the interval between two looks at a file that others may be writing to.
 const watchEvery = 50 * time.Millisecond
 
-// watchAfterWrite are the pauses between the first looks after the kernel has told of a write: a commit is visible once it is flushed.
-var watchAfterWrite = []time.Duration{time.Millisecond, 4 * time.Millisecond, 15 * time.Millisecond}
+// watchAfterWrite are the pauses before the looks that follow when the kernel has told of a write: a commit is visible once it is flushed.
+var watchAfterWrite = []time.Duration{2 * time.Millisecond, 5 * time.Millisecond, 15 * time.Millisecond}
+
+// watchAgain is the shortest time from a look that has found something to the next write that is noticed: a file may be in constant use.
+const watchAgain = 20 * time.Millisecond
 
 // checkEvery is the interval between looks that are made even if the WAL looks the same, after a check that the file is the same.
 const checkEvery = time.Second
@@ -47,9 +51,12 @@ func (s *Store) watch(ctx context.Context, doing string, look func(c *conn) erro
 		return failure(doing, err)
 	}
 	defer func() { err = failure(doing, errors.Join(err, w.close())) }()
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	defer context.AfterFunc(s.closing, stop)()
 	var checked time.Time
-	quick := len(watchAfterWrite) // the next pause after a write
-	for {
+	var after []time.Duration // the pauses left after a write
+	for ctx.Err() == nil {
 		sure := time.Since(checked) >= checkEvery
 		if sure {
 			checked = time.Now()
@@ -58,27 +65,28 @@ func (s *Store) watch(ctx context.Context, doing string, look func(c *conn) erro
 			}
 			w.follow()
 		}
-		if err := w.tick(sure || quick < len(watchAfterWrite)); err != nil && !isBusy(err) {
+		found, err := w.tick(sure || after != nil)
+		if err != nil && !isBusy(err) {
 			return err
 		}
-		pause, written := watchEvery, (<-chan struct{})(nil)
 		switch {
-		case quick < len(watchAfterWrite):
-			pause = watchAfterWrite[quick]
-			quick++
-		case w.quiet && w.followed:
-			pause, written = checkEvery, w.writes.C
-		}
-		select {
-		case <-time.After(pause):
-		case <-written:
-			quick = 0
-		case <-ctx.Done():
-			return nil
-		case <-s.closing.Done():
-			return errClosed
+		case found && w.followed:
+			after = nil
+			_ = wait.For(ctx, watchAgain)
+		case len(after) > 0:
+			_ = wait.For(ctx, after[0])
+			after = after[1:]
+		case w.rest(ctx):
+			_ = wait.For(ctx, watchAfterWrite[0])
+			after = watchAfterWrite[1:]
+		default:
+			after = nil
 		}
 	}
+	if s.closing.Err() != nil {
+		return errClosed
+	}
+	return nil
 }
 
 // watch is a connection that notices commits of others.
@@ -99,6 +107,24 @@ type watch struct {
 
 // follow makes writes tell of the file that is the WAL now.
 func (w *watch) follow() { w.followed = w.writes != nil && w.writes.follow(w.wal) }
+
+// rest waits for the time of the next look, and reports whether the kernel has told of a write.
+func (w *watch) rest(ctx context.Context) (written bool) {
+	pause, writes := watchEvery, (<-chan struct{})(nil)
+	if w.followed {
+		writes = w.writes.C
+		if w.quiet {
+			pause = checkEvery
+		}
+	}
+	select {
+	case <-writes:
+		return true
+	case <-time.After(pause):
+	case <-ctx.Done():
+	}
+	return false
+}
 
 func (w *watch) close() error {
 	if w.writes != nil {
@@ -136,24 +162,24 @@ func (w *watch) still() bool {
 	return same
 }
 
-// tick looks at the file if others have written to it.
-func (w *watch) tick(sure bool) error {
+// tick looks at the file if others have written to it, and reports whether they have.
+func (w *watch) tick(sure bool) (found bool, err error) {
 	if w.quiet = w.still(); w.quiet && !sure {
-		return nil
+		return false, nil
 	}
 	version, err := w.conn.one("PRAGMA data_version")
 	if err != nil {
 		w.last = stamp{}
 	}
 	if err != nil || version == w.version {
-		return err
+		return false, err
 	}
 	if err := w.look(w.conn); err != nil {
 		w.last = stamp{} // to be repeated
-		return err
+		return false, err
 	}
 	w.version = version
-	return nil
+	return true, nil
 }
 
 // growth is a call of Watch.

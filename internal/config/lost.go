@@ -15,8 +15,8 @@ func Lost(err error) bool {
 	return errors.Is(err, problem.StoreReplaced) || errors.Is(err, problem.HistoryNewer)
 }
 
-// LookEvery is how often a process that stays checks its store.
-const LookEvery = 2 * time.Second
+// LookEvery is how often a process that stays checks its store. Until then its calls are refused, so that nothing depends on a shorter time.
+const LookEvery = 15 * time.Second
 
 // WhileUsable returns a context that also ends when the process has lost its store. end returns the reason, or nil if the store can be used.
 func WhileUsable(ctx context.Context, store history.Store) (usable context.Context, end func() error) {
