@@ -279,15 +279,8 @@ func TestFairness(t *testing.T) {
 		for i := range 100 {
 			wantStatus(t, settled(t, front, fmt.Sprint("small", i)), machine.Completed)
 		}
-		var begun []string
-		work.mu.Lock()
-		for id := range work.begun {
-			begun = append(begun, id)
-		}
-		slices.SortFunc(begun, func(a, b string) int { return work.begun[a][0].Compare(work.begun[b][0]) })
-		work.mu.Unlock()
 		last := 0
-		for i, id := range begun {
+		for i, id := range work.inOrder() {
 			if strings.HasPrefix(id, "small") {
 				last = i
 			}

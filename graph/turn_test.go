@@ -3,6 +3,7 @@ package graph_test
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"testing"
@@ -63,6 +64,13 @@ func (g *gauge) beganAt(id string, n int) time.Time {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.begun[id][n]
+}
+
+// inOrder are the runs in the order of their first attempts.
+func (g *gauge) inOrder() []string {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return slices.SortedFunc(maps.Keys(g.begun), func(a, b string) int { return g.begun[a][0].Compare(g.begun[b][0]) })
 }
 
 func startMany(t *testing.T, r *graph.Runner, n int, nodes ...string) {
