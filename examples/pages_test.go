@@ -258,11 +258,11 @@ func TestTheTestOfThePage(t *testing.T) {
 	}
 }
 
-// TestNodesOfThePages: the nodes that docs/activities.md and docs/agents.md show, one after the other, are a definition without findings.
+// TestNodesOfThePages: the nodes that docs/executors.md and docs/agents.md show, one after the other, are a definition without findings.
 func TestNodesOfThePages(t *testing.T) {
 	t.Parallel()
 	var shown [][][]byte
-	for _, page := range []string{"activities.md", "agents.md"} {
+	for _, page := range []string{"executors.md", "agents.md"} {
 		of := fence.FindAllSubmatch(read(t, filepath.Join("..", "docs", page)), -1)
 		if !slices.ContainsFunc(of, func(b [][]byte) bool { return string(b[1]) == "yaml" }) {
 			t.Errorf("docs/%s shows no nodes", page)

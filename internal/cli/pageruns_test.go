@@ -108,16 +108,16 @@ func pageBlock(t *testing.T, page, tag, holds string) string {
 	return found[0]
 }
 
-// TestThePythonStep performs a step by the program that docs/activities.md shows, with the settings that it shows.
+// TestThePythonStep performs a step by the program that docs/executors.md shows, with the settings that it shows.
 func TestThePythonStep(t *testing.T) {
 	t.Parallel()
 	if _, err := exec.LookPath("python3"); err != nil {
-		t.Skip("the program of docs/activities.md is not run, because there is no python3: ", err)
+		t.Skip("the program of docs/executors.md is not run, because there is no python3: ", err)
 	}
 	folder := t.TempDir()
 	if err := errors.Join(os.Mkdir(filepath.Join(folder, "steps"), 0o700),
-		os.WriteFile(filepath.Join(folder, "steps", "total.py"), []byte(pageBlock(t, "docs/activities.md", "python", "")), 0o600),
-		os.WriteFile(filepath.Join(folder, "steps.json"), []byte(pageBlock(t, "docs/activities.md", "json", "stepCommands")), 0o600)); err != nil {
+		os.WriteFile(filepath.Join(folder, "steps", "total.py"), []byte(pageBlock(t, "docs/executors.md", "python", "")), 0o600),
+		os.WriteFile(filepath.Join(folder, "steps.json"), []byte(pageBlock(t, "docs/executors.md", "json", "stepCommands")), 0o600)); err != nil {
 		t.Fatal(err)
 	}
 	set := pflag.NewFlagSet("", pflag.ContinueOnError)

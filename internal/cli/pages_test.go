@@ -284,7 +284,7 @@ func TestSettingsOfThePages(t *testing.T) {
 		for _, text := range blocks {
 			variable := ""
 			switch {
-			case page != "docs/activities.md":
+			case page != "docs/executors.md":
 				continue
 			case strings.Contains(text, `"stepCommands"`):
 				variable = "WORKFLOW_ENGINE_STEP_COMMANDS="

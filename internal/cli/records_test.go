@@ -164,7 +164,7 @@ c         step            2        -       1ms   -          -    completed
 	}
 }
 
-// TestThePageShowsARepair: the table that docs/activities.md shows is that of such attempts.
+// TestThePageShowsARepair: the table that docs/executors.md shows is that of such attempts.
 func TestThePageShowsARepair(t *testing.T) {
 	t.Parallel()
 	answer := map[string]any{"text": "Heat pumps work."}
@@ -191,7 +191,7 @@ func TestThePageShowsARepair(t *testing.T) {
 	if err := tally.write(&out, tally.from(1, ""), true, 0); err != nil {
 		t.Fatal(err)
 	}
-	if want := pageBlock(t, "docs/activities.md", "text", "ACTIVITY"); !strings.HasPrefix(out.String(), want) {
+	if want := pageBlock(t, "docs/executors.md", "text", "ACTIVITY"); !strings.HasPrefix(out.String(), want) {
 		t.Errorf("got\n%sthe page shows\n%s", out.String(), want)
 	}
 }
