@@ -1,6 +1,7 @@
 package machine
 
 import (
+	"strings"
 	"time"
 
 	"github.com/workflows-engine/workflows-engine/graph/problem"
@@ -8,6 +9,12 @@ import (
 
 // An attempt that waits for its turn fails after the queue_timeout of its node (the extension queue), before it was requested. After a back-off
 // the time runs from the end of the back-off, whether a process is alive then or not.
+
+// QueueTimer returns the key of the timer that ends the wait of an attempt for its turn.
+func QueueTimer(effectKey string) string { return timerQueue + effectKey }
+
+// IsQueueTimer reports whether a timer ends the wait of an attempt for its turn.
+func IsQueueTimer(key string) bool { return strings.HasPrefix(key, timerQueue) }
 
 // queueTimer returns the timer that ends the wait for a turn, "" without one.
 func (m *Machine) queueTimer(t *token) (key string, due time.Time) {

@@ -22,7 +22,10 @@ type TurnEffect struct {
 }
 
 // Key differs from the key of the attempt, which may be in flight later.
-func (e *TurnEffect) Key() string { return "turn:" + e.EffectKey }
+func (e *TurnEffect) Key() string { return TurnKey(e.EffectKey) }
+
+// TurnKey returns the key of the TurnEffect of an attempt.
+func TurnKey(effectKey string) string { return "turn:" + effectKey }
 
 // Input is the driver's input to the machine at its turn.
 func (e *TurnEffect) Input() Input {

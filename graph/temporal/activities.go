@@ -12,6 +12,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/definition"
 	"github.com/workflows-engine/workflows-engine/graph/internal/admit"
 	"github.com/workflows-engine/workflows-engine/graph/internal/library"
+	"github.com/workflows-engine/workflows-engine/graph/internal/outbox"
 	"github.com/workflows-engine/workflows-engine/graph/internal/work"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
@@ -28,6 +29,11 @@ type performer struct {
 	// past reads the records of runs; nil if the process cannot. maxRun bounds the bytes of a run.
 	past   reader
 	maxRun int64
+	// box makes the bodies of webhooks and knows their targets, send sends them; nil if the process does not.
+	box  *outbox.Box
+	send outbox.Send
+	// turns gives attempts their turns.
+	turns turns
 	// beats is the pause between two signs of life of an attempt.
 	beats time.Duration
 	// missing tells which executors the process lacks.
@@ -37,7 +43,14 @@ type performer struct {
 func newPerformer(o *Options, lib *library.Library) *performer {
 	p := &performer{
 		activities: o.Activities, delegates: o.Delegates, maxBytes: o.MaxDocumentBytes, log: o.Logger, library: lib, side: o.SideStore, archive: o.Archive,
-		beats: o.WorkerLost / 4, maxRun: o.MaxBytes,
+		beats: o.WorkerLost / 4, maxRun: o.MaxBytes, send: o.Deliver,
+		box: &outbox.Box{Targets: outbox.Targets{}, Glossary: o.Glossary},
+	}
+	if o.Redaction != nil {
+		p.box.Redaction = *o.Redaction
+	}
+	for name, w := range o.Webhooks {
+		p.box.Targets[name] = outbox.Target(w)
 	}
 	p.missing = p.of(context.Background(), nil)
 	return p
@@ -117,13 +130,30 @@ func (p *performer) beat(ctx context.Context) (stop func()) {
 	return func() { close(done) }
 }
 
+// turns asks runs for the effects of attempts that have waited for their turn.
+type turns interface {
+	turn(ctx context.Context, id, turn, updateID string) (attempt, error)
+}
+
 // Perform performs an attempt of a step, llm_call or tool_call.
 func (p *performer) Perform(ctx context.Context, a attempt) (performed, error) {
+	if a.Turn != "" {
+		var err error
+		if a, err = p.takeTurn(ctx, a); err != nil {
+			return performed{}, err
+		}
+	}
 	return p.perform(ctx, a, a.Activity)
 }
 
 // Delegate performs an attempt of an agent_delegate.
 func (p *performer) Delegate(ctx context.Context, a attempt) (performed, error) {
+	if a.Turn != "" {
+		var err error
+		if a, err = p.takeTurn(ctx, a); err != nil {
+			return performed{}, err
+		}
+	}
 	return p.perform(ctx, a, a.Delegate)
 }
 

@@ -127,6 +127,19 @@ func (b clientBackend) update(ctx context.Context, id string, c call, accepted f
 	return &s, nil
 }
 
+// turn implements turns.
+func (b clientBackend) turn(ctx context.Context, id, turn, updateID string) (a attempt, err error) {
+	ctx, cancel := context.WithTimeout(ctx, answerTime)
+	defer cancel()
+	h, err := b.o.Client.UpdateWorkflow(ctx, client.UpdateWorkflowOptions{
+		WorkflowID: id, UpdateID: updateID, UpdateName: updateTurn, Args: []any{turn}, WaitForStage: client.WorkflowUpdateStageCompleted,
+	})
+	if err == nil {
+		err = h.Get(ctx, &a)
+	}
+	return a, err
+}
+
 func (b clientBackend) query(ctx context.Context, id, name string, arg, answer any) (bool, error) {
 	var args []any
 	if arg != nil {

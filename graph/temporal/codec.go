@@ -13,6 +13,7 @@ import (
 
 	common "go.temporal.io/api/common/v1"
 	"go.temporal.io/sdk/converter"
+	sdk "go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 	"google.golang.org/protobuf/proto"
 
@@ -47,6 +48,11 @@ func NewDataConverter(side SideStore, key []byte) (converter.DataConverter, erro
 		c.nonce = mac.Sum(nil)
 	}
 	return workflow.DataConverterWithoutDeadlockDetection(converter.NewCodecDataConverter(converter.GetDefaultDataConverter(), c)), nil
+}
+
+// NewFailureConverter returns the failure converter for clients with a key: the texts of failures are encrypted by the data converter, too.
+func NewFailureConverter(c converter.DataConverter) converter.FailureConverter {
+	return sdk.NewDefaultFailureConverter(sdk.DefaultFailureConverterOptions{DataConverter: c, EncodeCommonAttributes: true})
 }
 
 // codec encrypts payloads and keeps large ones elsewhere.

@@ -21,7 +21,13 @@ import (
 )
 
 // flight is an effect under way.
-type flight struct{ cancel workflow.CancelFunc }
+type flight struct {
+	key    string
+	cancel workflow.CancelFunc
+	// turn is set for an attempt with a queue_timeout, effect from its turn on.
+	turn   *machine.TurnEffect
+	effect machine.Effect
+}
 
 const (
 	// maxStretches is the number of stretches of a walk in a row, after which a timer ends the workflow task. A stretch takes about 50 ms; the
@@ -40,8 +46,6 @@ var repeat = sdk.RetryPolicy{InitialInterval: time.Second, BackoffCoefficient: 2
 // perform begins an effect. It returns the input of an effect that ends at once, else nil.
 func (r *walk) perform(effect machine.Effect) machine.Input {
 	switch e := effect.(type) {
-	case *machine.TurnEffect:
-		return e.Input()
 	case *machine.WalkEffect:
 		if r.stretches++; r.stretches < maxStretches {
 			return machine.Continue{Key: e.EffectKey}
@@ -52,10 +56,15 @@ func (r *walk) perform(effect machine.Effect) machine.Input {
 		})
 		return nil
 	}
+	if r.adopt(effect) {
+		return nil
+	}
 	if r.held = r.held || workflow.GetInfo(r.ctx).GetCurrentHistoryLength() >= r.in.Limits.mostEvents(); r.held {
 		return nil // begun after the run has continued as new
 	}
 	switch e := effect.(type) {
+	case *machine.TurnEffect:
+		r.turn(e)
 	case *machine.ActivityEffect:
 		if in := r.tooLarge(&e.EffectBase, e.State); in != nil {
 			return in
@@ -110,28 +119,42 @@ func (l *layout) workflows(queue string) string {
 	return l.TaskQueue + "." + cmp.Or(queue, history.DefaultQueue)
 }
 
-// attempt has a worker perform an attempt, or poll a task.
-func (r *walk) attempt(activity string, e machine.Effect, arg attempt) {
-	base, key := e.Base(), e.Key()
-	arg.ExecutionID, arg.TraceParent = r.id, r.m.Config().TraceParent
-	o := workflow.ActivityOptions{
-		ActivityID: key, TaskQueue: r.taskQueue(base.NodeID),
+// activityOptions are those of an attempt.
+func (r *walk) activityOptions(e machine.Effect) workflow.ActivityOptions {
+	return workflow.ActivityOptions{
+		ActivityID: e.Key(), TaskQueue: r.taskQueue(e.Base().NodeID),
 		StartToCloseTimeout: longest, HeartbeatTimeout: r.in.Layout.Lost, RetryPolicy: &repeat,
 	}
+}
+
+// attempt has a worker perform an attempt, or poll a task.
+func (r *walk) attempt(activity string, e machine.Effect, arg attempt) {
+	base, o := e.Base(), r.activityOptions(e)
+	arg.ExecutionID, arg.TraceParent = r.id, r.m.Config().TraceParent
 	if !base.Deadline.IsZero() && activity != activityPoll {
 		o.ScheduleToCloseTimeout = max(base.Deadline.Sub(workflow.Now(r.ctx)), time.Millisecond)
 	}
-	ctx, cancel := workflow.WithCancel(r.ctx)
-	f := &flight{cancel}
-	r.flights[key] = f
+	r.fly(&flight{key: e.Key(), effect: e}, activity, o, arg)
+}
+
+// fly schedules an activity, and gives its result to the machine.
+func (r *walk) fly(f *flight, activity string, o workflow.ActivityOptions, arg attempt) {
+	var ctx workflow.Context
+	ctx, f.cancel = workflow.WithCancel(r.ctx)
+	r.flights[f.key] = f
 	future := workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, o), activity, arg)
-	workflow.Go(r.ctx, func(ctx workflow.Context) {
+	workflow.Go(r.ctx, func(own workflow.Context) {
 		var p performed
-		err := future.Get(ctx, &p)
-		if r.flights[key] != f {
+		err := future.Get(own, &p)
+		if r.flights[f.key] == f && r.queueEnded(own, f, err) {
+			o.ScheduleToStartTimeout = 0
+			err = workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, o), activity, arg).Get(own, &p)
+		}
+		if r.flights[f.key] != f {
 			return // abandoned
 		}
-		delete(r.flights, key)
+		ctx, base := own, f.base()
+		delete(r.flights, f.key)
 		r.stretches = 0
 		in := p.input()
 		switch {
@@ -140,7 +163,7 @@ func (r *walk) attempt(activity string, e machine.Effect, arg attempt) {
 				w := wireOf(err)
 				r.input(ctx, machine.Outcome{Key: base.EffectKey, Code: string(w.Code), Error: w.Message})
 			}
-		case timedOut(err) && activity != activityPoll:
+		case timedOut(err, enums.TIMEOUT_TYPE_SCHEDULE_TO_CLOSE) && activity != activityPoll:
 			r.expire(ctx, base.EffectKey)
 		case sdk.IsCanceledError(err):
 		default:
@@ -149,9 +172,17 @@ func (r *walk) attempt(activity string, e machine.Effect, arg attempt) {
 	})
 }
 
-func timedOut(err error) bool {
+// base returns the base of the effect.
+func (f *flight) base() *machine.EffectBase {
+	if f.effect == nil {
+		return f.turn.Base()
+	}
+	return f.effect.Base()
+}
+
+func timedOut(err error, kind enums.TimeoutType) bool {
 	t, ok := errors.AsType[*sdk.TimeoutError](err)
-	return ok && t.TimeoutType() == enums.TIMEOUT_TYPE_SCHEDULE_TO_CLOSE
+	return ok && t.TimeoutType() == kind
 }
 
 // input passes an input to the machine. One that does not fit is too late.
@@ -165,13 +196,18 @@ func (r *walk) input(ctx workflow.Context, in machine.Input) {
 func (r *walk) expire(ctx workflow.Context, key string) {
 	for _, t := range r.m.Timers() {
 		if w, ok := r.m.TimedWait(t.Key); ok && w.Key == key {
-			if early := t.Due.Sub(workflow.Now(ctx)); early > 0 {
-				_ = workflow.Sleep(ctx, early)
-			}
-			r.input(ctx, machine.TimerFired{Key: t.Key})
+			r.fire(ctx, t.Key)
 			return
 		}
 	}
+}
+
+// fire reports to the machine that a timer of it is due, which Temporal may have noticed early.
+func (r *walk) fire(ctx workflow.Context, key string) {
+	if early := r.due(key).Sub(workflow.Now(ctx)); early > 0 {
+		_ = workflow.Sleep(ctx, early)
+	}
+	r.input(ctx, machine.TimerFired{Key: key})
 }
 
 // abandon stops an effect that is no longer needed.
@@ -234,10 +270,15 @@ func (r *walk) setTimers(ts []machine.Timer) {
 	}
 }
 
-// keptByTemporal reports whether a timer is the deadline of an attempt under way.
+// keptByTemporal reports whether a timer is the deadline of an attempt under way, or that of a back-off after which the attempt waits for its
+// turn.
 func (r *walk) keptByTemporal(key string) bool {
 	w, ok := r.m.TimedWait(key)
-	return ok && r.flights[w.Key] != nil
+	if !ok {
+		return machine.IsQueueTimer(key)
+	}
+	f := r.flights[w.Key]
+	return f != nil && f.turn == nil || f == nil && r.flights[machine.TurnKey(w.Key)] != nil
 }
 
 func (r *walk) setTimer(t machine.Timer) {
@@ -262,6 +303,10 @@ func (r *walk) setTimer(t machine.Timer) {
 			r.attempt(activityPoll, poll, attempt{Delegate: &poll.DelegateEffect})
 			return
 		}
+		if turn := r.m.Queue(t.Key); turn != nil {
+			r.perform(turn)
+			return
+		}
 		r.input(ctx, machine.TimerFired{Key: t.Key})
 	})
 }
@@ -272,7 +317,7 @@ func (r *walk) child(e *machine.ChildEffect) machine.Input {
 		return refused(e, err)
 	}
 	cancelled, cancel := workflow.WithCancel(r.ctx)
-	f := &flight{cancel}
+	f := &flight{key: e.EffectKey, cancel: cancel}
 	r.flights[e.EffectKey] = f
 	r.beginning = append(r.beginning, e.ChildExecutionID)
 	config := r.m.Config()
@@ -315,7 +360,7 @@ func (r *walk) runChild(ctx workflow.Context, e *machine.ChildEffect, config mac
 		maps.Copy(bound, found.Library)
 	}
 	in := runInput{
-		Walk: r.in.Walk, Definition: hash, Library: bound, Config: config, Title: r.in.Title, Labels: r.in.Labels, Queue: r.in.Queue,
+		Walk: r.in.Walk, Definition: hash, Library: bound, Config: config, Title: r.in.Title, Labels: r.in.Labels, Notify: r.in.Notify, Queue: r.in.Queue,
 		Limits: r.in.Limits, Layout: r.in.Layout,
 	}
 	in.Config.ExecutionID, in.Config.Parent, in.Config.Depth, in.Config.Subworkflows = e.ChildExecutionID, r.id, config.Depth+1, bound[hash].Subworkflows

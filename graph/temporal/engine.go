@@ -40,9 +40,10 @@ type Engine struct {
 }
 
 var (
-	_ graph.Engine  = (*Engine)(nil)
-	_ graph.Peeker  = (*Engine)(nil)
-	_ graph.Counter = (*Engine)(nil)
+	_ graph.Engine      = (*Engine)(nil)
+	_ graph.Peeker      = (*Engine)(nil)
+	_ graph.Counter     = (*Engine)(nil)
+	_ graph.Definitions = (*Engine)(nil)
 )
 
 // New returns an engine. The caller closes the client after Engine.Close.
@@ -96,16 +97,13 @@ func (e *Engine) RegisterWorkflow(ref string, d *definition.Document) error {
 }
 
 // Start starts a run; see graph.Runner.Start. Title and Labels become the memo and the search attribute AwpLabels, Priority and the label
-// Options.FairLabel the priority and the fairness key. Notify and definitions that need more than Temporal offers are UNSUPPORTED_BY_BACKEND.
+// Options.FairLabel the priority and the fairness key. Definitions that need more than Temporal offers are UNSUPPORTED_BY_BACKEND.
 func (e *Engine) Start(ctx context.Context, req graph.StartRequest) (*view.Run, error) {
 	if err := e.enter(ctx); err != nil {
 		return nil, err
 	}
 	if err := cmp.Or(admit.Mode(req.Mode, problem.ValidationError), admit.Branches(req.Branches, problem.ValidationError), admit.ExecutionID(req.ExecutionID), history.CheckCaption(req.Title, req.Labels), admit.Queue(req.Queue, problem.ValidationError)); err != nil {
 		return nil, err
-	}
-	if len(req.Notify) > 0 {
-		return nil, unsupported("runs on Temporal send no webhooks")
 	}
 	asked := req.Mode
 	req.Mode, req.Branches = cmp.Or(req.Mode, e.o.DefaultMode), cmp.Or(req.Branches, e.o.Branches)
@@ -120,6 +118,10 @@ func (e *Engine) Start(ctx context.Context, req graph.StartRequest) (*view.Run, 
 			return nil, err
 		}
 	}
+	notify, err := e.notifies(req.Notify)
+	if err != nil {
+		return nil, err
+	}
 	prog, input, err := e.checkStart(ctx, req)
 	if err != nil {
 		return nil, err
@@ -130,7 +132,7 @@ func (e *Engine) Start(ctx context.Context, req graph.StartRequest) (*view.Run, 
 		return nil, err
 	}
 	in := runInput{
-		Walk: machine.WalkVersion, Definition: prog.Hash, Library: bind(ctx, e.library, prog, nil), Title: req.Title, Labels: req.Labels, Queue: req.Queue,
+		Walk: machine.WalkVersion, Definition: prog.Hash, Library: bind(ctx, e.library, prog, nil), Title: req.Title, Labels: req.Labels, Notify: notify, Queue: req.Queue,
 		Input: input, Actor: run.ActorOf(ctx), Limits: e.o.limits(), Layout: e.o.layout(),
 		Config: machine.Config{
 			ExecutionID: req.ExecutionID, Mode: req.Mode, Branches: req.Branches, MaxVisits: e.o.MaxVisits, TraceParent: work.TraceParent(ctx),
@@ -180,7 +182,7 @@ func (e *Engine) checkStart(ctx context.Context, req graph.StartRequest) (*defin
 		err = admit.Input(prog, input)
 	}
 	if err == nil {
-		err = e.supports(prog, req.Mode)
+		err = e.supports(prog)
 	}
 	return prog, input, err
 }
@@ -201,11 +203,8 @@ func (e *Engine) fits(in *runInput) error {
 }
 
 // supports rejects a definition with a node that runs on Temporal cannot perform.
-func (e *Engine) supports(prog *definition.Program, mode machine.Mode) error {
+func (e *Engine) supports(prog *definition.Program) error {
 	for _, n := range prog.Nodes {
-		if n.QueueTimeout > 0 && mode != machine.HostMediated {
-			return unsupported("node %q has a queue_timeout, which runs on Temporal do not have", n.ID).WithPlace(problem.Place{NodeID: n.ID})
-		}
 		if e.o.SideStore == nil && e.keepsJournal(n) {
 			return unsupported("node %q is performed by an agent with a journal, which needs a side store on Temporal", n.ID).
 				WithPlace(problem.Place{NodeID: n.ID})
@@ -450,6 +449,39 @@ func (e *Engine) Definition(ctx context.Context, hash string) (*definition.Docum
 		return nil, err
 	}
 	return e.library.Document(ctx, hash)
+}
+
+// maxDefinitionPages bounds the lists of runs that Definitions reads for a page.
+const maxDefinitionPages = 10
+
+// Definitions returns a page of the definitions of runs, that of the run started last first; see graph.Definitions. A definition may be on several
+// pages.
+func (e *Engine) Definitions(ctx context.Context, cursor string, limit int) (page history.DefinitionPage, err error) {
+	if limit, err = history.PageSize(limit); err != nil {
+		return page, err
+	}
+	seen := map[string]bool{}
+	q := history.ListQuery{Limit: 100, Cursor: cursor}
+	for range maxDefinitionPages {
+		found, err := e.List(ctx, q)
+		if err != nil {
+			return page, err
+		}
+		for i := range found.Executions {
+			x := &found.Executions[i]
+			if seen[x.DefinitionHash] {
+				continue
+			}
+			seen[x.DefinitionHash] = true
+			page.Definitions = append(page.Definitions, history.DefinitionEntry{
+				Hash: x.DefinitionHash, Name: x.DefinitionName, Version: x.DefinitionVersion, StoredAt: x.CreatedAt,
+			})
+		}
+		if page.NextCursor, q.Cursor = found.NextCursor, found.NextCursor; q.Cursor == "" || len(page.Definitions) >= limit {
+			break
+		}
+	}
+	return page, nil
 }
 
 // History returns records of a run; see graph.Runner.History. Records from before the run continued as new come from the archive; without one

@@ -198,10 +198,6 @@ func TestQueuesOfADefinitionHaveTaskQueues(t *testing.T) {
 			t.Errorf("%s: task queues %q, of the run %q", id, got, b.runs[id].o.queue)
 		}
 	}
-	_, err := e.Start(t.Context(), graph.StartRequest{ExecutionID: "late", Definition: queued(t, `"queue_timeout":"5m",`)})
-	if p := requireCode(t, err, problem.Unsupported); p.At.NodeID != "work" || b.runs["late"] != nil {
-		t.Errorf("%+v", p)
-	}
 }
 
 // agents is an executor whose attempts keep a journal.
@@ -220,8 +216,6 @@ func TestUnsupportedIsRejectedFirst(t *testing.T) {
 	if p := requireCode(t, err, problem.Unsupported); p.At.NodeID != "work" {
 		t.Errorf("%+v", p)
 	}
-	_, err = e.Start(t.Context(), graph.StartRequest{ExecutionID: "r", Definition: approval(t), Notify: []string{"x"}})
-	requireCode(t, err, problem.Unsupported)
 	_, err = e.Cancel(t.Context(), graph.CancelRequest{ExecutionID: "r", KeepTasks: true})
 	requireCode(t, err, problem.Unsupported)
 	for _, q := range []history.ListQuery{{Oldest: true}, {Unhandled: true}, {UpdatedAfter: time.Now()}} {

@@ -10,10 +10,12 @@ import (
 	"testing"
 	"time"
 
+	"github.com/stretchr/testify/mock"
 	enums "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/log"
+	sdk "go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/testsuite"
 	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
@@ -41,6 +43,8 @@ type testBackend struct {
 	suggest bool
 	// events is the length of the event history of the first part of a run.
 	events int
+	// noTurn makes attempts with a queue_timeout wait until it is over.
+	noTurn bool
 	// noWorker makes queries fail as they do without a worker.
 	noWorker bool
 	began    time.Time
@@ -57,7 +61,7 @@ func newTestEngine(t testing.TB, o Options) (*Engine, *testBackend) {
 	b.suite.SetLogger(log.NewStructuredLogger(o.Logger))
 	e := newEngine(o, b)
 	b.p = e.performer
-	b.p.past = activityPast{b}
+	b.p.past, b.p.turns = activityPast{b}, activityPast{b}
 	b.w = &walker{trust: trust(&o, e.library)}
 	return e, b
 }
@@ -78,6 +82,7 @@ type testRun struct {
 	err      error
 	failed   any
 	children []runInput
+	letters  []letter
 	now      time.Time
 	parts    int
 	queues   []string
@@ -94,6 +99,11 @@ func (r *testRun) begin(in runInput) {
 	env.SetStartWorkflowOptions(client.StartWorkflowOptions{ID: r.id, TaskQueue: r.o.queue})
 	register(env, r.b.w, r.b.p)
 	registerShared(env, r.b.p)
+	registerWebhooks(env, r.b.p)
+	if r.b.noTurn {
+		late := sdk.NewTimeoutError(enums.TIMEOUT_TYPE_SCHEDULE_TO_START, nil)
+		env.OnActivity(activityPerform, mock.Anything, mock.Anything).Return(performed{}, late)
+	}
 	env.SetContinueAsNewSuggested(r.b.suggest && r.parts == 1)
 	if r.parts == 1 {
 		env.SetCurrentHistoryLength(r.b.events)
@@ -101,7 +111,15 @@ func (r *testRun) begin(in runInput) {
 	env.SetOnActivityStartedListener(func(info *workflowActivityInfo, _ context.Context, _ converterValues) {
 		r.queues = append(r.queues, info.TaskQueue)
 	})
-	env.SetOnChildWorkflowStartedListener(func(_ *workflow.Info, _ workflow.Context, args converterValues) {
+	env.SetOnChildWorkflowStartedListener(func(info *workflow.Info, _ workflow.Context, args converterValues) {
+		if info.WorkflowType.Name == OutboxType {
+			var l letter
+			if err := args.Get(&l); err != nil {
+				panic(err)
+			}
+			r.letters = append(r.letters, l)
+			return
+		}
 		var in runInput
 		if err := args.Get(&in); err != nil {
 			panic(err)
@@ -351,6 +369,31 @@ func (p activityPast) Read(_ context.Context, id string, from int64, limit int) 
 		records = append(records, record)
 	}
 	return records, nil
+}
+
+// turn implements turns.
+func (p activityPast) turn(_ context.Context, id, turn, updateID string) (a attempt, err error) {
+	r, done := p.b.find(id), make(chan *testUpdate, 1)
+	u := &turnUpdate{done: done}
+	r.env.RegisterDelayedCallback(func() {
+		if id == r.id {
+			r.env.UpdateWorkflow(updateTurn, updateID, u, turn)
+		} else if err := r.env.UpdateWorkflowByID(id, updateTurn, updateID, u, turn); err != nil {
+			u.Reject(err)
+		}
+	}, 0)
+	got := <-done
+	a, _ = got.result.(attempt)
+	return a, got.err
+}
+
+// turnUpdate receives the outcome of the update awp.turn.
+type turnUpdate struct{ done chan *testUpdate }
+
+func (u *turnUpdate) Accept()          {}
+func (u *turnUpdate) Reject(err error) { u.done <- &testUpdate{err: err} }
+func (u *turnUpdate) Complete(result any, err error) {
+	u.done <- &testUpdate{result: result, err: err}
 }
 
 func (b *testBackend) end(_ context.Context, id string) (*closed, error) {

@@ -61,12 +61,20 @@ func expectations(t *testing.T, file string) (list []map[string]any) {
 // demoOptions are those of the demo profile.
 func demoOptions(t testing.TB, folder string) Options {
 	t.Helper()
+	o := configured(t, config.Environment{}, "--store", "memory", "--profile", "demo")
+	o.Workflows = catalog.New(folder, catalog.Options{})
+	return o
+}
+
+// configured are the options of the programs with an environment and flags.
+func configured(t testing.TB, env config.Environment, args ...string) Options {
+	t.Helper()
 	set := pflag.NewFlagSet("", pflag.ContinueOnError)
 	flags := config.Register(set)
-	if err := set.Parse([]string{"--store", "memory", "--profile", "demo"}); err != nil {
+	if err := set.Parse(args); err != nil {
 		t.Fatal(err)
 	}
-	c, err := flags.Load(config.Environment{})
+	c, err := flags.Load(env)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -74,8 +82,9 @@ func demoOptions(t testing.TB, folder string) Options {
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() { _ = executors.Close() })
 	o := c.RunnerOptions(executors, nil)
-	return Options{Activities: o.Activities, Delegates: o.Delegates, Attempts: o.Attempts, Workflows: catalog.New(folder, catalog.Options{})}
+	return Options{Activities: o.Activities, Delegates: o.Delegates, Attempts: o.Attempts, Webhooks: o.Webhooks, Deliver: o.Deliver}
 }
 
 func exampleDocument(t testing.TB, folder string) *definition.Document {

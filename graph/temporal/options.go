@@ -2,6 +2,7 @@ package temporal
 
 import (
 	"cmp"
+	"context"
 	"log/slog"
 	"time"
 
@@ -39,12 +40,20 @@ type Options struct {
 	WorkerLost time.Duration
 	// MaxConcurrent is the largest number of attempts in flight in a Worker on each task queue; 0 means 100.
 	MaxConcurrent int
+	// Limits bound the attempts of a Worker by class, each on the task queue of its executor. A limit that no task queue of the worker can keep
+	// is UNSUPPORTED_BY_BACKEND.
+	Limits []graph.Limit
 	// FairLabel is the label whose values take turns in task queues; "" lets root runs take turns.
 	FairLabel string
 	// SideStore keeps large values and the journals of agents; nil rejects both.
 	SideStore SideStore
 	// Archive keeps the records before a run continues as new; nil gives them up.
 	Archive Archive
+	// Webhooks are the targets of run events that a start can name, and Deliver sends to them. Engines and workers of the same runs have the
+	// same targets; a Worker without both leaves the sending to others.
+	Webhooks map[string]graph.Webhook
+	Deliver  func(context.Context, history.Delivery) (history.Receipt, error)
+	Glossary problem.Glossary
 	// MaxEvents is the number of events after which a run continues as new; 0 leaves it to the service.
 	MaxEvents int
 

@@ -73,11 +73,13 @@ func dial(t *testing.T, o Options) Options {
 		t.Fatal(err)
 	}
 	options := client.Options{HostPort: s.address, Namespace: s.namespace, Logger: log.NewStructuredLogger(discard)}
-	if o.SideStore != nil {
-		if options.DataConverter, err = NewDataConverter(o.SideStore, nil); err != nil {
+	if o.SideStore != nil && o.Converter == nil {
+		if o.Converter, err = NewDataConverter(o.SideStore, nil); err != nil {
 			t.Fatal(err)
 		}
-		o.Converter = options.DataConverter
+	}
+	if options.DataConverter = o.Converter; o.Converter != nil {
+		options.FailureConverter = NewFailureConverter(o.Converter)
 	}
 	c, err := client.Dial(options)
 	if err != nil {

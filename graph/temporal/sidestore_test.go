@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	common "go.temporal.io/api/common/v1"
+	"google.golang.org/protobuf/proto"
 
 	"github.com/workflows-engine/workflows-engine/activities"
 	"github.com/workflows-engine/workflows-engine/graph"
@@ -88,6 +89,24 @@ func TestPayloadsAreKeptElsewhere(t *testing.T) {
 	}
 	if _, err := (&codec{}).decode(&common.Payload{Metadata: map[string][]byte{encodingKey: []byte(encodingSealed)}}); err == nil {
 		t.Error("an encrypted payload is read without a key")
+	}
+}
+
+// TestTextsOfFailuresAreEncrypted: a rejection may quote an answer. Whoever has the key reads it.
+func TestTextsOfFailuresAreEncrypted(t *testing.T) {
+	t.Parallel()
+	c, err := NewDataConverter(nil, []byte("0123456789abcdef"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	f := NewFailureConverter(c)
+	failure := f.ErrorToFailure(rejection(problem.New(problem.InvalidResumePayload, "the answer %q is too long", "secret").WithHint("Not secret.")))
+	text, err := proto.Marshal(failure)
+	if err != nil || bytes.Contains(text, []byte("secret")) {
+		t.Errorf("%q %v", text, err)
+	}
+	if p := carried(f.FailureToError(failure)); p == nil || p.Code != problem.InvalidResumePayload || !strings.Contains(p.Message, "secret") || p.Hint == "" {
+		t.Errorf("%+v", p)
 	}
 }
 

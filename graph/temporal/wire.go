@@ -20,8 +20,11 @@ const (
 	activityResolve  = "awp.resolve"
 	activityRelease  = "awp.release"
 	activityArchive  = "awp.archive"
+	activityWrite    = "awp.write"
+	activityDeliver  = "awp.deliver"
 
 	updateCall   = "awp.call"
+	updateTurn   = "awp.turn"
 	signalSignal = "awp.signal"
 
 	queryView       = "awp.view"
@@ -37,8 +40,9 @@ type runInput struct {
 	Definition string            `json:"definition"`
 	Library    map[string]source `json:"library"`
 	Config     machine.Config    `json:"config"`
-	// Title, Labels and Queue are those of the start. machine.Config does not encode them.
+	// Title, Labels, Notify and Queue are those of the start. machine.Config does not encode them.
 	Title  string            `json:"title,omitempty"`
+	Notify []string          `json:"notify,omitempty"`
 	Labels map[string]string `json:"labels,omitempty"`
 	Queue  string            `json:"queue,omitempty"`
 	Input  map[string]any    `json:"input,omitempty"`
@@ -176,6 +180,8 @@ type recordsPage struct {
 
 // attempt is the argument of the activities that perform an effect.
 type attempt struct {
+	// Turn is the key of a turn for which the attempt waits; its worker gets the rest with the update awp.turn.
+	Turn        string                  `json:"turn,omitempty"`
 	ExecutionID string                  `json:"executionId"`
 	TraceParent string                  `json:"traceParent,omitempty"`
 	Activity    *machine.ActivityEffect `json:"activity,omitempty"`

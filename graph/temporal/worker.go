@@ -1,6 +1,7 @@
 package temporal
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"sync"
@@ -10,6 +11,7 @@ import (
 	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
 
+	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/internal/library"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/history"
@@ -28,10 +30,11 @@ type registry interface {
 	RegisterActivityWithOptions(a any, options activity.RegisterOptions)
 }
 
-// The deadlines of a workflow task. An evaluation cannot be divided, and may take longer than the SDK's default of 1 s.
+// The deadlines of a workflow task. An evaluation cannot be divided, and may take longer than the SDK's default of 1 s. A run whose worker is
+// killed in a workflow task stands still until workflowTaskTime is over.
 const (
 	deadlockTime     = 20 * time.Second
-	workflowTaskTime = time.Minute
+	workflowTaskTime = 30 * time.Second
 )
 
 // NewWorker returns a worker that has not started.
@@ -45,26 +48,35 @@ func NewWorker(o Options) (*Worker, error) {
 	}
 	e := newEngine(o, clientBackend{&o})
 	p := e.performer
-	p.past = past{e}
+	p.past, p.turns = past{e}, clientBackend{&o}
 	w := &Worker{}
 	l := o.layout()
-	add := func(name string, workflows bool) {
+	lanes := p.lanes(o.Lanes)
+	limited, err := o.limited(lanes)
+	if err != nil {
+		return nil, err
+	}
+	add := func(name string, limit graph.Limit) worker.Worker {
 		own := worker.New(o.Client, name, worker.Options{
-			DisableWorkflowWorker: !workflows, MaxConcurrentActivityExecutionSize: o.MaxConcurrent, DeadlockDetectionTimeout: deadlockTime,
+			DisableWorkflowWorker: true, MaxConcurrentActivityExecutionSize: cmp.Or(limit.Concurrent, o.MaxConcurrent), WorkerActivitiesPerSecond: limit.PerSecond,
 			WorkerStopTimeout: o.WorkerLost / 2,
 		})
-		if workflows {
-			register(own, &walker{trust: trust(&o, p.library)}, nil)
-			registerShared(own, p)
-		} else {
-			register(own, nil, p)
-		}
 		w.workers, w.queues = append(w.workers, own), append(w.queues, name)
+		return own
 	}
 	for _, queue := range o.Queues {
-		add(l.workflows(queue), true)
-		for _, needs := range p.lanes(o.Lanes) {
-			add(l.taskQueue(queue, needs), false)
+		name := l.workflows(queue)
+		own := worker.New(o.Client, name, worker.Options{
+			MaxConcurrentActivityExecutionSize: o.MaxConcurrent, DeadlockDetectionTimeout: deadlockTime, WorkerStopTimeout: o.WorkerLost / 2,
+		})
+		w.workers, w.queues = append(w.workers, own), append(w.queues, name)
+		register(own, &walker{trust: trust(&o, p.library)}, nil)
+		registerShared(own, p)
+		for _, needs := range lanes {
+			register(add(l.taskQueue(queue, needs), limited[needs]), nil, p)
+		}
+		if p.sendsWebhooks() {
+			registerWebhooks(add(l.webhooks(queue), graph.Limit{}), p)
 		}
 	}
 	return w, nil
@@ -98,6 +110,7 @@ func (p *performer) lanes(own []string) (needs []string) {
 func register(r registry, w *walker, p *performer) {
 	if w != nil {
 		r.RegisterWorkflowWithOptions(w.walk, workflow.RegisterOptions{Name: WorkflowType})
+		r.RegisterWorkflowWithOptions(deliver, workflow.RegisterOptions{Name: OutboxType})
 	}
 	if p != nil {
 		for name, f := range map[string]any{activityPerform: p.Perform, activityDelegate: p.Delegate, activityPoll: p.Poll, activityRelease: p.Release} {
@@ -109,6 +122,13 @@ func register(r registry, w *walker, p *performer) {
 // registerShared registers the activities of the task queues of workflows.
 func registerShared(r registry, p *performer) {
 	for name, f := range map[string]any{activityResolve: p.Resolve, activityArchive: p.Archive} {
+		r.RegisterActivityWithOptions(f, activity.RegisterOptions{Name: name})
+	}
+}
+
+// registerWebhooks registers the activities of the task queues of webhooks.
+func registerWebhooks(r registry, p *performer) {
+	for name, f := range map[string]any{activityWrite: p.Write, activityDeliver: p.Deliver} {
 		r.RegisterActivityWithOptions(f, activity.RegisterOptions{Name: name})
 	}
 }

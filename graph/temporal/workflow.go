@@ -79,6 +79,8 @@ type walk struct {
 	// flights are the effects under way, timers the open timers, by key.
 	flights map[string]*flight
 	timers  map[string]*timer
+	// granting is the flight whose turn it is, nil between turns.
+	granting *flight
 	// held is set when the event history is so long that no more effects begin until the run continues as new.
 	held bool
 	// beginning are the subworkflows that are about to start.
@@ -100,6 +102,11 @@ func (w *walker) program(in *runInput, hash string) (*definition.Program, error)
 	if !ok {
 		return nil, problem.New(problem.DefinitionNotFound, "the definition %s is not bound to the run", hash)
 	}
+	return w.compiled(&s, hash)
+}
+
+// compiled returns the program of a definition.
+func (w *walker) compiled(s *source, hash string) (*definition.Program, error) {
 	d := s.stored(hash)
 	prog, err := library.CompileStored(d)
 	if err == nil && prog == nil {
@@ -116,7 +123,7 @@ const oldestWalk = 1
 
 func (l *limits) machine() machine.Limits {
 	return machine.Limits{
-		MaxRecords: l.Records, MaxBytes: l.Bytes, MaxPending: l.Pending, MinHostTimeout: l.MinHostTimeout, StretchUnits: l.StretchUnits,
+		MaxRecords: l.Records, MaxBytes: l.Bytes, MaxPending: l.Pending, MinHostTimeout: l.MinHostTimeout, StretchUnits: l.StretchUnits, Queued: queues,
 	}
 }
 
@@ -127,7 +134,7 @@ func (r *walk) begin(prog *definition.Program) error {
 		return r.restore(prog, c, now)
 	}
 	config := r.in.Config
-	config.Limits, config.Title, config.Labels, config.Queue = r.in.Limits.machine(), r.in.Title, r.in.Labels, r.in.Queue
+	config.Limits, config.Title, config.Labels, config.Notify, config.Queue = r.in.Limits.machine(), r.in.Title, r.in.Labels, r.in.Notify, r.in.Queue
 	r.m = machine.Start(prog, config, r.in.Input, now)
 	r.settle(r.in.Actor)
 	return nil
@@ -141,6 +148,9 @@ func (r *walk) listen(ctx workflow.Context) error {
 		workflow.SetQueryHandler(r.ctx, queryDefinition, func() (source, error) { return r.in.Library[r.in.Definition], nil }),
 		workflow.SetUpdateHandlerWithOptions(r.ctx, updateCall, r.call, workflow.UpdateHandlerOptions{
 			Validator: r.check, UnfinishedPolicy: workflow.HandlerUnfinishedPolicyAbandon,
+		}),
+		workflow.SetUpdateHandlerWithOptions(r.ctx, updateTurn, r.grant, workflow.UpdateHandlerOptions{
+			Validator: r.checkTurn, UnfinishedPolicy: workflow.HandlerUnfinishedPolicyAbandon,
 		}),
 	)
 	workflow.Go(r.ctx, func(own workflow.Context) {
@@ -298,7 +308,9 @@ func (r *walk) settle(by *history.Actor) {
 		b := r.m.Ready()
 		run.SignAs(by, b.Records)
 		by = nil
+		before := r.exec.Phase
 		r.record(b.Records)
+		r.notify(before, b.Records)
 		for _, key := range b.Abandoned {
 			r.abandon(key)
 		}

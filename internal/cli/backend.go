@@ -45,7 +45,7 @@ func MainOver(ctx context.Context, b *Backend, args []string, stdin io.Reader, s
 
 // overBackend are the commands that a Backend has, besides its own.
 var overBackend = []string{
-	"validate", "graph", "test", "workflows", "run", "watch", "status", "list", "history", "resume", "signal", "submit", "cancel", "doctor",
+	"validate", "graph", "test", "workflows", "run", "serve", "ui", "watch", "status", "list", "history", "resume", "signal", "submit", "cancel", "doctor",
 	"new", "fmt", "guide", "explain", "manifest", "step-commands", "version", "options", "exit-status", "help", "completion",
 }
 
@@ -127,6 +127,12 @@ func (t *throughEngine) Execution(ctx context.Context, id string) (history.Execu
 
 func (t *throughEngine) Read(ctx context.Context, id string, from int64, limit int) ([]history.Record, error) {
 	return t.engine.History(ctx, graph.HistoryRequest{ExecutionID: id, FromSeq: from, Limit: limit, Reveal: true})
+}
+
+// Overview implements history.Store for checks of the health: it is empty, and fails if the runs cannot be reached.
+func (t *throughEngine) Overview(ctx context.Context, _ string) (history.Overview, error) {
+	_, err := t.engine.List(ctx, history.ListQuery{Limit: 1})
+	return history.Overview{}, err
 }
 
 func (t *throughEngine) List(ctx context.Context, q history.ListQuery) (history.ListPage, error) {

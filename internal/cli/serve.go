@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/workflows-engine/workflows-engine/graph"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/internal/buildstamp"
 	"github.com/workflows-engine/workflows-engine/internal/config"
 	"github.com/workflows-engine/workflows-engine/internal/httpapi"
@@ -81,6 +82,9 @@ func (a *app) serve(ctx context.Context, o serveOptions) (err error) {
 	work, err := config.ParseWork(o.work)
 	if err != nil {
 		return err
+	}
+	if a.backend != nil && work == graph.WorkAll {
+		return problem.New(problem.Unsupported, "%s serve performs no runs", program).WithHint("Leave --work out, and start a worker beside it.")
 	}
 	var tokens httpguard.Tokens
 	var listener net.Listener

@@ -205,7 +205,7 @@ type Place struct {
 // Register adds the flags that both programs have. Their values stay empty until the set has been parsed.
 func Register(set *pflag.FlagSet) *Flags { return register(set, everywhere, anyCommand) }
 
-// RegisterAt adds the flags of Register for a program whose runs are at a place: those of a store, of webhooks and of limits that only a store
+// RegisterAt adds the flags of Register for a program whose runs are at a place: those of a store and of limits that only a store
 // can keep are left out, and so are their variables.
 func RegisterAt(set *pflag.FlagSet, p Place) *Flags {
 	f := &Flags{set: set, place: &p}
@@ -249,7 +249,7 @@ func (f *Flags) add(uses ...use) {
 }
 
 // storeOnly are the options, besides those of a store, that have no effect on runs at a place.
-var storeOnly = []string{flagWebhooks, "max-tree-runs", "max-tree-visits", "max-tree-records", "max-tree-bytes", "max-tree-pending", "limits", "max-queued"}
+var storeOnly = []string{"max-tree-runs", "max-tree-visits", "max-tree-records", "max-tree-bytes", "max-tree-pending", "max-queued"}
 
 // reads reports whether an option has an effect.
 func (f *Flags) reads(o option) bool {

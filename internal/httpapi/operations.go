@@ -329,6 +329,10 @@ func (s *Server) questions(r *request) (*result, error) {
 		return nil, err
 	}
 	page, err := s.Engine.List(r.Context(), q)
+	if errors.Is(err, problem.Unsupported) { // an engine whose lists are newest first
+		q.Oldest = false
+		page, err = s.Engine.List(r.Context(), q)
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -2,6 +2,7 @@ package page
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"strings"
@@ -58,6 +59,10 @@ func (s *Server) homeView(r *http.Request) (page view, err error) {
 // short returns the beginning of a list, with the number of its runs.
 func (s *Server) short(ctx context.Context, q history.ListQuery, all string) (list fragment.ShortList, err error) {
 	found, err := s.o.Engine.List(ctx, q)
+	if errors.Is(err, problem.Unsupported) { // an engine whose lists have another order and fewer filters
+		q = history.ListQuery{Phase: q.Phase, Roots: q.Roots, Limit: q.Limit}
+		found, err = s.o.Engine.List(ctx, q)
+	}
 	if err != nil {
 		return list, err
 	}

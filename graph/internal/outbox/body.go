@@ -15,17 +15,17 @@ const MaxBody = 256 << 10
 // maxText is the largest error or reason, in bytes, in a body that had to be shortened.
 const maxText = 4 << 10
 
-// heading holds the fields of a body before the run. root is the root run of a subworkflow, "" for a root run.
-type heading struct {
-	event history.RunEvent
-	id    string
-	at    time.Time
-	root  string
+// Heading holds the fields of a body before the run. Root is the root run of a subworkflow, "" for a root run.
+type Heading struct {
+	Event history.RunEvent
+	ID    string
+	At    time.Time
+	Root  string
 }
 
-// body encodes the body of a delivery: the event, and the run as workflow_status returns it. A body longer than MaxBody leaves out states,
+// Body encodes the body of a delivery: the event, and the run as workflow_status returns it. A body longer than MaxBody leaves out states,
 // then results and the values of waits, then the waits, and has "truncated": true.
-func (b *Box) body(h heading, run *view.Run) []byte {
+func (b *Box) Body(h Heading, run *view.Run) []byte {
 	text := b.encode(h, run, false)
 	for _, shrink := range []func(*view.Run){withoutStates, withoutValues, withoutWaits} {
 		if len(text) <= MaxBody {
@@ -37,9 +37,9 @@ func (b *Box) body(h heading, run *view.Run) []byte {
 	return text
 }
 
-func (b *Box) encode(h heading, run *view.Run, truncated bool) []byte {
-	m := jsonvalue.Ordered{{"event", string(h.event)}, {"event_id", h.id}, {"created_at", history.FormatTimestamp(h.at)}}
-	m.Text("root_execution_id", h.root)
+func (b *Box) encode(h Heading, run *view.Run, truncated bool) []byte {
+	m := jsonvalue.Ordered{{"event", string(h.Event)}, {"event_id", h.ID}, {"created_at", history.FormatTimestamp(h.At)}}
+	m.Text("root_execution_id", h.Root)
 	if truncated {
 		m.Put("truncated", true)
 	}

@@ -34,8 +34,8 @@ func (b *Box) Stored(ds []history.Delivery) {
 // after it. Subworkflows have the targets of their root run, and only their questions are events: no record of the root has them. A target
 // that is not configured here gets every event, since only a process that has it knows its Events. view returns the run for the body.
 func (b *Box) Deliveries(before history.Phase, after *history.Execution, records []history.Record, view func() *view.Run) []history.Delivery {
-	event, root := eventOf(before, after.Phase, records), rootOf(after)
-	if event == "" || root != "" && event != history.RunInterrupted {
+	event, root := EventOf(before, after, records)
+	if event == "" {
 		return nil
 	}
 	var out []history.Delivery
@@ -50,7 +50,7 @@ func (b *Box) Deliveries(before history.Phase, after *history.Execution, records
 	}
 	// A store rounds due times up to the millisecond: without Truncate the delivery would not be due at once.
 	at, id := b.Now().Truncate(time.Millisecond), newID("evt_")
-	body := b.body(heading{event, id, at, root}, view())
+	body := b.Body(Heading{event, id, at, root}, view())
 	for i := range out {
 		d := &out[i]
 		d.EventID, d.Body, d.CreatedAt, d.Due = id, body, at, at
@@ -68,8 +68,17 @@ func rootOf(run *history.Execution) string {
 
 func newID(prefix string) string { return prefix + strings.ToLower(rand.Text()) }
 
-// eventOf returns the event of a batch, "" without one. Each question of an interrupted run is an event.
-func eventOf(before, after history.Phase, records []history.Record) history.RunEvent {
+// EventOf returns the event of a batch, "" without one, and the root run of a subworkflow, "" for a root run. before is the phase of the run
+// before the batch, after the run after it. Each question of an interrupted run is an event.
+func EventOf(before history.Phase, after *history.Execution, records []history.Record) (event history.RunEvent, root string) {
+	event, root = phaseEvent(before, after.Phase, records), rootOf(after)
+	if root != "" && event != history.RunInterrupted {
+		event = ""
+	}
+	return event, root
+}
+
+func phaseEvent(before, after history.Phase, records []history.Record) history.RunEvent {
 	switch after {
 	case history.PhaseCompleted:
 		return history.RunCompleted

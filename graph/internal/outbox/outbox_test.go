@@ -196,7 +196,7 @@ func TestBodyIsBounded(t *testing.T) {
 			t.Parallel()
 			c.run.ExecutionID = "r"
 			box := Box{Redaction: history.DefaultRedaction()}
-			text := box.body(heading{event: history.RunCompleted, id: "evt_1", at: historytest.Begin}, &c.run)
+			text := box.Body(Heading{Event: history.RunCompleted, ID: "evt_1", At: historytest.Begin}, &c.run)
 			var got struct {
 				Truncated bool
 				Event     string
@@ -223,7 +223,7 @@ func TestBodyIsBounded(t *testing.T) {
 func TestHintsOfBodies(t *testing.T) {
 	t.Parallel()
 	box := Box{Redaction: history.DefaultRedaction(), Glossary: problem.Glossary{"Options.MaxRecords": "--max-records"}}
-	text := box.body(heading{event: history.RunCompleted}, &view.Run{Warnings: []view.Warning{{Hint: "Raise Options.MaxRecords."}}})
+	text := box.Body(Heading{Event: history.RunCompleted}, &view.Run{Warnings: []view.Warning{{Hint: "Raise Options.MaxRecords."}}})
 	if !strings.Contains(string(text), `"hint":"Raise --max-records."`) {
 		t.Errorf("%s", text)
 	}

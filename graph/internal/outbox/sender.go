@@ -217,6 +217,13 @@ func (s *Sender) limit(target string) time.Duration {
 
 // attempt performs a claimed attempt and stores its outcome.
 func (s *Sender) attempt(d *history.Delivery) error {
+	end := s.Try(d)
+	s.log(d, &end)
+	return s.settle(end)
+}
+
+// Try performs an attempt and returns its outcome.
+func (s *Sender) Try(d *history.Delivery) history.Settlement {
 	target := s.Targets[d.Target]
 	end := history.Settlement{DeliveryID: d.ID, Attempt: d.Attempts}
 	if target.wants(d.Event) {
@@ -227,8 +234,7 @@ func (s *Sender) attempt(d *history.Delivery) error {
 		end.State, end.Due, end.Step = history.DeliveryUnwanted, s.Now(), d.Step
 	}
 	end.At = s.Now()
-	s.log(d, &end)
-	return s.settle(end)
+	return end
 }
 
 // send calls Send and turns errors, panics and the timeout into a receipt.

@@ -51,6 +51,21 @@ Without a terminal the command prints how to continue, and exits with status 3.
 
 If no worker performs a kind of node, the run is rejected before it starts, unless --allow-missing is given or a host performs the
 activities (--mode host_mediated). --detach starts the run and prints its id.`},
+			"serve": {"Serve the HTTP API and the page", `Serve the HTTP API for programs until stopped: start, answer, follow and read runs. GET /openapi.json describes it, and
+docs/http-api.md shows how it is used. GET /healthz answers without a token. Workers perform the runs. An operation that runs on
+Temporal do not have is answered with status 501 and UNSUPPORTED_BY_BACKEND.
+
+Each request has a bearer token. --token-file names a file with one token, or a list of tokens in JSON
+(schemas/tokens.schema.json); WORKFLOW_ENGINE_HTTP_TOKEN is one token itself. Without a token every program of this machine may
+connect, and the address must be of this machine. With --page the same address has the web page of ui. The API is plain HTTP: put a
+proxy with TLS in front of it for other machines.
+
+Exit status: 0 stopped by a signal; 1 the service does not answer; 2 wrong usage or settings.`},
+			"ui": {"Show runs in a web browser", `Serve a web page with the runs of a namespace, and open it in the browser: questions with their forms, the graph and the visits of
+each run, and the workflows that can be started. With an ID the page of that run opens. Ctrl-C stops it. Workers perform the runs.
+
+The page is served on this machine alone. The printed link lets one browser in, once, within ten minutes. docs/page.md describes
+what protects the page, which leaves out what runs on Temporal do not have.`},
 			"doctor": {"Check settings, service and workers", `Check the settings, and whether the namespace is ready for runs: that it can be reached, its search attributes with the command that
 creates those that are missing, its limits, and the workers on each task queue with the versions of their walks.
 

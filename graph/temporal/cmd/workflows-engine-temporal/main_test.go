@@ -86,7 +86,7 @@ func TestHelp(t *testing.T) {
 	if status != 0 || stderr != "" {
 		t.Errorf("status %d\n%s", status, stderr)
 	}
-	for _, name := range []string{"worker", "mcp", "run", "status", "resume", "submit", "signal", "cancel", "list", "history", "doctor"} {
+	for _, name := range []string{"worker", "mcp", "run", "status", "resume", "submit", "signal", "cancel", "list", "history", "doctor", "serve", "ui"} {
 		if !strings.Contains(stdout, "\n  "+name+" ") {
 			t.Errorf("no command %s in\n%s", name, stdout)
 		}
@@ -97,7 +97,7 @@ func TestHelp(t *testing.T) {
 			t.Errorf("no flag %s in\n%s", s.flag, options)
 		}
 	}
-	for _, absent := range []string{"--db", "--store", "--webhooks", "--max-tree-runs"} {
+	for _, absent := range []string{"--db", "--store", "--max-tree-runs"} {
 		if strings.Contains(options, absent+" ") {
 			t.Errorf("flag %s in\n%s", absent, options)
 		}
@@ -135,7 +135,7 @@ func TestServiceAway(t *testing.T) {
 
 func TestUnsupportedCommands(t *testing.T) {
 	t.Parallel()
-	for _, args := range [][]string{{"recover"}, {"gc", "--older-than", "30d"}, {"store", "migrate"}, {"fork", "r", "--at", "2"}} {
+	for _, args := range [][]string{{"recover"}, {"gc", "--older-than", "30d"}, {"store", "migrate"}, {"fork", "r", "--at", "2"}, {"serve", "--work=all"}, {"webhooks", "list"}} {
 		if status, stdout, stderr := call(t, nil, args...); status != 1 || stdout != "" || !strings.Contains(stderr, "UNSUPPORTED_BY_BACKEND") {
 			t.Errorf("%v: status %d, %q\n%s", args, status, stdout, stderr)
 		}

@@ -32,7 +32,9 @@ type service struct {
 	set   *pflag.FlagSet
 	lanes []string
 	// side keeps large values and journals, nil without one; converter reads and writes payloads. options sets both.
-	side      temporal.SideStore
+	side temporal.SideStore
+	// sealed is set if payloads are encrypted.
+	sealed    bool
 	converter converter.DataConverter
 }
 
@@ -115,6 +117,9 @@ func (s *service) options(ctx context.Context, c *config.Config) (client.Options
 	}
 	err = s.openSide(ctx, c)
 	o.DataConverter = s.converter
+	if err == nil && s.sealed {
+		o.FailureConverter = temporal.NewFailureConverter(s.converter)
+	}
 	return o, err
 }
 
@@ -153,6 +158,7 @@ func (s *service) openSide(ctx context.Context, c *config.Config) error {
 		}
 		s.side = side
 	}
+	s.sealed = len(key) > 0
 	s.converter, err = temporal.NewDataConverter(s.side, key)
 	return err
 }
@@ -257,7 +263,8 @@ const unlimited = 1000
 func (s *service) adapt(c *config.Config, o graph.Options, t client.Client) temporal.Options {
 	to := temporal.Options{
 		Client: t, Address: s.value(address), Namespace: s.value(namespace), TaskQueue: s.value(taskQueue), Lanes: s.lanes,
-		Queues: o.Queues, MaxConcurrent: o.Capacity, FairLabel: o.FairLabel,
+		Queues: o.Queues, MaxConcurrent: o.Capacity, Limits: o.Limits, FairLabel: o.FairLabel,
+		Webhooks: o.Webhooks, Deliver: o.Deliver, Glossary: o.Glossary,
 		Activities: o.Activities, Delegates: o.Delegates, Workflows: o.Workflows, VerifyDefinition: o.VerifyDefinition,
 		DefaultMode: o.DefaultMode, Branches: o.Branches, AllowInterruptInBranch: o.AllowInterruptInBranch,
 		MaxVisits: o.MaxVisits, MaxRecords: o.MaxRecords, MaxBytes: o.MaxBytes, MaxPending: o.MaxPending, MinHostTimeout: o.MinHostTimeout,
