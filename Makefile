@@ -4,7 +4,7 @@ GO ?= go
 TOOL = $(GO) tool -modfile=tools.mod
 BIN ?= bin
 
-.PHONY: help build check test race soak fuzz bench golden sbom release release-check clients vuln temporal temporal-server tidy
+.PHONY: help build check test race soak fuzz bench docs golden sbom release release-check clients vuln temporal temporal-server tidy
 
 help: ## print this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 15
@@ -47,6 +47,9 @@ fuzz: ## each fuzz target for FUZZTIME (default 20s)
 
 bench: ## the benchmarks; BENCH selects, COUNT repeats (compare two runs with `go tool -modfile=tools.mod benchstat`)
 	$(GO) test -run '^$$' -bench '$(or $(BENCH),.)' -benchmem -count $(or $(COUNT),1) ./...
+
+docs: ## rewrite the generated pages of docs/reference
+	$(GO) test ./schemas -run '^TestReferencePages$$' -update
 
 golden: ## rewrite expected outputs; read the diff before you commit it
 	$(GO) test ./schemas -update

@@ -155,6 +155,41 @@ func TestPagesRun(t *testing.T) {
 	}
 }
 
+// TestDefinitionsOfTheReference: the definitions whose nodes docs/reference/language.md shows pass their tests, and one has nodes of all types.
+func TestDefinitionsOfTheReference(t *testing.T) {
+	t.Parallel()
+	folder, types := filepath.Join("..", "docs", "definitions"), map[definition.Type]bool{}
+	definitions, err := filepath.Glob(filepath.Join(folder, "*.workflow.yaml"))
+	tests, _ := workflowtest.Find(folder, ".")
+	if err != nil || len(definitions) == 0 || len(tests) != len(definitions) {
+		t.Fatalf("%d definitions have %d files of tests (%v)", len(definitions), len(tests), err)
+	}
+	for _, path := range definitions {
+		program, findings := definition.Compile(parse(t, path), definition.Options{})
+		for _, f := range findings {
+			t.Errorf("%s:%d: %s %s", path, f.At.Line, f.Code, f.Message)
+		}
+		for _, n := range program.Nodes {
+			types[n.Type] = true
+		}
+	}
+	if len(types) != len(definition.NodeTypes()) {
+		t.Errorf("only %d types of nodes", len(types))
+	}
+	for _, path := range tests {
+		file, err := workflowtest.Load(folder, path)
+		if err != nil {
+			t.Error(err)
+			continue
+		}
+		for _, r := range file.Run(func(string) bool { return true }) {
+			if !r.Passed() {
+				t.Errorf("%s: %s: %+v", path, r.Test.Name, r.Differences)
+			}
+		}
+	}
+}
+
 // TestFragmentsArePartsOfDefinitions: each node that docs/definitions.md shows by itself stands in a definition of the page, and there
 // is one of every type.
 func TestFragmentsArePartsOfDefinitions(t *testing.T) {

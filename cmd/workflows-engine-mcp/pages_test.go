@@ -18,7 +18,7 @@ func TestCommandsOfThePages(t *testing.T) {
 	t.Parallel()
 	call := regexp.MustCompile("(?m)(?:^|`|npx )workflows-engine-mcp((?: +[^\\s`&|]+)*)")
 	found := 0
-	for _, pattern := range []string{"*.md", "docs/*.md", "examples/*.md", "internal/release/npm/*.md"} {
+	for _, pattern := range []string{"*.md", "docs/*.md", "docs/reference/*.md", "examples/*.md", "internal/release/npm/*.md"} {
 		pages, err := filepath.Glob(filepath.Join("..", "..", filepath.FromSlash(pattern)))
 		if err != nil {
 			t.Fatal(err)

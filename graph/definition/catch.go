@@ -63,7 +63,7 @@ var (
 		member{"target", filled("the target of a catch").
 			about("The id of the node at which the run continues; in a branch, a node of the branch or its join target."), true},
 		member{"as", filled("the as of a catch").or("name the field of the state that gets the error").
-			about("The property of the state for the error: an object with code, message, node and attempts. It is combined with the state like an output."), false},
+			about("The property of the state for the error: an object with code, message, node and, if there are any, attempts and data. It is combined with the state like an output."), false},
 	).not(map[string]string{
 		"code": `write "codes", a list`, "errors": `write "codes"`, "next": `write "target"`, "node": `write "target"`,
 	}).with(rollbackOfCatch)).nonEmpty().called("catch").

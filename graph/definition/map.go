@@ -56,7 +56,7 @@ var mapMember = extended{member{"map", objectOf("a map",
 			about("The property of the state for the failures: objects with index, code, message, node and attempts."), false},
 	).about("How many items may fail; 0 if absent. The larger of count and percent applies."), false},
 	member{"collect", filled("the collect of a map").
-		about("The property of the state for the outputs in the order of the items, for subworkflows their results; null for an item that failed."), false},
+		about("The property of the state for the outputs in the order of the items, for subworkflows their results; null for an item that failed. They are dropped if absent."), false},
 ).not(map[string]string{
 	"over": `write "items"`, "each": `write "items"`, "item": `write "as"`, "max_concurrency": `write "concurrency"`, "output": `write "collect"`,
 }).called("map").

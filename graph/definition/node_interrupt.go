@@ -45,9 +45,9 @@ func interruptType() NodeType {
 			about("The question, and the form of its answer."),
 		extended: []extended{onTimeoutMember,
 			{member{"prompt_templates", boolean("prompt_templates").called("prompt_templates").
-				about("true if the prompt in the config is a template: ${ program } in it is replaced by the output of the jq program. Extension templates."), false}, ExtensionTemplates},
+				about("true if the prompt in the config is a template: ${ program } in it is replaced by the output of the jq program, null by \"(nothing)\". Extension templates."), false}, ExtensionTemplates},
 			{member{"show", filled("show").or("write a jq program that gives what the person sees beside the question").called("show").
-				about("A jq program over the state: shown to the person beside the question, in the terminal and in the forms of hosts. Extension templates.", `".draft"`), false}, ExtensionTemplates},
+				about("A jq program over the state: shown to the person beside the question, in the terminal and in the forms of hosts. They see the state so far if it is absent, nothing if its output is null. Extension templates.", `".draft"`), false}, ExtensionTemplates},
 		},
 		Fill: Fill{
 			Fields: []string{"prompt"}, Hint: "only the prompt of an interrupt can be filled in",

@@ -17,8 +17,8 @@ type SubworkflowConfig struct {
 }
 
 var inputMappingShape = free("input_mapping").called("input_mapping").
-	about("The values that are passed on, by name. A value is a string \"${ <jq program> }\" or an object {\"jq\": \"<program>\"}, which are computed from the state, "+
-		"or {\"literal\": <value>} or any other value, which are passed unchanged.",
+	about("The values that are passed on, by name. A value is a string \"${ PROGRAM }\" or an object {\"jq\": PROGRAM}, which are computed from the state, "+
+		"or {\"literal\": VALUE} or any other value, which are passed unchanged.",
 		`{"task": "${ .request }", "limit": {"literal": 5}, "tags": {"jq": "[.items[].tag]"}}`)
 
 // subworkflowType is a node that runs another workflow.
@@ -28,7 +28,7 @@ func subworkflowType() NodeType {
 		Example:     `{"id": "pay", "type": "subworkflow", "config": {"workflow_ref": "refund", "input_mapping": {"amount": "${ .amount }"}}}`,
 		description: "Runs another workflow. Its final state is combined with the state of this one.",
 		config: objectOf("",
-			member{"workflow_ref", filled("workflow_ref").about("The name or address of the workflow, as the engine knows it."), true},
+			member{"workflow_ref", filled("workflow_ref").about("The document name of the workflow, or its address."), true},
 			member{"input_mapping", inputMappingShape, true},
 			member{"version_pin", filled("version_pin").
 				about("The definition hash that the workflow must have: 64 lower-case hexadecimal digits."), false},

@@ -50,7 +50,7 @@ func parallelType() NodeType {
 			"Every branch sees the state at the fork; the changes of the branches are combined in their order.",
 		config: objectOf("",
 			member{"join", oneOf("join", string(JoinAll), string(JoinAny), string(JoinNofM)).
-				about("all: every branch must succeed. any: the first success is enough. n_of_m: n successes are enough."), true},
+				about("all: every branch must succeed. any: the first success is enough. n_of_m: n successes are enough. As soon as the outcome is certain, the other branches are cancelled."), true},
 			member{"n", atLeast("n", 1).
 				about("For n_of_m: how many branches must succeed; at most the number of branches."), false},
 			member{"branches", listOf("branches", branch).nonEmpty().

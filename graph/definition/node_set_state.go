@@ -34,7 +34,7 @@ func setStateType() NodeType {
 		Example:     `{"id": "count", "type": "set_state", "config": {"assignments": {"attempts": {"jq": "(.attempts // 0) + 1"}, "phase": {"literal": "review"}}}}`,
 		description: "Computes values and combines them with the state.",
 		config: objectOf("", member{"assignments", (&shape{noun: "assignments", kind: jsonvalue.Object, notEmpty: true, values: assignment}).
-			about("A value for each key of the state. Names are plain keys: a.b is the key \"a.b\". All programs see the state before this node.",
+			about("A value for each key of the state: {\"jq\": PROGRAM} or {\"literal\": VALUE}. Names are plain keys: a.b is the key \"a.b\". All programs see the state before this node.",
 				`{"attempts": {"jq": ".attempts + 1"}, "phase": {"literal": "review"}}`), true}).
 			about("The keys to set."),
 		compile: (*config).setState,

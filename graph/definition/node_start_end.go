@@ -19,7 +19,7 @@ func startType() NodeType {
 		description: "Where a run begins. There is exactly one.",
 		optional:    true,
 		config: objectOf("", member{"input_schema", free("input_schema").
-			about("A JSON Schema that tells callers the input of a run."), false}).
+			about("A JSON Schema of the input. A run does not start with an input that breaks it."), false}).
 			not(map[string]string{"output_schema": "a start node has an input_schema; the end node has the output_schema"}).
 			about("May be absent."),
 		compile: (*config).start,

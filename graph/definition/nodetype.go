@@ -331,7 +331,7 @@ var common = []member{
 	{"timeout", filled("a timeout").or(`write a text such as "30s"`).called("timeout").
 		about("How long one attempt may take: digits and a unit of ms, s, m or h. Used by step, llm_call, tool_call and agent_delegate nodes.", `"30s"`, `"2m"`), false},
 	{"metadata", free("metadata").called("metadata").
-		about("Notes for people and tools, for instance a label or a position in a drawing. Runs ignore it; it is part of the definition hash."), false},
+		about("Notes for people and tools, for instance a label. The engine reads prompt_templates (llm_call), argument_templates (tool_call), skills and knowledge (nodes of agents) and, in tests and with the profile demo, demo_output. It is part of the definition hash."), false},
 }
 
 // anyNode has the fields of every node, whatever its type.

@@ -52,6 +52,7 @@ func blocks(t *testing.T) []fenced {
 // that fits counts. A test that is named here goes through all such blocks, or fails.
 var claims = []struct{ page, tag, file, test string }{
 	{"docs/tutorial.md", "*", "internal/cli/tutorial_test.go", "TestTutorial"},
+	{"docs/reference/language.md", "yaml fragment", "schemas/reference_test.go", "TestReferencePages"},
 	{"docs/definitions.md", "yaml fragment", "examples/pages_test.go", "TestFragmentsArePartsOfDefinitions"},
 	{"docs/definitions.md", "mermaid", "examples/pages_test.go", "TestThePictureOfTheOrder"},
 	{"README.md", "yaml", "examples/pages_test.go", "TestTheReadmeShowsTheExample"},

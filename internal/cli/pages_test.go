@@ -26,7 +26,7 @@ import (
 func pageTexts(t *testing.T) map[string]string {
 	t.Helper()
 	texts := map[string]string{}
-	for _, pattern := range []string{"*.md", "docs/*.md", "examples/*.md", "examples/*/README.md", "history/historysql/*.md", "internal/release/npm/*.md"} {
+	for _, pattern := range []string{"*.md", "docs/*.md", "docs/reference/*.md", "examples/*.md", "examples/*/README.md", "history/historysql/*.md", "internal/release/npm/*.md"} {
 		found, err := filepath.Glob(filepath.Join("..", "..", filepath.FromSlash(pattern)))
 		if err != nil {
 			t.Fatal(err)

@@ -64,9 +64,11 @@ func formatted(file string, text []byte) ([]byte, error) {
 func TestExamplesAreFormatted(t *testing.T) {
 	t.Parallel()
 	files, err := filepath.Glob(filepath.Join("..", "..", "examples", "*", "*.workflow.*"))
-	if err != nil || len(files) < 5 {
-		t.Fatalf("%d files, %v", len(files), err)
+	more, _ := filepath.Glob(filepath.Join("..", "..", "docs", "definitions", "*.workflow.*"))
+	if err != nil || len(files) < 5 || len(more) < 5 {
+		t.Fatalf("%d and %d files, %v", len(files), len(more), err)
 	}
+	files = append(files, more...)
 	for _, file := range files {
 		text, err := os.ReadFile(file)
 		if err != nil {
