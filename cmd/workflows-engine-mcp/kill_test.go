@@ -102,7 +102,7 @@ func TestKillLoop(t *testing.T) {
 	}
 }
 
-// verifyFile checks the file as `integrity_check` and `workflows-engine verify` do.
+// verifyFile checks the file as `integrity_check` and `workflows-engine db verify` do.
 func verifyFile(t *testing.T, db string) {
 	t.Helper()
 	var verdict string

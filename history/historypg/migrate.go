@@ -120,7 +120,7 @@ func (s *Store) check(id identity) error {
 			WithHint("Check the database and the schema. To create the tables, open the store for writing, with migrations, and not as one that exists.")
 	case id.version < newest && (o.ReadOnly || o.NoMigrate):
 		return problem.New(problem.StoreUnavailable, "the store in %s has version %d, and this engine uses version %d", s.where, id.version, newest).
-			WithHint("Migrate it first, with a role that may: workflows-engine store migrate.")
+			WithHint("Migrate it first, with a role that may: workflows-engine db migrate.")
 	}
 	return nil
 }

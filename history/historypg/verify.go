@@ -223,7 +223,7 @@ func (v *verifier) run(id string) error {
 		return err
 	case row.phase == deleted:
 		v.counts.Runs++
-		v.report(history.Finding{ExecutionID: id, Code: problem.DeletionUnfinished, Hint: "Run gc: it finishes the deletion.", Message: "the deletion of the run is not finished; the run counts as deleted"})
+		v.report(history.Finding{ExecutionID: id, Code: problem.DeletionUnfinished, Hint: "Run workflows-engine db prune: it finishes the deletion.", Message: "the deletion of the run is not finished; the run counts as deleted"})
 		return nil
 	}
 	v.counts.Runs++

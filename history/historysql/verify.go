@@ -179,7 +179,7 @@ func (v *verifier) run(id string) error {
 	}
 	if row.phase.String == markDeleted {
 		v.counts.Runs++
-		v.note(id, 0, problem.DeletionUnfinished, "Run gc: it finishes the deletion.", "the deletion of the run is not finished; the run counts as deleted")
+		v.note(id, 0, problem.DeletionUnfinished, "Run workflows-engine db prune: it finishes the deletion.", "the deletion of the run is not finished; the run counts as deleted")
 		return nil
 	}
 	audit := history.Audit{ExecutionID: id}

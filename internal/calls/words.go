@@ -15,8 +15,8 @@ func Words(own problem.Glossary) problem.Glossary {
 	g := problem.Glossary{
 		"StartRequest.AllowExisting": "allow_existing_execution_id", "StatusRequest.Wait": "wait_ms",
 		"ForkRequest.Again": "again true", "ForkRequest.RepeatEffects": "anew true with repeat_effects true",
-		"Runner.Prune":  "the operator's workflows-engine gc --older-than 30d",
-		"Runner.Verify": "the operator's workflows-engine verify", "ExportOptions.Redact": "--redact",
+		"Runner.Prune":  "the operator's workflows-engine db prune --older-than 30d",
+		"Runner.Verify": "the operator's workflows-engine db verify", "ExportOptions.Redact": "--redact",
 		"DatabaseOptions.Definitions": "--definition FILE",
 	}
 	maps.Copy(g, envname.Options)
@@ -42,9 +42,9 @@ func CommandWords(id string, store ...string) problem.Glossary {
 	g := problem.Glossary{
 		"Runner.Status": about("status"), "Runner.List": program + " list" + database,
 		"Runner.Drive":                about("recover", "--definition", "FILE"),
-		"Runner.Prune":                program + " gc --older-than 30d" + database,
+		"Runner.Prune":                program + " db prune --older-than 30d" + database,
 		"DatabaseOptions.Definitions": "--definition FILE",
-		"Runner.Verify":               program + " verify --repair" + database,
+		"Runner.Verify":               program + " db verify --repair" + database,
 		"StartRequest.AllowExisting":  about("recover"),
 		"ForkRequest.Again":           "--again", "ForkRequest.RepeatEffects": "--anew with --repeat-effects",
 		"ForkRequest.Anew": about("retry", "--anew"), "ForkRequest.CurrentAgentConfig": about("retry", "--agent-config", "current"),

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 	"unicode/utf8"
@@ -19,8 +20,9 @@ import (
 type agentRunOptions struct {
 	notify []string
 	driveOptions
-	input, id string
-	detach    bool
+	input  []string
+	id     string
+	detach bool
 }
 
 func newAgentRun(a *app) *cobra.Command {
@@ -46,7 +48,7 @@ stored: after a crash, recover continues the run. --detach prints the id of the 
 		RunE:              func(cmd *cobra.Command, args []string) error { return a.runAgent(cmd.Context(), args, o) },
 		ValidArgsFunction: a.completeAgents,
 	}
-	cmd.Flags().StringVarP(&o.input, "input", "i", "", "input of the agent: `JSON`, @file, or - for standard input")
+	registerInput(cmd.Flags(), &o.input, "agent")
 	cmd.Flags().StringVar(&o.id, "id", "", "`id` of the run (default a new UUID)")
 	registerNotify(a, cmd, &o.notify)
 	o.answers.register(cmd.Flags())
@@ -67,7 +69,7 @@ func (a *app) runAgent(ctx context.Context, args []string, o agentRunOptions) er
 	if _, ok := c.Agents.Agents[name]; !ok {
 		return noAgent(c, name)
 	}
-	input, err := a.readObject("--input", o.input)
+	input, err := a.readInput(o.input, map[string]any{"properties": map[string]any{"task": map[string]any{"type": "string"}}})
 	if err != nil {
 		return err
 	}
@@ -109,11 +111,11 @@ func (a *app) runAgent(ctx context.Context, args []string, o agentRunOptions) er
 }
 
 // task returns the task of an agent from the command line.
-func (a *app) task(argument, input string) (string, error) {
+func (a *app) task(argument string, input []string) (string, error) {
 	if argument != standardInput {
 		return argument, nil
 	}
-	if input == standardInput {
+	if slices.Contains(input, standardInput) {
 		return "", usage("TASK and --input cannot both be standard input")
 	}
 	text, err := a.readAll(standardInput)

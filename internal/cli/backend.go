@@ -45,8 +45,8 @@ func MainOver(ctx context.Context, b *Backend, args []string, stdin io.Reader, s
 
 // overBackend are the commands that a Backend has, besides its own.
 var overBackend = []string{
-	"validate", "graph", "test", "workflows", "run", "serve", "ui", "watch", "status", "list", "history", "resume", "signal", "submit", "cancel", "doctor",
-	"new", "fmt", "guide", "explain", "manifest", "step-commands", "version", "options", "exit-status", "help", "completion",
+	"validate", "graph", "test", "catalog", "workflows", "run", "serve", "ui", "watch", "status", "list", "history", "resume", "signal", "submit", "cancel", "doctor",
+	"new", "fmt", "guide", "explain", "tool", "mcp-manifest", "step-commands", "version", "options", "exit-status", "help", "completion",
 }
 
 // adapt makes the root command that of the Backend.

@@ -39,8 +39,8 @@ target stays as it is.
 After an interruption, run the same command again: it completes the copy.
 
 Exit status: 0 if both databases have all runs and no findings; 1 otherwise.`,
-		Example: `  workflows-engine store copy --from runs.db --to postgres://workflows@db.example.com/runs?sslmode=verify-full
-  workflows-engine store copy --from @runs.url --to local.db --json`,
+		Example: `  workflows-engine db copy --from runs.db --to postgres://workflows@db.example.com/runs?sslmode=verify-full
+  workflows-engine db copy --from @runs.url --to local.db --json`,
 		Args: exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.copyStore(cmd.Context(), o) },
 	}
@@ -58,7 +58,7 @@ func (a *app) copyStore(ctx context.Context, o copyOptions) (err error) {
 		return err
 	}
 	if o.from == "" && o.to == "" {
-		return usage("store copy requires --from or --to").WithHint("Name a database file, or the address of a PostgreSQL server, as in --from runs.db --to @runs.url.")
+		return usage("db copy requires --from or --to").WithHint("Name a database file, or the address of a PostgreSQL server, as in --from runs.db --to @runs.url.")
 	}
 	from, to := c.ByFlag("--from"), c.ByFlag("--to")
 	if o.from != "" {
@@ -73,7 +73,7 @@ func (a *app) copyStore(ctx context.Context, o copyOptions) (err error) {
 	}
 	switch {
 	case from.Store == config.Memory || to.Store == config.Memory:
-		return usage("store copy requires two databases, but --store is memory").WithHint("Name both: --from and --to.")
+		return usage("db copy requires two databases, but --store is memory").WithHint("Name both: --from and --to.")
 	case from.Location() == to.Location():
 		return usage("--from and --to name the same database").WithHint("Name two databases.")
 	}

@@ -23,9 +23,9 @@ ends its tasks at agents, which belong to the imported run.
 
 The file has inputs, outputs and answers in plain text, because import needs them. --redact masks the values of fields that look like
 secrets (apikey, token, password, secret), for a file to read; it cannot be imported.`,
-		Example: `  workflows-engine export order-17 > run.jsonl
-  workflows-engine export order-17 --redact | jq -c 'select(.type == "record")'
-  workflows-engine export order-17 --db old.db | workflows-engine import - --db new.db`,
+		Example: `  workflows-engine db export order-17 > run.jsonl
+  workflows-engine db export order-17 --redact | jq -c 'select(.type == "record")'
+  workflows-engine db export order-17 --db old.db | workflows-engine db import - --db new.db`,
 		Args:              exactly("ID"),
 		ValidArgsFunction: a.completeIDs(""),
 		RunE:              func(cmd *cobra.Command, args []string) error { return a.export(cmd.Context(), args[0], redact) },
@@ -41,7 +41,7 @@ func (a *app) export(ctx context.Context, id string, redact bool) error {
 		executors = optionalExecutors
 	}
 	return a.with(ctx, sessionOptions{store: readOnlyStore, executors: executors}, func(s *session) error {
-		exporter, err := graph.Need[graph.Exporter](s.engine, "export")
+		exporter, err := graph.Need[graph.Exporter](s.engine, "db export")
 		if err != nil {
 			return err
 		}

@@ -77,7 +77,7 @@ func (a *app) history(ctx context.Context, id string, o historyOptions) error {
 	return a.with(ctx, sessionOptions{store: readOnlyStore, executors: optionalExecutors}, func(s *session) error {
 		if o.follow && config.MigrationNote(s.store) != "" {
 			return problem.New(problem.StoreReadOnly, "cannot follow a database of an older version: only a copy of it is read").
-				WithHint("Leave out --follow, or migrate the database: %s.", shellword.Line(append([]string{program, "store", "migrate"}, s.sameStore...)...))
+				WithHint("Leave out --follow, or migrate the database: %s.", shellword.Line(append([]string{program, "db", "migrate"}, s.sameStore...)...))
 		}
 		// An unknown run must not look like a run without records.
 		execution, err := s.store.Execution(ctx, id)

@@ -36,10 +36,10 @@ FILE may also be a database of the npm engine. It is read as of one moment and s
 run is imported with its subworkflows in one transaction. A run that is rejected, because its records are damaged for
 instance, keeps no other run out. That engine stores no definitions: name those of the open runs with --definition or
 --workflow-dir. An ended run is kept without, and is then not checked. Import again to add what was missing.`,
-		Example: `  workflows-engine import run.jsonl
-  workflows-engine import run.jsonl --json | jq -r .execution_id
-  ssh there workflows-engine export order-17 | workflows-engine import -
-  workflows-engine import history.sqlite --definition order.workflow.json`,
+		Example: `  workflows-engine db import run.jsonl
+  workflows-engine db import run.jsonl --json | jq -r .execution_id
+  ssh there workflows-engine db export order-17 | workflows-engine db import -
+  workflows-engine db import history.sqlite --definition order.workflow.json`,
 		Args: exactly("FILE"),
 		RunE: func(cmd *cobra.Command, args []string) error { return a.importFile(cmd.Context(), args[0], o) },
 	}
@@ -90,7 +90,7 @@ func (a *app) importRun(ctx context.Context, file string, asJSON bool) error {
 		return err
 	}
 	return a.with(ctx, sessionOptions{store: createStore, executors: noExecutors}, func(s *session) error {
-		importer, err := graph.Need[graph.Exporter](s.engine, "import")
+		importer, err := graph.Need[graph.Exporter](s.engine, "db import")
 		if err != nil {
 			return err
 		}

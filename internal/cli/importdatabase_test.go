@@ -79,7 +79,7 @@ func TestTheRunsOfAnEngineDatabaseAreImported(t *testing.T) {
 	// It is no store, and the error has the command that imports it.
 	_, stderr := c.at(now, exitFailed, "list", "--db", file)
 	wantMatch(t, stderr, `IMPORT_REQUIRED: .*history\.sqlite is a database of the npm engine`, true)
-	wantMatch(t, stderr, `workflows-engine import `+file+` --db `+db+` imports its runs`, true)
+	wantMatch(t, stderr, `workflows-engine db import `+file+` --db `+db+` imports its runs`, true)
 
 	// Without the definition of the open run only the ended one is imported.
 	stdout, stderr := c.at(now, exitFailed, "import", file, "--db", db)

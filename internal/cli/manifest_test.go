@@ -17,7 +17,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/config"
 )
 
-// mcp-manifest check lists the tools of a server that answers, and goes on after one that does not.
+// tool check lists the tools of a server that answers, and goes on after one that does not.
 func TestManifestCheck(t *testing.T) {
 	t.Parallel()
 	server := mcp.NewServer(&mcp.Implementation{Name: "remote", Version: "1"}, nil)

@@ -121,7 +121,7 @@ edges: [{source: __start__, target: a}, {source: a, target: z}]
 		{"signal r done --payload -", exitUsage, value, "more than 16777216 bytes"},
 		{"submit r n --result -", exitUsage, value, "more than 16777216 bytes"},
 		{"fork r --before n --state -", exitUsage, value, "more than 16777216 bytes"},
-		{"mcp-manifest validate /dev/zero", exitFailed, 0, "the text has more than 1048576 bytes"},
+		{"tool validate /dev/zero", exitFailed, 0, "the text has more than 1048576 bytes"},
 		{"agent validate /dev/zero", exitFailed, 0, "the text has more than 1048576 bytes"},
 	} {
 		t.Run(tt.line, func(t *testing.T) {

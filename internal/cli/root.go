@@ -48,12 +48,11 @@ effect, so a run survives a crash, and any process can continue it.`,
 		commands []*cobra.Command
 	}{
 		{"Start here", []*cobra.Command{newRun(a), newUI(a), newNew(a), newInstall(a)}},
-		{"Write definitions", []*cobra.Command{newValidate(a), newTest(a), newGraph(a), newFmt(a), newWorkflows(a), newGuide(a), newExplain(a)}},
+		{"Write definitions", []*cobra.Command{newValidate(a), newTest(a), newGraph(a), newFmt(a), newCatalog(a), newGuide(a), newExplain(a)}},
 		{"Look at runs", []*cobra.Command{newList(a), newStatus(a), newWatch(a), newHistory(a)}},
 		{"Continue or end a run", []*cobra.Command{newResume(a), newSignal(a), newSubmit(a), newRetry(a), newFork(a), newCancel(a), newRecover(a), newHandle(a)}},
 		{groupOperate, []*cobra.Command{
-			newDoctor(a), newWorker(a), newWorkers(a), newQueue(a), newLimits(a), newServe(a), newWebhooks(a), newAgent(a), newManifest(a), newStepCommands(a),
-			newVerify(a), newGC(a), newExport(a), newImport(a), newStore(a), newUninstall(a),
+			newDoctor(a), newWorker(a), newWorkers(a), newQueue(a), newLimits(a), newServe(a), newDB(a), newWebhook(a), newAgent(a), newTool(a), newUninstall(a),
 		}},
 	} {
 		root.AddGroup(&cobra.Group{ID: g.title, Title: g.title + ":"})
@@ -63,38 +62,63 @@ effect, so a run survives a crash, and any process can continue it.`,
 		root.AddCommand(g.commands...)
 	}
 	root.AddCommand(newVersion(a), newConformance(a), newOptions(root), newExitStatus())
+	root.AddCommand(formerly(a)...)
 	if a.backend != nil {
 		a.backend.adapt(a, root)
 	}
-	for _, cmd := range root.Commands() {
-		if strings.Contains(cmd.Use, " ID") || strings.Contains(cmd.Use, "[ID]") {
-			checked := cmd.PreRunE
-			cmd.PreRunE = func(cmd *cobra.Command, args []string) error {
-				if checked != nil {
-					if err := checked(cmd, args); err != nil {
-						return err
-					}
+	a.completeShortIDs(root)
+	return root
+}
+
+// completeShortIDs lets the commands that take the id of a run take a shorter one.
+func (a *app) completeShortIDs(of *cobra.Command) {
+	for _, cmd := range of.Commands() {
+		a.completeShortIDs(cmd)
+		if !strings.Contains(cmd.Use, " ID") && !strings.Contains(cmd.Use, "[ID]") {
+			continue
+		}
+		checked := cmd.PreRunE
+		cmd.PreRunE = func(cmd *cobra.Command, args []string) error {
+			if checked != nil {
+				if err := checked(cmd, args); err != nil {
+					return err
 				}
-				return a.completeShortID(cmd, args)
 			}
+			return a.completeShortID(cmd, args)
 		}
 	}
-	return root
+}
+
+// formerly returns commands under the names that they had, hidden. Scripts may still use them.
+func formerly(a *app) []*cobra.Command {
+	var list []*cobra.Command
+	for _, c := range []struct {
+		name string
+		cmd  *cobra.Command
+	}{
+		{"workflows", newCatalog(a)}, {"verify", newVerify(a)}, {"gc", newPrune(a)}, {"export", newExport(a)}, {"import", newImport(a)}, {"store", newDB(a)},
+		{"webhooks", newWebhook(a)}, {"mcp-manifest", newTool(a)}, {"step-commands", newTool(a)},
+	} {
+		c.cmd.Use = strings.Replace(c.cmd.Use, c.cmd.Name(), c.name, 1)
+		c.cmd.Hidden = true
+		list = append(list, c.cmd)
+	}
+	return list
 }
 
 // otherWords maps names of commands in other programs to ours, for "did you mean".
 var otherWords = map[string]string{
 	"show": "status", "get": "status", "describe": "status", "inspect": "status", "info": "status",
-	"catalog": "workflows", "definitions": "workflows",
-	"ls": "list", "ps": "list", "runs": "list", "log": "history", "logs": "history", "events": "history",
+	"definitions": "catalog",
+	"ls":          "list", "ps": "list", "runs": "list", "log": "history", "logs": "history", "events": "history",
 	"follow": "watch", "tail": "watch", "top": "watch",
 	"start": "run", "exec": "run", "execute": "run", "continue": "recover", "rerun": "retry", "ack": "handle", "acknowledge": "handle", "dismiss": "handle", "again": "retry", "answer": "resume", "approve": "resume",
-	"complete": "submit", "stop": "cancel", "kill": "cancel", "abort": "cancel", "delete": "gc", "rm": "gc", "prune": "gc", "clean": "gc",
+	"complete": "submit", "stop": "cancel", "kill": "cancel", "abort": "cancel", "delete": "db prune", "rm": "db prune", "prune": "db prune", "clean": "db prune",
 	"draw": "graph", "diagram": "graph", "picture": "graph", "mermaid": "graph",
 	"web": "ui", "page": "ui", "open": "ui", "browser": "ui", "dashboard": "ui",
-	"server": "serve", "api": "serve", "rest": "serve", "daemon": "worker", "processes": "workers", "fleet": "workers", "queues": "queue", "lanes": "queue", "backlog": "queue", "limit": "limits", "quota": "limits", "throttle": "limits", "lint": "validate", "format": "fmt", "create": "new", "init": "new", "scaffold": "new", "fsck": "verify",
+	"server": "serve", "api": "serve", "rest": "serve", "daemon": "worker", "processes": "workers", "fleet": "workers", "queues": "queue", "lanes": "queue", "backlog": "queue", "limit": "limits", "quota": "limits", "throttle": "limits", "lint": "validate", "format": "fmt", "create": "new", "init": "new", "scaffold": "new", "fsck": "db verify",
 	"setup": "install", "remove": "uninstall", "check": "doctor", "diagnose": "doctor",
-	"dump": "export", "load": "import", "migrate": "store", "upgrade": "store", "database": "store", "db": "store",
+	"dump": "db export", "load": "db import", "migrate": "db migrate", "upgrade": "db migrate", "copy": "db copy", "database": "db", "tools": "tool", "manifest": "tool",
 }
 
 // noCommand handles a call without a command, or with an unknown one.

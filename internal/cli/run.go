@@ -18,12 +18,13 @@ import (
 
 type runOptions struct {
 	driveOptions
-	format, input, id, folder string
-	title                     string
-	labels, notify            []string
-	queue                     string
-	allowMissing, detach      bool
-	priority                  int
+	format, id, folder   string
+	input                []string
+	title                string
+	labels, notify       []string
+	queue                string
+	allowMissing, detach bool
+	priority             int
 }
 
 func newRun(a *app) *cobra.Command {
@@ -43,20 +44,20 @@ If an executor, a handler, an agent or a subworkflow is missing, the run is reje
 --detach starts the run, prints its id and leaves it to workers, which need the executors then; if no worker serves it, it waits for
 one. The command workers lists them.
 
-NAME is a workflow in --workflow-dir, listed by the command workflows; a file with this name has precedence. Subworkflows are found
+NAME is a workflow in --workflow-dir, listed by the command catalog; a file with this name has precedence. Subworkflows are found
 there by document.name, too, in *.workflow.json and *.workflow.yaml files.`,
-		Example: `  workflows-engine run order.workflow.json --input '{"order":17}'
+		Example: `  workflows-engine run order.workflow.json --input order=17 --input urgent=true
   workflows-engine run order.workflow.json --input @order.json --id order-17
   workflows-engine run examples/lighthouse/lighthouse.workflow.json --profile demo \
       --input '{"ticket_text":"I was charged twice for my invoice"}'
-  workflows-engine run refund --workflow-dir ~/workflows --input '{"order":17}'
+  workflows-engine run refund --workflow-dir ~/workflows --input '{"order":{"id":17}}'
   workflows-engine run gate.workflow.json --signal 'approved={"by":"kim"}' --resume '{"merge":true}'
   workflows-engine run long.workflow.json --wait 10s --json`,
 		Args:              exactly("FILE"),
 		RunE:              func(cmd *cobra.Command, args []string) error { return a.run(cmd.Context(), args[0], o) },
 		ValidArgsFunction: a.completeWorkflows(&o.folder),
 	}
-	cmd.Flags().StringVarP(&o.input, "input", "i", "", "input of the run: `JSON`, @file, or - for standard input (default {})")
+	registerInput(cmd.Flags(), &o.input, "run")
 	cmd.Flags().StringVar(&o.id, "id", "", "`id` of the run (default a new UUID)")
 	cmd.Flags().StringVar(&o.title, "title", "", "one-line `title` of the run in lists")
 	registerLabels(cmd.Flags(), &o.labels, "label of the run for list --label, as `KEY=VALUE`; may be repeated")
@@ -91,7 +92,7 @@ func (a *app) run(ctx context.Context, file string, o runOptions) error {
 	case !c.valid(false):
 		return silent{exitFailed}
 	}
-	input, err := a.readObject("--input", o.input)
+	input, err := a.readInput(o.input, stateSchema(c.document.Value()))
 	if err != nil {
 		return err
 	}

@@ -35,11 +35,11 @@ references to large values, and deletes rows of missing runs and unused large va
 If the database cannot be read completely, verify prints its findings so far, with the error.
 
 Exit status: 0 without findings, or if all were repaired; 1 with findings, each with its run, record, code and fix.`,
-		Example: `  workflows-engine verify
-  workflows-engine verify order-17
-  workflows-engine verify --db /backup/runs.db --json
-  workflows-engine verify --file run.jsonl
-  workflows-engine verify --repair`,
+		Example: `  workflows-engine db verify
+  workflows-engine db verify order-17
+  workflows-engine db verify --db /backup/runs.db --json
+  workflows-engine db verify --file run.jsonl
+  workflows-engine db verify --repair`,
 		Args:              atMostOneID,
 		ValidArgsFunction: a.completeIDs(""),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -99,7 +99,7 @@ type storedFindingJSON struct {
 // verify checks a database, or one run. Findings before an error are printed, too: damage to the file matters most.
 func (a *app) verify(ctx context.Context, id string, o verifyOptions) error {
 	return a.with(ctx, sessionOptions{store: readOnlyIf(!o.repair), executors: noExecutors}, func(s *session) error {
-		verifier, err := graph.Need[graph.Verifier](s.engine, "verify")
+		verifier, err := graph.Need[graph.Verifier](s.engine, "db verify")
 		if err != nil {
 			return err
 		}

@@ -16,9 +16,9 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/shellword"
 )
 
-func newWebhooks(a *app) *cobra.Command {
+func newWebhook(a *app) *cobra.Command {
 	return group(&cobra.Command{
-		Use:   "webhooks",
+		Use:   "webhook",
 		Short: "Manage webhooks",
 		Long: `Manage the webhooks of --webhooks or $WORKFLOW_ENGINE_WEBHOOKS, which are sent when a run completes, fails, is cancelled or asks a
 question. A delivery is stored with the step that causes it. Any process that drives runs and has the target sends it: at least once, in
@@ -58,8 +58,8 @@ func newWebhooksList(a *app) *cobra.Command {
 		Short: "List webhook deliveries",
 		Long: `List deliveries, the newest first: each is an event of a run for one target. The attempts of a dead delivery are used up: webhooks
 retry sends it again. --json has each attempt.`,
-		Example: `  workflows-engine webhooks list --state dead
-  workflows-engine webhooks list --run order-17 --json`,
+		Example: `  workflows-engine webhook list --state dead
+  workflows-engine webhook list --run order-17 --json`,
 		Args: exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.listWebhooks(cmd.Context(), o) },
 	}
@@ -128,7 +128,7 @@ func (a *app) writeDeliveries(ds []history.Delivery) error {
 		return err
 	}
 	if i := slices.IndexFunc(ds, func(d history.Delivery) bool { return d.State == history.DeliveryDead }); i >= 0 {
-		retry := shellword.Command([]string{program, "webhooks", "retry"}, []string{ds[i].ID}, a.flags.GivenStore()...)
+		retry := shellword.Command([]string{program, "webhook", "retry"}, []string{ds[i].ID}, a.flags.GivenStore()...)
 		fmt.Fprintf(a.stderr, "%s dead deliveries are not sent again; retry one with: %s\n", a.paint.faint("note:"), retry)
 	}
 	return nil
@@ -194,7 +194,7 @@ func newWebhooksRetry(a *app) *cobra.Command {
 		Long: `Retry a webhook delivery with all its attempts, under the same event id. If this process has the target (--webhooks), it is sent at
 once, and the command waits up to 10 seconds for the result; otherwise a server or a worker with the target sends it. The exit status
 is 1 if the delivery fails for good.`,
-		Example: "  workflows-engine webhooks retry dlv_3x7q… --webhooks webhooks.json",
+		Example: "  workflows-engine webhook retry dlv_3x7q… --webhooks webhooks.json",
 		Args:    exactly("DELIVERY"),
 		RunE:    func(cmd *cobra.Command, args []string) error { return a.retryWebhook(cmd.Context(), args[0], asJSON) },
 	}
@@ -239,7 +239,7 @@ func newWebhooksTest(a *app) *cobra.Command {
 		Short: "Send a test event",
 		Long: `Send the signed event webhook.test to a target, and print the answer. Nothing is stored, and no database is needed. The exit status
 is 1 if the target does not accept it.`,
-		Example:           "  workflows-engine webhooks test ops --webhooks webhooks.json",
+		Example:           "  workflows-engine webhook test ops --webhooks webhooks.json",
 		Args:              exactly("TARGET"),
 		RunE:              func(cmd *cobra.Command, args []string) error { return a.testWebhook(cmd.Context(), args[0]) },
 		ValidArgsFunction: a.completeTargets,

@@ -40,20 +40,20 @@ func TestRetryThatIsRefusedAgainFails(t *testing.T) {
 	}
 	hooks := []string{"--webhooks", in("hooks.json")}
 	command(0, append(hooks, "run", in("short.json"), "--notify", "ops", "--id", "order-17")...)
-	listed := command(0, "webhooks", "list", "--state", "dead")
+	listed := command(0, "webhook", "list", "--state", "dead")
 	delivery := regexp.MustCompile(`dlv_\w+`).FindString(listed)
-	if again := "workflows-engine webhooks retry " + delivery + " --db "; !strings.Contains(listed, again) {
+	if again := "workflows-engine webhook retry " + delivery + " --db "; !strings.Contains(listed, again) {
 		t.Errorf("the list does not say %q:\n%s", again, listed)
 	}
-	if said := command(1, append(hooks, "webhooks", "retry", delivery)...); !strings.Contains(said, "410") {
+	if said := command(1, append(hooks, "webhook", "retry", delivery)...); !strings.Contains(said, "410") {
 		t.Error(said)
 	}
-	command(1, append(hooks, "webhooks", "retry", delivery, "--json")...)
+	command(1, append(hooks, "webhook", "retry", delivery, "--json")...)
 	status.Store(http.StatusNoContent)
-	if said := command(0, append(hooks, "webhooks", "retry", delivery)...); !strings.Contains(said, "delivered to ops") {
+	if said := command(0, append(hooks, "webhook", "retry", delivery)...); !strings.Contains(said, "delivered to ops") {
 		t.Error(said)
 	}
-	if listed := command(0, "webhooks", "list"); strings.Contains(listed, "webhooks retry") {
+	if listed := command(0, "webhook", "list"); strings.Contains(listed, "webhook retry") {
 		t.Error(listed)
 	}
 }

@@ -69,8 +69,8 @@ func (f inFile) withCommands(err error) error {
 	path := f.c.StorePath
 	named := *e
 	named.Hint = problem.Glossary{
-		"Options.NoBackup": "workflows-engine store migrate --no-backup --db " + path,
-		"graph.ImportDatabase": shellword.Command([]string{"workflows-engine", "import"}, []string{path},
+		"Options.NoBackup": "workflows-engine db migrate --no-backup --db " + path,
+		"graph.ImportDatabase": shellword.Command([]string{"workflows-engine", "db", "import"}, []string{path},
 			"--db", strings.TrimSuffix(path, filepath.Ext(path))+".imported.db"),
 	}.Translate(e.Hint)
 	return &named
@@ -125,6 +125,6 @@ func fileMigration(m historysql.Migration) Migration {
 }
 
 func (f inFile) adopt(context.Context) error {
-	return problem.New(problem.Unsupported, "store adopt requires a PostgreSQL server: processes notice by themselves that the file %s was replaced", f.c.StorePath).
+	return problem.New(problem.Unsupported, "db adopt requires a PostgreSQL server: processes notice by themselves that the file %s was replaced", f.c.StorePath).
 		WithHint("Nothing was done, and nothing needs to be done. To adopt the tables of a server, name it with --store-url.")
 }

@@ -65,7 +65,7 @@ func withFlags(err error) error {
 	}
 	named := *e
 	named.Hint = problem.Glossary{
-		"To create the tables, open the store for writing, with migrations, and not as one that exists": "The first run or workflows-engine store migrate creates the tables",
+		"To create the tables, open the store for writing, with migrations, and not as one that exists": "The first run or workflows-engine db migrate creates the tables",
 		"Give each process fewer connections": "Give each process fewer connections (--store-conns)",
 		"Name another schema":                 "Name another schema (--store-schema)",
 	}.Translate(e.Hint)

@@ -80,7 +80,7 @@ func loadStepCommands(c *Config, _ setting, env Environment) error {
 	}
 	hint := "Set it to {\"stepCommands\": {…}}, or to the path of a file with it."
 	if file != "" {
-		hint = "See workflows-engine step-commands validate " + file + "."
+		hint = "See workflows-engine tool validate " + file + "."
 	}
 	commands, findings := manifest.ParseStepCommands(text)
 	if findings.HasErrors() {

@@ -122,7 +122,7 @@ func MigrationNote(store history.Store) string {
 	s, file := store.(*historysql.Store)
 	switch {
 	case file && s.ReadOnly():
-		return fmt.Sprintf("the database has %s and is read from a temporary copy; store migrate migrates it to version %d", VersionName(m.From), m.To)
+		return fmt.Sprintf("the database has %s and is read from a temporary copy; db migrate migrates it to version %d", VersionName(m.From), m.To)
 	case m.Backup != "":
 		return fmt.Sprintf("the database was migrated from %s to version %d; backup: %s", VersionName(m.From), m.To, m.Backup)
 	case !file && m.From > 0:

@@ -200,7 +200,7 @@ func TestNoPlaceForACopyNamesTheCommand(t *testing.T) {
 	}
 	c.StorePath = long
 	_, err = c.OpenStore(t.Context())
-	if p, ok := problem.As(err); !ok || !strings.Contains(p.Hint, "workflows-engine store migrate --no-backup --db "+long) {
+	if p, ok := problem.As(err); !ok || !strings.Contains(p.Hint, "workflows-engine db migrate --no-backup --db "+long) {
 		t.Errorf("got %v, %+v", err, p)
 	}
 	if _, err := c.MigrateStore(t.Context(), false, false); err != nil {

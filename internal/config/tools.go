@@ -24,7 +24,7 @@ func loadManifest(c *Config, path setting, env Environment) error {
 	m, findings := manifest.Parse(text)
 	if m == nil {
 		e := problem.New(problem.UsageError, "%s: invalid operator manifest %s", path.from, path.value).
-			WithHint("See workflows-engine mcp-manifest validate %s.", path.value)
+			WithHint("See workflows-engine tool validate %s.", path.value)
 		e.Findings = findings
 		return e
 	}

@@ -113,7 +113,7 @@ func (r *Report) Store(ctx context.Context, c *config.Config, now time.Time) {
 	}
 	counted, err := count(ctx, c, now)
 	if err != nil {
-		r.AddError(Database, "database", err, command(c, "verify"))
+		r.AddError(Database, "database", err, command(c, "db", "verify"))
 		return
 	}
 	r.Add(OK, Database, "database", "", "%s: %s", c.Location(), counted)
@@ -134,7 +134,7 @@ func command(c *config.Config, words ...string) string {
 
 // older warns of a database of an older version.
 func (r *Report) older(c *config.Config, from, to int) {
-	r.Add(Warning, DatabaseVersion, "database", command(c, "store", "migrate"), "%s has %s; the first process that writes migrates it to version %d",
+	r.Add(Warning, DatabaseVersion, "database", command(c, "db", "migrate"), "%s has %s; the first process that writes migrates it to version %d",
 		c.Location(), config.VersionName(from), to)
 }
 
@@ -216,7 +216,7 @@ func (r *Report) two(ctx context.Context, c *config.Config, counted contents, no
 	fix := fmt.Sprintf("Move it away: mv '%s' '%s.old'", other.StorePath, other.StorePath)
 	if err == nil && theirs.runs > 0 {
 		fix = fmt.Sprintf("Stop the processes that use it, then: for id in $(workflows-engine list --db '%s' --limit 100 --json | jq -r '.executions[].execution_id'); do "+
-			"workflows-engine export \"$id\" --db '%s' | workflows-engine import - --db '%s'; done; and when all are there: mv '%s' '%s.old'",
+			"workflows-engine db export \"$id\" --db '%s' | workflows-engine db import - --db '%s'; done; and when all are there: mv '%s' '%s.old'",
 			other.StorePath, other.StorePath, c.StorePath, other.StorePath, other.StorePath)
 		if theirs.runs > 100 {
 			fix += " (list prints 100 runs at once: repeat it with --cursor)"

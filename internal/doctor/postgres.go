@@ -36,9 +36,9 @@ func (r *Report) server(ctx context.Context, c *config.Config) (readable bool) {
 	m, err := c.MigrateStore(ctx, true, true)
 	switch {
 	case err != nil:
-		r.AddError(Database, "database", err, command(c, "store", "migrate", "--dry-run"))
+		r.AddError(Database, "database", err, command(c, "db", "migrate", "--dry-run"))
 	case m.From == 0 && !s.MayCreate:
-		r.Add(Problem, DatabaseRights, "database", "Let a role that may create the schema run it: "+command(c, "store", "migrate"),
+		r.Add(Problem, DatabaseRights, "database", "Let a role that may create the schema run it: "+command(c, "db", "migrate"),
 			"%s has no tables, and the user may not create them", c.Location())
 	case m.From == 0:
 		r.Add(OK, Database, "database", "", "the first run creates the tables in %s", c.Location())

@@ -45,7 +45,7 @@ type CopyLeft struct {
 }
 
 // movedPrefix begins the reason of the cancel that ends a run in the source.
-const movedPrefix = "moved by store copy to "
+const movedPrefix = "moved by db copy to "
 
 // copyLease is how long the copy owns the active runs of a tree. It is renewed for each tree.
 const copyLease = 2 * time.Minute

@@ -113,7 +113,7 @@ func TestCopy(t *testing.T) {
 			if e := history.Project(id, here); !e.Phase.Terminal() {
 				t.Errorf("%s is still %s in the source", id, e.Phase)
 			}
-			if moved := len(here) > n; moved != (id != "done" && id != "gone") || moved && !strings.Contains(here[n].Payload.Reason, "moved by store copy to elsewhere") {
+			if moved := len(here) > n; moved != (id != "done" && id != "gone") || moved && !strings.Contains(here[n].Payload.Reason, "moved by db copy to elsewhere") {
 				t.Errorf("%s: %d records in the source, %d before", id, len(here), n)
 			}
 		}
@@ -282,7 +282,7 @@ func TestCopyContinuesARunOnce(t *testing.T) {
 					t.Fatalf("%+v, %v", res, err)
 				}
 				for _, l := range res.Left {
-					if !errors.Is(l.Err, problem.DuplicateExecutionID) || !strings.Contains(l.Err.Error(), "moved by store copy to second") {
+					if !errors.Is(l.Err, problem.DuplicateExecutionID) || !strings.Contains(l.Err.Error(), "moved by db copy to second") {
 						t.Errorf("%s: %v", l.ExecutionID, l.Err)
 					}
 				}

@@ -64,7 +64,7 @@ var Options = problem.Glossary{
 	"TreeLimits.Runs": "--max-tree-runs", "TreeLimits.Visits": "--max-tree-visits", "TreeLimits.Records": "--max-tree-records",
 	"TreeLimits.Bytes": "--max-tree-bytes", "TreeLimits.Pending": "--max-tree-pending",
 	"Options.MaxPending": "--max-pending", "Options.MaxQueued": "--max-queued",
-	"Options.NoBackup": "workflows-engine store migrate --no-backup", "Options.Workflows": "--workflow-dir", "Options.Webhooks": "--webhooks", "Options.Activities": "a setting for it", "Options.Delegates": "a setting for it",
+	"Options.NoBackup": "workflows-engine db migrate --no-backup", "Options.Workflows": "--workflow-dir", "Options.Webhooks": "--webhooks", "Options.Activities": "a setting for it", "Options.Delegates": "a setting for it",
 }
 
 // Unsupported lists the variables of the protocol that have no effect in this engine.

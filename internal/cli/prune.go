@@ -25,27 +25,27 @@ type gcOptions struct {
 	batch                             int
 }
 
-func newGC(a *app) *cobra.Command {
+func newPrune(a *app) *cobra.Command {
 	var o gcOptions
 	cmd := &cobra.Command{
-		Use:   "gc --older-than TIME",
+		Use:   "prune --older-than TIME",
 		Short: "Delete ended runs",
 		Long: `Delete runs that have ended and have not changed for a time, with their subworkflows, history and state. A run is deleted with
 all its subworkflows or not at all, and never before all of them have ended. Deleted runs cannot be restored: export those worth
 keeping, and list the runs first with --dry-run.
 
 Servers and workers may run meanwhile: each transaction is short. A run with very many records is deleted in steps, and disappears for
-every process with the first step. If gc is killed, the next gc completes the deletion and reports it.
+every process with the first step. If prune is killed, the next one completes the deletion and reports it.
 
 Deleted runs leave free space in the file for new runs. --vacuum returns it to the disk: it rewrites the file, needs the same space
 once more, and blocks writers until it is done.
 
 Definitions are kept, because runs can be started by their name. --definitions also deletes definitions that no remaining run
 uses or can start as a subworkflow.`,
-		Example: `  workflows-engine gc --older-than 30d --dry-run
-  workflows-engine gc --older-than 30d
-  workflows-engine gc --older-than 7d --phase failed,cancelled --name nightly-import
-  workflows-engine gc --older-than 90d --definitions --vacuum --json`,
+		Example: `  workflows-engine db prune --older-than 30d --dry-run
+  workflows-engine db prune --older-than 30d
+  workflows-engine db prune --older-than 7d --phase failed,cancelled --name nightly-import
+  workflows-engine db prune --older-than 90d --definitions --vacuum --json`,
 		Args: exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.gc(cmd.Context(), o) },
 	}
@@ -65,7 +65,7 @@ uses or can start as a subworkflow.`,
 func (o gcOptions) query(now time.Time) (history.PruneQuery, error) {
 	q := history.PruneQuery{DefinitionName: o.name, Limit: o.batch, DryRun: o.dryRun}
 	if o.olderThan == "" {
-		return q, usage("gc requires --older-than").WithHint("Write the time since the last change, as in --older-than 30d; --dry-run lists the runs.")
+		return q, usage("db prune requires --older-than").WithHint("Write the time since the last change, as in --older-than 30d; --dry-run lists the runs.")
 	}
 	age, err := parseAge(o.olderThan)
 	if err != nil {
@@ -174,7 +174,7 @@ func (a *app) gc(ctx context.Context, o gcOptions) error {
 		return err
 	}
 	return a.with(ctx, sessionOptions{store: readOnlyIf(o.dryRun), executors: noExecutors}, func(s *session) error {
-		pruner, err := graph.Need[graph.Pruner](s.engine, "gc")
+		pruner, err := graph.Need[graph.Pruner](s.engine, "db prune")
 		if err != nil {
 			return err
 		}

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -14,34 +15,58 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/manifest"
 )
 
-func newManifest(a *app) *cobra.Command {
+func newTool(a *app) *cobra.Command {
 	validate := &cobra.Command{
-		Use:     "validate FILE",
-		Short:   "Validate a manifest",
-		Example: "  workflows-engine mcp-manifest validate mcp.json",
-		Args:    namedFile,
-		RunE: func(_ *cobra.Command, args []string) error {
-			m, err := readOperatorFile(a, args[0], manifest.Parse)
-			if err == nil {
-				fmt.Fprintf(a.human, "OK: %s: %s, %s\n", args[0], count(len(m.Servers), "server"), count(len(m.Agents), "delegate agent"))
-			}
-			return err
-		},
+		Use:   "validate FILE",
+		Short: "Validate a list of servers or step commands",
+		Long: `Validate an operator's file: a manifest, which names the MCP servers of tool_call nodes under "mcpServers", or a list of the programs of
+step nodes, under "stepCommands".`,
+		Example: `  workflows-engine tool validate mcp.json
+  workflows-engine tool validate steps.json`,
+		Args: namedFile,
+		RunE: func(_ *cobra.Command, args []string) error { return a.validateTools(args[0]) },
 	}
 	check := &cobra.Command{
 		Use:   "check FILE",
-		Short: "List the tools of the servers",
+		Short: "List the tools of the servers of a manifest",
 		Long: `Connect to each server of a manifest and list its tools, by the rules of a run: commands must be allowed, and
 secrets are resolved. Disabled servers are left out.`,
-		Example: "  workflows-engine mcp-manifest check mcp.json",
+		Example: "  workflows-engine tool check mcp.json",
 		Args:    namedFile,
 		RunE:    func(cmd *cobra.Command, args []string) error { return a.checkManifest(cmd.Context(), args[0]) },
 	}
 	return group(&cobra.Command{
-		Use:   "mcp-manifest",
-		Short: "Check a manifest and its MCP servers",
-		Long:  `Check operator manifests: files with the MCP servers of tool_call nodes, in the form of MCP hosts.`,
-	}, validate, check)
+		Use:   "tool",
+		Short: "Check MCP servers and step commands",
+		Long: `Check what performs tool_call and step nodes: the MCP servers of --mcp-config, and the programs of $WORKFLOW_ENGINE_STEP_COMMANDS,
+one for each handler. A program reads a JSON document from standard input, and writes one to standard output.`,
+	}, check, validate, newTryStepCommand(a))
+}
+
+// validateTools validates a manifest, or a list of step commands: whatever the member of the file says.
+func (a *app) validateTools(file string) error {
+	steps := false
+	found := ""
+	_, err := readOperatorFile(a, file, func(text []byte) (any, problem.Findings) {
+		var written map[string]json.RawMessage
+		if json.Unmarshal(text, &written) == nil { // else the manifest's parser tells
+			_, steps = written["stepCommands"]
+		}
+		if steps {
+			commands, findings := manifest.ParseStepCommands(text)
+			found = count(len(commands), "step command")
+			return nil, findings
+		}
+		m, findings := manifest.Parse(text)
+		if m != nil {
+			found = count(len(m.Servers), "server") + ", " + count(len(m.Agents), "delegate agent")
+		}
+		return nil, findings
+	})
+	if err == nil {
+		fmt.Fprintf(a.human, "OK: %s: %s\n", file, found)
+	}
+	return err
 }
 
 // namedFile checks that the argument is a file; standard input is rejected (spec: cli-and-config, 2).

@@ -18,21 +18,21 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/suggest"
 )
 
-func newWorkflows(a *app) *cobra.Command {
+func newCatalog(a *app) *cobra.Command {
 	var (
 		folder string
 		asJSON bool
 	)
 	cmd := &cobra.Command{
-		Use:   "workflows [WORD...]",
+		Use:   "catalog [WORD...]",
 		Short: "List named definitions",
 		Long: `List the definitions of the workflow directory; with words, those with the words in name or description, the best match first. run
 starts a definition by the name in the first column, like definition_ref of the MCP tool workflow_start. Inputs in brackets are optional.
 
 Invalid files are listed on standard error, with the place and a fix.`,
-		Example: `  workflows-engine workflows --workflow-dir ~/workflows
-  workflows-engine workflows refund
-  workflows-engine workflows --json | jq -r '.workflows[].definition_ref'`,
+		Example: `  workflows-engine catalog --workflow-dir ~/workflows
+  workflows-engine catalog refund
+  workflows-engine catalog --json | jq -r '.workflows[].definition_ref'`,
 		RunE: func(_ *cobra.Command, words []string) error {
 			return a.workflows(folder, strings.Join(words, " "), asJSON)
 		},

@@ -15,27 +15,6 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/manifest"
 )
 
-func newStepCommands(a *app) *cobra.Command {
-	return group(&cobra.Command{
-		Use:   "step-commands",
-		Short: "Manage step commands",
-		Long: `Check and try the list of $WORKFLOW_ENGINE_STEP_COMMANDS: the programs that perform step nodes, one for each
-handler. A program reads a JSON document from standard input, and writes one to standard output.`,
-	}, newTryStepCommand(a), &cobra.Command{
-		Use:     "validate FILE",
-		Short:   "Validate a list of step commands",
-		Example: "  workflows-engine step-commands validate steps.json",
-		Args:    namedFile,
-		RunE: func(_ *cobra.Command, args []string) error {
-			commands, err := readOperatorFile(a, args[0], manifest.ParseStepCommands)
-			if err == nil {
-				fmt.Fprintf(a.human, "OK: %s: %s\n", args[0], count(len(commands), "step command"))
-			}
-			return err
-		},
-	})
-}
-
 func newTryStepCommand(a *app) *cobra.Command {
 	var state, config string
 	cmd := &cobra.Command{
@@ -43,7 +22,7 @@ func newTryStepCommand(a *app) *cobra.Command {
 		Short: "Run the program of a handler once",
 		Long: `Run the program of a handler once, as a step node does, and print its output. The standard error of the program
 is shown, too.`,
-		Example: `  workflows-engine step-commands try steps.json urn:example:total --state '{"items": [{"price": 2}]}'`,
+		Example: `  workflows-engine tool try steps.json urn:example:total --state '{"items": [{"price": 2}]}'`,
 		Args:    exactly("FILE", "HANDLER"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			commands, err := readOperatorFile(a, args[0], manifest.ParseStepCommands)

@@ -14,7 +14,7 @@ import (
 
 type migrateOptions struct{ dryRun, noBackup, json bool }
 
-func newStore(a *app) *cobra.Command {
+func newDB(a *app) *cobra.Command {
 	var o migrateOptions
 	migrate := &cobra.Command{
 		Use:   "migrate",
@@ -29,9 +29,9 @@ backup and migration.
 A schema on a PostgreSQL server is not backed up: use pg_dump. With --store-migrate off, this command is the only one that migrates it.
 
 --dry-run changes nothing; for a server it prints the SQL. It cannot tell whether other processes have the database open.`,
-		Example: `  workflows-engine store migrate --dry-run
-  workflows-engine store migrate --db /var/lib/workflows/runs.db
-  workflows-engine store migrate --no-backup`,
+		Example: `  workflows-engine db migrate --dry-run
+  workflows-engine db migrate --db /var/lib/workflows/runs.db
+  workflows-engine db migrate --no-backup`,
 		Args: exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.migrateStore(cmd.Context(), o) },
 	}
@@ -40,10 +40,10 @@ A schema on a PostgreSQL server is not backed up: use pg_dump. With --store-migr
 	set.BoolVar(&o.noBackup, "no-backup", false, "do not back up the database")
 	set.BoolVar(&o.json, "json", false, "print as JSON")
 	return group(&cobra.Command{
-		Use:   "store",
+		Use:   "db",
 		Short: "Manage the database",
-		Long:  "Manage the database: migrate it, copy its runs to another one, and adopt it after a restore. verify checks it, gc deletes old runs.",
-	}, migrate, newCopy(a), newAdopt(a))
+		Long:  "Verify the database, delete old runs, export and import runs, copy them to another database, and migrate the database.",
+	}, newVerify(a), newPrune(a), newExport(a), newImport(a), newCopy(a), migrate, newAdopt(a))
 }
 
 func newAdopt(a *app) *cobra.Command {
@@ -51,12 +51,12 @@ func newAdopt(a *app) *cobra.Command {
 		Use:   "adopt",
 		Short: "Use a restored database of a server",
 		Long: `Give the tables on a PostgreSQL server a new id after they were restored from a backup. What the backup does not have is gone: a process
-that goes on from it would mix two pasts. Processes that used the tables before the restore therefore stop within two seconds, with
+that goes on from it would mix two pasts. Processes that used the tables before the restore therefore stop within 15 seconds, with
 STORE_REPLACED; a service manager starts them again, and they then use what is there.
 
 Restore, adopt, then start the processes. A database in a file needs no adoption: processes notice that the file was replaced.`,
 		Example: `  pg_restore --clean --dbname=runs runs.dump
-  workflows-engine store adopt --store-url-file runs.url`,
+  workflows-engine db adopt --store-url-file runs.url`,
 		Args: exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			c, err := a.flags.LoadStore(a.env)
