@@ -49,7 +49,7 @@ bench: ## the benchmarks; BENCH selects, COUNT repeats (compare two runs with `g
 	$(GO) test -run '^$$' -bench '$(or $(BENCH),.)' -benchmem -count $(or $(COUNT),1) ./...
 
 docs: ## rewrite the generated pages of docs/reference
-	$(GO) test ./schemas -run '^TestReferencePages$$' -update
+	$(GO) test $$(grep -rlE --include='*_test.go' '^func TestReferencePages?\(' . | xargs -n 1 dirname | sort -u) -run '^TestReferencePages?$$' -update
 
 golden: ## rewrite expected outputs; read the diff before you commit it
 	$(GO) test ./schemas -update

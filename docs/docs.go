@@ -20,5 +20,5 @@ var Agents string
 
 // Codes describes each code and the action to take.
 //
-//go:embed codes.md
+//go:embed reference/codes.md
 var Codes string

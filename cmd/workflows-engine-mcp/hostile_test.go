@@ -16,7 +16,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/soak"
 )
 
-var updateHostile = flag.Bool("update", false, "rewrite testdata/hostile.txt; with SOAK=1, which sends all of it")
+var update = flag.Bool("update", false, "rewrite docs/reference/mcp-server.md, and with SOAK=1, which sends all of it, testdata/hostile.txt")
 
 // TestHostile sends the corpus to the real server, and behind each input a ping and a question about another run. Each input has the code
 // that testdata/hostile.txt says, and stdout holds messages alone. The long form sends the heavy ones too and reports how long ping and
@@ -37,7 +37,7 @@ func TestHostile(t *testing.T) {
 			t.Run(kind, func(t *testing.T) { sendHostile(t, kind, batch, got) })
 		}
 	}
-	if *updateHostile && soak.On() && !t.Failed() {
+	if *update && soak.On() && !t.Failed() {
 		var b strings.Builder
 		for _, kind := range slices.Sorted(maps.Keys(kinds)) {
 			for _, in := range kinds[kind] {
@@ -60,7 +60,7 @@ func TestHostile(t *testing.T) {
 func hostileCodes(t *testing.T) map[string]string {
 	t.Helper()
 	text, err := os.ReadFile("testdata/hostile.txt")
-	if err != nil && !*updateHostile {
+	if err != nil && !*update {
 		t.Fatal(err)
 	}
 	codes := map[string]string{}

@@ -10,10 +10,10 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/lint"
 )
 
-// TestFailuresAreDocumented: the codes that the lint knows are those of runs and activities in docs/codes.md.
+// TestFailuresAreDocumented: the codes that the lint knows are those of runs and activities in docs/reference/codes.md.
 func TestFailuresAreDocumented(t *testing.T) {
 	t.Parallel()
-	text, err := os.ReadFile(root + "/docs/codes.md")
+	text, err := os.ReadFile(root + "/docs/reference/codes.md")
 	if err != nil {
 		t.Fatal(err)
 	}

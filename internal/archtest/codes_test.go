@@ -59,7 +59,7 @@ func TestCodesOfFailuresAreDeclared(t *testing.T) {
 				t.Fatal(err)
 			}
 			if !known[text] {
-				t.Errorf("%s: code %q is not declared: add it to graph/problem/codes.go and docs/codes.md", fset.Position(lit.Pos()), text)
+				t.Errorf("%s: code %q is not declared: add it to graph/problem/codes.go and docs/reference/codes.md", fset.Position(lit.Pos()), text)
 			}
 		}
 		for _, f := range files {

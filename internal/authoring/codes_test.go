@@ -26,7 +26,7 @@ func TestEveryCodeIsExplained(t *testing.T) {
 			got = append(got, c.Name)
 			for _, sentence := range []string{c.When, c.Do} {
 				if len(sentence) < 8 || !strings.HasSuffix(sentence, ".") {
-					t.Errorf("docs/codes.md says of %s: %q", c.Name, sentence)
+					t.Errorf("docs/reference/codes.md says of %s: %q", c.Name, sentence)
 				}
 			}
 		}
@@ -34,11 +34,11 @@ func TestEveryCodeIsExplained(t *testing.T) {
 	slices.Sort(got)
 	for _, name := range strings.Fields(string(text)) {
 		if !slices.Contains(got, name) {
-			t.Errorf("docs/codes.md does not explain %s: add a row to a table", name)
+			t.Errorf("docs/reference/codes.md does not explain %s: add a row to a table", name)
 		}
 	}
 	if want := strings.Fields(string(text)); len(got) != len(want) {
-		t.Errorf("docs/codes.md explains %d codes, and there are %d", len(got), len(want))
+		t.Errorf("docs/reference/codes.md explains %d codes, and there are %d", len(got), len(want))
 	}
 }
 
@@ -66,7 +66,7 @@ func TestExamplesAreTrue(t *testing.T) {
 
 func readPage(t *testing.T) string {
 	t.Helper()
-	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "codes.md"))
+	text, err := os.ReadFile(filepath.Join("..", "..", "docs", "reference", "codes.md"))
 	if err != nil {
 		t.Fatal(err)
 	}

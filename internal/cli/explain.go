@@ -15,7 +15,7 @@ func newExplain(a *app) *cobra.Command {
 		Use:   "explain [CODE]",
 		Short: "Explain an error code",
 		Long: `Explain a code: when it occurs, and how to fix it; for some codes of definitions with an example. Without a code,
-list all codes by group. docs/codes.md has the same text.`,
+list all codes by group. docs/reference/codes.md has the same text.`,
 		Example: `  workflows-engine explain GRAPH_ENDLESS_LOOP
   workflows-engine explain`,
 		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {

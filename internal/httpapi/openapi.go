@@ -38,7 +38,7 @@ func OpenAPI(version string) []byte {
 		}
 	}
 	failed := calls.Object([]calls.Property{calls.Required("error", calls.Object([]calls.Property{
-		calls.Required("code", calls.OneOf("What is wrong, for programs: docs/codes.md explains each.", codes...)), calls.Required("message", calls.Str("What is wrong, for people.")),
+		calls.Required("code", calls.OneOf("What is wrong, for programs: docs/reference/codes.md explains each.", codes...)), calls.Required("message", calls.Str("What is wrong, for people.")),
 		calls.Required("details", calls.Described("More about it.", []calls.Property{
 			calls.Optional("hint", calls.Str("What to do.")), calls.Optional("execution_id", calls.Str("The run.")), calls.Optional("node_id", calls.Str("The node.")),
 			calls.Optional("errors", calls.Describe("array", "The mistakes of a definition or an input.")), calls.Optional("reason", calls.Str("A finer code.")),
