@@ -2,7 +2,6 @@ package cli
 
 import (
 	"fmt"
-	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -37,49 +36,54 @@ list all codes by group. docs/reference/codes.md has the same text.`,
 			return nil
 		},
 		RunE: func(_ *cobra.Command, args []string) error {
-			if len(args) == 0 {
-				return writeCodes(a.human)
+			text, err := codesText(), error(nil)
+			if len(args) > 0 {
+				text, err = codeText(args[0])
+				text = a.render(text)
 			}
-			return writeCode(a.human, args[0])
+			if err != nil {
+				return err
+			}
+			return a.page(text)
 		},
 	}
 }
 
-// writeCode explains one code.
-func writeCode(w io.Writer, name string) error {
+// codeText explains one code, in Markdown.
+func codeText(name string) (string, error) {
 	c, near, ok := authoring.FindCode(name)
 	if !ok {
 		e := usage("unknown code %q", name)
 		if near != "" {
-			return e.WithHint("Did you mean %s? %s explain lists all codes.", near, program)
+			return "", e.WithHint("Did you mean %s? %s explain lists all codes.", near, program)
 		}
-		return e.WithHint("%s explain lists all codes. A host or an executor may have codes of its own.", program)
+		return "", e.WithHint("%s explain lists all codes. A host or an executor may have codes of its own.", program)
 	}
 	parts := []string{c.Name, c.When, "What to do: " + c.Do}
 	if c.Wrong != "" {
-		parts = append(parts, "Wrong, between a node begin and a node finish:\n\n"+indented(strings.TrimSpace(c.Wrong), "  "), "Right:\n\n"+indented(strings.TrimSpace(c.Right), "  "))
+		parts = append(parts, "Wrong, between a node begin and a node finish:", fencedYAML(c.Wrong), "Right:", fencedYAML(c.Right))
 	}
-	_, err := fmt.Fprintln(w, strings.Join(parts, "\n\n"))
-	return err
+	return strings.Join(parts, "\n\n") + "\n", nil
 }
+
+func fencedYAML(text string) string { return "```yaml\n" + strings.TrimSpace(text) + "\n```" }
 
 // codeWidth bounds the description of a code in the list.
 const codeWidth = 90
 
-// writeCodes lists all codes by group.
-func writeCodes(w io.Writer) error {
+// codesText lists all codes by group.
+func codesText() string {
+	var b strings.Builder
 	for i, g := range authoring.CodeGroups() {
 		if i > 0 {
-			fmt.Fprintln(w)
+			b.WriteByte('\n')
 		}
-		fmt.Fprintln(w, g.Title)
+		fmt.Fprintln(&b, g.Title)
 		rows := make([][]string, len(g.Codes))
 		for k, c := range g.Codes {
 			rows[k] = []string{"  " + c.Name, cut(c.When, codeWidth)}
 		}
-		if err := writeTable(w, rows); err != nil {
-			return err
-		}
+		_ = writeTable(&b, rows) // memory takes all
 	}
-	return nil
+	return b.String()
 }

@@ -1,8 +1,6 @@
 package cli
 
 import (
-	"fmt"
-
 	"github.com/spf13/cobra"
 
 	"github.com/workflows-engine/workflows-engine/graph/problem"
@@ -14,7 +12,8 @@ func newGuide(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "guide [TOPIC]",
 		Short: "Show the authoring guide",
-		Long: `Print a page on writing definitions, in Markdown, as the tool workflow_guide gives it to models.
+		Long: `Show a page on writing definitions. A terminal shows it page by page with $PAGER, or less; elsewhere it is printed in Markdown, as the
+tool workflow_guide gives it to models.
 The pages are the sections of docs/definitions.md and docs/cookbook.md.
 The topics are ` + problem.AndList(topics) + `.`,
 		Example: `  workflows-engine guide
@@ -41,8 +40,7 @@ The topics are ` + problem.AndList(topics) + `.`,
 			if page == "" {
 				return usage("unknown topic %q", topic).WithHint("%s", authoring.TopicHint(topic))
 			}
-			_, err := fmt.Fprint(a.human, page)
-			return err
+			return a.page(a.render(page))
 		},
 	}
 }

@@ -46,6 +46,8 @@ type app struct {
 	screen *screen
 	// columns is the width of stdout, 0 if it is not a terminal.
 	columns func() int
+	// terminalOut is stdout if that is a terminal.
+	terminalOut *os.File
 	// terminal returns the width of stderr; nil if it is not a terminal.
 	terminal func() int
 	// interactive is true if stdin and stderr are a terminal.
@@ -95,12 +97,14 @@ func start(ctx context.Context, b *Backend, args []string, stdin io.Reader, stdo
 		}
 	}
 	a.interactive = isTerminal(stdin) && isTerminal(stderr)
+	if isTerminal(stdout) {
+		a.terminalOut = stdout.(*os.File)
+	}
 	a.columns = func() int {
-		file, _ := stdout.(*os.File)
-		if file == nil || !isTerminal(stdout) {
+		if a.terminalOut == nil {
 			return 0
 		}
-		columns, _, _ := terminalSize(file)
+		columns, _, _ := terminalSize(a.terminalOut)
 		return columns
 	}
 	return a.execute(graph.WithActor(ctx, person()), args)

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/workflows-engine/workflows-engine/internal/config"
 )
 
 // openTerminal opens a pseudo-terminal of some size; what is written to its slave is shown on the model.
@@ -98,4 +100,30 @@ func TestOnATerminal(t *testing.T) {
 	}
 	shown.when(t, ctx, "completed run d1", func() {})
 	requireGolden(t, "terminal_watch", steady(shown.text()))
+}
+
+// TestPager: what does not fit a terminal is shown by $PAGER; what fits, or is for no terminal, is not.
+func TestPager(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	pager := filepath.Join(t.TempDir(), "pager")
+	if err := os.WriteFile(pager, []byte("#!/bin/sh\nwc -l\necho end of $1\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	run := func(shown, unshown string, args ...string) {
+		t.Helper()
+		_, slave, screen := openTerminal(t, 80, 24)
+		a := &app{stdin: slave, stdout: slave, stderr: slave, terminalOut: slave, columns: func() int { return 80 }, env: config.Environment{Variables: []string{"PAGER=" + pager + " it"}}}
+		if got := a.execute(ctx, args); got != exitOK {
+			t.Errorf("%v: exit status %d", args, got)
+		}
+		screen.when(t, ctx, shown, func() {})
+		if text := screen.text(); !strings.Contains(text, shown) || strings.Contains(text, unshown) {
+			t.Errorf("%v:\n%s", args, text)
+		}
+	}
+	run("end of it", "# map", "guide", "map")
+	run("What to do:", "end of it", "explain", "EXECUTION_NOT_FOUND")
+	run("end of it", "VALIDATION_ERROR", "explain")
 }
