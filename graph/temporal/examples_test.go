@@ -69,22 +69,26 @@ func demoOptions(t testing.TB, folder string) Options {
 // configured are the options of the programs with an environment and flags.
 func configured(t testing.TB, env config.Environment, args ...string) Options {
 	t.Helper()
+	o, err := runnerOptions(env, args...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return Options{Activities: o.Activities, Delegates: o.Delegates, Attempts: o.Attempts, Webhooks: o.Webhooks, Deliver: o.Deliver}
+}
+
+// runnerOptions are those of a Runner of the programs.
+func runnerOptions(env config.Environment, args ...string) (graph.Options, error) {
 	set := pflag.NewFlagSet("", pflag.ContinueOnError)
 	flags := config.Register(set)
 	if err := set.Parse(args); err != nil {
-		t.Fatal(err)
+		return graph.Options{}, err
 	}
 	c, err := flags.Load(env)
 	if err != nil {
-		t.Fatal(err)
+		return graph.Options{}, err
 	}
 	executors, err := c.Executors()
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = executors.Close() })
-	o := c.RunnerOptions(executors, nil)
-	return Options{Activities: o.Activities, Delegates: o.Delegates, Attempts: o.Attempts, Webhooks: o.Webhooks, Deliver: o.Deliver}
+	return c.RunnerOptions(executors, nil), err
 }
 
 func exampleDocument(t testing.TB, folder string) *definition.Document {

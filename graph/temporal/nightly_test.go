@@ -40,7 +40,14 @@ var killing = flag.Duration("killing", 5*time.Minute, "how long TestNightlyKille
 // workerVariable makes the test binary a worker; its value is a workerSettings.
 const workerVariable = "WORKFLOW_ENGINE_TEST_TEMPORAL_WORKER"
 
-type workerSettings struct{ Address, Namespace, TaskQueue, Attempts string }
+type workerSettings struct {
+	// Address, Namespace and TaskQueue are those of Temporal, Side is the directory of the side store. Otherwise the runs are in the database
+	// SQLite, or Postgres with Schema.
+	Address, Namespace, TaskQueue, Side string
+	SQLite, Postgres, Schema            string
+	// Attempts is the file for idempotency keys. Without it the worker performs the examples.
+	Attempts string
+}
 
 // lostSoon is the WorkerLost of tests that kill workers.
 const lostSoon = 5 * time.Second
@@ -61,6 +68,9 @@ func beWorker(text string) error {
 	var s workerSettings
 	if err := json.Unmarshal([]byte(text), &s); err != nil {
 		return err
+	}
+	if s.Attempts == "" {
+		return performExamples(s)
 	}
 	c, err := client.Dial(client.Options{HostPort: s.Address, Namespace: s.Namespace, Logger: log.NewStructuredLogger(discard)})
 	if err != nil {
@@ -84,9 +94,14 @@ func beWorker(text string) error {
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Println("ready")
+	return untilTheEnd()
+}
+
+// untilTheEnd tells the test that the worker performs runs, and waits for the end of the test.
+func untilTheEnd() error {
+	_, err := fmt.Println("ready")
 	if err == nil {
-		_, err = os.Stdin.Read(make([]byte, 1)) // the end of the test
+		_, err = os.Stdin.Read(make([]byte, 1))
 	}
 	return err
 }
@@ -169,7 +184,7 @@ func TestNightlyKilledWorkers(t *testing.T) {
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	settings := workerSettings{o.Address, o.Namespace, o.TaskQueue, file}
+	settings := workerSettings{Address: o.Address, Namespace: o.Namespace, TaskQueue: o.TaskQueue, Attempts: file}
 	var workers []*exec.Cmd
 	kill := func() {
 		_ = workers[0].Process.Kill()
