@@ -42,12 +42,12 @@ func TestDiagnose(t *testing.T) {
 	}
 }
 
-// A role without the right to create uses the tables that another role has made, with the rights that the block of docs/operations.md grants.
+// A role without the right to create uses the tables that another role has made, with the rights that the block of docs/database.md grants.
 func TestRightsToRun(t *testing.T) {
 	t.Parallel()
 	server, schema := pgtest.Shared(t), pgtest.Schema(t)
 	openWith(t, historypg.Options{Schema: schema})
-	page, err := os.ReadFile("../../docs/operations.md")
+	page, err := os.ReadFile("../../docs/database.md")
 	if err != nil {
 		t.Fatal(err)
 	}

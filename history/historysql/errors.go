@@ -41,7 +41,7 @@ func isDuplicate(err error) bool {
 }
 
 const hintFull = "The disk is full. Nothing was written; free some space and try again. " +
-	"If db prune has no room to delete runs either, see \"Cleaning a full disk\" in docs/operations.md."
+	"If db prune has no room to delete runs either, see \"Cleaning a full disk\" in docs/database.md."
 
 const hintFileDamaged = "The file is damaged. Restore it from a backup; it was not changed."
 

@@ -81,9 +81,9 @@ var claims = []struct{ page, tag, file, test string }{
 	{"docs/mcp.md", "json entry", "internal/cli/pageruns_test.go", "TestEntriesOfHosts"},
 	{"docs/mcp.md", "json", "internal/mcpserver/fit_test.go", "TestThePageShowsAReference"},
 	{"docs/mcp.md", "text", "cmd/workflows-engine-mcp/pages_test.go", "TestProxiesOfThePage"},
-	{"docs/operations.md", "ini", "internal/cli/pages_test.go", "TestTheUnitOfThePage"},
-	{"docs/operations.md", "sql", "history/historypg/diagnose_test.go", "TestRightsToRun"},
-	{"docs/operations.md", "text", "internal/timeline/page_test.go", "TestThePageShowsATree"},
+	{"docs/deploy.md", "ini", "internal/cli/pages_test.go", "TestTheUnitOfThePage"},
+	{"docs/database.md", "sql", "history/historypg/diagnose_test.go", "TestRightsToRun"},
+	{"docs/observe.md", "text", "internal/timeline/page_test.go", "TestThePageShowsATree"},
 	{"docs/testing-workflows.md", "text", "internal/cli/pageruns_test.go", "TestThePageShowsAFailedTest"},
 	{"examples/README.md", "text", "examples/lighthouse/live/main_test.go", "TestThePageShowsAHistory"},
 }

@@ -121,14 +121,14 @@ func settings(t *testing.T) map[string]bool {
 	return names
 }
 
-// TestEverySettingIsDescribed: docs/operations.md names every variable that has an effect, and the pages name no others.
+// TestEverySettingIsDescribed: docs/reference/settings.md names every variable that has an effect, and the pages name no others.
 func TestEverySettingIsDescribed(t *testing.T) {
 	t.Parallel()
 	known := settings(t)
-	page := pages(t)[filepath.Join(root, "docs/operations.md")]
+	page := pages(t)[filepath.Join(root, "docs/reference/settings.md")]
 	for name := range known {
-		if !strings.Contains(page, "`"+name+"`") {
-			t.Errorf("docs/operations.md does not name %s", name)
+		if !strings.Contains(page, "`WORKFLOW_ENGINE_"+name+"`") {
+			t.Errorf("docs/reference/settings.md does not name %s", name)
 		}
 	}
 	for path, text := range pages(t) {

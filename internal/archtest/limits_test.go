@@ -18,13 +18,13 @@ import (
 	"time"
 )
 
-var update = flag.Bool("update", false, "rewrite the tables of limits in docs/operations.md")
+var update = flag.Bool("update", false, "rewrite the tables of limits in docs/reference/limits.md")
 
 // limitRow is a row of a table of limits: its cells, with %s for the value of a constant, or of a member of a composite literal, in a package.
 type limitRow struct{ cells, in, name string }
 
-// limitTables are the tables of limits in docs/operations.md, each between <!-- limits NAME --> and <!-- end -->. To add a limit, add a
-// row and run `go test ./internal/archtest -run TestLimits -update`. Sizes are constants above 1,000 whose rows end their %s with B.
+// limitTables are the tables of limits in docs/reference/limits.md, each between <!-- limits NAME --> and <!-- end -->. To add a limit, add a
+// row and run `make docs`. Sizes are constants above 1,000 whose rows end their %s with B.
 var limitTables = []struct {
 	name, head string
 	rows       []limitRow
@@ -108,10 +108,10 @@ var limitTables = []struct {
 	}},
 }
 
-// TestLimitsAreDescribed: the tables of limits in docs/operations.md say what the constants say.
-func TestLimitsAreDescribed(t *testing.T) {
+// TestReferencePage: the tables of limits in docs/reference/limits.md say what the constants say.
+func TestReferencePage(t *testing.T) {
 	t.Parallel()
-	file := filepath.Join(root, "docs/operations.md")
+	file := filepath.Join(root, "docs/reference/limits.md")
 	text, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
@@ -127,11 +127,11 @@ func TestLimitsAreDescribed(t *testing.T) {
 		got, after, closed := strings.Cut(rest, end)
 		switch {
 		case !found || !closed:
-			t.Fatalf("docs/operations.md has no table between %s and %s", begin, end)
+			t.Fatalf("docs/reference/limits.md has no table between %s and %s", begin, end)
 		case got != want && *update:
 			page = before + begin + want + end + after
 		case got != want:
-			t.Errorf("docs/operations.md, limits %s: run go test ./internal/archtest -run TestLimits -update\n%s", table.name, want)
+			t.Errorf("docs/reference/limits.md, limits %s: run make docs\n%s", table.name, want)
 		}
 	}
 	if *update {

@@ -83,11 +83,11 @@ func shown(t *testing.T) map[string]bool {
 	return known
 }
 
-// TestThreatsAreMet: every row of docs/security.md that says what stops an attempt names a test of it, and each of them exists.
+// TestThreatsAreMet: every row of docs/reference/threats.md that says what stops an attempt names a test of it, and each of them exists.
 func TestThreatsAreMet(t *testing.T) {
 	t.Parallel()
 	known, rows, threats := shown(t), 0, false
-	for line := range strings.Lines(pages(t)[filepath.Join(root, "docs/security.md")]) {
+	for line := range strings.Lines(pages(t)[filepath.Join(root, "docs/reference/threats.md")]) {
 		cells := strings.Split(line, "|")
 		switch {
 		case len(cells) != 5:
@@ -98,11 +98,11 @@ func TestThreatsAreMet(t *testing.T) {
 			rows++
 			tests := regexp.MustCompile("`([^`]+)`").FindAllStringSubmatch(cells[3], -1)
 			if len(tests) == 0 {
-				t.Errorf("docs/security.md: no test shows what stops %s", strings.TrimSpace(cells[1]))
+				t.Errorf("docs/reference/threats.md: no test shows what stops %s", strings.TrimSpace(cells[1]))
 			}
 			for _, m := range tests {
 				if !known[m[1]] {
-					t.Errorf("docs/security.md: %q does not exist", m[1])
+					t.Errorf("docs/reference/threats.md: %q does not exist", m[1])
 				}
 			}
 		}

@@ -14,7 +14,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/history/historytest"
 )
 
-// TestAFullDiskIsCleaned follows "Cleaning a full disk" of docs/operations.md: gc has no room on the full disk and its hint names that section,
+// TestAFullDiskIsCleaned follows "Cleaning a full disk" of docs/database.md: gc has no room on the full disk and its hint names that section,
 // and the database that is cleaned on another disk is whole and works on the first one.
 func TestAFullDiskIsCleaned(t *testing.T) {
 	t.Parallel()
@@ -40,7 +40,7 @@ func TestAFullDiskIsCleaned(t *testing.T) {
 		}
 		ended -= deleted
 	}
-	if !strings.Contains(stderr, "STORE_FULL") || !strings.Contains(stderr, `see "Cleaning a full disk" in docs/operations.md`) {
+	if !strings.Contains(stderr, "STORE_FULL") || !strings.Contains(stderr, `see "Cleaning a full disk" in docs/database.md`) {
 		t.Errorf("no hint at the way out:\n%s", stderr)
 	}
 

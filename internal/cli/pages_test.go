@@ -240,11 +240,11 @@ func TestHelpFits(t *testing.T) {
 	check(newRoot(a))
 }
 
-// TestTheUnitOfThePage: the unit of systemd that docs/operations.md shows calls the worker, and does not restart it after the status
+// TestTheUnitOfThePage: the unit of systemd that docs/deploy.md shows calls the worker, and does not restart it after the status
 // of wrong settings.
 func TestTheUnitOfThePage(t *testing.T) {
 	t.Parallel()
-	unit := pageBlock(t, "docs/operations.md", "ini", "")
+	unit := pageBlock(t, "docs/deploy.md", "ini", "")
 	command := regexp.MustCompile(`(?m)^ExecStart=/usr/local/bin/workflows-engine (.*)$`).FindStringSubmatch(unit)
 	if command == nil {
 		t.Fatalf("the unit starts nothing:\n%s", unit)

@@ -38,7 +38,7 @@ worker claims only runs that it can perform, so start it with the flags and vari
 --queues the queues that it serves; see workers, queue and limits.
 
 The worker logs on standard error, from level info (--log-level, --log-format json). Under systemd it reports when it is ready and when
-it stops, and answers the watchdog while the database can be read; docs/operations.md has a unit file. To recover runs once, use
+it stops, and answers the watchdog while the database can be read; docs/deploy.md has a unit file. To recover runs once, use
 recover.
 
 With --page the worker also serves the web page of ui at an address. A person opens it with a token of --token-file, whose name is

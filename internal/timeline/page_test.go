@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// TestThePageShowsATree: what docs/operations.md shows of a run is the recorded one, a terminal's width wide.
+// TestThePageShowsATree: what docs/observe.md shows of a run is the recorded one, a terminal's width wide.
 func TestThePageShowsATree(t *testing.T) {
 	t.Parallel()
 	tree, now := read(t, "trip").at(2500 * time.Millisecond)
@@ -19,8 +19,8 @@ func TestThePageShowsATree(t *testing.T) {
 		}
 		b.WriteString("\n")
 	}
-	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "operations.md"))
+	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "observe.md"))
 	if err != nil || strings.Count(string(page), "\n```text\n") != 1 || !strings.Contains(string(page), "\n```text\n"+b.String()+"```\n") {
-		t.Errorf("docs/operations.md shows another tree (%v) than\n%s", err, b.String())
+		t.Errorf("docs/observe.md shows another tree (%v) than\n%s", err, b.String())
 	}
 }
