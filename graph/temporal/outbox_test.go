@@ -180,7 +180,7 @@ func TestWebhooksOnAServer(t *testing.T) {
 	t.Cleanup(target.Close)
 	hooks := configured(t, config.Environment{Variables: []string{"HOOK=secret of the desk"}}, "--store", "memory", "--webhooks",
 		fmt.Sprintf(`{"privateNetworks":["127.0.0.0/8"],"targets":{"desk":{"url":%q,"secretRef":"env:HOOK"}}}`, target.URL))
-	e, _ := serve(t, Options{Activities: steps(charged), Webhooks: hooks.Webhooks, Deliver: hooks.Deliver})
+	e, o := serve(t, Options{Activities: steps(charged), Webhooks: hooks.Webhooks, Deliver: hooks.Deliver})
 	id := unique(t)
 	run := start(t, e, graph.StartRequest{ExecutionID: id, Definition: approval(t), Notify: []string{"desk"}})
 	if run.Status != machine.Interrupted {
@@ -196,6 +196,14 @@ func TestWebhooksOnAServer(t *testing.T) {
 		if a.signature == "" || a.id == "" {
 			t.Errorf("%+v", a)
 		}
+	}
+	if *update {
+		event := seen["run.completed"].id
+		if err := o.Client.GetWorkflow(t.Context(), event, "").Get(t.Context(), nil); err != nil {
+			t.Fatal(err)
+		}
+		record(t, o.Client, id, "webhooks")
+		record(t, o.Client, event, "outbox")
 	}
 	if seen["run.interrupted"].status != "interrupted" || seen["run.completed"].status != "completed" {
 		t.Errorf("%+v", seen)

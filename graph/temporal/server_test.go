@@ -309,6 +309,7 @@ func TestRecordedHistoriesReplay(t *testing.T) {
 			t.Parallel()
 			r := worker.NewWorkflowReplayer()
 			r.RegisterWorkflowWithOptions((&walker{}).walk, workflow.RegisterOptions{Name: WorkflowType})
+			r.RegisterWorkflowWithOptions(deliver, workflow.RegisterOptions{Name: OutboxType})
 			if err := r.ReplayWorkflowHistoryFromJSONFile(log.NewStructuredLogger(discard), file); err != nil {
 				t.Error(err)
 			}

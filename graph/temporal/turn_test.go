@@ -111,4 +111,8 @@ func TestATurnOnAServer(t *testing.T) {
 	if run := ended(t, e, patient); run.Status != machine.Completed {
 		t.Errorf("%s %s", run.Status, run.Error)
 	}
+	if *update {
+		record(t, o.Client, late, "queue-timeout")
+		record(t, o.Client, patient, "turn")
+	}
 }

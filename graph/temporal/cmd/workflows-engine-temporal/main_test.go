@@ -135,7 +135,7 @@ func TestServiceAway(t *testing.T) {
 
 func TestUnsupportedCommands(t *testing.T) {
 	t.Parallel()
-	for _, args := range [][]string{{"recover"}, {"gc", "--older-than", "30d"}, {"store", "migrate"}, {"fork", "r", "--at", "2"}, {"serve", "--work=all"}, {"webhooks", "list"}} {
+	for _, args := range [][]string{{"recover"}, {"gc", "--older-than", "30d"}, {"store", "migrate"}, {"fork", "r", "--at", "2"}, {"serve", "--work=all"}, {"webhook", "list"}} {
 		if status, stdout, stderr := call(t, nil, args...); status != 1 || stdout != "" || !strings.Contains(stderr, "UNSUPPORTED_BY_BACKEND") {
 			t.Errorf("%v: status %d, %q\n%s", args, status, stdout, stderr)
 		}
