@@ -3,15 +3,20 @@ package docs
 
 import _ "embed"
 
-// Definitions is the reference of the definition language.
+// Workflows is the page on writing definitions.
 //
-//go:embed definitions.md
-var Definitions string
+//go:embed workflows.md
+var Workflows string
 
-// Cookbook has complete definitions for common tasks.
+// Language is the reference of the definition language.
 //
-//go:embed cookbook.md
-var Cookbook string
+//go:embed reference/language.md
+var Language string
+
+// Recipes has complete definitions for common tasks.
+//
+//go:embed recipes.md
+var Recipes string
 
 // Agents is the page about agents that run inside the engine.
 //

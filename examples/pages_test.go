@@ -111,18 +111,10 @@ func (p *page) scenario(with graphtest.Scenario) graphtest.Scenario {
 
 // worlds are the answers and signals that lead the definitions of the pages to their results.
 var worlds = map[string]graphtest.Scenario{
-	"order": {
-		Answers: map[string]graphtest.Answer{"approve": graphtest.Reply(object{"approved": true})},
-		Signals: []graphtest.Signal{{Name: "paid", Payload: object{"receipt": "R-7"}}},
-	},
-	"invoice": { // paid two weeks and a day after the invoice: in the second round
-		Signals: []graphtest.Signal{{Name: "paid", Payload: object{"paid": true}, Moment: graphtest.Moment{After: 361 * time.Hour}}},
-	},
 	"parcel": { // paid while it is packed
 		Stubs:   map[string]graphtest.Stub{"pack": graphtest.After(time.Hour, graphtest.Output(object{"parcel": "P-1"}))},
 		Signals: []graphtest.Signal{{Name: "paid", Payload: object{"receipt": "R-7"}, Moment: graphtest.Moment{After: time.Minute}}},
 	},
-	"tender": {Answers: map[string]graphtest.Answer{"ask_legal": graphtest.Reply(object{"legal_ok": true})}},
 	"expenses": {
 		Answers: map[string]graphtest.Answer{"ask_lead": graphtest.Reply(object{"approved": true})},
 	},
@@ -137,7 +129,7 @@ type object = map[string]any
 // TestPagesRun: the definitions of the pages for authors have no findings, and what a page says of their results is true.
 func TestPagesRun(t *testing.T) {
 	t.Parallel()
-	for _, name := range []string{"definitions.md", "cookbook.md"} {
+	for _, name := range []string{"workflows.md", "recipes.md"} {
 		p := readPage(t, name)
 		for workflow, doc := range p.definitions {
 			said, ok := p.runs[workflow]
@@ -190,46 +182,49 @@ func TestDefinitionsOfTheReference(t *testing.T) {
 	}
 }
 
-// TestFragmentsArePartsOfDefinitions: each node that docs/definitions.md shows by itself stands in a definition of the page, and there
-// is one of every type.
+// TestFragmentsArePartsOfDefinitions: each node that docs/reference/language.md shows stands in a definition of docs/definitions, and there is
+// one of every type.
 func TestFragmentsArePartsOfDefinitions(t *testing.T) {
 	t.Parallel()
-	p, types := readPage(t, "definitions.md"), map[string]bool{}
-	nodes := p.nodes()
-	for line, fragment := range p.fragments {
+	definitions, types := &page{definitions: map[string]*definition.Document{}}, map[string]bool{}
+	paths, err := filepath.Glob(filepath.Join("..", "docs", "definitions", "*.workflow.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range paths {
+		definitions.definitions[path] = parse(t, path)
+	}
+	nodes := definitions.nodes()
+	for line, fragment := range readPage(t, "reference/language.md").fragments {
 		list, _ := fragment.([]any)
 		for _, n := range list {
 			types[n.(object)["type"].(string)] = true
 			if !slices.ContainsFunc(nodes, func(o object) bool { return jsonvalue.Equal(o, n) }) {
-				t.Errorf("docs/definitions.md:%d: the node %v is in no definition of the page", line, n.(object)["id"])
+				t.Errorf("docs/reference/language.md:%d: the node %v is in no definition", line, n.(object)["id"])
 			}
 		}
 	}
 	for _, typ := range definition.NodeTypes() {
 		if !types[string(typ.Name)] {
-			t.Errorf("docs/definitions.md: no fragment has a node of type %s", typ.Name)
+			t.Errorf("docs/reference/language.md: no fragment has a node of type %s", typ.Name)
 		}
 	}
 }
 
-// TestThePictureOfTheOrder: docs/definitions.md shows what the command graph draws of its first definition, which has nodes of all types.
-func TestThePictureOfTheOrder(t *testing.T) {
+// TestThePictureOfTheFirstDefinition: docs/workflows.md shows what the command graph draws of its definition.
+func TestThePictureOfTheFirstDefinition(t *testing.T) {
 	t.Parallel()
-	program, _ := definition.Compile(readPage(t, "definitions.md").definitions["order"], definition.Options{})
-	types := map[definition.Type]bool{}
-	for _, n := range program.Nodes {
-		types[n.Type] = true
-	}
+	program, _ := definition.Compile(readPage(t, "workflows.md").definitions["triage"], definition.Options{})
 	drawn := "\n```mermaid\n" + picture.Mermaid(program, nil) + "```\n"
-	if page := string(read(t, filepath.Join("..", "docs", "definitions.md"))); len(types) != len(definition.NodeTypes()) || !strings.Contains(page, drawn) || strings.Count(page, "\n```mermaid\n") != 1 {
-		t.Errorf("docs/definitions.md does not show this picture of %d types:\n%s", len(types), drawn)
+	if page := string(read(t, filepath.Join("..", "docs", "workflows.md"))); !strings.Contains(page, drawn) || strings.Count(page, "\n```mermaid\n") != 1 {
+		t.Errorf("docs/workflows.md does not show this picture:\n%s", drawn)
 	}
 }
 
 // TestRecipesUnderFailure: the recipes do what they are for when something goes wrong.
 func TestRecipesUnderFailure(t *testing.T) {
 	t.Parallel()
-	p := readPage(t, "cookbook.md")
+	p := readPage(t, "recipes.md")
 	down := graphtest.Fail("PROVIDER_DOWN", "no answer")
 	for _, test := range []struct {
 		workflow, input, result string

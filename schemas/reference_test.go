@@ -294,7 +294,7 @@ func languagePage(t *testing.T) string {
 	root := parse(t, definition.JSONSchema())
 	definitions := root.Get("$defs")
 	r := &reference{root: root, named: map[string]string{"node": "Fields of all nodes", "retry": "Retries and timeouts", "timeout": "Retries and timeouts", "metadata": "Metadata"}}
-	r.write("# The definition language\n\nEvery field of a definition, for authors. [definitions.md](../definitions.md) shows how to use them. The examples are nodes of " +
+	r.write("# The definition language\n\nEvery field of a definition, for authors. [workflows.md](../workflows.md) shows how to use them. The examples are nodes of " +
 		"[definitions that tests run](../definitions).\n")
 	r.write("%s", generated("workflow-definition"))
 

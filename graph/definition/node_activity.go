@@ -29,7 +29,7 @@ func stepType() NodeType {
 		Example:     `{"id": "send", "type": "step", "config": {"handler": "send_invoice"}}`,
 		description: "Runs code: a program of the operator, or a Go function of the embedding program. It gets the state. Its output, an object, is combined with the state.",
 		config: free("").fields(
-			member{"handler", anything().about("The name under which the function is registered, a string.", `"send_invoice"`), false},
+			member{"handler", anything().about("The name of the code, a string.", `"send_invoice"`), false},
 			member{"code_ref", anything().obsolete().about("Accepted for older documents; nothing reads it."), false},
 		).ruled(needsOneOf{"handler", "code_ref"}).
 			about("The name of the handler; all other properties are passed to the handler."),

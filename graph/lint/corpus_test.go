@@ -35,7 +35,8 @@ var judged = map[string]string{
 	"repair_loop.txt GRAPH_UNUSED_EDGE":                      "the edges of its switch are never followed",
 	"lighthouse-customer-routing.workflow.json RETRY_POLICY": "there is no pause to which the coefficient applies",
 	"r3-unit-tests-child.workflow.json TEMPLATE_IS_LITERAL":  "nothing fills the template in",
-	"definitions.md QUESTION_SHOWS_NOTHING":                  "the page has what is plain AWP, without the extension that shows something",
+	"workflows.md QUESTION_SHOWS_NOTHING":                    "the page has what is plain AWP, without the extension that shows something",
+	"order.workflow.yaml QUESTION_SHOWS_NOTHING":             "the definition is plain AWP, without the extension that shows something",
 }
 
 // blind says why a question that shows nothing is right in parts of the corpus that nobody answers at a screen.
@@ -55,6 +56,7 @@ func TestCorpus(t *testing.T) {
 	golden(t, "corpus.golden", listed(t,
 		part{"examples", root + "/examples", whole},
 		part{"pages", root + "/docs", blocks},
+		part{"reference", root + "/docs/definitions", whole},
 		part{"definitions", root + "/graph/definition/testdata", whole},
 		part{"scripts", root + "/graph/machine/testdata", inside},
 	))

@@ -52,12 +52,11 @@ func blocks(t *testing.T) []fenced {
 // that fits counts. A test that is named here goes through all such blocks, or fails.
 var claims = []struct{ page, tag, file, test string }{
 	{"docs/tutorial.md", "*", "internal/cli/tutorial_test.go", "TestTutorial"},
-	{"docs/reference/language.md", "yaml fragment", "schemas/reference_test.go", "TestReferencePages"},
-	{"docs/definitions.md", "yaml fragment", "examples/pages_test.go", "TestFragmentsArePartsOfDefinitions"},
-	{"docs/definitions.md", "mermaid", "examples/pages_test.go", "TestThePictureOfTheOrder"},
+	{"docs/reference/language.md", "yaml fragment", "examples/pages_test.go", "TestFragmentsArePartsOfDefinitions"},
+	{"docs/workflows.md", "mermaid", "examples/pages_test.go", "TestThePictureOfTheFirstDefinition"},
 	{"README.md", "yaml", "examples/pages_test.go", "TestTheReadmeShowsTheExample"},
-	{"docs/definitions.md", "*", "examples/pages_test.go", "TestPagesRun"},
-	{"docs/cookbook.md", "yaml", "examples/pages_test.go", "TestPagesRun"},
+	{"docs/workflows.md", "json", "examples/pages_test.go", "TestPagesRun"},
+	{"docs/recipes.md", "yaml", "examples/pages_test.go", "TestPagesRun"},
 	{"docs/executors.md", "yaml fragment", "examples/pages_test.go", "TestNodesOfThePages"},
 	{"docs/agents.md", "yaml fragment", "examples/pages_test.go", "TestNodesOfThePages"},
 	{"docs/testing-workflows.md", "yaml", "examples/pages_test.go", "TestTheTestOfThePage"},

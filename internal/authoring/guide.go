@@ -11,7 +11,6 @@ import (
 	"sync"
 
 	"github.com/workflows-engine/workflows-engine/docs"
-	"github.com/workflows-engine/workflows-engine/graph/definition"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/internal/suggest"
 )
@@ -20,16 +19,13 @@ import (
 const MainTopic = "definition"
 
 // recipes is the topic of the page that lists the recipes.
-const recipes = "cookbook"
+const recipes = "recipes"
 
 // agents is the topic of agents that run inside the engine, agentsSection the section of their page that is for authors.
 const (
 	agents        = "agents"
 	agentsSection = "in-a-definition"
 )
-
-// examples is the section without a page: its examples test the other sections.
-const examples = "the-examples-whole"
 
 // entry is a page on a topic.
 type entry struct{ topic, text string }
@@ -95,13 +91,16 @@ func about(part string) string {
 
 // entries are the sections of the pages.
 var entries = sync.OnceValue(func() []entry {
-	all := slices.DeleteFunc(sections(docs.Definitions), func(e entry) bool { return e.topic == examples })
+	all := sections(docs.Workflows)
 	all[0].topic = MainTopic
-	for i := range all {
-		if slices.Contains(definition.Extensions(), all[i].topic) {
-			title, body, _ := strings.Cut(all[i].text, "\n")
-			all[i].text = fmt.Sprintf("%s\n\nAn extension of this engine: the root of the document names it, `x-workflows-engine: {uses: [%s]}`.\n%s", title, all[i].topic, body)
+	for _, e := range sections(docs.Language) { // the fields first, then what else there is to know
+		i := slices.IndexFunc(all, func(of entry) bool { return of.topic == e.topic })
+		if i < 0 {
+			all = append(all, e)
+			continue
 		}
+		_, more, _ := strings.Cut(all[i].text, "\n")
+		all[i].text = e.text + more
 	}
 	for _, e := range sections(docs.Agents) {
 		if e.topic == agentsSection {
@@ -109,8 +108,8 @@ var entries = sync.OnceValue(func() []entry {
 			all = append(all, entry{agents, "# Agents that run in the engine\n" + body})
 		}
 	}
-	whole, recipe := sections(docs.Cookbook), &strings.Builder{}
-	recipe.WriteString("# Cookbook\n\nWhole definitions for common tasks, each a topic of its own:\n\n")
+	whole, recipe := sections(docs.Recipes), &strings.Builder{}
+	recipe.WriteString("# Recipes\n\nWhole definitions for common tasks, each a topic of its own:\n\n")
 	for _, e := range whole {
 		title, _, _ := strings.Cut(e.text, "\n")
 		fmt.Fprintf(recipe, "- `%s`: %s\n", e.topic, strings.TrimPrefix(title, "# "))

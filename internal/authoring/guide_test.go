@@ -17,7 +17,7 @@ func TestTopics(t *testing.T) {
 	if topics[0] != authoring.MainTopic {
 		t.Errorf("the first topic is %q", topics[0])
 	}
-	want := append(definition.Extensions(), "jq-and-templates", "agents", "cookbook", "catch-an-error")
+	want := append(definition.Extensions(), "jq-and-templates", "agents", "recipes", "catch-an-error")
 	for _, typ := range definition.NodeTypes() {
 		want = append(want, string(typ.Name))
 	}

@@ -14,11 +14,11 @@ func newGuide(a *app) *cobra.Command {
 		Short: "Show the authoring guide",
 		Long: `Show a page on writing definitions. A terminal shows it page by page with $PAGER, or less; elsewhere it is printed in Markdown, as the
 tool workflow_guide gives it to models.
-The pages are the sections of docs/definitions.md and docs/cookbook.md.
+The pages are the sections of docs/workflows.md, docs/recipes.md and docs/reference/language.md.
 The topics are ` + problem.AndList(topics) + `.`,
 		Example: `  workflows-engine guide
   workflows-engine guide map
-  workflows-engine guide cookbook`,
+  workflows-engine guide recipes`,
 		ValidArgsFunction: func(_ *cobra.Command, args []string, _ string) ([]cobra.Completion, cobra.ShellCompDirective) {
 			if len(args) > 0 {
 				return nil, cobra.ShellCompDirectiveNoFileComp

@@ -87,6 +87,8 @@ func TestPagesAreFormatted(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	more, _ := filepath.Glob(filepath.Join("..", "..", "docs", "reference", "*.md"))
+	pages = append(pages, more...)
 	fence := regexp.MustCompile("(?ms)^```yaml( fragment)?\n(document:.*?|- .*?)^```\n")
 	found := 0
 	for _, page := range pages {
