@@ -17,6 +17,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/graph/view"
 	"github.com/workflows-engine/workflows-engine/history"
+	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
 // The event of a run that names webhook targets becomes a child workflow, "awp.outbox", which outlives the run. It makes the body once, and
@@ -37,6 +38,8 @@ type letter struct {
 	Lost        time.Duration    `json:"lost"`
 	Definition  source           `json:"definition"`
 	Run         snapshot         `json:"run"`
+	// Truncated is set if the run has more values than Temporal carries without a side store. Their place is empty then.
+	Truncated bool `json:"truncated,omitempty"`
 }
 
 // parcel is the argument of an attempt to send the body of a letter to a target.
@@ -87,6 +90,7 @@ func (r *walk) notify(before history.Phase, records []history.Record) {
 		EventID: stableID("evt_", r.id, workflow.GetInfo(r.ctx).FirstRunID, problem.Format("%d", r.exec.Seq)),
 		Queue:   r.in.Layout.webhooks(r.in.Queue), Lost: r.in.Layout.Lost, Definition: r.in.Library[r.in.Definition], Run: r.snapshot(),
 	}
+	l.fit(r.in.Limits.Value)
 	future := workflow.ExecuteChildWorkflow(workflow.WithChildOptions(r.ctx, workflow.ChildWorkflowOptions{
 		WorkflowID: l.EventID, TaskQueue: r.in.Layout.workflows(r.in.Queue), ParentClosePolicy: enums.PARENT_CLOSE_POLICY_ABANDON,
 		WorkflowIDReusePolicy: enums.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE,
@@ -98,6 +102,26 @@ func (r *walk) notify(before history.Phase, records []history.Record) {
 		}
 		r.releasing--
 	})
+}
+
+// fit takes out values of the run that are larger than Temporal carries; most is 0 without a limit.
+func (l *letter) fit(most int) {
+	size := len(l.Run.Position) + jsonvalue.Size(l.Run.State, most)
+	if l.Run.Position != nil {
+		size += len(l.Definition.Text)
+	}
+	if end := l.Run.Ending; end != nil {
+		size += jsonvalue.Size(end.State, most) + jsonvalue.Size(end.Result, most)
+	}
+	if most <= 0 || size <= most {
+		return
+	}
+	l.Truncated, l.Run.Position, l.Run.State, l.Definition = true, nil, nil, source{}
+	if l.Run.Ending != nil {
+		end := *l.Run.Ending
+		end.State, end.Result = nil, nil
+		l.Run.Ending = &end
+	}
 }
 
 // maxAtOnce bounds the attempts that are scheduled in one workflow task: each has a body of up to outbox.MaxBody.
@@ -176,7 +200,7 @@ func (p *performer) Write(ctx context.Context, l letter) ([]byte, error) {
 	if err := run.Journals(ctx, p.past, v.Pending); err != nil {
 		p.log.Warn("question not read for a webhook", "execution_id", l.ExecutionID, "error", err)
 	}
-	return p.box.Body(outbox.Heading{Event: l.Event, ID: l.EventID, At: l.At, Root: l.Root}, v), nil
+	return p.box.Body(outbox.Heading{Event: l.Event, ID: l.EventID, At: l.At, Root: l.Root, Truncated: l.Truncated}, v), nil
 }
 
 // Deliver makes one attempt to send to a target.

@@ -19,6 +19,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/internal/outbox"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/graph/view"
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/internal/config"
 )
@@ -100,6 +101,34 @@ func TestAnOutboxFollowsTheLadder(t *testing.T) {
 	for i, d := range got {
 		if d.ID != got[0].ID || d.EventID != "evt_1" || string(d.Body) != string(got[0].Body) || d.Attempts != i+1 {
 			t.Errorf("attempt %d: %+v", i+1, d)
+		}
+	}
+}
+
+// TestALetterFits: values that Temporal does not carry are left out, and the body says so.
+func TestALetterFits(t *testing.T) {
+	t.Parallel()
+	m := &mailbox{}
+	o, err := Options{Webhooks: map[string]graph.Webhook{"desk": {}}, Deliver: m.deliver}.withDefaults()
+	if err != nil {
+		t.Fatal(err)
+	}
+	exec := history.Execution{ID: "r", Phase: history.PhaseCompleted, DefinitionHash: "h"}
+	l := letter{
+		ExecutionID: "r", Event: history.RunCompleted, EventID: "evt_1", At: time.Now(), Targets: []string{"desk"}, Queue: "q", Lost: time.Minute,
+		Run: snapshot{Projection: exec.AppendText(nil), Ending: &view.Ending{Status: machine.Completed, State: map[string]any{"text": strings.Repeat("x", maxValue)}}},
+	}
+	l.fit(0)
+	if l.Truncated {
+		t.Error("it is truncated with a side store")
+	}
+	l.fit(maxValue)
+	if ends, _ := sendLetter(t, newPerformer(&o, nil), l); len(ends) != 1 || ends[0].State != history.DeliveryDone {
+		t.Errorf("%+v", ends)
+	}
+	for _, d := range m.taken() {
+		if len(d.Body) > maxValue || !strings.Contains(string(d.Body), `"truncated":true`) || !strings.Contains(string(d.Body), `"completed"`) {
+			t.Errorf("%.300s", d.Body)
 		}
 	}
 }

@@ -15,18 +15,20 @@ const MaxBody = 256 << 10
 // maxText is the largest error or reason, in bytes, in a body that had to be shortened.
 const maxText = 4 << 10
 
-// Heading holds the fields of a body before the run. Root is the root run of a subworkflow, "" for a root run.
+// Heading holds the fields of a body before the run. Root is the root run of a subworkflow, "" for a root run. Truncated is set if the run lacks
+// values already.
 type Heading struct {
-	Event history.RunEvent
-	ID    string
-	At    time.Time
-	Root  string
+	Event     history.RunEvent
+	ID        string
+	At        time.Time
+	Root      string
+	Truncated bool
 }
 
 // Body encodes the body of a delivery: the event, and the run as workflow_status returns it. A body longer than MaxBody leaves out states,
 // then results and the values of waits, then the waits, and has "truncated": true.
 func (b *Box) Body(h Heading, run *view.Run) []byte {
-	text := b.encode(h, run, false)
+	text := b.encode(h, run, h.Truncated)
 	for _, shrink := range []func(*view.Run){withoutStates, withoutValues, withoutWaits} {
 		if len(text) <= MaxBody {
 			break

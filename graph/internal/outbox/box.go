@@ -50,7 +50,7 @@ func (b *Box) Deliveries(before history.Phase, after *history.Execution, records
 	}
 	// A store rounds due times up to the millisecond: without Truncate the delivery would not be due at once.
 	at, id := b.Now().Truncate(time.Millisecond), newID("evt_")
-	body := b.Body(Heading{event, id, at, root}, view())
+	body := b.Body(Heading{Event: event, ID: id, At: at, Root: root}, view())
 	for i := range out {
 		d := &out[i]
 		d.EventID, d.Body, d.CreatedAt, d.Due = id, body, at, at
