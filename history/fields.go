@@ -58,6 +58,7 @@ var payloadTable = []payloadMember{
 	{"wait_ms", func(p *Payload) any { return &p.WaitMS }, anyValue},
 	{"until", func(p *Payload) any { return &p.Until }, anyText},
 	{"dueAt", func(p *Payload) any { return &p.DueAt }, moment},
+	{"deadlineAt", func(p *Payload) any { return &p.DeadlineAt }, later},
 	{"signalName", func(p *Payload) any { return &p.SignalName }, anyText},
 	{"payload", func(p *Payload) any { return &p.SignalPayload }, anyObject},
 	{"prompt", func(p *Payload) any { return &p.Prompt }, anyText},

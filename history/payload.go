@@ -47,7 +47,7 @@ type Payload struct {
 	Compensates   string
 
 	// StartTimer, TimerStarted, TimerFired. TimerKind (field "kind") is "duration", "until" or, added, "deadline" for a TimerFired that ends
-	// an interrupt or a parallel block. StartTimer of kind duration has WaitMS, even if it is 0.
+	// an interrupt, a parallel block, a visit with a deadline or, without a node, the run. StartTimer of kind duration has WaitMS, even if it is 0.
 	TimerKind string
 	WaitMS    Optional
 	Until     string
@@ -55,6 +55,9 @@ type Payload struct {
 	// TimerStarted, ActivityFailed and the records of remote tasks.
 	DueAt   time.Time
 	RetryAt time.Time
+
+	// DeadlineAt is when the run, or the visit of a node, fails. Added, on ExecutionStarted and NodeScheduled.
+	DeadlineAt time.Time
 
 	// Signals. SignalPayload is the field "payload" of DeliverSignal, SignalReceived and, added, InterruptResumed and SignalKept. If it is
 	// nil, the field is omitted.

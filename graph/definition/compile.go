@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/workflows-engine/workflows-engine/graph/expr"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
@@ -109,7 +110,7 @@ func compile(d *Document, o Options) (*Program, problem.Findings) {
 		c.checkBranches()
 		c.checkFlow()
 		c.checkNumbers(c.document.root, nil)
-		c.queue = c.queueOf()
+		c.queue, c.deadline = c.queueOf(), c.deadlineOf()
 		c.checkExtensions()
 	}
 	findings := c.settle()
@@ -161,8 +162,9 @@ type compiler struct {
 	rules      *StateRules
 	literals   *LiteralCheck
 	checkpoint CheckpointPolicy
-	// queue is that of the runs.
-	queue string
+	// queue and deadline are those of the runs.
+	queue    string
+	deadline time.Duration
 	// suggestions is how many names may still be looked for: comparing with all ids is the one costly thing.
 	suggestions int
 	// programs and programBytes count the jq programs and their text; see MaxPrograms.
@@ -353,7 +355,7 @@ func (c *compiler) program() *Program {
 	root, _ := c.document.value.(map[string]any)
 	about, _ := root["document"].(map[string]any)
 	p := &Program{
-		Document: c.document, State: c.rules, Checkpoint: c.checkpoint, Rollback: c.rollback(), Queue: c.queue, Incomplete: c.lost.any(),
+		Document: c.document, State: c.rules, Checkpoint: c.checkpoint, Rollback: c.rollback(), Queue: c.queue, Deadline: c.deadline, Incomplete: c.lost.any(),
 		Nodes: make([]*Node, 0, len(c.vertices)), byID: make(map[string]*Node, len(c.vertices)), keeps: c.keptSignals(),
 	}
 	p.Name, _ = about["name"].(string)

@@ -20,6 +20,7 @@ func (c *compiler) compileNode(v *vertex) {
 	c.compileTimeout(v)
 	c.compileHeartbeat(v)
 	c.compileQueue(v)
+	c.compileDeadline(v)
 	c.compileMap(v)
 	x := config{c, v, v.json.Get("config"), v.at.member("config"), v.node.Config}
 	if x.json == nil {

@@ -20,6 +20,8 @@ const (
 	// ExtensionCompensate adds the member compensate to activities, delegates and subworkflows, and rollback to catches and to the
 	// root member x-workflows-engine.
 	ExtensionCompensate Extension = "compensate"
+	// ExtensionDeadline adds the member deadline to activities, delegates and subworkflows, and to the root member x-workflows-engine.
+	ExtensionDeadline Extension = "deadline"
 	// ExtensionEarlySignals adds the member keep to waits for signals.
 	ExtensionEarlySignals Extension = "early_signals"
 	// ExtensionHeartbeat adds the member heartbeat to activities and delegates.
@@ -41,7 +43,7 @@ const (
 // Extensions returns the names of all extensions, sorted.
 func Extensions() []string {
 	return []string{
-		string(ExtensionCatch), string(ExtensionCompensate), string(ExtensionEarlySignals), string(ExtensionHeartbeat),
+		string(ExtensionCatch), string(ExtensionCompensate), string(ExtensionDeadline), string(ExtensionEarlySignals), string(ExtensionHeartbeat),
 		string(ExtensionInterruptInBranch), string(ExtensionLoop), string(ExtensionMap), string(ExtensionOnTimeout), string(ExtensionQueue),
 		string(ExtensionTemplates),
 	}
@@ -62,8 +64,9 @@ var extensionsShape = objectOf("x-workflows-engine",
 			"map: a node is repeated for each item of an array. on_timeout: a deadline that passes leads on. " +
 			"interrupt_in_branch: branches may ask people. early_signals: signals are kept until a wait takes them. " +
 			"loop: a switch repeats nodes, and counts. templates: questions and waits take values from the state. " +
-			"heartbeat: attempts without a sign of life fail. queue: which workers perform attempts, and how long these wait for them."), true},
-).with(rollbackOfRun, queueOfRun).called("extensions").
+			"heartbeat: attempts without a sign of life fail. queue: which workers perform attempts, and how long these wait for them. " +
+			"deadline: runs, and nodes with all their attempts, fail after a time."), true},
+).with(rollbackOfRun, queueOfRun, deadlineOfRun).called("extensions").
 	about("Names the extensions of workflows-engine that the document uses. Other engines of the protocol reject a document with this property.")
 
 // Uses returns the extensions that the document names, sorted; nil for a document that is plain AWP. Names that are not

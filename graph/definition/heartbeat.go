@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
 // heartbeatMember is the field for the longest silence of an attempt.
@@ -37,7 +38,11 @@ func (c *compiler) compileHeartbeat(v *vertex) {
 // extendedDuration reads a duration that an extension adds to a node; ok is false if it is refused. The protocol does not know the field, so
 // one that is wrong is an error.
 func (c *compiler) extendedDuration(v *vertex, name string) (d time.Duration, ok bool) {
-	n, at := v.json.Get(name), v.at.member(name)
+	return c.positiveDuration(v.json.Get(name), v.at.member(name), v, name)
+}
+
+// positiveDuration reads a duration that must not be 0; ok is false if it is refused.
+func (c *compiler) positiveDuration(n *jsonvalue.Node, at *path, v *vertex, name string) (d time.Duration, ok bool) {
 	d, err := ParseDuration(n.Str)
 	switch {
 	case err != nil:

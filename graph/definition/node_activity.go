@@ -33,7 +33,7 @@ func stepType() NodeType {
 			member{"code_ref", anything().obsolete().about("Accepted for older documents; nothing reads it."), false},
 		).ruled(needsOneOf{"handler", "code_ref"}).
 			about("The name of the handler; all other properties are passed to the handler."),
-		extended: []extended{catchMember, compensateMember, mapMember, heartbeatMember, queueMember, queueTimeoutMember},
+		extended: []extended{catchMember, compensateMember, mapMember, heartbeatMember, queueMember, queueTimeoutMember, deadlineMember},
 		Misplaced: Misplaced{"the engine does not read %s in the config of a step, only its handler may", map[string]string{
 			"output_schema": "no output of a step is checked: let the handler check it, or write output_schema into the config of an end node, for the result",
 			"input":         "a handler gets the whole state as its input; prepare it in a set_state node",
@@ -76,7 +76,7 @@ func llmCallType() NodeType {
 			option("seed", "The seed of sampling, a number, passed to the model."),
 			option("stop", "The strings that end an answer, an array, passed to the model."),
 		).about("The model and the prompts. Prompts are sent as written, unless prompt_templates in metadata is true. Other properties are passed to the executor."),
-		extended: []extended{catchMember, compensateMember, mapMember, heartbeatMember, queueMember, queueTimeoutMember},
+		extended: []extended{catchMember, compensateMember, mapMember, heartbeatMember, queueMember, queueTimeoutMember, deadlineMember},
 		Misplaced: Misplaced{"nothing reads %s in the config of an llm_call", map[string]string{
 			"input":         `write the values into the prompt, as "${ .name }" with prompt_templates in metadata`,
 			"input_mapping": `write the values into the prompt, as "${ .name }" with prompt_templates in metadata`,
@@ -111,7 +111,7 @@ func toolCallType() NodeType {
 			"input":         "write arguments",
 			"args":          "write arguments",
 		}).about("The tool and its arguments."),
-		extended: []extended{catchMember, compensateMember, mapMember, heartbeatMember, queueMember, queueTimeoutMember},
+		extended: []extended{catchMember, compensateMember, mapMember, heartbeatMember, queueMember, queueTimeoutMember, deadlineMember},
 		Fill: Fill{
 			Fields: []string{"arguments"}, Deep: true, Switch: ArgumentTemplates,
 			Hint: `only the arguments of a tool_call can be filled in, by "metadata": {"argument_templates": true}`,

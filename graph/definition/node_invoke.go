@@ -33,7 +33,7 @@ func subworkflowType() NodeType {
 			member{"version_pin", filled("version_pin").
 				about("The definition hash that the workflow must have: 64 lower-case hexadecimal digits."), false},
 		).about("The workflow, and its input."),
-		extended: []extended{catchMember, compensateMember, mapMember},
+		extended: []extended{catchMember, compensateMember, mapMember, deadlineMember},
 		Fill:     Fill{Fields: []string{"input_mapping"}, Hint: "only input_mapping of a subworkflow is evaluated"},
 		compile:  (*config).subworkflow,
 	}
@@ -79,7 +79,7 @@ func agentDelegateType() NodeType {
 			member{"protocol", oneOf("protocol", "a2a", "mcp", "sdk").about("How the agent is reached."), true},
 			member{"input_mapping", inputMappingShape, true},
 		).about("The agent, its protocol, and its input."),
-		extended: []extended{catchMember, compensateMember, heartbeatMember, queueMember, queueTimeoutMember},
+		extended: []extended{catchMember, compensateMember, heartbeatMember, queueMember, queueTimeoutMember, deadlineMember},
 		Fill:     Fill{Fields: []string{"input_mapping"}, Hint: "only input_mapping of an agent_delegate is evaluated"},
 		compile:  (*config).delegate,
 	}

@@ -29,6 +29,8 @@ type Program struct {
 	Rollback Rollback
 	// Queue is the queue of the runs whose start names none, "" for the usual one.
 	Queue string
+	// Deadline is how long a run may take from its start, 0 for no bound (the extension deadline).
+	Deadline time.Duration
 	// Warnings are the findings of Compile.
 	Warnings problem.Findings
 	// Sources are the jq programs that the machine evaluates, those of its templates included. Shared: do not change them.
@@ -92,6 +94,8 @@ type Node struct {
 	// turn, 0 for no bound (the extension queue).
 	Queue        string
 	QueueTimeout time.Duration
+	// Deadline is how long a visit may take, with all attempts or items, 0 for no bound (the extension deadline).
+	Deadline time.Duration
 	// Heartbeat is the longest silence of an attempt in process, 0 for no bound (the extension heartbeat).
 	Heartbeat time.Duration
 

@@ -81,6 +81,9 @@ type Config struct {
 	Notify []string `json:"-"`
 	// Queue is the queue of the run, "" for the usual one. Only the start of a run needs it.
 	Queue string `json:"-"`
+	// Deadline is the longest time that the run may take, if that is shorter than the deadline of its definition; 0 for no bound. Only the
+	// start of a run needs it.
+	Deadline time.Duration `json:"-"`
 }
 
 // Status is the state of a run as a whole.

@@ -116,13 +116,13 @@ func (f *failure) payload() history.Payload {
 }
 
 // failRun fails the run, whatever the join policies of its blocks tolerate. A limit, or a failed compensation, ends it without a rollback;
-// any other failure, such as a merged state that breaks its schema, rolls it back first.
+// any other failure, such as a merged state that breaks its schema or the deadline of the run, rolls it back first.
 func (m *Machine) failRun(f *failure) {
 	stopped := m.prog.Rollback.OnFailure || m.rollsBack()
 	m.abandonBelow(m.main)
 	m.main.closeBlock()
 	m.stopWaiting(m.main)
-	if m.main.rollback == nil && f.Code == string(problem.StateInvalid) {
+	if m.main.rollback == nil && (f.Code == string(problem.StateInvalid) || f.Code == string(problem.RunTimeout)) {
 		m.left = nil
 		m.command(m.main, history.FailNode, f.payload())
 		m.rollBackFailed(f)
@@ -155,12 +155,13 @@ func (m *Machine) end(s Status) {
 	m.stopWaiting(m.main)
 	m.kept = nil
 	m.status = s
+	m.noteRunTimer()
 }
 
 // abandonBelow drops the waits of t and of the branches below it.
 func (m *Machine) abandonBelow(t *token) {
 	t.each(func(c *token) bool {
-		if c.inner != nil && !c.inner.deadline.IsZero() {
+		if c.inner != nil && (!c.inner.deadline.IsZero() || !c.limit.IsZero()) {
 			m.timersDirty = true
 		}
 		if c.phase == live && c.wait != nil {

@@ -27,6 +27,9 @@ func (t *token) key() string {
 	}
 }
 
+// timerRun is the key of the timer that ends the run at its deadline.
+const timerRun = "run:deadline"
+
 // The prefix of a timer key is the purpose of the timer.
 const (
 	timerWait     = "timer:"
@@ -35,4 +38,5 @@ const (
 	timerPoll     = "poll:"
 	timerRest     = "rest:"
 	timerQueue    = "queue:"
+	timerLimit    = "limit:"
 )

@@ -41,6 +41,8 @@ type Machine struct {
 	stateAt    map[string]any
 
 	main *token
+	// deadline is when the run fails, zero without a deadline.
+	deadline time.Time
 	// visits counts the visits of each node, by its index; steps is their sum.
 	visits []int
 	steps  int
@@ -154,6 +156,7 @@ func (m *Machine) begin(input map[string]any, now time.Time) {
 	if m.prog.Entry.Type != definition.Start || bad != nil {
 		started.Input = input // there will be no StateUpdated with it
 	}
+	m.limitRun(&started)
 	m.event(history.ExecutionStarted, started)
 	if bad != nil {
 		m.failToken(m.main, bad)
@@ -283,7 +286,12 @@ func (m *Machine) apply(t *token, in Input) {
 	case TimerFired:
 		rest, _ := t.restTimer()
 		queue, _ := m.queueTimer(t)
+		limit, _ := t.limitTimer()
 		switch {
+		case in.Key == timerRun:
+			m.runExpired()
+		case in.Key == limit:
+			m.visitExpired(t)
 		case t.inner != nil:
 			m.blockExpired(t.inner)
 		case in.Key == rest:

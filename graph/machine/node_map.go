@@ -47,6 +47,7 @@ func (m *Machine) beginMap(t *token) *definition.Node {
 	m.visits[n.Index] += len(values)
 	m.scriptEvent(t, history.MapStarted, history.Payload{NodeID: n.ID, Items: history.Some(float64(len(values)))})
 	t.inner = b
+	m.noteTimers(t)
 	m.startItems(b)
 	return nil
 }
@@ -153,6 +154,7 @@ func (m *Machine) itemEnded(t *token, output any, f *failure) {
 // completeMap completes the node once all items have ended.
 func (m *Machine) completeMap(b *block) {
 	it, c := b.items, b.node.Map
+	m.noteTimers(b.owner)
 	b.owner.closeBlock()
 	delta := map[string]any{}
 	if c.Collect != "" {
@@ -177,22 +179,26 @@ func (m *Machine) completeMap(b *block) {
 func (m *Machine) failMap(b *block) {
 	it := b.items
 	of := it.failures[it.last]
-	for _, t := range b.tokens {
-		m.itemCancelled(t)
-		m.abandon(t)
-		m.stopWaiting(t)
-	}
 	f := &failure{Reason: of.Reason, Code: of.Code, NodeID: b.node.ID, Attempts: of.Attempts}
 	f.Message = fmt.Sprintf("item %d failed (%d of %d): %s", it.last, len(it.failures), len(it.values), of.Message)
 	f.Data = of.Data
+	m.endItems(b, f, "other items failed the map")
+}
+
+// endItems fails a map. why is recorded as the failure of the items in progress.
+func (m *Machine) endItems(b *block, f *failure, why string) {
+	for _, t := range b.tokens {
+		m.itemCancelled(t, why)
+		m.abandon(t)
+		m.stopWaiting(t)
+	}
 	m.asWritten(b.owner, f)
 	m.leaveBlock(b)
 	m.walk(b.owner, m.failToken(b.owner, f))
 }
 
 // itemCancelled records that the run no longer waits for an item.
-func (m *Machine) itemCancelled(t *token) {
-	const text = "other items failed the map"
+func (m *Machine) itemCancelled(t *token, text string) {
 	if t.wait.Kind == WaitChild {
 		p := m.childFact(t, t.wait)
 		p.Failed, p.Error, p.Code = true, text, string(problem.ActivityCancelled)

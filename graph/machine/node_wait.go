@@ -110,7 +110,13 @@ func (m *Machine) acceptTimer(f TimerFired, now time.Time) (*token, error) {
 
 // timed finds the token whose wait or block has an open timer.
 func (m *Machine) timed(key string) (found *token, due time.Time) {
+	if k, at := m.runTimer(); k != "" && k == key {
+		return m.main, at
+	}
 	for t := range m.living {
+		if k, at := t.limitTimer(); k != "" && k == key {
+			return t, at
+		}
 		if k, at := t.timer(); k != "" && k == key {
 			return t, at
 		}

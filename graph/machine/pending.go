@@ -78,6 +78,7 @@ func (m *Machine) describe(t *token) Wait {
 	if _, due := m.queueTimer(t); w.Queued && !due.IsZero() {
 		d.Deadline = due
 	}
+	d.Deadline = earlier(d.Deadline, t.visitLimit())
 	for b := t.block; b != nil; b = b.owner.block {
 		if !b.deadline.IsZero() && (d.BlockDeadline.IsZero() || b.deadline.Before(d.BlockDeadline)) {
 			d.BlockDeadline = b.deadline
@@ -132,7 +133,13 @@ func (m *Machine) TimedWait(timerKey string) (w Wait, ok bool) {
 // Timers returns the complete set of open timers, in branch order.
 func (m *Machine) Timers() []Timer {
 	var ts []Timer
+	if key, due := m.runTimer(); key != "" {
+		ts = append(ts, Timer{Key: key, Due: due})
+	}
 	for t := range m.living {
+		if key, due := t.limitTimer(); key != "" {
+			ts = append(ts, Timer{Key: key, Due: due}) // before an attempt that is over, too
+		}
 		if key, due := m.queueTimer(t); key != "" {
 			ts = append(ts, Timer{Key: key, Due: due}) // before a back-off that is over
 		}
@@ -221,6 +228,6 @@ func (t *token) effect() Effect {
 func (t *token) effectBase() EffectBase {
 	return EffectBase{
 		EffectKey: t.key(), NodeID: t.node.ID, Visit: t.visit, Attempt: max(t.wait.Attempt, 1), Span: t.span(),
-		State: t.nodeState(), Requested: t.wait.Since, Deadline: t.wait.Deadline, Heartbeat: t.node.Heartbeat, LastError: t.wait.LastError, LastCode: t.wait.LastCode,
+		State: t.nodeState(), Requested: t.wait.Since, Deadline: earlier(t.wait.Deadline, t.visitLimit()), Heartbeat: t.node.Heartbeat, LastError: t.wait.LastError, LastCode: t.wait.LastCode,
 	}
 }

@@ -13,7 +13,7 @@ import (
 
 // positionVersion is the newest version of the stored form. A position has the lowest version that can express it: 3 by default, 4 with
 // attempts that wait for their turn, 5 within a walk, 6 within a map, 7 with rounds of a loop, kept signals or visits to undo, 8 with journal
-// entries. Versions 1, with the whole views of branches, and 2, without repairs, are read too. Positions of other versions are ignored: a
+// entries, 9 with a deadline of the run or of a visit. Versions 1, with the whole views of branches, and 2, without repairs, are read too. Positions of other versions are ignored: a
 // position only saves reading the history.
 const (
 	positionVersion         = 3
@@ -22,6 +22,7 @@ const (
 	mapPositionVersion      = 6
 	extendedPositionVersion = 7
 	journalPositionVersion  = 8
+	deadlinePositionVersion = 9
 )
 
 // position is the stored form of a machine.
@@ -49,6 +50,8 @@ type position struct {
 	// StateSeq is the seq of the StateUpdated with the main path's state; 0 means that Main.View holds the state.
 	StateSeq int64         `json:"stateSeq,omitempty"`
 	Main     tokenPosition `json:"main"`
+	// Deadline is that of the run.
+	Deadline time.Time `json:"deadline,omitzero"`
 }
 
 type tokenPosition struct {
@@ -66,6 +69,8 @@ type tokenPosition struct {
 	Inner   *blockPosition `json:"inner,omitempty"`
 	Rounds  map[string]int `json:"rounds,omitempty"`
 	Failure *failure       `json:"failure,omitempty"`
+	// Limit is the deadline of the visit.
+	Limit time.Time `json:"limit,omitzero"`
 	// Done lists the visits of the token that can be undone; Rollback is the progress of undoing them.
 	Done     []undo    `json:"done,omitempty"`
 	Rollback *rollback `json:"rollback,omitempty"`
@@ -148,6 +153,13 @@ func (m *Machine) Position() []byte {
 	if m.find(func(t *token) bool { return t.wait.Journal != nil }) != nil {
 		p.Version = journalPositionVersion
 	}
+	limited := false
+	for t := range m.living {
+		limited = limited || !t.limit.IsZero()
+	}
+	if p.Deadline = m.deadline; limited || !m.deadline.IsZero() {
+		p.Version = deadlinePositionVersion
+	}
 	p.Main = m.main.position(m.cfg.ExecutionID)
 	if m.stateSeq > 0 && sameMap(m.stateAt, m.main.view) {
 		p.StateSeq, p.Main.View = m.stateSeq, nil
@@ -192,7 +204,7 @@ func sameMap(a, b map[string]any) bool {
 func (t *token) position(executionID string) tokenPosition {
 	p := tokenPosition{
 		Phase: t.phase, Visit: t.visit, View: t.view, Wait: t.wait.recorded(), Failure: t.failure,
-		Rounds: t.rounds, Done: t.done, Rollback: t.rollback, Written: t.written,
+		Rounds: t.rounds, Done: t.done, Rollback: t.rollback, Written: t.written, Limit: t.limit,
 	}
 	if t.node != nil {
 		p.Node = t.node.ID
@@ -242,12 +254,13 @@ func Restore(prog *definition.Program, data []byte, state map[string]any) (*Mach
 	if err := json.Unmarshal(data, &p); err != nil {
 		return nil, problem.New(problem.HistoryCorrupt, "the stored position cannot be read").WithCause(err)
 	}
-	if p.Version < 1 || p.Version > journalPositionVersion || p.Hash != prog.Hash {
+	if p.Version < 1 || p.Version > deadlinePositionVersion || p.Hash != prog.Hash {
 		return nil, problem.New(problem.HistoryCorrupt, "the stored position has version %d and definition %s", p.Version, p.Hash)
 	}
 	m := newMachine(prog, p.Config)
 	m.now, m.seq, m.commands, m.steps = p.Now, p.Seq, p.Commands, p.Steps
 	m.checkpoints, m.resumed, m.stateSeq, m.signalKeys, m.kept, m.partials = p.Checkpoints, p.Resumed, p.StateSeq, p.SignalKeys, p.Kept, p.Partial
+	m.deadline = p.Deadline
 	m.bytes, m.positioned = p.Bytes, positioned{size: len(data), at: p.Bytes}
 	unpackVisits(m.visits, p.Visited, p.Visits)
 	if p.StateSeq > 0 {
@@ -265,7 +278,7 @@ func (m *Machine) restore(t *token, p *tokenPosition) error {
 		return problem.New(problem.HistoryCorrupt, "the stored position names node %q, which is not in the definition", id)
 	}
 	t.phase, t.visit, t.view, t.unchecked, t.written = p.Phase, p.Visit, p.View, true, p.Written
-	t.wait, t.failure, t.rounds, t.done, t.rollback = p.Wait, p.Failure, p.Rounds, p.Done, p.Rollback
+	t.wait, t.failure, t.rounds, t.done, t.rollback, t.limit = p.Wait, p.Failure, p.Rounds, p.Done, p.Rollback, p.Limit
 	if p.Node != "" {
 		if t.node = m.prog.Node(p.Node); t.node == nil {
 			return missing(p.Node)

@@ -14,6 +14,7 @@ func (t *token) fits(inner *blockPosition) error {
 	if t.node != nil {
 		name = t.node.ID
 	}
+	limited := !t.limit.IsZero()
 	misfit := problem.New(problem.HistoryCorrupt, "the stored position does not fit node %q", name)
 	switch {
 	case t.phase > dropped || t.block == nil && t.phase != live || t.visit < 0:
@@ -23,7 +24,7 @@ func (t *token) fits(inner *blockPosition) error {
 			return misfit
 		}
 		return nil
-	case t.node == nil || (t.wait == nil) == (inner == nil):
+	case t.node == nil || (t.wait == nil) == (inner == nil) || limited && (t.node.Deadline <= 0 || t.rollback != nil || t.item()):
 		return misfit
 	case inner != nil && inner.Items != nil:
 		if t.node.ID != inner.Node || t.node.Map == nil || t.item() {

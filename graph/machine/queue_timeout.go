@@ -35,13 +35,13 @@ func (m *Machine) queueTimer(t *token) (key string, due time.Time) {
 
 // queueExpired fails an attempt that has waited too long for its turn.
 func (m *Machine) queueExpired(t *token) {
-	m.queueFailed(t, Outcome{
+	m.endWaiting(t, Outcome{
 		Code: string(problem.QueueTimeout), Error: "the attempt had no turn within " + t.node.QueueTimeout.String(),
 	})
 }
 
-// queueFailed records the failure of an attempt that had no turn.
-func (m *Machine) queueFailed(t *token, o Outcome) {
+// endWaiting records the failure of an attempt that waits for its turn, for the end of a back-off or for its outcome.
+func (m *Machine) endWaiting(t *token, o Outcome) {
 	m.abandon(t)
 	if left := t.wait; left.Kind == WaitBackoff {
 		m.stopWaiting(t)
@@ -65,5 +65,5 @@ func (r *recorded) resolveQueued(t *token, f *visitFacts, attempt int) (resoluti
 		return resolution{}, false
 	}
 	o := failedOutcome(rec, false)
-	return resolution{seq: rec.Seq, at: rec.CreatedAt, apply: func(m *Machine) { f.used++; m.queueFailed(t, o) }}, true
+	return resolution{seq: rec.Seq, at: rec.CreatedAt, apply: func(m *Machine) { f.used++; m.endWaiting(t, o) }}, true
 }

@@ -31,6 +31,8 @@ type recorded struct {
 	corrections map[int]map[string]any
 	// kept are the SignalKept records that have not been applied.
 	kept []history.Record
+	// expired is the record of the deadline of the run, nil if it has not passed or has been applied.
+	expired *history.Record
 	// comparison compares values too, unless nil.
 	comparison *comparison
 }
@@ -60,6 +62,7 @@ type visitFacts struct {
 	from              history.ForkOrigin
 	scheduled         bool // NodeScheduled
 	scheduledAt       time.Time
+	deadlineAt        time.Time
 	queued            bool // with an attempt that waits for its turn
 	failFast          bool // of a block whose first failure decides
 	// task holds the records of a delegate's task at its agent.
@@ -102,6 +105,9 @@ func readRecorded(records []history.Record, before func(nodeID string) int, base
 		}
 		if rec.Name == history.SignalKept {
 			r.kept = append(r.kept, *rec)
+		}
+		if rec.Name == history.TimerFired && rec.Payload.NodeID == "" && !rec.Foreign {
+			r.expired = rec
 		}
 		switch {
 		case rec.Name == history.FailNode:
@@ -151,7 +157,7 @@ func (r *recorded) note(rec *history.Record, visits func(string) int) {
 	}
 	switch rec.Name {
 	case history.NodeScheduled:
-		f.scheduled, f.scheduledAt = true, rec.CreatedAt
+		f.scheduled, f.scheduledAt, f.deadlineAt = true, rec.CreatedAt, rec.Payload.DeadlineAt
 		f.queued, f.failFast = rec.Payload.Queued, rec.Payload.FailFast
 	case history.ActivityRequested:
 		f.requested = append(f.requested, *rec)
@@ -248,9 +254,17 @@ type resolution struct {
 	apply func(*Machine)
 }
 
-// resolve finds the recorded end of a token's wait, or the recorded deadline of its block.
+// resolve finds the recorded end of a token's wait, or the recorded deadline of its block or visit.
 func (r *recorded) resolve(t *token) (resolution, bool) {
 	f := r.of(t)
+	next, ok := r.resolveWait(t, f)
+	if f.timer != nil && !t.limit.IsZero() && (!ok || f.timer.Seq < next.seq) {
+		return resolution{seq: f.timer.Seq, at: f.timer.CreatedAt, apply: func(m *Machine) { m.visitExpired(t) }}, true
+	}
+	return next, ok
+}
+
+func (r *recorded) resolveWait(t *token, f *visitFacts) (resolution, bool) {
 	by := func(rec *history.Record, apply func(*Machine)) (resolution, bool) {
 		return resolution{seq: rec.Seq, at: rec.CreatedAt, apply: apply}, true
 	}

@@ -22,10 +22,10 @@ func replay(prog *definition.Program, cfg Config, records []history.Record, inpu
 	if len(records) == 0 {
 		return nil, problem.New(problem.HistoryCorrupt, "the history of %q is empty", cfg.ExecutionID)
 	}
-	begun := now
+	begun, deadline := now, time.Time{}
 	if i := slices.IndexFunc(records, func(r history.Record) bool { return r.Name == history.ExecutionStarted }); i >= 0 {
 		p := &records[i].Payload
-		begun = records[i].CreatedAt
+		begun, deadline = records[i].CreatedAt, p.DeadlineAt
 		if p.Branches != "" {
 			cfg.Branches = BranchOrder(p.Branches)
 			cfg.Parent, cfg.Depth, cfg.TraceParent, cfg.Priority = p.ParentExecutionID, p.Depth, p.TraceParent, p.Priority
@@ -41,7 +41,7 @@ func replay(prog *definition.Program, cfg Config, records []history.Record, inpu
 		}
 	}
 	m := newMachine(prog, cfg)
-	m.main.view = object(input)
+	m.main.view, m.deadline = object(input), deadline
 	m.seq = records[len(records)-1].Seq
 	if m.takeEnd(records) {
 		return m, nil
@@ -170,6 +170,9 @@ func (m *Machine) feed(now time.Time) {
 			}
 		}
 		if r, ok := m.recorded.resolveKept(); ok && (!found || r.seq < next.seq) {
+			next, found = r, true
+		}
+		if r, ok := m.recorded.resolveRun(); ok && (!found || r.seq < next.seq) {
 			next, found = r, true
 		}
 		if !found {

@@ -113,6 +113,7 @@ func (m *Machine) rollBack(t *token, r *rollback) *definition.Node {
 	r.Total = len(t.done)
 	r.Broken = len(m.prog.State.Validate(t.view)) > 0
 	t.rollback = r
+	m.noteRunTimer()
 	p := history.Payload{NodeID: t.node.ID, Reason: string(r.Reason), Compensations: r.Total}
 	if r.Failure != nil {
 		p.Code = r.Failure.Code
@@ -129,6 +130,7 @@ func (m *Machine) undone(t *token) *definition.Node {
 	}
 	r := t.rollback
 	t.rollback = nil
+	m.noteRunTimer()
 	return m.rolledBack(t, r)
 }
 

@@ -112,7 +112,7 @@ func (m *Machine) Stopped() bool { return m.stopped }
 // endStretch ends the stretch before a token visits a node.
 func (m *Machine) endStretch(t *token, n *definition.Node) {
 	if !t.item() {
-		t.node, t.visit = n, m.visits[n.Index]
+		t.node, t.visit, t.limit = n, m.visits[n.Index], time.Time{}
 	}
 	m.waitFor(t, &wait{Kind: waitWalk, Clock: m.clock, Due: m.now.Add(walkDue)})
 	m.pace.at = t

@@ -38,6 +38,8 @@ type token struct {
 	held []item
 	// rounds counts the rounds of the loops that the token is in, by the ids of their switches.
 	rounds map[string]int
+	// limit is when the visit fails, zero without a deadline.
+	limit time.Time
 	// queued reports that the first attempt of the visit being scheduled waits for its turn.
 	queued bool
 	// wait is set while the token waits for an input, inner while it waits for a parallel block of its own.

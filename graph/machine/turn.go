@@ -53,6 +53,7 @@ func (m *Machine) limited(n *definition.Node) bool {
 func (m *Machine) scheduled(t *token) history.Payload {
 	p := m.fact(t)
 	p.FailFast = m.failsFast(t)
+	p.DeadlineAt = t.limit
 	owner := t.node.Map != nil && !t.item() // its items have the attempts
 	if t.queued = t.node.TimeoutErr == nil && !owner && m.mustQueue(t); t.queued {
 		p.Queued = true

@@ -72,7 +72,7 @@ func (m *Machine) visit(t *token, n *definition.Node) *definition.Node {
 	if t.rollback == nil { // a caught failure may continue within the loops
 		m.leaveLoops(t, n)
 	}
-	t.node, t.visit = n, m.visits[n.Index]
+	t.node, t.visit, t.limit = n, m.visits[n.Index], m.limitOf(t, n)
 	m.command(t, history.ScheduleNode, history.Payload{NodeID: n.ID})
 	m.event(history.NodeScheduled, m.scheduled(t))
 	if m.ended() {
@@ -145,7 +145,8 @@ func (m *Machine) waitFor(t *token, w *wait) {
 func (m *Machine) noteTimers(t *token) {
 	key, _ := t.timer()
 	queue, _ := m.queueTimer(t)
-	if key != "" || queue != "" {
+	limit, _ := t.limitTimer()
+	if key != "" || queue != "" || limit != "" {
 		m.timersDirty = true
 	}
 }

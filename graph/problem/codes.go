@@ -43,6 +43,8 @@ const (
 	Nondeterminism Code = "NONDETERMINISM_DETECTED"
 	// Timeout: an attempt did not end by its deadline.
 	Timeout Code = "TIMEOUT"
+	// RunTimeout: the run did not end by its deadline.
+	RunTimeout Code = "RUN_TIMEOUT"
 	// HeartbeatTimeout: an attempt gave no sign of life for the heartbeat of its node.
 	HeartbeatTimeout Code = "HEARTBEAT_TIMEOUT"
 	// QueueTimeout: an attempt waited for its turn for the queue_timeout of its node.
@@ -397,6 +399,8 @@ const (
 	ConfigBlank Code = "CONFIG_BLANK"
 	// ConfigInvalid: the node cannot run with its config.
 	ConfigInvalid Code = "CONFIG_INVALID"
+	// DeadlineShort: a deadline passes before work that the definition allows for.
+	DeadlineShort Code = "DEADLINE_SHORT"
 	// FieldIgnored: a field has no effect.
 	FieldIgnored Code = "FIELD_IGNORED"
 	// NumberPrecision: a number loses precision as a double.

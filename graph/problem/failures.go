@@ -4,7 +4,7 @@ import "slices"
 
 // Failures are the codes that the engine gives to failures of nodes and runs: those of runs and activities in docs/reference/codes.md. Executors, hosts and authors use other codes.
 var Failures = []Code{
-	EngineFailure, Terminated, Timeout, QueueTimeout, HeartbeatTimeout, OutputSchemaViolation, StateInvalid, ExpressionFailed,
+	EngineFailure, Terminated, Timeout, RunTimeout, QueueTimeout, HeartbeatTimeout, OutputSchemaViolation, StateInvalid, ExpressionFailed,
 	ExpressionLimit, SwitchNoMatch, JoinNotReached, SubworkflowCancelled, MapItemsInvalid, LoopLimitExceeded, CompensationFailed, WorkflowNotFound,
 	VersionPinMismatch, SubworkflowDepthExceeded, StepBudgetExceeded, RecordLimitExceeded,
 	ByteLimitExceeded, PendingLimitExceeded, TreeLimitExceeded, Nondeterminism,

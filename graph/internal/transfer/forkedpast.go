@@ -200,6 +200,7 @@ func (f *ForkedPast) rewritten(all []history.Record, n int) ([]history.Record, e
 		f.rewrite(&r.Payload, r.Name, shift)
 		out[i] = r
 	}
+	f.limit(&out[0].Payload, &all[0])
 	p := &out[0].Payload
 	if out[0].Name != history.ExecutionStarted {
 		return nil, problem.New(problem.HistoryCorrupt, "the first record is %s", out[0].Name).WithPlace(problem.Place{ExecutionID: f.From})
@@ -236,7 +237,7 @@ func (f *ForkedPast) rewrite(p *history.Payload, name history.Name, shift time.D
 	for _, id := range []*string{&p.ChildExecutionID, &p.ParentExecutionID, &p.IdempotencyKey, &p.Correlation} {
 		*id = f.own(*id)
 	}
-	for _, at := range []*time.Time{&p.DueAt, &p.RetryAt} {
+	for _, at := range []*time.Time{&p.DueAt, &p.RetryAt, &p.DeadlineAt} {
 		if !at.IsZero() && p.TimerKind != "until" { // an instant is not moved
 			*at = at.Add(shift)
 		}
@@ -255,6 +256,18 @@ func (f *ForkedPast) rewrite(p *history.Payload, name history.Name, shift time.D
 		p.ForkedFrom = history.ForkOrigin{ExecutionID: f.From, Seq: f.Seq}
 		p.Actor, p.ImportedBy, p.ImportedAt = f.Actor, nil, time.Time{}
 	}
+}
+
+// limit gives a run whose deadline has passed the whole time again; p is the copy of its first record. Any other run keeps the rest.
+func (f *ForkedPast) limit(p *history.Payload, started *history.Record) {
+	if p.DeadlineAt.IsZero() || p.DeadlineAt.After(f.Now) && (f.Retry == nil || f.Retry.Code != string(problem.RunTimeout)) {
+		return
+	}
+	whole := started.Payload.DeadlineAt.Sub(started.CreatedAt)
+	if f.Changed && f.Program.Deadline > 0 {
+		whole = f.Program.Deadline
+	}
+	p.DeadlineAt = f.Now.Add(whole)
 }
 
 // own replaces the other run's id by the new id at the beginning of an id.

@@ -31,6 +31,8 @@ type Retry struct {
 
 	// failed is the attempt to continue or, with Anew, to restart; nil if the past ends before it.
 	failed *attemptID
+	// visitExpired is set if the deadline of the visit has ended the attempt.
+	visitExpired bool
 }
 
 // attemptID identifies an attempt within a run.
@@ -137,7 +139,7 @@ func (a *agentAttempt) before(seq int64) []agentsteps.Step {
 func (f *ForkedPast) retried(records []history.Record) error {
 	t := f.Retry
 	at := problem.Place{ExecutionID: f.From, NodeID: t.Node}
-	if t.AtLimit || t.Node == "" {
+	if t.AtLimit || t.Node == "" && t.Compensated == 0 {
 		f.Seq = int64(len(records)) // the end is not copied
 		return nil
 	}
@@ -193,6 +195,10 @@ func (f *ForkedPast) retried(records []history.Record) error {
 		t.failed = &id
 	}
 	f.BeforeNode, f.Seq = "", end.Seq-1
+	if p := &records[end.Seq-2].Payload; end.Seq > 1 && p.TimerKind == machine.TimerKindDeadline && p.NodeID == end.Payload.NodeID {
+		f.Seq--
+		t.visitExpired = true
+	}
 	return nil
 }
 
@@ -309,12 +315,12 @@ func RepeatsEffects(calls []string, at problem.Place) error {
 func (f *ForkedPast) shiftOf(all []history.Record, n int) time.Duration {
 	if f.Retry != nil && f.Retry.failed != nil && !f.Retry.Anew && f.Retry.Code == string(problem.Timeout) {
 		for i := range n {
-			if r := &all[i]; r.Name == history.ActivityRequested && r.Payload.AgentStep == nil && idOf(&r.Payload) == *f.Retry.failed {
+			if r := &all[i]; !f.Retry.visitExpired && r.Name == history.ActivityRequested && r.Payload.AgentStep == nil && idOf(&r.Payload) == *f.Retry.failed {
 				return f.Now.Sub(r.CreatedAt)
 			}
 		}
 		for i := range n {
-			if r := &all[i]; r.Name == history.NodeScheduled && idOf(&r.Payload) == *f.Retry.failed {
+			if r := &all[i]; r.Name == history.NodeScheduled && r.Payload.NodeID == f.Retry.failed.node && max(r.Payload.Visit, 1) == f.Retry.failed.visit {
 				return f.Now.Sub(r.CreatedAt)
 			}
 		}
