@@ -77,6 +77,12 @@ func scenarios() []scenario {
 				startNode(), fork("p", "all", "slow", "l1"), tool("slow"), tool("l1", `"queue_timeout":"2m"`, `"retry":{"max_attempts":2,"initial_interval":"1m"}`, `"catch":[{"codes":["QUEUE_TIMEOUT"],"target":"z","as":"why"}]`), tool("z"), endNode(),
 			}, "s p", "p e", "slow e", "l1 e", "z e")
 		}},
+		{name: "deadline", root: func(t testing.TB) *definition.Document {
+			return workflowWith(t, "late", `"x-workflows-engine":{"uses":["catch","deadline"],"deadline":"20m"}`, []string{
+				startNode(), fork("p", "all", "slow", "l1"), tool("slow", `"deadline":"5m"`, `"retry":{"max_attempts":9,"initial_interval":"4m"}`, `"catch":[{"codes":["TIMEOUT"],"target":"z","as":"why"}]`),
+				tool("l1"), tool("z"), timerWait("w", "1h"), endNode(),
+			}, "s p", "p w", "slow w", "l1 w", "z w", "w e")
+		}},
 		{name: "people", root: people},
 		{name: "people host", mode: machine.HostMediated, root: people},
 		{name: "timers", root: func(t testing.TB) *definition.Document {

@@ -29,6 +29,9 @@ type StartRequest struct {
 	Priority int
 	// Queue is the queue of the run and its subworkflows, from which processes take them (Options.Queues); "" means history.DefaultQueue.
 	Queue string
+	// Deadline is the longest time that the run may take, from its start; then it fails with RUN_TIMEOUT. It only shortens the deadline of the
+	// definition. 0 means that of the definition.
+	Deadline time.Duration
 	// Title, one line of up to 200 characters, and up to 16 Labels with short values describe the run for List.
 	Title  string
 	Labels map[string]string

@@ -29,7 +29,7 @@ func (r *Runner) Start(ctx context.Context, req StartRequest) (*view.Run, error)
 		return nil, err
 	}
 	defer r.p.Leave()
-	if err := cmp.Or(admit.Mode(req.Mode, problem.ValidationError), admit.Branches(req.Branches, problem.ValidationError), admit.ExecutionID(req.ExecutionID), history.CheckCaption(req.Title, req.Labels), admit.Queue(req.Queue, problem.ValidationError)); err != nil {
+	if err := cmp.Or(admit.Mode(req.Mode, problem.ValidationError), admit.Branches(req.Branches, problem.ValidationError), admit.ExecutionID(req.ExecutionID), history.CheckCaption(req.Title, req.Labels), admit.Queue(req.Queue, problem.ValidationError), admit.Deadline(req.Deadline, problem.ValidationError)); err != nil {
 		return nil, err
 	}
 	notify, err := r.p.Outbox.Targets.Admit(req.Notify)
@@ -72,7 +72,7 @@ func (r *Runner) Start(ctx context.Context, req StartRequest) (*view.Run, error)
 		ExecutionID: x.ID(), Mode: req.Mode, Branches: req.Branches, MaxVisits: r.opts.MaxVisits,
 		TraceParent: work.TraceParent(ctx),
 		Attempts:    r.opts.Attempts,
-		Priority:    req.Priority, Title: req.Title, Labels: req.Labels, Notify: notify, Queue: req.Queue,
+		Priority:    req.Priority, Title: req.Title, Labels: req.Labels, Notify: notify, Queue: req.Queue, Deadline: req.Deadline,
 	}
 	var children []history.StoredDefinition
 	config.Subworkflows, children = r.p.Library.Versions(ctx, prog, nil)

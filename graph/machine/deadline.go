@@ -95,7 +95,7 @@ func (m *Machine) runExpired() {
 	m.event(history.TimerFired, history.Payload{TimerKind: TimerKindDeadline})
 	m.fatal = &failure{
 		Reason: reasonOrchestration, Code: string(problem.RunTimeout),
-		Message: "the run did not end by its deadline, " + m.deadline.UTC().Format(time.RFC3339),
+		Message: "the run did not end by its deadline",
 	}
 }
 

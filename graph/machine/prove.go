@@ -124,7 +124,7 @@ func (c *comparison) read(records []history.Record) {
 func (c *comparison) outcomes(m *Machine, records []history.Record) {
 	for i := range records {
 		rec := &records[i]
-		if !IsOutcome(rec.Name) || rec.Foreign || rec.Payload.Replayed || max(rec.Payload.Visit, 1) <= m.visitsOf(rec.Payload.NodeID) {
+		if !IsOutcome(rec.Name) || rec.Payload.NodeID == "" || rec.Foreign || rec.Payload.Replayed || max(rec.Payload.Visit, 1) <= m.visitsOf(rec.Payload.NodeID) {
 			continue
 		}
 		c.found = append(c.found, Difference{Seq: rec.Seq, Name: rec.Name, NodeID: rec.Payload.NodeID})

@@ -102,7 +102,7 @@ func (e *Engine) Start(ctx context.Context, req graph.StartRequest) (*view.Run, 
 	if err := e.enter(ctx); err != nil {
 		return nil, err
 	}
-	if err := cmp.Or(admit.Mode(req.Mode, problem.ValidationError), admit.Branches(req.Branches, problem.ValidationError), admit.ExecutionID(req.ExecutionID), history.CheckCaption(req.Title, req.Labels), admit.Queue(req.Queue, problem.ValidationError)); err != nil {
+	if err := cmp.Or(admit.Mode(req.Mode, problem.ValidationError), admit.Branches(req.Branches, problem.ValidationError), admit.ExecutionID(req.ExecutionID), history.CheckCaption(req.Title, req.Labels), admit.Queue(req.Queue, problem.ValidationError), admit.Deadline(req.Deadline, problem.ValidationError)); err != nil {
 		return nil, err
 	}
 	asked := req.Mode
@@ -133,7 +133,8 @@ func (e *Engine) Start(ctx context.Context, req graph.StartRequest) (*view.Run, 
 	}
 	in := runInput{
 		Walk: machine.WalkVersion, Definition: prog.Hash, Library: bind(ctx, e.library, prog, nil), Title: req.Title, Labels: req.Labels, Notify: notify, Queue: req.Queue,
-		Input: input, Actor: run.ActorOf(ctx), Limits: e.o.limits(), Layout: e.o.layout(),
+		Deadline: req.Deadline,
+		Input:    input, Actor: run.ActorOf(ctx), Limits: e.o.limits(), Layout: e.o.layout(),
 		Config: machine.Config{
 			ExecutionID: req.ExecutionID, Mode: req.Mode, Branches: req.Branches, MaxVisits: e.o.MaxVisits, TraceParent: work.TraceParent(ctx),
 			Attempts: e.o.Attempts, Priority: req.Priority,

@@ -40,12 +40,14 @@ type runInput struct {
 	Definition string            `json:"definition"`
 	Library    map[string]source `json:"library"`
 	Config     machine.Config    `json:"config"`
-	// Title, Labels, Notify and Queue are those of the start. machine.Config does not encode them.
+	// Title, Labels, Notify, Queue and Deadline are those of the start. machine.Config does not encode them.
 	Title  string            `json:"title,omitempty"`
 	Notify []string          `json:"notify,omitempty"`
 	Labels map[string]string `json:"labels,omitempty"`
 	Queue  string            `json:"queue,omitempty"`
 	Input  map[string]any    `json:"input,omitempty"`
+	// Deadline is the longest time that the run may take, 0 for no bound of the start.
+	Deadline time.Duration `json:"deadline,omitempty"`
 	// Actor is the caller of the start, nil if unknown.
 	Actor  *history.Actor `json:"actor,omitempty"`
 	Limits limits         `json:"limits"`

@@ -135,6 +135,7 @@ func (r *walk) begin(prog *definition.Program) error {
 	}
 	config := r.in.Config
 	config.Limits, config.Title, config.Labels, config.Notify, config.Queue = r.in.Limits.machine(), r.in.Title, r.in.Labels, r.in.Notify, r.in.Queue
+	config.Deadline = r.in.Deadline
 	r.m = machine.Start(prog, config, r.in.Input, now)
 	r.settle(r.in.Actor)
 	return nil

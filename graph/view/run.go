@@ -65,6 +65,8 @@ type Run struct {
 	// not count. CreatedAt and UpdatedAt are the times of the first and last record.
 	Seq                  int64
 	CreatedAt, UpdatedAt time.Time
+	// DeadlineAt is when an active run fails, zero without a deadline.
+	DeadlineAt time.Time
 	// NodeVisits counts node visits; MaxVisits is their limit.
 	NodeVisits, MaxVisits int
 	// Bytes is the size of the run's records in the store.

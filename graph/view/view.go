@@ -101,6 +101,7 @@ func (s *Source) describe(v *Run) {
 	states := stateCopies{}
 	v.State = states.of(m.State())
 	v.Maps, v.KeptSignals, v.Rollbacks = m.Maps(), m.KeptSignals(), m.Rollbacks()
+	v.DeadlineAt = m.Deadline()
 	for _, w := range s.Waits {
 		v.Pending = append(v.Pending, s.pending(w, states))
 	}

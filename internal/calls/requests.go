@@ -55,21 +55,22 @@ func StartArguments(here machine.Mode) []Property {
 		here = machine.InProcess
 	}
 	return []Property{
-		Optional(definitionArgument, DefinitionSchema("The definition: an object, or JSON or YAML text.")),
-		Optional("definition_ref", Text("Instead: name, name@version or hash of a known one.")),
+		Optional(definitionArgument, DefinitionSchema("An object, or JSON or YAML text.")),
+		Optional("definition_ref", Text("Or name, name@version or hash of a known one.")),
 		Optional("input", Obj("First state; default {}.")),
-		Optional("execution_id", Text("Your id for the run; one in use is rejected. Default: new.")),
-		Optional("title", Str("Line that names it for people.")),
+		Optional("execution_id", Text("Your id; one in use is rejected. Default: new.")),
+		Optional("title", Str("Name for people.")),
 		Optional("labels", Obj("Short texts to find it by.")),
 		Optional("notify", ListOf(Members{{"type", "string"}}, "Webhook targets.")),
 		Optional("activity_execution_mode", OneOf("Who performs activities: host_mediated (you, through workflow_submit_activity) or "+
 			"in_process (this server). Default here: "+string(here)+".",
 			string(machine.InProcess), string(machine.HostMediated))),
 		Optional("allow_existing_execution_id", Describe("boolean", "With execution_id: an existing run is "+
-			"returned, and continued if its process has died. Makes repeated starts safe.")),
-		Optional("branch_order", OneOf("Of parallel branches (default concurrent).",
+			"returned, and continued if its process died. Makes repeated starts safe.")),
+		Optional("branch_order", OneOf("Of branches (default concurrent).",
 			string(machine.Concurrent), string(machine.Sequential))),
 		Optional("queue", Str("For workers.")),
+		Optional("deadline", Str("Longest time, as 72h.")),
 		WaitArgument,
 	}
 }
@@ -98,7 +99,7 @@ func SignalArguments() []Property {
 	return append([]Property{
 		ExecutionIDArgument,
 		Required("signal_name", Text("The signal's name, exactly.")),
-		Optional("payload", Obj("Payload of the signal; default {}.")),
+		Optional("payload", Obj("Its payload; default {}.")),
 		Optional("idempotency_key", Text("Any text that names this signal: repeated with it, the signal counts once.")),
 	}, again...)
 }
@@ -191,9 +192,23 @@ func (a *Arguments) Start() graph.StartRequest {
 		Labels:        a.Get("labels").With(ReadObject(a.Get("labels"))).TextMap(),
 		Notify:        a.Get("notify").Texts(),
 		Queue:         a.Get("queue").Text(),
+		Deadline:      a.deadline(),
 		AllowExisting: a.Get("allow_existing_execution_id").Bool(),
 		Wait:          a.Wait(),
 	}
+}
+
+// deadline reads the deadline of a start, 0 if absent.
+func (a *Arguments) deadline() time.Duration {
+	v := a.Get("deadline")
+	if !v.Present() {
+		return 0
+	}
+	d, err := definition.ParseDuration(v.Text())
+	if err != nil || d == 0 {
+		v.Fail("format", `expected a time such as "72h"`)
+	}
+	return d
 }
 
 // Started reads the arguments that select the definition of a start: exactly one.

@@ -33,6 +33,7 @@ func Driven(run *view.Run) jsonvalue.Ordered {
 	putMaps(&m, run)
 	putKeptSignals(&m, run)
 	putRollbacks(&m, run)
+	m.Instant("deadline_at", run.DeadlineAt)
 	if slices.ContainsFunc(run.Pending, isTimed) {
 		m.Instant("now", run.Now)
 	}
@@ -78,6 +79,7 @@ func Status(run *view.Run, names problem.Glossary) jsonvalue.Ordered {
 	putMaps(&m, run)
 	putKeptSignals(&m, run)
 	putRollbacks(&m, run)
+	m.Instant("deadline_at", run.DeadlineAt)
 	if run.Status == machine.Failed {
 		m.Text("code", run.ErrorCode)
 		m.Text("failed_node_id", run.ErrorNodeID)

@@ -3,6 +3,7 @@ package admit
 import (
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
@@ -109,6 +110,14 @@ func Queue(name string, code problem.Code) error {
 	}
 	return problem.New(code, "invalid queue %q", name).
 		WithHint("Use at most %d letters, digits, '.', '_' and '-'.", history.MaxQueueName)
+}
+
+// Deadline rejects a negative deadline of a run with the code; 0 is none.
+func Deadline(d time.Duration, code problem.Code) error {
+	if d >= 0 {
+		return nil
+	}
+	return problem.New(code, "invalid deadline %s", d).WithHint("Give the longest time that the run may take, such as 72h.")
 }
 
 // Depth rejects a subworkflow below a run at a nesting depth, if runs may not be nested deeper than most.

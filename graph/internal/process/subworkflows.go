@@ -114,7 +114,7 @@ func (p *Process) beginChild(ctx context.Context, c *run.Run, parent string, a *
 	config.ExecutionID, config.Parent, config.Depth = c.ID(), parent, a.Config.Depth+1
 	var children []history.StoredDefinition
 	config.Subworkflows, children = p.Library.Versions(a.Context, prog, a.Config.Subworkflows)
-	config.Queue = cmp.Or(prog.Queue, config.Queue)
+	config.Queue, config.Deadline = cmp.Or(prog.Queue, config.Queue), 0
 	return p.With(ctx, c, func(w *run.Work) error { return c.Begin(ctx, prog, children, config, input, a.StartedHere, w) })
 }
 

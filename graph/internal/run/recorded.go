@@ -22,7 +22,7 @@ func RecordedEnding(ctx context.Context, store history.Store, exec history.Execu
 	if err != nil {
 		return e, err
 	}
-	if e.NodeID == "" && e.Status == machine.Failed {
+	if e.NodeID == "" && e.Status == machine.Failed && e.Code != string(problem.RunTimeout) { // the run as a whole has failed
 		e.NodeID = exec.CurrentNodeID
 	}
 	e.State, err = RecordedState(ctx, store, exec)

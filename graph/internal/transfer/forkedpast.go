@@ -146,6 +146,9 @@ func beforeItem(records []history.Record, node string) int64 {
 
 func (f *ForkedPast) past(records []history.Record) ([]history.Record, *machine.Machine, error) {
 	n := WithoutFailure(records, WithoutEnd(records, int(f.Seq)))
+	if r := &records[n-1]; n > 1 && r.Name == history.TimerFired && r.Payload.NodeID == "" && !r.Foreign {
+		n-- // the deadline of the run, which the new run has not reached
+	}
 	// The past is proved with its own times, because a definition may read the clock.
 	if _, err := Prove(f.Program, f.From, records[:n], InputOf(records), f.MaxVisits, records[n-1].CreatedAt); err != nil {
 		return nil, nil, err

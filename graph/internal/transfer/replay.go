@@ -144,13 +144,10 @@ func WithoutEnd(records []history.Record, n int) int {
 	return n
 }
 
-// WithoutFailure returns n without the records that belong to the end after it: a FailNode command, and the deadline of the run.
+// WithoutFailure returns n without a FailNode command that belongs to the end after it.
 func WithoutFailure(records []history.Record, n int) int {
 	if n > 1 && n < len(records) && records[n-1].Name == history.FailNode && records[n].Name == history.ExecutionFailed {
-		n--
-	}
-	if r := &records[n-1]; n > 1 && r.Name == history.TimerFired && r.Payload.NodeID == "" && !r.Foreign {
-		n--
+		return n - 1
 	}
 	return n
 }
