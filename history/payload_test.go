@@ -150,6 +150,8 @@ var payloads = []struct {
 		payload{NodeID: "v", WorkflowRef: "urn:w", ParentExecutionID: "x", ChildExecutionID: "x:sub:v", Failed: true, Error: "e"},
 		`,"nodeId":"v","error":"e","workflowRef":"urn:w","parentExecutionId":"x","childExecutionId":"x:sub:v","failed":true`},
 	{history.ExecutionCompleted, payload{Result: history.Some(nil)}, `,"result":null`},
+	{history.NodeScheduled, payload{NodeID: "n", DeadlineAt: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)}, `,"nodeId":"n","deadlineAt":"2026-01-02T03:04:05.000Z"`},
+	{history.TimerFired, payload{TimerKind: "deadline"}, `,"kind":"deadline"`},
 	{history.ExecutionFailed, payload{Error: "boom"}, `,"error":"boom"`},
 	{history.ExecutionFailed,
 		payload{

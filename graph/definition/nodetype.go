@@ -278,6 +278,11 @@ func (t *NodeType) insideConfig() map[string]string {
 	for _, m := range t.config.members {
 		hints[m.name] = fmt.Sprintf(inConfig, m.name)
 	}
+	isTimeout := func(name string) bool { return name == "timeout" }
+	if slices.ContainsFunc(t.config.members, func(m member) bool { return isTimeout(m.name) }) ||
+		slices.ContainsFunc(t.config.extended, func(e extended) bool { return isTimeout(e.name) }) {
+		hints[deadlineMember.name] = "write timeout into its config, which bounds the whole node"
+	}
 	return hints
 }
 

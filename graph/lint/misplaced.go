@@ -27,8 +27,8 @@ const (
 // misplacedFields are fields that authors write into an open config by mistake, whatever the node's type, with hints. A %s stands for the
 // field.
 var misplacedFields = map[string]string{
-	"timeout": besideConfig, "retry": besideConfig, "metadata": besideConfig, "catch": besideConfig, "compensate": besideConfig,
-	"timeout_ms": timeoutHint, "timeoutMs": timeoutHint, "timeout_seconds": timeoutHint, "deadline": timeoutHint,
+	"timeout": besideConfig, "retry": besideConfig, "metadata": besideConfig, "catch": besideConfig, "compensate": besideConfig, "deadline": besideConfig,
+	"timeout_ms": timeoutHint, "timeoutMs": timeoutHint, "timeout_seconds": timeoutHint,
 	"retries": retryHint, "max_retries": retryHint, "retry_policy": retryHint,
 	"on_error": catchHint, "onError": catchHint, "fallback": catchHint,
 	demoOutput: inMetadata, definition.PromptTemplates: inMetadata, definition.ArgumentTemplates: inMetadata,

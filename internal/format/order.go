@@ -24,7 +24,7 @@ var rootRole = &role{
 }
 
 var nodeRole = &role{
-	order: []string{"id", "type", "description", "metadata", "prompt_templates", "wait_templates", "show", "timeout", "heartbeat", "queue", "queue_timeout", "retry", "config", "map", "catch", "compensate", "on_timeout"},
+	order: []string{"id", "type", "description", "metadata", "prompt_templates", "wait_templates", "show", "timeout", "heartbeat", "queue", "queue_timeout", "deadline", "retry", "config", "map", "catch", "compensate", "on_timeout"},
 	members: map[string]*role{
 		"retry": {order: []string{"max_attempts", "initial_interval", "backoff_coefficient", "max_interval", "jitter", "non_retryable_errors"}},
 		"map":   {order: []string{"items", "as", "concurrency", "tolerate", "collect"}},
