@@ -33,7 +33,7 @@ edges:
 	}
 	rows = append(rows, m.Ready().Records...)
 	now := m.Position()
-	for version, read := range map[int]bool{0: false, 1: true, 2: true, 3: true, 4: true, 5: true, 6: true, 7: true, 8: true, 9: false} {
+	for version, read := range map[int]bool{0: false, 1: true, 2: true, 3: true, 4: true, 5: true, 6: true, 7: true, 8: true, 9: true, 10: false} {
 		data := bytes.Replace(now, []byte(`{"v":3,`), fmt.Appendf(nil, `{"v":%d,`, version), 1)
 		if version != 3 && bytes.Equal(data, now) {
 			t.Fatalf("the position does not begin with its version: %.20s", now)
