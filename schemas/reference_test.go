@@ -282,7 +282,8 @@ var shown = map[string][]string{
 	"switch": {"order", "large"}, "parallel": {"order", "prepare"}, "wait": {"order", "pay", "pause"}, "interrupt": {"order", "approve"},
 	"catch": {"tender", "rate"}, "compensate": {"tender", "reserve", "release"}, "early_signals": {"invoice", "money"}, "heartbeat": {"film", "render"},
 	"interrupt_in_branch": {"tender", "check", "ask_legal"}, "loop": {"invoice", "dunning"}, "map": {"tender", "rate"}, "on_timeout": {"tender", "better_offer"},
-	"queue": {"film", "encode"}, "templates": {"tender", "ask_legal", "cool_off"},
+	"queue":    {"film", "encode"},
+	"deadline": {"film", "encode"}, "templates": {"tender", "ask_legal", "cool_off"},
 }
 
 // ofExtension matches the end of a description that names the extension of a field.
