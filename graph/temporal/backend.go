@@ -61,8 +61,12 @@ type visibilityPage struct {
 
 var errStarted = errors.New("a run has the id")
 
-// answerTime is how long a worker may take to answer.
-const answerTime = 10 * time.Second
+// answerTime is how long a worker may take to answer. A query that the service has given to a worker that stops is lost, and is repeated after
+// lostTime.
+const (
+	answerTime = 10 * time.Second
+	lostTime   = 3 * time.Second
+)
 
 // clientBackend is the service behind a client.
 type clientBackend struct{ o *Options }
@@ -147,9 +151,17 @@ func (b clientBackend) query(ctx context.Context, id, name string, arg, answer a
 	}
 	ctx, cancel := context.WithTimeout(ctx, answerTime)
 	defer cancel()
-	r, err := b.o.Client.QueryWorkflowWithOptions(ctx, &client.QueryWorkflowWithOptionsRequest{
-		WorkflowID: id, QueryType: name, Args: args, QueryRejectCondition: queryRejected(name),
-	})
+	ask := func(ctx context.Context) (*client.QueryWorkflowWithOptionsResponse, error) {
+		return b.o.Client.QueryWorkflowWithOptions(ctx, &client.QueryWorkflowWithOptionsRequest{
+			WorkflowID: id, QueryType: name, Args: args, QueryRejectCondition: queryRejected(name),
+		})
+	}
+	first, stop := context.WithTimeout(ctx, lostTime)
+	defer stop()
+	r, err := ask(first)
+	if err != nil && first.Err() != nil && ctx.Err() == nil {
+		r, err = ask(ctx)
+	}
 	switch {
 	case err != nil:
 		return false, err

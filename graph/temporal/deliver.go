@@ -64,12 +64,12 @@ func (e *Engine) deliver(ctx context.Context, d delivery) (*view.Run, error) {
 const settleTime = 5 * time.Second
 
 // settledTree reads a run and its subworkflows once active work has reached its next wait. Otherwise the result of a call would depend on how
-// fast the call before it was processed.
+// fast the call before it was processed. It also waits for a worker, which may be about to start.
 func (e *Engine) settledTree(ctx context.Context, id string) (*node, error) {
 	began, pause := e.b.now(), firstLook
 	for {
 		n, err := e.tree(ctx, id)
-		if err != nil || n.settled() || e.b.now().Sub(began) > settleTime {
+		if err != nil || n.lack == nil && n.settled() || e.b.now().Sub(began) > settleTime {
 			return n, err
 		}
 		if err := e.b.sleep(ctx, pause); err != nil {

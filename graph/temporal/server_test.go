@@ -222,6 +222,7 @@ func TestParityVectorsOnAServer(t *testing.T) {
 		NewEngine: func(o graph.Options) (graph.Engine, error) {
 			own := dial(t, Options{Activities: o.Activities, Delegates: o.Delegates, Workflows: o.Workflows, Branches: o.Branches})
 			own.TaskQueue = fmt.Sprint(own.TaskQueue, n.Add(1))
+			own.Queues = []string{runs.DefaultQueue, "nightly", "gpu"} // those of the definitions
 			e, err := New(own)
 			return stopping{e, performs(t, own)}, err
 		},
@@ -269,6 +270,20 @@ func TestSubworkflowsOnAServer(t *testing.T) {
 	if err != nil || child.Status != machine.Cancelled && len(run.Warnings) == 0 {
 		t.Errorf("%+v %v", child, err)
 	}
+}
+
+// timeline tells when the events of a workflow came.
+func timeline(t *testing.T, c client.Client, id string) (lines string) {
+	t.Helper()
+	events := c.GetWorkflowHistory(t.Context(), id, "", false, 0)
+	for events.HasNext() {
+		event, err := events.Next()
+		if err != nil {
+			t.Fatal(err)
+		}
+		lines += fmt.Sprintln(event.GetEventTime().AsTime().Format(time.StampMilli), event)
+	}
+	return lines
 }
 
 const historiesDir = "testdata/histories"
@@ -380,7 +395,7 @@ func TestARunContinuesAsNewOnAServer(t *testing.T) {
 		}
 	}
 	if run.Status != machine.Completed {
-		t.Fatalf("%+v", run)
+		t.Fatalf("%+v\n%s", run, timeline(t, o.Client, run.ExecutionID))
 	}
 	records, err := e.History(t.Context(), graph.HistoryRequest{ExecutionID: run.ExecutionID})
 	if err != nil || int64(len(records)) != run.Seq {
