@@ -72,7 +72,7 @@ release-check: ## make the release twice, here and in a clone elsewhere: the sam
 	diff -r "$$out/here" "$$out/there"; echo "two builds are the same, byte for byte"; \
 	$(GO) test ./internal/release
 
-clients: ## drive the server, from packed npm files, with clients of others (docs/mcp.md); needs Node.js 22.19, npm and the network
+clients: ## drive the server, from packed npm files, with clients of others (docs/tested-hosts.md); needs Node.js 22.19, npm and the network
 	@out="$$(mktemp -d)"; trap 'chmod -R u+w "$$out"; rm -rf "$$out"' EXIT; set -e; \
 	$(MAKE) --no-print-directory release DIST="$$out/dist" PLATFORMS="$$($(GO) env GOOS)/$$($(GO) env GOARCH)" >/dev/null; \
 	mkdir "$$out/installed"; (cd "$$out/installed" && npm install --offline --no-audit --no-fund --ignore-scripts ../dist/npm/*.tgz >/dev/null); \

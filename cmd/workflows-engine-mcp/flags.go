@@ -49,7 +49,7 @@ func answered(_ int, err error) error {
 
 const usage = `Usage: workflows-engine-mcp [flags]
 
-Serves the workflow engine to one MCP host over standard input and output. Hosts start it themselves; docs/mcp.md says how
+Serves the workflow engine to one MCP host over standard input and output. Hosts start it themselves; docs/install.md says how
 to tell them. It ends when its input ends, and keeps every run. With --transport http it serves clients that connect to an
 address, until it is stopped; --page adds the web page for people.
 

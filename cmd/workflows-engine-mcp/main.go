@@ -1,5 +1,5 @@
 // Command workflows-engine-mcp serves the engine to one MCP host over standard input and output. See
-// "workflows-engine-mcp --help" and docs/mcp.md.
+// "workflows-engine-mcp --help" and docs/mcp-hosts.md.
 package main
 
 import (

@@ -45,11 +45,11 @@ func TestCommandsOfThePages(t *testing.T) {
 	}
 }
 
-// TestProxiesOfThePage: the proxies that docs/mcp.md shows pass on to the address at which the server listens, and wait longer than the
+// TestProxiesOfThePage: the proxies that docs/mcp-hosts.md shows pass on to the address at which the server listens, and wait longer than the
 // longest call.
 func TestProxiesOfThePage(t *testing.T) {
 	t.Parallel()
-	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "mcp.md"))
+	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "mcp-hosts.md"))
 	if err != nil {
 		t.Fatal(err)
 	}

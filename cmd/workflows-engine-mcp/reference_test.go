@@ -16,5 +16,5 @@ func TestReferencePage(t *testing.T) {
 		t.Fatal(err)
 	}
 	enginetest.RequireReference(t, "mcp-server.md", fmt.Sprintf("# Flags of workflows-engine-mcp\n\nFor whoever configures an MCP host: what `workflows-engine-mcp --help` prints. "+
-		"`make docs` writes this page.\n[mcp-hosts.md](../mcp.md) shows how a host gets these flags.\n\n```text\n%s```\n", &help), *update)
+		"`make docs` writes this page.\n[mcp-hosts.md](../mcp-hosts.md) shows how a host gets these flags.\n\n```text\n%s```\n", &help), *update)
 }

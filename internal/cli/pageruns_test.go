@@ -160,7 +160,7 @@ func TestThePythonStep(t *testing.T) {
 	}
 }
 
-// TestEntriesOfHosts: what docs/mcp.md tells to write by hand is what install prints.
+// TestEntriesOfHosts: what docs/install.md tells to write by hand is what install prints.
 func TestEntriesOfHosts(t *testing.T) {
 	t.Parallel()
 	tests := []struct {
@@ -172,8 +172,8 @@ func TestEntriesOfHosts(t *testing.T) {
 			"--env", `WORKFLOW_ENGINE_LLM_CONFIG={"apiKeyEnv":"OPENAI_API_KEY"}`, "--env", "OPENAI_API_KEY=…", "--", "--db", "/home/kim/team/runs.db"}},
 		{"http://", []string{"--url", "http://127.0.0.1:8770/mcp", "--token-env", "WORKFLOWS_TOKEN"}},
 	}
-	if text := enginetest.Must(os.ReadFile(filepath.Join("..", "..", "docs", "mcp.md"))); strings.Count(string(text), "```json entry\n") != len(tests) {
-		t.Errorf("docs/mcp.md has other entries than these %d", len(tests))
+	if text := enginetest.Must(os.ReadFile(filepath.Join("..", "..", "docs", "install.md"))); strings.Count(string(text), "```json entry\n") != len(tests) {
+		t.Errorf("docs/install.md has other entries than these %d", len(tests))
 	}
 	program := filepath.Join(t.TempDir(), server)
 	if err := os.WriteFile(program, nil, 0o700); err != nil {
@@ -190,7 +190,7 @@ func TestEntriesOfHosts(t *testing.T) {
 			continue
 		}
 		got := strings.NewReplacer("${WORKFLOWS_TOKEN}", "…", program, named).Replace(stdout.String())
-		if want := pageBlock(t, "docs/mcp.md", "json entry", test.holds); !jsonvalue.Equal(decoded(t, got), decoded(t, want)) {
+		if want := pageBlock(t, "docs/install.md", "json entry", test.holds); !jsonvalue.Equal(decoded(t, got), decoded(t, want)) {
 			t.Errorf("%q prints\n%s, the page shows\n%s", test.args, got, want)
 		}
 	}

@@ -210,7 +210,7 @@ func (h Host) Link(name string, e Entry) string {
 	return h.link(name, h.members(e, nil))
 }
 
-// cursorLink is Cursor's form (source: docs/mcp.md, "The hosts' files").
+// cursorLink is Cursor's form (source: docs/install.md, "The hosts' files").
 func cursorLink(name string, members []member) string {
 	config := base64.StdEncoding.EncodeToString(object(members))
 	return "cursor://anysphere.cursor-deeplink/mcp/install?name=" + component(name) + "&config=" + component(config)

@@ -12,7 +12,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/enginetest"
 )
 
-// TestAnswersHaveNoUndeclaredMember: what the answers of the transcripts have, the tools' output schemas declare or docs/mcp.md
+// TestAnswersHaveNoUndeclaredMember: what the answers of the transcripts have, the tools' output schemas declare or testdata/mcp-tools.md
 // explains, in the entries of pending and in next too.
 func TestAnswersHaveNoUndeclaredMember(t *testing.T) {
 	t.Parallel()
@@ -23,12 +23,12 @@ func TestAnswersHaveNoUndeclaredMember(t *testing.T) {
 	}
 	status := declared["workflow_status"]
 	entries, next := properties(status["pending"].(object)["items"]), properties(status["next"])
-	page := string(enginetest.Must(os.ReadFile("../../docs/mcp.md")))
+	page := string(enginetest.Must(os.ReadFile("testdata/mcp-tools.md")))
 	seen := 0
 	undeclared := func(file, what string, members map[string]any, schema object) {
 		for name := range members {
 			if seen++; schema[name] == nil && !strings.Contains(page, "`"+name+"`") {
-				t.Errorf("%s: %s has %q, which neither its schema nor docs/mcp.md explains", file, what, name)
+				t.Errorf("%s: %s has %q, which neither its schema nor testdata/mcp-tools.md explains", file, what, name)
 			}
 		}
 	}

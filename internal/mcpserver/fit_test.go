@@ -203,7 +203,7 @@ func TestWhatIsUnchangedIsLeftOut(t *testing.T) {
 	want(t, content, object{"status": "completed", "result": whole, "unchanged": nil})
 }
 
-// TestThePageShowsAReference: the reference that docs/mcp.md shows has the members of one that an answer has.
+// TestThePageShowsAReference: the reference that docs/reference/mcp-tools.md shows has the members of one that an answer has.
 func TestThePageShowsAReference(t *testing.T) {
 	t.Parallel()
 	h := boundedHost(t)
@@ -213,7 +213,7 @@ func TestThePageShowsAReference(t *testing.T) {
 	}
 	content := h.ok("workflow_start", object{"definition": chainOf(1), "input": object{"documents": lines}, "execution_id": "r"})
 	ref := at(t, content, "state", "documents").(object)
-	page, err := os.ReadFile("../../docs/mcp.md")
+	page, err := os.ReadFile("../../docs/reference/mcp-tools.md")
 	shown := regexp.MustCompile("(?s)\n```json\n(.*?)```\n").FindAllSubmatch(page, -1)
 	if err != nil || len(shown) != 1 {
 		t.Fatalf("%d references (%v)", len(shown), err)

@@ -152,7 +152,7 @@ func (s source) manifest(first string, starts map[string]string) manifest {
 		}, " "),
 		Author:     map[string]string{"name": "workflows-engine", "url": address},
 		Repository: map[string]string{"type": "git", "url": address},
-		Homepage:   address, Documentation: address + "/blob/main/docs/mcp.md", Support: address + "/issues",
+		Homepage:   address, Documentation: address + "/blob/main/docs/mcp-hosts.md", Support: address + "/issues",
 		Server:         bundleServer{Type: "binary", EntryPoint: starts[first], Config: config},
 		ToolsGenerated: true, Keywords: []string{"workflow", "agents", "durable", "awp"}, License: license,
 		Compatibility: map[string][]string{"platforms": platforms},
