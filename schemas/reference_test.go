@@ -72,7 +72,7 @@ func filePage(t *testing.T, schema []byte, name, head string) string {
 		if fields == nil {
 			continue
 		}
-		r.write("\n## %s\n\n%s", p.Name, text(r.resolve(p.Value), "description"))
+		r.write("\n## %s\n\n%s", p.Name, marked(text(r.resolve(p.Value), "description")))
 		if suffix != "" {
 			r.write(" The fields of each:")
 		}
@@ -83,7 +83,7 @@ func filePage(t *testing.T, schema []byte, name, head string) string {
 			r.choices = r.choices[1:]
 			r.write("\n### %s\n\nOne of:\n", c.path)
 			for _, variant := range c.variants {
-				r.write("\n%s\n\n", text(variant, "description"))
+				r.write("\n%s\n\n", marked(text(variant, "description")))
 				r.table(r.rows(variant, ""))
 			}
 		}
@@ -118,7 +118,7 @@ func (r *reference) table(rows []row) {
 }
 
 // identifier matches the names of fields and codes in a description, and values with their underscores, or a text that is marked already.
-var identifier = regexp.MustCompile("`[^`]*`|[A-Za-z0-9_]*_[A-Za-z0-9_*]*|\\b[a-z]+[A-Z][A-Za-z]+\\b|\\$\\{ [^}]* \\}")
+var identifier = regexp.MustCompile("`[^`]*`|(?:[a-z]+\\.)*[A-Za-z0-9_]*_[A-Za-z0-9_*]*|\\b[a-z]+[A-Z][A-Za-z]+\\b|\\$\\{ [^}]* \\}")
 
 // marked writes the names in a description as code.
 func marked(about string) string {
@@ -345,7 +345,7 @@ func languagePage(t *testing.T) string {
 	known := map[string]bool{} // the fields of extensions, which several types have
 	for _, typ := range definition.NodeTypes() {
 		node, name := definitions.Get(string(typ.Name)), string(typ.Name)
-		r.write("\n## %s\n\n%s\n\n%s", name, text(node, "description"), r.example(t, name))
+		r.write("\n## %s\n\n%s\n\n%s", name, marked(text(node, "description")), r.example(t, name))
 		config := node.Lookup("/properties/config")
 		r.write("\n")
 		r.table(take(r.rows(config, "config.")))

@@ -75,6 +75,7 @@ func TestEveryPropertyTeaches(t *testing.T) {
 	everyPropertyTeaches(t, schemas.WorkflowDefinition(), 80)
 	everyPropertyTeaches(t, schemas.WorkflowTest(), 35)
 	everyPropertyTeaches(t, schemas.Webhooks(), 9)
+	everyPropertyTeaches(t, schemas.Agents(), 80)
 	everyPropertyTeaches(t, schemas.MCPManifest(), 12)
 	everyPropertyTeaches(t, schemas.StepCommands(), 8)
 	everyPropertyTeaches(t, schemas.Tokens(), 6)
