@@ -136,6 +136,10 @@ type SignalRequest struct {
 	Payload map[string]any
 	// IdempotencyKey is optional. A run accepts each key once; it keeps the last machine.MaxSignalKeys keys.
 	IdempotencyKey string
+	// Start, if not nil, starts the run with the signal unless ExecutionID exists, in one commit. The run must await the signal at its first
+	// wait, or keep early signals of its name; a signal that it rejects starts nothing. Its ExecutionID, AllowExisting and Wait are ignored. An
+	// existing run gets the signal alone. Set IdempotencyKey to make the call safe to repeat.
+	Start *StartRequest
 	Caller
 }
 

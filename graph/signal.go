@@ -1,7 +1,9 @@
 package graph
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"strings"
 
 	"github.com/workflows-engine/workflows-engine/graph/internal/admit"
@@ -9,6 +11,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/graph/view"
+	"github.com/workflows-engine/workflows-engine/history"
 )
 
 // Signal delivers a signal to the first wait for its name, in branch order, also in subworkflows. Without such a wait it returns
@@ -23,6 +26,12 @@ func (r *Runner) Signal(ctx context.Context, req SignalRequest) (*view.Run, erro
 	payload, err := r.object("payload", req.Payload, code)
 	if err != nil {
 		return nil, err
+	}
+	if req.Start != nil && strings.TrimSpace(req.ExecutionID) != "" {
+		run, err := r.startSignalled(ctx, req, payload)
+		if run != nil || err != nil {
+			return run, err
+		}
 	}
 	verdict := func(found admit.Found, refusal error) error {
 		return found.Verdict(refusal, code, problem.Place{ExecutionID: req.ExecutionID}, problem.Format("idempotency key %q", req.IdempotencyKey))
@@ -52,4 +61,22 @@ func (r *Runner) Signal(ctx context.Context, req SignalRequest) (*view.Run, erro
 			return verdict(found, refusal)
 		},
 	})
+}
+
+// startSignalled starts a run with a signal. Without a run or an error, the run exists.
+func (r *Runner) startSignalled(ctx context.Context, req SignalRequest, payload map[string]any) (*view.Run, error) {
+	switch _, err := r.p.Store.Execution(ctx, req.ExecutionID); {
+	case err == nil:
+		return nil, nil
+	case !errors.Is(err, problem.ExecutionNotFound), history.IsBeingDeleted(err):
+		return nil, err
+	}
+	start := *req.Start
+	start.ExecutionID, start.AllowExisting, start.Wait = req.ExecutionID, false, req.Wait
+	start.Mode = cmp.Or(start.Mode, req.Mode)
+	run, err := r.start(ctx, start, &machine.Signal{Name: req.Name, Payload: payload, IdempotencyKey: req.IdempotencyKey})
+	if errors.Is(err, problem.DuplicateExecutionID) && !history.IsBeingDeleted(err) {
+		return nil, nil // another process has started it meanwhile
+	}
+	return run, err
 }

@@ -25,6 +25,11 @@ import (
 // With AllowExisting, an existing run is the result if it has the same input, if given, and the same workflow name; else the error is
 // SUBMIT_VALIDATION_ERROR. The run keeps its definition; the warning DEFINITION_NOT_CHANGED reports that another version was given.
 func (r *Runner) Start(ctx context.Context, req StartRequest) (*view.Run, error) {
+	return r.start(ctx, req, nil)
+}
+
+// start is Start with a signal that the run must accept, unless that is nil.
+func (r *Runner) start(ctx context.Context, req StartRequest, signal *machine.Signal) (*view.Run, error) {
 	if err := r.enterToWrite(ctx); err != nil {
 		return nil, err
 	}
@@ -78,7 +83,7 @@ func (r *Runner) Start(ctx context.Context, req StartRequest) (*view.Run, error)
 	config.Subworkflows, children = r.p.Library.Versions(ctx, prog, nil)
 	c := r.call(x, req.Wait)
 	err = c.Apply(ctx, func(w *run.Work) (bool, error) {
-		return true, x.Begin(ctx, prog, children, config, input, r.opts.Work != WorkNone, w)
+		return true, x.Begin(ctx, run.Beginning{Program: prog, Children: children, Config: config, Input: input, StartedHere: r.opts.Work != WorkNone, Signal: signal}, w)
 	})
 	switch {
 	case errors.Is(err, run.ErrConflict) && req.AllowExisting:

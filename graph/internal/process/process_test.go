@@ -96,7 +96,7 @@ func begin(t *testing.T, p *process.Process, id string, mode machine.Mode, limit
 	c := p.Call(x, process.Wait{Limit: limit})
 	err = c.Apply(t.Context(), func(w *run.Work) (bool, error) {
 		config := machine.Config{ExecutionID: id, Mode: mode, Branches: machine.Concurrent, MaxVisits: 1000}
-		return true, x.Begin(t.Context(), prog, nil, config, map[string]any{}, true, w)
+		return true, x.Begin(t.Context(), run.Beginning{Program: prog, Config: config, Input: map[string]any{}, StartedHere: true}, w)
 	})
 	if err != nil {
 		t.Fatal(err)

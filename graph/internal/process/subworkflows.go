@@ -115,7 +115,9 @@ func (p *Process) beginChild(ctx context.Context, c *run.Run, parent string, a *
 	var children []history.StoredDefinition
 	config.Subworkflows, children = p.Library.Versions(a.Context, prog, a.Config.Subworkflows)
 	config.Queue, config.Deadline = cmp.Or(prog.Queue, config.Queue), 0
-	return p.With(ctx, c, func(w *run.Work) error { return c.Begin(ctx, prog, children, config, input, a.StartedHere, w) })
+	return p.With(ctx, c, func(w *run.Work) error {
+		return c.Begin(ctx, run.Beginning{Program: prog, Children: children, Config: config, Input: input, StartedHere: a.StartedHere}, w)
+	})
 }
 
 // continueChild starts a subworkflow of a retry with the past of the earlier run's subworkflow. The retry has checked that this is

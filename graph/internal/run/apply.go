@@ -1,8 +1,10 @@
 package run
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"math"
 	"slices"
 
 	"github.com/workflows-engine/workflows-engine/graph/definition"
@@ -192,9 +194,22 @@ func (x *Run) AwaitsTask(id string) bool {
 	return slices.ContainsFunc(x.m.Pending(), func(w machine.Wait) bool { return w.Task != nil && w.Task.ID == id })
 }
 
-// Begin writes the first records of a new run, and stores its definition and those of its subworkflows (children). With startedHere, the
-// run fails here if it needs an executor that this process lacks. ErrConflict reports that a run with this id exists.
-func (x *Run) Begin(ctx context.Context, prog *definition.Program, children []history.StoredDefinition, config machine.Config, input map[string]any, startedHere bool, w *Work) error {
+// Beginning describes a new run.
+type Beginning struct {
+	Program *definition.Program
+	// Children are the definitions of its subworkflows.
+	Children []history.StoredDefinition
+	Config   machine.Config
+	Input    map[string]any
+	// StartedHere makes the run fail here if it needs an executor that this process lacks.
+	StartedHere bool
+	// Signal, unless nil, is applied before the first commit. If the run rejects it, nothing is stored.
+	Signal *machine.Signal
+}
+
+// Begin writes the first records of a new run, and stores its definition and those of its subworkflows. ErrConflict reports that a run with
+// this id exists.
+func (x *Run) Begin(ctx context.Context, n Beginning, w *Work) error {
 	if x.exec.Seq > 0 {
 		// The run is known here. If it is gone from the store, forget it.
 		switch _, err := x.behind(ctx); {
@@ -205,19 +220,38 @@ func (x *Run) Begin(ctx context.Context, prog *definition.Program, children []hi
 		}
 		x.forget()
 	}
+	config := n.Config
 	x.setExecution(history.Execution{ID: x.id, Parent: config.Parent, Queue: config.Queue})
 	x.prior = history.Prior{}
-	x.prog, x.unstored, x.unstoredChildren = prog, admit.StoredForm(prog), children
+	x.prog, x.unstored, x.unstoredChildren = n.Program, admit.StoredForm(n.Program), n.Children
 	config.Limits = x.limits()
-	begin := func() error { x.m = machine.Start(prog, config, input, x.env.Now()); return nil }
+	if n.Signal != nil {
+		config.Limits.StretchUnits = math.MaxInt // up to the first wait, which may be for the signal
+	}
+	var rejection error
+	begin := func() error {
+		now := x.env.Now()
+		x.m = machine.Start(n.Program, config, n.Input, now)
+		if n.Signal != nil && !x.m.Stopped() {
+			rejection = x.m.Handle(*n.Signal, now)
+		}
+		return nil
+	}
 	if _ = x.decide(false, begin); x.m.Stopped() && x.env.Context.Err() == nil {
 		_ = x.decide(true, begin)
 	}
-	x.lastStatus, x.sincePosition, x.startedHere = "", 0, startedHere
+	if n.Signal != nil {
+		rejection = notStarted(rejection)
+		x.m.SetLimits(config.MaxVisits, x.limits())
+	}
+	x.lastStatus, x.sincePosition, x.startedHere = "", 0, n.StartedHere
 	x.become(Following)
 	b := x.m.Ready()
 	Sign(ctx, b.Records)
-	err := admit.RoomToStart(&x.exec, x.env.Limits, "input", input, b.Records)
+	if n.Signal != nil {
+		b.Effects = slices.DeleteFunc(b.Effects, func(e machine.Effect) bool { return slices.Contains(b.Abandoned, e.Key()) })
+	}
+	err := cmp.Or(rejection, admit.RoomToStart(&x.exec, x.env.Limits, "input", n.Input, b.Records))
 	if x.m.Stopped() {
 		err = context.Cause(x.env.Context)
 	}
@@ -231,4 +265,18 @@ func (x *Run) Begin(ctx context.Context, prog *definition.Program, children []hi
 		x.unstored, x.unstoredChildren, x.startedHere = nil, nil, false
 	}
 	return err
+}
+
+// notStarted returns the error of a start whose signal was rejected, nil without a rejection.
+func notStarted(rejection error) error {
+	if errors.Is(rejection, machine.ErrWalking) {
+		rejection = problem.New(problem.RunComputing, "it computes for too long before its first wait")
+	}
+	p, ok := problem.As(rejection)
+	if !ok {
+		return rejection
+	}
+	told := *p
+	told.Message = "the new run would reject the signal: " + p.Message
+	return told.WithHint("Nothing was started. A run takes the signal if it awaits it at its first wait, or keeps early signals of its name (extension early_signals).")
 }

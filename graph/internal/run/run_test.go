@@ -90,7 +90,7 @@ func (p *process) begin(t *testing.T, id string, mode machine.Mode, tools ...str
 	}
 	x, w := p.hold(id), &run.Work{}
 	config := machine.Config{ExecutionID: id, Mode: mode, Branches: machine.Concurrent, MaxVisits: 1000}
-	if err := x.Begin(t.Context(), prog, nil, config, map[string]any{}, true, w); err != nil {
+	if err := x.Begin(t.Context(), run.Beginning{Program: prog, Config: config, Input: map[string]any{}, StartedHere: true}, w); err != nil {
 		t.Fatal(err)
 	}
 	return x, w
