@@ -1,7 +1,9 @@
 package temporal
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"strings"
 	"time"
 
@@ -269,6 +271,12 @@ func (e *Engine) Signal(ctx context.Context, req graph.SignalRequest) (*view.Run
 	if err != nil {
 		return nil, err
 	}
+	if req.Start != nil && strings.TrimSpace(req.ExecutionID) != "" {
+		run, err := e.startSignalled(ctx, req, payload)
+		if run != nil || err != nil {
+			return run, err
+		}
+	}
 	verdict := func(found admit.Found, refusal error) error {
 		return found.Verdict(refusal, code, problem.Place{ExecutionID: req.ExecutionID}, problem.Format("idempotency key %q", req.IdempotencyKey))
 	}
@@ -297,4 +305,25 @@ func (e *Engine) Signal(ctx context.Context, req graph.SignalRequest) (*view.Run
 			return verdict(found, refusal)
 		},
 	})
+}
+
+// startSignalled starts a run with a signal. Without a run or an error, the run exists.
+func (e *Engine) startSignalled(ctx context.Context, req graph.SignalRequest, payload map[string]any) (*view.Run, error) {
+	if err := e.enter(ctx); err != nil {
+		return nil, err
+	}
+	switch _, err := e.look(ctx, req.ExecutionID); {
+	case err == nil:
+		return nil, nil
+	case !errors.Is(err, problem.ExecutionNotFound):
+		return nil, err
+	}
+	start := *req.Start
+	start.ExecutionID, start.AllowExisting, start.Wait = req.ExecutionID, false, req.Wait
+	start.Mode = cmp.Or(start.Mode, req.Mode)
+	run, err := e.start(ctx, start, &machine.Signal{Name: req.Name, Payload: payload, IdempotencyKey: req.IdempotencyKey})
+	if errors.Is(err, problem.DuplicateExecutionID) {
+		return nil, nil // another caller has started it meanwhile
+	}
+	return run, err
 }

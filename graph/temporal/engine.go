@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"math"
 	"slices"
 	"strings"
 	"sync"
@@ -99,6 +100,12 @@ func (e *Engine) RegisterWorkflow(ref string, d *definition.Document) error {
 // Start starts a run; see graph.Runner.Start. Title and Labels become the memo and the search attribute AwpLabels, Priority and the label
 // Options.FairLabel the priority and the fairness key. Definitions that need more than Temporal offers are UNSUPPORTED_BY_BACKEND.
 func (e *Engine) Start(ctx context.Context, req graph.StartRequest) (*view.Run, error) {
+	return e.start(ctx, req, nil)
+}
+
+// start is Start with a signal that the run must accept, unless that is nil. The signal is part of the start, so that neither exists without the
+// other.
+func (e *Engine) start(ctx context.Context, req graph.StartRequest, signal *machine.Signal) (*view.Run, error) {
 	if err := e.enter(ctx); err != nil {
 		return nil, err
 	}
@@ -143,6 +150,15 @@ func (e *Engine) Start(ctx context.Context, req graph.StartRequest) (*view.Run, 
 	in.Config.Subworkflows = in.Library[prog.Hash].Subworkflows
 	if err := e.fits(&in); err != nil {
 		return nil, err
+	}
+	if signal != nil {
+		in.Signal = signal
+		config, now := in.Config, e.b.now()
+		config.Limits = in.Limits.machine()
+		config.Limits.StretchUnits = math.MaxInt
+		if err := machine.Start(prog, config, input, now).Check(*signal, now); err != nil {
+			return nil, run.NotStarted(err)
+		}
 	}
 	e.definitions.put(*admit.StoredForm(prog))
 	w, stop := e.waiting(ctx, req.Wait)

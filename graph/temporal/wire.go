@@ -46,6 +46,8 @@ type runInput struct {
 	Labels map[string]string `json:"labels,omitempty"`
 	Queue  string            `json:"queue,omitempty"`
 	Input  map[string]any    `json:"input,omitempty"`
+	// Signal, unless nil, is applied as the run starts.
+	Signal *machine.Signal `json:"signal,omitempty"`
 	// Deadline is the longest time that the run may take, 0 for no bound of the start.
 	Deadline time.Duration `json:"deadline,omitempty"`
 	// Actor is the caller of the start, nil if unknown.

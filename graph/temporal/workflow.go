@@ -2,6 +2,7 @@ package temporal
 
 import (
 	"errors"
+	"math"
 	"time"
 
 	"go.temporal.io/sdk/workflow"
@@ -136,7 +137,16 @@ func (r *walk) begin(prog *definition.Program) error {
 	config := r.in.Config
 	config.Limits, config.Title, config.Labels, config.Notify, config.Queue = r.in.Limits.machine(), r.in.Title, r.in.Labels, r.in.Notify, r.in.Queue
 	config.Deadline = r.in.Deadline
+	if r.in.Signal != nil {
+		config.Limits.StretchUnits = math.MaxInt // up to the first wait, which may be for the signal
+	}
 	r.m = machine.Start(prog, config, r.in.Input, now)
+	if r.in.Signal != nil {
+		if err := r.m.Handle(*r.in.Signal, now); err != nil { // it was checked before the start
+			workflow.GetLogger(r.ctx).Warn("signal rejected", "signal", r.in.Signal.Name, "error", err)
+		}
+		r.m.SetLimits(config.MaxVisits, r.in.Limits.machine())
+	}
 	r.settle(r.in.Actor)
 	return nil
 }

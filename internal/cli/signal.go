@@ -6,6 +6,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/workflows-engine/workflows-engine/graph"
+	"github.com/workflows-engine/workflows-engine/graph/lint"
 	"github.com/workflows-engine/workflows-engine/graph/view"
 	"github.com/workflows-engine/workflows-engine/history"
 )
@@ -13,6 +14,8 @@ import (
 type signalOptions struct {
 	driveOptions
 	payload, key, folder string
+	start                string
+	input                []string
 }
 
 func newSignal(a *app) *cobra.Command {
@@ -21,9 +24,13 @@ func newSignal(a *app) *cobra.Command {
 		Use:   "signal ID NAME",
 		Short: "Send a signal to a run",
 		Long: `Send a signal. Its payload is merged into the state of the run by the reducers. A run that does not wait for a signal
-of this name rejects it and does not change, unless it keeps the signal for a later wait (extension early_signals).`,
+of this name rejects it and does not change, unless it keeps the signal for a later wait (extension early_signals).
+
+With --start, a run of FILE is started with the signal unless ID exists. If the run would reject the signal, nothing is started. Several
+processes may do so at the same time; with --idempotency-key the command can be repeated.`,
 		Example: `  workflows-engine signal order-17 release_approved --payload '{"approved_by":"kim"}'
-  workflows-engine signal order-17 go`,
+  workflows-engine signal order-17 go
+  workflows-engine signal order-17 paid --start order.workflow.json --input '{"order":17}' --idempotency-key payment-3`,
 		Args:              exactly("ID", "NAME"),
 		ValidArgsFunction: a.completeWaits(history.PhaseAwaitingSignal, awaitedSignal),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -32,6 +39,8 @@ of this name rejects it and does not change, unless it keeps the signal for a la
 	}
 	cmd.Flags().StringVarP(&o.payload, "payload", "p", "", "payload of the signal: `JSON`, @file, or - for standard input (default {})")
 	cmd.Flags().StringVar(&o.key, "idempotency-key", "", "unique `text` of this signal: a repeated one has no effect")
+	cmd.Flags().StringVar(&o.start, "start", "", "start a run of the definition in `FILE` with the signal, unless ID exists")
+	registerInput(cmd.Flags(), &o.input, "run that --start starts")
 	registerContinue(cmd.Flags(), &o.driveOptions, &o.folder)
 	return cmd
 }
@@ -42,7 +51,42 @@ func (a *app) signal(ctx context.Context, id, name string, o signalOptions) erro
 	if err != nil {
 		return err
 	}
+	if o.start != "" {
+		return a.startSignalled(ctx, graph.SignalRequest{ExecutionID: id, Name: name, Payload: payload, IdempotencyKey: o.key}, o)
+	}
 	return a.continued(ctx, id, o.folder, o.driveOptions, true, func(s *session, caller graph.Caller) (*view.Run, error) {
 		return s.engine.Signal(ctx, graph.SignalRequest{ExecutionID: id, Name: name, Payload: payload, IdempotencyKey: o.key, Caller: caller})
+	})
+}
+
+// startSignalled delivers a signal to a run, which it starts if it is missing, and drives the run.
+func (a *app) startSignalled(ctx context.Context, req graph.SignalRequest, o signalOptions) error {
+	source, err := a.readSource(o.start, "")
+	if err != nil {
+		return err
+	}
+	c := source.check(lint.Options{})
+	a.printError(c.err)
+	writeFindings(a.stderr, a.paint, c)
+	switch {
+	case c.unreadable:
+		return silent{exitUsage}
+	case !c.valid(false):
+		return silent{exitFailed}
+	}
+	input, err := a.readInput(o.input, stateSchema(c.document.Value()))
+	if err != nil {
+		return err
+	}
+	mode, err := parseMode(o.mode)
+	if err != nil {
+		return err
+	}
+	return a.with(ctx, sessionOptions{store: createStore, display: showTree, drives: true, folder: o.folder}, func(s *session) error {
+		d := a.drive(s, o.driveOptions)
+		req.Caller = graph.Caller{Wait: d.caller.Wait}
+		req.Start = &graph.StartRequest{Definition: c.document, Input: input, Mode: mode, RequireCapable: true}
+		run, err := s.engine.Signal(ctx, req)
+		return d.from(ctx, run, err)
 	})
 }

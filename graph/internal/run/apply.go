@@ -241,7 +241,7 @@ func (x *Run) Begin(ctx context.Context, n Beginning, w *Work) error {
 		_ = x.decide(true, begin)
 	}
 	if n.Signal != nil {
-		rejection = notStarted(rejection)
+		rejection = NotStarted(rejection)
 		x.m.SetLimits(config.MaxVisits, x.limits())
 	}
 	x.lastStatus, x.sincePosition, x.startedHere = "", 0, n.StartedHere
@@ -267,8 +267,8 @@ func (x *Run) Begin(ctx context.Context, n Beginning, w *Work) error {
 	return err
 }
 
-// notStarted returns the error of a start whose signal was rejected, nil without a rejection.
-func notStarted(rejection error) error {
+// NotStarted returns the error of a start whose signal was rejected, nil without a rejection.
+func NotStarted(rejection error) error {
 	if errors.Is(rejection, machine.ErrWalking) {
 		rejection = problem.New(problem.RunComputing, "it computes for too long before its first wait")
 	}

@@ -1,0 +1,48 @@
+package temporal
+
+import (
+	"testing"
+
+	"github.com/workflows-engine/workflows-engine/graph"
+	"github.com/workflows-engine/workflows-engine/graph/machine"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/graph/view"
+	"github.com/workflows-engine/workflows-engine/internal/enginetest"
+)
+
+// TestSignalWithStart: the first signal starts the run and counts, the next one reaches it, a repeated one changes nothing, and one that the run
+// would reject starts nothing.
+func TestSignalWithStart(t *testing.T) {
+	t.Parallel()
+	e, b := newTestEngine(t, Options{})
+	d := enginetest.Define(t, `{"document":{"schema":"urn:test","name":"collect","version":"1"},"x-workflows-engine":{"uses":["early_signals"]},
+		"state_schema":{"type":"object","properties":{"got":{"type":"array","items":{"type":"string"},"reducer":"append"}}},
+		"nodes":[{"id":"begin","type":"start"},{"id":"one","type":"wait","config":{"kind":"signal","signal":"part"},"keep":true},{"id":"two","type":"wait","config":{"kind":"signal","signal":"part"},"keep":true},{"id":"end","type":"end"}],
+		"edges":[{"source":"__start__","target":"begin"},{"source":"begin","target":"one"},{"source":"one","target":"two"},{"source":"two","target":"end"}]}`)
+	send := func(name string, part any) (*view.Run, error) {
+		key, _ := part.(string)
+		return e.Signal(t.Context(), graph.SignalRequest{
+			ExecutionID: "r", Name: name, Payload: map[string]any{"got": []any{part}}, IdempotencyKey: key, Start: &graph.StartRequest{Definition: d},
+		})
+	}
+	_, err := send("other", "a")
+	requireCode(t, err, problem.SignalNameMismatch)
+	_, err = send("part", 1.0)
+	requireCode(t, err, problem.SignalValidationError)
+	if b.runs["r"] != nil {
+		t.Fatal("a run was started")
+	}
+	run, err := send("part", "a")
+	if err != nil || run.Status != machine.AwaitingSignal || run.CurrentNodeID != "two" {
+		t.Fatalf("%+v %v", run, err)
+	}
+	if run, err = send("part", "a"); err != nil || !run.Repeated {
+		t.Fatalf("%+v %v", run, err)
+	}
+	if run, err = send("part", "b"); err != nil || run.Status != machine.Completed {
+		t.Fatalf("%+v %v", run, err)
+	}
+	if got, _ := run.FinalState["got"].([]any); len(got) != 2 {
+		t.Errorf("got %v", run.FinalState)
+	}
+}
