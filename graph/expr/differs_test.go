@@ -7,7 +7,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
-// TestDatesAndNumbers holds what compatibility.md says of dates and numbers: where they are those of jq 1.8, and where they differ.
+// TestDatesAndNumbers holds what docs/reference/differences.md says of dates and numbers: where they are those of jq 1.8, and where they differ.
 func TestDatesAndNumbers(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct{ src, want string }{

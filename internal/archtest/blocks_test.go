@@ -63,6 +63,7 @@ var claims = []struct{ page, tag, file, test string }{
 	{"docs/reference/codes.md", "yaml *", "internal/authoring/codes_test.go", "TestExamplesAreTrue"},
 	{"docs/embedding.md", "go", "internal/archtest/docs_test.go", "TestTheEmbeddersPageShowsTheExample"},
 	{"*", "go", "internal/archtest/blocks_test.go", "TestGoOfThePagesIsCompiled"},
+	{"docs/concepts.md", "mermaid", "internal/calls/concepts_test.go", "TestThePictureOfARun"},
 	{"docs/architecture.md", "mermaid", "internal/archtest/docs_test.go", "TestNamedPathsExist"},
 	{"docs/scaling.md", "mermaid", "internal/cli/fleet_test.go", "TestThePictureOfTheFleet"},
 	{"examples/*/README.md", "sh", "internal/cli/pageruns_test.go", "TestCommandsOfTheExamples"},

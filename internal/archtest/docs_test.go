@@ -46,11 +46,11 @@ func TestNamedPathsExist(t *testing.T) {
 	}
 }
 
-// TestNamedTestsExist: each test and benchmark that docs/testing.md has run is one of a package that its command names.
+// TestNamedTestsExist: each test and benchmark that docs/reference/tests.md has run is one of a package that its command names.
 func TestNamedTestsExist(t *testing.T) {
 	t.Parallel()
 	found := 0
-	for _, command := range regexp.MustCompile("`((?:\\./[\\w/-]+ )+(?:-v )?-(?:run|bench).*?)`").FindAllStringSubmatch(pages(t)[filepath.Join(root, "docs/testing.md")], -1) {
+	for _, command := range regexp.MustCompile("`((?:\\./[\\w/-]+ )+(?:-v )?-(?:run|bench).*?)`").FindAllStringSubmatch(pages(t)[filepath.Join(root, "docs/reference/tests.md")], -1) {
 		var tests string
 		for _, folder := range regexp.MustCompile(`\./[\w/-]+`).FindAllString(command[1], -1) {
 			paths, _ := filepath.Glob(filepath.Join(root, folder, "*_test.go"))
@@ -81,7 +81,7 @@ func TestNamedTestsExist(t *testing.T) {
 					name = kind + name
 				}
 				if found++; !strings.Contains(tests, "\nfunc "+name) {
-					t.Errorf("docs/testing.md: no test of %s begins with %s", command[1], name)
+					t.Errorf("docs/reference/tests.md: no test of %s begins with %s", command[1], name)
 				}
 			}
 		}

@@ -112,10 +112,10 @@ func TestThreatsAreMet(t *testing.T) {
 	}
 }
 
-// TestShownBy: every test, script and vector that docs/compatibility.md names exists. Another test runs each of them.
+// TestShownBy: every test, script and vector that docs/reference/differences.md names exists. Another test runs each of them.
 func TestShownBy(t *testing.T) {
 	t.Parallel()
-	doc, err := os.ReadFile(filepath.Join(root, "docs/compatibility.md"))
+	doc, err := os.ReadFile(filepath.Join(root, "docs/reference/differences.md"))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,7 +17,7 @@ func newConformance(a *app) *cobra.Command {
 	)
 	cmd := &cobra.Command{
 		Use:    "conformance DIR",
-		Hidden: true, // for those who change the engine: docs/conformance.md
+		Hidden: true, // for those who change the engine: docs/compatibility.md
 		Short:  "Run the conformance vectors of the protocol",
 		Long: `Run conformance vectors: DIR is a directory with vectors/, a part of it, or one *.vector.json file. Each failed
 vector is listed with the expected and the actual value.`,
