@@ -70,7 +70,7 @@ release-check: ## make the release twice, here and in a clone elsewhere: the sam
 	$(if $(COLD),export GOCACHE="$$out/cache";) $(if $(VERSION),,export VERSION="$$(sed -n 's/^  "version": "\(.*\)",$$/\1/p' "$$out/here/server.json")";) \
 	$(MAKE) --no-print-directory -C "$$out/elsewhere" release DIST="$$out/there"; \
 	diff -r "$$out/here" "$$out/there"; echo "two builds are the same, byte for byte"; \
-	$(GO) test ./internal/release
+	SOAK=1 $(GO) test ./internal/release
 
 clients: ## drive the server, from packed npm files, with clients of others (docs/tested-hosts.md); needs Node.js 22.19, npm and the network
 	@out="$$(mktemp -d)"; trap 'chmod -R u+w "$$out"; rm -rf "$$out"' EXIT; set -e; \

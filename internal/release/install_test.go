@@ -73,7 +73,7 @@ func launcher(t *testing.T, folder, name string, args ...string) *exec.Cmd {
 	return cmd
 }
 
-// TestInstalledPackages is what a user of the npm packages meets: versions, a run from an MCP host, exit statuses, signals, and what is
+// TestInstalledPackages is what a user of the packages meets: versions, the archive in an empty container, a run from an MCP host, exit statuses, signals, and what is
 // said when the package of the platform is missing.
 func TestInstalledPackages(t *testing.T) {
 	dist, folder := installed(t)
@@ -101,6 +101,7 @@ func TestInstalledPackages(t *testing.T) {
 	if out, err := cmd.CombinedOutput(); err == nil || cmd.ProcessState.ExitCode() != 2 || !strings.Contains(string(out), "nonsense") {
 		t.Errorf("unknown command: %v\n%s", err, out)
 	}
+	t.Run("empty root", func(t *testing.T) { runInAnEmptyRoot(t, dist) })
 	t.Run("signals", func(t *testing.T) { passSignals(t, folder) })
 
 	if err := os.RemoveAll(filepath.Join(folder, "node_modules", "@workflows-engine")); err != nil {
