@@ -319,6 +319,41 @@ func TestQueuesDivideWorkers(t *testing.T) {
 	})
 }
 
+// TestQueuesHoldForOrphans: a worker does not take over the runs of queues that it does not serve, nor what follows their timers. A worker that serves
+// them does.
+func TestQueuesHoldForOrphans(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		store := historymem.New()
+		front := newRunner(t, store, graph.Options{Work: graph.WorkNone})
+		gpu := &gauge{lasts: time.Minute, firstFailed: true}
+		first := newRunner(t, store, graph.Options{Activities: gpu, Work: graph.WorkAll, Queues: []string{"gpu"}})
+		d := workflow(t, "retries", []string{startNode(), `{"id":"n0","type":"tool_call","retry":{"max_attempts":2,"initial_interval":"5m"},"config":{"server":"x","tool":"y"}}`, endNode()}, "s n0", "n0 e")
+		begin := func(id string) {
+			t.Helper()
+			if _, err := front.Start(t.Context(), graph.StartRequest{ExecutionID: id, Definition: d, Queue: "gpu", Wait: waitFor(0)}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		begin("pauses")
+		time.Sleep(2 * time.Minute) // its first attempt has failed
+		begin("inflight")
+		time.Sleep(10 * time.Second)
+		closeRunner(t, first)
+		other := &gauge{lasts: time.Second}
+		newRunner(t, store, graph.Options{Activities: other, Work: graph.WorkAll, Queues: []string{"cpu", history.DefaultQueue}})
+		time.Sleep(20 * time.Minute)
+		if n := other.total(t); n > 0 {
+			t.Errorf("a worker of other queues has performed %d attempts", n)
+		}
+		second := &gauge{lasts: time.Second}
+		newRunner(t, store, graph.Options{Activities: second, Work: graph.WorkAll, Queues: []string{"gpu"}})
+		for _, id := range []string{"pauses", "inflight"} {
+			wantStatus(t, settled(t, front, id), machine.Completed)
+		}
+	})
+}
+
 // TestCommitsOfARun performs a run of n activities where it was started: n + 1 commits.
 func TestCommitsOfARun(t *testing.T) {
 	t.Parallel()

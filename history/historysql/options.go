@@ -38,6 +38,10 @@ type Options struct {
 	// ReadOnly opens an existing file without changing it, and refuses an empty one. Writes fail. A file of an older version is copied to the
 	// temporary folder when opened, and read there.
 	ReadOnly bool
+	// FollowWrites lets watches hear of writes by others from the kernel, on Linux, so that they hear of them within some milliseconds, and an idle
+	// process does not poll. Otherwise they look every 50 ms. Within a bubble of testing/synctest a watch that waits for the kernel would stop the
+	// time.
+	FollowWrites bool
 	// NoBackup migrates an older file without copying it; see Migration.
 	NoBackup bool
 	// Now is the machine's clock; Uptime returns the time since boot and an id of the boot. nil means the real ones, but with a custom Now a

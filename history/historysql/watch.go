@@ -144,7 +144,11 @@ func (s *Store) newWatch(look func(c *conn) error) (*watch, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &watch{conn: c, look: look, wal: s.path + walSuffix, writes: newWrites()}, nil
+	w := &watch{conn: c, look: look, wal: s.path + walSuffix}
+	if s.options.FollowWrites {
+		w.writes = newWrites()
+	}
+	return w, nil
 }
 
 // still reports whether the WAL is as it was when the version was last read. That is one call of the system, and the version takes many.

@@ -15,8 +15,17 @@ import (
 // TestWatchingAnotherProcess: a watch hears of what another store appends, also after the newest rows were deleted.
 func TestWatchingAnotherProcess(t *testing.T) {
 	t.Parallel()
+	for _, follow := range []bool{false, true} {
+		t.Run(fmt.Sprintf("follow=%t", follow), func(t *testing.T) {
+			t.Parallel()
+			watchAnotherProcess(t, historysql.Options{FollowWrites: follow})
+		})
+	}
+}
+
+func watchAnotherProcess(t *testing.T, o historysql.Options) {
 	path := filepath.Join(t.TempDir(), "runs.db")
-	here, there := openFile(t, path, historysql.Options{}), openFile(t, path, historysql.Options{})
+	here, there := openFile(t, path, o), openFile(t, path, historysql.Options{})
 	ctx, cancel := context.WithCancel(t.Context())
 	heard := make(chan string, 1000)
 	ended := make(chan error, 1)

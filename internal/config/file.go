@@ -29,7 +29,7 @@ func (f inFile) open(ctx context.Context, how opening) (history.Store, error) {
 		if store, err := f.absent(); store != nil || err != nil {
 			return store, err
 		}
-		return f.openFile(ctx, historysql.Options{Existing: how == toExisting, ReadOnly: how == toRead})
+		return f.openFile(ctx, historysql.Options{Existing: how == toExisting, ReadOnly: how == toRead, FollowWrites: true})
 	}
 	if folder := filepath.Dir(f.c.StorePath); f.c.StorePathGiven {
 		if info, err := os.Stat(folder); err != nil || !info.IsDir() {
@@ -37,7 +37,7 @@ func (f inFile) open(ctx context.Context, how opening) (history.Store, error) {
 				WithHint("Create the directory, or name another file with %s.", f.flag())
 		}
 	}
-	store, err := f.openFile(ctx, historysql.Options{})
+	store, err := f.openFile(ctx, historysql.Options{FollowWrites: true})
 	if err == nil {
 		// Without the note only a process without XDG_DATA_HOME may miss this database, so this is only a warning.
 		if err := f.c.LeaveNote(); err != nil && f.c.Log != nil {

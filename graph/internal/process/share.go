@@ -323,7 +323,7 @@ func (s *Share) Processes(ctx context.Context) ([]history.Process, error) {
 // Capabilities returns the nodes that are performed for runs that this process starts in a queue: by itself or, with WorkNone, by the live
 // workers.
 func (p *Process) Capabilities(ctx context.Context, queue string) (library.Capabilities, error) {
-	none := p.share.Work == WorkNone
+	none := p.share.Work == WorkNone || queue != "" && p.share.leaves(queue)
 	if p.share.queue == nil || !none && p.share.Queues == nil {
 		return p.Performer, nil
 	}

@@ -138,9 +138,11 @@ func queueOf(exec *history.Execution, n *definition.Node) string {
 	return cmp.Or(n.Queue, exec.Queue, history.DefaultQueue)
 }
 
-// leaves reports whether the attempts of a node are left to the workers of another queue. A run without queues of nodes stays where it was started.
+// leaves reports whether the attempts of a node are left to the workers of another queue. A run for which nobody has named a queue stays with the
+// process that has started or claimed it.
 func (x *Run) leaves(n *definition.Node) bool {
-	return x.prog.Routes() && n.Type.Info().Attempted() && x.env.Sharing.Leaves != nil && x.env.Sharing.Leaves(queueOf(&x.exec, n))
+	stays := !x.prog.Routes() && x.exec.Queue == "" && (x.startedHere || x.Owned())
+	return !stays && n.Type.Info().Attempted() && x.env.Sharing.Leaves != nil && x.env.Sharing.Leaves(queueOf(&x.exec, n))
 }
 
 // tenant returns the tenant of the run.

@@ -22,7 +22,7 @@ type engine struct{ file bool }
 
 func (e *engine) open(ctx context.Context, url string) (history.Store, error) {
 	if e.file {
-		return historysql.Open(ctx, url, historysql.Options{})
+		return historysql.Open(ctx, url, historysql.Options{FollowWrites: true})
 	}
 	return historypg.Open(ctx, url, historypg.Options{})
 }
