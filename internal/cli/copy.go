@@ -94,6 +94,10 @@ func (a *app) copyStore(ctx context.Context, o copyOptions) (err error) {
 	defer func() { err = firstError(err, target.Close()) }()
 	options := graph.CopyOptions{Target: to.Location(), CheckSteps: c.RunnerOptions(config.Executors{}, nil).CheckSteps}
 	res, err := graph.Copy(ctx, source, target, options)
+	if ctx.Err() != nil {
+		fmt.Fprintln(a.stderr, "the copy has stopped: the same command completes it")
+		return context.Canceled
+	}
 	if res == nil {
 		return err
 	}

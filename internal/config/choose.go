@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/internal/config/envname"
 )
 
 // storeSettings are the settings of the store. Which of them count depends on the others, so they are kept until all have been read.
@@ -53,6 +54,12 @@ func (c *Config) loadStore(env Environment) (err error) {
 // chosen returns the kind of the store. A path selects SQLite and an address selects Postgres, unless the kind has precedence, as a
 // flag has over a variable. Two settings of the same precedence must not select two stores.
 func (s *storeSettings) chosen() (StoreKind, error) {
+	for _, other := range []setting{s.kind, s.path, s.urlFile} {
+		if strings.Contains(other.value, "://") { // it may have a password, so the error does not repeat it
+			return "", problem.New(problem.UsageError, "%s must not be an address", other.from).
+				WithHint("Name a server with --%s or %s; write an address with a password to a file for --%s.", flagStoreURL, envname.StoreURL, flagStoreURLFile)
+		}
+	}
 	address, err := s.address()
 	if err != nil {
 		return "", err

@@ -3,6 +3,7 @@
 package config_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -52,6 +53,12 @@ func TestLoadChoosesBetweenFileAndServer(t *testing.T) {
 		{name: "address and file", args: []string{"--store-url", url, "--store-url-file", "f"}, refused: "--store-url and --store-url-file cannot be given together"},
 		{name: "no address", args: []string{"--store", "postgres"}, refused: "--store postgres requires the address of a server"},
 		{name: "blank address", args: []string{"--store-url", " "}, refused: "--store-url must not be blank"},
+		{name: "address as path", args: []string{"--db", "postgres://me:s3cret@h/x"}, refused: "--store-path must not be an address"},
+		{name: "address as kind", args: []string{"--store", "postgres://me:s3cret@h/x"}, refused: "--store must not be an address"},
+		{name: "address as kind by variable", variables: "STORE=postgres://me:s3cret@h/x", refused: "WORKFLOW_ENGINE_STORE must not be an address"},
+		{name: "address as path by variable", variables: "STORE_PATH=postgres://me:s3cret@h/x", refused: "WORKFLOW_ENGINE_STORE_PATH must not be an address"},
+		{name: "address as file", args: []string{"--store-url-file", "postgres://me:s3cret@h/x"}, refused: "--store-url-file must not be an address"},
+		{name: "address as file by variable", variables: "STORE_URL_FILE=postgres://me:s3cret@h/x", refused: "WORKFLOW_ENGINE_STORE_URL_FILE must not be an address"},
 		{name: "no file", args: []string{"--store-url-file", "missing"}, refused: "cannot read --store-url-file (/w/missing)"},
 		{name: "schema without a server", args: []string{"--store-schema", "x"}, refused: "--store-schema requires --store postgres"},
 		{name: "schema by variable without a server", variables: "STORE_SCHEMA=x STORE_PATH=/a.db", location: "/a.db"},
@@ -72,6 +79,9 @@ func TestLoadChoosesBetweenFileAndServer(t *testing.T) {
 			c, err := load(t, environment(variables...), tt.args...)
 			if tt.refused != "" {
 				requireRefused(t, err, tt.refused)
+				if strings.Contains(fmt.Sprintf("%+v", err), "s3cret") {
+					t.Errorf("the error repeats the password: %v", err)
+				}
 				return
 			}
 			if err != nil {

@@ -13,6 +13,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/history/runfile"
+	"github.com/workflows-engine/workflows-engine/internal/processid"
 )
 
 // CopyOptions is graph.CopyOptions, which documents the fields.
@@ -55,13 +56,16 @@ const copyLease = 2 * time.Minute
 // The runs of a tree that have not ended are ended in the source first, then the records before that end are imported. So there is no moment
 // at which both stores continue a run, and a copy that was interrupted in between finds the end, and imports what comes before it.
 func Copy(ctx context.Context, from, to history.Store, o CopyOptions) (res *CopyResult, err error) {
-	c := copier{from: from, to: to, o: o, process: "store-copy-" + uuid.NewString(), res: &CopyResult{}, there: map[string]bool{}, linked: map[string]string{}}
+	c := copier{from: from, to: to, o: o, process: copyProcess(), res: &CopyResult{}, there: map[string]bool{}, linked: map[string]string{}}
 	defer func() {
 		if failed := from.Release(context.WithoutCancel(ctx), c.process); err == nil {
 			err = failed
 		}
 	}()
 	if err := c.distinct(ctx); err != nil {
+		return nil, err
+	}
+	if err := c.releaseGone(ctx); err != nil {
 		return nil, err
 	}
 	if err := c.definitions(ctx); err != nil {
@@ -114,6 +118,30 @@ type copier struct {
 	// there are the runs that are in the target, linked the origins of all runs with a link.
 	there  map[string]bool
 	linked map[string]string
+}
+
+// copyProcess names this copy, so that others can tell when its process has ended.
+func copyProcess() string {
+	name := "store-copy-" + uuid.NewString()
+	if id := processid.Own(); id != "" {
+		name += "/" + id
+	}
+	return name
+}
+
+// releaseGone ends the leases of processes of this machine that were killed, as an earlier copy may have been.
+func (c *copier) releaseGone(ctx context.Context) error {
+	roster, ok := history.As[history.Roster](c.from)
+	if !ok {
+		return nil
+	}
+	processes, err := roster.Processes(ctx)
+	for _, p := range processes {
+		if err == nil && processid.Gone(p.Name) {
+			err = c.from.Release(ctx, p.Name)
+		}
+	}
+	return err
 }
 
 // distinct refuses one store under two names, which a lease reveals. A copy would end its active runs, and continue them nowhere.

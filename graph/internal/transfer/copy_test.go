@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"os"
+	"os/exec"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -24,6 +26,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/history/historypg/pgtest"
 	"github.com/workflows-engine/workflows-engine/history/historysql"
 	"github.com/workflows-engine/workflows-engine/history/historytest"
+	"github.com/workflows-engine/workflows-engine/internal/processid"
 )
 
 // family is a workflow that awaits a subworkflow, which asks.
@@ -200,6 +203,33 @@ func interruptCopies(t *testing.T, openFrom, openTo func(*testing.T) history.Sto
 }
 
 // Shared limits are copied, and those of the target stay.
+// TestAKilledCopyIsRepeated: a copy that was killed while it held the runs of a tree does not keep the next one from them.
+func TestAKilledCopyIsRepeated(t *testing.T) {
+	t.Parallel()
+	ended := exec.CommandContext(t.Context(), "sleep", "0")
+	if err := ended.Run(); err != nil {
+		t.Skipf("no process to end: %v", err)
+	}
+	own := processid.Own()
+	if own == "" {
+		t.Skip("this system does not tell which processes have ended")
+	}
+	gone := strings.Replace(own, fmt.Sprintf("p%d.", os.Getpid()), fmt.Sprintf("p%d.", ended.Process.Pid), 1)
+	from, to := historymem.New(), historymem.New()
+	source(t, from)
+	killed := "store-copy-x/" + gone
+	if err := from.Renew(t.Context(), killed, time.Hour); err != nil {
+		t.Fatal(err)
+	}
+	if claimed, err := from.Claim(t.Context(), killed, "waits", "tree", "tree:sub:v"); err != nil || len(claimed) != 3 {
+		t.Fatal(claimed, err)
+	}
+	if res, err := copyRuns(t.Context(), from, to); err != nil || len(res.Left) > 0 || res.Moved != 3 {
+		t.Errorf("%+v, %v", res, err)
+	}
+	finish(t, to)
+}
+
 func TestCopyOfSharedLimits(t *testing.T) {
 	t.Parallel()
 	from, to := historymem.New(), historymem.New()
