@@ -8,6 +8,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"strings"
 	"syscall"
 
 	"github.com/jackc/pgx/v5/pgconn"
@@ -146,6 +147,8 @@ func explain(err error) (code problem.Code, what, hint string) {
 		what = "permission was denied"
 	case ofNet && timeout.Timeout(), errors.Is(err, context.DeadlineExceeded), errors.Is(err, os.ErrDeadlineExceeded):
 		what = "no answer in time"
+	case strings.Contains(err.Error(), "server refused TLS connection"): // pgconn's error has no type
+		what, hint = "the server offers no TLS, which sslmode demands", "Turn on TLS at the server (ssl = on). Only in a network that you trust, write sslmode=disable."
 	case isLost(err):
 		what = "the connection was lost"
 	default:
@@ -180,7 +183,7 @@ var states = []struct {
 	{"3D000", problem.StoreUnavailable, "the database does not exist", "Create the database, or name another one."},
 	{"42704", problem.StoreUnavailable, "the server does not know a setting of the connection", "Check the names of the settings in the URL."},
 	{"22023", problem.StoreUnavailable, "the server does not accept a setting of the connection", "Check the values of the settings in the URL."},
-	{"42501", problem.StoreUnavailable, "the role lacks a right", "Grant the role the rights to the schema; FORMAT.md of package historypg lists them."},
+	{"42501", problem.StoreUnavailable, "the role lacks a right", "Let a role that may create the schema run workflows-engine db migrate, and grant this role the rights that docs/database.md lists."},
 	{"3F000", problem.StoreUnavailable, "the schema does not exist", "Name the schema of the store."},
 	{"42P01", problem.HistoryCorrupt, "a table is missing", hintForeign},
 	{"42703", problem.HistoryCorrupt, "a column is missing", hintForeign},
