@@ -166,10 +166,23 @@ func checkCommand(arguments []string) error {
 	if !cmd.HasParent() {
 		return errors.New("there is no such command")
 	}
+	if err := current(cmd); err != nil {
+		return err
+	}
 	if err := cmd.ParseFlags(rest); err != nil {
 		return err
 	}
 	return cmd.ValidateArgs(cmd.Flags().Args())
+}
+
+// current reports a command under a name that it had before.
+func current(cmd *cobra.Command) error {
+	for ; cmd.HasParent(); cmd = cmd.Parent() {
+		if cmd.Hidden && cmd.Name() != "conformance" {
+			return fmt.Errorf("%s is a former name", cmd.CommandPath())
+		}
+	}
+	return nil
 }
 
 // TestCommandsInTextOfThePages: a command that a page names in its text exists, with its flags. What is left out, or stands in capitals
@@ -189,7 +202,7 @@ func TestCommandsInTextOfThePages(t *testing.T) {
 			}
 			cmd, rest, err := newRoot(&app{stdin: strings.NewReader(""), stdout: io.Discard, stderr: &bytes.Buffer{}, now: time.Now}).Find(arguments)
 			if err == nil && cmd.HasParent() {
-				err = cmd.ParseFlags(rest)
+				err = errors.Join(current(cmd), cmd.ParseFlags(rest))
 			}
 			if err != nil || !cmd.HasParent() {
 				t.Errorf("%s: %s: %v", path, m[1], err)
