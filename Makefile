@@ -4,7 +4,7 @@ GO ?= go
 TOOL = $(GO) tool -modfile=tools.mod
 BIN ?= bin
 
-.PHONY: help build check test race soak fuzz bench docs golden sbom release release-check clients vuln temporal temporal-server tidy
+.PHONY: help build check test race soak fuzz bench docs golden sbom release release-check clients hosts vuln temporal temporal-server tidy
 
 help: ## print this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 15
@@ -78,6 +78,14 @@ clients: ## drive the server, from packed npm files, with clients of others (doc
 	mkdir "$$out/installed"; (cd "$$out/installed" && npm install --offline --no-audit --no-fund --ignore-scripts ../dist/npm/*.tgz >/dev/null); \
 	cp -r internal/clientcheck "$$out/clients"; (cd "$$out/clients" && npm install --engine-strict --no-audit --no-fund --ignore-scripts >/dev/null); \
 	node "$$out/clients/check.mjs" "$$out/installed/node_modules/.bin/workflows-engine-mcp" examples/lighthouse/lighthouse.workflow.json
+
+hosts: ## check MCP hosts from npm with a scripted model (docs/tested-hosts.md): Linux with unshare and ip, npm, tmux, the network for 1 GB of packages; HOSTS=directory keeps them
+	@for tool in unshare ip npm tmux; do command -v $$tool >/dev/null || { echo "make hosts needs $$tool"; exit 1; }; done; \
+	unshare -rn ip link set lo up || { echo "make hosts needs network namespaces of users (unshare -rn)"; exit 1; }; \
+	out="$$(mktemp -d)"; trap 'rm -rf "$$out"' EXIT; set -e; dir="$(or $(abspath $(HOSTS)),$$out/hosts)"; mkdir -p "$$dir"; \
+	cp internal/hostcheck/package.json "$$dir"; (cd "$$dir" && npm install --engine-strict --no-audit --no-fund --ignore-scripts >/dev/null); \
+	$(MAKE) --no-print-directory build BIN="$$out/bin"; $(GO) test -c -o "$$out/hostcheck" ./internal/hostcheck; cd internal/hostcheck; \
+	unshare -rn sh -c 'ip link set lo up && exec "$$@"' sh "$$out/hostcheck" -packages "$$dir" -programs "$$out/bin" $(if $(UPDATE),-update)
 
 vuln: ## known vulnerabilities in what the engine calls; says so and ends well where their database cannot be reached (VULNDB names another)
 	@if [ -z "$(VULNDB)" ] && ! timeout 5 bash -c 'exec 3<>/dev/tcp/vuln.go.dev/443' 2>/dev/null; then \

@@ -80,6 +80,7 @@ var claims = []struct{ page, tag, file, test string }{
 	{"docs/reference/mcp-server.md", "text", "cmd/workflows-engine-mcp/reference_test.go", "TestReferencePage"},
 	{"docs/install.md", "json entry", "internal/cli/pageruns_test.go", "TestEntriesOfHosts"},
 	{"docs/reference/mcp-tools.md", "json", "internal/mcpserver/fit_test.go", "TestThePageShowsAReference"},
+	{"docs/tested-hosts.md", "text *", "internal/hostcheck/page_test.go", "TestThePageShowsTranscripts"},
 	{"docs/mcp-hosts.md", "text", "cmd/workflows-engine-mcp/pages_test.go", "TestProxiesOfThePage"},
 	{"docs/deploy.md", "ini", "internal/cli/pages_test.go", "TestTheUnitOfThePage"},
 	{"docs/database.md", "sql", "history/historypg/diagnose_test.go", "TestRightsToRun"},

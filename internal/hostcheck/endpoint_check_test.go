@@ -86,12 +86,12 @@ func TestRow(t *testing.T) {
 	t.Parallel()
 	const history = `{"name":"ExecutionStarted","created_at":"2026-11-29T17:00:00Z","payload":{"workflowName":"lighthouse","actor":{"via":"mcp","name":"desk","version":"3"}}}
 {"name":"ActivityFailed","created_at":"2026-11-29T17:00:01Z","payload":{"actor":{"via":"mcp","name":"desk","version":"3"}}}
-{"name":"ActivityCompleted","created_at":"2026-11-29T17:00:02Z","payload":{"actor":{"via":"mcp","name":"desk","version":"3"}}}
+{"name":"ActivityCompleted","created_at":"2026-11-29T17:00:02Z","payload":{"actor":{"via":"mcp","name":"desk","version":"3"}},"activity":{"tokens_in":90,"tokens_out":10}}
 {"name":"ResumeInterrupt","created_at":"2026-11-29T17:00:03Z","payload":{"actor":{"via":"elicitation","name":"desk","version":"3"}}}
 {"name":"ExecutionCompleted","created_at":"2026-11-30T17:00:04Z","payload":{"result":{}}}`
 	for want, r := range map[string]row{
-		"| 2026-11-30 | desk 3 | small | lighthouse | yes | 3 | not reported | 1 |": {Model: "small"},
-		"| 2026-11-30 | Desk 3.1 | small | sort a ticket | yes | 5 | 1200 | 3 |":    {Model: "small", Host: "Desk 3.1", Task: "sort a ticket", Tokens: 1200, Rejected: 2},
+		"| 2026-11-30 | desk 3 | small | lighthouse | yes | 3 | 100 | 1 |":       {Model: "small"},
+		"| 2026-11-30 | Desk 3.1 | small | sort a ticket | yes | 5 | 1200 | 3 |": {Model: "small", Host: "Desk 3.1", Task: "sort a ticket", Tokens: 1200, Rejected: 2},
 	} {
 		if line, err := r.read(strings.NewReader(history)); err != nil || line != want {
 			t.Errorf("%s (%v), not %s", line, err, want)

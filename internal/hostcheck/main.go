@@ -23,7 +23,7 @@ func main() {
 	flag.StringVar(&r.Model, "model", "", "`name` of the model")
 	flag.StringVar(&r.Host, "host", "", "name and version of the `host` (default: as it named itself to the server)")
 	flag.StringVar(&r.Task, "task", "", "`text` of the task (default: name of the workflow)")
-	flag.IntVar(&r.Tokens, "tokens", 0, "`number` of tokens, in and out, that the host reports for the task")
+	flag.IntVar(&r.Tokens, "tokens", 0, "`number` of tokens, in and out, that the host reports for the task (default: those in the history)")
 	flag.IntVar(&r.Rejected, "rejected", 0, "`number` of rejected calls in the host's transcript: they leave no record")
 	flag.Parse()
 	line, err := r.read(os.Stdin)
@@ -47,6 +47,7 @@ func (r row) read(history io.Reader) (string, error) {
 	}
 	var date time.Time
 	host, workflow, finished, calls, failed := "", "", "no", 0, 0
+	counted := 0
 	lines := bufio.NewReader(history)
 	for records := 0; ; records++ {
 		line, err := lines.ReadBytes('\n')
@@ -65,11 +66,16 @@ func (r row) read(history io.Reader) (string, error) {
 				WorkflowName string
 				Actor        *struct{ Via, Name, Version string }
 			}
+			Activity struct {
+				In  int `json:"tokens_in"`
+				Out int `json:"tokens_out"`
+			}
 		}
 		if err := json.Unmarshal(line, &rec); err != nil {
 			return "", fmt.Errorf("line %d is not a record of history --json: %w", records+1, err)
 		}
 		date = rec.CreatedAt
+		counted += rec.Activity.In + rec.Activity.Out
 		if by := rec.Payload.Actor; by != nil && by.Via == "mcp" {
 			calls++
 			host = cmp.Or(host, strings.TrimSpace(by.Name+" "+by.Version))
@@ -84,8 +90,8 @@ func (r row) read(history io.Reader) (string, error) {
 		}
 	}
 	tokens := "not reported"
-	if r.Tokens > 0 {
-		tokens = fmt.Sprint(r.Tokens)
+	if n := cmp.Or(r.Tokens, counted); n > 0 {
+		tokens = fmt.Sprint(n)
 	}
 	return fmt.Sprintf("| %s | %s | %s | %s | %s | %d | %s | %d |", date.Format(time.DateOnly), cmp.Or(r.Host, host, "unknown"), r.Model,
 		cmp.Or(r.Task, workflow), finished, calls+r.Rejected, tokens, failed+r.Rejected), nil

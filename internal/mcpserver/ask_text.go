@@ -73,9 +73,9 @@ func ended(end elicit.End) string {
 	case elicit.Asking:
 		return "The host is asking the person, who has not answered yet."
 	case elicit.Declined:
-		return "The host asked the person, who declined to answer."
+		return "The host reports that the person declined to answer."
 	case elicit.Closed:
-		return "The host asked the person, who closed the question without an answer."
+		return "The host reports that the person closed the question without an answer."
 	case elicit.Unfit:
 		return "The host asked the person, whose answers were invalid" + why + "."
 	default:

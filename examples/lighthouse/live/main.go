@@ -1,4 +1,4 @@
-// Command live runs the lighthouse example with a real model endpoint and a real tool server.
+// Command live runs the lighthouse example over HTTP and stdio: with a scripted model behind an endpoint, and with a tool server.
 //
 //	go run ./examples/lighthouse/live
 //	go run ./examples/lighthouse/live -ticket "The app crashes with error 17 when I sync"

@@ -74,7 +74,7 @@ func TestLive(t *testing.T) {
 			`^open_ticket +tool_call +1 +helpdesk/create_ticket +\d+(ms|\.\ds|s) +- +- +completed$`,
 			`^2 attempts, .* from request to outcome, \d+ tokens in, \d+ out$`,
 		}, []string{
-			`^models  chat completions at http://127\.0\.0\.1:\d+/v1`, `^\$ workflows-engine run `, `^✓ classify +llm_call .*\d+\+\d+ tokens`,
+			`^models  scripted .*chat completions at http://127\.0\.0\.1:\d+/v1`, `^\$ workflows-engine run `, `^✓ classify +llm_call .*\d+\+\d+ tokens`,
 			`^✓ open_ticket +tool_call `, `^completed run live-`, `^\$ workflows-engine history live-`,
 		}},
 		{"technical", []string{"-ticket", "It crashes with error 17"}, 0, []string{`"Error codes of the desktop client"`, `^search_articles +tool_call +1 +helpdesk/search_articles`}, nil},

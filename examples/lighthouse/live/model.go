@@ -53,7 +53,7 @@ func modelEndpoint() (m model, stop func(), err error) {
 			return m, nil, err
 		}
 		settings = map[string]any{"baseUrl": fmt.Sprintf("http://%s/v1", listener.Addr()), "apiKeyEnv": variable}
-		m.said = fmt.Sprintf("chat completions at %s, served by this program", settings["baseUrl"])
+		m.said = fmt.Sprintf("scripted (fixed rules), as chat completions at %s, served by this program", settings["baseUrl"])
 	}
 	config, err := json.Marshal(settings)
 	if err != nil {
