@@ -75,10 +75,12 @@ func writeTranscript(name, text string) error {
 	return os.WriteFile(filepath.Join("testdata", name+".txt"), []byte(strings.Join(lines, "\n")+"\n"), 0o600)
 }
 
-// TestThePageShowsTranscripts: the transcripts on the page are those that the checks recorded, and each is shown.
+// TestThePageShowsTranscripts: the transcripts on the page are those that the checks recorded, and each is shown. With -update the page gets them,
+// after the checks, which are not parallel.
 func TestThePageShowsTranscripts(t *testing.T) {
 	t.Parallel()
-	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "tested-hosts.md"))
+	path := filepath.Join("..", "..", "docs", "tested-hosts.md")
+	page, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,8 +94,19 @@ func TestThePageShowsTranscripts(t *testing.T) {
 			t.Fatal(err)
 		}
 		name := strings.TrimSuffix(filepath.Base(file), ".txt")
+		if *update {
+			before, after, found := strings.Cut(string(page), "```text "+name+"\n")
+			if _, rest, ends := strings.Cut(after, "```\n"); found && ends {
+				page = []byte(before + "```text " + name + "\n" + string(text) + "```\n" + rest)
+			}
+		}
 		if !strings.Contains(string(page), "```text "+name+"\n"+string(text)+"```\n") {
 			t.Errorf("docs/tested-hosts.md has no block `text %s` with the content of %s", name, file)
+		}
+	}
+	if *update {
+		if err := os.WriteFile(path, page, 0o600); err != nil {
+			t.Fatal(err)
 		}
 	}
 	if shown := strings.Count(string(page), "```text "); shown != len(files) {
