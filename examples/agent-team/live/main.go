@@ -1,5 +1,6 @@
 // Command live runs the example agent-team: a lead, a coder and a reviewer who work on a file through an MCP server. The engine is killed
-// while the coder works, and started again. The model's endpoint and the server are part of the program.
+// while the coder works, and started again. The model is a script behind an
+// endpoint; that and the server are part of the program.
 //
 //	go run ./examples/agent-team/live
 //

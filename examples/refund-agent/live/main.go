@@ -1,4 +1,4 @@
-// Command live runs the example refund-agent with a model endpoint and an MCP server of its own, kills the engine in the middle, starts it
+// Command live runs the example refund-agent with a scripted model behind an endpoint and an MCP server of its own, kills the engine in the middle, starts it
 // again, approves a refund by edit, and prints the history and the transcript.
 //
 //	go run ./examples/refund-agent/live

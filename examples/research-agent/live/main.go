@@ -1,5 +1,5 @@
-// Command live runs the example research-agent: an agent that reads files through an MCP server. The model's endpoint and the server are
-// part of the program.
+// Command live runs the example research-agent: an agent that reads files through an MCP server. The model is a script behind an endpoint; that
+// and the server are part of the program.
 //
 //	go run ./examples/research-agent/live
 //
