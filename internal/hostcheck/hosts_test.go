@@ -16,7 +16,9 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 )
@@ -453,8 +455,38 @@ func (d *desk) open(name string, args ...string) *terminal {
 	if out, err := cmd.CombinedOutput(); err != nil {
 		d.t.Fatalf("tmux: %v: %s", err, out)
 	}
-	d.t.Cleanup(func() { _ = term.tmux("kill-server").Run() }) // it has ended with its program
+	d.t.Cleanup(term.close)
 	return term
+}
+
+// close ends the terminal, and waits until its program has written its last file.
+func (term *terminal) close() {
+	out, err := term.tmux("display-message", "-p", "#{pane_pid}").Output()
+	if err != nil {
+		return // it has ended with its program
+	}
+	pid, err := strconv.Atoi(strings.TrimSpace(string(out)))
+	if err != nil {
+		term.d.t.Error(err)
+		return
+	}
+	if err := term.tmux("kill-server").Run(); err != nil {
+		term.d.t.Error(err)
+	}
+	program, err := os.FindProcess(pid)
+	if err != nil {
+		return
+	}
+	tick := time.NewTicker(50 * time.Millisecond)
+	defer tick.Stop()
+	for end := time.After(*patience); program.Signal(syscall.Signal(0)) == nil; {
+		select {
+		case <-end:
+			term.d.t.Errorf("process %d of the terminal has not ended", pid)
+			return
+		case <-tick.C:
+		}
+	}
 }
 
 func (term *terminal) tmux(args ...string) *exec.Cmd {
