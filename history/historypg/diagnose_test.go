@@ -57,6 +57,12 @@ func TestRightsToRun(t *testing.T) {
 		t.Fatalf("the page has no block, or one that grants too much: %s", block)
 	}
 	role := "runs_" + schema
+	reader := "reads_" + schema
+	server.Exec(t, fmt.Sprintf("CREATE ROLE %[1]s LOGIN; GRANT USAGE ON SCHEMA %[2]s TO %[1]s; GRANT SELECT ON ALL TABLES IN SCHEMA %[2]s TO %[1]s", reader, schema))
+	openAt(t, server.URL()+" user="+reader, historypg.Options{Schema: schema, ReadOnly: true})
+	if _, err := historypg.Open(t.Context(), server.URL()+" user="+reader, historypg.Options{Schema: schema}); !errors.Is(err, problem.StoreUnavailable) || !strings.Contains(err.Error(), "may not write blobs") {
+		t.Errorf("a role that only reads opens the store for writing: %v", err)
+	}
 	server.Exec(t, "CREATE ROLE "+role+" LOGIN; "+strings.NewReplacer("TO workflows;", "TO "+role+";", "workflows_engine", schema).Replace(block))
 	s := openAt(t, server.URL()+" user="+role, historypg.Options{Schema: schema, NoMigrate: true})
 	historytest.FillRuns(t, s, 20)

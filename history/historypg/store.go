@@ -12,6 +12,7 @@ import (
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
 
+	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/history"
 )
 
@@ -100,7 +101,9 @@ func newStore(url string, o Options) (*Store, error) {
 func (s *Store) open(ctx context.Context) error {
 	var id identity
 	err := s.read(ctx, "the store was not opened", func(q queries) (err error) {
-		id, err = s.identify(ctx, q)
+		if id, err = s.identify(ctx, q); err == nil && id.version >= newest && !s.options.ReadOnly {
+			err = s.mayWriteTables(ctx, q)
+		}
 		return err
 	})
 	if err == nil {
@@ -114,6 +117,20 @@ func (s *Store) open(ctx context.Context) error {
 		return nil
 	}
 	return s.migrate(ctx)
+}
+
+// mayWriteTables returns an error if the role lacks rights. Otherwise a process would open the store, and fail at its first write.
+func (s *Store) mayWriteTables(ctx context.Context, q queries) error {
+	rows, err := q.Query(ctx, diagnoseTables, s.options.Schema)
+	if err != nil {
+		return err
+	}
+	lacking, err := pgx.CollectRows(rows, pgx.RowTo[string])
+	if err != nil || len(lacking) == 0 {
+		return err
+	}
+	return problem.New(problem.StoreUnavailable, "the role may not write %s in schema %s", problem.AndList(lacking), s.options.Schema).
+		WithHint("Grant the role the rights that docs/database.md lists. Commands that only read need no more than SELECT.")
 }
 
 // Migration returns the migration done by Open.
