@@ -79,43 +79,101 @@ func terminalSVG(text string, look theme) string {
 	return b.String()
 }
 
-// TestThePictureOfTheReadme draws the output of the README's command at a terminal, where a person answers yes. Durations, id and
-// folder differ from run to run, so they are drawn alike.
+// TestThePictureOfTheReadme draws the output of the README's command at a terminal, where a person answers yes.
 func TestThePictureOfTheReadme(t *testing.T) {
 	t.Parallel()
 	root := filepath.Join("..", "..")
 	_, after, _ := strings.Cut(string(enginetest.Must(os.ReadFile(filepath.Join(root, "README.md")))), "<!-- run -->\n```sh\ngo run ./cmd/")
 	line, _, _ := strings.Cut(after, "\n")
-	arguments := words(t, line)[1:]
-	for i, argument := range arguments {
-		if strings.HasPrefix(argument, "examples/") {
-			arguments[i] = filepath.Join(root, filepath.FromSlash(argument))
+	requirePictures(t, "refund", shownBy(t, root, line))
+}
+
+// TestThePictureOfARetry draws what docs/troubleshoot.md does: a run fails at a mistake in its definition, and a retry with the corrected one
+// does not ask the model again.
+func TestThePictureOfARetry(t *testing.T) {
+	t.Parallel()
+	page := string(enginetest.Must(os.ReadFile(filepath.Join("..", "..", "docs", "troubleshoot.md"))))
+	change := regexp.MustCompile("`wrong.workflow.yaml`, says `(.*)` instead of `(.*)`(?s:.*?)```sh\n(.*\n)(.*\n)```").FindStringSubmatch(page)
+	if change == nil {
+		t.Fatal("the page does not say what is wrong, and how it is retried")
+	}
+	folder := t.TempDir()
+	right := string(enginetest.Must(os.ReadFile(filepath.Join("..", "..", "examples", "refund", "refund.workflow.yaml"))))
+	wrong := strings.Replace(right, change[2], change[1], 1)
+	if wrong == right {
+		t.Fatalf("the page changes nothing: %q", change[0])
+	}
+	for name, text := range map[string]string{"refund.workflow.yaml": right, "wrong.workflow.yaml": wrong} {
+		if err := os.WriteFile(filepath.Join(folder, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
 		}
 	}
-	var out strings.Builder
+	requirePictures(t, "retry", shownBy(t, folder, strings.TrimSpace(change[3]), strings.TrimSpace(change[4])))
+}
+
+// shownBy runs commands in a folder, one after the other, at a terminal where a person answers yes, and returns what it shows. Durations, ids and the place
+// of the database differ from run to run, so they are drawn alike.
+func shownBy(t *testing.T, folder string, commands ...string) string {
+	t.Helper()
+	var all strings.Builder
 	store := filepath.Join(t.TempDir(), "runs.db")
-	a := &app{
-		stdin: strings.NewReader("yes\n"), stdout: &out, stderr: &out, now: time.Now, interactive: true, paint: palette{on: true},
-		env: config.Environment{Variables: []string{"WORKFLOW_ENGINE_STORE_PATH=" + store}},
+	for _, line := range commands {
+		arguments := words(t, line)[1:]
+		for i, argument := range arguments {
+			if strings.HasSuffix(argument, ".yaml") {
+				arguments[i] = filepath.Join(folder, filepath.FromSlash(argument))
+			}
+		}
+		var out strings.Builder
+		a := &app{
+			stdin: strings.NewReader("yes\n"), stdout: &out, stderr: &out, now: time.Now, interactive: true, paint: palette{on: true},
+			env: config.Environment{Variables: []string{"WORKFLOW_ENGINE_STORE_PATH=" + store}},
+		}
+		got := a.execute(t.Context(), arguments)
+		if want := strings.Contains(line, "wrong."); (got == exitFailed) != want || !want && got != exitOK {
+			t.Fatalf("%s: exit status %d\n%s", line, got, out.String())
+		}
+		all.WriteString("$ " + line + "\n" + strings.Replace(out.String(), "\n> ", "\n> \x1b[1myes\x1b[0m\n", 1))
 	}
-	if got := a.execute(t.Context(), arguments); got != exitOK {
-		t.Fatalf("exit status %d\n%s", got, out.String())
-	}
-	text := "$ " + line + "\n" + strings.Replace(out.String(), "\n> ", "\n> \x1b[1myes\x1b[0m\n", 1)
-	text = strings.ReplaceAll(text, store, "~/.local/share/workflows-engine/runs.db")
+	text := strings.ReplaceAll(all.String(), store, "~/.local/share/workflows-engine/runs.db")
+	text = strings.ReplaceAll(text, folder+string(filepath.Separator), "")
 	text = runID.ReplaceAllString(text, "01a2279d-921d-7e79-955c-703aeb2f2aba")
 	text = tookInAll.ReplaceAllString(text, " in 3ms")
-	text = milliseconds.ReplaceAllStringFunc(text, func(found string) string { return fmt.Sprintf("%*s", len(found), "3ms") })
+	return milliseconds.ReplaceAllStringFunc(text, func(found string) string { return fmt.Sprintf("%*s", len(found), "3ms") })
+}
+
+// requirePictures compares the pictures of a text with those in docs/pictures, in both themes.
+func requirePictures(t *testing.T, of, text string) {
+	t.Helper()
 	for name, look := range themes {
 		picture := terminalSVG(text, look)
-		path := filepath.Join(root, "docs", "pictures", "refund-"+name+".svg")
+		path := filepath.Join("..", "..", "docs", "pictures", of+"-"+name+".svg")
 		if *update {
 			if err := os.WriteFile(path, []byte(picture), 0o644); err != nil {
 				t.Fatal(err)
 			}
 		}
 		if want, err := os.ReadFile(path); err != nil || string(want) != picture {
-			t.Errorf("%s differs (%v; go test ./internal/cli -run TestThePictureOfTheReadme -update rewrites it)", path, err)
+			t.Errorf("%s differs (%v; go test ./internal/cli -run TestThePicture -update rewrites it)", path, err)
 		}
+	}
+}
+
+// TestThePictureOfTheDefinition: the refund example shows what the command graph draws of the README's workflow.
+func TestThePictureOfTheDefinition(t *testing.T) {
+	t.Parallel()
+	var out strings.Builder
+	a := &app{stdin: strings.NewReader(""), stdout: &out, stderr: &out, now: time.Now}
+	if got := a.execute(t.Context(), []string{"graph", filepath.Join("..", "..", "examples", "refund", "refund.workflow.yaml"), "--format", "svg"}); got != exitOK {
+		t.Fatalf("exit status %d\n%s", got, out.String())
+	}
+	path := filepath.Join("..", "..", "docs", "pictures", "refund-graph.svg")
+	if *update {
+		if err := os.WriteFile(path, []byte(out.String()), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if want, err := os.ReadFile(path); err != nil || string(want) != out.String() {
+		t.Errorf("%s differs (%v; go test ./internal/cli -run TestThePicture -update rewrites it)", path, err)
 	}
 }
