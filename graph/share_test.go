@@ -346,6 +346,9 @@ func TestQueuesHoldForOrphans(t *testing.T) {
 		if n := other.total(t); n > 0 {
 			t.Errorf("a worker of other queues has performed %d attempts", n)
 		}
+		if r := status(t, front, "inflight").Ready; r == nil || r.Lane.Queue != "gpu" {
+			t.Errorf("the run does not wait in its queue: %+v", r)
+		}
 		second := &gauge{lasts: time.Second}
 		newRunner(t, store, graph.Options{Activities: second, Work: graph.WorkAll, Queues: []string{"gpu"}})
 		for _, id := range []string{"pauses", "inflight"} {

@@ -3,6 +3,7 @@ package run
 import (
 	"context"
 	"errors"
+	"slices"
 
 	"github.com/workflows-engine/workflows-engine/graph/internal/work"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
@@ -114,7 +115,27 @@ func (x *Run) TakeOrphan(ctx context.Context, retryUnknown bool, w *Work) (bool,
 	if lack := x.Lacks(); lack != nil && !lack.Host {
 		return false, lack.Err()
 	}
-	return false, nil
+	if x.waitsForQueue() && !w.dry() {
+		_, err = x.claim(ctx)
+		if x.Owned() {
+			x.disown(ctx) // it is ready then, so that it is seen to wait
+		}
+		if errors.Is(err, ErrConflict) {
+			err = nil
+		}
+	}
+	return false, err
+}
+
+// waitsForQueue reports whether an effect in flight is left to the workers of another queue.
+func (x *Run) waitsForQueue() bool {
+	if x.env.Sharing.Queue == nil || len(x.attempts) > 0 {
+		return false
+	}
+	return slices.ContainsFunc(x.m.InFlight(), func(e machine.Effect) bool {
+		_, isChild := e.(*machine.ChildEffect)
+		return !isChild && x.leaves(x.prog.Node(e.Base().NodeID))
+	})
 }
 
 // TakeBack continues a run that this process owns in the store under a name, but does not drive: an append, a claim or a disowning
