@@ -98,8 +98,8 @@ func TestCommandsOverABackend(t *testing.T) {
 		t.Errorf("cancel: status %d, %q", status, stdout)
 	}
 	for _, args := range [][]string{
-		{"recover"}, {"retry", "r"}, {"fork", "r", "--at", "2"}, {"gc", "--older-than", "1h"}, {"verify"}, {"store", "migrate"}, {"workers"}, {"queue"}, {"limits", "set"},
-		{"export", "r"}, {"import", "f"}, {"webhooks", "list"}, {"handle", "r", "--note", "x"}, {"serve"}, {"ui"}, {"worker"},
+		{"recover"}, {"retry", "r"}, {"fork", "r", "--at", "2"}, {"gc", "--older-than", "1h"}, {"verify"}, {"store", "migrate"}, {"db", "verify"}, {"workers"}, {"queue"}, {"limits", "set"},
+		{"export", "r"}, {"import", "f"}, {"webhooks", "list"}, {"handle", "r", "--note", "x"}, {"worker"},
 	} {
 		if status, stdout, stderr := do(args...); status != exitFailed || stdout != "" || !strings.Contains(stderr, "UNSUPPORTED_BY_BACKEND") {
 			t.Errorf("%v: status %d, %s\n%s", args, status, stdout, stderr)
