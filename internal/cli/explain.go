@@ -36,7 +36,7 @@ list all codes by group. docs/reference/codes.md has the same text.`,
 			return nil
 		},
 		RunE: func(_ *cobra.Command, args []string) error {
-			text, err := codesText(), error(nil)
+			text, err := codesText(a.columns()), error(nil)
 			if len(args) > 0 {
 				text, err = codeText(args[0])
 				text = a.render(text)
@@ -69,19 +69,24 @@ func codeText(name string) (string, error) {
 func fencedYAML(text string) string { return "```yaml\n" + strings.TrimSpace(text) + "\n```" }
 
 // codeWidth bounds the description of a code in the list.
-const codeWidth = 90
+const codeWidth, minCodeWidth = 90, 20
 
-// codesText lists all codes by group.
-func codesText() string {
+// codesText lists all codes by group, in lines of at most width characters; 0 is no terminal.
+func codesText(width int) string {
 	var b strings.Builder
 	for i, g := range authoring.CodeGroups() {
 		if i > 0 {
 			b.WriteByte('\n')
 		}
 		fmt.Fprintln(&b, g.Title)
-		rows := make([][]string, len(g.Codes))
+		rows, room := make([][]string, len(g.Codes)), codeWidth
+		for _, c := range g.Codes {
+			if width > 0 {
+				room = max(min(room, width-len(c.Name)-len("    ")), minCodeWidth)
+			}
+		}
 		for k, c := range g.Codes {
-			rows[k] = []string{"  " + c.Name, cut(c.When, codeWidth)}
+			rows[k] = []string{"  " + c.Name, cut(c.When, room)}
 		}
 		_ = writeTable(&b, rows) // memory takes all
 	}

@@ -12,8 +12,8 @@ import (
 
 // Wider terminals than these show more parts of lines.
 const (
-	kindWidth = 80  // the types of nodes
-	richWidth = 100 // the outputs of nodes
+	kindWidth = 80 // the types of nodes
+	richWidth = 80 // the outputs of nodes
 )
 
 // Tree shows a timeline as lines for a terminal.

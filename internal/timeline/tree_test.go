@@ -256,13 +256,13 @@ func framesFit(t *testing.T, r recorded, name string) {
 	}
 }
 
-// TestNarrowTerminals: the types of nodes are shown from 80 columns on, their outputs from 100.
+// TestNarrowTerminals: the types of nodes and their outputs are shown from 80 columns on.
 func TestNarrowTerminals(t *testing.T) {
 	t.Parallel()
 	tree, now := read(t, "trip").at(time.Minute)
 	for width := 20; width <= 200; width++ {
 		text := show(tree.Lines(now, width, 60))
-		if strings.Contains(text, "set_state") != (width >= 80) || strings.Contains(text, `{"ok":true}`) != (width >= 100) {
+		if strings.Contains(text, "set_state") != (width >= 80) || strings.Contains(text, `{"ok":true}`) != (width >= 80) {
 			t.Errorf("width %d:\n%s", width, text)
 		}
 	}
