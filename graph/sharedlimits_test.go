@@ -324,7 +324,7 @@ func TestSharedLimitsCostLittle(t *testing.T) {
 		most  int64 // questions
 	}{
 		{history.SharedLimit{Class: "llm_call", Concurrent: 1}, 0}, {history.SharedLimit{Class: "tool_call", Concurrent: 8}, 8},
-		{history.SharedLimit{Class: "tool_call", PerSecond: 100}, 70},
+		{history.SharedLimit{Class: "tool_call", PerSecond: 100}, 100},
 	} {
 		t.Run(fmt.Sprintf("%+v", c.limit), func(t *testing.T) {
 			t.Parallel()
