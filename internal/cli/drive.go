@@ -651,7 +651,11 @@ func lackText(l *view.Lack, located func(setting string) string) string {
 	if l.NodeID != "" {
 		at = "node " + plainCell(l.NodeID) + ": "
 	}
-	return fmt.Sprintf("%sthis command lacks %s: a process that has it continues the run%s", at, l.Missing, settingText(l, located))
+	trial := ""
+	if !l.Partial && strings.HasPrefix(l.Missing, "an executor ") {
+		trial = "; for a trial, --profile demo answers with demo_output"
+	}
+	return fmt.Sprintf("%sthis command lacks %s: a process that has it continues the run%s%s", at, l.Missing, settingText(l, located), trial)
 }
 
 // settingText names a process with the missing executor, or the setting to add it to; "" if its setting is not known.
