@@ -173,41 +173,29 @@ func (r *renderer) cells(line string) (cells [][]styled) {
 	return cells
 }
 
-// narrowest is the width from which a column of a table is wrapped.
-const narrowest = 16
+// narrowest is the width from which a column is never made narrower.
+const narrowest = 8
 
-// table writes rows in columns. The widest ones are wrapped as far as the lines are too long.
+// table writes rows in columns. The widest ones are wrapped as far as the lines are too long: first between words, then within them.
 func (r *renderer) table(rows [][][]styled) {
-	var widths []int
-	total := 0
+	var widths, longest, least []int
 	for _, row := range rows {
 		for i, cell := range row {
 			if i == len(widths) {
-				widths = append(widths, 0)
+				widths, longest, least = append(widths, 0), append(longest, 0), append(least, narrowest)
 			}
 			widths[i] = max(widths[i], columnsOf(cell))
-		}
-	}
-	for _, w := range widths {
-		total += w + 2
-	}
-	for total-2 > r.width {
-		widest := 0
-		for i := range widths {
-			if widths[i] > widths[widest] {
-				widest = i
+			for _, w := range cell {
+				longest[i] = max(longest[i], utf8.RuneCountInString(w.text))
 			}
 		}
-		if widths[widest] <= narrowest {
-			break
-		}
-		widths[widest]--
-		total--
 	}
+	shrunk(widths, longest, columnsTotal(widths)-r.width)
+	shrunk(widths, least, columnsTotal(widths)-r.width)
 	for _, row := range rows {
 		columns, height := make([][][]styled, len(row)), 1
 		for i, cell := range row {
-			columns[i] = linesOf(cell, widths[i])
+			columns[i] = linesOf(r.broken(cell, widths[i]), widths[i])
 			height = max(height, len(columns[i]))
 		}
 		for k := range height {
@@ -222,4 +210,51 @@ func (r *renderer) table(rows [][][]styled) {
 			r.b.WriteString(strings.TrimRight(line.String(), " ") + "\n")
 		}
 	}
+}
+
+// columnsTotal is the width of a line of columns.
+func columnsTotal(widths []int) int {
+	total := -2
+	for _, w := range widths {
+		total += w + 2
+	}
+	return total
+}
+
+// shrunk makes the widest columns narrower, by so many characters together, but none narrower than its least.
+func shrunk(widths, least []int, by int) {
+	for ; by > 0; by-- {
+		widest := -1
+		for i := range widths {
+			if widths[i] > least[i] && (widest < 0 || widths[i] > widths[widest]) {
+				widest = i
+			}
+		}
+		if widest < 0 {
+			return
+		}
+		widths[widest]--
+	}
+}
+
+// broken breaks the words that are longer than width.
+func (r *renderer) broken(words []styled, width int) (list []styled) {
+	for _, w := range words {
+		text := []rune(w.text)
+		for len(text) > width {
+			piece := string(text[:width])
+			text = text[width:]
+			part := styled{piece, piece}
+			if w.shown != w.text {
+				part.shown = r.paint.bold(piece)
+			}
+			list = append(list, part)
+			w = styled{string(text), string(text)}
+			if part.shown != part.text {
+				w.shown = r.paint.bold(w.text)
+			}
+		}
+		list = append(list, w)
+	}
+	return list
 }

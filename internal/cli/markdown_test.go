@@ -26,15 +26,18 @@ func TestMarkdownInATerminal(t *testing.T) {
 func TestGuidesInATerminal(t *testing.T) {
 	t.Parallel()
 	for _, topic := range authoring.Topics() {
-		for _, width := range []int{60, 100} {
+		for _, width := range []int{60, 100, 1000} {
 			page := authoring.Page(topic)
 			text := rendered(page, width, palette{})
 			for line := range strings.Lines(text) {
-				if n := utf8.RuneCountInString(strings.TrimRight(line, "\n")); n > width && !strings.HasPrefix(line, "    ") && strings.Contains(strings.TrimSpace(line), " ") && n > width+longestWord(line) {
+				if n := utf8.RuneCountInString(strings.TrimRight(line, "\n")); n > width && !strings.HasPrefix(line, "    ") {
 					t.Errorf("%s at %d: a line of %d characters: %s", topic, width, n, line)
 				}
 			}
 			shown := strings.Join(strings.Fields(text), "")
+			if width < 1000 && strings.Contains(page, "\n|") {
+				continue // words of narrow columns are divided
+			}
 			for word := range strings.FieldsSeq(page) {
 				if strings.ContainsAny(word, "[]()|#`*-") {
 					continue
@@ -45,11 +48,4 @@ func TestGuidesInATerminal(t *testing.T) {
 			}
 		}
 	}
-}
-
-func longestWord(line string) (n int) {
-	for word := range strings.FieldsSeq(line) {
-		n = max(n, utf8.RuneCountInString(word))
-	}
-	return n
 }

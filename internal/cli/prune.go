@@ -18,7 +18,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/config"
 )
 
-type gcOptions struct {
+type pruneOptions struct {
 	olderThan, name                   string
 	phases                            []string
 	dryRun, json, definitions, vacuum bool
@@ -26,7 +26,7 @@ type gcOptions struct {
 }
 
 func newPrune(a *app) *cobra.Command {
-	var o gcOptions
+	var o pruneOptions
 	cmd := &cobra.Command{
 		Use:   "prune --older-than TIME",
 		Short: "Delete ended runs",
@@ -47,7 +47,7 @@ uses or can start as a subworkflow.`,
   workflows-engine db prune --older-than 7d --phase failed,cancelled --name nightly-import
   workflows-engine db prune --older-than 90d --definitions --vacuum --json`,
 		Args: exactly(),
-		RunE: func(cmd *cobra.Command, _ []string) error { return a.gc(cmd.Context(), o) },
+		RunE: func(cmd *cobra.Command, _ []string) error { return a.prune(cmd.Context(), o) },
 	}
 	set := cmd.Flags()
 	set.StringVar(&o.olderThan, "older-than", "", "delete only runs not changed for this `time`, as in 30d, 2w or 12h; 0 for all ended runs")
@@ -62,7 +62,7 @@ uses or can start as a subworkflow.`,
 }
 
 // query turns the options into a query.
-func (o gcOptions) query(now time.Time) (history.PruneQuery, error) {
+func (o pruneOptions) query(now time.Time) (history.PruneQuery, error) {
 	q := history.PruneQuery{DefinitionName: o.name, Limit: o.batch, DryRun: o.dryRun}
 	if o.olderThan == "" {
 		return q, usage("db prune requires --older-than").WithHint("Write the time since the last change, as in --older-than 30d; --dry-run lists the runs.")
@@ -167,8 +167,8 @@ func (c *collected) add(t *history.PrunedTree) {
 	})
 }
 
-// gc deletes ended runs. Deletions before an error or an interrupt are reported, too.
-func (a *app) gc(ctx context.Context, o gcOptions) error {
+// prune deletes ended runs. Deletions before an error or an interrupt are reported, too.
+func (a *app) prune(ctx context.Context, o pruneOptions) error {
 	q, err := o.query(a.now())
 	if err != nil {
 		return err
@@ -239,7 +239,7 @@ func (c *collected) collectDefinitions(ctx context.Context, pruner history.Prune
 	return err
 }
 
-func (a *app) writeCollected(c *collected, o gcOptions) error {
+func (a *app) writeCollected(c *collected, o pruneOptions) error {
 	if o.json {
 		return writeEncoded(a.stdout, c)
 	}

@@ -76,24 +76,33 @@ there by document.name, too, in *.workflow.json and *.workflow.yaml files.`,
 	return cmd
 }
 
+// readStartable reads a definition and prints its findings. The error is silent if no run can start with it.
+func (a *app) readStartable(file, format string) (c checked, err error) {
+	source, err := a.readSource(file, format)
+	if err != nil {
+		return c, err
+	}
+	c = source.check(lint.Options{})
+	a.printError(c.err)
+	writeFindings(a.stderr, a.paint, c)
+	switch {
+	case c.unreadable:
+		return c, silent{exitUsage}
+	case !c.valid(false):
+		return c, silent{exitFailed}
+	}
+	return c, nil
+}
+
 // run starts a run and drives it.
 func (a *app) run(ctx context.Context, file string, o runOptions) error {
 	file, err := a.definitionFile(file, o.folder)
 	if err != nil {
 		return err
 	}
-	source, err := a.readSource(file, o.format)
+	c, err := a.readStartable(file, o.format)
 	if err != nil {
 		return err
-	}
-	c := source.check(lint.Options{})
-	a.printError(c.err)
-	writeFindings(a.stderr, a.paint, c)
-	switch {
-	case c.unreadable:
-		return silent{exitUsage}
-	case !c.valid(false):
-		return silent{exitFailed}
 	}
 	input, err := a.readInput(o.input, stateSchema(c.document.Value()))
 	if err != nil {

@@ -6,7 +6,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/workflows-engine/workflows-engine/graph"
-	"github.com/workflows-engine/workflows-engine/graph/lint"
 	"github.com/workflows-engine/workflows-engine/graph/view"
 	"github.com/workflows-engine/workflows-engine/history"
 )
@@ -61,18 +60,9 @@ func (a *app) signal(ctx context.Context, id, name string, o signalOptions) erro
 
 // startSignalled delivers a signal to a run, which it starts if it is missing, and drives the run.
 func (a *app) startSignalled(ctx context.Context, req graph.SignalRequest, o signalOptions) error {
-	source, err := a.readSource(o.start, "")
+	c, err := a.readStartable(o.start, "")
 	if err != nil {
 		return err
-	}
-	c := source.check(lint.Options{})
-	a.printError(c.err)
-	writeFindings(a.stderr, a.paint, c)
-	switch {
-	case c.unreadable:
-		return silent{exitUsage}
-	case !c.valid(false):
-		return silent{exitFailed}
 	}
 	input, err := a.readInput(o.input, stateSchema(c.document.Value()))
 	if err != nil {

@@ -45,14 +45,11 @@ one for each handler. A program reads a JSON document from standard input, and w
 
 // validateTools validates a manifest, or a list of step commands: whatever the member of the file says.
 func (a *app) validateTools(file string) error {
-	steps := false
 	found := ""
 	_, err := readOperatorFile(a, file, func(text []byte) (any, problem.Findings) {
 		var written map[string]json.RawMessage
-		if json.Unmarshal(text, &written) == nil { // else the manifest's parser tells
-			_, steps = written["stepCommands"]
-		}
-		if steps {
+		_ = json.Unmarshal(text, &written) // the parser reports what is no JSON
+		if _, steps := written["stepCommands"]; steps {
 			commands, findings := manifest.ParseStepCommands(text)
 			found = count(len(commands), "step command")
 			return nil, findings
