@@ -49,9 +49,9 @@ func answered(_ int, err error) error {
 
 const usage = `Usage: workflows-engine-mcp [flags]
 
-Serves the workflow engine to one MCP host over standard input and output. Hosts start it themselves; docs/install.md says how
-to tell them. It ends when its input ends, and keeps every run. With --transport http it serves clients that connect to an
-address, until it is stopped; --page adds the web page for people.
+Serves the workflow engine to one MCP host over standard input and output. Hosts start it themselves; docs/install.md
+describes how to register it. It ends when its input ends, and keeps every run. With --transport http it serves clients that connect
+to an address, until it is stopped; --page adds the web page for people.
 
 Flags (--flag value or --flag=value; a flag wins over its variable):
 `
@@ -70,7 +70,7 @@ func parse(args []string, stdout io.Writer) (*settings, error) {
 	set.IntVar(&c.answerBytes, "answer-bytes", mcpserver.DefaultAnswerBytes, "size of an answer's structured content in `bytes`, unless a call sets answer_bytes")
 	fullAnswers := set.Bool("full-answers", false, "return whole runs in answers, whatever their size")
 	tools := set.String("tools", mcpserver.AllTools, "offered tools: all, core (the protocol's), or a `list` of names with commas")
-	work := set.String("work", string(graph.WorkAll), "runs that this server performs: own, all (also those of other processes) or none (workers perform them)")
+	work := set.String("work", string(graph.WorkAll), "runs that this server performs: own, all (also runs of other processes) or none (workers perform them)")
 	set.BoolVar(&c.outliveParent, "outlive-parent", false, "keep running after the process that started the server has ended")
 	c.clients.register(set)
 	help := set.BoolP("help", "h", false, "print this help")

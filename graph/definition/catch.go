@@ -61,15 +61,15 @@ var (
 		member{"codes", listOf("the codes of a catch", filled("a code")).nonEmpty().or(`write a list such as ["TIMEOUT"] or ["*"]`).
 			about("Codes of failures. * in a code matches any string; * alone matches every failure, also one without a code.", `["TIMEOUT", "LLM_*"]`, `["*"]`), true},
 		member{"target", filled("the target of a catch").
-			about("The id of the node at which the run continues; in a branch, a node of the branch or its join target."), true},
+			about("The id of the node where the run continues; in a branch, a node of the branch or its join target."), true},
 		member{"as", filled("the as of a catch").or("name the field of the state that gets the error").
 			about("The property of the state for the error: an object with code, message, node and, if there are any, attempts and data. It is combined with the state like an output."), false},
 	).not(map[string]string{
 		"code": `write "codes", a list`, "errors": `write "codes"`, "next": `write "target"`, "node": `write "target"`,
 	}).with(rollbackOfCatch)).nonEmpty().called("catch").
-		about("Where the run continues when the node has failed and has no attempt left: the first entry whose codes match the failure decides. Extension catch."), false}, ExtensionCatch}
+		about("Where the run continues after the last attempt of the node has failed: at the first entry whose codes match the failure. Extension catch."), false}, ExtensionCatch}
 	onTimeoutMember = extended{member{"on_timeout", filled("on_timeout").or("name the node at which the run goes on").called("on_timeout").
-			about("The id of the node at which the run continues when the timeout in the config passes. Extension on_timeout."), false}, ExtensionOnTimeout}
+			about("The id of the node where the run continues after the timeout in the config. Extension on_timeout."), false}, ExtensionOnTimeout}
 )
 
 // followCatches resolves the catches of a node. It runs before the flow of the graph is checked.

@@ -28,7 +28,7 @@ var compensateMember = extended{member{"compensate", objectOf("compensate",
 	member{"node", filled("the node of compensate").
 		about("The id of a node that undoes this one: a step, llm_call, tool_call, agent_delegate or subworkflow without edges, catch, map and compensate. Several nodes may share it."), true},
 	member{"as", filled("the as of compensate").or("name the field of the state in which the compensation finds what it undoes").
-		about("The property of the state in which the compensation finds its input: an object with node, output and, for a map, item. It is not written to the state of the run."), false},
+		about("The property of the state that holds the input of the compensation: an object with node, output and, for a map, item. It is not written to the state of the run."), false},
 ).not(map[string]string{"target": `write "node"`, "with": `write "node"`, "id": `write "node"`, "name": `write "as"`}).
 	or(`write {"node": "<id of the node that undoes this one>"}`).called("compensate").
 	about("The node that undoes this one in a rollback, once it has completed. Extension compensate."), false}, ExtensionCompensate}

@@ -50,7 +50,7 @@ var loopShape = objectOf("a loop",
 	member{"counter", filled("the counter of a loop").or("name the field of the state that counts the rounds").
 		about("The property of the state that counts the rounds: 1 in the first, starting again each time the loop is entered.", `"round"`), false},
 	member{"on_limit", filled("the on_limit of a loop").or("name the node at which the run goes on").
-		about("The id of the node at which the run continues if more than max rounds are needed, instead of failing."), false},
+		about("The id of the node where the run continues, instead of failing, if the loop needs more than max rounds."), false},
 ).not(map[string]string{
 	"condition": `write "while" or "until"`, "if": `write "while"`, "when": `write "while"`, "do": `write "body"`,
 	"target":         `write "body"`,

@@ -45,7 +45,7 @@ var mapMember = extended{member{"map", objectOf("a map",
 	member{"items", filled("the items of a map").or(`write a jq program that gives a list, for example ".documents"`).
 		about("A jq program over the state whose output is the array of items, at most 10,000.", `".documents"`), true},
 	member{"as", filled("the as of a map").
-		about("The property of the state in which the node finds its item; item if absent."), false},
+		about("The property of the state that holds the item for the node; item if absent."), false},
 	member{"concurrency", atLeast("the concurrency of a map", 1).
 		about("How many items are processed at once, up to 1,000; 10 if absent."), false},
 	member{"tolerate", objectOf("tolerate",

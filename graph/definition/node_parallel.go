@@ -54,7 +54,7 @@ func parallelType() NodeType {
 			member{"n", atLeast("n", 1).
 				about("For n_of_m: how many branches must succeed; at most the number of branches."), false},
 			member{"branches", listOf("branches", branch).nonEmpty().
-				about("The branches, in the order in which their results are combined."), true},
+				about("The branches. Their results are combined in this order."), true},
 			member{"timeout", filled("the timeout of a parallel node").
 				about("How long the branches may take to satisfy the join; then the node fails with TIMEOUT."), false},
 		).ruled(needsIf{"join", string(JoinNofM), []string{"n"}}).

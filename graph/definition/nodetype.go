@@ -341,7 +341,7 @@ var common = []member{
 
 // anyNode has the fields of every node, whatever its type.
 var anyNode = free("a node").fields(common...).called("node").
-	about("A node of the workflow. Its type decides what it does and which fields its config has.")
+	about("A node of the workflow. Its type decides its behaviour and the fields of its config.")
 
 // checkNode reports whether a node has the shape of its type. An unknown type is one finding at the node, of keyword
 // oneOf, as the conformance vectors expect (spec: definition, 6.2).

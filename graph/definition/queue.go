@@ -11,12 +11,12 @@ import (
 // The fields of the extension queue: queueMember and queueTimeoutMember of a node, queueOfRun of the root field that names the extensions.
 var (
 	queueMember = extended{member{"queue", filled("queue").or(`write the name of a queue such as "gpu"`).called("queue").
-			about("The queue whose workers perform the attempts in process; that of the run if absent. Extension queue.", `"gpu"`), false}, ExtensionQueue}
+			about("The queue whose workers perform the attempts in process; the queue of the run if absent. Extension queue.", `"gpu"`), false}, ExtensionQueue}
 	queueTimeoutMember = extended{member{"queue_timeout", filled("queue_timeout").or(`write a text such as "5m"`).called("queue_timeout").
 				about("How long an attempt in process may wait for a free place or a worker: digits and a unit of ms, s, m or h. Then it fails with QUEUE_TIMEOUT. "+
 			"Extension queue.", `"5m"`), false}, ExtensionQueue}
 	queueOfRun = extended{member{"queue", filled("the queue of a run").or(`write the name of a queue such as "nightly"`).
-			about("The queue of the runs, unless their start names one; that of the parent for subworkflows, or default, if absent. Extension queue."), false}, ExtensionQueue}
+			about("The queue of the runs, unless their start names one. If absent: the queue of the parent for subworkflows, else default. Extension queue."), false}, ExtensionQueue}
 )
 
 // queueNames are the names that history.IsQueueName accepts.

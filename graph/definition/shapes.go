@@ -215,7 +215,7 @@ var rootShape = objectOf("a workflow definition",
 	member{"nodes", nodesShape, true},
 	member{"edges", listOf("edges", edgeShape).or(`write a list of objects with "source" and "target"`).
 		about("The order of the nodes. One edge has the source __start__ and leads to the start node. " +
-			"Every other node has exactly one outgoing edge, except switch nodes, which route by their cases, and the end node, which has none. " +
+			"Every other node has exactly one outgoing edge, except switch nodes, which route by their cases, and the end node. " +
 			"The edges of a parallel branch lead to the node that the parallel node's own edge names."), true},
 	member{"checkpointing", checkpointingShape, false},
 	member{extensionsMember, extensionsShape, false},

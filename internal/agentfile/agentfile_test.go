@@ -93,7 +93,7 @@ func TestParse(t *testing.T) {
 		{told(`,"instructionsFile":"a.md"`), `2:15 oneOf /agents/a: must have either instructions or instructionsFile; Write the instructions, or name a file that holds them.`},
 		{list(`{"instructionsFile":"gone.md"}`), `2:35 profile /agents/a/instructionsFile: the file cannot be read: file does not exist`},
 		{list(`{"instructionsFile":"blank.md"}`), `2:35 profile /agents/a/instructionsFile: the file is blank`},
-		{told(`,"fallback":{"afterTries":1}`), `2:46 profile /agents/a/fallback: the agent has only one model; List the models in models, in the order in which they are asked, or leave fallback out.`},
+		{told(`,"fallback":{"afterTries":1}`), `2:46 profile /agents/a/fallback: the agent has only one model; List the models in models, in the order of use, or leave fallback out.`},
 		{two(`"fallback":{"on":["busy","donw"]}`), `1:132 enum /agents/a/fallback/on/1: must be one of "busy", "down", "slow", "quota", "credentials", "unknown", "context", "refused", "answer", "request", not "donw"; did you mean "down"?`},
 		{two(`"fallback":{"on":[],"afterTries":3,"returnAfterMs":1000}`), ""},
 		{two(`"fallback":{"afterTries":0}`), `1:132 minimum /agents/a/fallback/afterTries: must be from 1 to 1000, not 0`},

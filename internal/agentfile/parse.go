@@ -169,7 +169,7 @@ func (p *parser) agent(name string, e writtenAgent) Agent {
 		p.knownModel(at+"/compaction/model", e.SummaryModel())
 	}
 	if a.Fallback != nil && len(a.Models) == 1 {
-		p.d.Fail(at+"/fallback", "profile", "the agent has only one model").Hint = "List the models in models, in the order in which they are asked, or leave fallback out."
+		p.d.Fail(at+"/fallback", "profile", "the agent has only one model").Hint = "List the models in models, in the order of use, or leave fallback out."
 	}
 	if usd := e.Budgets.CostUSD; usd > 0 {
 		a.Budgets.CostMicros = int(math.Round(usd * 1e6))

@@ -123,7 +123,7 @@ var PendingProperties = []Property{
 func RunAnswer(more ...Property) []Property {
 	return append([]Property{
 		ExecutionIDProperty,
-		Required("status", Str("completed, cancelled, or what it waits for.")),
+		Required("status", Str("completed, cancelled, or its wait.")),
 		ResultProperty, StateProperty,
 		Optional("pending", Describe("array", "What it waits for; see workflow_status.")),
 		NextProperty,
@@ -140,7 +140,7 @@ var (
 func StatusAnswer() []Property {
 	return []Property{
 		ExecutionIDProperty,
-		Required("phase", OneOf("Where it stands.", Phases...)),
+		Required("phase", OneOf("The phase of the run.", Phases...)),
 		Optional("current_node_id", Str("Node that waits, or stopped it.")),
 		Optional("last_error", Str("Why it failed or was cancelled.")),
 		Optional("code", Str("Code of the failure.")),

@@ -30,7 +30,7 @@ settings.
 
 Ended runs stay in the source. Other runs move: they are cancelled in the source, with the target in the reason, without compensations
 and without cancelling tasks at agents, and continue in the target from the record before that. So no two processes continue a run.
-Stop the processes that use the source first: runs that one of them drives are left. This is no backup: the source has no active runs afterwards.
+Stop the processes that use the source first: a run that a process drives stays in the source. This is not a backup: the other runs of the source are ended.
 
 Copied with the runs are their marks as handled, the links to their retries and forks, and their deliveries of webhooks. Pending
 deliveries are sent by processes of the target alone; a delivery that a process of the source is sending stays there. A shared limit of the

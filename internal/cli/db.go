@@ -23,7 +23,7 @@ func newDB(a *app) *cobra.Command {
 Servers, workers and commands that write do the same when they open it; commands that only read never do.
 
 A file is backed up first, to a file beside it with its version and the time (UTC) in its name, such as
-runs.db.v4-20261122T2209.bak. Older binaries can open the backup, which has no later records. Other processes cannot write during
+runs.db.v4-20261122T2209.bak. Older binaries can open the backup; it does not contain later records. Other processes cannot write during
 backup and migration.
 
 A schema on a PostgreSQL server is not backed up: use pg_dump. With --store-migrate off, this command is the only one that migrates it.
@@ -50,9 +50,9 @@ func newAdopt(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "adopt",
 		Short: "Use a restored database of a server",
-		Long: `Give the tables on a PostgreSQL server a new id after they were restored from a backup. What the backup does not have is gone: a process
-that goes on from it would mix two pasts. Processes that used the tables before the restore therefore stop within 15 seconds, with
-STORE_REPLACED; a service manager starts them again, and they then use what is there.
+		Long: `Give the tables on a PostgreSQL server a new id after they were restored from a backup. Records newer than the backup are lost, so a process that
+used the tables before must not continue from its memory. Such processes therefore stop within 15 seconds, with STORE_REPLACED; a
+service manager starts them again, and they then use the restored tables.
 
 Restore, adopt, then start the processes. A database in a file needs no adoption: processes notice that the file was replaced.`,
 		Example: `  pg_restore --clean --dbname=runs runs.dump

@@ -44,8 +44,8 @@ starts again: attempts under new idempotency keys, after their last journal entr
 from their start. The end of the run is not kept: fork a cancelled run at its last record to continue it, and a failed run at a
 record before its failure to try again.
 
-With --before, --state corrects the state of the new run: fields replace those of the state, null removes one (a JSON merge
-patch).
+With --before, --state corrects the state of the new run: it is a JSON merge patch, so a field replaces the one in the
+state, and null removes it.
 
 With --definition the new run follows another definition, such as a corrected one. It must lead to the same history; otherwise the
 fork is rejected with the first difference, and nothing is written.

@@ -31,7 +31,7 @@ func newGraph(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "graph FILE|NAME|RUN-ID",
 		Short: "Draw a definition or a run",
-		Long: `Draw a definition: its nodes, the edges of switches with their conditions, and dashed those of caught failures with their codes.
+		Long: `Draw a definition: its nodes, the edges of switches with their conditions, and the edges of caught failures, dashed, with their codes.
 Of a run, each node has its state (done, failed, stopped, or now if the run is there), how often it was visited and how long that took
 together, and the edges that the run took are thick. An edge counts as taken if the next node of the run, or of the branch, was its target.
 

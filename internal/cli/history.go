@@ -31,17 +31,17 @@ func newHistory(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "history ID",
 		Short: "Print the records and attempts of a run",
-		Long: `Print what a run has recorded: commands, which are its script, and events, which are what happened. Under them
-stand the attempts of its activities and delegates: the node, what performed it, how long it took, the tokens that a
+		Long: `Print the records of a run: commands, which are its script, and events, which are facts. Below them
+are the attempts of its activities and delegates: the node, the executor, the time it took, the tokens that a
 model counted, and the error. --activities prints these alone. Values of members that look like secrets are masked;
---reveal shows them. DETAIL begins with who made the call that a record comes from ([by …]), as the caller said. Of a
-state it shows what has changed, of a request the beginning of what is sent; --full shows all of both, and --json too.
+--reveal shows them. DETAIL begins with the caller of a recorded call ([by …]), as the caller named itself. It shows
+the changes of a state and the beginning of a request; --full and --json show both in full.
 
-An executor that keeps a journal records the steps of an attempt: each stands under its attempt, with the time from the request
+An executor that keeps a journal records the steps of an attempt: each is below its attempt, with the time from the request
 to the step. --no-steps leaves them out, here and among the records. --node prints the records and attempts of one node alone.
 
 TOOK is the time from the recorded request to the recorded outcome. An attempt that another process performed again after
-its process died has one request, so TOOK includes the time in which nobody performed it, as well as a host's own delay.`,
+its process died has one request, so TOOK includes the time between the two processes, as well as a host's own delay.`,
 		Example: `  workflows-engine history order-17
   workflows-engine history order-17 --activities
   workflows-engine history order-17 --no-steps

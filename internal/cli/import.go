@@ -34,8 +34,8 @@ A run whose id exists is refused, unless it is the same, record for record; then
 
 FILE may also be a database of the npm engine. It is read as of one moment and stays as it is, also while it is in use. Each
 run is imported with its subworkflows in one transaction. A run that is rejected, because its records are damaged for
-instance, keeps no other run out. That engine stores no definitions: name those of the open runs with --definition or
---workflow-dir. An ended run is kept without, and is then not checked. Import again to add what was missing.`,
+instance, keeps no other run out. That engine stores no definitions: name the definitions of open runs with --definition or
+--workflow-dir. An ended run is imported without its definition, and not checked; import it again to add the definition.`,
 		Example: `  workflows-engine db import run.jsonl
   workflows-engine db import run.jsonl --json | jq -r .execution_id
   ssh there workflows-engine db export order-17 | workflows-engine db import -

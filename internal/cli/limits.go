@@ -40,7 +40,7 @@ func newLimitsSet(a *app) *cobra.Command {
 		Use:   "set CLASS=LIMIT...",
 		Short: "Set limits that all processes of a database share",
 		Long: `Set limits that all processes of a database share. Other limits stay. A limit is a number of attempts at once, a number of starts a
-second as in 150/s, both with a comma between them, or none, which removes the limit of the class. The classes are those of --limits:
+second as in 150/s, both with a comma between them, or none, which removes the limit of the class. The classes are the same as in --limits:
 step, llm_call (or llm), tool_call, agent_delegate, step:HANDLER, llm:ADDRESS, mcp:SERVER and agent:ID.
 
 The processes of the database keep to the limits within two seconds.`,

@@ -17,7 +17,7 @@ func TestReferencePage(t *testing.T) {
 	a, _, _ := newTestApp(t, nil, noon)
 	root := newRoot(a)
 	var page strings.Builder
-	page.WriteString("# Commands of workflows-engine\n\nFor everybody who works at a terminal or in a script: the help of each command, as its flag `--help` " +
+	page.WriteString("# Commands of workflows-engine\n\nFor users of a terminal and authors of scripts: the help of each command, as its flag `--help` " +
 		"prints it. `make docs`\nwrites this page. [Settings](#flags-of-all-commands) and [exit statuses](#exit-statuses) come last.\n")
 	show := func(cmd *cobra.Command) {
 		var help bytes.Buffer

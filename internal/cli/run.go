@@ -66,7 +66,7 @@ there by document.name, too, in *.workflow.json and *.workflow.yaml files.`,
 	registerNotify(a, cmd, &o.notify)
 	cmd.Flags().IntVar(&o.priority, "priority", 0, "priority of a run that waits for a worker, or for a turn: the highest `number` comes first")
 	cmd.Flags().StringVar(&o.queue, "queue", "", "`queue` of the run, for workers with --queues (default "+history.DefaultQueue+")")
-	cmd.Flags().DurationVar(&o.deadline, "deadline", 0, "longest `time` that the run may take, such as 72h; only shortens that of FILE")
+	cmd.Flags().DurationVar(&o.deadline, "deadline", 0, "longest `time` that the run may take, such as 72h; can only shorten the deadline in FILE")
 	cmd.Flags().StringVar(&o.format, "format", "", "read the definition as this `format`, json or yaml, whatever the extension")
 	cmd.Flags().BoolVar(&o.allowMissing, "allow-missing", false, "start even if an executor is missing; a run that reaches its node fails")
 	config.RegisterWorkflowDir(cmd.Flags(), &o.folder, "the directory of FILE")

@@ -69,7 +69,7 @@ meanwhile; 2 wrong usage or settings.`,
 	_ = cmd.RegisterFlagCompletionFunc("work", cobra.FixedCompletions([]string{"own", "all", "none"}, cobra.ShellCompDirectiveNoFileComp))
 	f.BoolVar(&o.page, "page", false, "also serve the web page, for people with a token")
 	f.StringSliceVar(&o.origins, "allow-origin", nil, "`origins` of web pages that may connect, as in https://app.example.com")
-	f.StringSliceVar(&o.hosts, "allow-host", nil, "host `names` by which clients may address the server, besides localhost and addresses")
+	f.StringSliceVar(&o.hosts, "allow-host", nil, "further host `names` that clients may use for the server, besides localhost and addresses")
 	config.RegisterWorkflowDir(f, &o.folder, "none")
 	return cmd
 }

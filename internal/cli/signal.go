@@ -37,7 +37,7 @@ processes may do so at the same time; with --idempotency-key the command can be 
 		},
 	}
 	cmd.Flags().StringVarP(&o.payload, "payload", "p", "", "payload of the signal: `JSON`, @file, or - for standard input (default {})")
-	cmd.Flags().StringVar(&o.key, "idempotency-key", "", "unique `text` of this signal: a repeated one has no effect")
+	cmd.Flags().StringVar(&o.key, "idempotency-key", "", "unique `text` of this signal: repeating it changes nothing")
 	cmd.Flags().StringVar(&o.start, "start", "", "start a run of the definition in `FILE` with the signal, unless ID exists")
 	registerInput(cmd.Flags(), &o.input, "run that --start starts")
 	registerContinue(cmd.Flags(), &o.driveOptions, &o.folder)

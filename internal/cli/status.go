@@ -33,8 +33,8 @@ func newStatus(a *app) *cobra.Command {
 		Use:   "status ID",
 		Short: "Show the state of a run and its waits",
 		Long: `Show the state of a run. For a run that waits, this includes the command that continues it, with an example of the
-expected answer. For a run without an owner it includes what is missing here to continue it (lacks in the JSON), as
-judged by the flags and variables of this call. --state shows the state, too. Subworkflows stand below the run that began them.
+expected answer. For a run without an owner it includes the executors that this command, with its flags and
+variables, lacks to continue it (lacks in the JSON). --state shows the state, too. Subworkflows are below their parent run.
 The lines "answered" name who gave the newest three answers to its questions.
 
 --json has the members of the MCP tool workflow_status, the state among them.`,

@@ -22,7 +22,7 @@ func newSubmit(a *app) *cobra.Command {
 		Use:   "submit ID NODE",
 		Short: "Submit the outcome of an activity",
 		Long: `Submit the outcome of a pending activity or delegate of a host-mediated run, and drive the run: an output
-with --result, or a failure with --error and --code, to which the retry policy of the node applies.`,
+with --result, or a failure with --error and --code. The retry policy of the node applies to the failure.`,
 		Example: `  workflows-engine submit order-17 classify --result '{"intent":"billing","confidence":0.9}'
   workflows-engine submit order-17 fetch --error 'HTTP 503' --code UPSTREAM_DOWN
   workflows-engine submit order-17 search_web --branch web --result @findings.json`,
@@ -37,7 +37,7 @@ with --result, or a failure with --error and --code, to which the retry policy o
 	set.StringVar(&o.failure, "error", "", "report a failure with this `message`")
 	set.StringVar(&o.code, "code", "", "stable `code` of the failure; retry policies match it")
 	set.StringVar(&o.branch, "branch", "", "parallel `branch` of the node, if it waits in several")
-	set.StringVar(&o.key, "idempotency-key", "", "`key` of the attempt, shown by status: a repeated submit has no effect")
+	set.StringVar(&o.key, "idempotency-key", "", "`key` of the attempt, shown by status: repeating the submit changes nothing")
 	set.StringVar(&o.correlation, "correlation-id", "", "correlation `id` of a delegate (default: the pending delegate's)")
 	set.StringVar(&o.task, "external-task-id", "", "`id` of the task at the agent")
 	cmd.PreRunE = exclusive("result", "error")

@@ -27,9 +27,9 @@ func newAgentTranscript(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "transcript ID",
 		Short: "Print the transcript of an agent",
-		Long: `Print what the agents of a run were told and said, the tools that they called, what these returned, what people were asked and
-answered, and what it all came to, in order and in full. Members that look like secrets are masked. The keys of steps, such as t3.c2, are
-those of history: turn 3, call 2; those of a sub-agent stand behind its call, and are indented.`,
+		Long: `Print the transcript of the agents of a run, in order and in full: prompts, replies, calls of tools and their results, questions to
+people and their answers, and the final answer. Fields that look like secrets are masked. The keys of steps, such as t3.c2 (turn 3,
+call 2), are the same as in history. The steps of a sub-agent are indented, after its call.`,
 		Example: `  workflows-engine agent transcript order-17
   workflows-engine agent transcript order-17 --node research --json | jq -c 'select(.kind == "result")'`,
 		Args:              exactly("ID"),

@@ -25,7 +25,7 @@ func newWatch(a *app) *cobra.Command {
 		Use:   "watch ID",
 		Short: "Follow a run that another process drives",
 		Long: `Follow a run until it has ended, whichever process drives it, and change nothing. On a terminal a tree of the run is redrawn:
-what goes on and since when, branches, items of maps, attempts, timers, subworkflows. Elsewhere each event is a line.
+current work with its start, branches, items of maps, attempts, timers, subworkflows. Elsewhere each event is a line.
 
 The result goes to standard output, as run prints it. With --until-rest the command also ends where the run waits for a person, a
 signal or a host, or for what no process performs, with status 3.`,

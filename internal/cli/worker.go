@@ -61,7 +61,7 @@ meanwhile, or an executor did not stop within 10 seconds; 2 wrong usage or setti
 	f.StringVar(&o.health, "health", "", "serve GET /healthz at this `address`, as in 127.0.0.1:8771: 200 if the database can be read and written, else 503")
 	f.StringVar(&o.page, "page", "", "serve the web page at this `address`, as in 127.0.0.1:8773, beside GET /healthz")
 	f.StringVar(&o.tokenFile, "token-file", "", "read the tokens of the page from this `file` (or one from $WORKFLOW_ENGINE_HTTP_TOKEN); required beyond this machine")
-	f.StringSliceVar(&o.hosts, "allow-host", nil, "host `names` by which browsers may address the page, besides localhost and addresses")
+	f.StringSliceVar(&o.hosts, "allow-host", nil, "further host `names` that browsers may use for the page, besides localhost and addresses")
 	return cmd
 }
 

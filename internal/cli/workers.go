@@ -18,8 +18,8 @@ func newWorkers(a *app) *cobra.Command {
 		Use:   "workers",
 		Short: "List the workers of a database",
 		Long: `List the processes with a live lease on a database: workers, and servers and commands while they own runs. ROLE is own (performs its own runs), all
-(a worker) or none (a front process). IN FLIGHT are the attempts in flight of its capacity, WAITING those that wait for their turn in
-the process, RUNS the open runs that it owns. PERFORMS are its executors; a kind alone, such as llm_call, stands for all of its kind.
+(a worker) or none (a front process). IN FLIGHT are the attempts in flight of its capacity, WAITING the attempts that wait for their turn in
+the process, RUNS the open runs that it owns. PERFORMS are its executors; a kind alone, such as llm_call, means all of its kind.
 
 Below are the lanes with waiting runs that no worker serves. The command queue lists all lanes. If the database is a replica, a note tells
 how far it is behind; in JSON it is behind_ms of replica.`,
@@ -37,8 +37,8 @@ func newQueue(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "queue",
 		Short: "List the runs that wait for a worker",
-		Long: `List the lanes in which runs wait for a worker: the queue and the executor that the next attempt needs, the number of runs, how
-long the first of them has waited, and the number of live workers that serve the lane. A run that waits in a process for its turn is
+		Long: `List the lanes with runs that wait for a worker: the queue and the executor that the next attempt needs, the number of runs, the
+longest wait, and the number of live workers that serve the lane. A run that waits in a process for its turn is
 not listed; the command workers counts its attempts.`,
 		Example: `  workflows-engine queue
   workflows-engine queue --json | jq '.lanes[] | select(.workers == 0)'`,

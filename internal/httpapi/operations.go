@@ -68,7 +68,7 @@ func names(properties []calls.Property) []string {
 
 // The answers.
 var (
-	runAnswer     = append(calls.StatusAnswer(), calls.Optional("status", calls.Str("Where it stands, exactly.")), readyProperty, calls.RepeatedProperty)
+	runAnswer     = append(calls.StatusAnswer(), calls.Optional("status", calls.Str("The exact status.")), readyProperty, calls.RepeatedProperty)
 	readyProperty = calls.Optional("ready", calls.Described("Its place while it waits for a worker.", []calls.Property{
 		calls.Required("lane", calls.Str("The queue, / and the executor that the next attempt needs.")),
 		calls.Required("ahead", calls.Describe("integer", "Runs before it in the lane, at most 10,000.")),

@@ -75,7 +75,7 @@ func findTool(count int) *tool {
 func runTool(o Options) *tool {
 	t := starter(o)
 	t.name, t.title = "run_workflow", "Run a registered workflow"
-	t.description = "Runs a workflow that find_workflow has found, until it waits or ends: pending is what it waits for, next the call to make."
+	t.description = "Runs a workflow that find_workflow has found, until it waits or ends: pending has its waits, next the call to make."
 	t.arguments = append([]property{required("definition_ref", aText("As find_workflow has it."))}, t.arguments...)
 	t.call = func(ctx context.Context, s *server, a *arguments) (*answer, error) {
 		a.Require("definition_ref")

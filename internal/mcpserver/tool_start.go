@@ -21,7 +21,7 @@ func startTool(defaultMode machine.Mode) *tool {
 	return &tool{
 		name:  "workflow_start",
 		title: "Start workflow execution",
-		description: "Starts a run of a workflow definition and returns once it waits or ends: pending is what it waits for, " +
+		description: "Starts a run of a workflow definition and returns once it waits or ends: pending has its waits, " +
 			"next the call to make.",
 		annotations: mcp.ToolAnnotations{DestructiveHint: new(false), OpenWorldHint: new(true)},
 		arguments:   append(calls.StartArguments(defaultMode), answerBytesArgument),

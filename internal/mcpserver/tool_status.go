@@ -23,12 +23,12 @@ func statusTool() *tool {
 	return &tool{
 		name:  "workflow_status",
 		title: "Read workflow status",
-		description: "Reads a run: phase, state, what it waits for and the next call, or how it ended. " +
+		description: "Reads a run: phase, state, its waits and the next call, or how it ended. " +
 			"Repeats everything needed to continue.",
 		annotations: mcp.ToolAnnotations{ReadOnlyHint: true, IdempotentHint: true, DestructiveHint: new(false), OpenWorldHint: new(false)},
 		arguments: []property{
 			calls.ExecutionIDArgument, calls.StatusWaitArgument,
-			optional("since_seq", describe("integer", "seq of an answer you have: what is unchanged is left out; wait_ms waits for any change since.", "minimum", 1.0)),
+			optional("since_seq", describe("integer", "seq of an answer you have: unchanged values are left out; wait_ms waits for any change since.", "minimum", 1.0)),
 			optional("node_id", aText("Only what waits at this node, in full.")),
 			optional("read", calls.ListOf(members{{"type", "string"}}, "Return these values instead: JSON pointers into the state, or a reference's $ref and pointer joined.")),
 			optional("select", aText("Return the result of this jq program on the state, such as .text[0:4000].")),
