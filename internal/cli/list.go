@@ -450,7 +450,7 @@ func waitsText(x *history.Execution, left []history.Unattended) string {
 func unattendedText(left []history.Unattended) string {
 	for _, u := range left {
 		if !u.Due.IsZero() {
-			return "timer overdue since " + timeText(u.Due) + "; no process drives it"
+			return "timer overdue since " + timeText(u.Due) + "; no owner"
 		}
 	}
 	return "no owner"

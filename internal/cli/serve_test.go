@@ -83,7 +83,7 @@ func TestServePage(t *testing.T) {
 	}
 	open := started(t, "serves the page at ", "serve", "--page", "--listen", "127.0.0.1:0", "--db", db)
 	origin, _, _ = strings.Cut(open, "/in#t=")
-	enter(t, origin, strings.TrimSuffix(open, "\n"), "Needs a person")
+	enter(t, origin, strings.TrimSuffix(open, "\n"), "Waiting for an answer")
 	var found []string
 	for a := range page.Running(t.Context(), db+".page") {
 		found = append(found, a.Origin())
@@ -247,12 +247,12 @@ func TestWorkerPage(t *testing.T) {
 	}
 	p, link := serve()
 	origin, _, _ = strings.Cut(link, "/in#t=")
-	enter(t, origin, link, "Needs a person")
+	enter(t, origin, link, "Waiting for an answer")
 	status, link, stderr := another()
 	if link, _, _ = strings.Cut(link, " "); status != 0 || !strings.HasPrefix(link, origin+"/in#t=") {
 		t.Fatalf("another link: status %d: %s%s", status, link, stderr)
 	}
-	enter(t, origin, link, "Needs a person")
+	enter(t, origin, link, "Waiting for an answer")
 	if status := p.stop(t); status != 0 {
 		t.Errorf("ended with %d: %s", status, p.stderr.String())
 	}

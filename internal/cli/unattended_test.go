@@ -89,7 +89,7 @@ func TestAnOverdueTimerIsSaid(t *testing.T) {
 	c.at(begun, exitPaused, "run", file("day.workflow.json"), "--id", "n1", "--wait", "0", "--db", db)
 	c.at(begun, exitPaused, "run", file("ask.workflow.json"), "--id", "q1", "--db", db)
 
-	const overdue, due = `timer overdue since 20[0-9-]+ [0-9:]+Z; no process drives it`, `until 20[0-9-]+ [0-9:]+Z`
+	const overdue, due = `timer overdue since 20[0-9-]+ [0-9:]+Z; no owner`, `until 20[0-9-]+ [0-9:]+Z`
 	soon, late := begun.Add(time.Hour), begun.Add(3*time.Hour)
 	stdout, stderr := c.at(soon, exitOK, "list", "--db", db)
 	wantCell(t, stdout, "n1", "WAITS FOR", due)

@@ -100,7 +100,7 @@ func (a *app) workers(ctx context.Context, asJSON bool) error {
 
 func (a *app) writeWorkers(f fleet.Fleet, now time.Time) error {
 	if len(f.Processes) == 0 {
-		fmt.Fprintln(a.stderr, "no process owns runs or takes them: no worker lives (a front is not listed)")
+		fmt.Fprintln(a.stderr, "no live processes (front processes are not listed)")
 		return nil
 	}
 	rows := [][]string{{"PROCESS", "ROLE", "VERSION", "AGE", "IN FLIGHT", "WAITING", "RUNS", "QUEUES", "PERFORMS"}}

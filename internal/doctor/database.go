@@ -149,7 +149,7 @@ func (r *Report) unattended(settings *config.Config, c contents) {
 	}
 	if len(parts) > 0 {
 		r.Add(Warning, RunsUnattended, "database", "Start a server or a worker, or list them: "+command(settings, "recover", "--dry-run"),
-			"no process drives %s", strings.Join(parts, ", and "))
+			"without an owner: %s", strings.Join(parts, ", and "))
 	}
 }
 

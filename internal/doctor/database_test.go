@@ -188,8 +188,8 @@ func TestUnattendedRuns(t *testing.T) {
 	}
 	for now, want := range map[time.Time]string{
 		begun:                       "",
-		begun.Add(90 * time.Minute): "no process drives 1 run with an overdue timer, the first since " + begun.Add(time.Hour).UTC().Format("2006-01-02T15:"),
-		begun.Add(3 * time.Hour):    "no process drives 2 runs with an overdue timer",
+		begun.Add(90 * time.Minute): "without an owner: 1 run with an overdue timer, the first since " + begun.Add(time.Hour).UTC().Format("2006-01-02T15:"),
+		begun.Add(3 * time.Hour):    "without an owner: 2 runs with an overdue timer",
 	} {
 		var r doctor.Report
 		r.Store(t.Context(), c, now)

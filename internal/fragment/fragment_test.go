@@ -4,6 +4,7 @@ import (
 	"flag"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -131,6 +132,47 @@ func TestGolden(t *testing.T) {
 		}
 		if want, err := os.ReadFile(path); err != nil || string(want) != string(body) {
 			t.Errorf("%s differs (%v; -update rewrites it)\n%s", path, err, body)
+		}
+	}
+}
+
+// TestEmptyStates: an empty list is stated with its subject, so that the sentence reads without the heading above it.
+func TestEmptyStates(t *testing.T) {
+	t.Parallel()
+	for _, tt := range []struct {
+		view fragment.View
+		want []string
+	}{
+		{&fragment.Home{}, []string{"No run waits for an answer.", "No unhandled failures.", "No orphaned runs."}},
+		{&fragment.RunList{}, []string{"No runs yet."}},
+		{&fragment.Workflows{}, []string{"No workflows yet."}},
+		{&fragment.WorkflowPage{}, []string{"No runs yet."}},
+		{&fragment.System{Fleet: &fragment.Fleet{}}, []string{"No live processes.", "No run waits for a worker.", "No orphaned runs.", "No webhook deliveries."}},
+		{&fragment.History{From: 9}, []string{"No records from 9 onwards."}},
+		{&fragment.StateAt{}, []string{"No state recorded yet."}},
+	} {
+		body, err := fragment.Render(tt.view)
+		if err != nil {
+			t.Fatalf("%T: %v", tt.view, err)
+		}
+		for _, want := range tt.want {
+			if !strings.Contains(string(body), ">"+want) {
+				t.Errorf("%T does not state %q:\n%s", tt.view, want, body)
+			}
+		}
+	}
+	words := regexp.MustCompile(`(?i)\b(nobody|somebody|anybody|everybody|(is|are|has|have) none)\b`)
+	files, err := filepath.Glob("templates/*.html")
+	if err != nil || len(files) == 0 {
+		t.Fatal(files, err)
+	}
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if found := words.FindAll(text, -1); found != nil {
+			t.Errorf("%s: %q: name the subject", file, found)
 		}
 	}
 }

@@ -215,7 +215,7 @@ func (s *Server) errorView(err error) view {
 	if err != nil {
 		panic(err) // a fault of the template
 	}
-	return view{Title: "Not possible", Body: body, Status: status, Failure: shown.Message}
+	return view{Title: "Error", Body: body, Status: status, Failure: shown.Message}
 }
 
 // statusOf returns the HTTP status of an error.

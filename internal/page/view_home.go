@@ -136,7 +136,7 @@ func (s *Server) orphans(ctx context.Context) (list fragment.ShortList, err erro
 	}
 	list.Claimable = len(found.ExecutionIDs) > 0
 	for _, id := range found.ExecutionIDs {
-		add(id, "a process that claims it")
+		add(id, "a worker to claim it")
 	}
 	for _, l := range found.Left {
 		why := ""

@@ -35,7 +35,7 @@ func TestLink(t *testing.T) {
 		t.Errorf("a stranger gets status %d", status)
 	}
 	b.open(s.origin + "/runs")
-	b.shows("There are no runs yet")
+	b.shows("No runs yet")
 }
 
 // TestAnswer: of two people who answer a question, the first one's answer is recorded, and the other one sees whose.

@@ -140,7 +140,7 @@ func (t *Timeline) about(rec *history.Record) string {
 	case machine.StepAnswer:
 		text = string(jsonvalue.Canonical(p.SignalPayload))
 		if p.AnswerExpired() {
-			text = "nobody answered: " + text
+			text = "no answer in time: " + text
 		}
 	case machine.StepRest:
 		text = "until " + p.DueAt.UTC().Format("2006-01-02 15:04:05Z")

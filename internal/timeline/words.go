@@ -248,7 +248,7 @@ func AnswerText(calls []agentsteps.Ask, payload map[string]any, expired bool) st
 	}
 	text := strings.Join(parts, ", ")
 	if expired {
-		return "nobody answered: " + text
+		return "no answer in time: " + text
 	}
 	return text
 }

@@ -75,7 +75,7 @@ func TestAnswerText(t *testing.T) {
 	}{
 		{two, object{"decision": "approve", "remember": true}, false, "refund: approved from now on, mail: approved from now on"},
 		{two, object{"calls": object{"t1.c1": object{"decision": "edit"}, "t1.c2": object{"decision": "deny", "reason": "no"}}}, false, "refund: approved by edit, mail: denied (no)"},
-		{two, object{"decision": "deny", "calls": object{"t1.c1": object{"decision": "respond"}}}, true, "nobody answered: refund: answered in its place, mail: denied"},
+		{two, object{"decision": "deny", "calls": object{"t1.c1": object{"decision": "respond"}}}, true, "no answer in time: refund: answered in its place, mail: denied"},
 		{nil, object{"decision": "stop"}, false, "stopped"},
 		{nil, object{"text": "blue"}, false, "blue"},
 		{nil, object{"year": 2024.0}, false, `{"year":2024}`},
