@@ -2,6 +2,9 @@ package lint
 
 import (
 	"fmt"
+	"maps"
+	"regexp"
+	"slices"
 
 	"github.com/workflows-engine/workflows-engine/graph/definition"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
@@ -11,28 +14,43 @@ import (
 func (l *linter) blindQuestions() {
 	for _, n := range l.program.Nodes {
 		q := n.Interrupt
-		if q == nil || q.Show != nil || q.Prompt == "" || q.Template != nil && len(q.Template.Programs()) > 0 || !l.hasToShow(n) {
+		if q == nil || q.Show != nil || q.Prompt == "" || q.Template != nil && len(q.Template.Programs()) > 0 {
+			continue
+		}
+		show, found := l.toShow(n)
+		if !found {
 			continue
 		}
 		l.warn(problem.QuestionShowsNothing, nodePointer(n), n, fmt.Sprintf("the question of %q shows nothing of what it is about", clip(n.ID)),
-			`write beside config what the person has to see, such as "show": ".draft", and add "templates" to the uses of x-workflows-engine`)
+			fmt.Sprintf(`add what the person has to see beside config, such as "show": %q, and "templates" to the uses of x-workflows-engine`, show))
 	}
 }
 
-// hasToShow reports whether a run has anything to show besides the answer to this question.
-func (l *linter) hasToShow(asks *definition.Node) bool {
+// plainKey matches the names of state properties that jq reads as .NAME.
+var plainKey = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+
+// toShow returns a jq program for what a run can show besides the answer to this question: a declared property of the state, else the whole
+// state. It reports false if there is nothing to show.
+func (l *linter) toShow(asks *definition.Node) (string, bool) {
 	answer := schemaShape(asks.Config["resume_schema"]).members
-	for name := range l.state.declared.members {
-		if answer[name] == nil {
-			return true
+	declared := false
+	for _, name := range slices.Sorted(maps.Keys(l.state.declared.members)) {
+		if answer[name] != nil {
+			continue
 		}
+		if declared = true; plainKey.MatchString(name) {
+			return "." + name, true
+		}
+	}
+	if declared {
+		return ".", true
 	}
 	for _, n := range l.program.Nodes {
 		switch {
 		case n == asks:
 		case external(n), len(l.writesOf(n)) > 0, len(schemaShape(n.Config["input_schema"]).members) > 0:
-			return true
+			return ".", true
 		}
 	}
-	return false
+	return "", false
 }
