@@ -80,7 +80,7 @@ func (c *compiler) followCatches(v *vertex) {
 	if n := v.json.Get("on_timeout"); n != nil {
 		c.used[ExtensionOnTimeout] = true
 		c.addCatch(v, Catch{Codes: []string{string(problem.Timeout)}}, n, v.at.member("on_timeout"))
-		if v.json.Get("config").Get("timeout") == nil {
+		if v.json.Get("config").Get("timeout") == nil && !v.strangers {
 			c.warn(problem.FieldIgnored, n, v.at.member("on_timeout"), v, "the node has no timeout, so on_timeout is never followed",
 				`add "timeout" to the config, for example "24h"`)
 		}

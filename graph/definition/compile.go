@@ -188,8 +188,9 @@ type vertex struct {
 	node *Node
 	json *jsonvalue.Node
 	at   *path
-	// sound is set when the node has the shape of its type; only then is its config compiled.
-	sound bool
+	// sound is set when the node has the shape of its type, but for unknown fields; only then is its config compiled. strangers is set if it
+	// has unknown fields: any of them may be a misspelt field, so that findings about absent fields prove nothing.
+	sound, strangers bool
 	// edgeMisspelt is set when the edge that should leave this node names another source.
 	edgeMisspelt bool
 	// out are the edges that leave the node.

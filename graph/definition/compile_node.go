@@ -3,6 +3,7 @@ package definition
 import (
 	"fmt"
 	"math"
+	"slices"
 	"time"
 
 	"github.com/workflows-engine/workflows-engine/graph/expr"
@@ -14,8 +15,16 @@ import (
 // compileNode compiles the fields common to all nodes, and the config by the function of its type.
 func (c *compiler) compileNode(v *vertex) {
 	if !v.sound {
+		c.checkReferences(v)
 		return
 	}
+	before := len(c.findings)
+	defer func() {
+		if v.strangers {
+			c.findings = append(c.findings[:before], slices.DeleteFunc(c.findings[before:], dependsOnAbsent)...)
+			c.faults = slices.DeleteFunc(c.faults, func(f fault) bool { return f.vertex == v && dependsOnAbsent(f.finding) })
+		}
+	}()
 	c.compileRetry(v)
 	c.compileTimeout(v)
 	c.compileHeartbeat(v)
@@ -29,6 +38,11 @@ func (c *compiler) compileNode(v *vertex) {
 	v.node.Type.Info().compile(&x)
 	c.compileTemplates(v)
 	c.compileKeep(v)
+}
+
+// dependsOnAbsent reports whether a finding about a node may follow from a field that the node lacks: all but wrong ids, programs and schemas.
+func dependsOnAbsent(f problem.Finding) bool {
+	return f.Code != problem.UnknownNode && f.Code != problem.ExpressionInvalid && f.Code != problem.SchemaInvalid
 }
 
 // config is a node's config while it is compiled: its place, and its value as plain JSON.

@@ -45,7 +45,8 @@ func isFilled(n *jsonvalue.Node) bool { return n != nil && n.Kind == jsonvalue.S
 
 func (c *compiler) collectNode(n *jsonvalue.Node, value any, at *path, index int) {
 	check := shapeCheck{uses: c.uses, unnamed: c.unnamed, enough: len(c.findings) > MaxFindings}
-	sound := check.checkNode(n, at)
+	whole := check.checkNode(n, at)
+	sound := whole || check.faults == check.strangers && check.hidden == 0
 	id, t := n.Get("id"), n.Get("type")
 	if isFilled(id) {
 		c.ids[id.Str] = true
@@ -67,10 +68,10 @@ func (c *compiler) collectNode(n *jsonvalue.Node, value any, at *path, index int
 		node.Config = config
 	}
 	node.Metadata, _ = object["metadata"].(map[string]any)
-	if !sound && (node.Type == Switch || node.Type == Parallel || n.Get("catch") != nil || n.Get("on_timeout") != nil) {
+	if !whole && (node.Type == Switch || node.Type == Parallel || n.Get("catch") != nil || n.Get("on_timeout") != nil) {
 		c.lost.ways = true
 	}
-	c.vertices = append(c.vertices, &vertex{node: node, json: n, at: at, sound: sound})
+	c.vertices = append(c.vertices, &vertex{node: node, json: n, at: at, sound: sound, strangers: sound && !whole})
 }
 
 // connect resolves ids and edges and checks the graph's invariants (spec: execution, 5.2; definition, 8).
@@ -95,7 +96,71 @@ func (c *compiler) connect() {
 			c.followCatches(v)
 		}
 	}
+	c.checkOtherTargets(outgoing)
 	c.broken = c.findings[before:].HasErrors()
+}
+
+// checkOtherTargets checks the targets of edges that are not followed because of another error: those of nodes without a known type, and
+// of nodes with more than one edge.
+func (c *compiler) checkOtherTargets(outgoing map[string][]edge) {
+	for _, e := range c.edges {
+		v := c.byID[e.source]
+		switch {
+		case e.source == startSource:
+			if len(outgoing[startSource]) > 1 {
+				c.checkTarget(e, nil)
+			}
+		case v == nil:
+			if c.ids[e.source] {
+				c.checkTarget(e, nil)
+			}
+		case c.duplicate[e.source]: // the target may be the id that one of the nodes should have
+		case v.node.Type != Switch && v.node.Type != End && !v.compensates && len(v.out) > 1:
+			c.checkTarget(e, v)
+		}
+	}
+}
+
+// checkTarget reports an edge, of v if it is known, to a node that does not exist.
+func (c *compiler) checkTarget(e edge, v *vertex) {
+	if e.target != startSource {
+		c.checkReference(e.json.Get("target"), e.at.member("target"), v)
+	}
+}
+
+// checkReference reports the id of a node that does not exist.
+func (c *compiler) checkReference(n *jsonvalue.Node, at *path, v *vertex) {
+	if isFilled(n) && !c.named(n.Str) {
+		c.danglingEdge = true
+		c.fail(problem.UnknownNode, n, at, v, fmt.Sprintf("there is no node %q", clip(n.Str)), c.suggest(n.Str))
+	}
+}
+
+// references are the paths of the values in a node that are ids of other nodes; * stands for every element of an array.
+var references = [][]string{
+	{"config", "cases", "*", "target"}, {"config", "default"}, {"loop", "body"}, {"loop", "on_limit"}, {"config", "branches", "*", "entry"},
+	{"catch", "*", "target"}, {"on_timeout"},
+}
+
+// checkReferences checks the ids in a node that does not have the shape of its type, as far as they can be read.
+func (c *compiler) checkReferences(v *vertex) {
+	var follow func(n *jsonvalue.Node, at *path, names []string)
+	follow = func(n *jsonvalue.Node, at *path, names []string) {
+		switch {
+		case n == nil:
+		case len(names) == 0:
+			c.checkReference(n, at, v)
+		case names[0] != "*":
+			follow(n.Get(names[0]), at.member(names[0]), names[1:])
+		case n.Kind == jsonvalue.Array:
+			for i, e := range n.Elements {
+				follow(e, at.element(i), names[1:])
+			}
+		}
+	}
+	for _, names := range references {
+		follow(v.json, v.at, names)
+	}
 }
 
 func (c *compiler) index() {
@@ -132,6 +197,7 @@ func (c *compiler) checkEdgeEnds(outgoing map[string][]edge) {
 			// The node that was meant lacks this very edge: one mistake, one finding.
 			v.edgeMisspelt = true
 			c.fail(problem.UnknownNode, e.json.Get("source"), e.at.member("source"), nil, message, suggest.Hint(near))
+			c.checkTarget(e, nil)
 			continue
 		}
 		c.warn(problem.GraphUnusedEdge, e.json.Get("source"), e.at.member("source"), nil,

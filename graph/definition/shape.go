@@ -67,6 +67,8 @@ type shapeCheck struct {
 	// enough says that no more findings are shown: faults only count.
 	enough bool
 	faults int
+	// strangers counts the faults that are unknown fields; hidden counts required fields that are missing because an unknown one was meant.
+	strangers, hidden int
 	// uses are the extensions that the document names, unnamed those that it uses without, which are reported once.
 	uses    []Extension
 	unnamed map[Extension]bool
@@ -210,6 +212,7 @@ func (c *shapeCheck) checkObject(s *shape, n *jsonvalue.Node, at *path) {
 		}
 		rename := c.misspelt(s, n, m.name)
 		if rename != "" && !s.open && s.values == nil {
+			c.hidden++
 			continue // the member that is not known is reported, with this name
 		}
 		c.report(n, at, "required", map[string]any{"missingProperty": m.name}, fmt.Sprintf("%s must have the field %q", s.noun, m.name), rename)
@@ -246,6 +249,7 @@ func (c *shapeCheck) unknownMember(s *shape, m jsonvalue.Member, at *path) {
 	}
 	message := fmt.Sprintf("%s must NOT have additional properties: unknown field %q", s.noun, clip(m.Name))
 	name, before := &jsonvalue.Node{Line: m.Line, Column: m.Column}, len(c.findings)
+	c.strangers++
 	c.report(name, at, "additionalProperties", map[string]any{"additionalProperty": m.Name}, message, hint)
 	if fault := signatureFault(m.Value); m.Name == "signature" && fault != "" && len(c.findings) > before {
 		f := &c.findings[len(c.findings)-1]
