@@ -83,7 +83,7 @@ func shown(t *testing.T) map[string]bool {
 	return known
 }
 
-// TestThreatsAreMet: every row of docs/reference/threats.md that says what stops an attempt names a test of it, and each of them exists.
+// TestThreatsAreMet: every attack in docs/reference/threats.md names a test of its defence, and each of these tests exists.
 func TestThreatsAreMet(t *testing.T) {
 	t.Parallel()
 	known, rows, threats := shown(t), 0, false
@@ -92,13 +92,13 @@ func TestThreatsAreMet(t *testing.T) {
 		switch {
 		case len(cells) != 5:
 			threats = false
-		case strings.HasPrefix(line, "| what could be tried |"):
+		case strings.HasPrefix(line, "| attack |"):
 			threats = true
 		case threats && !strings.HasPrefix(line, "|---"):
 			rows++
 			tests := regexp.MustCompile("`([^`]+)`").FindAllStringSubmatch(cells[3], -1)
 			if len(tests) == 0 {
-				t.Errorf("docs/reference/threats.md: no test shows what stops %s", strings.TrimSpace(cells[1]))
+				t.Errorf("docs/reference/threats.md: no test shows the defence against %s", strings.TrimSpace(cells[1]))
 			}
 			for _, m := range tests {
 				if !known[m[1]] {
