@@ -22,31 +22,26 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/suggest"
 )
 
-// ask shows the wait of the run and reads the answer from the terminal, until it is valid or the person ends the input with Ctrl-D,
-// which leaves the run waiting.
-func (a *app) ask(ctx context.Context, p *view.Pending) (filled, bool, error) {
+// ask reads the answer to a wait from the terminal, until it is valid or the person ends the input with Ctrl-D, which leaves the run waiting.
+// It shows the wait, unless the run has just rejected an answer to it.
+func (a *app) ask(ctx context.Context, p *view.Pending, again bool) (filled, bool, error) {
 	f := filled{asked: true, interruptID: interruptID(p)}
 	if p.Kind == machine.WaitSignal {
 		f.signal, f.signalKey = p.SignalName, p.ID
-		fmt.Fprintf(a.stderr, "\n%s %s waits for the signal %q. If it has arrived, write its payload, or {}:\n",
-			a.paint.wait("?"), a.paint.bold(plainCell(p.NodeID)), p.SignalName)
-	} else {
-		fmt.Fprintf(a.stderr, "\n%s an answer is needed\n", a.paint.wait("?"))
-		a.describeInterrupt(p)
 	}
 	asked := decisions{calls: agentsteps.Approval(p.Show)}
-	how := "JSON or key=value …"
 	switch {
-	case asked.calls != nil:
-		if how = decisionsText; len(asked.calls) > 1 {
-			how += "; the key of a call first for one of them"
-		}
-	case takesWords(p):
-		how = "your answer"
-	case onlyBoolean(p.ResumeSchema) != "":
-		how = "yes or no, JSON or key=value …"
+	case again:
+		a.expect(p, "")
+	case f.signal != "":
+		fmt.Fprintf(a.stderr, "\n%s %s waits for the signal %q. If it has arrived, write its payload, or {}:\n",
+			a.paint.wait("?"), a.paint.bold(plainCell(p.NodeID)), p.SignalName)
+		a.expect(p, "; Ctrl-D leaves the run waiting")
+	default:
+		fmt.Fprintf(a.stderr, "\n%s an answer is needed\n", a.paint.wait("?"))
+		a.describeInterrupt(p)
+		a.expect(p, "; Ctrl-D leaves the run waiting")
 	}
-	fmt.Fprintln(a.stderr, a.paint.faint("  write "+how+"; Ctrl-D leaves the run waiting"))
 	for {
 		fmt.Fprint(a.stderr, "> ")
 		line, err := a.readLine(ctx)
@@ -76,7 +71,26 @@ func (a *app) ask(ctx context.Context, p *view.Pending) (filled, bool, error) {
 			return f, true, nil
 		}
 		fmt.Fprintf(a.stderr, "%s %v\n", a.paint.bad("error:"), err)
+		if asked.calls == nil { // those errors list the decisions
+			a.expect(p, "")
+		}
 	}
+}
+
+// expect prints the forms of an answer.
+func (a *app) expect(p *view.Pending, more string) {
+	how := "JSON or key=value …"
+	switch calls := agentsteps.Approval(p.Show); {
+	case calls != nil:
+		if how = decisionsText; len(calls) > 1 {
+			how += "; the key of a call first for one of them"
+		}
+	case takesWords(p):
+		how = "your answer"
+	case onlyBoolean(p.ResumeSchema) != "":
+		how = "yes or no, JSON or key=value …"
+	}
+	fmt.Fprintln(a.stderr, a.paint.faint("  write "+how+more))
 }
 
 // readLine reads one line of standard input, or returns when ctx ends. Reading a terminal cannot be cancelled, so

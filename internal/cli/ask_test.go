@@ -38,6 +38,7 @@ func definitionOf(t *testing.T, name string) string {
 	return path
 }
 
+// TestAskUntilTheAnswerDoes: after an invalid answer the error is shown with the forms of an answer, and the question is not repeated.
 func TestAskUntilTheAnswerDoes(t *testing.T) {
 	t.Parallel()
 	typed := strings.Join([]string{
@@ -61,6 +62,14 @@ func TestAskUntilTheAnswerDoes(t *testing.T) {
 	}
 	if n := strings.Count(stderr, "> "); n < 4 {
 		t.Errorf("%d prompts, want 4:\n%s", n, stderr)
+	}
+	_, after, _ := strings.Cut(stderr, "> ")
+	first, _, _ := strings.Cut(after, "review asks:")
+	if n := strings.Count(stderr, "review asks:"); n != 2 || strings.Count(first, "> ") != 2 {
+		t.Errorf("%d questions, want 2, and no question between invalid answers:\n%s", n, stderr)
+	}
+	if n := strings.Count(first, "  write yes or no, JSON or key=value"); n < 2 || strings.Contains(first, "hint:") || strings.Contains(first, "at: run") {
+		t.Errorf("%d times the forms of an answer after an error, want 2 and no place or hint:\n%s", n, first)
 	}
 }
 

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -55,6 +56,8 @@ type drive struct {
 	leaveTimers bool
 	// cancelling is set if the run was being rolled back for a cancel when the command started: it should end as cancelled.
 	cancelling bool
+	// rejected is the id of the wait whose last answer from the terminal the run rejected.
+	rejected string
 	// ownWords is set if this command started or answered the run, so that its next question is new. Until then answers of
 	// flags name no interrupt: see graph.Runner.Resume.
 	ownWords bool
@@ -218,8 +221,11 @@ func (d *drive) nextAnswer(ctx context.Context, run *view.Run) (filled, bool, er
 	if !d.app.interactive {
 		return filled{}, false, nil
 	}
-	d.session.view.settle(run)
-	return d.app.ask(ctx, p)
+	again := p.ID != "" && p.ID == d.rejected
+	if d.rejected = ""; !again {
+		d.session.view.settle(run)
+	}
+	return d.app.ask(ctx, p, again)
 }
 
 // filled is a complete answer.
@@ -239,13 +245,12 @@ func interruptID(p *view.Pending) string {
 	return ""
 }
 
-// apply gives an answer to the run. A person whose answer is rejected sees the error and is asked again.
+// apply gives an answer to the run. A person whose answer is rejected sees the error alone, and is asked again.
 func (d *drive) apply(ctx context.Context, run *view.Run, f filled) (*view.Run, error) {
 	var (
 		next *view.Run
 		err  error
 	)
-	d.session.view.follow()
 	if f.signal != "" {
 		next, err = d.session.engine.Signal(ctx, graph.SignalRequest{
 			ExecutionID: run.ExecutionID, Name: f.signal, Payload: f.payload, IdempotencyKey: f.signalKey, Caller: d.caller,
@@ -257,12 +262,17 @@ func (d *drive) apply(ctx context.Context, run *view.Run, f filled) (*view.Run, 
 	}
 	refused := errors.Is(err, problem.InvalidResumePayload) || errors.Is(err, problem.SignalValidationError)
 	if f.asked && refused {
-		d.app.printError(err)
+		e, _ := problem.As(err)
+		shown := *e
+		shown.At, shown.Hint = problem.Place{}, ""
+		d.app.printError(&shown)
+		d.rejected = cmp.Or(f.interruptID, f.signalKey)
 		return run, nil
 	}
 	if err != nil {
 		return run, err
 	}
+	d.session.view.follow()
 	d.taken(next)
 	return next, nil
 }
