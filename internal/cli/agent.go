@@ -219,7 +219,7 @@ func (a *app) checkAllTools(ctx context.Context, c *config.Config, file string, 
 			return firstError(context.Cause(ctx), executors.Close())
 		}
 		if err != nil {
-			fmt.Fprintf(a.stderr, "%s %s: %v\n", a.paint.bad("error:"), name, err)
+			a.say("%s %s: %v\n", a.paint.bad("error:"), name, err)
 			failed++
 			continue
 		}
@@ -236,7 +236,7 @@ func (a *app) checkAllTools(ctx context.Context, c *config.Config, file string, 
 func (a *app) checkTools(ctx context.Context, agents *agent.Agents, name string) ([]agent.Tool, error) {
 	tools, warnings, err := agents.Check(ctx, name)
 	for _, warning := range warnings {
-		fmt.Fprintf(a.stderr, "warning: %s: %s\n", name, warning)
+		a.say("warning: %s: %s\n", name, warning)
 	}
 	return tools, err
 }

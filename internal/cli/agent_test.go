@@ -144,7 +144,7 @@ func TestAgentRunIsRetriedWithTodaysConfiguration(t *testing.T) {
 			t.Errorf("without the command:\n%s", text)
 		}
 	}
-	if !strings.Contains(refused, "AGENT_BUDGET_SPENT") || !strings.Contains(status, "--agent-config current --db "+filepath.Join(folder, "runs.db")+" continues after t1.c1\n") {
+	if !strings.Contains(refused, "AGENT_BUDGET_SPENT") || !strings.Contains(status, "--agent-config current --db "+filepath.Join(folder, "runs.db")+"\n") || !strings.Contains(status, "this command continues after t1.c1:\n") {
 		t.Errorf("%s\n%s", refused, status)
 	}
 	command(exitUsage, "retry", "r1", "--agent-config", "newest")

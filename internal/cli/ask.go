@@ -34,11 +34,11 @@ func (a *app) ask(ctx context.Context, p *view.Pending, again bool) (filled, boo
 	case again:
 		a.expect(p, "")
 	case f.signal != "":
-		fmt.Fprintf(a.stderr, "\n%s %s waits for the signal %q. If it has arrived, write its payload, or {}:\n",
+		a.say("\n%s %s waits for the signal %q. If it has arrived, write its payload, or {}:\n",
 			a.paint.wait("?"), a.paint.bold(plainCell(p.NodeID)), p.SignalName)
 		a.expect(p, "; Ctrl-D leaves the run waiting")
 	default:
-		fmt.Fprintf(a.stderr, "\n%s an answer is needed\n", a.paint.wait("?"))
+		a.say("\n%s an answer is needed\n", a.paint.wait("?"))
 		a.describeInterrupt(p)
 		a.expect(p, "; Ctrl-D leaves the run waiting")
 	}
@@ -55,7 +55,7 @@ func (a *app) ask(ctx context.Context, p *view.Pending, again bool) (filled, boo
 		switch {
 		case asked.calls != nil:
 			if f.payload, err = asked.take(line); err == nil && f.payload == nil {
-				fmt.Fprintf(a.stderr, "%s not decided yet\n", asked.left())
+				a.say("%s not decided yet\n", asked.left())
 				continue
 			}
 		case takesWords(p) && !strings.HasPrefix(strings.TrimSpace(line), "{"):
@@ -70,7 +70,7 @@ func (a *app) ask(ctx context.Context, p *view.Pending, again bool) (filled, boo
 		if err == nil {
 			return f, true, nil
 		}
-		fmt.Fprintf(a.stderr, "%s %v\n", a.paint.bad("error:"), err)
+		a.say("%s %v\n", a.paint.bad("error:"), err)
 		if asked.calls == nil { // those errors list the decisions
 			a.expect(p, "")
 		}
@@ -90,7 +90,7 @@ func (a *app) expect(p *view.Pending, more string) {
 	case onlyBoolean(p.ResumeSchema) != "":
 		how = "yes or no, JSON or key=value …"
 	}
-	fmt.Fprintln(a.stderr, a.paint.faint("  write "+how+more))
+	a.say("%s\n", a.paint.faint("  write "+how+more))
 }
 
 // readLine reads one line of standard input, or returns when ctx ends. Reading a terminal cannot be cancelled, so

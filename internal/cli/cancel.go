@@ -52,7 +52,7 @@ func (a *app) cancel(ctx context.Context, id, reason string, keepTasks bool) err
 				return s.without
 			}
 			if !keepTasks {
-				fmt.Fprintf(a.stderr, "%s tasks of the run at agents were not cancelled: invalid settings: %v\n", a.paint.wait("warning:"), s.without)
+				a.say("%s tasks of the run at agents were not cancelled: invalid settings: %v\n", a.paint.wait("warning:"), s.without)
 			}
 		}
 		run, err := s.engine.Cancel(ctx, graph.CancelRequest{ExecutionID: id, Reason: reason, KeepTasks: keepTasks})
@@ -71,7 +71,7 @@ func (a *app) cancel(ctx context.Context, id, reason string, keepTasks bool) err
 		}
 		for _, w := range run.Warnings {
 			if w.Code == problem.CancelGoesOn {
-				fmt.Fprintf(a.stderr, "%s %s (%s)\n", a.paint.wait("warning:"), w.Message, w.Code)
+				a.say("%s %s (%s)\n", a.paint.wait("warning:"), w.Message, w.Code)
 			}
 		}
 		return a.reportBelow(ctx, s, run, a.human)
@@ -93,7 +93,7 @@ func (a *app) reportBelow(ctx context.Context, s *session, run *view.Run, w io.W
 		if err != nil || len(below.Rollbacks) == 0 {
 			continue // it is about to end, or cannot be read
 		}
-		fmt.Fprintf(w, "a server or worker rolls back subworkflow %s; or run %s\n", id, s.goesOn(id))
+		fmt.Fprintf(w, "a server or worker rolls back subworkflow %s; or run\n  %s\n", id, s.goesOn(id))
 	}
 	return nil
 }

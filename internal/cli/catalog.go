@@ -96,9 +96,9 @@ func (a *app) writeBroken(dir string, b *catalog.Broken) {
 			return
 		}
 	}
-	fmt.Fprintf(a.stderr, "%s: %s\n", a.paint.bold(plainCell(filepath.Join(dir, b.File))), b.Text())
+	a.say("%s: %s\n", a.paint.bold(plainCell(filepath.Join(dir, b.File))), b.Text())
 	if hint := b.First().Hint; hint != "" {
-		fmt.Fprintf(a.stderr, "  hint: %s\n", hint)
+		a.say("  hint: %s\n", hint)
 	}
 }
 

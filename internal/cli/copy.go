@@ -147,12 +147,12 @@ func (a *app) writeCopied(from, to *config.Config, res *graph.CopyResult, asJSON
 		if p, ok := problem.As(l.Err); ok {
 			text = string(p.Code) + ": " + p.Message + ". " + commandHint(p.Hint, l.ExecutionID)
 		}
-		fmt.Fprintf(a.stderr, "%s %s: %s\n", a.paint.wait("left:"), plainCell(l.ExecutionID), plainCell(text))
+		a.say("%s %s: %s\n", a.paint.wait("left:"), plainCell(l.ExecutionID), plainCell(text))
 	}
 	for i, list := range [][]history.Finding{res.Source, res.Target} {
 		for _, f := range list {
 			at := []*config.Config{from, to}[i].Location()
-			fmt.Fprintf(a.stderr, "%s %s: %s %s: %s\n", a.paint.bad("finding in"), at, plainCell(f.ExecutionID), f.Code, plainCell(f.Message))
+			a.say("%s %s: %s %s: %s\n", a.paint.bad("finding in"), at, plainCell(f.ExecutionID), f.Code, plainCell(f.Message))
 		}
 	}
 	return nil

@@ -101,7 +101,7 @@ func (a *app) migrateStore(ctx context.Context, o migrateOptions) error {
 	case m.From >= m.To: // a newer release may have migrated it
 		fmt.Fprintf(a.human, "%s has version %d: nothing to migrate\n", at, m.From)
 	case o.dryRun && m.SQL != "": // standard output has only the statements, for psql
-		fmt.Fprintf(a.stderr, "%s, with %s, would be migrated from %s to version %d:\n", at, count(int(m.Runs), "run"), from, m.To)
+		a.say("%s, with %s, would be migrated from %s to version %d:\n", at, count(int(m.Runs), "run"), from, m.To)
 		_, err = fmt.Fprintln(a.stdout, strings.TrimRight(m.SQL, "\n"))
 	case o.dryRun:
 		fmt.Fprintf(a.human, "%s, with %s, would be migrated from %s to version %d\n", at, count(int(m.Runs), "run"), from, m.To)

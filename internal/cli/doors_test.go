@@ -116,7 +116,7 @@ func TestARefundThroughThreeDoors(t *testing.T) {
 	}
 	repeated := map[string]int{key: 2} // by the rule of the tool, under the key by which the other side can tell
 	want("the process that takes over", repeated)
-	if _, output := command(false, "status", "r"); !strings.Contains(output, "retry r --db "+path+" continues after t1.c1; 1 call is not repeated") {
+	if _, output := command(false, "status", "r"); !strings.Contains(output, "this command continues after t1.c1; 1 call is not repeated:\n  workflows-engine retry r --db "+path+"\n") {
 		t.Errorf("status:\n%s", output)
 	}
 

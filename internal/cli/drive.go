@@ -117,7 +117,7 @@ func (d *drive) warn(run *view.Run) {
 	for _, w := range run.Warnings {
 		if w.Limit == 0 && w.Code != problem.ExecutorNotConfigured {
 			d.session.view.settle(run)
-			fmt.Fprintf(d.app.stderr, "%s %s (%s)\n", d.app.paint.wait("warning:"), w.Message, w.Code)
+			d.app.say("%s %s (%s)\n", d.app.paint.wait("warning:"), w.Message, w.Code)
 		}
 	}
 }
@@ -157,7 +157,7 @@ func (d *drive) reportOwner(ctx context.Context, o graph.OwnedRun) {
 		owner += " (" + f.NameOf(o.Owner.Process) + ")"
 	}
 	d.session.view.flush()
-	fmt.Fprintf(d.app.stderr, "run %s is owned by %s, until %s unless it renews its lease; waiting to claim it\n",
+	d.app.say("run %s is owned by %s, until %s unless it renews its lease; waiting to claim it\n",
 		o.ExecutionID, owner, timeText(d.app.now().Add(o.Owner.Left)))
 }
 
@@ -280,7 +280,7 @@ func (d *drive) apply(ctx context.Context, run *view.Run, f filled) (*view.Run, 
 // taken notes that the run accepted an answer of this command, and reports a repeated answer.
 func (d *drive) taken(run *view.Run) {
 	if run.Repeated {
-		fmt.Fprintf(d.app.stderr, "%s the same answer was given before; nothing changed\n", d.app.paint.wait("repeated:"))
+		d.app.say("%s the same answer was given before; nothing changed\n", d.app.paint.wait("repeated:"))
 		return
 	}
 	d.ownWords = true
@@ -290,7 +290,7 @@ func (d *drive) taken(run *view.Run) {
 func (d *drive) ended(ctx context.Context, run *view.Run) error {
 	d.session.view.settle(run)
 	if len(d.answers) > 0 {
-		fmt.Fprintf(d.app.stderr, "%s %s not needed\n", d.app.paint.wait("warning:"), count(len(d.answers), "answer"))
+		d.app.say("%s %s not needed\n", d.app.paint.wait("warning:"), count(len(d.answers), "answer"))
 	}
 	d.app.summarize(run)
 	if run.Status == machine.Failed && d.session.config.Store != config.Memory && !d.session.elsewhere {
@@ -303,9 +303,9 @@ func (d *drive) ended(ctx context.Context, run *view.Run) error {
 		if agentsteps.Spent(run.ErrorCode) {
 			how, flags = strings.Replace(how, "correct the cause", "raise the agent's budget", 1), currentConfig
 		}
-		fmt.Fprintf(d.app.stderr, "  hint: %s\n  %s\n", how, d.session.command("retry", run.ExecutionID, flags...))
+		d.app.say("  hint: %s\n  %s\n", how, d.session.command("retry", run.ExecutionID, flags...))
 		if strings.HasPrefix(run.ErrorCode, "AGENT_") && run.ErrorCode != string(problem.AgentConfigInvalid) {
-			fmt.Fprintf(d.app.stderr, "  conversation of the agent:\n  %s\n", shellword.Command([]string{program, "agent", "transcript"}, []string{run.ExecutionID}, d.session.sameStore...))
+			d.app.say("  conversation of the agent:\n  %s\n", shellword.Command([]string{program, "agent", "transcript"}, []string{run.ExecutionID}, d.session.sameStore...))
 		}
 	}
 	if err := d.app.reportBelow(ctx, d.session, run, d.app.stderr); err != nil {
@@ -354,11 +354,11 @@ func registerDetach(cmd *cobra.Command, detach *bool) {
 func (d *drive) detached(run *view.Run) error {
 	d.session.view.settle(run)
 	d.warn(run)
-	fmt.Fprintf(d.app.stderr, "run %s has started", run.ExecutionID)
+	waits := ""
 	if r := run.Ready; r != nil {
-		fmt.Fprintf(d.app.stderr, "; it waits for %s", fleet.ReadyText(r))
+		waits = "; it waits for " + fleet.ReadyText(r)
 	}
-	fmt.Fprintf(d.app.stderr, ". Watch it with:\n  %s\n", d.session.reading("watch", run.ExecutionID))
+	d.app.say("run %s has started%s. Watch it with:\n  %s\n", run.ExecutionID, waits, d.session.reading("watch", run.ExecutionID))
 	if d.json {
 		return d.session.writeJSON(d.app.stdout, runjson.Full(run, envname.Options))
 	}
@@ -372,7 +372,7 @@ func (d *drive) stopped(ctx context.Context, run *view.Run, err error) error {
 	if run == nil || ctx.Err() == nil {
 		return err
 	}
-	fmt.Fprintf(d.app.stderr, "\ninterrupted; all steps of run %s are recorded\n", run.ExecutionID)
+	d.app.say("\ninterrupted; all steps of run %s are recorded\n", run.ExecutionID)
 	if d.session.config.Store != config.Memory {
 		d.printNextCommands(ctx, run.ExecutionID)
 	}
@@ -405,10 +405,10 @@ func (d *drive) printNextCommands(ctx context.Context, id string) {
 		}
 	}
 	if commands[0] == watch {
-		fmt.Fprintf(d.app.stderr, "Watch it with:\n  %s\n", watch)
+		d.app.say("Watch it with:\n  %s\n", watch)
 		return
 	}
-	fmt.Fprintf(d.app.stderr, "Continue with:\n  %s\nWatch it with:\n  %s\n", strings.Join(commands, "\n  "), watch)
+	d.app.say("Continue with:\n  %s\nWatch it with:\n  %s\n", strings.Join(commands, "\n  "), watch)
 }
 
 // maxNextCommands limits the waits whose command is printed.
@@ -541,18 +541,18 @@ func (a *app) summarize(run *view.Run) {
 	took := timeline.Elapsed(run.UpdatedAt.Sub(run.CreatedAt))
 	switch run.Status {
 	case machine.Completed:
-		fmt.Fprintf(a.stderr, "%s run %s in %s\n", a.paint.good("completed"), run.ExecutionID, took)
+		a.say("%s run %s in %s\n", a.paint.good("completed"), run.ExecutionID, took)
 	case machine.Failed:
 		code := run.ErrorCode
 		if code != "" {
 			code = " " + code
 		}
-		fmt.Fprintf(a.stderr, "%s%s run %s: %s\n", a.paint.bad("failed"), code, run.ExecutionID, run.Error)
+		a.say("%s%s run %s: %s\n", a.paint.bad("failed"), code, run.ExecutionID, run.Error)
 		if run.ErrorNodeID != "" {
-			fmt.Fprintf(a.stderr, "  at: node %s\n", plainCell(run.ErrorNodeID))
+			a.say("  at: node %s\n", plainCell(run.ErrorNodeID))
 		}
 		if run.ErrorData != nil {
-			fmt.Fprintf(a.stderr, "  data: %s\n", errorData(run))
+			a.say("  data: %s\n", errorData(run))
 		}
 		a.summarizeRollback(run)
 	case machine.Cancelled:
@@ -560,17 +560,17 @@ func (a *app) summarize(run *view.Run) {
 		if reason != "" {
 			reason = ": " + reason
 		}
-		fmt.Fprintf(a.stderr, "%s run %s%s\n", a.paint.wait("cancelled"), run.ExecutionID, reason)
+		a.say("%s run %s%s\n", a.paint.wait("cancelled"), run.ExecutionID, reason)
 		a.summarizeRollback(run)
 	case machine.Running:
-		fmt.Fprintf(a.stderr, "%s run %s\n", a.paint.wait("still running:"), run.ExecutionID)
+		a.say("%s run %s\n", a.paint.wait("still running:"), run.ExecutionID)
 	default:
 		phase := runjson.Phase(run.Status)
 		if phase == history.PhaseRunning { // it waits for a timer
-			fmt.Fprintf(a.stderr, "%s run %s\n", a.paint.wait("paused"), run.ExecutionID)
+			a.say("%s run %s\n", a.paint.wait("paused"), run.ExecutionID)
 			return
 		}
-		fmt.Fprintf(a.stderr, "%s run %s (%s)\n", a.paint.wait("paused"), run.ExecutionID, phase)
+		a.say("%s run %s (%s)\n", a.paint.wait("paused"), run.ExecutionID, phase)
 	}
 }
 
@@ -588,7 +588,7 @@ func errorData(run *view.Run) string {
 // summarizeRollback prints that the run was rolled back before it ended, if it was.
 func (a *app) summarizeRollback(run *view.Run) {
 	if run.Compensated > 0 {
-		fmt.Fprintf(a.stderr, "  rollback: %s\n", rolledBackText(run))
+		a.say("  rollback: %s\n", rolledBackText(run))
 	}
 }
 
@@ -603,21 +603,21 @@ func (a *app) explainPause(run *view.Run, s *session) {
 	case machine.WaitInterrupt:
 		a.describeInterrupt(p)
 	case machine.WaitSignal:
-		fmt.Fprintf(a.stderr, "  %s waits for the signal %q\n  %s\n", plainCell(p.NodeID), p.SignalName, payloadText)
+		a.say("  %s waits for the signal %q\n  %s\n", plainCell(p.NodeID), p.SignalName, payloadText)
 	default:
-		fmt.Fprintf(a.stderr, "  %s (%s) waits for the host\n", waiterText(p), p.NodeType)
+		a.say("  %s (%s) waits for the host\n", waiterText(p), p.NodeType)
 	}
 	if !p.Deadline.IsZero() {
-		fmt.Fprintf(a.stderr, "  %s\n", deadlineText(p, a.now()))
+		a.say("  %s\n", deadlineText(p, a.now()))
 	}
 	if run.Lacks != nil {
-		fmt.Fprintf(a.stderr, "  %s\n", lackText(run.Lacks, s.config.Located))
+		a.say("  %s\n", lackText(run.Lacks, s.config.Located))
 	}
 	if s.config.Store == config.Memory {
-		fmt.Fprintln(a.stderr, "  the run was in memory and is lost; use --store sqlite, or pass --resume and --signal to run")
+		a.say("  the run was in memory and is lost; use --store sqlite, or pass --resume and --signal to run\n")
 		return
 	}
-	fmt.Fprintf(a.stderr, "continue with:\n  %s\n", s.continuation(run, p))
+	a.say("continue with:\n  %s\n", s.continuation(run, p))
 }
 
 // payloadText explains JSON in the command that sends a signal: no example fits every workflow.
@@ -634,21 +634,21 @@ func waiterText(p *view.Pending) string {
 // explainTime is explainPause for a run that continues by itself or in a process with its executors.
 func (a *app) explainTime(run *view.Run, s *session) {
 	if run.Lacks != nil {
-		fmt.Fprintf(a.stderr, "  %s\n", lackText(run.Lacks, s.config.Located))
+		a.say("  %s\n", lackText(run.Lacks, s.config.Located))
 	}
 	for _, p := range run.Pending {
 		if !p.Due.IsZero() {
-			fmt.Fprintf(a.stderr, "  %s waits until %s\n", plainCell(p.NodeID), p.Due.UTC().Format(time.RFC3339))
+			a.say("  %s waits until %s\n", plainCell(p.NodeID), p.Due.UTC().Format(time.RFC3339))
 			break
 		}
 	}
 	if r := run.Ready; r != nil {
-		fmt.Fprintf(a.stderr, "  waits for %s\n", fleet.ReadyText(r))
+		a.say("  waits for %s\n", fleet.ReadyText(r))
 		if r.Workers > 0 {
 			return
 		}
 	}
-	fmt.Fprintf(a.stderr, "continue with:\n  %s\n", s.goesOn(run.ExecutionID))
+	a.say("continue with:\n  %s\n", s.goesOn(run.ExecutionID))
 }
 
 // lackText names the missing executor of a run, and the process that continues it. located names a setting of this process with its file.
@@ -699,17 +699,17 @@ func (a *app) describeInterrupt(p *view.Pending) {
 	if prompt == "" {
 		prompt = p.PromptRef
 	}
-	fmt.Fprintf(a.stderr, "  %s asks: %s\n", plainCell(p.NodeID), promptText(prompt))
+	a.say("  %s asks: %s\n", plainCell(p.NodeID), promptText(prompt))
 	if calls := agentsteps.Approval(p.Show); calls != nil {
 		writeCalls(a.stderr, calls, "    ")
 		return
 	}
 	if shows(p) {
-		fmt.Fprintf(a.stderr, "%s\n", indented(shownText(p), "    "))
+		a.say("%s\n", indented(shownText(p), "    "))
 	}
 	if rows := describeFields(p.ResumeSchema); len(rows) > 0 && !takesWords(p) {
 		// A failed write to standard error cannot be reported.
-		_ = writeTable(a.stderr, rows)
+		_ = writeTable(a.stderr, foldedRows(rows, a.terminalColumns()))
 	}
 }
 

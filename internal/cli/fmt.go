@@ -59,7 +59,7 @@ func (a *app) fmt(files []string, o fmtOptions) error {
 		formatted, err := s.formatted()
 		if err != nil {
 			a.printError(err)
-			fmt.Fprintf(a.stderr, "%s was not changed\n", s.name())
+			a.say("%s was not changed\n", s.name())
 			worst = max(worst, exitFailed)
 			continue
 		}

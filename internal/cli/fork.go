@@ -127,7 +127,7 @@ func (a *app) forked(ctx context.Context, o forkOptions, req graph.ForkRequest) 
 		s.view.settle(nil) // the line below comes first
 		run, err := forker.Fork(ctx, req)
 		if err == nil {
-			fmt.Fprintf(a.stderr, "run %s continues run %s from %s\n", a.paint.bold(run.ExecutionID), req.ExecutionID, s.forkedAt(ctx, run, &req))
+			a.say("run %s continues run %s from %s\n", a.paint.bold(run.ExecutionID), req.ExecutionID, s.forkedAt(ctx, run, &req))
 		}
 		s.view.follow()
 		return d.from(ctx, run, explainMissing(err, "", nil))

@@ -161,14 +161,14 @@ func (a *app) writeImported(w io.Writer, res *graph.ImportResult) {
 	}
 	fmt.Fprintf(w, "imported %s\n", what)
 	for _, r := range res.NotReplayed {
-		fmt.Fprintf(a.stderr, "%s run %s has %s of another engine; they are not replayed, so changes to them cannot be detected\n",
+		a.say("%s run %s has %s of another engine; they are not replayed, so changes to them cannot be detected\n",
 			a.paint.wait("warning:"), plainCell(r.ExecutionID), count(r.Records, "record"))
 	}
 	if !res.Phase.Terminal() {
-		fmt.Fprintf(a.stderr, "show its status with: %s\n", shellword.Command([]string{program, "status"}, []string{res.ExecutionID}, a.flags.Given()...))
+		a.say("show its status with:\n  %s\n", shellword.Command([]string{program, "status"}, []string{res.ExecutionID}, a.flags.Given()...))
 	}
 	if res.Tasks > 0 {
-		fmt.Fprintf(a.stderr, "%s agents work on %s of the run, and a plain cancel of the old run would end them; cancel it with: %s\n",
+		a.say("%s agents work on %s of the run, and a plain cancel of the old run would end them; cancel it with:\n  %s\n",
 			a.paint.wait("warning:"), count(res.Tasks, "task"), shellword.Command([]string{program, "cancel"}, []string{res.ExecutionID}, "--keep-tasks"))
 	}
 }

@@ -112,7 +112,7 @@ func (a *app) writeDatabaseRuns(path string, runs []graph.DatabaseRun, asJSON bo
 		}
 		for _, r := range rejected {
 			p, _ := problem.As(r.Err)
-			fmt.Fprintf(a.stderr, "%s %s: %s\n", a.paint.wait("rejected:"), p.Code, plainCell(strings.TrimSpace(p.Message+". "+commandHint(p.Hint, r.ExecutionID, a.flags.Given()...))))
+			a.say("%s %s: %s\n", a.paint.wait("rejected:"), p.Code, plainCell(strings.TrimSpace(p.Message+". "+commandHint(p.Hint, r.ExecutionID, a.flags.Given()...))))
 		}
 	}
 	if len(rejected) == 0 {

@@ -169,7 +169,7 @@ func (a *app) install(cmd *cobra.Command, o installOptions, args []string) error
 		}
 		text, err := h.Add(c.Path, c.Text, o.name, entry)
 		if doubts := h.Doubts(c.Text); doubts != "" && err == nil {
-			fmt.Fprintf(a.stderr, "%s %s: %s\n", a.paint.wait("warning:"), c.Path, doubts)
+			a.say("%s %s: %s\n", a.paint.wait("warning:"), c.Path, doubts)
 		}
 		if err == nil && c.Exists && string(text) == string(c.Text) {
 			return unchanged, nil
@@ -214,7 +214,7 @@ func (a *app) prepareHosts(o installOptions) error {
 		name, value, _ := strings.Cut(entry, "=")
 		given := slices.ContainsFunc(o.env, func(setting string) bool { return strings.HasPrefix(setting, name+"=") })
 		if strings.HasPrefix(name, envname.Prefix) && value != "" && !given {
-			fmt.Fprintf(a.stderr, "%s %s is set in this shell only; for hosts, add --env %s=…\n", a.paint.wait("warning:"), name, name)
+			a.say("%s %s is set in this shell only; for hosts, add --env %s=…\n", a.paint.wait("warning:"), name, name)
 		}
 	}
 	if o.dryRun {
@@ -247,7 +247,7 @@ func (a *app) entry(o installOptions, args []string) (mcphost.Entry, error) {
 		return e, err
 	}
 	if path := filepath.ToSlash(e.Command); strings.Contains(path, "/_npx/") || strings.Contains(path, "/go-build") {
-		fmt.Fprintf(a.stderr, "%s %s is in a cache and may vanish; install the programs, then run this again\n", a.paint.wait("warning:"), e.Command)
+		a.say("%s %s is in a cache and may vanish; install the programs, then run this again\n", a.paint.wait("warning:"), e.Command)
 	}
 	for i, arg := range e.Args {
 		// The host chooses the working directory of the server.
@@ -273,7 +273,7 @@ func (a *app) entry(o installOptions, args []string) (mcphost.Entry, error) {
 			e.Args[i+1] = value
 		}
 		if _, err := os.Stat(value); errors.Is(err, fs.ErrNotExist) && flag != "--db" && flag != "--store-path" {
-			fmt.Fprintf(a.stderr, "%s %s does not exist (%s); create it before the host starts the server\n", a.paint.wait("warning:"), value, flag)
+			a.say("%s %s does not exist (%s); create it before the host starts the server\n", a.paint.wait("warning:"), value, flag)
 		}
 	}
 	for _, setting := range o.env {

@@ -303,7 +303,7 @@ func (a *app) writeList(list []listed, cursor string, left []history.Unattended,
 		return err
 	}
 	if cursor != "" {
-		fmt.Fprintf(a.stderr, "more with: --cursor %s\n", shellword.Quote(cursor))
+		a.say("more with: --cursor %s\n", shellword.Quote(cursor))
 	}
 	return nil
 }
@@ -501,9 +501,9 @@ func (a *app) writeUnattended(s *session, left []history.Unattended, places map[
 	switch len(roots) {
 	case 0:
 	case 1:
-		fmt.Fprintf(a.stderr, "run %s has no owner; recover it with: %s\n", history.Root(left[0].ExecutionID),
+		a.say("run %s has no owner; recover it with:\n  %s\n", history.Root(left[0].ExecutionID),
 			s.command("recover", history.Root(left[0].ExecutionID)))
 	default:
-		fmt.Fprintf(a.stderr, "no owner for %s; recover them with: %s\n", count(len(roots), "of these run"), shellword.Line(append([]string{program, "recover"}, s.repeat...)...))
+		a.say("no owner for %s; recover them with:\n  %s\n", count(len(roots), "of these run"), shellword.Line(append([]string{program, "recover"}, s.repeat...)...))
 	}
 }

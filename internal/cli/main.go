@@ -119,6 +119,20 @@ func person() history.Actor {
 	return a
 }
 
+// terminalColumns returns the width of stderr, 0 if it is not a terminal.
+func (a *app) terminalColumns() int {
+	if a.terminal == nil {
+		return 0
+	}
+	return a.terminal()
+}
+
+// say prints a text for people on stderr, wrapped at blanks to the width of the terminal.
+func (a *app) say(format string, values ...any) {
+	// A failed write to standard error cannot be reported.
+	_, _ = io.WriteString(a.stderr, wrapped(fmt.Sprintf(format, values...), a.terminalColumns()))
+}
+
 // execute runs one command, prints its error and returns the exit status.
 func (a *app) execute(ctx context.Context, args []string) int {
 	ctx = arrival.With(ctx, arrival.At(time.Now()))
@@ -193,14 +207,16 @@ func (a *app) printError(err error) {
 		if a.flags != nil {
 			store = a.flags.GivenStore()
 		}
-		writeProblem(a.stderr, a.paint, a.fileAsID(e), store)
+		var text strings.Builder
+		writeProblem(&text, a.paint, a.fileAsID(e), store)
+		a.say("%s", text.String())
 		if a.database != "" && errors.Is(err, problem.ExecutionNotFound) {
-			fmt.Fprintf(a.stderr, "  searched: %s\n", a.database)
+			a.say("  searched: %s\n", a.database)
 		}
 	case errors.Is(err, context.Canceled):
 		fmt.Fprintln(a.stderr, "interrupted")
 	default:
-		fmt.Fprintf(a.stderr, "%s %v\n", a.paint.bad("error:"), err)
+		a.say("%s %v\n", a.paint.bad("error:"), err)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"regexp"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -102,34 +103,90 @@ func fitted(rows [][]string, width int, keep map[string]int) [][]string {
 	return cutRows
 }
 
-// wrapped breaks lines at blanks after at most width characters, if the words allow it; continuation lines are indented. A width of 0 is
-// no bound.
+// wrapped breaks lines at blanks after at most width characters, if the words allow it; continuation lines are indented. A line that is a
+// command of this program stays whole, so that it can be pasted. A width of 0 is no bound.
 func wrapped(text string, width int) string {
-	const further = "    "
-	if width <= 2*len(further) {
+	const least = 4
+	if width <= 2*least {
 		return text
 	}
 	var b strings.Builder
 	for line := range strings.Lines(text) {
-		at := 0
-		for i, word := range strings.Split(strings.TrimRight(line, "\n"), " ") {
-			n := utf8.RuneCountInString(word)
-			switch {
-			case i == 0:
-			case at+1+n > width:
-				b.WriteString("\n" + further)
-				at = len(further)
-			default:
-				b.WriteByte(' ')
-				at++
-			}
-			b.WriteString(word)
-			at += n
+		if strings.HasPrefix(strings.TrimLeft(line, " "), program+" ") {
+			b.WriteString(line)
+			continue
 		}
-		b.WriteByte('\n')
+		line, ended := strings.CutSuffix(line, "\n")
+		indent := max(least, min(len(line)-len(strings.TrimLeft(line, " ")), width/2))
+		b.WriteString(strings.Join(folded(line, width, indent), "\n"+strings.Repeat(" ", indent)))
+		if ended {
+			b.WriteByte('\n')
+		}
 	}
 	return b.String()
 }
+
+// folded splits a line at blanks into lines of at most width characters, those after the first of indent characters less, if the words allow
+// it.
+func folded(line string, width, indent int) []string {
+	var lines []string
+	var b strings.Builder
+	at, begun := 0, false // begun is set once the line has more than blanks
+	for i, word := range strings.Split(line, " ") {
+		n := utf8.RuneCountInString(colours.ReplaceAllString(word, ""))
+		switch {
+		case i == 0:
+		case begun && at+1+n > width:
+			lines = append(lines, b.String())
+			b.Reset()
+			at, begun = indent, false
+		default:
+			b.WriteByte(' ')
+			at++
+		}
+		b.WriteString(word)
+		at += n
+		begun = begun || n > 0
+	}
+	return append(lines, b.String())
+}
+
+// colours matches the marks of a palette.
+var colours = regexp.MustCompile(markBegin + "[0-9]+" + markEnd)
+
+// foldedRows wraps the last cells of rows of one length, so that the lines of their table have at most width characters if the words allow
+// it. A width of 0 is no bound.
+func foldedRows(rows [][]string, width int) [][]string {
+	if width == 0 || len(rows) == 0 {
+		return rows
+	}
+	last := len(rows[0]) - 1
+	room := width
+	for i := range last {
+		widest := 0
+		for _, row := range rows {
+			widest = max(widest, utf8.RuneCountInString(plainCell(row[i])))
+		}
+		room -= widest + 2
+	}
+	if room < minFolded {
+		return rows
+	}
+	var all [][]string
+	for _, row := range rows {
+		for i, line := range folded(plainCell(row[last]), room, 0) {
+			cells := make([]string, last, last+1)
+			if i == 0 {
+				copy(cells, row)
+			}
+			all = append(all, append(cells, line))
+		}
+	}
+	return all
+}
+
+// minFolded is the width below which a column is not wrapped.
+const minFolded = 16
 
 // short returns a value as one line of at most width characters.
 func short(v any, width int) string {

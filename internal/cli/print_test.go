@@ -4,7 +4,9 @@ import (
 	"strings"
 	"testing"
 	"time"
+	"unicode/utf8"
 
+	"github.com/workflows-engine/workflows-engine/internal/config"
 	"github.com/workflows-engine/workflows-engine/internal/timeline"
 )
 
@@ -70,5 +72,40 @@ func TestExcerpt(t *testing.T) {
 		if got := excerpt(text, tt.line, tt.column); got != tt.want {
 			t.Errorf("%d:%d: got\n%swant\n%s", tt.line, tt.column, got, tt.want)
 		}
+	}
+}
+
+// TestNarrowTerminal: at a terminal, words of a pause, a status and an error are not cut at the edge, and commands have lines of their own.
+func TestNarrowTerminal(t *testing.T) {
+	t.Parallel()
+	const columns = 60
+	folder := t.TempDir()
+	for _, args := range [][]string{
+		{"run", definitionOf(t, "approval-loop"), "--id", "a1", "--input", `{"topic":"moving day"}`, "--title", strings.Repeat("a long title ", 9), "--profile", "demo"},
+		{"status", "a1"}, {"recover", "--dry-run"}, {"status", "another run whose id is so long that its error fits no line"},
+		{"resume", "a1", "--payload", `{"approve":7}`},
+	} {
+		a, stdout, stderr := newTestApp(t, nil, noon)
+		a.env = config.Environment{Directory: folder, GOOS: "linux", Home: folder}
+		a.now = time.Now
+		a.columns, a.terminal = func() int { return columns }, func() int { return columns }
+		a.execute(t.Context(), append(args, "--db", "runs.db"))
+		for line := range strings.Lines(stderr.String() + stdout.String()) {
+			line = strings.TrimRight(line, "\n")
+			words := strings.Fields(line)
+			switch {
+			case strings.HasPrefix(line, "✓ "), strings.HasPrefix(line, "? "): // the live view has widths of its own
+			case strings.Contains(line, program+" ") && strings.HasPrefix(strings.TrimSpace(line), program):
+			case utf8.RuneCountInString(line) > columns && len(words) > 1:
+				t.Errorf("%v: %d characters of %d: %s", args, utf8.RuneCountInString(line), columns, line)
+			}
+		}
+	}
+	const command = "  workflows-engine resume a1 --payload '{\"text\":\"one two three four five six seven\"}'\n"
+	if got := wrapped("continue with:\n"+command, 30); got != "continue with:\n"+command {
+		t.Errorf("a command is cut: %q", got)
+	}
+	if got := wrapped(palette{on: true}.bad("error:")+" a b", 20); strings.Contains(got, "\n") {
+		t.Errorf("colours count as characters: %q", got)
 	}
 }

@@ -81,7 +81,7 @@ func (a *app) reportNextTimer(ctx context.Context, s *session) error {
 			continue
 		}
 		id := history.Root(next.ExecutionID)
-		fmt.Fprintf(a.stderr, "run %s waits until %s: recover it then, or wait with: %s\n", id, timeText(next.Due),
+		a.say("run %s waits until %s: recover it then, or wait with:\n  %s\n", id, timeText(next.Due),
 			s.command("recover", id))
 		break
 	}
@@ -117,7 +117,7 @@ func (a *app) recoverAll(ctx context.Context, o recoverOptions) error {
 			return err
 		}
 		if len(found.held) > 0 {
-			fmt.Fprintf(a.stderr, "held by other processes, the first until %s: %s\n", timeText(found.until), strings.Join(found.held, ", "))
+			a.say("held by other processes, the first until %s: %s\n", timeText(found.until), strings.Join(found.held, ", "))
 		}
 		if len(found.ids) == 0 && len(found.held) == 0 && len(found.left) == 0 {
 			fmt.Fprintln(a.stderr, "nothing to recover")
@@ -215,21 +215,21 @@ const maxLeft = 20
 func (a *app) reportLeft(s *session, left []leftRun) {
 	for i, l := range left {
 		if i == maxLeft {
-			fmt.Fprintf(a.stderr, "%s %s\n", a.paint.wait("left"), count(len(left)-i, "more run"))
+			a.say("%s %s\n", a.paint.wait("left"), count(len(left)-i, "more run"))
 			return
 		}
 		if l.Lack != nil {
 			a.reportSkipped(s, l.id, l.Lack)
 			continue
 		}
-		fmt.Fprintf(a.stderr, "%s run %s:\n", a.paint.wait("left"), l.id)
+		a.say("%s run %s:\n", a.paint.wait("left"), l.id)
 		a.printError(l.Err)
 	}
 }
 
 // reportSkipped prints the missing executors of one run.
 func (a *app) reportSkipped(s *session, id string, l *view.Lack) {
-	fmt.Fprintf(a.stderr, "%s run %s%s: %s\n", a.paint.wait("left"), id, ofChild(id, l.ExecutionID), lackText(l, s.config.Located))
+	a.say("%s run %s%s: %s\n", a.paint.wait("left"), id, ofChild(id, l.ExecutionID), lackText(l, s.config.Located))
 }
 
 // ofChild names the subworkflow id of a run top; "" for the run itself.
@@ -276,7 +276,7 @@ func (a *app) writeWaiting(ctx context.Context, s *session) error {
 		}
 	}
 	if waiting > 0 {
-		fmt.Fprintf(a.stderr, "left to a host, a person or a signal: %s%s; see %s\n", atLeast, count(waiting, "run"),
+		a.say("left to a host, a person or a signal: %s%s; see %s\n", atLeast, count(waiting, "run"),
 			shellword.Line(append([]string{program, "list"}, s.sameStore...)...))
 	}
 	return nil
@@ -290,7 +290,7 @@ func (d *drive) recover(ctx context.Context, found *recoverable, j *recoverJSON)
 		run, err := d.continueFor(ctx, id, 0)
 		if err != nil && ctx.Err() == nil {
 			d.session.view.flush()
-			fmt.Fprintf(d.app.stderr, "%s run %s:\n", d.app.paint.wait("skipped"), id)
+			d.app.say("%s run %s:\n", d.app.paint.wait("skipped"), id)
 			err = explainDefinition(err)
 			d.app.printError(err)
 			j.leave(id, err)

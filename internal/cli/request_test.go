@@ -118,7 +118,7 @@ func TestStatusSaysWhatWasSent(t *testing.T) {
 	if err := writeStatus(&out, run, s, run.CreatedAt, standing{requests: requests}); err != nil {
 		t.Fatal(err)
 	}
-	want := fmt.Sprintf("  sent: m \"for ask\"\n  all of it: workflows-engine history r --from %d --limit 1 --full --db runs.db\n", run.Seq)
+	want := fmt.Sprintf("  sent: m \"for ask\"\n  all of it:\n    workflows-engine history r --from %d --limit 1 --full --db runs.db\n", run.Seq)
 	if !strings.Contains(out.String(), want) {
 		t.Errorf("%s does not contain\n%s", out.String(), want)
 	}

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"fmt"
 	"path/filepath"
 	"time"
 
@@ -130,7 +129,7 @@ func (a *app) run(ctx context.Context, file string, o runOptions) error {
 	return a.with(ctx, use, func(s *session) error {
 		a.announce(s, mode)
 		if missing := s.missing(ctx, c.document); o.allowMissing && !o.detach && len(missing) > 0 && mode != machine.HostMediated {
-			fmt.Fprintf(a.stderr, "%s missing executor for %s; a run that reaches such a node fails\n",
+			a.say("%s missing executor for %s; a run that reaches such a node fails\n",
 				a.paint.wait("warning:"), problem.AndList(missing))
 		}
 		d := a.drive(s, o.driveOptions)
@@ -163,10 +162,10 @@ func (a *app) run(ctx context.Context, file string, o runOptions) error {
 // announce prints the store of the run, unless it is the default one, and whether stubs replace missing executors.
 func (a *app) announce(s *session, mode machine.Mode) {
 	if s.config.Profile == config.Demo && mode != machine.HostMediated {
-		fmt.Fprintln(a.stderr, a.paint.faint("demo profile: stubs answer for missing executors, with metadata.demo_output"))
+		a.say("%s\n", a.paint.faint("demo profile: stubs answer for missing executors, with metadata.demo_output"))
 	}
 	if s.config.StoreGiven() || s.config.Store == config.Memory {
-		fmt.Fprintln(a.stderr, a.paint.faint(s.config.StoreLine()))
+		a.say("%s\n", a.paint.faint(s.config.StoreLine()))
 	}
 }
 

@@ -3,7 +3,6 @@ package cli
 import (
 	"bytes"
 	"context"
-	"fmt"
 	"io"
 	"log/slog"
 	"time"
@@ -260,7 +259,7 @@ func (a *app) note(note string, log *slog.Logger) {
 	if log != nil {
 		log.Info(note)
 	} else {
-		fmt.Fprintf(a.stderr, "%s %s\n", a.paint.faint("note:"), note)
+		a.say("%s %s\n", a.paint.faint("note:"), note)
 	}
 }
 
@@ -270,7 +269,7 @@ func (a *app) warn(c *config.Config, log *slog.Logger) {
 		if log != nil {
 			log.Warn("setting questionable", logWarning, warning)
 		} else {
-			fmt.Fprintf(a.stderr, "%s %s\n", a.paint.wait("warning:"), warning)
+			a.say("%s %s\n", a.paint.wait("warning:"), warning)
 		}
 	}
 }

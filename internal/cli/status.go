@@ -106,7 +106,7 @@ func (a *app) status(ctx context.Context, id, folder string, asJSON, withState b
 			return err
 		}
 		w := s.config.Masked(a.human)
-		if err := writeStatus(w, run, s, a.now(), standing{phaseText(&own), left, requests, owners, f, answers}); err != nil {
+		if err := writeStatus(w, run, s, a.now(), standing{phaseText(&own), left, requests, owners, f, answers, a.columns()}); err != nil {
 			return err
 		}
 		if err := a.writeBelow(ctx, w, s, id); err != nil || !withState {
@@ -167,6 +167,8 @@ type standing struct {
 	fleet fleet.Fleet
 	// answered holds the newest answers to questions of the run.
 	answered []answered
+	// columns is the width of the output, 0 for no limit.
+	columns int
 }
 
 // writeStatus prints a run for people.
@@ -184,11 +186,13 @@ func writeStatus(w io.Writer, run *view.Run, s *session, now time.Time, at stand
 			rows = append(rows, []string{name, value})
 		}
 	}
+	recover := "" // the command that continues a run without an owner
 	if !run.Status.Terminal() {
 		add("node", run.CurrentNodeID)
 	}
 	if len(run.Pending) == 0 && len(at.left) > 0 || slices.ContainsFunc(at.left, func(u history.Unattended) bool { return !u.Due.IsZero() }) {
-		add("process", unattendedText(at.left)+": "+s.goesOn(run.ExecutionID))
+		add("process", unattendedText(at.left))
+		recover = "continue with:\n  " + s.goesOn(run.ExecutionID)
 	}
 	if run.Ready != nil {
 		add("waits for", fleet.ReadyText(run.Ready))
@@ -233,34 +237,38 @@ func writeStatus(w io.Writer, run *view.Run, s *session, now time.Time, at stand
 	if run.Status == machine.Completed {
 		add("result", short(run.Result, 200))
 	}
-	if err := writeTable(w, rows); err != nil {
+	if err := writeTable(w, foldedRows(rows, at.columns)); err != nil {
 		return err
 	}
+	say := func(format string, values ...any) { fmt.Fprint(w, wrapped(fmt.Sprintf(format, values...), at.columns)) }
+	if recover != "" {
+		say("%s\n", recover)
+	}
 	for _, l := range run.Warnings {
-		fmt.Fprintf(w, "\nwarning: %s (%s)\n  %s\n", l.Message, l.Code, commandHint(l.Hint, run.ExecutionID))
+		say("\nwarning: %s (%s)\n  %s\n", l.Message, l.Code, commandHint(l.Hint, run.ExecutionID))
 	}
 	for _, p := range run.Pending {
-		if err := writePending(w, run, &p, s, now); err != nil {
+		if err := writePending(w, run, &p, s, now, at.columns); err != nil {
 			return err
 		}
 		if owner, ok := at.owners[p.ExecutionID]; ok && byProcess(&p) && (run.Lacks == nil || !blocks(run.Lacks, &p)) {
-			fmt.Fprintf(w, "  %s\n", ownerText(owner, at.fleet.NameOf(owner.Process), s.goesOn(run.ExecutionID)))
+			say("  %s\n", ownerText(owner, at.fleet.NameOf(owner.Process), s.goesOn(run.ExecutionID)))
 		}
 		if r := at.requests[p.ID]; r != nil {
 			fmt.Fprintf(w, "  sent: %s\n", cut(requestText(r.Payload.Request, detailWidth), detailWidth))
-			fmt.Fprintf(w, "  all of it: %s\n", s.reading("history", p.ExecutionID, "--from", fmt.Sprint(r.Seq), "--limit", "1", "--full"))
+			say("  all of it:\n    %s\n", s.reading("history", p.ExecutionID, "--from", fmt.Sprint(r.Seq), "--limit", "1", "--full"))
 		}
 	}
 	if l := run.Lacks; l != nil && !slices.ContainsFunc(run.Pending, func(p view.Pending) bool { return blocks(l, &p) }) {
-		fmt.Fprintf(w, "\n%s\n", lackText(l, s.config.Located))
+		say("\n%s\n", lackText(l, s.config.Located))
 	}
 	if run.Status == machine.Failed && run.Lineage.Handled == nil && run.Lineage.Live == "" {
 		if goesOn := run.GoesOn.String(); agentsteps.Spent(run.ErrorCode) {
-			fmt.Fprintf(w, "\nraise the agent's budget; then %s %s\n", s.command("retry", run.ExecutionID, currentConfig...), cmp.Or(plainCell(goesOn), "continues"))
+			say("\nraise the agent's budget; then this command %s:\n  %s\n", cmp.Or(plainCell(goesOn), "continues"), s.command("retry", run.ExecutionID, currentConfig...))
 		} else if goesOn != "" {
-			fmt.Fprintf(w, "\n%s %s\n", s.command("retry", run.ExecutionID), plainCell(goesOn))
+			say("\nthis command %s:\n  %s\n", plainCell(goesOn), s.command("retry", run.ExecutionID))
 		} else {
-			fmt.Fprintf(w, "\nretry from before the failure with: %s\n", s.command("retry", run.ExecutionID))
+			say("\nretry from before the failure with:\n  %s\n", s.command("retry", run.ExecutionID))
 		}
 	}
 	return nil
@@ -301,42 +309,43 @@ func blocks(l *view.Lack, p *view.Pending) bool {
 }
 
 // writePending prints one wait of a run.
-func writePending(w io.Writer, run *view.Run, p *view.Pending, s *session, now time.Time) error {
-	fmt.Fprintf(w, "\n%s waits for %s\n", waiterText(p), waitText(p, run.Ready != nil))
+func writePending(w io.Writer, run *view.Run, p *view.Pending, s *session, now time.Time, columns int) error {
+	say := func(format string, values ...any) { fmt.Fprint(w, wrapped(fmt.Sprintf(format, values...), columns)) }
+	say("\n%s waits for %s\n", waiterText(p), waitText(p, run.Ready != nil))
 	if p.Kind == machine.WaitInterrupt {
-		fmt.Fprintf(w, "  %s\n", strings.Join(strings.Fields(p.Prompt+" "+p.PromptRef), " "))
+		say("  %s\n", strings.Join(strings.Fields(p.Prompt+" "+p.PromptRef), " "))
 		if calls := agentsteps.Approval(p.Show); calls != nil {
 			writeCalls(w, calls, "    ")
-			fmt.Fprintf(w, "  decisions: %s\n", problem.OrList(agentsteps.Decisions))
+			say("  decisions: %s\n", problem.OrList(agentsteps.Decisions))
 		} else {
 			if shows(p) {
-				fmt.Fprintf(w, "%s\n", indented(shownText(p), "    "))
+				say("%s\n", indented(shownText(p), "    "))
 			}
-			if err := writeTable(w, describeFields(p.ResumeSchema)); err != nil {
+			if err := writeTable(w, foldedRows(describeFields(p.ResumeSchema), columns)); err != nil {
 				return err
 			}
 		}
 	}
 	if p.Steps > 0 {
-		fmt.Fprintf(w, "  %s\n", stepsText(p))
+		say("  %s\n", stepsText(p))
 	}
 	if p.LastError != "" {
-		fmt.Fprintf(w, "  the previous attempt failed: %s\n", strings.TrimSpace(p.LastCode+" "+p.LastError))
+		say("  the previous attempt failed: %s\n", strings.TrimSpace(p.LastCode+" "+p.LastError))
 	}
 	if l := run.Lacks; l != nil && blocks(l, p) {
-		fmt.Fprintf(w, "  %s\n  continue with: %s\n", lackText(l, s.config.Located), s.goesOn(run.ExecutionID))
+		say("  %s\n  continue with:\n    %s\n", lackText(l, s.config.Located), s.goesOn(run.ExecutionID))
 	}
 	if !p.Deadline.IsZero() {
-		fmt.Fprintf(w, "  %s\n", deadlineText(p, now))
+		say("  %s\n", deadlineText(p, now))
 	}
 	if !p.BlockDeadline.IsZero() {
-		fmt.Fprintf(w, "  its parallel block until %s at the latest\n", timeText(p.BlockDeadline))
+		say("  its parallel block until %s at the latest\n", timeText(p.BlockDeadline))
 	}
 	if p.NeedsInput() {
 		if p.Kind == machine.WaitSignal {
-			fmt.Fprintf(w, "  %s\n", payloadText)
+			say("  %s\n", payloadText)
 		}
-		fmt.Fprintf(w, "  continue with: %s\n", s.continuation(run, p))
+		say("  continue with:\n    %s\n", s.continuation(run, p))
 	}
 	return nil
 }
@@ -423,7 +432,7 @@ func ownerText(owner history.Owner, name, recover string) string {
 	if owner.Live() && !processid.Gone(owner.Process) {
 		return fmt.Sprintf("process %s performs it; its lease ends in %s unless it renews it", name, timeline.Seconds(owner.Left))
 	}
-	return "no process performs it: start a server or worker, or run " + recover
+	return "no process performs it: start a server or worker, or run\n    " + recover
 }
 
 // waitText describes a wait of a run, which is ready or not.

@@ -131,8 +131,8 @@ func TestStatusNamesTheProcess(t *testing.T) {
 	t.Parallel()
 	run := &view.Run{ExecutionID: "r", Status: machine.Running, Pending: []view.Pending{{WaitInfo: machine.WaitInfo{Kind: machine.WaitActivity, NodeID: "pay", Attempt: 2}, ExecutionID: "r"}}}
 	for want, owner := range map[string]history.Owner{
-		"process host-1 performs it; its lease ends in 20s unless it renews it":                                               {Process: "host-1", Left: 20 * time.Second},
-		"no process performs it: start a server or worker, or run workflows-engine recover r --store-path '/data/my runs.db'": {Process: "host-1", Left: -time.Second},
+		"process host-1 performs it; its lease ends in 20s unless it renews it":                                                    {Process: "host-1", Left: 20 * time.Second},
+		"no process performs it: start a server or worker, or run\n    workflows-engine recover r --store-path '/data/my runs.db'": {Process: "host-1", Left: -time.Second},
 	} {
 		var out bytes.Buffer
 		if err := writeStatus(&out, run, sampleSession(), noon, standing{owners: map[string]history.Owner{"r": owner}}); err != nil {

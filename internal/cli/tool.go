@@ -125,7 +125,7 @@ func (a *app) listServers(ctx context.Context, m *manifest.Manifest, tools *tool
 			return ctx.Err()
 		}
 		if err != nil {
-			fmt.Fprintf(a.stderr, "%s %v\n", a.paint.bad("error:"), err)
+			a.say("%s %v\n", a.paint.bad("error:"), err)
 			failed = silent{exitFailed}
 			continue
 		}

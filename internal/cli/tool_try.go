@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"maps"
 	"slices"
@@ -68,7 +67,7 @@ func (a *app) tryStepCommand(ctx context.Context, file string, list map[string]m
 	result, err := commands.Execute(ctx, request)
 	if err = firstError(err, commands.Close()); err != nil {
 		if failure, ok := errors.AsType[*activities.Failure](err); ok {
-			fmt.Fprintf(a.stderr, "%s %s: %v\n", a.paint.bad("error:"), failure.Code, failure)
+			a.say("%s %s: %v\n", a.paint.bad("error:"), failure.Code, failure)
 			return silent{exitFailed}
 		}
 		return err

@@ -71,7 +71,7 @@ func (a *app) transcript(ctx context.Context, id string, o transcriptOptions) er
 			if o.node != "" {
 				subject = fmt.Sprintf("node %q of run %s has", o.node, id)
 			}
-			fmt.Fprintf(a.stderr, "%s no steps of agents\n", subject)
+			a.say("%s no steps of agents\n", subject)
 		}
 		return w.open()
 	})

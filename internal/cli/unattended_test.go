@@ -100,9 +100,9 @@ func TestAnOverdueTimerIsSaid(t *testing.T) {
 
 	stdout, stderr = c.at(late, exitOK, "list", "--db", db)
 	wantCell(t, stdout, "n1", "WAITS FOR", overdue)
-	wantMatch(t, stderr, `^run n1 has no owner; recover it with: workflows-engine recover n1 --db `, true)
+	wantMatch(t, stderr, `^run n1 has no owner; recover it with:\n  workflows-engine recover n1 --db `, true)
 	stdout, _ = c.at(late, exitOK, "status", "n1", "--db", db)
-	wantMatch(t, stdout, `^process +`+overdue+`: workflows-engine recover n1 --db `, true)
+	wantMatch(t, stdout, `^process +`+overdue+`\n(.*\n)*continue with:\n  workflows-engine recover n1 --db `, true)
 	stdout, stderr = c.at(late, exitOK, "list", "--phase", "interrupted", "--db", db)
 	wantMatch(t, stdout+stderr, "overdue|no process", false)
 
@@ -138,9 +138,9 @@ func TestAnOverdueDeadlineOfASubworkflow(t *testing.T) {
 	late := begun.Add(3 * time.Hour)
 	stdout, stderr := c.at(late, exitOK, "list", "--roots", "--db", db)
 	wantCell(t, stdout, "p1", "WAITS FOR", `timer overdue since .*`)
-	wantMatch(t, stderr, `^no owner for 2 of these runs; recover them with: workflows-engine recover --db `, true)
+	wantMatch(t, stderr, `^no owner for 2 of these runs; recover them with:\n  workflows-engine recover --db `, true)
 	stdout, _ = c.at(late, exitOK, "status", "p1", "--db", db)
-	wantMatch(t, stdout, `^process +timer overdue since .*: workflows-engine recover p1 --db `, true)
+	wantMatch(t, stdout, `^process +timer overdue since .*\n(.*\n)*continue with:\n  workflows-engine recover p1 --db `, true)
 }
 
 // TestPhasesAgree: list and status show one phase of a run, which is one that list --phase takes.

@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -58,7 +57,7 @@ func (a *app) watch(ctx context.Context, id string, o watchOptions) error {
 		s.view.settle(run)
 		switch {
 		case ctx.Err() != nil:
-			fmt.Fprintf(a.stderr, "\nstopped watching; run %s continues\n", id)
+			a.say("\nstopped watching; run %s continues\n", id)
 			d.printNextCommands(ctx, id)
 			return silent{exitInterrupted}
 		case err != nil:

@@ -110,7 +110,7 @@ func (a *app) listWebhooks(ctx context.Context, o webhooksListOptions) error {
 			return err
 		}
 		if page.NextCursor != "" {
-			fmt.Fprintf(a.stderr, "%s more with --cursor %s\n", a.paint.faint("note:"), page.NextCursor)
+			a.say("%s more with --cursor %s\n", a.paint.faint("note:"), page.NextCursor)
 		}
 		return nil
 	})
@@ -129,7 +129,7 @@ func (a *app) writeDeliveries(ds []history.Delivery) error {
 	}
 	if i := slices.IndexFunc(ds, func(d history.Delivery) bool { return d.State == history.DeliveryDead }); i >= 0 {
 		retry := shellword.Command([]string{program, "webhook", "retry"}, []string{ds[i].ID}, a.flags.GivenStore()...)
-		fmt.Fprintf(a.stderr, "%s dead deliveries are not sent again; retry one with: %s\n", a.paint.faint("note:"), retry)
+		a.say("%s dead deliveries are not sent again; retry one with:\n  %s\n", a.paint.faint("note:"), retry)
 	}
 	return nil
 }

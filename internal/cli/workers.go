@@ -154,6 +154,6 @@ func (a *app) writeLanes(f fleet.Fleet, now time.Time) error {
 // writeUnserved prints the lanes that no worker serves.
 func (a *app) writeUnserved(f fleet.Fleet) {
 	for _, l := range f.Unserved() {
-		fmt.Fprintln(a.stderr, l.UnservedText())
+		a.say("%s\n", l.UnservedText())
 	}
 }
