@@ -53,6 +53,39 @@ func (s *Store) backUp(ctx context.Context, version int64) (backup, error) {
 		"Nothing was changed. Make room for the copy of about %d bytes in a folder that can be written to, or migrate without it (Options.NoBackup).", bytes)
 }
 
+// Backup copies the database to a new file at path, while other processes read and write it. The copy has everything that was recorded before
+// the call, and only whole transactions; it needs no WAL file beside it. The file appears once it is complete and durable. An existing file
+// is not replaced.
+func (s *Store) Backup(ctx context.Context, path string) error {
+	taken := func() error {
+		if _, err := os.Lstat(path); err == nil {
+			return problem.New(problem.UsageError, "the file %s exists", path).WithHint("Name a new file: a backup replaces none.")
+		}
+		return nil
+	}
+	if err := taken(); err != nil {
+		return err
+	}
+	partial := fmt.Sprintf("%s.%d%s", path, os.Getpid(), partialSuffix) // another process may write to the same path
+	err := s.copyTo(ctx, dataSource(s.path, "ro", &s.options), partial)
+	if err == nil {
+		err = flush(partial)
+	}
+	if err == nil {
+		if err = taken(); err == nil {
+			err = os.Rename(partial, path)
+		}
+	}
+	if err == nil {
+		return flush(filepath.Dir(path))
+	}
+	_ = os.Remove(partial)
+	if e, ok := problem.As(err); ctx.Err() != nil || ok && e.Code == problem.UsageError {
+		return err
+	}
+	return copyFailure(err, "the database "+s.path+" cannot be backed up to "+path, "Name a file in a folder with room for it that can be written to.")
+}
+
 // copyFailure returns the error for a failed copy. The hint covers a target that cannot hold the copy; an unreadable source has its own hint.
 func copyFailure(err error, what, hint string, args ...any) error {
 	code := problem.StoreUnavailable

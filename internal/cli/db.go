@@ -8,6 +8,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/workflows-engine/workflows-engine/graph/problem"
+	"github.com/workflows-engine/workflows-engine/history"
+	"github.com/workflows-engine/workflows-engine/history/historysql"
 	"github.com/workflows-engine/workflows-engine/internal/config"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
@@ -42,8 +44,46 @@ A schema on a PostgreSQL server is not backed up: use pg_dump. With --store-migr
 	return group(&cobra.Command{
 		Use:   "db",
 		Short: "Manage the database",
-		Long:  "Verify the database, delete old runs, export and import runs, copy them to another database, and migrate the database.",
-	}, newVerify(a), newPrune(a), newExport(a), newImport(a), newCopy(a), migrate, newAdopt(a))
+		Long:  "Back up and verify the database, delete old runs, export and import runs, copy them to another database, and migrate the database.",
+	}, newBackup(a), newVerify(a), newPrune(a), newExport(a), newImport(a), newCopy(a), migrate, newAdopt(a))
+}
+
+func newBackup(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:   "backup FILE",
+		Short: "Back up the database to a file",
+		Long: `Back up a database in a file to a new FILE, while servers and workers use it. The backup has everything that was recorded before, and only its
+owner can read it. FILE appears once it is complete; an existing one is not replaced.
+
+A database on a PostgreSQL server is backed up with pg_dump.`,
+		Example: `  workflows-engine db backup /backup/runs.db
+  workflows-engine db backup --db /var/lib/workflows/runs.db "/backup/runs-$(date +%F).db"`,
+		Args: exactly("FILE"),
+		RunE: func(cmd *cobra.Command, args []string) error { return a.backUp(cmd.Context(), args[0]) },
+	}
+}
+
+// backUp copies the database to a new file.
+func (a *app) backUp(ctx context.Context, file string) (err error) {
+	c, err := a.flags.LoadStore(a.env)
+	if err != nil {
+		return err
+	}
+	store, err := a.openStore(ctx, sessionOptions{store: readOnlyStore}, c)
+	if err != nil {
+		return err
+	}
+	defer func() { err = firstError(err, store.Close()) }()
+	s, ok := history.As[*historysql.Store](store)
+	if !ok {
+		return problem.New(problem.Unsupported, "db backup requires a database in a file").
+			WithHint("Back up a PostgreSQL server with pg_dump.")
+	}
+	if err := s.Backup(ctx, a.path(file)); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(a.human, "%s was backed up to %s\n", c.Location(), file)
+	return err
 }
 
 func newAdopt(a *app) *cobra.Command {
