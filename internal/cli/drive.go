@@ -256,7 +256,7 @@ func (d *drive) apply(ctx context.Context, run *view.Run, f filled) (*view.Run, 
 			ExecutionID: run.ExecutionID, Name: f.signal, Payload: f.payload, IdempotencyKey: f.signalKey, Caller: d.caller,
 		})
 	} else {
-		next, err = d.session.engine.Resume(ctx, graph.ResumeRequest{
+		next, err = d.session.resume(ctx, graph.ResumeRequest{
 			ExecutionID: run.ExecutionID, InterruptID: f.interruptID, Payload: f.payload, Caller: d.caller,
 		})
 	}

@@ -56,7 +56,7 @@ func (a *app) resume(ctx context.Context, id string, o resumeOptions) error {
 		if o.ask {
 			return s.engine.Status(ctx, graph.StatusRequest{ExecutionID: id})
 		}
-		run, err := s.engine.Resume(ctx, graph.ResumeRequest{
+		run, err := s.resume(ctx, graph.ResumeRequest{
 			ExecutionID: id, InterruptID: o.interrupt, Payload: payload, Caller: caller,
 		})
 		if e, ok := problem.As(err); ok && o.payload == "" && e.Code == problem.InvalidResumePayload && e.Reason == "" {
@@ -65,4 +65,18 @@ func (a *app) resume(ctx context.Context, id string, o resumeOptions) error {
 		}
 		return run, err
 	})
+}
+
+// resume answers an interrupt. A repetition of a recorded answer returns the status of the run, so that the command ends as the first one did.
+// The engine does so by the interrupt's id alone: without one, and without an open question, the protocol requires an error.
+func (s *session) resume(ctx context.Context, req graph.ResumeRequest) (*view.Run, error) {
+	run, err := s.engine.Resume(ctx, req)
+	e, ok := problem.As(err)
+	if !ok || e.Code != problem.InvalidResumePayload || e.Details["repeated"] != true {
+		return run, err
+	}
+	if run, err = s.engine.Status(ctx, graph.StatusRequest{ExecutionID: req.ExecutionID}); err == nil {
+		run.Repeated = true
+	}
+	return run, err
 }

@@ -2,10 +2,12 @@ package cli
 
 import (
 	"context"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -93,4 +95,45 @@ func (r *startedReader) Read(p []byte) (int, error) {
 		r.started = nil
 	}
 	return r.Reader.Read(p)
+}
+
+// TestOneAnswerThreeTimesAtOnce: commands that give one answer at once all end as the one whose answer is recorded, whether the question or the
+// run is over when they come.
+func TestOneAnswerThreeTimesAtOnce(t *testing.T) {
+	t.Parallel()
+	folder := t.TempDir()
+	file, path := filepath.Join(folder, "gate.workflow.json"), filepath.Join(folder, "runs.db")
+	const gate = `{"document":{"schema":"s","name":"gate","version":"1"},"state_schema":{"type":"object"},"nodes":[{"id":"begin","type":"start"},
+		{"id":"clerk","type":"interrupt","config":{"prompt":"Clerk?","resume_schema":{"type":"object"}}},{"id":"end","type":"end"}],
+		"edges":[{"source":"__start__","target":"begin"},{"source":"begin","target":"clerk"},{"source":"clerk","target":"end"}]}`
+	if err := os.WriteFile(file, []byte(gate), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	command := func(args ...string) (exit int, output string) {
+		a, stdout, stderr := newTestApp(t, strings.NewReader(""), time.Now())
+		a.now = time.Now
+		exit = a.execute(context.Background(), append(args, "--db", path))
+		return exit, stdout.String() + stderr.String()
+	}
+	for i := range 5 {
+		id := fmt.Sprintf("r%d", i)
+		if exit, output := command("run", file, "--id", id); exit != exitPaused {
+			t.Fatalf("exit %d: %s", exit, output)
+		}
+		var all sync.WaitGroup
+		start := make(chan struct{})
+		for range 3 {
+			all.Go(func() {
+				<-start
+				if exit, output := command("resume", id, "--payload", `{"ok":true}`); exit != exitOK {
+					t.Errorf("%s: exit %d: %s", id, exit, output)
+				}
+			})
+		}
+		close(start)
+		all.Wait()
+		if exit, output := command("resume", id, "--payload", `{"ok":false}`); exit != exitFailed {
+			t.Errorf("%s: another answer: exit %d: %s", id, exit, output)
+		}
+	}
 }
