@@ -175,13 +175,12 @@ var codex = host{
 var opencode = host{
 	name: "opencode", program: "opencode-linux-x64/bin/opencode",
 	register: func(d *desk, flags ...string) {
-		command := append([]string{filepath.Join(*programs, "workflows-engine-mcp")}, d.serverFlags(flags...)[1:]...)
 		d.write(compact(object{
-			"mcp": object{"workflows": object{"type": "local", "command": command, "enabled": true}},
 			"provider": object{"scripted": object{"npm": "@ai-sdk/openai-compatible", "name": "scripted",
 				"options": object{"baseURL": d.url + "/v1", "apiKey": "scripted"}, "models": object{"scripted": object{"name": "scripted"}}}},
 			"model": "scripted/scripted", "autoupdate": false, "share": "disabled",
 		}), ".config", "opencode", "opencode.json")
+		d.run("workflows-engine", append([]string{"install", "--host", "opencode", "--yes"}, d.serverFlags(flags...)...)...)
 	},
 	args: func(task string) []string { return []string{"run", task} },
 }

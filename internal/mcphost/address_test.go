@@ -22,6 +22,7 @@ func TestAddresses(t *testing.T) {
 		"claude-code": `{"mcpServers":{"w":{"type":"http","url":"http://127.0.0.1:8770/mcp",` + header + `${WF_TOKEN}"}}}}`,
 		"cursor":      `{"mcpServers":{"w":{"url":"http://127.0.0.1:8770/mcp",` + header + `${env:WF_TOKEN}"}}}}`,
 		"vscode":      `{"servers":{"w":{"type":"http","url":"http://127.0.0.1:8770/mcp",` + header + `${env:WF_TOKEN}"}}}}`,
+		"opencode":    `{"mcp":{"w":{"type":"remote","url":"http://127.0.0.1:8770/mcp",` + header + `{env:WF_TOKEN}"}}}}`,
 		"windsurf":    `{"mcpServers":{"w":{"serverUrl":"http://127.0.0.1:8770/mcp",` + header + `${env:WF_TOKEN}"}}}}`,
 	} {
 		h := find(t, host)

@@ -79,7 +79,15 @@ func (h Host) members(e Entry, first []member) []member {
 		}
 		return list
 	}
-	list := append(slices.Clone(first), member{"command", e.Command})
+	list := slices.Clone(first)
+	if h.joined {
+		list = append(list, member{"command", append([]string{e.Command}, e.Args...)})
+		if len(e.Env) > 0 {
+			list = append(list, member{"environment", e.Env})
+		}
+		return list
+	}
+	list = append(list, member{"command", e.Command})
 	if len(e.Args) > 0 {
 		list = append(list, member{"args", e.Args})
 	}
@@ -134,12 +142,20 @@ func (h Host) entryOf(value any) (e Entry) {
 	object, _ := value.(map[string]any)
 	e.Command, _ = object["command"].(string)
 	args, _ := object["args"].([]any)
+	env, _ := object["env"].(map[string]any)
+	if h.joined {
+		args, _ = object["command"].([]any)
+		if len(args) > 0 {
+			e.Command, _ = args[0].(string)
+			args = args[1:]
+		}
+		env, _ = object["environment"].(map[string]any)
+	}
 	for _, a := range args {
 		if text, ok := a.(string); ok {
 			e.Args = append(e.Args, text)
 		}
 	}
-	env, _ := object["env"].(map[string]any)
 	for name, v := range env {
 		if text, ok := v.(string); ok {
 			if e.Env == nil {

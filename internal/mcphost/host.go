@@ -79,6 +79,8 @@ type Host struct {
 	lenient bool
 	// first holds the first fields of each entry.
 	first []member
+	// joined is set if "command" is an array with the arguments, and the variables are in "environment".
+	joined bool
 	// asks is set if the host asks before calls, by default_tools_approval_mode in the server's table.
 	asks bool
 	// remote is how the host writes the address of a server.
@@ -137,6 +139,15 @@ var hosts = []Host{
 		Name: "codex", Title: "Codex", Terminal: true, key: "mcp_servers", project: []string{".codex", "config.toml"}, toml: true, asks: true,
 		remote: remote{address: "url"},
 		user:   below("CODEX_HOME", []string{".codex"}, "config.toml"),
+	},
+	{
+		Name: "opencode", Title: "opencode", Terminal: true, key: "mcp", project: []string{"opencode.json"},
+		lenient: true, first: []member{{"type", "local"}}, joined: true,
+		remote: remote{first: []member{{"type", "remote"}}, address: "url", variable: "{env:%s}"},
+		user: func(m Machine) (string, string) {
+			own := m.join(m.unixSettings(), "opencode") // on all systems
+			return m.join(own, "opencode.json"), own
+		},
 	},
 	{
 		Name: "windsurf", Title: "Windsurf", key: "mcpServers",

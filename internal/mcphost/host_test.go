@@ -36,26 +36,28 @@ func TestFiles(t *testing.T) {
 		{"linux", nil, mcphost.User, map[string]string{
 			"claude-code": "/home/kim/.claude.json", "claude-desktop": "", "cursor": "/home/kim/.cursor/mcp.json",
 			"vscode": "/home/kim/.config/Code/User/mcp.json", "codex": "/home/kim/.codex/config.toml",
-			"windsurf": "/home/kim/.codeium/windsurf/mcp_config.json", "zed": "/home/kim/.config/zed/settings.json",
+			"windsurf": "/home/kim/.codeium/windsurf/mcp_config.json", "opencode": "/home/kim/.config/opencode/opencode.json", "zed": "/home/kim/.config/zed/settings.json",
 		}},
 		{"linux", map[string]string{"XDG_CONFIG_HOME": "/c", "CODEX_HOME": "/x", "CLAUDE_CONFIG_DIR": "/cc"}, mcphost.User, map[string]string{
-			"claude-code": "/cc/.claude.json", "vscode": "/c/Code/User/mcp.json", "codex": "/x/config.toml", "zed": "/c/zed/settings.json",
+			"claude-code": "/cc/.claude.json", "vscode": "/c/Code/User/mcp.json", "codex": "/x/config.toml", "zed": "/c/zed/settings.json", "opencode": "/c/opencode/opencode.json",
 		}},
 		{"darwin", nil, mcphost.User, map[string]string{
 			"claude-code":    "/Users/kim/.claude.json",
 			"claude-desktop": "/Users/kim/Library/Application Support/Claude/claude_desktop_config.json",
 			"vscode":         "/Users/kim/Library/Application Support/Code/User/mcp.json", "zed": "/Users/kim/.config/zed/settings.json",
+			"opencode": "/Users/kim/.config/opencode/opencode.json",
 		}},
 		{"windows", roaming, mcphost.User, map[string]string{
 			"claude-code":    `C:\Users\kim\.claude.json`,
 			"claude-desktop": `C:\Users\kim\AppData\Roaming\Claude\claude_desktop_config.json`,
 			"cursor":         `C:\Users\kim\.cursor\mcp.json`, "vscode": `C:\Users\kim\AppData\Roaming\Code\User\mcp.json`,
 			"codex": `C:\Users\kim\.codex\config.toml`, "zed": `C:\Users\kim\AppData\Roaming\Zed\settings.json`,
+			"opencode": `C:\Users\kim\.config\opencode\opencode.json`,
 		}},
 		{"windows", nil, mcphost.User, map[string]string{"vscode": `C:\Users\kim\AppData\Roaming\Code\User\mcp.json`}},
 		{"linux", nil, mcphost.Project, map[string]string{
 			"claude-code": "/home/kim/p/.mcp.json", "claude-desktop": "", "cursor": "/home/kim/p/.cursor/mcp.json",
-			"vscode": "/home/kim/p/.vscode/mcp.json", "codex": "/home/kim/p/.codex/config.toml", "windsurf": "", "zed": "/home/kim/p/.zed/settings.json",
+			"vscode": "/home/kim/p/.vscode/mcp.json", "codex": "/home/kim/p/.codex/config.toml", "windsurf": "", "opencode": "/home/kim/p/opencode.json", "zed": "/home/kim/p/.zed/settings.json",
 		}},
 		{"windows", nil, mcphost.Project, map[string]string{"vscode": `D:\p\.vscode\mcp.json`}},
 	} {
@@ -115,8 +117,9 @@ func TestLinks(t *testing.T) {
 func TestPrint(t *testing.T) {
 	t.Parallel()
 	for host, want := range map[string]string{
-		"cursor": "{\n  \"mcpServers\": {\n    \"w\": {\n      \"command\": \"/x\"\n    }\n  }\n}\n",
-		"codex":  "[mcp_servers.w]\ncommand = '/x'\n",
+		"cursor":   "{\n  \"mcpServers\": {\n    \"w\": {\n      \"command\": \"/x\"\n    }\n  }\n}\n",
+		"opencode": "{\n  \"mcp\": {\n    \"w\": {\n      \"type\": \"local\",\n      \"command\": [\n        \"/x\"\n      ]\n    }\n  }\n}\n",
+		"codex":    "[mcp_servers.w]\ncommand = '/x'\n",
 	} {
 		if got := find(t, host).Print("w", mcphost.Entry{Command: "/x"}); got != want {
 			t.Errorf("%s: %q", host, got)
