@@ -315,7 +315,7 @@ func TestWhatIsLeftToOthersIsLoggedOnce(t *testing.T) {
 		time.Sleep(time.Hour)
 		log.mu.Lock()
 		defer log.mu.Unlock()
-		if want := map[string]int{"r: run not taken over": 1}; !maps.Equal(log.said, want) {
+		if want := map[string]int{"r: run not claimed": 1}; !maps.Equal(log.said, want) {
 			t.Errorf("logged %v", log.said)
 		}
 	})

@@ -22,7 +22,7 @@ func (b *Batch) Check() error {
 		return fault("the execution id is empty")
 	case b.ExpectedSeq == 0 && (len(b.ExecutionID) > MaxIDBytes || !utf8.ValidString(b.ExecutionID)):
 		return problem.New(problem.ValidationError, "invalid execution id %q: expected UTF-8 of at most %d bytes", b.ExecutionID, MaxIDBytes).
-			WithHint("Use a shorter id in UTF-8. The id of a subworkflow contains those of its parent and of its node.")
+			WithHint("Use a shorter id in UTF-8. The id of a subworkflow contains the ids of its parent and of its node.")
 	case b.ExpectedSeq < 0:
 		return fault("the expected seq %d is negative", b.ExpectedSeq)
 	case len(b.Records) == 0 && (!b.SetTimers || b.ExpectedSeq == 0 || b.Owner != "" || b.Definition != nil || b.Subworkflows != nil):
@@ -93,7 +93,7 @@ func (b *Batch) Conflict() error {
 func (b *Batch) LeaseHeld() error {
 	return problem.New(problem.LeaseHeld, "another process owns run %q", b.ExecutionID).
 		WithPlace(problem.Place{ExecutionID: b.ExecutionID}).
-		WithHint("Append without an owner, and leave what the records request to the run's owner.")
+		WithHint("Append without an owner, and leave the requested work to the run's owner.")
 }
 
 // NotFound returns the error for a run without records.

@@ -191,7 +191,7 @@ func (q *DeliveryQuery) Check() (before int64, err error) {
 // UnknownDelivery returns the error for a delivery that does not exist.
 func UnknownDelivery(id string) error {
 	return problem.New(problem.DeliveryNotFound, "no delivery has the id %q", id).
-		WithHint("The command webhook list shows the deliveries; those of deleted runs are gone.")
+		WithHint("The command webhook list shows the deliveries; deleting a run deletes its deliveries.")
 }
 
 // checkDeliveries returns an error if a store could not read the deliveries again.

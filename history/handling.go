@@ -30,7 +30,7 @@ func (h *Handling) Check() error {
 	place := problem.Place{ExecutionID: h.ExecutionID}
 	switch {
 	case strings.TrimSpace(h.Note) == "" && h.Retry == "":
-		return problem.New(problem.ValidationError, "the note is empty").WithPlace(place).WithHint("Write what was done about run %q.", h.ExecutionID)
+		return problem.New(problem.ValidationError, "the note is empty").WithPlace(place).WithHint("Describe how run %q was handled.", h.ExecutionID)
 	case len(h.Note) > MaxNoteBytes || !utf8.ValidString(h.Note):
 		return problem.New(problem.ValidationError, "the note must be UTF-8 text of at most %d bytes", MaxNoteBytes).WithPlace(place).WithHint("Write less.")
 	case h.At.IsZero():

@@ -79,7 +79,7 @@ var (
 	sofar = within("a whole number from 0 to the number of the record", func(r *Record) int64 { return r.Seq })
 
 	moment = checks("a time of the years 1970 to 9000", func(_ *Audit, _ *Record, v time.Time) bool { return inRange(v) })
-	later  = checks("a time not before that of the record", func(_ *Audit, r *Record, v time.Time) bool {
+	later  = checks("a time not before the time of the record", func(_ *Audit, r *Record, v time.Time) bool {
 		return inRange(v) && !v.Before(r.CreatedAt.Truncate(time.Millisecond))
 	})
 	title  = inFiles(checks(fmt.Sprintf("one line of at most %d characters", maxTitle), func(_ *Audit, _ *Record, v string) bool { return CheckCaption(v, nil) == nil }))

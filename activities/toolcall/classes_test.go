@@ -79,7 +79,7 @@ func classes() []class {
 		{name: "the node's timeout", tool: "hang", node: tries + "\n    timeout: 200ms", attempts: "TIMEOUT+ TIMEOUT"},
 		{name: "never an answer", tool: "hang", attempts: "ACTIVITY_TIMEOUT", says: "in time", edit: limit(700 * time.Millisecond)},
 		{name: "never an answer to initialize", script: "mute", tool: "echo", attempts: "ACTIVITY_TIMEOUT", says: "has not answered initialize within", edit: limit(700 * time.Millisecond), unusable: true, slow: true},
-		{name: "invalid JSON", tool: "garbage", attempts: "ACTIVITY_TIMEOUT", says: "what is not a message", edit: limit(3 * time.Second), slow: true},
+		{name: "invalid JSON", tool: "garbage", attempts: "ACTIVITY_TIMEOUT", says: "a line that is not a message", edit: limit(3 * time.Second), slow: true},
 		{name: "no result of a tool", tool: "malformed", attempts: "MCP_CLIENT_ERROR"},
 		{name: "output of 20 MB", tool: "huge", arguments: `{"mib": 20}`, node: tries, attempts: "ACTIVITY_OUTPUT_TOO_LARGE"},
 

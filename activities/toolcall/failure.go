@@ -124,7 +124,7 @@ func (x *session) said() string {
 	text := ""
 	if x.out != nil {
 		if stray := x.out.strayLine(); stray != "" {
-			text += "; on standard output it printed what is not a message: " + stray
+			text += "; on standard output it printed a line that is not a message: " + stray
 		}
 	}
 	if x.process != nil {

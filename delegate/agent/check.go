@@ -45,7 +45,7 @@ func (a *Agents) Check(ctx context.Context, name string) (tools []Tool, warnings
 	for i, g := range config.Gates {
 		for _, pattern := range g.Tools {
 			if !slices.ContainsFunc(tools, func(t Tool) bool { ok, _ := path.Match(pattern, t.Name); return ok }) {
-				warnings = append(warnings, fmt.Sprintf("gates[%d]: the pattern %q matches no tool: the rule does not hold for what it is meant for%s", i, pattern, meantTool(pattern, tools)))
+				warnings = append(warnings, fmt.Sprintf("gates[%d]: the pattern %q matches no tool, so the rule never applies%s", i, pattern, meantTool(pattern, tools)))
 			}
 		}
 	}

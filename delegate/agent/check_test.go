@@ -40,9 +40,9 @@ func TestCheck(t *testing.T) {
 		refused  bool
 	}{
 		{tools: []agent.Toolset{many(3)}, gates: []string{"tool_1", "tool_*", "*", "ask_person"}, count: 4},
-		{tools: []agent.Toolset{many(3)}, gates: []string{"tol_1"}, count: 4, warnings: []string{`gates[0]: the pattern "tol_1" matches no tool: the rule does not hold for what it is meant for; did you mean "tool_1"?`}},
-		{tools: []agent.Toolset{refund}, gates: []string{"refund"}, count: 2, warnings: []string{`gates[0]: the pattern "refund" matches no tool: the rule does not hold for what it is meant for; did you mean "shop__refund"?`}},
-		{tools: []agent.Toolset{refund}, gates: []string{"purchase"}, count: 2, warnings: []string{`gates[0]: the pattern "purchase" matches no tool: the rule does not hold for what it is meant for`}},
+		{tools: []agent.Toolset{many(3)}, gates: []string{"tol_1"}, count: 4, warnings: []string{`gates[0]: the pattern "tol_1" matches no tool, so the rule never applies; did you mean "tool_1"?`}},
+		{tools: []agent.Toolset{refund}, gates: []string{"refund"}, count: 2, warnings: []string{`gates[0]: the pattern "refund" matches no tool, so the rule never applies; did you mean "shop__refund"?`}},
+		{tools: []agent.Toolset{refund}, gates: []string{"purchase"}, count: 2, warnings: []string{`gates[0]: the pattern "purchase" matches no tool, so the rule never applies`}},
 		{tools: []agent.Toolset{many(127)}, count: 128},
 		{tools: []agent.Toolset{many(128)}, count: 129, warnings: []string{"there are 129 tools: many providers take at most 128; allow fewer"}},
 		{tools: []agent.Toolset{many(511)}, count: 512, warnings: []string{"there are 512 tools: many providers take at most 128; allow fewer"}},

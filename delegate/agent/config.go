@@ -74,7 +74,7 @@ func (c *Config) resolve(name string, above []string, agents *int) (agentloop.Co
 	path := append(slices.Clone(above), name)
 	at := strings.Join(path, ".")
 	if a.Hooks != (agentloop.Hooks{}) {
-		return agentloop.Config{}, invalid(at, "hooks are functions: set Hooks of agent.Config instead of those of the agent")
+		return agentloop.Config{}, invalid(at, "hooks are functions: set agent.Config.Hooks instead of the agent's Hooks")
 	}
 	switch *agents++; {
 	case len(path) > agentloop.MaxNesting:

@@ -68,7 +68,7 @@ var (
 		"code": `write "codes", a list`, "errors": `write "codes"`, "next": `write "target"`, "node": `write "target"`,
 	}).with(rollbackOfCatch)).nonEmpty().called("catch").
 		about("Where the run continues after the last attempt of the node has failed: at the first entry whose codes match the failure. Extension catch."), false}, ExtensionCatch}
-	onTimeoutMember = extended{member{"on_timeout", filled("on_timeout").or("name the node at which the run goes on").called("on_timeout").
+	onTimeoutMember = extended{member{"on_timeout", filled("on_timeout").or("name the node where the run continues").called("on_timeout").
 			about("The id of the node where the run continues after the timeout in the config. Extension on_timeout."), false}, ExtensionOnTimeout}
 )
 

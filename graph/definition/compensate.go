@@ -27,7 +27,7 @@ const (
 var compensateMember = extended{member{"compensate", objectOf("compensate",
 	member{"node", filled("the node of compensate").
 		about("The id of a node that undoes this one: a step, llm_call, tool_call, agent_delegate or subworkflow without edges, catch, map and compensate. Several nodes may share it."), true},
-	member{"as", filled("the as of compensate").or("name the field of the state in which the compensation finds what it undoes").
+	member{"as", filled("the as of compensate").or("name the field of the state that holds the input of the compensation").
 		about("The property of the state that holds the input of the compensation: an object with node, output and, for a map, item. It is not written to the state of the run."), false},
 ).not(map[string]string{"target": `write "node"`, "with": `write "node"`, "id": `write "node"`, "name": `write "as"`}).
 	or(`write {"node": "<id of the node that undoes this one>"}`).called("compensate").
@@ -118,7 +118,7 @@ func (c *compiler) checkCompensation(v, to *vertex) bool {
 		return false
 	}
 	if len(to.out) > 0 {
-		wrong(to.out[0].json, to.out[0].at, to, "remove the edge: after a rollback the run goes on where the catch leads, or ends",
+		wrong(to.out[0].json, to.out[0].at, to, "remove the edge: after a rollback the run continues at the target of the catch, or ends",
 			"an edge leads on from %q, which is a compensation", id)
 	}
 	for _, name := range []string{"catch", "map"} {

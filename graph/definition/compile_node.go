@@ -188,7 +188,7 @@ func (c *compiler) compileTimeout(v *vertex) {
 	if !v.node.Type.Info().Attempted() {
 		message := "only " + attemptedTypes() + " nodes have a timeout"
 		if v.node.Type == Interrupt || v.node.Type == Parallel {
-			message = "the timeout of such a node stands in its config"
+			message = "the timeout of such a node belongs into its config"
 		}
 		c.refuse(problem.FieldIgnored, n, at, v, message, "")
 		return

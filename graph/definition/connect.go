@@ -169,11 +169,11 @@ func (c *compiler) index() {
 			c.duplicate[v.node.ID] = true
 			c.fail(problem.DuplicateNodeID, v.json.Get("id"), v.at.member("id"), v,
 				fmt.Sprintf("duplicate id %q: %s has it", v.node.ID, first.at.pointer()),
-				"give each node an id of its own")
+				"give each node its own id")
 		}
 		if v.node.ID == startSource {
 			c.warn(problem.ReservedNodeID, v.json.Get("id"), v.at.member("id"), v,
-				"__start__ stands for the beginning of a run and should not name a node", "rename the node")
+				"__start__ is the source of the first edge and should not name a node", "rename the node")
 		}
 		c.byID[v.node.ID] = v
 	}
@@ -237,13 +237,13 @@ func (c *compiler) exactlyOne(code problem.Code, kind string, found []*vertex) {
 func (c *compiler) checkEntry(entries []edge) {
 	if len(entries) == 0 {
 		if !c.lost.edges {
-			c.fail(problem.GraphEntry, c.document.root.Get("edges"), (*path)(nil).member("edges"), nil, "no edge says where a run begins",
+			c.fail(problem.GraphEntry, c.document.root.Get("edges"), (*path)(nil).member("edges"), nil, "no edge has the source __start__",
 				`add an edge such as {"source": "__start__", "target": "<id of the start node>"}`)
 		}
 		return
 	}
 	for _, e := range entries[1:] {
-		c.fail(problem.GraphEntry, e.json, e.at, nil, "a second edge says where a run begins",
+		c.fail(problem.GraphEntry, e.json, e.at, nil, "a second edge has the source __start__",
 			"keep one edge with the source __start__")
 	}
 	if len(entries) > 1 || entries[0].target == startSource {

@@ -49,14 +49,14 @@ var loopShape = objectOf("a loop",
 		about("The largest number of rounds. If more are needed, the node fails with LOOP_LIMIT_EXCEEDED."), true},
 	member{"counter", filled("the counter of a loop").or("name the field of the state that counts the rounds").
 		about("The property of the state that counts the rounds: 1 in the first, starting again each time the loop is entered.", `"round"`), false},
-	member{"on_limit", filled("the on_limit of a loop").or("name the node at which the run goes on").
+	member{"on_limit", filled("the on_limit of a loop").or("name the node where the run continues").
 		about("The id of the node where the run continues, instead of failing, if the loop needs more than max rounds."), false},
 ).not(map[string]string{
 	"condition": `write "while" or "until"`, "if": `write "while"`, "when": `write "while"`, "do": `write "body"`,
 	"target":         `write "body"`,
 	"max_iterations": `write "max"`, "limit": `write "max"`, "times": `write "max"`, "index": `write "counter"`,
 	"as":   `write "counter"`,
-	"then": `write "default" in the config`, "default": "it stands in the config",
+	"then": `write "default" in the config`, "default": "put it into the config",
 }).ruled(exactlyOne{"while", "until", "a loop must have either while or until", "a loop must have either while or until",
 	`write "while", a jq program that is true before each round, or "until", one that is true after the last round`,
 }).called("loop").

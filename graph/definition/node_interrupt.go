@@ -41,12 +41,12 @@ func interruptType() NodeType {
 				about("Accepted for older documents; nothing resolves it. Write the prompt itself."), false},
 			member{"timeout", filled("the timeout of an interrupt").
 				about("How long an answer may take, for example 24h; then the node fails with TIMEOUT."), false},
-		).ruled(needsOneOf{"prompt", "prompt_ref"}).not(map[string]string{"assignee": "say in the prompt who is meant"}).
+		).ruled(needsOneOf{"prompt", "prompt_ref"}).not(map[string]string{"assignee": "name the person in the prompt"}).
 			about("The question, and the form of its answer."),
 		extended: []extended{onTimeoutMember,
 			{member{"prompt_templates", boolean("prompt_templates").called("prompt_templates").
 				about("true if the prompt in the config is a template: ${ program } in it is replaced by the output of the jq program, null by \"(nothing)\". Extension templates."), false}, ExtensionTemplates},
-			{member{"show", filled("show").or("write a jq program that gives what the person sees beside the question").called("show").
+			{member{"show", filled("show").or("write a jq program for the text beside the question").called("show").
 				about("A jq program over the state: shown to the person beside the question, in the terminal and in the forms of hosts. They see the state so far if it is absent, nothing if its output is null. Extension templates.", `".draft"`), false}, ExtensionTemplates},
 		},
 		Fill: Fill{
@@ -67,5 +67,5 @@ func (x *config) interrupt() {
 	} else {
 		x.ignored("prompt_ref", "nothing resolves prompt_ref; the prompt is shown")
 	}
-	i.Timeout = x.timeout("the interrupt waits until somebody answers")
+	i.Timeout = x.timeout("the interrupt waits without a limit")
 }

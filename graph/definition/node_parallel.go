@@ -92,7 +92,7 @@ func (x *config) parallel() {
 		if first, ok := named[name.Str]; ok {
 			x.c.warn(problem.ParallelName, name, place.member("name"), x.v,
 				fmt.Sprintf("branch %d has the name %q already", first, clip(name.Str)),
-				"give each branch a name of its own: pending work is told apart by it")
+				"give each branch its own name, which identifies its pending work")
 		} else {
 			named[name.Str] = i
 		}

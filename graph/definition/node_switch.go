@@ -109,7 +109,7 @@ func (x *config) switchNode() {
 			faults = append(faults, *f)
 		}
 	} else if x.v.json.Get("loop") != nil && len(s.Cases) == 0 {
-		x.c.fail(problem.SwitchDefault, x.json, x.at, x.v, "nothing says where the run goes on when the loop is over",
+		x.c.fail(problem.SwitchDefault, x.json, x.at, x.v, "the target after the last round of the loop is missing",
 			`add "default": "<id of a node>"`)
 	} else {
 		f := finding(problem.SwitchDefault, problem.SeverityWarning, x.json, x.at.pointer(), x.v,

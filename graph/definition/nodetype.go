@@ -248,7 +248,7 @@ func (t *NodeType) finish() {
 			"next":   "nodes are connected by edges",
 			"label":  "put it into metadata",
 			"name":   "put it into metadata",
-			"inputs": "put what the node needs into its config",
+			"inputs": "put the node's input into its config",
 		}, t.insideConfig()),
 		name: string(t.Name), description: t.description, examples: []string{t.Example},
 	}

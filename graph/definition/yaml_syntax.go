@@ -24,7 +24,7 @@ var yamlFaults = []struct{ begins, hint string }{
 	{"found unknown escape character", `write \\ for a backslash, or use single quotes`},
 	{"found a tab character", "indent with blanks, not with tabs"},
 	{"found character that cannot start any token", "quote the text if it begins with %, @ or a backtick; indent with blanks, not with tabs"},
-	{"block sequence entries are not allowed", `begin a list on a line of its own; quote the text if it begins with "- "`},
+	{"block sequence entries are not allowed", `begin a list on a new line; quote the text if it begins with "- "`},
 	{"did not find expected comment or line break", "begin the text on the next line; quote the text if it begins with | or >"},
 	{"did not find expected alphabetic or numeric character", "quote the text if it begins with & or *"},
 	{"found incompatible YAML document", "leave the line %YAML out"},
@@ -51,7 +51,7 @@ func yamlSyntax(src []byte, err error) problem.Finding {
 	at := problem.Place{}
 	line = faultLine(src, lines, line, text)
 	if begins := quotesBegin(lines, line); begins > 0 && !strings.Contains(text, "escape") && !strings.Contains(text, "hexdecimal") {
-		hint = fmt.Sprintf("close the quotes that begin here: their text goes on to line %d", line)
+		hint = fmt.Sprintf("close the quotes that begin here: their text ends on line %d", line)
 		line = begins
 	}
 	if line > 0 && line <= len(lines) {

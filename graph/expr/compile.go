@@ -121,7 +121,7 @@ func unexpected(before, rest string) string {
 	case strings.HasPrefix(rest, "|") && strings.HasSuffix(before, "|"):
 		return "Write or: .a or .b."
 	case strings.HasPrefix(rest, "!"):
-		return "Write not behind what is negated: (.a | not)."
+		return "Write not after the negated value: (.a | not)."
 	case strings.HasPrefix(rest, "=") && (strings.HasSuffix(before, "==") || strings.HasSuffix(before, "!=")):
 		return "Compare with == and !=."
 	case strings.HasPrefix(rest, "$."), strings.HasPrefix(rest, "$["):

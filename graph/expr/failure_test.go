@@ -164,7 +164,7 @@ func TestOtherLanguages(t *testing.T) {
 		`.a && .b`:         "Write and: .a and .b.",
 		`.a || .b`:         "Write or: .a or .b.",
 		`.a||.b`:           "Write or: .a or .b.",
-		`!.a`:              "Write not behind what is negated: (.a | not).",
+		`!.a`:              "Write not after the negated value: (.a | not).",
 		`.a === 1`:         "Compare with == and !=.",
 		`.a !== 1`:         "Compare with == and !=.",
 		`$.ok`:             "The input is written as a dot: .name, not $.name.",
@@ -174,7 +174,7 @@ func TestOtherLanguages(t *testing.T) {
 		`len(.a)`:          "Write .items | length.",
 		`.a | | .b`:        "",
 		`"&&" & .a`:        "",
-		`.a ! `:            "Write not behind what is negated: (.a | not).",
+		`.a ! `:            "Write not after the negated value: (.a | not).",
 	} {
 		_, err := expr.Compile(src)
 		e, ok := problem.As(err)

@@ -21,8 +21,8 @@ func (l *linter) blindQuestions() {
 		if !found {
 			continue
 		}
-		l.warn(problem.QuestionShowsNothing, nodePointer(n), n, fmt.Sprintf("the question of %q shows nothing of what it is about", clip(n.ID)),
-			fmt.Sprintf(`add what the person has to see beside config, such as "show": %q, and "templates" to the uses of x-workflows-engine`, show))
+		l.warn(problem.QuestionShowsNothing, nodePointer(n), n, fmt.Sprintf("the question of %q does not show its subject", clip(n.ID)),
+			fmt.Sprintf(`beside config, add the values that the person must see, such as "show": %q, and "templates" to the uses of x-workflows-engine`, show))
 	}
 }
 

@@ -44,7 +44,7 @@ func TestBlindQuestions(t *testing.T) {
 		}
 		hint, want := "", ""
 		if c.show != "" {
-			want = `add what the person has to see beside config, such as "show": "` + c.show + `", and "templates" to the uses of x-workflows-engine`
+			want = `beside config, add the values that the person must see, such as "show": "` + c.show + `", and "templates" to the uses of x-workflows-engine`
 		}
 		for _, f := range findings {
 			if f.Code == problem.QuestionShowsNothing {

@@ -106,7 +106,7 @@ func (m *Machine) acceptResume(r Resume, now time.Time) (*token, error) {
 	}
 	if len(open) == 0 {
 		return nil, problem.New(problem.InvalidResumePayload, "cannot resume: the run is %s, not interrupted", m.Status()).WithReason(problem.NotAwaiting).
-			WithPlace(at).WithHint("Ask Runner.Status what the run waits for.")
+			WithPlace(at).WithHint("Ask Runner.Status for the current waits.")
 	}
 	t := open[0]
 	if r.Key == "" && len(open) > 1 {

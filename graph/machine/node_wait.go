@@ -173,7 +173,7 @@ func (m *Machine) acceptSignal(s Signal, now time.Time) (*token, error) {
 			taken = "the run keeps only early signals named " + problem.AndList(kept[:min(len(kept), maxKeptNamed)])
 		}
 		return nil, problem.New(problem.SignalNotAwaiting, "the run is %s and does not await a signal", m.Status()).WithReason(problem.NotAwaiting).
-			WithPlace(at).WithHint("Ask Runner.Status what the run waits for; %s.", taken)
+			WithPlace(at).WithHint("Ask Runner.Status for the current waits; %s.", taken)
 	}
 	if t == nil {
 		return nil, problem.New(problem.SignalNameMismatch, "the run awaits signal %q, not %q", first.wait.Signal, s.Name).WithReason(problem.NotAwaiting).

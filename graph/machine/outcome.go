@@ -91,7 +91,7 @@ func (m *Machine) awaited(o Outcome) (*token, error) {
 			return nil, e.WithPlace(at)
 		}
 		return nil, problem.New(problem.SubmitNotAwaiting, "the run is %s and does not await an activity of the host", m.Status()).WithReason(problem.NotAwaiting).
-			WithPlace(at).WithHint("Ask Runner.Status what the run waits for.")
+			WithPlace(at).WithHint("Ask Runner.Status for the current waits.")
 	}
 	named := m.find(func(t *token) bool { return t.wait.counts() && t.wait.Host && t.node.ID == o.NodeID })
 	if named == nil {

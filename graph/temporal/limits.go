@@ -27,9 +27,9 @@ func (o *Options) limited(needs []string) (map[string]graph.Limit, error) {
 		kind, _, own := strings.Cut(need, ":")
 		switch {
 		case own && !slices.Contains(o.Lanes, need), need == "":
-			return nil, notLimited(l.Class).WithHint("Make it a lane, which has a task queue of its own, in all processes of the runs.")
+			return nil, notLimited(l.Class).WithHint("Make it a lane, with its own task queue, in all processes of the runs.")
 		case !own && slices.ContainsFunc(o.Lanes, func(lane string) bool { return strings.HasPrefix(lane, kind+":") }):
-			return nil, notLimited(l.Class).WithHint("Some of its executors are lanes with task queues of their own: limit each of them.")
+			return nil, notLimited(l.Class).WithHint("Some of its executors are lanes with their own task queues: limit each of them.")
 		case !slices.Contains(needs, need):
 			return nil, notLimited(l.Class).WithHint("This worker performs %s.", problem.OrList(needs))
 		}
@@ -39,5 +39,5 @@ func (o *Options) limited(needs []string) (map[string]graph.Limit, error) {
 }
 
 func notLimited(class string) *problem.Error {
-	return problem.New(problem.Unsupported, "a worker on Temporal cannot keep the limit of %s: limits are those of a task queue", class)
+	return problem.New(problem.Unsupported, "a worker on Temporal cannot keep the limit of %s: only task queues have limits", class)
 }

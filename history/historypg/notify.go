@@ -214,7 +214,7 @@ func (s *Store) Watch(ctx context.Context, changed func(executionID string, seq 
 		return errClosed
 	}
 	if s.runsChannel == "" {
-		return problem.New(problem.Unsupported, "the store does not notify of changes").WithHint("Notifications are turned off, or a transaction pooler stands in between. Ask for changes instead.")
+		return problem.New(problem.Unsupported, "the store does not notify of changes").WithHint("Notifications are turned off, or the connection uses a transaction pooler. Poll for changes instead.")
 	}
 	defer s.subscribe(&subscriber{changed: changed})()
 	select {

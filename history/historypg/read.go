@@ -151,7 +151,7 @@ FROM @runs WHERE (execution_id = $1::text OR execution_id >= $2::text AND execut
 // Tree returns the resources used by the runs of a tree; see history.Store.
 func (s *Store) Tree(ctx context.Context, executionID string) (u history.TreeUse, err error) {
 	from, to := history.DescendantRange(key(executionID))
-	err = s.read(ctx, "what the tree has used could not be read", func(q queries) error {
+	err = s.read(ctx, "the use of the tree could not be read", func(q queries) error {
 		_, err := first(ctx, q, s.texts.of(treeUse), []any{key(executionID), from, to}, &u.Runs, &u.Visits, &u.Records, &u.Bytes, &u.Pending)
 		return err
 	})

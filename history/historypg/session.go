@@ -40,7 +40,7 @@ func newSession(url string, o *Options) (*session, error) {
 	}
 	if err != nil {
 		return nil, problem.New(problem.UsageError, "the URL of the PostgreSQL server cannot be used").WithCause(invalidURL(err)).
-			WithHint("Write it as in postgres://user@host:5432/database?sslmode=verify-full. A password may stand in it, in PGPASSWORD or in libpq's password file.")
+			WithHint("Write it as in postgres://user@host:5432/database?sslmode=verify-full. The password may be in the address, in PGPASSWORD or in libpq's password file.")
 	}
 	c := config.ConnConfig
 	x := &session{config: config, where: Where{Host: hostOf(&c.Config), Database: c.Database, Schema: o.Schema}}

@@ -78,7 +78,7 @@ func failure(doing string, err error) error {
 	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED:
 		code, hint = problem.StoreLocked, "Another process keeps the database locked. Try again."
 	case sqlite3.SQLITE_READONLY:
-		code, hint = problem.StoreReadOnly, "The database is read-only. Check its permissions, those of its folder, and how the disk is mounted."
+		code, hint = problem.StoreReadOnly, "The database is read-only. Check the permissions of the file and its directory, and the mount options of the disk."
 	case sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM, sqlite3.SQLITE_AUTH:
 		code, hint = problem.StoreUnavailable, "Check the path and its permissions."
 	case sqlite3.SQLITE_IOERR:

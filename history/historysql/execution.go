@@ -65,7 +65,7 @@ const treeUse = `SELECT count(*), COALESCE(sum(visits), 0), COALESCE(sum(seq), 0
 func (s *Store) Tree(ctx context.Context, executionID string) (u history.TreeUse, err error) {
 	from, to := history.DescendantRange(executionID)
 	_, err = s.readers.row(ctx, treeUse, []any{executionID, from, to}, &u.Runs, &u.Visits, &u.Records, &u.Bytes, &u.Pending)
-	return u, failure("what the tree has used could not be read", err)
+	return u, failure("the use of the tree could not be read", err)
 }
 
 // folding is a projection during a catch-up.

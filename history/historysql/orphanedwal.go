@@ -142,7 +142,7 @@ func rejectMissingWAL(path string) error {
 	}
 	wal, shm := siblingFile(path, walSuffix), siblingFile(path, shmSuffix)
 	return problem.New(problem.HistoryCorrupt, "the database %s lacks its newest steps: its WAL %s is missing", path, wal).
-		WithHint("Stop what uses the database and put %s back beside it, or restore a backup. To go on without those steps, which may then "+
+		WithHint("Stop the processes that use the database and put %s back beside it, or restore a backup. To continue without those steps, which may then "+
 			"be done again, remove %s.", filepath.Base(wal), filepath.Base(shm))
 }
 

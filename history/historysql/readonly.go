@@ -78,8 +78,8 @@ func (s *Store) openCopy(ctx context.Context, source string) error {
 		}
 	}
 	if err != nil {
-		return copyFailure(err, "the database "+s.path+" has an older version, and the temporary copy from which it is read cannot be made",
-			"Make room in the temporary folder %s, name another one with TMPDIR, or migrate the database.", os.TempDir())
+		return copyFailure(err, "the database "+s.path+" has an older version, and the temporary copy for reading it cannot be made",
+			"Free space in the temporary directory %s, name another one with TMPDIR, or migrate the database.", os.TempDir())
 	}
 	s.path = copied
 	return s.openReaders(dataSource(copied, "ro", &s.options))

@@ -132,7 +132,7 @@ func TestParse(t *testing.T) {
 		{service(`"allowedPaths":["^/"],"privateNetworks":["10.0.0.0"]`), `2:95 pattern /apis/w/privateNetworks/0: must be a network such as 10.0.0.0/8`},
 		{told(`,"tools":[{}]`), `2:44 anyOf /agents/a/tools/0: must have exactly one of server, step, api, knowledge, skills, agent and builtin`},
 		{told(`,"tools":[{"server":"file"}]`), `2:54 profile /agents/a/tools/0/server: there is no MCP server "file"; did you mean "files"?`},
-		{told(`,"tools":[{"server":"files","allow":["["]}]`), `2:71 format /agents/a/tools/0/allow/0: invalid pattern of names "["; Write a name; * stands for any characters, ? for one, [a-z] for one of these.`},
+		{told(`,"tools":[{"server":"files","allow":["["]}]`), `2:71 format /agents/a/tools/0/allow/0: invalid pattern of names "["; Write a name; * matches any characters, ? one, [a-z] one of these.`},
 		{told(`,"tools":[{"server":"files","allow":["r"]},{"server":"files","allow":["w","r"]}]`), `2:77 uniqueItems /agents/a/tools/1: files__r is listed twice; Leave one of them out.`},
 		{told(`,"tools":[{"agent":"other"}]`), `2:53 profile /agents/a/tools/0/agent: there is no agent "other"; there is a and b`},
 		{told(`,"tools":[{"agent":"a"}]`), `2:53 profile /agents/a/tools/0/agent: agents call each other in a circle: a calls a, which leads back to a`},

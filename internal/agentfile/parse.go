@@ -282,7 +282,7 @@ func (p *parser) unknown(at, message, name string, known []string) {
 func (p *parser) globs(at string, list []string) {
 	for i, glob := range list {
 		if _, err := path.Match(glob, ""); err != nil {
-			p.d.Fail(at+document.At(i), "format", "invalid pattern of names %q", glob).Hint = "Write a name; * stands for any characters, ? for one, [a-z] for one of these."
+			p.d.Fail(at+document.At(i), "format", "invalid pattern of names %q", glob).Hint = "Write a name; * matches any characters, ? one, [a-z] one of these."
 		}
 	}
 }

@@ -109,7 +109,7 @@ var entries = sync.OnceValue(func() []entry {
 		}
 	}
 	whole, recipe := sections(docs.Recipes), &strings.Builder{}
-	recipe.WriteString("# Recipes\n\nWhole definitions for common tasks, each a topic of its own:\n\n")
+	recipe.WriteString("# Recipes\n\nWhole definitions for common tasks, each a separate topic:\n\n")
 	for _, e := range whole {
 		title, _, _ := strings.Cut(e.text, "\n")
 		fmt.Fprintf(recipe, "- `%s`: %s\n", e.topic, strings.TrimPrefix(title, "# "))

@@ -189,7 +189,7 @@ func TestCheckTools(t *testing.T) {
 	if want := "clerk: 6 tools\nhelper: 2 tools\nOK: agents.json: 1 model, 2 agents\n"; stdout != want {
 		t.Errorf("%q", stdout)
 	}
-	if want := "warning: clerk: gates[0]: the pattern \"totl\" matches no tool: the rule does not hold for what it is meant for; did you mean \"total\"?\n"; stderr != want {
+	if want := "warning: clerk: gates[0]: the pattern \"totl\" matches no tool, so the rule never applies; did you mean \"total\"?\n"; stderr != want {
 		t.Errorf("%q", stderr)
 	}
 	shown, _ := command(exitOK, "agent", "show", "clerk", "--tools")

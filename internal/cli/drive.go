@@ -674,7 +674,7 @@ func settingText(l *view.Lack, located func(setting string) string) string {
 	case l.Setting == "":
 		return ""
 	case l.Partial:
-		return "; add it to " + located(commandHint(l.Setting, "")) + " here, or to that of a worker"
+		return "; add it to " + located(commandHint(l.Setting, "")) + " here, or of a worker"
 	}
 	return ", such as " + program + " worker with " + commandHint(l.Setting, "")
 }

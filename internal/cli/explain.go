@@ -57,7 +57,7 @@ func codeText(name string) (string, error) {
 		if near != "" {
 			return "", e.WithHint("Did you mean %s? %s explain lists all codes.", near, program)
 		}
-		return "", e.WithHint("%s explain lists all codes. A host or an executor may have codes of its own.", program)
+		return "", e.WithHint("%s explain lists all codes. Hosts and executors may use other codes.", program)
 	}
 	parts := []string{c.Name, c.When, "What to do: " + c.Do}
 	if c.Wrong != "" {

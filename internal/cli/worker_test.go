@@ -254,7 +254,7 @@ func TestAWorkerTakesOverWhatItCanPerform(t *testing.T) {
 	eventually(t, "the model's call", func() bool { return calls.Load() == 1 })
 	kill(t, p, db)
 	other := launch(t, folder, []string{`WORKFLOW_ENGINE_STEP_HANDLERS={"urn:x":{}}`}, "worker", "--db", db)
-	eventually(t, "the refusal", func() bool { return strings.Contains(other.stderr.String(), "run not taken over") })
+	eventually(t, "the refusal", func() bool { return strings.Contains(other.stderr.String(), "run not claimed") })
 	if phase := l.phase("q"); phase != history.PhaseRunning {
 		t.Fatalf("the run is %s", phase)
 	}

@@ -148,7 +148,7 @@ func unmatched(class string) string {
 	case named && name != strings.TrimSpace(name):
 		return "No attempt has this class. Write the name without spaces around it: " + kind + ":" + strings.TrimSpace(name) + "."
 	case kind == "llm" && !strings.HasPrefix(name, "http://") && !strings.HasPrefix(name, "https://"):
-		return "No attempt has this class. After llm: stands the address of an endpoint, as in llm:https://api.example.com/v1; llm_call limits all models."
+		return "No attempt has this class. Write the address of an endpoint after llm:, as in llm:https://api.example.com/v1; llm_call limits all models."
 	}
 	return ""
 }

@@ -69,9 +69,9 @@ func same(a, b *definition.Document) bool {
 
 // changed returns the error for a text whose meaning would change in the usual form.
 func changed(cause error) error {
-	e := problem.New(problem.Unsupported, "the definition cannot be formatted without a change of what it says")
+	e := problem.New(problem.Unsupported, "the definition cannot be formatted without changing its meaning")
 	if cause != nil {
 		e = e.WithCause(cause)
 	}
-	return e.WithHint("The file stays as it is. Write out what it has of anchors and aliases, then format it again.")
+	return e.WithHint("The file was not changed. Replace its anchors and aliases by their values, then format it again.")
 }

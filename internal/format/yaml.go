@@ -199,7 +199,7 @@ func numbers(text, mark string) map[int]int {
 func lost(text []byte, at int) error {
 	comment, _, _ := strings.Cut(string(text[at:]), "\n")
 	return problem.New(problem.Unsupported, "the definition cannot be formatted: the comment %q on line %d would be lost", problem.Excerpt(comment, 60), bytes.Count(text[:at], []byte("\n"))+1).
-		WithHint("Put the comment on a line of its own, before a member or an element of a list.")
+		WithHint("Put the comment on a separate line, before a member or an element of a list.")
 }
 
 // eachPart calls do with the keys of fields and with the elements of lists.

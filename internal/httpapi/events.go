@@ -116,7 +116,7 @@ func (s *Server) events(r *request) (*result, error) {
 	if cursor != "" {
 		seq, err := strconv.ParseInt(cursor, 10, 32)
 		if err != nil || seq < 1 {
-			return nil, problem.New(problem.InvalidListCursor, "invalid cursor %q", cursor).WithHint("Use next_cursor of the page before.")
+			return nil, problem.New(problem.InvalidListCursor, "invalid cursor %q", cursor).WithHint("Use next_cursor of the previous page.")
 		}
 		from = seq
 	}

@@ -92,9 +92,9 @@ var (
 		calls.Required("payload", calls.Obj("The rest.")),
 	}
 	nextCursor  = calls.Optional("next_cursor", calls.Str("Pass it as cursor for the next page; absent on the last."))
-	cursorParam = calls.Optional("cursor", calls.Text("next_cursor of the page before."))
+	cursorParam = calls.Optional("cursor", calls.Text("next_cursor of the previous page."))
 	limitParam  = calls.Optional("limit", calls.Describe("integer", "Default 50.", "minimum", 1.0, "maximum", 100.0))
-	viewParam   = calls.Optional("view", calls.OneOf("full adds what the run waits for.", "full"))
+	viewParam   = calls.Optional("view", calls.OneOf("full adds the waits.", "full"))
 	fromParam   = calls.Optional("from_seq", calls.Describe("integer", "First record.", "minimum", 1.0))
 	toParam     = calls.Optional("to_seq", calls.Describe("integer", "Last record.", "minimum", 1.0))
 )

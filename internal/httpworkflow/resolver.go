@@ -127,7 +127,7 @@ func notFound(ref string, cause error) error {
 	}
 	e := problem.New(problem.WorkflowNotFound, "workflow %q cannot be fetched", ref).WithCause(cause)
 	if _, ok := errors.AsType[*refusal](cause); ok {
-		return e.WithHint("The operator says which addresses may be asked.")
+		return e.WithHint("The operator sets the allowed addresses.")
 	}
 	return e.WithHint("See that the address answers with the definition; a run that has begun does not need it any more.")
 }

@@ -167,7 +167,7 @@ func explain(err error, schema any, draft *lib.Draft) *CompileError {
 	}
 	if errors.Is(err, errNothingLoaded) {
 		return refuse("", "a $ref names another document",
-			"copy what it names under $defs and refer to it as #/$defs/<name>")
+			"copy its target into $defs and refer to it as #/$defs/<name>")
 	}
 	return refuse("", "a $ref or $id cannot be resolved", "refer to parts of the same schema, as in #/$defs/<name>")
 }

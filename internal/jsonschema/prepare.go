@@ -322,7 +322,7 @@ func (p *preparer) resolve() {
 		case doc != "" && doc != rootID:
 			if rootID == "" {
 				p.problem(r.pointer, fmt.Sprintf("%q names another document, and none is ever loaded", r.target),
-					"copy what it names under $defs and refer to it as #/$defs/<name>")
+					"copy its target into $defs and refer to it as #/$defs/<name>")
 			}
 		case fragment == "" || fragment == "/":
 		case strings.HasPrefix(fragment, "/"):

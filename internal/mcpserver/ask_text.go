@@ -118,9 +118,9 @@ func (k *asking) answerCall(args members, run *view.Run, p *view.Pending, more s
 		}
 		return call("workflow_show", members{{"execution_id", run.ExecutionID}}, note+more)
 	case again && (end.State == elicit.Declined || end.State == elicit.Closed):
-		note := "Do not answer for them: tell the user what the run waits for, and stop. When they want to answer, this call has the host ask again"
+		note := "Do not answer for them: tell the user about the open question, and stop. When they want to answer, this call has the host ask again"
 		if !required {
-			note += "; or put into resume_payload what they have told you"
+			note += "; or put their answer into resume_payload"
 		}
 		return call("workflow_resume", args, before+note+"."+more)
 	case again && end.State == "" && required:

@@ -346,7 +346,7 @@ func (s toolset) nextStep(code, cause problem.Code) string {
 	case problem.InvalidResumePayload, problem.SubmitNotAwaiting, problem.SubmitNodeMismatch,
 		problem.SubmitParallelMismatch, problem.SubmitValidationError, problem.SignalNotAwaiting,
 		problem.SignalNameMismatch, problem.SignalValidationError:
-		return "Nothing was changed; workflow_status shows what the run waits for and the call to make."
+		return "Nothing was changed; workflow_status shows the waits and the call to make."
 	case problem.CancelNotAllowed:
 		return "The run has ended; workflow_status shows how."
 	case problem.Internal:

@@ -22,7 +22,7 @@ func (s *server) next(run runView) toolCall {
 	next := nextCall(run)
 	if !s.tools.has(next.tool) && !s.cardTools.has(next.tool) {
 		return call("workflow_status", members{{"execution_id", run.ExecutionID}},
-			"The run continues with "+next.tool+", which this server does not offer. Tell the user what the run waits for, and stop.")
+			"The run continues with "+next.tool+", which this server does not offer. Tell the user about the wait, and stop.")
 	}
 	return next
 }
@@ -159,7 +159,7 @@ func answerTo(run runView, p *view.Pending) toolCall {
 		args.Text("signal_name", p.SignalName)
 		args.Put("payload", blankPayload)
 		args.Text("idempotency_key", p.ID) // the call, made twice, ends this wait alone
-		return call("workflow_signal", args, "Call once the signal arrives, with its payload. Until then tell the user what the run waits for, and stop."+more)
+		return call("workflow_signal", args, "Call once the signal arrives, with its payload. Until then tell the user about the wait, and stop."+more)
 	}
 	args.Text("node_id", p.NodeID)
 	if p.Span != nil && p.IdempotencyKey == "" { // the key names the branch

@@ -279,7 +279,7 @@ func (c *cardAnswer) after(ctx context.Context, interrupt, decision string) (*an
 	ans, err := c.shown(ctx, "The answer is recorded.", nil, nil)
 	if err == nil {
 		ans.content.Put("taken", true)
-		ans.content.Put("context", fmt.Sprintf("The person answered a question of run %s in its card%s. Call workflow_status to go on.", shownID(c.run.ExecutionID), decision))
+		ans.content.Put("context", fmt.Sprintf("The person answered a question of run %s in its card%s. Call workflow_status to continue.", shownID(c.run.ExecutionID), decision))
 	}
 	return ans, err
 }

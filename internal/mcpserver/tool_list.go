@@ -88,7 +88,7 @@ func (l *listed) row(i int) members {
 	row := runjson.Row(&x)
 	row.Put("age_s", math.Floor(max(0, l.now.Sub(x.UpdatedAt).Seconds())))
 	if i == 0 && l.first && !x.Phase.Terminal() {
-		row.Put("next", call("workflow_status", members{{"execution_id", x.ID}}, "Shows in full what it waits for, and the call that ends the wait.").members())
+		row.Put("next", call("workflow_status", members{{"execution_id", x.ID}}, "Shows the waits in full, and the call that ends each.").members())
 	}
 	return row
 }

@@ -73,8 +73,8 @@ func (b *Budget) Admit() error {
 	if live <= b.room() {
 		return nil
 	}
-	return problem.New(problem.MemoryBudgetExceeded, "the runs of this process take %d MiB of memory; new work is taken up to %d MiB", live>>20, b.room()>>20).
-		WithHint("Nothing was changed. Try again when other runs have ended or rest, or give the process more with --max-memory.")
+	return problem.New(problem.MemoryBudgetExceeded, "the runs of this process use %d MiB of memory; new work is accepted up to %d MiB", live>>20, b.room()>>20).
+		WithHint("Nothing was changed. Try again when other runs have ended or wait, or give the process more with --max-memory.")
 }
 
 func (b *Budget) room() int64 { return b.most / 4 * 3 }

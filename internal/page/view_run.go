@@ -343,7 +343,7 @@ const (
 	optionAnew    = "Start the failed node again, even if its agent can continue"
 	optionRepeat  = "Repeat calls of agents that have effects, under new keys"
 	optionCurrent = "Continue agents with their current models, prices and budgets"
-	optionAgain   = "Start another retry beside the one that is open or has completed"
+	optionAgain   = "Start another retry beside the open or completed one"
 )
 
 // retryForm returns the form that retries a run, with the text of a refused one.

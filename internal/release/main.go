@@ -35,7 +35,7 @@ func main() {
 
 func run(ctx context.Context, args []string) error {
 	set := flag.NewFlagSet("release", flag.ContinueOnError)
-	out := set.String("out", "dist", "`folder` for what is made; it is emptied")
+	out := set.String("out", "dist", "output `folder`; it is emptied")
 	names := set.String("platforms", "", "`list` of platforms, as in linux/amd64,darwin/arm64; all unless given")
 	completions := set.String("completions", "", "only write the completions for shells, into this `folder`")
 	if err := set.Parse(args); err != nil {

@@ -157,7 +157,7 @@ func (s source) manifest(first string, starts map[string]string) manifest {
 		ToolsGenerated: true, Keywords: []string{"workflow", "agents", "durable", "awp"}, License: license,
 		Compatibility: map[string][]string{"platforms": platforms},
 		UserConfig: map[string]userOption{
-			"database": {Type: "string", Title: "Database", Description: "File that keeps the runs. Empty: the one that the command line uses, too."},
+			"database": {Type: "string", Title: "Database", Description: "File with the runs. Empty: the file that the command line uses."},
 			"workflow_dir": {Type: "directory", Title: "Workflow folder",
 				Description: "Folder with workflow definitions that are started by name. Empty: none."},
 			"model_server": {Type: "string", Title: "Model server", Description: "Empty: this app's model performs model calls. " +

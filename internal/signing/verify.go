@@ -74,7 +74,7 @@ func (p Policy) verifyJWS(canonical func() []byte, b map[string]any, value strin
 	}
 	payload, err := segment.DecodeString(parts[1])
 	if err != nil || !bytes.Equal(payload, canonical()) {
-		return Verdict{}, refuse(PayloadDiffers, "what was signed is not this definition")
+		return Verdict{}, refuse(PayloadDiffers, "the signature belongs to another definition")
 	}
 	signature, err := segment.DecodeString(parts[2])
 	if err != nil || !ed25519.Verify(key, []byte(parts[0]+"."+parts[1]), signature) {

@@ -122,7 +122,7 @@ func licencesOf(text []byte) (names []string) {
 const introduction = `# Licences of dependencies
 
 Every module that this repository requires, with the licence in its source, in the notation of SPDX. The binaries hold only some of
-them: their bills of materials say which (` + "`make sbom`" + `). ` + "`modernc.org/sqlite`" + ` holds SQLite, which is in the public domain. Written by
+them: their bills of materials list these (` + "`make sbom`" + `). ` + "`modernc.org/sqlite`" + ` holds SQLite, which is in the public domain. Written by
 ` + "`go run ./internal/supply licences`" + `; a test fails if a module is missing here or has an unknown licence.
 
 | module | version | licence | for |

@@ -232,7 +232,7 @@ func (w *rows) detail(v *Visit) (parts []Part, trouble int) {
 		say(Plain, "%s", v.Text)
 		trouble = len(parts)
 		if v.Next != "" {
-			say(Waiting, "goes on at %s", v.Next)
+			say(Waiting, "continues at %s", v.Next)
 		}
 	case Dropped:
 		say(Faint, "stopped")

@@ -83,9 +83,9 @@ func WordsOf(r *history.Record) (w Words, ok bool) {
 			w.By = b.Model
 		}
 	case *agentsteps.Woken:
-		w.By = "goes on"
+		w.By = "continues"
 	case *agentsteps.Resumed:
-		w.By, w.Text = "goes on", "after "+strings.TrimSpace(b.Code+" "+b.Message)
+		w.By, w.Text = "continues", "after "+strings.TrimSpace(b.Code+" "+b.Message)
 		if b.Current {
 			w.Text = "with today's configuration, " + w.Text
 		}
@@ -131,7 +131,7 @@ func triedText(b *agentsteps.Tried) string {
 		text += " (" + class + ")"
 	}
 	if b.Next != "" {
-		text += "; goes on with " + b.Next
+		text += "; continues with " + b.Next
 	}
 	if at, err := history.ParseTimestamp(b.RetryAt); err == nil {
 		if b.Next == "" {

@@ -107,7 +107,7 @@ func stub(v jsonobject.Value) graphtest.Stub {
 	}
 	for _, name := range []string{"output", "fail", "delay"} {
 		if other := o.Get(name); other.Present() {
-			other.Fail("oneOf", "%s cannot stand beside attempts", name)
+			other.Fail("oneOf", "%s cannot be used with attempts", name)
 		}
 	}
 	var list []graphtest.Stub
@@ -131,7 +131,7 @@ func attempt(v jsonobject.Value, o *jsonobject.Object, choice string) graphtest.
 	s := graphtest.Output(output.Plain)
 	switch {
 	case output.Present() && fail.Present():
-		fail.Fail("oneOf", "fail cannot stand beside output")
+		fail.Fail("oneOf", "fail cannot be used with output")
 	case fail.Present():
 		s = failure(fail.Object())
 	case !output.Present():

@@ -110,7 +110,7 @@ func (l *Library) read(name string) (s skill, err error) {
 	case front.Name != "" && strings.TrimSpace(front.Name) != name:
 		return s, invalid(name, "SKILL.md calls itself %q: give it the name of its folder", problem.Clip(front.Name, MaxName))
 	case s.description == "" || len(s.description) > MaxDescription:
-		return s, invalid(name, "SKILL.md needs a description of at most %d bytes, by which the model sees when to read it", MaxDescription)
+		return s, invalid(name, "SKILL.md needs a description of at most %d bytes, which tells the model when to read it", MaxDescription)
 	}
 	s.pages = pages(root)
 	return s, nil

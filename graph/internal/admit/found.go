@@ -56,7 +56,7 @@ func (f Found) Verdict(refusal error, code problem.Code, at problem.Place, label
 	}
 	refused, ok := problem.As(refusal)
 	if f.Repeat == KeyReused {
-		now := "Ask Runner.Status what the run waits for now."
+		now := "Ask Runner.Status for the current waits."
 		if ok && refused.Hint != "" {
 			now = strings.TrimPrefix(refused.Hint, "Nothing was changed. ") // it names the current wait
 		}

@@ -93,7 +93,7 @@ func full(e *history.Execution, limits machine.Limits, code problem.Code, what s
 		limit, used, option = fmt.Sprintf("%d bytes of history", limits.MaxBytes), e.Bytes, "Options.MaxBytes"
 		way = "Send something shorter, such as a reference; or raise the limit (%s), restart this process and send it again; or cancel the run."
 	}
-	return problem.New(code, "the %s would take the run past its limit of %s, of which it has used %d", what, limit, used).
+	return problem.New(code, "the %s would exceed the run's limit of %s; %d are used", what, limit, used).
 		WithPlace(problem.Place{ExecutionID: e.ID}).
 		WithHint("Nothing was recorded: the run is still waiting. "+way, option)
 }

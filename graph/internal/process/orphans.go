@@ -165,7 +165,7 @@ func (s *Search) takeAll() bool {
 	}
 	if s.Admit != nil {
 		if err := s.Admit(); err != nil {
-			s.Log.Warn("no runs taken over for now", run.LogError, err)
+			s.Log.Warn("no runs claimed for now", run.LogError, err)
 			return true
 		}
 	}
@@ -214,11 +214,11 @@ func (s *Search) takeEach(ctx context.Context, runs []Turn) (taken []string, lef
 		took, err := s.runs.takeOrphan(ctx, t.ExecutionID)
 		switch {
 		case took:
-			s.Log.Info("run taken over", run.LogRun, t.ExecutionID)
+			s.Log.Info("run claimed", run.LogRun, t.ExecutionID)
 			taken = append(taken, t.ExecutionID)
 			continue
 		case err != nil && !t.Again:
-			s.Log.Warn("run not taken over", run.LogRun, t.ExecutionID, run.LogError, err)
+			s.Log.Warn("run not claimed", run.LogRun, t.ExecutionID, run.LogError, err)
 		}
 		left = append(left, Turn{t.ExecutionID, true})
 	}

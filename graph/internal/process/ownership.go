@@ -87,7 +87,7 @@ func (p *Process) takeBack(id, process string) {
 	ctx := work.Detached(p.Context)
 	err := p.WithID(ctx, id, func(x *run.Run, w *run.Work) error { return x.TakeBack(ctx, process, w) })
 	if err != nil && !errors.Is(err, problem.ExecutorNotConfigured) {
-		p.Log.Warn("run not taken back", run.LogRun, id, run.LogError, err)
+		p.Log.Warn("run not reclaimed", run.LogRun, id, run.LogError, err)
 	}
 }
 
@@ -129,7 +129,7 @@ func (p *Process) TakeOverChildren(ctx context.Context, x *run.Run, retryUnknown
 		switch {
 		case errors.Is(err, problem.ExecutionNotFound): // about to be started, or left to others
 		case err != nil && !errors.Is(err, problem.ExecutorNotConfigured): // the answer reports it (Run.Lacks)
-			p.Log.Warn("run not taken over", run.LogRun, id, run.LogError, err)
+			p.Log.Warn("run not claimed", run.LogRun, id, run.LogError, err)
 			fallthrough
 		default:
 			p.TakeOverChildren(ctx, c, retryUnknown)

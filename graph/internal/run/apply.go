@@ -131,7 +131,7 @@ func (x *Run) driveAbandoned(ctx context.Context, w *Work) {
 		return
 	}
 	if err := x.TakeOver(ctx, false, w); err != nil {
-		x.env.Log.Warn("run not taken over", LogRun, x.id, LogError, err)
+		x.env.Log.Warn("run not claimed", LogRun, x.id, LogError, err)
 	}
 }
 

@@ -468,7 +468,7 @@ func (f *ForkedPast) beforeUndone(records []history.Record) error {
 		does = "is about to undo"
 	}
 	return problem.New(problem.ValidationError,
-		"run %q %s node %q, on which a run forked before node %q would depend", f.From, does, node, f.BeforeNode).
+		"run %q %s node %q, and a run forked before node %q would depend on it", f.From, does, node, f.BeforeNode).
 		WithPlace(problem.Place{ExecutionID: f.From, NodeID: node}).
 		WithHint("Fork it before node %q; a fork at a record counts undone visits as done.", node)
 }

@@ -44,7 +44,7 @@ doctor shows whether a namespace is ready for runs, and the commands that make i
 UNSUPPORTED_BY_BACKEND. A key of the service comes from a file or a variable, never from the command line.`,
 		Texts: map[string][2]string{
 			"run": {"Run a definition", `Start a run of a workflow definition and follow it. Workers perform its nodes, which are shown on standard error as they complete; the
-result is printed as JSON. The run goes on when this command ends.
+result is printed as JSON. The run continues after this command ends.
 
 When the run waits for an answer or a signal, the answers of --resume and --signal are used in order, then the terminal asks.
 Without a terminal the command prints how to continue, and exits with status 3.

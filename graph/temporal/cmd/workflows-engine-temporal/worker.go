@@ -18,7 +18,7 @@ func newWorker(s *service, flags *config.Flags) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "worker",
 		Short: "Run a worker",
-		Long: `Perform runs until stopped: their workflows, and the nodes for which this process has executors (--profile, --mcp-config, --agents,
+		Long: `Perform runs until stopped: their workflows, and the nodes whose executors this process has (--profile, --mcp-config, --agents,
 WORKFLOW_ENGINE_LLM_CONFIG, …). Any number of workers may share the runs of a namespace; each kind of executor has a task queue.
 --capacity limits the attempts in flight on each task queue, --queues the queues that the worker serves.
 
