@@ -30,7 +30,7 @@ var misfits = map[string][]any{
 	"an object of SHA-256 hashes":                       {"x", nil, obj{"a": "b"}, obj{"a": 1}},
 	"a SHA-256 hash":                                    {"x", 1, nil, strings.Repeat("F", 64), strings.Repeat("f", 65)},
 	"a time of the years 1970 to 9000":                  {"soon", 5, nil, "0000-01-01T00:00:00.000Z", "9999-12-31T23:59:59.999Z", "2026-11-21T03:03:46.919+02:00"},
-	"a time not before the time of the record":              {"soon", 5, nil, "1999-01-01T00:00:00.000Z", "9999-12-31T23:59:59.999Z"},
+	"a time not before the time of the record":          {"soon", 5, nil, "1999-01-01T00:00:00.000Z", "9999-12-31T23:59:59.999Z"},
 	"one line of at most 200 characters":                {"\x1b[2J", "a\nb", "\u009b2J", "\u202egnp", "\u2028", strings.Repeat("x", 201), 1, nil},
 	"at most 16 labels, each a short line":              {"x", nil, obj{"a": 1}, obj{"a": "\x1b[2J"}, obj{"\x1b": "a"}, obj{"": "a"}, obj{"a": strings.Repeat("x", 201)}},
 	"names of targets, lines of at most 128 bytes":      {"x", nil, []any{""}, []any{"a\nb"}, []any{"\x1b[2J"}, []any{strings.Repeat("x", 129)}},
