@@ -9,6 +9,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/definition"
 	"github.com/workflows-engine/workflows-engine/graph/internal/transfer"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
+	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/history"
 )
 
@@ -19,6 +20,10 @@ type ExportOptions struct {
 	Redaction *history.Redaction
 	// Now is the time of the export.
 	Now time.Time
+	// Move ends the run and its subworkflows where they are, since they continue where the file is imported: they are cancelled, but agents keep
+	// their tasks, and the file has them as they were before. An export that was interrupted can be repeated. Attempts under way are stopped,
+	// and repeated there with the same idempotency keys. Only an Engine moves runs.
+	Move bool
 }
 
 // ImportResult describes an imported file.
@@ -50,17 +55,37 @@ type NotReplayed struct {
 // parent's history is read before those of its subworkflows. The error is EXECUTION_NOT_FOUND, or that of the store or out; Import rejects an
 // incomplete file.
 func Export(ctx context.Context, store history.Store, executionID string, o ExportOptions, out io.Writer) error {
-	return transfer.Export(ctx, store, executionID, transfer.ExportOptions(o), out)
+	if o.Move {
+		return problem.New(problem.UsageError, "a store cannot move a run").WithHint("Use Runner.Export.")
+	}
+	return transfer.Export(ctx, store, executionID, o.options(), out)
 }
 
-// Export is the function Export for the Runner's store.
+func (o *ExportOptions) options() transfer.ExportOptions {
+	return transfer.ExportOptions{Redact: o.Redact, Redaction: o.Redaction, Now: o.Now}
+}
+
+// Export is the function Export for the Runner's store. With ExportOptions.Move the errors are also those of Import and Cancel; USAGE_ERROR for a
+// subworkflow or a redacted file; CANCEL_NOT_ALLOWED for a run that has ended.
 func (r *Runner) Export(ctx context.Context, executionID string, o ExportOptions, out io.Writer) error {
-	if err := r.enter(ctx); err != nil {
+	enter := r.enter
+	if o.Move {
+		enter = r.enterToWrite
+	}
+	if err := enter(ctx); err != nil {
 		return err
 	}
 	defer r.p.Leave()
 	o.Redaction = cmp.Or(o.Redaction, r.opts.Redaction)
-	return Export(ctx, r.p.Store, executionID, o, out)
+	options := o.options()
+	if o.Move {
+		options.CheckSteps = r.opts.CheckSteps
+		options.Move = func(ctx context.Context, reason string) error {
+			_, err := r.Cancel(ctx, CancelRequest{ExecutionID: executionID, Reason: reason, KeepTasks: true})
+			return err
+		}
+	}
+	return transfer.Export(ctx, r.p.Store, executionID, options, out)
 }
 
 // Import adds the runs of a file that Export has written to a store, all of them or no run; the store must be a history.Importer. It first checks the

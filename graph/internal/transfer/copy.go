@@ -295,7 +295,7 @@ func (c *copier) tree(ctx context.Context, root string) error {
 }
 
 func (c *copier) try(ctx context.Context, root string) (err error) {
-	x := exporter{Store: c.from, seen: map[string]bool{}}
+	x := exporter{Source: c.from, seen: map[string]bool{}}
 	active, err := c.own(ctx, root)
 	if err != nil {
 		return err
@@ -310,7 +310,10 @@ func (c *copier) try(ctx context.Context, root string) (err error) {
 	if err := x.collect(ctx, root); err != nil {
 		return err
 	}
-	ends, elsewhere := c.withoutMoves(x.runs)
+	ends, elsewhere := withoutMoves(x.runs, isMoveToStore)
+	if elsewhere == c.moveReason() {
+		elsewhere = ""
+	}
 	file := &runfile.File{ExecutionID: root, Runs: x.runs, Definitions: x.definitions}
 	copied, err := c.copied(ctx, file, active)
 	if err != nil {
@@ -504,31 +507,29 @@ func (c *copier) moveReason() string {
 	return problem.Excerpt(movedPrefix+c.o.Target, problem.MaxText)
 }
 
-// isMove reports whether a record ends a run that an earlier copy moved.
-func isMove(r *history.Record) bool {
-	return r.Name == history.CancelExecution && strings.HasPrefix(r.Payload.Reason, movedPrefix)
-}
+// isMoveToStore reports whether a reason is that of a copy to any target.
+func isMoveToStore(reason string) bool { return strings.HasPrefix(reason, movedPrefix) }
 
-// withoutMoves removes the ends that an earlier copy wrote from the runs, and returns their number. It also removes the cancel of a
-// subworkflow by a process of the source that found its parent ended so. elsewhere is the reason of a move to another target, "" without one.
-func (c *copier) withoutMoves(runs []runfile.Run) (moved int, elsewhere string) {
+// withoutMoves removes the ends that an earlier move wrote from the runs, and returns their number and the reason of the last one. It also removes
+// the cancel of a subworkflow by a process of the source that found its parent ended so.
+func withoutMoves(runs []runfile.Run, isMove func(reason string) bool) (moved int, reason string) {
 	ended := map[string]bool{}
 	for i := range runs {
 		r := &runs[i]
 		at := slices.IndexFunc(r.Records, func(rec history.Record) bool {
-			p := &rec.Payload
-			return isMove(&rec) || rec.Name == history.CancelExecution && ended[parentID(r)] && strings.HasPrefix(p.Reason, "the parent run ")
+			why := rec.Payload.Reason
+			return rec.Name == history.CancelExecution && (isMove(why) || ended[parentID(r)] && strings.HasPrefix(why, "the parent run "))
 		})
 		if at > 0 {
-			if end := &r.Records[at]; isMove(end) && end.Payload.Reason != c.moveReason() {
-				elsewhere = end.Payload.Reason
+			if why := r.Records[at].Payload.Reason; isMove(why) {
+				reason = why
 			}
 			r.Records, r.Handled = r.Records[:at], nil
 			ended[r.ExecutionID] = true
 			moved++
 		}
 	}
-	return moved, elsewhere
+	return moved, reason
 }
 
 // parentID returns the parent of a run, "" without one.
@@ -554,7 +555,7 @@ func (c *copier) copied(ctx context.Context, file *runfile.File, active []string
 					"exists in the target and differs from record %d on", j+1)
 			}
 		}
-		if n := len(r.Records); n < len(stored) && isMove(&stored[n]) && slices.Contains(active, r.ExecutionID) {
+		if n := len(r.Records); n < len(stored) && stored[n].Name == history.CancelExecution && isMoveToStore(stored[n].Payload.Reason) && slices.Contains(active, r.ExecutionID) {
 			return false, rejected(r.ExecutionID, problem.DuplicateExecutionID, "Copy into another database, or delete the run there first.",
 				"exists in the target, where it was %s", stored[n].Payload.Reason)
 		}

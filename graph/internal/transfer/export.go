@@ -22,17 +22,30 @@ type ExportOptions struct {
 	Redaction *history.Redaction
 	// Now is the time of the export.
 	Now time.Time
+	// Move, unless nil, ends the run with its subworkflows where they are: it cancels them with a reason and keeps their tasks at agents. The
+	// file then has the runs as they were before.
+	Move func(ctx context.Context, reason string) error
+	// CheckSteps checks the steps of agents before Move.
+	CheckSteps CheckSteps
+}
+
+// Source is where Export reads runs. It is a part of history.Store, which documents the methods.
+type Source interface {
+	Execution(ctx context.Context, executionID string) (history.Execution, error)
+	Read(ctx context.Context, executionID string, fromSeq int64, limit int) ([]history.Record, error)
+	Handled(ctx context.Context, executionIDs ...string) (map[string]history.Handling, error)
+	Definition(ctx context.Context, hash string) (history.StoredDefinition, error)
+	DefinitionByName(ctx context.Context, name, version string) (history.StoredDefinition, error)
+	Now(ctx context.Context) (time.Time, error)
 }
 
 // Export writes a run, its subworkflows and their definitions in the format of package runfile. A run that is still active is written
 // as a consistent snapshot: parents are read before their children, so no parent is ahead of its child. It fails with
-// EXECUTION_NOT_FOUND or an error of the store or out; the partial output is then useless, and Import rejects it.
-func Export(ctx context.Context, store history.Store, executionID string, o ExportOptions, out io.Writer) error {
-	x := exporter{Store: store, seen: map[string]bool{}}
-	err := x.collect(ctx, executionID)
-	if err == nil {
-		// If the run is being deleted, only its first records may have been read.
-		_, err = store.Execution(ctx, executionID)
+// EXECUTION_NOT_FOUND or an error of the source or out; the partial output is then useless, and Import rejects it.
+func Export(ctx context.Context, from Source, executionID string, o ExportOptions, out io.Writer) error {
+	x, err := collect(ctx, from, executionID)
+	if err == nil && o.Move != nil {
+		x, err = move(ctx, x, o)
 	}
 	if err != nil {
 		return admit.NotFoundAs(err, problem.ExecutionNotFound, executionID)
@@ -55,11 +68,65 @@ func Export(ctx context.Context, store history.Store, executionID string, o Expo
 	return w.Trailer()
 }
 
+// collect reads a run with its subworkflows.
+func collect(ctx context.Context, from Source, executionID string) (*exporter, error) {
+	x := &exporter{Source: from, seen: map[string]bool{}}
+	err := x.collect(ctx, executionID)
+	if err == nil {
+		// If the run is being deleted, only its first records may have been read.
+		_, err = from.Execution(ctx, executionID)
+	}
+	return x, err
+}
+
+// movedToFile is the reason of the cancel that ends a run which moves with a file.
+const movedToFile = "moved by db export"
+
+func isMoveToFile(reason string) bool { return reason == movedToFile }
+
+// move ends the runs that were read in their source, and returns them as they were before. It first checks that the file can be imported. Runs
+// that an earlier export has ended are returned at once, so an export that was interrupted can be repeated.
+func move(ctx context.Context, x *exporter, o ExportOptions) (*exporter, error) {
+	root := &x.runs[0]
+	place := problem.Place{ExecutionID: root.ExecutionID}
+	if o.Redact {
+		return nil, problem.New(problem.UsageError, "a redacted file cannot be imported, so the run cannot move with it").WithPlace(place).WithHint("Export the run without masks.")
+	}
+	switch parent := parentID(root); {
+	case parent != "":
+		return nil, problem.New(problem.UsageError, "run %q is a subworkflow of %q, and moves only with it", root.ExecutionID, parent).WithPlace(place).
+			WithHint("Export the root run, which includes its subworkflows.")
+	case len(x.open) > 0 && x.open[0] == root.ExecutionID:
+		if err := check(ctx, x.Source, &runfile.File{ExecutionID: root.ExecutionID, Runs: x.runs, Definitions: x.definitions}, o.CheckSteps); err != nil {
+			return nil, err
+		}
+		if err := o.Move(ctx, movedToFile); err != nil {
+			return nil, err
+		}
+		again, err := collect(ctx, x.Source, root.ExecutionID)
+		if err != nil {
+			return nil, err
+		}
+		x = again
+	}
+	if len(x.open) > 0 {
+		return nil, problem.New(problem.HistoryConflict, "run %q has not ended yet", x.open[0]).WithPlace(problem.Place{ExecutionID: x.open[0]}).
+			WithHint("Repeat the export.")
+	}
+	if moved, _ := withoutMoves(x.runs, isMoveToFile); moved == 0 {
+		return nil, problem.New(problem.CancelNotAllowed, "run %q has ended", x.runs[0].ExecutionID).WithPlace(place).
+			WithHint("Only an active run moves. Export it without moving it.")
+	}
+	return x, nil
+}
+
 type exporter struct {
-	history.Store
+	Source
 	runs        []runfile.Run
 	definitions []history.StoredDefinition
 	seen        map[string]bool // hashes
+	// open are the runs that have not ended.
+	open []string
 }
 
 // collect reads a run and then the subworkflows it started.
@@ -83,10 +150,17 @@ func (x *exporter) collect(ctx context.Context, id string) error {
 		}
 	}
 	x.runs = append(x.runs, run)
-	if err := x.define(ctx, exec.DefinitionHash, !exec.Phase.Terminal()); err != nil {
+	active := !exec.Phase.Terminal()
+	if active {
+		x.open = append(x.open, id)
+	}
+	active = active || slices.ContainsFunc(records, func(r history.Record) bool {
+		return r.Name == history.CancelExecution && isMoveToFile(r.Payload.Reason)
+	})
+	if err := x.define(ctx, exec.DefinitionHash, active); err != nil {
 		return err
 	}
-	if !exec.Phase.Terminal() {
+	if active {
 		for _, ref := range slices.Sorted(maps.Keys(exec.Subworkflows)) {
 			if err := x.define(ctx, exec.Subworkflows[ref], true); err != nil {
 				return err

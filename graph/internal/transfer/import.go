@@ -12,8 +12,10 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/definition"
 	"github.com/workflows-engine/workflows-engine/graph/internal/library"
 	"github.com/workflows-engine/workflows-engine/graph/internal/run"
+	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/history"
+	"github.com/workflows-engine/workflows-engine/history/historymem"
 	"github.com/workflows-engine/workflows-engine/history/runfile"
 )
 
@@ -42,15 +44,83 @@ type NotReplayed struct {
 // Imported runs continue with the next answer, or when a process claims them. The caller must make sure that they do not continue in
 // their source store too.
 func Import(ctx context.Context, store history.Store, in io.Reader, check CheckSteps) (*ImportResult, error) {
-	file, err := runfile.Read(in)
+	file, err := readFile(in)
 	if err != nil {
 		return nil, err
 	}
-	if file.Redacted {
-		return nil, problem.New(problem.ImportInvalid, "a redacted file cannot be imported: masked values cannot be replayed").
+	return importFile(ctx, store, file, check)
+}
+
+func readFile(in io.Reader) (*runfile.File, error) {
+	file, err := runfile.Read(in)
+	if err == nil && file.Redacted {
+		err = problem.New(problem.ImportInvalid, "a redacted file cannot be imported: masked values cannot be replayed").
 			WithPlace(problem.Place{Line: 1, Column: 1}).WithHint("Export the run without ExportOptions.Redact.")
 	}
-	return importFile(ctx, store, file, check)
+	return file, err
+}
+
+// Checked is a file whose runs can be imported.
+type Checked struct {
+	Result ImportResult
+	// Runs are the exported run and its subworkflows, Definitions those of the file.
+	Runs        []CheckedRun
+	Definitions []history.StoredDefinition
+}
+
+// CheckedRun is a run of a checked file.
+type CheckedRun struct {
+	history.ImportedRun
+	// Program is nil for a run of another engine, whose definition is not known. Machine is the run after its last record, nil for one that has
+	// ended.
+	Program *definition.Program
+	Machine *machine.Machine
+	tasks   int
+}
+
+// Check reads a file and checks it as Import does, for a place that is not a store. Each run of the file has its parent in the file. maxVisits is
+// that of the machines.
+func Check(ctx context.Context, in io.Reader, checkSteps CheckSteps, maxVisits int) (*Checked, error) {
+	file, err := readFile(in)
+	if err != nil {
+		return nil, err
+	}
+	return checkFile(ctx, historymem.New(), file, checkSteps, maxVisits)
+}
+
+// check is Check for runs that were read from a source.
+func check(ctx context.Context, from Source, file *runfile.File, checkSteps CheckSteps) error {
+	_, err := checkFile(ctx, from, file, checkSteps, 0)
+	return err
+}
+
+func checkFile(ctx context.Context, store Source, file *runfile.File, checkSteps CheckSteps, maxVisits int) (*Checked, error) {
+	if err := belong(ctx, store, file); err != nil {
+		return nil, err
+	}
+	c := &Checked{
+		Result:      ImportResult{ExecutionID: file.ExecutionID, Subworkflows: len(file.Runs) - 1, Definitions: len(file.Definitions)},
+		Definitions: file.Definitions,
+	}
+	for j := range file.Runs {
+		r, err := checkRun(ctx, store, file, &file.Runs[j], maxVisits)
+		if err != nil {
+			return nil, err
+		}
+		if checkSteps != nil && r.Execution.Mode != "" {
+			if err := RecordedSteps(ctx, r.ExecutionID, r.Records, checkSteps); err != nil {
+				return nil, err
+			}
+		}
+		c.Runs = append(c.Runs, r)
+		c.Result.Tasks += r.tasks
+		c.Result.Records += len(r.Records)
+		if n := notReplayed(&r.ImportedRun); n > 0 {
+			c.Result.NotReplayed = append(c.Result.NotReplayed, NotReplayed{r.ExecutionID, n})
+		}
+	}
+	c.Result.Phase = c.Runs[0].Execution.Phase
+	return c, nil
 }
 
 // importFile checks runs and stores them in one transaction.
@@ -60,7 +130,6 @@ func importFile(ctx context.Context, store history.Store, file *runfile.File, ch
 		return nil, problem.New(problem.Unsupported, "this store does not support import").
 			WithHint("Nothing was done. Import into a store that is a history.Importer.")
 	}
-	res := &ImportResult{ExecutionID: file.ExecutionID, Subworkflows: len(file.Runs) - 1, Definitions: len(file.Definitions)}
 	i := history.Import{Definitions: file.Definitions}
 	for j := range i.Definitions { // unverified signatures: they leave room for others
 		d := &i.Definitions[j]
@@ -69,27 +138,14 @@ func importFile(ctx context.Context, store history.Store, file *runfile.File, ch
 			d.Signatures = nil
 		}
 	}
-	if err := belong(ctx, store, file); err != nil {
+	checked, err := checkFile(ctx, store, file, check, 0)
+	if err != nil {
 		return nil, err
 	}
-	for j := range file.Runs {
-		r, tasks, err := importedRun(ctx, store, file, &file.Runs[j])
-		if err != nil {
-			return nil, err
-		}
-		if check != nil && r.Execution.Mode != "" {
-			if err := RecordedSteps(ctx, r.ExecutionID, r.Records, check); err != nil {
-				return nil, err
-			}
-		}
-		res.Tasks += tasks
-		i.Runs = append(i.Runs, r)
-		res.Records += len(r.Records)
-		if n := notReplayed(&r); n > 0 {
-			res.NotReplayed = append(res.NotReplayed, NotReplayed{r.ExecutionID, n})
-		}
+	res := &checked.Result
+	for j := range checked.Runs {
+		i.Runs = append(i.Runs, checked.Runs[j].ImportedRun)
 	}
-	res.Phase = i.Runs[0].Execution.Phase
 	existed, err := existing(ctx, store, file)
 	if res.Existed = existed; err != nil || existed {
 		return res, err
@@ -166,42 +222,42 @@ func sameRecord(id string, a, b *history.Record) bool {
 		bytes.Equal(runfile.OneLine(withoutImporter(a, a.Text(id))), withoutImporter(b, b.Text(id)))
 }
 
-// importedRun checks a run of a file and derives the data stored with it. tasks counts its open tasks at remote agents.
-func importedRun(ctx context.Context, store history.Store, file *runfile.File, r *runfile.Run) (out history.ImportedRun, tasks int, err error) {
-	out = history.ImportedRun{ExecutionID: r.ExecutionID, Records: r.Records, Execution: history.Project(r.ExecutionID, r.Records), Handled: r.Handled}
+// checkRun checks a run of a file and derives the data stored with it.
+func checkRun(ctx context.Context, store Source, file *runfile.File, r *runfile.Run, maxVisits int) (out CheckedRun, err error) {
+	out.ImportedRun = history.ImportedRun{ExecutionID: r.ExecutionID, Records: r.Records, Execution: history.Project(r.ExecutionID, r.Records), Handled: r.Handled}
 	e := &out.Execution
 	if e.Mode == "" { // another engine recorded it, and its definition was not given
 		if e.Phase.Terminal() {
-			return out, 0, nil
+			return out, nil
 		}
-		return out, 0, rejected(r.ExecutionID, problem.ImportInvalid, "Import the database that the run comes from.", "is open and has neither a mode nor a definition")
+		return out, rejected(r.ExecutionID, problem.ImportInvalid, "Import the database that the run comes from.", "is open and has neither a mode nor a definition")
 	}
 	document, err := importedDefinition(ctx, store, file, e.DefinitionHash)
 	if err != nil {
-		return out, 0, err
+		return out, err
 	}
 	prog, findings := definition.Compile(document, definition.Options{AllowInterruptInBranch: true, Stored: true})
 	if prog == nil {
-		return out, 0, definition.Refusal(findings)
+		return out, definition.Refusal(findings)
 	}
+	out.Program = prog
 	if e.Phase.Terminal() {
 		differences, err := ProveEnded(prog, r.ExecutionID, r.Records)
 		if err == nil && len(differences) > 0 {
 			err = DifferenceError(differences)
 		}
-		return out, 0, hinted(r.ExecutionID, err)
+		return out, hinted(r.ExecutionID, err)
 	}
-	m, err := Prove(prog, r.ExecutionID, r.Records, nil, 0, e.UpdatedAt)
-	if err != nil {
-		return out, 0, hinted(r.ExecutionID, err)
+	if out.Machine, err = Prove(prog, r.ExecutionID, r.Records, nil, maxVisits, e.UpdatedAt); err != nil {
+		return out, hinted(r.ExecutionID, err)
 	}
-	out.Timers = run.StoredTimers(r.ExecutionID, m.Timers())
-	for _, w := range m.Pending() {
+	out.Timers = run.StoredTimers(r.ExecutionID, out.Machine.Timers())
+	for _, w := range out.Machine.Pending() {
 		if w.Task != nil {
-			tasks++
+			out.tasks++
 		}
 	}
-	return out, tasks, nil
+	return out, nil
 }
 
 // hinted adds the run to an error about its history, and a hint.
@@ -222,7 +278,7 @@ func hinted(executionID string, err error) error {
 const maxAhead = 24 * time.Hour
 
 // belong rejects runs that do not form one tree, runs without their parent, and records with a time in the future.
-func belong(ctx context.Context, store history.Store, file *runfile.File) error {
+func belong(ctx context.Context, store Source, file *runfile.File) error {
 	now, err := store.Now(ctx)
 	if err != nil {
 		return err
@@ -308,7 +364,7 @@ func parentOf(e *history.Execution, records []history.Record) *parentRun {
 }
 
 // importedDefinition finds a definition in the file, or else in the store.
-func importedDefinition(ctx context.Context, store history.Store, file *runfile.File, hash string) (*definition.Document, error) {
+func importedDefinition(ctx context.Context, store Source, file *runfile.File, hash string) (*definition.Document, error) {
 	for i := range file.Definitions {
 		if file.Definitions[i].Hash == hash {
 			return definition.Parse(file.Definitions[i].Text)
