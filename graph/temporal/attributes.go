@@ -33,8 +33,14 @@ func SearchAttributes() map[string]enums.IndexedValueType {
 
 // attributes returns the search attributes of a run at its start.
 func (in *runInput) attributes(name string) sdk.SearchAttributes {
+	phase := history.PhaseRunning
+	if c := in.Continued; c != nil {
+		if exec, err := history.ParseExecution(in.Config.ExecutionID, c.Projection); err == nil { // else the workflow reports it
+			phase = exec.Phase
+		}
+	}
 	updates := []sdk.SearchAttributeUpdate{
-		attrPhase.ValueSet(string(history.PhaseRunning)), attrDefinition.ValueSet(name), attrHash.ValueSet(in.Definition),
+		attrPhase.ValueSet(string(phase)), attrDefinition.ValueSet(name), attrHash.ValueSet(in.Definition),
 	}
 	if in.Config.Parent != "" {
 		updates = append(updates, attrParent.ValueSet(in.Config.Parent))
@@ -54,6 +60,7 @@ const (
 	memoTitle   = "title"
 	memoLabels  = "labels"
 	memoVersion = "version"
+	memoImport  = "imported"
 )
 
 // memo returns the parts of a run that lists show besides its search attributes.
@@ -67,6 +74,9 @@ func (in *runInput) memo(prog *definition.Program) map[string]any {
 	}
 	if prog.Version != "" {
 		m[memoVersion] = prog.Version
+	}
+	if in.Continued != nil && in.Continued.Imported != "" {
+		m[memoImport] = in.Continued.Imported
 	}
 	return m
 }

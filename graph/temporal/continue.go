@@ -37,7 +37,7 @@ func (r *walk) movable() bool {
 	if r.requested.Err() != nil && !r.cancelled {
 		return false // the next run would not know of the cancel
 	}
-	return len(r.flights) == 0 && r.releasing == 0 && !r.m.Walking() && workflow.AllHandlersFinished(r.ctx) &&
+	return !r.leaving && workflow.GetSignalChannel(r.ctx, signalLeave).Len() == 0 && len(r.flights) == 0 && r.releasing == 0 && !r.m.Walking() && workflow.AllHandlersFinished(r.ctx) &&
 		workflow.GetSignalChannel(r.ctx, signalSignal).Len() == 0 && (r.in.Layout.Archive || !r.keepsJournal()) && r.m.Position() != nil
 }
 
@@ -63,6 +63,9 @@ func (r *walk) continueAsNew() (next, err error) {
 	at := machine.PositionStateSeq(position)
 	in.Continued = &continued{
 		Position: position, Projection: r.exec.AppendText(nil), Bytes: r.bytes, State: r.stateAt(at), StateSeq: at,
+	}
+	if r.in.Continued != nil {
+		in.Continued.Children = r.in.Continued.Children
 	}
 	return workflow.NewContinueAsNewError(r.ctx, WorkflowType, in), nil
 }

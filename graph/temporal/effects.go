@@ -27,7 +27,12 @@ type flight struct {
 	// turn is set for an attempt with a queue_timeout, effect from its turn on.
 	turn   *machine.TurnEffect
 	effect machine.Effect
+	// child is the workflow of a subworkflow that has been requested.
+	child workflow.ChildWorkflowFuture
 }
+
+// attempts reports whether the effect is an attempt that a worker may have begun.
+func (f *flight) attempts() bool { return f.effect != nil }
 
 const (
 	// maxStretches is the number of stretches of a walk in a row, after which a timer ends the workflow task. A stretch takes about 50 ms; the
@@ -58,6 +63,9 @@ func (r *walk) perform(effect machine.Effect) machine.Input {
 	}
 	if r.adopt(effect) {
 		return nil
+	}
+	if r.leaving {
+		return nil // begun where the run moves to
 	}
 	if r.held = r.held || workflow.GetInfo(r.ctx).GetCurrentHistoryLength() >= r.in.Limits.mostEvents(); r.held {
 		return nil // begun after the run has continued as new
@@ -210,17 +218,34 @@ func (r *walk) fire(ctx workflow.Context, key string) {
 	r.input(ctx, machine.TimerFired{Key: key})
 }
 
-// abandon stops an effect that is no longer needed.
-func (r *walk) abandon(key string) {
-	if f := r.flights[key]; f != nil {
-		delete(r.flights, key)
-		f.cancel()
+// abandon stops an effect that is no longer needed. With keep, a subworkflow keeps its tasks at agents.
+func (r *walk) abandon(key string, keep bool) {
+	f := r.flights[key]
+	if f == nil {
+		return
 	}
+	delete(r.flights, key)
+	if !keep || f.child == nil {
+		f.cancel()
+		return
+	}
+	in := machine.Cancel{Reason: "the parent run " + r.id + " has ended", KeepTasks: true, ByParent: true}
+	r.releasing++
+	workflow.Go(r.ctx, func(ctx workflow.Context) { // before the end of this workflow cancels the subworkflow without it
+		err := f.child.GetChildWorkflowExecution().Get(ctx, nil)
+		if err == nil {
+			err = f.child.SignalChildWorkflow(ctx, signalLeave, in).Get(ctx, nil)
+		}
+		if err != nil {
+			workflow.GetLogger(ctx).Info("subworkflow not told to keep its tasks", "error", err)
+		}
+		r.releasing--
+	})
 }
 
-func (r *walk) abandonAll() {
+func (r *walk) abandonAll(keep bool) {
 	for _, key := range slices.Sorted(maps.Keys(r.flights)) {
-		r.abandon(key)
+		r.abandon(key, keep)
 	}
 	r.setTimers(nil)
 }
@@ -322,7 +347,7 @@ func (r *walk) child(e *machine.ChildEffect) machine.Input {
 	r.beginning = append(r.beginning, e.ChildExecutionID)
 	config := r.m.Config()
 	workflow.Go(cancelled, func(ctx workflow.Context) {
-		in, err := r.runChild(ctx, e, config)
+		in, err := r.runChild(ctx, f, e, config)
 		r.begun(e.ChildExecutionID)
 		if r.flights[e.EffectKey] != f {
 			return // abandoned
@@ -348,7 +373,59 @@ func refused(e *machine.ChildEffect, err error) machine.Input {
 }
 
 // runChild runs a subworkflow as a child workflow, and returns its end. An error means that it was not started.
-func (r *walk) runChild(ctx workflow.Context, e *machine.ChildEffect, config machine.Config) (machine.Input, error) {
+func (r *walk) runChild(ctx workflow.Context, f *flight, e *machine.ChildEffect, config machine.Config) (machine.Input, error) {
+	in := r.importedChild(e)
+	if in == nil {
+		var err error
+		if in, err = r.newChild(ctx, e, config); err != nil {
+			return nil, err
+		}
+	}
+	if in.Ended != nil {
+		return in.Ended.ChildEnded(e.EffectKey), nil
+	}
+	prog, err := r.program(in, in.Definition)
+	if err != nil {
+		return nil, err
+	}
+	o := workflow.ChildWorkflowOptions{
+		WorkflowID: e.ChildExecutionID, TaskQueue: r.in.Layout.workflows(in.Queue), WorkflowTaskTimeout: workflowTaskTime,
+		ParentClosePolicy: enums.PARENT_CLOSE_POLICY_REQUEST_CANCEL, WorkflowIDReusePolicy: enums.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE,
+		TypedSearchAttributes: in.attributes(prog.Name), Memo: in.memo(prog),
+	}
+	future := workflow.ExecuteChildWorkflow(workflow.WithChildOptions(ctx, o), WorkflowType, *in)
+	f.child = future
+	err = future.GetChildWorkflowExecution().Get(ctx, nil)
+	r.begun(e.ChildExecutionID)
+	var end snapshot
+	if err == nil {
+		err = future.Get(ctx, &end)
+	}
+	switch {
+	case err == nil && end.Ending != nil:
+		return end.Ending.ChildEnded(e.EffectKey), nil
+	case isType[*sdk.ChildWorkflowExecutionAlreadyStartedError](err):
+		return machine.ChildRefused{Key: e.EffectKey, Code: string(problem.DuplicateExecutionID), Error: "run " + e.ChildExecutionID + " exists and is not a subworkflow of this run"}, nil
+	case isType[*sdk.TerminatedError](err) || isType[*sdk.TimeoutError](err):
+		return machine.ChildEnded{Key: e.EffectKey, Status: machine.Failed, Error: terminatedText, Code: string(problem.Terminated)}, nil
+	}
+	return machine.ChildEnded{Key: e.EffectKey, Status: machine.Failed, Error: problem.Format("the child workflow has failed: %v", err), Code: string(problem.Internal)}, nil
+}
+
+// importedChild returns the input of a subworkflow that was moved here with the run, nil for another one.
+func (r *walk) importedChild(e *machine.ChildEffect) *runInput {
+	c := r.in.Continued
+	if c == nil || c.Children[e.ChildExecutionID] == nil {
+		return nil
+	}
+	in := *c.Children[e.ChildExecutionID]
+	delete(c.Children, e.ChildExecutionID)
+	in.Walk, in.Library, in.Limits, in.Layout = r.in.Walk, r.in.Library, r.in.Limits, r.in.Layout
+	return &in
+}
+
+// newChild returns the input of a subworkflow that starts.
+func (r *walk) newChild(ctx workflow.Context, e *machine.ChildEffect, config machine.Config) (*runInput, error) {
 	hash := cmp.Or(e.Version, e.VersionPin)
 	bound := r.in.Library
 	if _, ok := bound[hash]; !ok {
@@ -378,27 +455,7 @@ func (r *walk) runChild(ctx workflow.Context, e *machine.ChildEffect, config mac
 	if most := r.in.Limits.Value; most > 0 && jsonvalue.Size(in.Input, most) > most {
 		return nil, problem.New(problem.Unsupported, "the input has more than %d bytes, which needs a side store", most)
 	}
-	o := workflow.ChildWorkflowOptions{
-		WorkflowID: e.ChildExecutionID, TaskQueue: r.in.Layout.workflows(in.Queue), WorkflowTaskTimeout: workflowTaskTime,
-		ParentClosePolicy: enums.PARENT_CLOSE_POLICY_REQUEST_CANCEL, WorkflowIDReusePolicy: enums.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE,
-		TypedSearchAttributes: in.attributes(prog.Name), Memo: in.memo(prog),
-	}
-	future := workflow.ExecuteChildWorkflow(workflow.WithChildOptions(ctx, o), WorkflowType, in)
-	err = future.GetChildWorkflowExecution().Get(ctx, nil)
-	r.begun(e.ChildExecutionID)
-	var end snapshot
-	if err == nil {
-		err = future.Get(ctx, &end)
-	}
-	switch {
-	case err == nil && end.Ending != nil:
-		return end.Ending.ChildEnded(e.EffectKey), nil
-	case isType[*sdk.ChildWorkflowExecutionAlreadyStartedError](err):
-		return machine.ChildRefused{Key: e.EffectKey, Code: string(problem.DuplicateExecutionID), Error: "run " + e.ChildExecutionID + " exists and is not a subworkflow of this run"}, nil
-	case isType[*sdk.TerminatedError](err) || isType[*sdk.TimeoutError](err):
-		return machine.ChildEnded{Key: e.EffectKey, Status: machine.Failed, Error: terminatedText, Code: string(problem.Terminated)}, nil
-	}
-	return machine.ChildEnded{Key: e.EffectKey, Status: machine.Failed, Error: problem.Format("the child workflow has failed: %v", err), Code: string(problem.Internal)}, nil
+	return &in, nil
 }
 
 // terminatedText is the error of a run that Temporal has ended.

@@ -356,7 +356,8 @@ func (e *Engine) Status(ctx context.Context, req graph.StatusRequest) (*view.Run
 	return e.answer(ctx, req.ExecutionID, w)
 }
 
-// Cancel cancels a run; see graph.Runner.Cancel. KeepTasks is UNSUPPORTED_BY_BACKEND.
+// Cancel cancels a run; see graph.Runner.Cancel. With KeepTasks, a run that performs an attempt is not cancelled: the error is CANCEL_NOT_ALLOWED.
+// Its subworkflows end once their attempts have.
 func (e *Engine) Cancel(ctx context.Context, req graph.CancelRequest) (*view.Run, error) {
 	if err := e.enter(ctx); err != nil {
 		return nil, err
@@ -364,10 +365,7 @@ func (e *Engine) Cancel(ctx context.Context, req graph.CancelRequest) (*view.Run
 	if strings.TrimSpace(req.ExecutionID) == "" {
 		return nil, problem.New(problem.CancelValidationError, "execution id is missing")
 	}
-	if req.KeepTasks {
-		return nil, unsupported("runs on Temporal cannot be moved, so a cancel cannot keep their tasks")
-	}
-	in := machine.Cancel{Reason: problem.Excerpt(strings.TrimSpace(req.Reason), problem.MaxText)}
+	in := machine.Cancel{Reason: problem.Excerpt(strings.TrimSpace(req.Reason), problem.MaxText), KeepTasks: req.KeepTasks}
 	before, err := e.tree(ctx, req.ExecutionID)
 	if err != nil {
 		return nil, err

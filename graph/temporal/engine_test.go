@@ -216,8 +216,6 @@ func TestUnsupportedIsRejectedFirst(t *testing.T) {
 	if p := requireCode(t, err, problem.Unsupported); p.At.NodeID != "work" {
 		t.Errorf("%+v", p)
 	}
-	_, err = e.Cancel(t.Context(), graph.CancelRequest{ExecutionID: "r", KeepTasks: true})
-	requireCode(t, err, problem.Unsupported)
 	for _, q := range []history.ListQuery{{Oldest: true}, {Unhandled: true}, {UpdatedAfter: time.Now()}} {
 		_, err := e.List(t.Context(), q)
 		requireCode(t, err, problem.Unsupported)

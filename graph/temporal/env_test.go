@@ -361,6 +361,11 @@ func (p activityPast) Read(_ context.Context, id string, from int64, limit int) 
 		done <- page
 	}, 0)
 	page := <-done
+	if archive := p.b.o.Archive; archive != nil && from < page.First {
+		if records, err = archive.Archived(context.Background(), id, from, limit); err != nil {
+			return nil, err
+		}
+	}
 	for i := range page.Records {
 		record, err := page.Records[i].Record(id)
 		if err != nil {
@@ -405,7 +410,7 @@ func (b *testBackend) end(_ context.Context, id string) (*closed, error) {
 		if r.result == nil {
 			return nil, r.err
 		}
-		return &closed{result: r.result}, nil
+		return &closed{result: r.result, info: b.entry(id)}, nil
 	}
 	if b.noWorker {
 		return &closed{open: true, info: b.info(id)}, nil
@@ -413,9 +418,9 @@ func (b *testBackend) end(_ context.Context, id string) (*closed, error) {
 	var s snapshot
 	ended, err := b.query(context.Background(), id, queryView, nil, &s)
 	if err != nil || !ended {
-		return &closed{open: true}, err
+		return &closed{open: true, info: b.entry(id)}, err
 	}
-	return &closed{result: &s}, nil
+	return &closed{result: &s, info: b.entry(id)}, nil
 }
 
 func (b *testBackend) list(_ context.Context, query string, size int, token []byte) (*visibilityPage, error) {
@@ -460,8 +465,8 @@ func (b *testBackend) count(ctx context.Context, query string) (int64, error) {
 	return int64(len(p.runs)), nil
 }
 
-// info returns the entry of a run in visibility.
-func (b *testBackend) info(id string) *visibility.WorkflowExecutionInfo {
+// entry returns the entry of a run in visibility as it is at its start.
+func (b *testBackend) entry(id string) *visibility.WorkflowExecutionInfo {
 	r := b.find(id)
 	in := r.in
 	for _, child := range r.children {
@@ -473,7 +478,12 @@ func (b *testBackend) info(id string) *visibility.WorkflowExecutionInfo {
 	if err != nil {
 		panic(err)
 	}
-	info := infoOf(id, &in, prog)
+	return infoOf(id, &in, prog)
+}
+
+// info returns the entry of a run in visibility.
+func (b *testBackend) info(id string) *visibility.WorkflowExecutionInfo {
+	info := b.entry(id)
 	var s snapshot
 	if ended, err := b.query(context.Background(), id, queryView, nil, &s); ended {
 		c, _ := b.end(context.Background(), id)

@@ -3,6 +3,7 @@ package temporal
 import (
 	"bufio"
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
@@ -269,6 +270,69 @@ func TestSubworkflowsOnAServer(t *testing.T) {
 	child, err := e.Status(t.Context(), graph.StatusRequest{ExecutionID: run.ChildExecutionID})
 	if err != nil || child.Status != machine.Cancelled && len(run.Warnings) == 0 {
 		t.Errorf("%+v %v", child, err)
+	}
+}
+
+// TestMovesOnAServer: a tree of runs moves to the server and back, and waits where it waited.
+func TestMovesOnAServer(t *testing.T) {
+	t.Parallel()
+	var attempts atomic.Int32
+	d, workflows := nested(t)
+	o := Options{Workflows: workflows, Archive: OpenFileArchive(t.TempDir()), Activities: steps(func(context.Context, activities.Request) (any, error) {
+		attempts.Add(1)
+		return map[string]any{"charged": true}, nil
+	})}
+	e, o := serve(t, o)
+	before, after := newRunner(t, o), newRunner(t, o)
+	id := t.Name() + fmt.Sprint(time.Now().UnixNano())
+	asked := start(t, before, graph.StartRequest{ExecutionID: id, Definition: d, Labels: map[string]string{"team": "a"}})
+	move(t, before, e, id)
+	there, err := e.Status(t.Context(), graph.StatusRequest{ExecutionID: id, Wait: &graph.Wait{Limit: time.Minute}})
+	if err != nil || there.Status != machine.Interrupted || there.Seq != asked.Seq || there.Pending[0].ID != asked.Pending[0].ID || there.CreatedAt != asked.CreatedAt {
+		t.Fatalf("%+v\nwas %+v (%v)", there, asked, err)
+	}
+	if *update {
+		record(t, o.Client, id, "moved")
+	}
+	move(t, e, after, id)
+	done, err := after.Resume(t.Context(), graph.ResumeRequest{ExecutionID: id, Payload: map[string]any{"approve": true}})
+	if err != nil || done.Status != machine.Completed || attempts.Load() != 5 {
+		t.Errorf("%d attempts, %+v %v", attempts.Load(), done, err)
+	}
+	_, err = e.Import(t.Context(), file(t, after, id))
+	requireCode(t, err, problem.Unsupported)
+}
+
+// TestASubworkflowAtWorkMovesAfterItsAttempt: the outcome moves with it, and nothing is performed twice.
+func TestASubworkflowAtWorkMovesAfterItsAttempt(t *testing.T) {
+	t.Parallel()
+	var attempts atomic.Int32
+	began, release := make(chan struct{}), make(chan struct{})
+	d, workflows := nested(t)
+	id := t.Name() + fmt.Sprint(time.Now().UnixNano())
+	o := Options{Workflows: workflows, Activities: steps(func(_ context.Context, req activities.Request) (any, error) {
+		if attempts.Add(1) == 2 { // the first step of the subworkflow
+			close(began)
+			<-release
+		}
+		return map[string]any{"charged": true}, nil
+	})}
+	e, o := serve(t, o)
+	start(t, e, graph.StartRequest{ExecutionID: id, Definition: d, Wait: graph.Wait{Limit: graph.NoWait}})
+	<-began
+	err := e.Export(t.Context(), id, graph.ExportOptions{Move: true}, io.Discard)
+	if p := requireCode(t, err, problem.HistoryConflict); p.At.ExecutionID == id || p.Hint == "" {
+		t.Errorf("%+v", p)
+	}
+	close(release)
+	for errors.Is(err, problem.HistoryConflict) {
+		err = e.Export(t.Context(), id, graph.ExportOptions{Move: true}, io.Discard)
+	}
+	r := newRunner(t, o)
+	move(t, e, r, id)
+	run, err := r.Drive(t.Context(), graph.DriveRequest{ExecutionID: id, Caller: graph.Caller{Wait: graph.WaitAtMost(time.Minute)}})
+	if err != nil || run.Status != machine.Interrupted || attempts.Load() != 3 {
+		t.Errorf("%d attempts, %+v, %v", attempts.Load(), run, err)
 	}
 }
 

@@ -26,10 +26,12 @@ const (
 	updateCall   = "awp.call"
 	updateTurn   = "awp.turn"
 	signalSignal = "awp.signal"
+	signalLeave  = "awp.leave"
 
 	queryView       = "awp.view"
 	queryRecords    = "awp.records"
 	queryDefinition = "awp.definition"
+	queryLibrary    = "awp.library"
 )
 
 // runInput is the argument of a workflow: a new run, or the continuation of one.
@@ -54,8 +56,9 @@ type runInput struct {
 	Actor  *history.Actor `json:"actor,omitempty"`
 	Limits limits         `json:"limits"`
 	Layout layout         `json:"layout"`
-	// Continued is set for the continuation of a run.
-	Continued *continued `json:"continued,omitempty"`
+	// Continued is set for the continuation of a run, Ended for an imported subworkflow that has ended, and whose parent does not know it yet.
+	Continued *continued   `json:"continued,omitempty"`
+	Ended     *view.Ending `json:"ended,omitempty"`
 }
 
 // source is a definition that a run is bound to.
@@ -120,6 +123,10 @@ type continued struct {
 	// State is the state at record StateSeq, if the position refers to it.
 	State    map[string]any `json:"state,omitempty"`
 	StateSeq int64          `json:"stateSeq,omitempty"`
+	// Imported identifies the file with which the run was moved here, "" for another run. Children are its subworkflows that the run has yet to
+	// start again, by id.
+	Imported string               `json:"imported,omitempty"`
+	Children map[string]*runInput `json:"children,omitempty"`
 }
 
 // call is the argument of the update: one input, or no input for a call that waits.

@@ -82,6 +82,8 @@ type walk struct {
 	timers  map[string]*timer
 	// granting is the flight whose turn it is, nil between turns.
 	granting *flight
+	// leaving is set for a run that ends here because it moves elsewhere: it begins no more effects.
+	leaving bool
 	// held is set when the event history is so long that no more effects begin until the run continues as new.
 	held bool
 	// beginning are the subworkflows that are about to start.
@@ -156,6 +158,7 @@ func (r *walk) listen(ctx workflow.Context) error {
 	err := errors.Join(
 		workflow.SetQueryHandler(r.ctx, queryView, func() (snapshot, error) { return r.snapshot(), nil }),
 		workflow.SetQueryHandler(r.ctx, queryRecords, r.page),
+		workflow.SetQueryHandler(r.ctx, queryLibrary, func() (map[string]source, error) { return r.in.Library, nil }),
 		workflow.SetQueryHandler(r.ctx, queryDefinition, func() (source, error) { return r.in.Library[r.in.Definition], nil }),
 		workflow.SetUpdateHandlerWithOptions(r.ctx, updateCall, r.call, workflow.UpdateHandlerOptions{
 			Validator: r.check, UnfinishedPolicy: workflow.HandlerUnfinishedPolicyAbandon,
@@ -175,7 +178,16 @@ func (r *walk) listen(ctx workflow.Context) error {
 		}
 	})
 	workflow.Go(r.ctx, func(own workflow.Context) {
+		var in machine.Cancel
+		workflow.GetSignalChannel(own, signalLeave).Receive(own, &in)
+		r.leave(own, in)
+	})
+	workflow.Go(r.ctx, func(own workflow.Context) {
 		ctx.Done().Receive(own, nil)
+		if r.leaving {
+			r.cancelled = true
+			return
+		}
 		in := machine.Cancel{Reason: "cancelled in Temporal"}
 		if parent := r.in.Config.Parent; parent != "" {
 			in = machine.Cancel{Reason: "the parent run " + parent + " does not wait for it any more", ByParent: true}
@@ -204,6 +216,10 @@ func (r *walk) accepts(ctx workflow.Context, in machine.Input) error {
 	if r.ended() {
 		return admit.Ended(&r.exec, in)
 	}
+	if c, ok := in.(machine.Cancel); ok && c.KeepTasks && r.attempting() {
+		return problem.New(problem.CancelNotAllowed, "the run performs an attempt, whose outcome would be lost").WithPlace(problem.Place{ExecutionID: r.id}).
+			WithHint("Wait until the run waits for an answer, a signal or a time, then repeat the call.")
+	}
 	err := r.m.Check(in, workflow.Now(ctx))
 	if errors.Is(err, machine.ErrWalking) {
 		return nil // the handler waits
@@ -212,6 +228,27 @@ func (r *walk) accepts(ctx workflow.Context, in machine.Input) error {
 		err = r.room(in, workflow.Now(ctx))
 	}
 	return err
+}
+
+// attempting reports whether a worker may be performing an attempt of the run.
+func (r *walk) attempting() bool {
+	for _, f := range r.flights {
+		if f.attempts() {
+			return true
+		}
+	}
+	return false
+}
+
+// leave ends a subworkflow whose parent moves elsewhere. The outcomes of attempts under way are recorded before.
+func (r *walk) leave(ctx workflow.Context, in machine.Cancel) {
+	r.leaving = true
+	if err := workflow.Await(ctx, func() bool { return r.ended() || !r.attempting() }); err != nil || r.ended() {
+		return
+	}
+	if err := r.take(ctx, in, "", nil); err != nil {
+		workflow.GetLogger(ctx).Info("cancel ignored", "error", err)
+	}
 }
 
 // nearRecords and nearBytes are the room in a run below which an input is tried on a copy.
@@ -322,11 +359,14 @@ func (r *walk) settle(by *history.Actor) {
 		before := r.exec.Phase
 		r.record(b.Records)
 		r.notify(before, b.Records)
+		keep := keepsTasks(b.Records)
 		for _, key := range b.Abandoned {
-			r.abandon(key)
+			r.abandon(key, keep)
 		}
 		for _, e := range b.Dropped {
-			r.release(e)
+			if !keep {
+				r.release(e)
+			}
 		}
 		for _, e := range b.Effects {
 			if in := r.perform(e); in != nil {
@@ -337,7 +377,7 @@ func (r *walk) settle(by *history.Actor) {
 			r.setTimers(b.Timers)
 		}
 		if r.ended() {
-			r.abandonAll()
+			r.abandonAll(keep)
 			break
 		}
 		if len(next) == 0 {
@@ -358,6 +398,12 @@ func (r *walk) settle(by *history.Actor) {
 			workflow.GetLogger(r.ctx).Error("search attribute not set", "error", err)
 		}
 	}
+}
+
+// keepsTasks reports whether records end a run that keeps its tasks at agents.
+func keepsTasks(records []history.Record) bool {
+	n := len(records)
+	return n > 0 && records[n-1].Name == history.ExecutionCancelled && records[n-1].Payload.KeepTasks
 }
 
 func (r *walk) ended() bool { return r.m.Status().Terminal() }

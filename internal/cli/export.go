@@ -10,43 +10,50 @@ import (
 )
 
 func newExport(a *app) *cobra.Command {
-	var redact bool
+	var redact, move bool
 	cmd := &cobra.Command{
 		Use:   "export ID",
 		Short: "Export a run",
 		Long: `Write a run with its subworkflows and their definitions to standard output, one JSON object a line: a header, definitions,
 records, and a trailer with counts and a SHA-256, which reveals a truncated file. import reads the file into another database.
 
-The run may continue during the export; the file has one consistent state. To move a run, stop the process that drives it first, and
-cancel the run here afterwards with cancel --keep-tasks: a run in two databases performs its activities twice, and a plain cancel
-ends its tasks at agents, which belong to the imported run.
+The run may continue during the export; the file has one consistent state. --move ends the run here and writes the file as it was
+before, for a run that continues where the file is imported: the run is cancelled, agents keep its tasks, and an attempt under way
+is repeated there with the same idempotency key. Repeat the command if it was interrupted. Without --move, a run in two databases performs its
+activities twice.
 
 The file has inputs, outputs and answers in plain text, because import needs them. --redact masks the values of fields that look like
 secrets (apikey, token, password, secret), for a file to read; it cannot be imported.`,
 		Example: `  workflows-engine db export order-17 > run.jsonl
+  workflows-engine db export order-17 --move > run.jsonl
   workflows-engine db export order-17 --redact | jq -c 'select(.type == "record")'
-  workflows-engine db export order-17 --db old.db | workflows-engine db import - --db new.db`,
+  workflows-engine db export order-17 --move --db old.db | workflows-engine db import - --db new.db`,
 		Args:              exactly("ID"),
 		ValidArgsFunction: a.completeIDs(""),
-		RunE:              func(cmd *cobra.Command, args []string) error { return a.export(cmd.Context(), args[0], redact) },
+		RunE:              func(cmd *cobra.Command, args []string) error { return a.export(cmd.Context(), args[0], redact, move) },
 	}
 	cmd.Flags().BoolVar(&redact, "redact", false, "mask values that look like secrets; the file cannot be imported")
+	cmd.Flags().BoolVar(&move, "move", false, "end the run here; it continues where the file is imported")
+	cmd.MarkFlagsMutuallyExclusive("redact", "move")
 	return cmd
 }
 
 // export writes a run to standard output.
-func (a *app) export(ctx context.Context, id string, redact bool) error {
-	executors := noExecutors
-	if redact {
-		executors = optionalExecutors
+func (a *app) export(ctx context.Context, id string, redact, move bool) error {
+	o := sessionOptions{store: readOnlyStore, executors: noExecutors}
+	if redact || move {
+		o.executors = optionalExecutors
 	}
-	return a.with(ctx, sessionOptions{store: readOnlyStore, executors: executors}, func(s *session) error {
+	if move {
+		o.store, o.work = existingStore, graph.WorkNone
+	}
+	return a.with(ctx, o, func(s *session) error {
 		exporter, err := graph.Need[graph.Exporter](s.engine, "db export")
 		if err != nil {
 			return err
 		}
 		out := bufio.NewWriter(a.stdout)
-		if err := exporter.Export(ctx, id, graph.ExportOptions{Redact: redact, Now: a.now()}, out); err != nil {
+		if err := exporter.Export(ctx, id, graph.ExportOptions{Redact: redact, Move: move, Now: a.now()}, out); err != nil {
 			return err
 		}
 		return out.Flush()

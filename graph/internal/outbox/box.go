@@ -85,6 +85,9 @@ func phaseEvent(before, after history.Phase, records []history.Record) history.R
 	case history.PhaseFailed:
 		return history.RunFailed
 	case history.PhaseCancelled:
+		if n := len(records); n > 0 && records[n-1].Payload.KeepTasks {
+			return "" // it continues elsewhere, and its events come from there
+		}
 		return history.RunCancelled
 	case history.PhaseInterrupted:
 		if before != history.PhaseInterrupted {

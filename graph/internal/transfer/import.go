@@ -75,7 +75,9 @@ type CheckedRun struct {
 	// ended.
 	Program *definition.Program
 	Machine *machine.Machine
-	tasks   int
+	// Behind reports that the definition leads on from the last record: the run was exported before its process recorded that.
+	Behind bool
+	tasks  int
 }
 
 // Check reads a file and checks it as Import does, for a place that is not a store. Each run of the file has its parent in the file. maxVisits is
@@ -248,9 +250,14 @@ func checkRun(ctx context.Context, store Source, file *runfile.File, r *runfile.
 		}
 		return out, hinted(r.ExecutionID, err)
 	}
-	if out.Machine, err = Prove(prog, r.ExecutionID, r.Records, nil, maxVisits, e.UpdatedAt); err != nil {
+	m, b, differences, err := Replay(prog, r.ExecutionID, r.Records, nil, maxVisits, e.UpdatedAt)
+	if err == nil && len(differences) > 0 {
+		err = DifferenceError(differences)
+	}
+	if err != nil {
 		return out, hinted(r.ExecutionID, err)
 	}
+	out.Machine, out.Behind = m, len(b.Records) > 0
 	out.Timers = run.StoredTimers(r.ExecutionID, out.Machine.Timers())
 	for _, w := range out.Machine.Pending() {
 		if w.Task != nil {
