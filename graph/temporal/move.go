@@ -80,7 +80,7 @@ func (r runSource) Read(ctx context.Context, id string, from int64, limit int) (
 	records, err := r.past.Read(ctx, id, from, limit)
 	if err == nil && (len(records) == 0 || records[0].Seq > from) { // Export asks for records that the run has
 		err = problem.New(problem.Unsupported, "records of run %q from before it continued as new are in no archive", id).WithPlace(problem.Place{ExecutionID: id}).
-			WithHint("Nothing was changed. Name the archive of the workers (Options.Archive); without one, a run that has continued as new cannot be exported.")
+			WithHint("Nothing was changed. Name the archive of the workers, for a command with --temporal-archive.")
 	}
 	return records, err
 }
@@ -226,7 +226,7 @@ func (m *mover) input(x *transfer.CheckedRun) (*runInput, error) {
 	for _, w := range x.Machine.Pending() {
 		if w.Journal != nil && m.o.Archive == nil {
 			return nil, problem.New(problem.Unsupported, "the agent at %q continues with its journal, which needs an archive", w.NodeID).
-				WithPlace(problem.Place{ExecutionID: x.ExecutionID, NodeID: w.NodeID}).WithHint("Nothing was changed. Name the archive of the workers (Options.Archive).")
+				WithPlace(problem.Place{ExecutionID: x.ExecutionID, NodeID: w.NodeID}).WithHint("Nothing was changed. Name the archive of the workers, for a command with --temporal-archive.")
 		}
 		if w.Kind != machine.WaitChild {
 			continue
@@ -284,6 +284,10 @@ func (m *mover) exists(ctx context.Context) (bool, error) {
 		return false, nil
 	case err != nil:
 		return false, failureOf(ctx, err, m.o.Address, id)
+	}
+	if c.result != nil && c.result.Ending.Reason == transfer.MovedToFile {
+		return false, problem.New(problem.DuplicateExecutionID, "run %q was here and has moved elsewhere", id).WithPlace(problem.Place{ExecutionID: id}).
+			WithHint("Import into another namespace, or once the retention period of the ended run is over.")
 	}
 	var imported string
 	if p := c.info.GetMemo().GetFields()[memoImport]; p != nil && m.o.Converter.FromPayload(p, &imported) == nil && imported == m.digest {

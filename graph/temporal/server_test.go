@@ -295,12 +295,15 @@ func TestMovesOnAServer(t *testing.T) {
 		record(t, o.Client, id, "moved")
 	}
 	move(t, e, after, id)
+	left := file(t, after, id)
 	done, err := after.Resume(t.Context(), graph.ResumeRequest{ExecutionID: id, Payload: map[string]any{"approve": true}})
 	if err != nil || done.Status != machine.Completed || attempts.Load() != 5 {
 		t.Errorf("%d attempts, %+v %v", attempts.Load(), done, err)
 	}
 	_, err = e.Import(t.Context(), file(t, after, id))
 	requireCode(t, err, problem.Unsupported)
+	_, err = e.Import(t.Context(), left)
+	requireCode(t, err, problem.DuplicateExecutionID)
 }
 
 // TestASubworkflowAtWorkMovesAfterItsAttempt: the outcome moves with it, and nothing is performed twice.

@@ -25,8 +25,9 @@ import (
 type Backend struct {
 	// Program is the name of the program, in its help and in printed commands. Short and Long describe it.
 	Program, Short, Long string
-	// Texts are the descriptions of commands that differ, by name: the short one and the long one.
-	Texts map[string][2]string
+	// Texts are the descriptions of commands that differ, by name as in overBackend: the short one, the long one and, if there is a third one, the
+	// examples.
+	Texts map[string][]string
 	// Register adds the flags that lead to the runs.
 	Register func(*pflag.FlagSet) config.Place
 	// Engine connects to the runs. The engine is also a graph.Peeker, and has a method Definition.
@@ -43,10 +44,10 @@ func MainOver(ctx context.Context, b *Backend, args []string, stdin io.Reader, s
 	return start(ctx, b, args, stdin, stdout, stderr)
 }
 
-// overBackend are the commands that a Backend has, besides its own.
+// overBackend are the commands that a Backend has, besides its own. A command below another one has its name, too.
 var overBackend = []string{
 	"validate", "graph", "test", "catalog", "workflows", "run", "serve", "ui", "watch", "status", "list", "history", "resume", "signal", "submit", "cancel", "doctor",
-	"new", "fmt", "guide", "explain", "tool", "mcp-manifest", "step-commands", "version", "options", "exit-status", "help", "completion",
+	"db export", "db import", "new", "fmt", "guide", "explain", "tool", "mcp-manifest", "step-commands", "version", "options", "exit-status", "help", "completion",
 }
 
 // adapt makes the root command that of the Backend.
@@ -58,19 +59,43 @@ func (b *Backend) adapt(a *app, root *cobra.Command) {
 	for _, cmd := range root.Commands() {
 		if slices.ContainsFunc(own, func(o *cobra.Command) bool { return o.Name() == cmd.Name() }) {
 			root.RemoveCommand(cmd)
-		} else if !slices.Contains(overBackend, cmd.Name()) {
-			root.RemoveCommand(cmd)
-			root.AddCommand(unsupportedCommand(cmd.Name()))
+		} else {
+			limitTo(root, cmd, "")
 		}
 	}
 	root.AddCommand(own...)
-	for _, cmd := range root.Commands() {
-		if t, ok := b.Texts[cmd.Name()]; ok {
-			cmd.Short, cmd.Long = t[0], t[1]
-		}
-	}
+	b.describe(root, "")
 	rename(root)
 	root.Use, root.Short, root.Long = b.Program, b.Short, b.Long
+}
+
+// limitTo replaces a command that is not in overBackend, or those below it that are not. above is the name of its parent below the root.
+func limitTo(parent, cmd *cobra.Command, above string) {
+	name := strings.TrimSpace(above + " " + cmd.Name())
+	switch {
+	case slices.Contains(overBackend, name):
+	case slices.ContainsFunc(overBackend, func(n string) bool { return strings.HasPrefix(n, name+" ") }):
+		for _, below := range cmd.Commands() {
+			limitTo(cmd, below, name)
+		}
+	default:
+		parent.RemoveCommand(cmd)
+		parent.AddCommand(unsupportedCommand(name))
+	}
+}
+
+// describe sets the descriptions of the commands below one, whose name below the root is above.
+func (b *Backend) describe(parent *cobra.Command, above string) {
+	for _, cmd := range parent.Commands() {
+		name := strings.TrimSpace(above + " " + cmd.Name())
+		if t, ok := b.Texts[name]; ok {
+			cmd.Short, cmd.Long = t[0], t[1]
+			if len(t) > 2 {
+				cmd.Example = t[2]
+			}
+		}
+		b.describe(cmd, name)
+	}
 }
 
 // rename puts the name of the program into help texts.
@@ -92,7 +117,7 @@ func renamed(text string) string {
 // unsupportedCommand stands for a command that needs a store.
 func unsupportedCommand(name string) *cobra.Command {
 	return &cobra.Command{
-		Use: name, Hidden: true, DisableFlagParsing: true, Args: cobra.ArbitraryArgs,
+		Use: name[strings.LastIndex(name, " ")+1:], Hidden: true, DisableFlagParsing: true, Args: cobra.ArbitraryArgs,
 		RunE: func(*cobra.Command, []string) error {
 			return problem.New(problem.Unsupported, "%s does not support the command %s", program, name).
 				WithHint("Nothing was changed. See %s --help for its commands.", program)

@@ -27,14 +27,14 @@ secrets (apikey, token, password, secret), for a file to read; it cannot be impo
 		Example: `  workflows-engine db export order-17 > run.jsonl
   workflows-engine db export order-17 --move > run.jsonl
   workflows-engine db export order-17 --redact | jq -c 'select(.type == "record")'
-  workflows-engine db export order-17 --move --db old.db | workflows-engine db import - --db new.db`,
+  workflows-engine db export order-17 --move | workflows-engine db import - --db new.db`,
 		Args:              exactly("ID"),
 		ValidArgsFunction: a.completeIDs(""),
 		RunE:              func(cmd *cobra.Command, args []string) error { return a.export(cmd.Context(), args[0], redact, move) },
 	}
 	cmd.Flags().BoolVar(&redact, "redact", false, "mask values that look like secrets; the file cannot be imported")
 	cmd.Flags().BoolVar(&move, "move", false, "end the run here; it continues where the file is imported")
-	cmd.MarkFlagsMutuallyExclusive("redact", "move")
+	cmd.PreRunE = exclusive("redact", "move")
 	return cmd
 }
 

@@ -28,7 +28,7 @@ does not follow its definition, leaves nothing behind.
 
 The run continues at the same place: it waits for the same answer, its timers are set again, and attempts in flight are performed
 again with the same idempotency key, once a process recovers the run (recover, a worker, a server). Its tasks at agents belong to it
-now: cancel the exported run with cancel --keep-tasks.
+now: a run that was exported without --move still has them, so end it with cancel --keep-tasks.
 
 A run whose id exists is refused, unless it is the same, record for record; then nothing is changed, and import says so.
 
@@ -60,6 +60,9 @@ type importOptions struct {
 // importFile imports a run file or a database.
 func (a *app) importFile(ctx context.Context, file string, o importOptions) error {
 	if file != standardInput && isDatabase(a.path(file)) {
+		if a.backend != nil {
+			return problem.New(problem.Unsupported, "%s imports no databases", program).WithHint("Nothing was changed. Import it into a database of %s, then move its active runs with db export --move.", engineProgram)
+		}
 		return a.importDatabase(ctx, a.path(file), o)
 	}
 	if len(o.definitions) > 0 || o.folder != "" || o.mode != "" {
@@ -86,8 +89,10 @@ func (a *app) importRun(ctx context.Context, file string, asJSON bool) error {
 	if err != nil {
 		return err
 	}
-	if err := a.rehearseImport(ctx, text); err != nil {
-		return err
+	if a.backend == nil {
+		if err := a.rehearseImport(ctx, text); err != nil {
+			return err
+		}
 	}
 	return a.with(ctx, sessionOptions{store: createStore, executors: noExecutors}, func(s *session) error {
 		importer, err := graph.Need[graph.Exporter](s.engine, "db import")
@@ -168,7 +173,7 @@ func (a *app) writeImported(w io.Writer, res *graph.ImportResult) {
 		a.say("show its status with:\n  %s\n", shellword.Command([]string{program, "status"}, []string{res.ExecutionID}, a.flags.Given()...))
 	}
 	if res.Tasks > 0 {
-		a.say("%s agents work on %s of the run, and a plain cancel of the old run would end them; cancel it with:\n  %s\n",
+		a.say("%s agents work on %s of the run, and a plain cancel of the old run would end them; unless it was moved, cancel it with:\n  %s\n",
 			a.paint.wait("warning:"), count(res.Tasks, "task"), shellword.Command([]string{program, "cancel"}, []string{res.ExecutionID}, "--keep-tasks"))
 	}
 }

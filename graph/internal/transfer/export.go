@@ -79,10 +79,10 @@ func collect(ctx context.Context, from Source, executionID string) (*exporter, e
 	return x, err
 }
 
-// movedToFile is the reason of the cancel that ends a run which moves with a file.
-const movedToFile = "moved by db export"
+// MovedToFile is the reason of the cancel that ends a run which moves with a file.
+const MovedToFile = "moved by db export"
 
-func isMoveToFile(reason string) bool { return reason == movedToFile }
+func isMoveToFile(reason string) bool { return reason == MovedToFile }
 
 // move ends the runs that were read in their source, and returns them as they were before. It first checks that the file can be imported. Runs
 // that an earlier export has ended are returned at once, so an export that was interrupted can be repeated.
@@ -100,7 +100,7 @@ func move(ctx context.Context, x *exporter, o ExportOptions) (*exporter, error) 
 		if err := check(ctx, x.Source, &runfile.File{ExecutionID: root.ExecutionID, Runs: x.runs, Definitions: x.definitions}, o.CheckSteps); err != nil {
 			return nil, err
 		}
-		if err := o.Move(ctx, movedToFile); err != nil {
+		if err := o.Move(ctx, MovedToFile); err != nil {
 			return nil, err
 		}
 		again, err := collect(ctx, x.Source, root.ExecutionID)

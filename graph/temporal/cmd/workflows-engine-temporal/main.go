@@ -42,7 +42,7 @@ Workers perform the runs; the other commands start, answer and show them, and ne
 
 doctor shows whether a namespace is ready for runs, and the commands that make it so. What Temporal does not offer is rejected with
 UNSUPPORTED_BY_BACKEND. A key of the service comes from a file or a variable, never from the command line.`,
-		Texts: map[string][2]string{
+		Texts: map[string][]string{
 			"run": {"Run a definition", `Start a run of a workflow definition and follow it. Workers perform its nodes, which are shown on standard error as they complete; the
 result is printed as JSON. The run continues after this command ends.
 
@@ -66,6 +66,26 @@ each run, and the workflows that can be started. With an ID the page of that run
 
 The page is served on this machine alone. The printed link lets one browser in, once, within ten minutes. docs/page.md describes
 what protects the page, which leaves out what runs on Temporal do not have.`},
+			"db": {"Move runs", "Move runs to and from databases of workflows-engine: export a run to a file, and import it from one."},
+			"db export": {"Export a run", `Write a run with its subworkflows and their definitions to standard output, one JSON object a line, for db import.
+
+--move ends the run here and writes the file as it was before, for a run that continues where the file is imported. Workflows of
+the run end as cancelled, and agents keep its tasks. A run that performs an attempt is not moved: wait until it waits. Repeat the command if
+it was interrupted, or if a subworkflow has not ended its attempt; Temporal keeps ended runs for the retention period of the namespace.
+
+A run that has continued as new can be exported if --temporal-archive has its earlier records. --redact masks the values of fields that
+look like secrets, for a file to read; it cannot be imported.`,
+				`  workflows-engine db export order-17 --move > run.jsonl
+  workflows-engine db export order-17 --redact | jq -c 'select(.type == "record")'`},
+			"db import": {"Import a run", `Read a run with its subworkflows and definitions from a file, or from standard input with -, and start it where it was. All of
+it is checked before anything starts: a file that is truncated or changed, or whose history does not follow its definition, starts
+nothing.
+
+The run waits for the same answer, its timers are set again, and attempts in flight are performed again with the same idempotency
+key. Its earlier records go to --temporal-archive; without it history begins after the import. A run that has ended is
+rejected, and so is an id that Temporal still knows, unless the same file was imported before.`,
+				`  workflows-engine db import run.jsonl
+  workflows-engine db import run.jsonl --json`},
 			"doctor": {"Check settings, service and workers", `Check the settings, and whether the namespace is ready for runs: that it can be reached, its search attributes with the command that
 creates those that are missing, its limits, and the workers on each task queue with the versions of their walks.
 

@@ -86,7 +86,7 @@ func TestHelp(t *testing.T) {
 	if status != 0 || stderr != "" {
 		t.Errorf("status %d\n%s", status, stderr)
 	}
-	for _, name := range []string{"worker", "mcp", "run", "status", "resume", "submit", "signal", "cancel", "list", "history", "doctor", "serve", "ui"} {
+	for _, name := range []string{"worker", "mcp", "run", "status", "resume", "submit", "signal", "cancel", "list", "history", "doctor", "serve", "ui", "db"} {
 		if !strings.Contains(stdout, "\n  "+name+" ") {
 			t.Errorf("no command %s in\n%s", name, stdout)
 		}
@@ -117,7 +117,7 @@ func TestServiceAway(t *testing.T) {
 	env := []string{"TEMPORAL_ADDRESS=" + at, "TEMPORAL_API_KEY=" + apiKey}
 	for _, args := range [][]string{
 		{"run", file}, {"run", file, "--detach"}, {"status", "r"}, {"list"}, {"history", "r"}, {"resume", "r"}, {"submit", "r", "n", "--result", "{}"},
-		{"signal", "r", "go"}, {"cancel", "r"}, {"watch", "r"}, {"worker", "--profile", "demo"}, {"worker", "--profile", "demo", "--log-format", "json"},
+		{"signal", "r", "go"}, {"cancel", "r"}, {"watch", "r"}, {"db", "export", "r", "--move"}, {"worker", "--profile", "demo"}, {"worker", "--profile", "demo", "--log-format", "json"},
 	} {
 		status, stdout, stderr := call(t, env, args...)
 		if status != 1 || stdout != "" || !strings.Contains(stderr, "STORE_UNAVAILABLE") || !strings.Contains(stderr, at) {
@@ -135,7 +135,7 @@ func TestServiceAway(t *testing.T) {
 
 func TestUnsupportedCommands(t *testing.T) {
 	t.Parallel()
-	for _, args := range [][]string{{"recover"}, {"gc", "--older-than", "30d"}, {"store", "migrate"}, {"fork", "r", "--at", "2"}, {"serve", "--work=all"}, {"webhook", "list"}} {
+	for _, args := range [][]string{{"recover"}, {"gc", "--older-than", "30d"}, {"store", "migrate"}, {"fork", "r", "--at", "2"}, {"db", "verify"}, {"db", "copy", "--to", "x.db"}, {"serve", "--work=all"}, {"webhook", "list"}} {
 		if status, stdout, stderr := call(t, nil, args...); status != 1 || stdout != "" || !strings.Contains(stderr, "UNSUPPORTED_BY_BACKEND") {
 			t.Errorf("%v: status %d, %q\n%s", args, status, stdout, stderr)
 		}
