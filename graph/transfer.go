@@ -56,7 +56,7 @@ type NotReplayed struct {
 // incomplete file.
 func Export(ctx context.Context, store history.Store, executionID string, o ExportOptions, out io.Writer) error {
 	if o.Move {
-		return problem.New(problem.UsageError, "a store cannot move a run").WithHint("Use Runner.Export.")
+		return problem.New(problem.UsageError, "a store cannot move a run").WithHint("Use an engine over the store.")
 	}
 	return transfer.Export(ctx, store, executionID, o.options(), out)
 }

@@ -80,7 +80,7 @@ func (r runSource) Read(ctx context.Context, id string, from int64, limit int) (
 	records, err := r.past.Read(ctx, id, from, limit)
 	if err == nil && (len(records) == 0 || records[0].Seq > from) { // Export asks for records that the run has
 		err = problem.New(problem.Unsupported, "records of run %q from before it continued as new are in no archive", id).WithPlace(problem.Place{ExecutionID: id}).
-			WithHint("Nothing was changed. Name the archive of the workers, for a command with --temporal-archive.")
+			WithHint("Nothing was changed. Name the archive of the workers.")
 	}
 	return records, err
 }
@@ -226,7 +226,7 @@ func (m *mover) input(x *transfer.CheckedRun) (*runInput, error) {
 	for _, w := range x.Machine.Pending() {
 		if w.Journal != nil && m.o.Archive == nil {
 			return nil, problem.New(problem.Unsupported, "the agent at %q continues with its journal, which needs an archive", w.NodeID).
-				WithPlace(problem.Place{ExecutionID: x.ExecutionID, NodeID: w.NodeID}).WithHint("Nothing was changed. Name the archive of the workers, for a command with --temporal-archive.")
+				WithPlace(problem.Place{ExecutionID: x.ExecutionID, NodeID: w.NodeID}).WithHint("Nothing was changed. Name the archive of the workers.")
 		}
 		if w.Kind != machine.WaitChild {
 			continue
