@@ -112,7 +112,7 @@ func (e *Engine) Import(ctx context.Context, in io.Reader) (*graph.ImportResult,
 	if err := e.enter(ctx); err != nil {
 		return nil, err
 	}
-	checked, err := transfer.Check(ctx, in, nil, e.o.MaxVisits)
+	checked, err := transfer.Check(ctx, in, nil, e.o.MaxVisits, e.b.now())
 	if err != nil {
 		return nil, err
 	}

@@ -15,7 +15,6 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/history"
-	"github.com/workflows-engine/workflows-engine/history/historymem"
 	"github.com/workflows-engine/workflows-engine/history/runfile"
 )
 
@@ -81,14 +80,37 @@ type CheckedRun struct {
 }
 
 // Check reads a file and checks it as Import does, for a place that is not a store. Each run of the file has its parent in the file. maxVisits is
-// that of the machines.
-func Check(ctx context.Context, in io.Reader, checkSteps CheckSteps, maxVisits int) (*Checked, error) {
+// that of the machines, now the time.
+func Check(ctx context.Context, in io.Reader, checkSteps CheckSteps, maxVisits int, now time.Time) (*Checked, error) {
 	file, err := readFile(in)
 	if err != nil {
 		return nil, err
 	}
-	return checkFile(ctx, historymem.New(), file, checkSteps, maxVisits)
+	return checkFile(ctx, nothing{now}, file, checkSteps, maxVisits)
 }
+
+// nothing is a Source without runs and definitions.
+type nothing struct{ now time.Time }
+
+func (nothing) Execution(_ context.Context, id string) (history.Execution, error) {
+	return history.Execution{}, history.NotFound(id)
+}
+
+func (nothing) Read(context.Context, string, int64, int) ([]history.Record, error) { return nil, nil }
+
+func (nothing) Handled(context.Context, ...string) (map[string]history.Handling, error) {
+	return nil, nil
+}
+
+func (nothing) Definition(context.Context, string) (history.StoredDefinition, error) {
+	return history.StoredDefinition{}, problem.DefinitionNotFound
+}
+
+func (n nothing) DefinitionByName(ctx context.Context, _, _ string) (history.StoredDefinition, error) {
+	return n.Definition(ctx, "")
+}
+
+func (n nothing) Now(context.Context) (time.Time, error) { return n.now, nil }
 
 // check is Check for runs that were read from a source.
 func check(ctx context.Context, from Source, file *runfile.File, checkSteps CheckSteps) error {
