@@ -15,6 +15,6 @@ func TestReferencePage(t *testing.T) {
 	if _, err := parse([]string{"--help"}, &help); err != errAnswered {
 		t.Fatal(err)
 	}
-	enginetest.RequireReference(t, "mcp-server.md", fmt.Sprintf("# Flags of workflows-engine-mcp\n\nFor whoever configures an MCP host: what `workflows-engine-mcp --help` prints. "+
+	enginetest.RequireReference(t, "mcp-server.md", fmt.Sprintf("# Flags of workflows-engine-mcp\n\nFor users who configure an MCP host: the output of `workflows-engine-mcp --help`. "+
 		"`make docs` writes this page.\n[mcp-hosts.md](../mcp-hosts.md) shows how a host gets these flags.\n\n```text\n%s```\n", &help), *update)
 }

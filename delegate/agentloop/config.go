@@ -114,7 +114,7 @@ func (r Results) maxBytes() int {
 	return r.MaxBytes
 }
 
-// Compaction configures when a conversation is shortened, and how: old results become previews, then a model sums up the old turns. The
+// Compaction configures when a conversation is shortened, and how: old results become previews, then a model summarizes the old turns. The
 // task and the newest turns stay.
 type Compaction struct {
 	// Threshold is the part of ContextTokens, less the answer, that a conversation may take.

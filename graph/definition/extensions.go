@@ -60,11 +60,11 @@ type extended struct {
 
 var extensionsShape = objectOf("x-workflows-engine",
 	member{"uses", listOf("uses", oneOf("an extension", Extensions()...)).
-		about("catch: failures of nodes lead on instead of ending the run. compensate: completed nodes are undone in rollbacks. " +
-			"map: a node is repeated for each item of an array. on_timeout: a deadline that passes leads on. " +
+		about("catch: after a failure the run continues at another node. compensate: completed nodes are undone in rollbacks. " +
+			"map: a node is repeated for each item of an array. on_timeout: after a timeout the run continues at another node. " +
 			"interrupt_in_branch: branches may ask people. early_signals: signals are kept until a wait takes them. " +
 			"loop: a switch repeats nodes, and counts. templates: questions and waits take values from the state. " +
-			"heartbeat: attempts without a sign of life fail. queue: which workers perform attempts, and how long these wait for them. " +
+			"heartbeat: attempts that do not report fail. queue: the workers of attempts, and the longest wait for them. " +
 			"deadline: runs, and nodes with all their attempts, fail after a time."), true},
 ).with(rollbackOfRun, queueOfRun, deadlineOfRun).called("extensions").
 	about("Names the extensions of workflows-engine that the document uses. Other engines of the protocol reject a document with this property.")

@@ -16,7 +16,7 @@ func startType() NodeType {
 	return NodeType{
 		Name: Start, Output: OutputInput, Schema: "input_schema", Instant: true, Figure: FigureTerminal, Stub: StubNone,
 		Example:     `{"id": "begin", "type": "start", "config": {"input_schema": {"type": "object", "properties": {"request": {"type": "string"}}}}}`,
-		description: "Where a run begins. There is exactly one.",
+		description: "The start of every run. There is exactly one.",
 		optional:    true,
 		config: objectOf("", member{"input_schema", free("input_schema").
 			about("A JSON Schema of the input. A run does not start with an input that breaks it."), false}).

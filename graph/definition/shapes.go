@@ -186,7 +186,7 @@ func (s *shape) fields(members ...member) *shape {
 
 var edgeShape = objectOf("an edge",
 	member{"source", filled("the source of an edge").
-		about("The id of the node that the edge leaves, or __start__ for the one edge that begins a run."), true},
+		about("The id of the node that the edge leaves, or __start__ for the one edge that starts a run."), true},
 	member{"target", filled("the target of an edge").about("The id of the node that comes next."), true},
 ).not(map[string]string{
 	"condition": "edges carry no conditions; route with a switch node",

@@ -90,7 +90,7 @@ func (l *linter) branches() {
 						first[name], of[name] = n, i
 					case of[name] != i && (before.Subworkflow != nil && before.Map == nil || n.Subworkflow != nil && n.Map == nil):
 						l.warn(problem.ParallelOverwrite, nodePointer(n), n, fmt.Sprintf(
-							"the branches %q and %q of the parallel node %q both write %q, which has no reducer: at the join the later value replaces the one of %q",
+							"the branches %q and %q of the parallel node %q both write %q, which has no reducer: at the join the later value replaces the value of %q",
 							clip(p.Parallel.Branches[of[name]].Name), clip(b.Name), clip(p.ID), clip(name), clip(before.ID)),
 							"run the subworkflows in a map, which collects a result of each, or let them write different fields")
 					}

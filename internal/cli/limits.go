@@ -18,9 +18,9 @@ func newLimits(a *app) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "limits",
 		Short: "List the limits that all processes of a database share",
-		Long: `List the limits that all processes of a database share. AT ONCE is the largest number of attempts in flight, IN USE the number of
-those that processes hold for attempts, A SECOND the largest number that begin in a second. WAITING are the attempts that wait for one
-of these. --json has the part of each process.
+		Long: `List the limits that all processes of a database share. AT ONCE is the largest number of attempts in flight, IN USE the number
+that processes hold, A SECOND the largest number of starts in a second. WAITING are the attempts that wait for a limit.
+--json has the part of each process.
 
 An attempt also keeps to the limits of its process (--limits).`,
 		Example: `  workflows-engine limits
