@@ -11,13 +11,11 @@ import (
 	"github.com/workflows-engine/workflows-engine/internal/wait"
 )
 
-const (
-	// outageCheck is the interval of attempts to reach the store again, outageReminder that of log lines meanwhile.
-	outageCheck    = time.Second
-	outageReminder = 30 * time.Second
-)
+// outageCheck is the interval of attempts to reach the store again.
+const outageCheck = time.Second
 
-// outage is a log handler that logs an outage of the store once, instead of once for each task that meets it. Lines about a run pass.
+// outage is a log handler that logs an outage of the store once for each cause, instead of each time that a task meets it. Lines about a run
+// pass.
 type outage struct {
 	slog.Handler
 	state *outageState
@@ -31,7 +29,8 @@ type outageState struct {
 
 	mu    sync.Mutex
 	since time.Time // zero while the store answers
-	said  time.Time
+	// said are the causes that were logged since then.
+	said map[problem.Code]bool
 }
 
 // Handle logs a record, unless it only repeats that the store is not available.
@@ -45,19 +44,18 @@ func (o *outage) Handle(ctx context.Context, r slog.Record) error {
 		}
 		return true
 	})
-	if p, ok := problem.As(cause); r.Level < slog.LevelWarn || about || !ok || p.Code != problem.StoreUnavailable {
+	p, ok := problem.As(cause)
+	if r.Level < slog.LevelWarn || about || !ok || p.Code != problem.StoreUnavailable && p.Code != problem.StoreReplaced {
 		return o.Handler.Handle(ctx, r)
 	}
 	s := o.state
 	s.mu.Lock()
 	begins := s.since.IsZero()
 	if begins {
-		s.since = r.Time
+		s.since, s.said = r.Time, map[problem.Code]bool{}
 	}
-	silent := !begins && r.Time.Sub(s.said) < outageReminder
-	if !silent {
-		s.said = r.Time
-	}
+	silent := s.said[p.Code]
+	s.said[p.Code] = true
 	since := s.since
 	s.mu.Unlock()
 	if begins {
