@@ -2,6 +2,7 @@ package temporal
 
 import (
 	"testing"
+	"time"
 
 	"github.com/workflows-engine/workflows-engine/graph"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
@@ -44,5 +45,12 @@ func TestSignalWithStart(t *testing.T) {
 	}
 	if got, _ := run.FinalState["got"].([]any); len(got) != 2 {
 		t.Errorf("got %v", run.FinalState)
+	}
+	run, err = e.Signal(t.Context(), graph.SignalRequest{ExecutionID: "described", Name: "part", Payload: map[string]any{"got": []any{"a"}}, Start: &graph.StartRequest{
+		Definition: d, Title: "First part", Labels: map[string]string{"customer": "17"}, Queue: "slow", Priority: 3, Deadline: time.Hour,
+	}})
+	in := b.runs["described"]
+	if err != nil || run.Title != "First part" || run.Labels["customer"] != "17" || run.DeadlineAt.IsZero() || in == nil || in.in.Queue != "slow" || in.in.Config.Priority != 3 {
+		t.Fatalf("%+v %v", run, err)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/workflows-engine/workflows-engine/graph"
+	"github.com/workflows-engine/workflows-engine/graph/definition"
 	"github.com/workflows-engine/workflows-engine/graph/lint"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
@@ -18,14 +19,10 @@ import (
 
 type runOptions struct {
 	driveOptions
+	startOptions
 	format, id, folder   string
 	input                []string
-	title                string
-	labels, notify       []string
-	queue                string
 	allowMissing, detach bool
-	priority             int
-	deadline             time.Duration
 }
 
 func newRun(a *app) *cobra.Command {
@@ -60,19 +57,42 @@ there by document.name, too, in *.workflow.json and *.workflow.yaml files.`,
 	}
 	registerInput(cmd.Flags(), &o.input, "run")
 	cmd.Flags().StringVar(&o.id, "id", "", "`id` of the run (default a new UUID)")
-	cmd.Flags().StringVar(&o.title, "title", "", "one-line `title` of the run in lists")
-	registerLabels(cmd.Flags(), &o.labels, "label of the run for list --label, as `KEY=VALUE`; may be repeated")
-	registerNotify(a, cmd, &o.notify)
-	cmd.Flags().IntVar(&o.priority, "priority", 0, "priority of a run that waits for a worker, or for a turn: the highest `number` comes first")
-	cmd.Flags().StringVar(&o.queue, "queue", "", "`queue` of the run, for workers with --queues (default "+history.DefaultQueue+")")
-	cmd.Flags().DurationVar(&o.deadline, "deadline", 0, "longest `time` that the run may take, such as 72h; can only shorten the deadline in FILE")
+	o.startOptions.register(a, cmd)
 	cmd.Flags().StringVar(&o.format, "format", "", "read the definition as this `format`, json or yaml, whatever the extension")
 	cmd.Flags().BoolVar(&o.allowMissing, "allow-missing", false, "start even if an executor is missing; a run that reaches its node fails")
 	config.RegisterWorkflowDir(cmd.Flags(), &o.folder, "the directory of FILE")
 	registerDrive(cmd.Flags(), &o.driveOptions)
 	registerDetach(cmd, &o.detach)
-	a.completeLabels(cmd, "label")
 	return cmd
+}
+
+// startOptions describe a new run, besides its definition, input and mode.
+type startOptions struct {
+	title, queue   string
+	labels, notify []string
+	priority       int
+	deadline       time.Duration
+}
+
+// register adds the flags, and returns their names.
+func (o *startOptions) register(a *app, cmd *cobra.Command) (names []string) {
+	set := cmd.Flags()
+	set.StringVar(&o.title, "title", "", "one-line `title` of the run in lists")
+	registerLabels(set, &o.labels, "label of the run for list --label, as `KEY=VALUE`; may be repeated")
+	a.completeLabels(cmd, "label")
+	registerNotify(a, cmd, &o.notify)
+	set.IntVar(&o.priority, "priority", 0, "priority of a run that waits for a worker, or for a turn: the highest `number` comes first")
+	set.StringVar(&o.queue, "queue", "", "`queue` of the run, for workers with --queues (default "+history.DefaultQueue+")")
+	set.DurationVar(&o.deadline, "deadline", 0, "longest `time` that the run may take, such as 72h; can only shorten the deadline in FILE")
+	return []string{"title", "label", "notify", "priority", "queue", "deadline"}
+}
+
+// request returns the start of a run with the options.
+func (o *startOptions) request(d *definition.Document, input map[string]any, mode machine.Mode) (graph.StartRequest, error) {
+	labels, err := parseLabels(o.labels)
+	return graph.StartRequest{
+		Definition: d, Input: input, Mode: mode, Priority: o.priority, Queue: o.queue, Deadline: o.deadline, Title: o.title, Labels: labels, Notify: o.notify,
+	}, err
 }
 
 // readStartable reads a definition and prints its findings. The error is silent if no run can start with it.
@@ -111,7 +131,7 @@ func (a *app) run(ctx context.Context, file string, o runOptions) error {
 	if err != nil {
 		return err
 	}
-	labels, err := parseLabels(o.labels)
+	req, err := o.request(c.document, input, mode)
 	if err != nil {
 		return err
 	}
@@ -134,21 +154,8 @@ func (a *app) run(ctx context.Context, file string, o runOptions) error {
 		}
 		d := a.drive(s, o.driveOptions)
 		d.ownWords = true
-		run, err := s.engine.Start(ctx, graph.StartRequest{
-			ExecutionID: o.id,
-			Definition:  c.document,
-			Input:       input,
-			Mode:        mode,
-			Priority:    o.priority,
-			Queue:       o.queue,
-			Deadline:    o.deadline,
-			Title:       o.title,
-			Labels:      labels,
-			Notify:      o.notify,
-			Wait:        d.caller.Wait,
-
-			RequireCapable: !o.allowMissing && !o.detach,
-		})
+		req.ExecutionID, req.Wait, req.RequireCapable = o.id, d.caller.Wait, !o.allowMissing && !o.detach
+		run, err := s.engine.Start(ctx, req)
 		if s.elsewhere {
 			return d.startedElsewhere(ctx, run, err, o.detach)
 		}
