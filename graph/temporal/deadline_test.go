@@ -79,3 +79,19 @@ func TestADeadlineOfASubworkflowFailsIt(t *testing.T) {
 		t.Errorf("%s: %v", run.Status, run.FinalState)
 	}
 }
+
+// TestDeadlinesOnAServer: a node ends at its deadline, and the run at its own.
+func TestDeadlinesOnAServer(t *testing.T) {
+	t.Parallel()
+	e, _ := serve(t, Options{Activities: steps(func(context.Context, activities.Request) (any, error) {
+		return nil, &activities.Failure{Code: "BUSY", Message: "later"}
+	})})
+	run := start(t, e, graph.StartRequest{Definition: deadlined(t, "4s", "1s")})
+	if why, _ := run.State["why"].(map[string]any); run.Status != machine.Interrupted || why["code"] != string(problem.Timeout) {
+		t.Fatalf("%+v", run)
+	}
+	run, err := e.Status(t.Context(), graph.StatusRequest{ExecutionID: run.ExecutionID, Since: run.Seq, Wait: &graph.Wait{Limit: time.Minute}})
+	if err != nil || run.ErrorCode != string(problem.RunTimeout) || run.UpdatedAt.Before(run.DeadlineAt) {
+		t.Errorf("%+v %v", run, err)
+	}
+}

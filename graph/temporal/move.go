@@ -9,6 +9,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/workflows-engine/workflows-engine/graph"
@@ -90,15 +92,22 @@ func (runSource) Handled(context.Context, ...string) (map[string]history.Handlin
 	return nil, nil
 }
 
-func (r runSource) Definition(ctx context.Context, hash string) (history.StoredDefinition, error) {
-	if d, ok := r.definitions[hash]; ok {
-		return d, nil
+// Definition implements transfer.Source. It does not search other runs, whose workers may not answer.
+func (r runSource) Definition(_ context.Context, hash string) (history.StoredDefinition, error) {
+	d, ok := r.definitions[hash]
+	if !ok {
+		return d, errUnknownDefinition()
 	}
-	return r.Engine.definitions.Definition(ctx, hash)
+	return d, nil
 }
 
-func (r runSource) DefinitionByName(ctx context.Context, name, version string) (history.StoredDefinition, error) {
-	return r.Engine.definitions.DefinitionByName(ctx, name, version)
+func (r runSource) DefinitionByName(_ context.Context, name, version string) (history.StoredDefinition, error) {
+	for _, hash := range slices.Sorted(maps.Keys(r.definitions)) {
+		if d := r.definitions[hash]; d.Name == name && (version == "" || d.Version == version) {
+			return d, nil
+		}
+	}
+	return history.StoredDefinition{}, errUnknownDefinition()
 }
 
 func (r runSource) Now(context.Context) (time.Time, error) { return r.b.now(), nil }
@@ -304,11 +313,13 @@ func (m *mover) archive(ctx context.Context) error {
 	}
 	for i := range m.file.Runs {
 		x := &m.file.Runs[i]
-		d, err := runSource{past{m.Engine}, nil}.Definition(ctx, x.Execution.DefinitionHash)
-		if err == nil {
-			err = m.o.Archive.Archive(ctx, x.ExecutionID, d, x.Records)
+		d := history.StoredDefinition{Hash: x.Execution.DefinitionHash}
+		for _, known := range m.file.Definitions {
+			if known.Hash == d.Hash {
+				d = known
+			}
 		}
-		if err != nil {
+		if err := m.o.Archive.Archive(ctx, x.ExecutionID, d, x.Records); err != nil {
 			return err
 		}
 		stored, err := m.o.Archive.Archived(ctx, x.ExecutionID, int64(len(x.Records)), 1)

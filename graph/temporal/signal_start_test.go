@@ -1,6 +1,7 @@
 package temporal
 
 import (
+	"fmt"
 	"testing"
 	"time"
 
@@ -16,6 +17,20 @@ import (
 func TestSignalWithStart(t *testing.T) {
 	t.Parallel()
 	e, b := newTestEngine(t, Options{})
+	signalWithStart(t, e, "r")
+	if len(b.order) != 1 {
+		t.Errorf("%d runs", len(b.order))
+	}
+}
+
+func TestSignalWithStartOnAServer(t *testing.T) {
+	t.Parallel()
+	e, _ := serve(t, Options{})
+	signalWithStart(t, e, t.Name()+fmt.Sprint(time.Now().UnixNano()))
+}
+
+func signalWithStart(t *testing.T, e *Engine, id string) {
+	t.Helper()
 	d := enginetest.Define(t, `{"document":{"schema":"urn:test","name":"collect","version":"1"},"x-workflows-engine":{"uses":["early_signals"]},
 		"state_schema":{"type":"object","properties":{"got":{"type":"array","items":{"type":"string"},"reducer":"append"}}},
 		"nodes":[{"id":"begin","type":"start"},{"id":"one","type":"wait","config":{"kind":"signal","signal":"part"},"keep":true},{"id":"two","type":"wait","config":{"kind":"signal","signal":"part"},"keep":true},{"id":"end","type":"end"}],
@@ -23,16 +38,15 @@ func TestSignalWithStart(t *testing.T) {
 	send := func(name string, part any) (*view.Run, error) {
 		key, _ := part.(string)
 		return e.Signal(t.Context(), graph.SignalRequest{
-			ExecutionID: "r", Name: name, Payload: map[string]any{"got": []any{part}}, IdempotencyKey: key, Start: &graph.StartRequest{Definition: d},
+			ExecutionID: id, Name: name, Payload: map[string]any{"got": []any{part}}, IdempotencyKey: key, Start: &graph.StartRequest{Definition: d},
 		})
 	}
 	_, err := send("other", "a")
 	requireCode(t, err, problem.SignalNameMismatch)
 	_, err = send("part", 1.0)
 	requireCode(t, err, problem.SignalValidationError)
-	if b.runs["r"] != nil {
-		t.Fatal("a run was started")
-	}
+	_, err = e.Status(t.Context(), graph.StatusRequest{ExecutionID: id})
+	requireCode(t, err, problem.ExecutionNotFound)
 	run, err := send("part", "a")
 	if err != nil || run.Status != machine.AwaitingSignal || run.CurrentNodeID != "two" {
 		t.Fatalf("%+v %v", run, err)
