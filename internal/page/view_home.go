@@ -25,7 +25,7 @@ const (
 	recentFailures = 24 * time.Hour
 )
 
-// homeView shows the runs that need a person, that have failed, and that no process drives.
+// homeView shows the runs that wait for an answer, the failed and the orphaned ones.
 func (s *Server) homeView(r *http.Request) (page view, err error) {
 	ctx := r.Context()
 	m := &fragment.Home{}
@@ -111,7 +111,7 @@ func (s *Server) count(ctx context.Context, q history.ListQuery) string {
 	return fmt.Sprint(n)
 }
 
-// orphans returns the runs that no process drives.
+// orphans returns the orphaned runs.
 func (s *Server) orphans(ctx context.Context) (list fragment.ShortList, err error) {
 	recoverer, err := graph.Need[graph.Recoverer](s.o.Engine, "Recover")
 	if err != nil {

@@ -299,7 +299,7 @@ func TestCard(t *testing.T) {
 	b.has("completed")
 	c.answered("pay-1", "app", map[string]any{"approved": true})
 	b.chatted(`chat.contexts.length === 1`)
-	if got := eval[string](b.tab, `chat.contexts[0]`); got != "The person answered a question of run pay-1 in its card: approved. Call workflow_status to go on." {
+	if got := eval[string](b.tab, `chat.contexts[0]`); got != "The person answered a question of run pay-1 in its card: approved. Call workflow_status to continue." {
 		t.Error(got)
 	}
 	if n := eval[int](b.tab, `chat.messages.length`); n != 0 {
