@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/workflows-engine/workflows-engine/graph"
+	"github.com/workflows-engine/workflows-engine/graph/definition"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/graph/view"
@@ -17,9 +18,16 @@ import (
 func TestSignalWithStart(t *testing.T) {
 	t.Parallel()
 	e, b := newTestEngine(t, Options{})
-	signalWithStart(t, e, "r")
+	d := signalWithStart(t, e, "r")
 	if len(b.order) != 1 {
 		t.Errorf("%d runs", len(b.order))
+	}
+	run, err := e.Signal(t.Context(), graph.SignalRequest{ExecutionID: "described", Name: "part", Payload: map[string]any{"got": []any{"a"}}, Start: &graph.StartRequest{
+		Definition: d, Title: "First part", Labels: map[string]string{"customer": "17"}, Queue: "slow", Priority: 3, Deadline: time.Hour,
+	}})
+	in := b.runs["described"]
+	if err != nil || run.Title != "First part" || run.Labels["customer"] != "17" || run.DeadlineAt.IsZero() || in == nil || in.in.Queue != "slow" || in.in.Config.Priority != 3 {
+		t.Fatalf("%+v %v", run, err)
 	}
 }
 
@@ -29,7 +37,7 @@ func TestSignalWithStartOnAServer(t *testing.T) {
 	signalWithStart(t, e, t.Name()+fmt.Sprint(time.Now().UnixNano()))
 }
 
-func signalWithStart(t *testing.T, e *Engine, id string) {
+func signalWithStart(t *testing.T, e *Engine, id string) *definition.Document {
 	t.Helper()
 	d := enginetest.Define(t, `{"document":{"schema":"urn:test","name":"collect","version":"1"},"x-workflows-engine":{"uses":["early_signals"]},
 		"state_schema":{"type":"object","properties":{"got":{"type":"array","items":{"type":"string"},"reducer":"append"}}},
@@ -60,11 +68,5 @@ func signalWithStart(t *testing.T, e *Engine, id string) {
 	if got, _ := run.FinalState["got"].([]any); len(got) != 2 {
 		t.Errorf("got %v", run.FinalState)
 	}
-	run, err = e.Signal(t.Context(), graph.SignalRequest{ExecutionID: "described", Name: "part", Payload: map[string]any{"got": []any{"a"}}, Start: &graph.StartRequest{
-		Definition: d, Title: "First part", Labels: map[string]string{"customer": "17"}, Queue: "slow", Priority: 3, Deadline: time.Hour,
-	}})
-	in := b.runs["described"]
-	if err != nil || run.Title != "First part" || run.Labels["customer"] != "17" || run.DeadlineAt.IsZero() || in == nil || in.in.Queue != "slow" || in.in.Config.Priority != 3 {
-		t.Fatalf("%+v %v", run, err)
-	}
+	return d
 }

@@ -207,3 +207,19 @@ func anchors(text string) map[string]bool {
 	}
 	return names
 }
+
+// TestPagesUseNoWornConstructions: constructions that make a reader decode a sentence do not return to the pages. Blocks are quotes of programs.
+func TestPagesUseNoWornConstructions(t *testing.T) {
+	t.Parallel()
+	block := regexp.MustCompile("(?s)\n ?```.*?\n ?```|`[^`\n]*`")
+	worn := regexp.MustCompile(`\b(of|for|in|on|to|with|from|at|by|under|beside) (which|whom)\b|\b([Ww]hoever|[Ww]ho (may|wants)) |\b(stands?|stood)\b|\b(go|goes|going|went) on\b|` +
+		`\b([Ss]ome|[Nn]o|[Aa]ny|[Ee]very)body\b|\b(say|tell)s? (what|which|whether|how|where)\b|\bas that\b|\bthe ones? (that|of)\b|all the same|of its own|as a rule|otherwise than`)
+	for path, text := range pages(t) {
+		if strings.Contains(path, "/history/") {
+			continue
+		}
+		for _, found := range worn.FindAllString(block.ReplaceAllString(text, ""), -1) {
+			t.Errorf("%s: %q", path, found)
+		}
+	}
+}
