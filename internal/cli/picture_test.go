@@ -111,6 +111,18 @@ func TestThePictureOfARetry(t *testing.T) {
 	requirePictures(t, "retry", shownBy(t, folder, strings.TrimSpace(change[3]), strings.TrimSpace(change[4])))
 }
 
+// TestThePictureOfAForm draws the form that a host showed, as "make hosts" recorded it.
+func TestThePictureOfAForm(t *testing.T) {
+	t.Parallel()
+	text := string(enginetest.Must(os.ReadFile(filepath.Join("..", "hostcheck", "testdata", "claude-code-form.txt"))))
+	title, rest, ok := strings.Cut(text, "\n")
+	if !ok || !strings.Contains(rest, "Accept") {
+		t.Fatalf("no form: %q", text)
+	}
+	rest = strings.ReplaceAll(rest, "❯", "\x1b[32m❯\x1b[0m")
+	requirePictures(t, "form", "\x1b[1m"+title+"\x1b[0m\n"+strings.ReplaceAll(rest, "run RUN", "run 01a2279d-921d-7e79-955c-703aeb2f2aba"))
+}
+
 // shownBy runs commands in a folder, one after the other, at a terminal where a person answers yes, and returns what it shows. Durations, ids and the place
 // of the database differ from run to run, so they are drawn alike.
 func shownBy(t *testing.T, folder string, commands ...string) string {
