@@ -97,7 +97,8 @@ temporal: ## vet and test the module graph/temporal, without a server
 
 temporal-server: ## build a Temporal server for tests (the first time 5 minutes and 1.7 GB of modules) and run the tests of graph/temporal with it, about 20 minutes with figures; UPDATE=1 records event histories again
 	cd graph/temporal/internal/devserver && $(GO) build -p 1 -o "$(abspath $(BIN))/temporal-devserver" .
-	cd graph/temporal && WORKFLOW_ENGINE_TEST_TEMPORAL="$(abspath $(BIN))/temporal-devserver" $(GO) test -count 1 -timeout 60m -v . $(if $(UPDATE),-update)
+	cd graph/temporal && export WORKFLOW_ENGINE_TEST_TEMPORAL="$(abspath $(BIN))/temporal-devserver" && \
+		$(GO) test -count 1 ./cmd/... && $(GO) test -count 1 -timeout 60m -v . $(if $(UPDATE),-update)
 
 tidy: ## tidy the module files
 	$(GO) mod tidy
