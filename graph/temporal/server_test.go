@@ -291,10 +291,10 @@ func TestMovesOnAServer(t *testing.T) {
 	if err != nil || there.Status != machine.Interrupted || there.Seq != asked.Seq || there.Pending[0].ID != asked.Pending[0].ID || there.CreatedAt != asked.CreatedAt {
 		t.Fatalf("%+v\nwas %+v (%v)", there, asked, err)
 	}
+	move(t, e, after, id)
 	if *update {
 		record(t, o.Client, id, "moved")
 	}
-	move(t, e, after, id)
 	left := file(t, after, id)
 	done, err := after.Resume(t.Context(), graph.ResumeRequest{ExecutionID: id, Payload: map[string]any{"approve": true}})
 	if err != nil || done.Status != machine.Completed || attempts.Load() != 5 {
