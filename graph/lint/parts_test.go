@@ -137,7 +137,7 @@ func TestConditionWarnings(t *testing.T) {
 		`if .a then .b[] else 1 end`: true, `"\(.a)" , 1`: true, `(.a[])`: true, `.a // .b[]`: true, `try .a[] catch 1`: true, `-(.a[])`: true,
 		`{a: .b[]}`: true, `.a[] as $x | $x`: true,
 		`any(.tags[]; . == "x")`: false, `[.tags[]] | length > 1`: false, `.a == 1 and .b`: false, `first(.a[])`: false,
-		`.a | IN("x", "y")`: false, `reduce .a[] as $x (0; . + $x)`: false, `.a[0]`: false, `.a[1:2]`: false, `.a |= .b`: false,
+		`.a | IN("x", "y")`: false, `reduce .a[] as $x (0; . + $x)`: false, `.a[0]`: false, `.a[1:2]`: false,
 		`isempty(.a[])`: false, `.tags | index("x")`: false,
 	} {
 		doc := base(t, "routing")

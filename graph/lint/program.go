@@ -32,6 +32,9 @@ func (l *linter) programs() {
 		if isCondition(s) {
 			l.condition(s, w.clock)
 		}
+		for _, condition := range w.conditions {
+			l.alwaysTrue(s, condition)
+		}
 	}
 }
 
@@ -42,9 +45,10 @@ func isCondition(s definition.Source) bool {
 		(strings.HasPrefix(at, "/config/cases/") && strings.HasSuffix(at, "/when") || at == "/loop/while" || at == "/loop/until")
 }
 
-// condition warns of a condition that may put out several values, and of one that reads the clock: a replay sees the recorded
+// condition warns of a condition that is always true, of one that may put out several values, and of one that reads the clock: a replay sees the recorded
 // time, but a fork moves the times of its past, and is rejected if that leads elsewhere.
 func (l *linter) condition(s definition.Source, clock bool) {
+	l.alwaysTrue(s, s.Program.Tree())
 	if clock {
 		l.warn(problem.ExpressionClock, s.Pointer, s.Node,
 			"the condition reads the clock with now: a fork evaluates it at its own time, and is rejected if that leads elsewhere",
@@ -91,6 +95,8 @@ type jqWalk struct {
 	stateRoot, clock bool
 	// regexes are the regular expressions that are written out.
 	regexes []string
+	// conditions are those of if, select, any and all.
+	conditions []*gojq.Query
 }
 
 // query checks a query; atRoot is set while its input is the state.
@@ -115,6 +121,12 @@ func (w *jqWalk) term(t *gojq.Term, atRoot bool) {
 		w.stateRoot = true
 	}
 	w.function(t.Func)
+	if t.Type == gojq.TermTypeIf {
+		w.conditions = append(w.conditions, t.If.Cond)
+		for _, e := range t.If.Elif {
+			w.conditions = append(w.conditions, e.Cond)
+		}
+	}
 	for _, part := range expr.Parts(t) {
 		w.query(part.Query, atRoot && part.SameInput)
 	}
@@ -127,6 +139,12 @@ func (w *jqWalk) function(f *gojq.Func) {
 	}
 	if f.Name == "now" && len(f.Args) == 0 {
 		w.clock = true
+	}
+	switch f.Name {
+	case "select", "any", "all":
+		if n := len(f.Args); n > 0 {
+			w.conditions = append(w.conditions, f.Args[n-1])
+		}
 	}
 	if !takesRegex(f) {
 		return

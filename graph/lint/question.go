@@ -10,7 +10,8 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 )
 
-// blindQuestions warns of interrupts that show nothing of the run: whoever answers sees the same words whatever has happened.
+// blindQuestions warns of interrupts that select nothing of the state: the person sees the same words whatever has happened, beside the whole
+// state so far.
 func (l *linter) blindQuestions() {
 	for _, n := range l.program.Nodes {
 		q := n.Interrupt
@@ -21,7 +22,7 @@ func (l *linter) blindQuestions() {
 		if !found {
 			continue
 		}
-		l.warn(problem.QuestionShowsNothing, nodePointer(n), n, fmt.Sprintf("the question of %q does not show its subject", clip(n.ID)),
+		l.warn(problem.QuestionShowsNothing, nodePointer(n), n, fmt.Sprintf("the question of %q shows the whole state, not its subject", clip(n.ID)),
 			fmt.Sprintf(`beside config, add the values that the person must see, such as "show": %q, and "templates" to the uses of x-workflows-engine`, show))
 	}
 }

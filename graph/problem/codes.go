@@ -409,6 +409,8 @@ const (
 	ExpressionStateRoot Code = "EXPRESSION_STATE_ROOT"
 	// ExpressionOutputs: a condition may return several values, and is then always true.
 	ExpressionOutputs Code = "EXPRESSION_SEVERAL_OUTPUTS"
+	// ExpressionAlwaysTrue: a condition, or a part of it, is never false.
+	ExpressionAlwaysTrue Code = "EXPRESSION_ALWAYS_TRUE"
 	// ExpressionClock: a condition reads the clock.
 	ExpressionClock Code = "EXPRESSION_READS_CLOCK"
 	// TemplateLiteral: a string looks like a template or program, but is used literally.
@@ -421,7 +423,7 @@ const (
 	ExpressionComparison Code = "EXPRESSION_COMPARISON_CONSTANT"
 	// SchemaKeyword: a keyword of a schema is misspelt, or requires a property that the schema does not have.
 	SchemaKeyword Code = "SCHEMA_KEYWORD_UNKNOWN"
-	// QuestionShowsNothing: an interrupt shows nothing of the run that it asks about.
+	// QuestionShowsNothing: an interrupt selects nothing of the state to show: the person sees all of it.
 	QuestionShowsNothing Code = "QUESTION_SHOWS_NOTHING"
 	// StateKeyUnused: nothing reads or writes a property of the state_schema.
 	StateKeyUnused Code = "STATE_KEY_UNUSED"
