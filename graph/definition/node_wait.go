@@ -50,7 +50,7 @@ func waitType() NodeType {
 			"The properties of a signal's payload are combined with the state.",
 		config: objectOf("",
 			member{"kind", oneOf("the kind of a wait", string(WaitDuration), string(WaitUntil), string(WaitSignal)).
-				about("duration: for duration_ms or duration. until: for the instant until. signal: for the signal named signal."), true},
+				about("Which of the other fields counts."), true},
 			member{"duration_ms", atLeast("duration_ms", 0).about("For duration: milliseconds. Takes precedence over duration."), false},
 			member{"duration", filled("duration").
 				about("For duration: digits and a unit of ms, s, m or h.", `"90s"`, `"24h"`), false},

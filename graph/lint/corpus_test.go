@@ -35,7 +35,6 @@ var judged = map[string]string{
 	"repair_loop.txt GRAPH_UNUSED_EDGE":                      "the edges of its switch are never followed",
 	"lighthouse-customer-routing.workflow.json RETRY_POLICY": "there is no pause to which the coefficient applies",
 	"r3-unit-tests-child.workflow.json TEMPLATE_IS_LITERAL":  "nothing fills the template in",
-	"workflows.md QUESTION_SHOWS_NOTHING":                    "the page has what is plain AWP, without the extension that shows something",
 	"order.workflow.yaml QUESTION_SHOWS_NOTHING":             "the definition is plain AWP, without the extension that shows something",
 }
 

@@ -81,7 +81,7 @@ var (
 
 // otherTools are those that the pages call besides the engine's programs, go and make. The flags of workflows-engine-temporal are checked in its
 // module.
-var otherTools = strings.Fields("cd cp do done fallocate for gh git kill ls mcp-publisher mkdir npm npx openssl pg_restore rm sed tar temporal umask workflows-engine-temporal")
+var otherTools = strings.Fields("cd cp do done fallocate for gh git kill ls mcp-publisher mkdir npm npx openssl pg_restore rm sed sudo tar temporal umask workflows-engine-temporal")
 
 // checkOther checks a command that is not one of workflows-engine. Those of the server are checked beside it.
 func checkOther(t *testing.T, line string) error {
