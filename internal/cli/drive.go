@@ -648,7 +648,34 @@ func (a *app) explainTime(run *view.Run, s *session) {
 			return
 		}
 	}
-	a.say("continue with:\n  %s\n", s.goesOn(run.ExecutionID))
+	a.say("%scontinue with:\n  %s\n", s.before(run.Lacks), s.goesOn(run.ExecutionID))
+}
+
+// before returns the words before "continue with": what must be configured first, for the command alone makes no progress.
+func (s *session) before(l *view.Lack) string {
+	if l == nil || s.elsewhere {
+		return ""
+	}
+	switch setting := commandHint(l.Setting, ""); {
+	case strings.HasPrefix(setting, "--"): // the command has the flag
+		return ""
+	case setting == "":
+		return "in a process that has it, "
+	case l.Partial:
+		return "once it is added, "
+	default:
+		return "once " + setting + " is set, "
+	}
+}
+
+// nextDue returns the first time that a run waits for; zero without one.
+func nextDue(run *view.Run) (first time.Time) {
+	for _, p := range run.Pending {
+		if !p.Due.IsZero() && (first.IsZero() || p.Due.Before(first)) {
+			first = p.Due
+		}
+	}
+	return first
 }
 
 // lackText names the missing executor of a run, and the process that continues it. located names a setting of this process with its file.

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/workflows-engine/workflows-engine/graph"
+	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/graph/view"
 	"github.com/workflows-engine/workflows-engine/history"
@@ -33,7 +34,8 @@ func newRecover(a *app) *cobra.Command {
 		Short: "Recover orphaned runs",
 		Long: `Claim orphaned runs and runs with a due timer, and drive them until they end or wait for a host, a person or a signal. Like a
 worker, the command performs the nodes with an executor here. A run that needs another executor is listed on standard error, and
-the exit status is 1. Runs with another owner are listed and not changed.
+the exit status is 1. Runs with another owner are listed and not changed. A run that then waits for a time is left to a later
+recover, and standard error names the time.
 
 With an ID only that run is driven, its timers included. If it waits for a missing executor, the exit status is 3, as for every
 paused run. If it has another owner, the command waits until the owner releases it or until the lease ends, at most 30 seconds
@@ -80,12 +82,15 @@ func (a *app) reportNextTimer(ctx context.Context, s *session) error {
 			err = firstError(err, failed)
 			continue
 		}
-		id := history.Root(next.ExecutionID)
-		a.say("run %s waits until %s: recover it then, or wait with:\n  %s\n", id, timeText(next.Due),
-			s.command("recover", id))
+		a.reportTimer(s, history.Root(next.ExecutionID), next.Due)
 		break
 	}
 	return err
+}
+
+// reportTimer prints that a run waits for a time, and the command that waits for it.
+func (a *app) reportTimer(s *session, id string, due time.Time) {
+	a.say("run %s waits until %s: recover it then, or wait with:\n  %s\n", id, timeText(due), s.command("recover", id))
 }
 
 // session returns the session of recoverAll. A dry run opens the database read-only.
@@ -330,6 +335,10 @@ func (d *drive) recover(ctx context.Context, found *recoverable, j *recoverJSON)
 		if l := next.Lacks; l != nil && !l.Host {
 			d.app.reportSkipped(d.session, next.ExecutionID, l)
 			left = silent{exitFailed}
+		} else if next.Status == machine.AwaitingTimer {
+			if due := nextDue(next); !due.IsZero() {
+				d.app.reportTimer(d.session, next.ExecutionID, due)
+			}
 		}
 	}
 	return left

@@ -333,7 +333,7 @@ func writePending(w io.Writer, run *view.Run, p *view.Pending, s *session, now t
 		say("  the previous attempt failed: %s\n", strings.TrimSpace(p.LastCode+" "+p.LastError))
 	}
 	if l := run.Lacks; l != nil && blocks(l, p) {
-		say("  %s\n  continue with:\n    %s\n", lackText(l, s.config.Located), s.goesOn(run.ExecutionID))
+		say("  %s\n  %scontinue with:\n    %s\n", lackText(l, s.config.Located), s.before(l), s.goesOn(run.ExecutionID))
 	}
 	if !p.Deadline.IsZero() {
 		say("  %s\n", deadlineText(p, now))
