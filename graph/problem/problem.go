@@ -20,6 +20,7 @@
 package problem
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 )
@@ -100,6 +101,14 @@ func (e *Error) WithHint(format string, args ...any) *Error {
 func (e *Error) WithReason(reason Code) *Error {
 	e.Reason = reason
 	return e
+}
+
+// Finest returns the finest code of e: Reason, or Code without one. A deletion is an exception: its Reason is the coarser code.
+func (e *Error) Finest() Code {
+	if e.Code == DeletionUnfinished {
+		return e.Code
+	}
+	return cmp.Or(e.Reason, e.Code)
 }
 
 // WithPlace sets the place and returns e.

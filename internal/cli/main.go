@@ -235,6 +235,9 @@ func writeProblem(w io.Writer, paint palette, e *problem.Error, store []string) 
 	label := "error:"
 	if e.Code != problem.UsageError {
 		label = "error " + string(e.Code) + ":"
+		if finest := e.Finest(); finest != e.Code {
+			label = "error " + string(e.Code) + " (" + string(finest) + "):"
+		}
 	}
 	fmt.Fprintf(w, "%s %s\n", paint.bad(label), e.Error())
 	if at := plainCell(e.At.String()); at != "" && len(e.Findings) == 0 { // each finding has its own place

@@ -89,6 +89,8 @@ func (l *Layout) Section() string {
 // Failure is a rejected call: message, next step and code.
 type Failure struct {
 	Message, Hint, Code string
+	// Finest is the finest code of the error, if it is not Code.
+	Finest string
 	// Links are places to go instead, such as runs with similar ids. Lead describes them; "" means that a similar one may have been meant.
 	Lead  string
 	Links []Link

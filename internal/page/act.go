@@ -95,7 +95,11 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, path, http.StatusSeeOther)
 			return
 		}
-		s.again(w, r, path, http.StatusConflict, &submitted{Err: problem.New(problem.InvalidResumePayload, "the question is no longer open").
+		reason := problem.NotAwaiting
+		if e, err := s.outcome(r.Context(), id, key); err == nil && e.By() != "" {
+			reason = problem.AnsweredDifferently
+		}
+		s.again(w, r, path, http.StatusConflict, &submitted{Err: problem.New(problem.InvalidResumePayload, "the question is no longer open").WithReason(reason).
 			WithHint("Your answer was not recorded. The page shows how the question ended.")})
 		return
 	}

@@ -63,7 +63,7 @@ func TestAnAnswer(t *testing.T) {
 			if told := b.want(b.do("GET", fragment.QuestionPath("a/b", "ask#1"), nil), http.StatusOK); !strings.Contains(told, "Answered by kim") {
 				t.Errorf("told %s", told)
 			}
-			if told := b.want(b.do("POST", fragment.QuestionPath("a/b", "ask#1"), late), http.StatusConflict); !strings.Contains(told, "Answered by kim") {
+			if told := b.want(b.do("POST", fragment.QuestionPath("a/b", "ask#1"), late), http.StatusConflict); !strings.Contains(told, "Answered by kim") || !strings.Contains(told, "explain ANSWERED_DIFFERENTLY") {
 				t.Errorf("told %s", told)
 			}
 			if len(b.records("a/b")) != before {

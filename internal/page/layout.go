@@ -197,10 +197,9 @@ func (out *rendering) WriteHeader(status int) { out.status = status }
 
 // errorView shows an error: message, hint and code.
 func (s *Server) errorView(err error) view {
-	shown := fragment.Failure{Message: s.o.Redaction.String(err.Error())}
+	shown := s.failure(err)
 	status := http.StatusInternalServerError
 	if e, ok := problem.As(err); ok {
-		shown.Hint, shown.Code = s.o.Redaction.String(s.o.Glossary.Translate(e.Hint)), string(e.Code)
 		status = statusOf(e)
 	}
 	if u, ok := errors.AsType[unknownRun](err); ok {
@@ -209,9 +208,9 @@ func (s *Server) errorView(err error) view {
 		}
 	}
 	if errors.Is(err, errNoPage) {
-		shown.Code, status = "", http.StatusNotFound
+		shown.Code, shown.Finest, status = "", "", http.StatusNotFound
 	}
-	body, err := fragment.Render(&shown)
+	body, err := fragment.Render(shown)
 	if err != nil {
 		panic(err) // a fault of the template
 	}

@@ -66,6 +66,9 @@ func (s *Server) failure(err error) *fragment.Failure {
 	f := &fragment.Failure{Message: s.o.Redaction.String(err.Error())}
 	if e, ok := problem.As(err); ok {
 		f.Hint, f.Code = s.o.Redaction.String(s.o.Glossary.Translate(e.Hint)), string(e.Code)
+		if finest := e.Finest(); finest != e.Code {
+			f.Finest = string(finest)
+		}
 	}
 	return f
 }

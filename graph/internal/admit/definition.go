@@ -45,7 +45,7 @@ func Input(prog *definition.Program, input map[string]any) error {
 
 // refusedInput returns one error for all violations of an input; its message describes the first.
 func refusedInput(schema string, vs []jsonschema.Violation) error {
-	e := problem.New(problem.ValidationError, "the input breaks %s", schema).WithHint("Correct the input; no run was begun.")
+	e := problem.New(problem.ValidationError, "the input breaks %s", schema).WithReason(problem.InputInvalid).WithHint("Correct the input; no run was begun.")
 	for _, v := range vs {
 		message := v.Message
 		if v.InstancePath == "" {
