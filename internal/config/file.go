@@ -31,11 +31,8 @@ func (f inFile) open(ctx context.Context, how opening) (history.Store, error) {
 		}
 		return f.openFile(ctx, historysql.Options{Existing: how == toExisting, ReadOnly: how == toRead, FollowWrites: true})
 	}
-	if folder := filepath.Dir(f.c.StorePath); f.c.StorePathGiven {
-		if info, err := os.Stat(folder); err != nil || !info.IsDir() {
-			return nil, problem.New(problem.UsageError, "directory %s not found", folder).
-				WithHint("Create the directory, or name another file with %s.", f.flag())
-		}
+	if err := f.c.CheckStoreDirectory(); err != nil {
+		return nil, err
 	}
 	store, err := f.openFile(ctx, historysql.Options{FollowWrites: true})
 	if err == nil {
@@ -45,6 +42,20 @@ func (f inFile) open(ctx context.Context, how opening) (history.Store, error) {
 		}
 	}
 	return store, err
+}
+
+// CheckStoreDirectory returns an error if the settings name a database file in a directory that does not exist. The directory of the default
+// database is created.
+func (c *Config) CheckStoreDirectory() error {
+	if c.Store != SQLite || !c.StorePathGiven {
+		return nil
+	}
+	folder := filepath.Dir(c.StorePath)
+	if info, err := os.Stat(folder); err != nil || !info.IsDir() {
+		return problem.New(problem.UsageError, "directory %s not found", folder).
+			WithHint("Create the directory, or name another file with %s.", inFile{c}.flag())
+	}
+	return nil
 }
 
 // flag is the flag that names the file.

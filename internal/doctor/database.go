@@ -104,6 +104,9 @@ func (r *Report) Store(ctx context.Context, c *config.Config, now time.Time) {
 		if !r.server(ctx, c) {
 			return
 		}
+	} else if err := c.CheckStoreDirectory(); err != nil {
+		r.AddError(Database, "database", err, "")
+		return
 	} else {
 		r.place(c.StorePath)
 		if _, err := os.Stat(c.StorePath); errors.Is(err, fs.ErrNotExist) {

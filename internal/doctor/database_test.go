@@ -66,6 +66,28 @@ func found(r doctor.Report, code doctor.Code) (list []doctor.Finding) {
 	return list
 }
 
+// TestMissingDirectory: a database in a directory that does not exist is a problem, as it is for the commands that would use it. The directory of
+// the default database is created.
+func TestMissingDirectory(t *testing.T) {
+	t.Parallel()
+	home := t.TempDir()
+	gone := filepath.Join(home, "gone")
+	for _, c := range []*config.Config{settings(t, home, "", "--db", filepath.Join(gone, "runs.db")), settings(t, home, "")} {
+		var r doctor.Report
+		r.Store(t.Context(), c, time.Now())
+		want := 0
+		if c.StorePathGiven {
+			want = 1
+			if _, err := c.OpenStore(t.Context()); err == nil || len(r.Findings) != 1 || r.Findings[0].Message != err.Error() || r.Findings[0].Fix == "" {
+				t.Errorf("found %+v; opened with %v", r.Findings, err)
+			}
+		}
+		if r.Problems() != want {
+			t.Errorf("%s: %+v", c.StorePath, r.Findings)
+		}
+	}
+}
+
 // TestTwoDatabases shows both with their runs, and the commands that bring them together.
 func TestTwoDatabases(t *testing.T) {
 	t.Parallel()
