@@ -65,6 +65,26 @@ func TestOnlyAPersonMayAnswer(t *testing.T) {
 	})
 }
 
+// TestAnAnswerNobodyWaitsFor: with required, an answer to a run without an open question has the error that it has anywhere: no person is sent
+// to a terminal, where the same answer would fail.
+func TestAnAnswerNobodyWaitsFor(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		o := newOffice(t, graph.Options{}, mcpserver.Options{Elicit: elicit.Required})
+		h := o.host("2025-03-26", nil)
+		h.ok("workflow_start", object{"execution_id": "r", "definition": walk(work)})
+		for _, id := range []string{"r", "none"} {
+			r := h.raw("workflow_resume", object{"execution_id": id, "resume_payload": object{"approve": true}})
+			if r.code == "" || r.details()["engineCode"] == "PERSON_REQUIRED" || contains(r.text, "terminal") {
+				t.Errorf("%s: %s", id, r.text)
+			}
+			if id == "r" && (r.code != "INVALID_RESUME_PAYLOAD" || !contains(r.text, "awaiting_activity") || !contains(r.text, "workflow_submit_activity")) {
+				t.Errorf("%s: %s", id, r.text)
+			}
+		}
+	})
+}
+
 // TestWaysAroundThePerson: with required, other calls do not answer for a person either, and no fork takes an answer over that was given to
 // another run, in a subworkflow neither.
 func TestWaysAroundThePerson(t *testing.T) {

@@ -40,7 +40,7 @@ func resumeTool(who elicit.Mode) *tool {
 			case !given:
 				return s.askAgain(ctx, a, req)
 			case who == elicit.Required:
-				return nil, a.asking.personRequired(req.ExecutionID)
+				return nil, s.guide(ctx, a, req.ExecutionID, s.refusedAnswer(ctx, a, req.ExecutionID))
 			}
 			run, err := s.drive(ctx, a, func() (*view.Run, error) { return s.Resume(ctx, req) })
 			if err != nil {
@@ -60,8 +60,7 @@ func (s *server) askAgain(ctx context.Context, a *arguments, req graph.ResumeReq
 		}
 		p := interruptOf(run, req.InterruptID)
 		if p == nil {
-			return nil, problem.New(problem.InvalidResumePayload, "cannot resume: the run is %s and does not wait for this answer", run.Status).
-				WithReason(problem.NotAwaiting).WithPlace(problem.Place{ExecutionID: run.ExecutionID}).WithHint("Read the run with Runner.Status.")
+			return nil, notAwaited(run)
 		}
 		if end, more := a.asking.state(p); !more && end.State != elicit.Asking {
 			return nil, a.asking.cannotAsk(a, run, p)
@@ -70,6 +69,25 @@ func (s *server) askAgain(ctx context.Context, a *arguments, req graph.ResumeReq
 		return run, nil
 	})
 	return s.ran(ctx, a, run, err, "", nil)
+}
+
+// refusedAnswer returns the error for an answer that a model passes on where only a person may answer: that of any such call if the run has no
+// open question.
+func (s *server) refusedAnswer(ctx context.Context, a *arguments, executionID string) error {
+	run, err := s.Status(ctx, graph.StatusRequest{ExecutionID: executionID})
+	switch {
+	case err != nil:
+		return err
+	case interruptOf(run, "") == nil:
+		return notAwaited(run)
+	}
+	return a.asking.personRequired(executionID)
+}
+
+// notAwaited is the error for an answer that a run does not wait for.
+func notAwaited(run *view.Run) error {
+	return problem.New(problem.InvalidResumePayload, "cannot resume: the run is %s and does not wait for this answer", run.Status).
+		WithReason(problem.NotAwaiting).WithPlace(problem.Place{ExecutionID: run.ExecutionID}).WithHint("Read the run with Runner.Status.")
 }
 
 // interruptOf returns the interrupt with this id, or the first one if it is "".
