@@ -1,6 +1,7 @@
 package authoring
 
 import (
+	"path"
 	"regexp"
 	"strings"
 	"sync"
@@ -38,7 +39,7 @@ var CodeGroups = sync.OnceValue(func() []CodeGroup {
 		g := CodeGroup{Title: title}
 		for line := range strings.Lines(body) {
 			if m := row.FindStringSubmatch(strings.TrimSuffix(line, "\n")); m != nil {
-				g.Codes = append(g.Codes, Code{Name: m[1], When: m[2], Do: m[3]})
+				g.Codes = append(g.Codes, Code{Name: m[1], When: linkless(m[2]), Do: linkless(m[3])})
 			}
 		}
 		if len(g.Codes) > 0 {
@@ -55,6 +56,22 @@ var CodeGroups = sync.OnceValue(func() []CodeGroup {
 	}
 	return groups
 })
+
+var pageLink = regexp.MustCompile(`\[([^\]]*)\]\(([^)#]*)[^)]*\)`)
+
+// linkless replaces the links of a text of the page by their text and the name of their page.
+func linkless(text string) string {
+	return pageLink.ReplaceAllStringFunc(text, func(whole string) string {
+		m := pageLink.FindStringSubmatch(whole)
+		switch {
+		case m[2] == "":
+			return m[1]
+		case !strings.Contains(m[2], "://"):
+			m[2] = path.Join("docs/reference", m[2])
+		}
+		return m[1] + " (" + m[2] + ")"
+	})
+}
 
 // FindCode returns a code, ignoring case. near is the nearest known code to an unknown one, "" if they all differ much.
 func FindCode(name string) (code Code, near string, ok bool) {

@@ -42,6 +42,21 @@ func TestEveryCodeIsExplained(t *testing.T) {
 	}
 }
 
+// TestExplanationsHaveNoLinks: a link is its text and the path of its page, which readers at a terminal can open.
+func TestExplanationsHaveNoLinks(t *testing.T) {
+	t.Parallel()
+	for _, g := range authoring.CodeGroups() {
+		for _, c := range g.Codes {
+			if text := c.When + c.Do; strings.Contains(text, "](") {
+				t.Errorf("%s: %s", c.Name, text)
+			}
+		}
+	}
+	if c, _, _ := authoring.FindCode("RUN_TIMEOUT"); c.When != "The run did not end by its deadline (docs/workflows.md)." {
+		t.Errorf("got %q", c.When)
+	}
+}
+
 // TestExamplesAreTrue: the wrong example of a code has a finding with it, and the right one has none.
 func TestExamplesAreTrue(t *testing.T) {
 	t.Parallel()

@@ -293,6 +293,7 @@ func parsePayload(line string, schema map[string]any) (map[string]any, error) {
 			if yes, understood := yesOrNo(word); understood {
 				return map[string]any{name: yes}, nil
 			}
+			return nil, fmt.Errorf("%q must be yes, no, JSON or key=value", word)
 		}
 		if !ok || key == "" {
 			return nil, fmt.Errorf("%q must be JSON or key=value", word)

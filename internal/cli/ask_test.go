@@ -53,7 +53,7 @@ func TestAskUntilTheAnswerDoes(t *testing.T) {
 		t.Errorf("exit %d, stdout %s, stderr %s", exit, stdout, stderr)
 	}
 	for _, want := range []string{
-		"review asks: Please read the draft", "approve  boolean", `"nonsense" must be JSON or key=value`,
+		"review asks: Please read the draft", "approve  boolean", `"nonsense" must be yes, no, JSON or key=value`,
 		"error INVALID_RESUME_PAYLOAD:", "completed run",
 	} {
 		if !strings.Contains(stderr, want) {
@@ -148,4 +148,17 @@ func (w *promptWatcher) Write(p []byte) (int, error) {
 		close(w.seen)
 	}
 	return len(p), nil
+}
+
+// TestStandardInputAtATerminal: a command that reads standard input says so to a person, who would wait for it in vain, and not to a program.
+func TestStandardInputAtATerminal(t *testing.T) {
+	t.Parallel()
+	for _, interactive := range []bool{true, false} {
+		a, _, stderr := newTestApp(t, strings.NewReader("{}"), noon)
+		a.interactive = interactive
+		a.execute(t.Context(), []string{"validate"})
+		if said := strings.Contains(stderr.String(), "reading standard input; end it with "); said != interactive {
+			t.Errorf("interactive %t: %s", interactive, stderr)
+		}
+	}
 }

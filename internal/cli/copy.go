@@ -39,7 +39,7 @@ target stays as it is.
 After an interruption, run the same command again: it completes the copy.
 
 Exit status: 0 if both databases have all runs and no findings; 1 otherwise.`,
-		Example: `  workflows-engine db copy --from runs.db --to postgres://workflows@db.example.com/runs?sslmode=verify-full
+		Example: `  workflows-engine db copy --from runs.db --to postgres://workflows@db.example.com/runs
   workflows-engine db copy --from @runs.url --to local.db --json`,
 		Args: exactly(),
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.copyStore(cmd.Context(), o) },

@@ -71,7 +71,7 @@ func fencedYAML(text string) string { return "```yaml\n" + strings.TrimSpace(tex
 // codeWidth bounds the description of a code in the list.
 const codeWidth, minCodeWidth = 90, 20
 
-// codesText lists all codes by group, in lines of at most width characters; 0 is no terminal.
+// codesText lists all codes by group. For a terminal of width characters it cuts longer lines; 0 is no terminal.
 func codesText(width int) string {
 	var b strings.Builder
 	for i, g := range authoring.CodeGroups() {
@@ -81,12 +81,14 @@ func codesText(width int) string {
 		fmt.Fprintln(&b, g.Title)
 		rows, room := make([][]string, len(g.Codes)), codeWidth
 		for _, c := range g.Codes {
-			if width > 0 {
-				room = max(min(room, width-len(c.Name)-len("    ")), minCodeWidth)
-			}
+			room = max(min(room, width-len(c.Name)-len("    ")), minCodeWidth)
 		}
 		for k, c := range g.Codes {
-			rows[k] = []string{"  " + c.Name, cut(c.When, room)}
+			when := c.When
+			if width > 0 {
+				when = cut(when, room)
+			}
+			rows[k] = []string{"  " + c.Name, when}
 		}
 		_ = writeTable(&b, rows) // memory takes all
 	}

@@ -3,22 +3,32 @@ package cli
 import (
 	"fmt"
 	"io"
+	"strconv"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 )
 
-// helpColumns is the width of help without a terminal, and the largest one: longer lines are hard to read.
+// helpColumns is the largest width of help: longer lines are hard to read.
 const helpColumns = 100
 
-// help writes the help of a command, filled to the width of the terminal. The global flags have their own page: they are many, and matter to
+// helpWidth returns the width of help: COLUMNS if it is set, or else that of the terminal, or 80 without a terminal.
+func (a *app) helpWidth() int {
+	width, err := strconv.Atoi(variable(a.env, "COLUMNS"))
+	if (err != nil || width <= 0) && a.columns != nil {
+		width = a.columns()
+	}
+	if width <= 0 {
+		width = usualColumns
+	}
+	return min(max(width, smallestColumns), helpColumns)
+}
+
+// help writes the help of a command, filled to helpWidth. The global flags have their own page: they are many, and matter to
 // few calls.
 func (a *app) help(cmd *cobra.Command, w io.Writer) {
-	width := helpColumns
-	if a.columns != nil && a.columns() > 0 {
-		width = min(width, a.columns())
-	}
+	width := a.helpWidth()
 	var b strings.Builder
 	description := cmd.Long
 	if description == "" {
@@ -33,7 +43,9 @@ func (a *app) help(cmd *cobra.Command, w io.Writer) {
 		}
 		b.WriteString("\n" + paragraphs("Also: version, completion SHELL, help COMMAND, help options (the flags of all commands), help exit-status", width))
 	case cmd.IsAdditionalHelpTopicCommand():
-		b.WriteString(cmd.Example)
+		if cmd.Name() == optionsTopic {
+			b.WriteString("\n" + cmd.Root().PersistentFlags().FlagUsagesWrapped(width))
+		}
 	default:
 		b.WriteString("Usage:\n")
 		if cmd.Runnable() {
@@ -105,11 +117,12 @@ func newExitStatus() *cobra.Command {
 }
 
 // newOptions returns the help topic about the flags of all commands. It has no Run, so cobra does not list it as a command.
-func newOptions(root *cobra.Command) *cobra.Command {
+func newOptions() *cobra.Command {
 	return &cobra.Command{
-		Use:     "options",
-		Short:   "Show the flags of all commands",
-		Long:    "All commands have these flags, for the store, the limits of runs and the log. An environment variable sets a flag for all commands.",
-		Example: "\n" + root.PersistentFlags().FlagUsagesWrapped(helpColumns),
+		Use:   optionsTopic,
+		Short: "Show the flags of all commands",
+		Long:  "All commands have these flags, for the store, the limits of runs and the log. An environment variable sets a flag for all commands.",
 	}
 }
+
+const optionsTopic = "options"

@@ -70,7 +70,7 @@ an address that installs the server when it is opened (Cursor, VS Code).`,
   workflows-engine install --host all --dry-run
   workflows-engine install --host vscode --scope project -- --db /srv/team/runs.db
   workflows-engine install --host cursor --print deeplink
-  workflows-engine install --host claude-code --url http://127.0.0.1:8770/mcp --token-env WORKFLOWS_TOKEN`,
+  workflows-engine install --host claude-code --url http://127.0.0.1:8770/mcp --token-env TOKEN`,
 		RunE: func(cmd *cobra.Command, args []string) error { return a.install(cmd, o, args) },
 	}
 	set := cmd.Flags()
@@ -432,7 +432,7 @@ func (a *app) edit(ctx context.Context, o installOptions, next string, change fu
 		verb := "changes"
 		switch {
 		case !content.Exists:
-			verb = "makes"
+			verb = "creates"
 		case edit.text == nil:
 			verb = "removes"
 		}

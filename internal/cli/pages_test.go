@@ -253,6 +253,41 @@ func TestHelpFits(t *testing.T) {
 	check(newRoot(a))
 }
 
+// TestHelpWidth: help that no terminal shows has the width of COLUMNS, or 80 columns. It never has more than 100, which examples keep, too.
+func TestHelpWidth(t *testing.T) {
+	t.Parallel()
+	for columns, want := range map[string]int{"": 80, "none": 80, "0": 80, "70": 70, "100": 100, "250": 100} {
+		a, _, _ := newTestApp(t, nil, noon)
+		a.env.Variables = []string{"COLUMNS=" + columns}
+		var out strings.Builder
+		root := newRoot(a)
+		recovering, _, err := root.Find([]string{"recover"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		a.help(recovering, &out)
+		widest := 0
+		for line := range strings.Lines(strings.Replace(out.String(), recovering.Example, "", 1)) {
+			widest = max(widest, utf8.RuneCountInString(strings.TrimRight(line, "\n")))
+		}
+		if widest > want || widest < want-10 {
+			t.Errorf("COLUMNS=%s: the longest line has %d characters", columns, widest)
+		}
+		var check func(c *cobra.Command)
+		check = func(c *cobra.Command) {
+			for line := range strings.Lines(c.Example) {
+				if utf8.RuneCountInString(strings.TrimRight(line, "\n")) > 100 {
+					t.Errorf("%s: %s", c.CommandPath(), line)
+				}
+			}
+			for _, c := range c.Commands() {
+				check(c)
+			}
+		}
+		check(root)
+	}
+}
+
 // TestTheUnitOfThePage: the unit of systemd that docs/deploy.md shows calls the worker, and does not restart it after the status
 // of wrong settings.
 func TestTheUnitOfThePage(t *testing.T) {

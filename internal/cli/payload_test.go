@@ -69,6 +69,9 @@ func TestALoneYes(t *testing.T) {
 			}
 		}
 	}
+	if _, err := parsePayload("maybe", only); err == nil || err.Error() != `"maybe" must be yes, no, JSON or key=value` {
+		t.Errorf("another word: %v", err)
+	}
 	for _, schema := range []map[string]any{nil, {"properties": map[string]any{"remark": text}, "required": []any{"remark"}}} {
 		if got, err := parsePayload("yes", schema); err == nil {
 			t.Errorf("taken as %v", got)

@@ -8,6 +8,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 
 	"github.com/workflows-engine/workflows-engine/graph/definition"
@@ -259,8 +260,15 @@ func (a *app) readLimited(file string, most int64, check func(text []byte) error
 // reading calls read with a file, or with standard input.
 func (a *app) reading(file string, read func(io.Reader) error) error {
 	in, name := a.stdin, "standard input"
-	if file != standardInput {
+	switch {
+	case file != standardInput:
 		in, name = &interruptible{ctx: a.ctx, from: &fileReader{path: a.path(file)}}, file
+	case a.interactive:
+		end := "Ctrl-D"
+		if runtime.GOOS == "windows" {
+			end = "Ctrl-Z and Enter"
+		}
+		a.say("reading standard input; end it with %s\n", end)
 	}
 	err := read(in)
 	if _, said := problem.As(err); err == nil || said {

@@ -15,6 +15,7 @@ import (
 func TestReferencePage(t *testing.T) {
 	t.Parallel()
 	a, _, _ := newTestApp(t, nil, noon)
+	a.env.Variables = []string{"COLUMNS=100"}
 	root := newRoot(a)
 	var page strings.Builder
 	page.WriteString("# Commands of workflows-engine\n\nFor users of a terminal and authors of scripts: the help of each command, as its flag `--help` " +

@@ -30,7 +30,7 @@ Answer the calls of an agent with {"decision":"approve"} for all of them, or wit
 approve; deny or stop, with "reason"; edit, with "arguments"; respond, with "result".`,
 		Example: `  workflows-engine resume order-17 --payload '{"approve":true}'
   workflows-engine resume order-17 --payload @answer.json
-  workflows-engine resume order-17 --payload '{"decision":"edit","arguments":{"order":"A7","amount":12}}'
+  workflows-engine resume order-17 --payload '{"decision":"edit","arguments":{"amount":12}}'
   workflows-engine resume order-17 --payload '{"approve":false}' --resume '{"approve":true}'`,
 		Args:              exactly("ID"),
 		ValidArgsFunction: a.completeIDs(history.PhaseInterrupted),

@@ -61,7 +61,7 @@ effect, so a run survives a crash, and any process can continue it.`,
 		}
 		root.AddCommand(g.commands...)
 	}
-	root.AddCommand(newVersion(a), newConformance(a), newOptions(root), newExitStatus())
+	root.AddCommand(newVersion(a), newConformance(a), newOptions(), newExitStatus())
 	root.AddCommand(formerly(a)...)
 	if a.backend != nil {
 		a.backend.adapt(a, root)

@@ -31,7 +31,7 @@ that run as in the command run. If the run would reject the signal, nothing is s
 --idempotency-key the command can be repeated.`,
 		Example: `  workflows-engine signal order-17 release_approved --payload '{"approved_by":"kim"}'
   workflows-engine signal order-17 go
-  workflows-engine signal order-17 paid --start order.workflow.json --input '{"order":17}' --idempotency-key payment-3`,
+  workflows-engine signal order-17 paid --start order.yaml --input order=17 --idempotency-key p3`,
 		Args:              exactly("ID", "NAME"),
 		ValidArgsFunction: a.completeWaits(history.PhaseAwaitingSignal, awaitedSignal),
 		RunE: func(cmd *cobra.Command, args []string) error {

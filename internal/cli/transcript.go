@@ -31,7 +31,7 @@ func newAgentTranscript(a *app) *cobra.Command {
 people and their answers, and the final answer. Fields that look like secrets are masked. The keys of steps, such as t3.c2 (turn 3,
 call 2), are the same as in history. The steps of a sub-agent are indented, after its call.`,
 		Example: `  workflows-engine agent transcript order-17
-  workflows-engine agent transcript order-17 --node research --json | jq -c 'select(.kind == "result")'`,
+  workflows-engine agent transcript order-17 --json | jq -c 'select(.kind == "result")'`,
 		Args:              exactly("ID"),
 		PreRunE:           exclusive("json", "markdown"),
 		RunE:              func(cmd *cobra.Command, args []string) error { return a.transcript(cmd.Context(), args[0], o) },

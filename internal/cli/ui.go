@@ -189,7 +189,7 @@ func (a *app) uiLink(ctx context.Context, id string, o uiOptions) error {
 		return problem.New(problem.UsageError, "the page of %s at %s requires a token", c.Location(), closed).
 			WithHint("Open the address with a token of its server, or start another page: workflows-engine ui.")
 	}
-	return problem.New(problem.UsageError, "no page of %s runs", c.Location()).WithHint("Start one: workflows-engine ui.")
+	return problem.New(problem.UsageError, "no page is running for %s", c.Location()).WithHint("Start one: workflows-engine ui.")
 }
 
 // announce lets other processes find a page of the session that listens, until withdraw is called.

@@ -52,12 +52,19 @@ func (a *app) watch(ctx context.Context, id string, o watchOptions) error {
 		d := a.drive(s, o.driveOptions)
 		run, err := s.engine.Status(ctx, graph.StatusRequest{ExecutionID: id})
 		for err == nil && !run.Status.Terminal() && ctx.Err() == nil && d.left() > 0 && !(o.untilRest && rests(run)) {
-			run, err = d.change(ctx, run)
+			var next *view.Run
+			if next, err = d.change(ctx, run); err == nil {
+				run = next
+			}
 		}
 		s.view.settle(run)
 		switch {
 		case ctx.Err() != nil:
-			a.say("\nstopped watching; run %s continues\n", id)
+			goesOn := "continues"
+			if run != nil && awaited(run) != nil {
+				goesOn = "is still waiting"
+			}
+			a.say("\nstopped watching; run %s %s\n", id, goesOn)
 			d.printNextCommands(ctx, id)
 			return silent{exitInterrupted}
 		case err != nil:
