@@ -6,8 +6,10 @@ import (
 	"maps"
 	"reflect"
 	"strings"
+	"time"
 
 	"github.com/workflows-engine/workflows-engine/graph/definition"
+	"github.com/workflows-engine/workflows-engine/graph/expr"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
@@ -62,6 +64,23 @@ func (s *Source) pending(w machine.Wait, states stateCopies) Pending {
 		p.ResumeSchema = jsonvalue.CloneMap(n.Interrupt.ResumeSchemaRaw)
 	}
 	return p
+}
+
+// Asked returns the question that an interrupt node asked at a time, over the state of then, with the values that the person saw beside it.
+func Asked(n *definition.Node, state map[string]any, at time.Time) (p *Pending, err error) {
+	p = &Pending{WaitInfo: machine.WaitInfo{Kind: machine.WaitInterrupt, NodeID: n.ID, State: state, Prompt: n.Interrupt.Prompt}, PromptRef: n.Interrupt.PromptRef}
+	p.showsState = n.Interrupt.Show == nil
+	env := expr.Env{Now: at}
+	if n.Interrupt.Template != nil {
+		if _, p.Prompt, err = n.Interrupt.Template.EvalShown(func() map[string]any { return state }, env); err != nil {
+			return nil, err
+		}
+	}
+	if n.Interrupt.Show != nil {
+		p.showSource = n.Interrupt.Show.Source()
+		p.Show, err = n.Interrupt.Show.EvalAt(state, env)
+	}
+	return p, err
 }
 
 // NeedsInput reports whether a person, a host or another system must end the wait.

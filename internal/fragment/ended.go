@@ -17,6 +17,8 @@ type Ended struct {
 	Key string
 	// Asked, Answer and Expired are the records of the question, of its answer and of its deadline; nil for one that there is not.
 	Asked, Answer, Expired *history.Record
+	// State is the state that the question was asked over; nil if the records do not tell, as in a branch.
+	State map[string]any
 
 	by *history.Actor // the first record of the call, often its command, has it
 }
@@ -27,7 +29,15 @@ func (e *Ended) Record(rec *history.Record) bool {
 	switch rec.Name {
 	case history.InterruptRaised:
 		if e.is(p) {
-			e.Asked = keep(rec)
+			if e.Asked = keep(rec); p.Span != nil {
+				e.State = nil
+			}
+		}
+	case history.StateUpdated:
+		if e.Asked == nil {
+			if e.State = p.State; p.Span != nil {
+				e.State = nil
+			}
 		}
 	case history.InterruptResumed:
 		if e.is(p) {

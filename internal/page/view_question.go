@@ -5,9 +5,11 @@ import (
 	"context"
 	"net/http"
 
+	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	runview "github.com/workflows-engine/workflows-engine/graph/view"
 	"github.com/workflows-engine/workflows-engine/history"
+	"github.com/workflows-engine/workflows-engine/internal/agentsteps"
 	"github.com/workflows-engine/workflows-engine/internal/fragment"
 )
 
@@ -101,6 +103,10 @@ func (s *Server) answered(r *http.Request, m *fragment.Question, v *runview.Run,
 	}
 	m.Prompt, m.Node, m.Asked = e.Asked.Payload.Prompt, e.Asked.Payload.NodeID, e.Asked.CreatedAt
 	m.VisitPath = fragment.VisitPath(id, m.Node, max(e.Asked.Payload.Visit, 1))
+	if p := s.asked(r.Context(), v, e); p != nil {
+		q := fragment.AskOf(p, s.o.Redaction.Value, fragment.Post{}, nil)
+		m.Prompt, m.Show, m.ShowsState, m.Calls = cmp.Or(p.Prompt, m.Prompt), q.Show, q.ShowsState, q.Form.Calls
+	}
 	m.Answer = &fragment.Answer{By: e.By()}
 	switch {
 	case e.Answer != nil:
@@ -122,6 +128,26 @@ func (s *Server) answered(r *http.Request, m *fragment.Question, v *runview.Run,
 	}
 	m.Input = s.input(r, id)
 	return nil
+}
+
+// asked returns a question as it was asked, from its records and the definition; nil if they do not tell.
+func (s *Server) asked(ctx context.Context, v *runview.Run, e *fragment.Ended) *runview.Pending {
+	if step := e.Asked.Payload.AgentStep; agentsteps.Approval(step) != nil { // the record of an executor's question has all of it
+		return &runview.Pending{WaitInfo: machine.WaitInfo{Show: step}}
+	}
+	program := s.program(ctx, v.DefinitionHash)
+	if e.State == nil || program == nil {
+		return nil
+	}
+	n := program.Node(e.Asked.Payload.NodeID)
+	if n == nil || n.Interrupt == nil {
+		return nil
+	}
+	p, err := runview.Asked(n, e.State, e.Asked.CreatedAt)
+	if err != nil {
+		return nil
+	}
+	return p
 }
 
 // outcome returns how a question of a run ended.

@@ -135,9 +135,40 @@ func TestQuestion(t *testing.T) {
 		t.Fatal(err)
 	}
 	body = s.get(fragment.QuestionPath("r1", "ask#1"))
-	s.requireText(body, "Pay the invoice?", "Answered by kim (page)", "fine")
+	s.requireText(body, "Pay the invoice?", "Answered by kim (page)", "fine", "No 17\nof May", "pen") // what was approved, too
+	if strings.Index(body, "<dt>invoice") > strings.Index(body, "<dt>lines") || !strings.Contains(body, "<dt>invoice") {
+		t.Error("the fields of the answered question are not in the order of the definition")
+	}
 	if strings.Contains(body, "<form") {
 		t.Error("an answered question has a form")
+	}
+}
+
+// TestAnAnsweredQuestionShowsItsState: it is the state of the question, without the answer and without later changes. Where the author
+// shows no value, the person saw the state.
+func TestAnAnsweredQuestionShowsItsState(t *testing.T) {
+	t.Parallel()
+	const definition = `{"document":{"schema":"s","name":"plain","version":"1"},"state_schema":{"type":"object"},
+	"nodes":[{"id":"begin","type":"start"},
+		{"id":"check","type":"set_state","config":{"assignments":{"stock":{"literal":"NO_STOCK"}}}},
+		{"id":"ask","type":"interrupt","config":{"prompt":"Go on?","resume_schema":{"type":"object","properties":{"amount":{"type":"integer"}}}}},
+		{"id":"later","type":"set_state","config":{"assignments":{"afterwards":{"literal":true}}}},
+		{"id":"end","type":"end"}],
+	"edges":[{"source":"__start__","target":"begin"},{"source":"begin","target":"check"},{"source":"check","target":"ask"},{"source":"ask","target":"later"},{"source":"later","target":"end"}]}`
+	s := show(t)
+	s.start("r1", definition, map[string]any{"order": "A17"})
+	path := fragment.QuestionPath("r1", "ask#1")
+	shown := func(body string) string {
+		_, part, _ := strings.Cut(body, `<section aria-label="What the question is about">`)
+		part, _, _ = strings.Cut(part, "</section>")
+		return part
+	}
+	open := shown(s.get(path))
+	if _, err := s.engine.Resume(t.Context(), graph.ResumeRequest{ExecutionID: "r1", InterruptID: "r1:ask#1", Payload: map[string]any{"amount": 7.0}}); err != nil {
+		t.Fatal(err)
+	}
+	if answered := shown(s.get(path)); !strings.Contains(open, "A17") || !strings.Contains(open, "NO_STOCK") || len(answered) != len(open) || !strings.Contains(answered, "NO_STOCK") {
+		t.Errorf("asked with\n%s\nanswered with\n%s", open, answered)
 	}
 }
 
