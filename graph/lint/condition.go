@@ -83,7 +83,7 @@ func neverFalse(q *gojq.Query) bool {
 	switch {
 	case assigns(q.Op):
 		// Assigned to a field, the output is the object. The right side may have no output, and so has the assignment then.
-		return q.Left.Term != nil && q.Left.Term.Type != gojq.TermTypeIdentity && (q.Op != gojq.OpAssign || yields(q.Right)) || q.Left.Op != 0 && q.Left.Op != gojq.OpPipe
+		return isField(q.Left) && (q.Op == gojq.OpModify || yields(q.Right))
 	case q.Op == gojq.OpPipe:
 		return yields(q.Left) && neverFalse(q.Right)
 	case q.Op != 0 || q.Term == nil:
@@ -115,6 +115,23 @@ func neverFalse(q *gojq.Query) bool {
 		return true
 	}
 	return false
+}
+
+// isField reports whether the target of an assignment is obviously a field, and not the whole value, or is no path and fails.
+func isField(q *gojq.Query) bool {
+	switch t := q.Term; {
+	case q.FuncDefs != nil:
+		return false
+	case t == nil && q.Op == gojq.OpPipe:
+		return isField(q.Left) || isField(q.Right)
+	case t == nil && q.Op == gojq.OpComma:
+		return isField(q.Left) && isField(q.Right)
+	case t == nil:
+		return q.Op != 0 && q.Op != gojq.OpAlt && !assigns(q.Op)
+	case t.Type == gojq.TermTypeQuery && t.SuffixList == nil:
+		return isField(t.Query)
+	}
+	return q.Term.Type == gojq.TermTypeIndex || q.Term.Type == gojq.TermTypeIdentity && q.Term.SuffixList != nil
 }
 
 // yields reports whether a program obviously has an output, or fails.

@@ -163,6 +163,8 @@ var mistakes = []struct{ old, new, want string }{
 	{`.status == "approved" and .paid`, `(.paid = true) | not`, `EXPRESSION_ALWAYS_TRUE /nodes/4/config/cases/0/when: did you mean == in .paid == true?`},
 	{`.status == "approved" and .paid`, `if .paid then "yes" else "no" end`, `EXPRESSION_ALWAYS_TRUE /nodes/4/config/cases/0/when: write a comparison, such as .approved == true`},
 	{`select(.price > 10)`, `select(.price = 10)`, `EXPRESSION_ALWAYS_TRUE /nodes/2/map/items: did you mean == in .price == 10?`},
+	{`.status == "approved" and .paid`, `(.quote.total, .count) = 1`, `EXPRESSION_ALWAYS_TRUE /nodes/4/config/cases/0/when: did you mean == in (.quote.total, .count) == 1?`},
+	{`.status == "approved" and .paid`, `(.) = false`, ``},
 	{`.status == "approved" and .paid`, `true`, ``},
 	{`.status == "approved" and .paid`, `(true)`, ``},
 	{`.status == "approved" and .paid`, `.paid // false`, ``},
