@@ -93,6 +93,9 @@ func (p *performer) perform(ctx context.Context, a attempt, effect machine.Effec
 		}
 		return performed{}, ctx.Err()
 	}
+	if out, ends := in.(machine.Outcome); runs.unread != nil && (!ok || ends && !out.OK) {
+		return performed{}, sdk.NewApplicationError(runs.unread.Error(), string(problem.StoreUnavailable))
+	}
 	return performedOf(runs.complete(in)), nil
 }
 

@@ -61,12 +61,17 @@ func (a *FileArchive) Archive(_ context.Context, executionID string, d history.S
 	if err := os.MkdirAll(a.dir, 0o700); err != nil {
 		return unarchived(executionID, err)
 	}
-	f, err := os.OpenFile(a.path(executionID), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	f, err := os.OpenFile(a.path(executionID), os.O_CREATE|os.O_APPEND|os.O_RDWR, 0o600)
 	if err != nil {
 		return unarchived(executionID, err)
 	}
 	defer func() { err = errors.Join(err, f.Close()) }()
 	var lines []byte
+	if torn, err := endsTorn(f); err != nil {
+		return unarchived(executionID, err)
+	} else if torn {
+		lines = []byte("\n")
+	}
 	add := func(v any) error {
 		line, err := json.Marshal(v)
 		lines = append(append(lines, line...), '\n')
@@ -93,6 +98,17 @@ func (a *FileArchive) Archive(_ context.Context, executionID string, d history.S
 	return nil
 }
 
+// endsTorn reports whether the last line of a file was not written whole.
+func endsTorn(f *os.File) (bool, error) {
+	info, err := f.Stat()
+	if err != nil || info.Size() == 0 {
+		return false, err
+	}
+	var last [1]byte
+	_, err = f.ReadAt(last[:], info.Size()-1)
+	return last[0] != '\n', err
+}
+
 func unarchived(executionID string, err error) error {
 	return problem.New(problem.StoreUnavailable, "the records cannot be archived").WithPlace(problem.Place{ExecutionID: executionID}).WithCause(err).
 		WithHint("Check the directory of the archive. The run continues once it can be written to.")
@@ -105,7 +121,8 @@ func (a *FileArchive) Archived(_ context.Context, executionID string, from int64
 	return a.read(executionID, from, limit)
 }
 
-// read reads records of a file. A last line that was not written whole is ignored; Archive writes its record again.
+// read reads records of a file. A line that was not written whole is ignored, and so are the records after it until Archive has written its record
+// again.
 func (a *FileArchive) read(executionID string, from int64, limit int) (records []history.Record, err error) {
 	f, err := os.Open(a.path(executionID))
 	if errors.Is(err, fs.ErrNotExist) {
@@ -116,7 +133,8 @@ func (a *FileArchive) read(executionID string, from int64, limit int) (records [
 	}
 	defer func() { _ = f.Close() }()
 	in := bufio.NewReader(f)
-	for n := 0; limit <= 0 || len(records) < limit; n++ {
+	next := int64(0) // the seq of the next record, 0 before the first one
+	for limit <= 0 || len(records) < limit {
 		line, err := in.ReadBytes('\n')
 		if errors.Is(err, io.EOF) {
 			return records, nil
@@ -124,14 +142,11 @@ func (a *FileArchive) read(executionID string, from int64, limit int) (records [
 		if err != nil {
 			return nil, unarchived(executionID, err)
 		}
-		if n == 0 {
-			continue // the head
-		}
 		var row history.Row
-		if json.Unmarshal(line, &row) != nil {
-			continue // the rest of a line that was not written whole, and another one
+		if json.Unmarshal(line, &row) != nil || row.Seq == 0 || next > 0 && row.Seq != next {
+			continue // the head, a torn line, or a record that was written before
 		}
-		if row.Seq < from || len(records) > 0 && row.Seq <= records[len(records)-1].Seq {
+		if next = row.Seq + 1; row.Seq < from {
 			continue
 		}
 		r, err := row.Record(executionID)

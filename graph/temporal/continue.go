@@ -41,9 +41,14 @@ func (r *walk) movable() bool {
 		workflow.GetSignalChannel(r.ctx, signalSignal).Len() == 0 && (r.in.Layout.Archive || !r.keepsJournal()) && r.m.Position() != nil
 }
 
-// keepsJournal reports whether an attempt needs records of the run to continue.
+// keepsJournal reports whether an attempt needs records of the run to continue: its own journal, or that of an earlier attempt of the visit.
 func (r *walk) keepsJournal() bool {
-	return slices.ContainsFunc(r.m.Pending(), func(w machine.Wait) bool { return w.Journal != nil })
+	return slices.ContainsFunc(r.m.Pending(), func(w machine.Wait) bool {
+		return w.Journal != nil || slices.ContainsFunc(r.records, func(rec history.Record) bool {
+			p := &rec.Payload
+			return p.AgentStep != nil && p.NodeID == w.NodeID && max(p.Visit, 1) == max(w.Visit, 1)
+		})
+	})
 }
 
 // continueAsNew archives the records and returns the error that continues the run as new; nil if the run cannot any more.

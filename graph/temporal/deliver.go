@@ -155,7 +155,7 @@ func (e *Engine) checkAnswer(ctx context.Context, n *node, target string, c *cal
 			waits = append(waits, w)
 		}
 	})
-	return run.CheckAnswer(e.o.CheckAnswer).Of(ctx, past{e}, target, waits, *c.Resume)
+	return run.CheckAnswer(e.o.CheckAnswer).Of(ctx, past{Engine: e}, target, waits, *c.Resume)
 }
 
 // target returns the run that gets the input, and how well it fits.
@@ -205,9 +205,9 @@ func (e *Engine) Resume(ctx context.Context, req graph.ResumeRequest) (*view.Run
 			answer := &admit.Unnamed{Payload: payload, Actor: run.ActorOf(ctx), Overtaken: e.answers.Since(req.ExecutionID, came), Now: e.b.now(), Came: arrived}
 			n.waits(answer.Waits)
 			var found admit.Repeat
-			interruptID, found, err = answer.Search(ctx, past{e}, req.ExecutionID)
+			interruptID, found, err = answer.Search(ctx, past{Engine: e}, req.ExecutionID)
 			if !answer.Asked() {
-				interruptID, last = noInterrupt, answer.Last(ctx, past{e})
+				interruptID, last = noInterrupt, answer.Last(ctx, past{Engine: e})
 			}
 			recorded = found == admit.Repeated
 			return recorded && interruptID != noInterrupt, err
@@ -224,7 +224,7 @@ func (e *Engine) Resume(ctx context.Context, req graph.ResumeRequest) (*view.Run
 			if interruptID == noInterrupt {
 				return last.Verdict(refusal, code, problem.Place{}, "")
 			}
-			found, err := (&admit.RepeatedResume{InterruptID: interruptID, Payload: payload}).Search(ctx, past{e}, req.ExecutionID)
+			found, err := (&admit.RepeatedResume{InterruptID: interruptID, Payload: payload}).Search(ctx, past{Engine: e}, req.ExecutionID)
 			if err != nil {
 				return refusal
 			}
@@ -251,7 +251,7 @@ func (e *Engine) SubmitActivity(ctx context.Context, req graph.SubmitRequest) (*
 		fit:  submitted.Fit,
 		repeated: func(ctx context.Context, refusal error) error {
 			search := admit.RepeatedSubmit{Submitted: submitted, Outcome: outcome}
-			found, err := search.Search(ctx, past{e}, req.ExecutionID, e.o.MaxDepth)
+			found, err := search.Search(ctx, past{Engine: e}, req.ExecutionID, e.o.MaxDepth)
 			if err != nil {
 				return refusal
 			}
@@ -290,7 +290,7 @@ func (e *Engine) Signal(ctx context.Context, req graph.SignalRequest) (*view.Run
 		},
 		fit: func(_ string, w machine.Wait) admit.Fit { return admit.SignalFit(req.Name, w) },
 		before: func(ctx context.Context, _ *node) (bool, error) {
-			found, err := search().SearchBelow(ctx, past{e}, req.ExecutionID)
+			found, err := search().SearchBelow(ctx, past{Engine: e}, req.ExecutionID)
 			if err != nil || found.Repeat == admit.NotRepeated {
 				return false, err
 			}
@@ -298,7 +298,7 @@ func (e *Engine) Signal(ctx context.Context, req graph.SignalRequest) (*view.Run
 			return err == nil, err
 		},
 		repeated: func(ctx context.Context, refusal error) error {
-			found, err := search().Search(ctx, past{e}, req.ExecutionID)
+			found, err := search().Search(ctx, past{Engine: e}, req.ExecutionID)
 			if err != nil {
 				return refusal
 			}

@@ -338,8 +338,10 @@ func (r *walk) setTimer(t machine.Timer) {
 
 // child starts a subworkflow. It returns the input for one that cannot start, else nil.
 func (r *walk) child(e *machine.ChildEffect) machine.Input {
-	if err := admit.Depth(r.m.Config().Depth, r.in.Limits.Depth); err != nil {
-		return refused(e, err)
+	if c := r.in.Continued; c == nil || c.Children[e.ChildExecutionID] == nil { // an imported one has been admitted where it began
+		if err := admit.Depth(r.m.Config().Depth, r.in.Limits.Depth); err != nil {
+			return refused(e, err)
+		}
 	}
 	cancelled, cancel := workflow.WithCancel(r.ctx)
 	f := &flight{key: e.EffectKey, cancel: cancel}

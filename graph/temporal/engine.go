@@ -508,7 +508,7 @@ func (e *Engine) History(ctx context.Context, req graph.HistoryRequest) ([]histo
 	if req.Limit < 0 {
 		return nil, problem.New(problem.ValidationError, "limit must not be negative, found %d", req.Limit)
 	}
-	records, err := e.read(ctx, req.ExecutionID, max(req.FromSeq, 1), req.Limit)
+	records, err := e.read(ctx, req.ExecutionID, max(req.FromSeq, 1), req.Limit, false)
 	if err != nil {
 		return nil, err
 	}
@@ -520,8 +520,8 @@ func (e *Engine) History(ctx context.Context, req graph.HistoryRequest) ([]histo
 	return records, err
 }
 
-// read reads records of a run.
-func (e *Engine) read(ctx context.Context, id string, from int64, limit int) (records []history.Record, err error) {
+// read reads records of a run. With whole, records that the run has archived, and that the archive here lacks, are an error.
+func (e *Engine) read(ctx context.Context, id string, from int64, limit int, whole bool) (records []history.Record, err error) {
 	for limit <= 0 || len(records) < limit {
 		left := 0
 		if limit > 0 {
@@ -537,11 +537,15 @@ func (e *Engine) read(ctx context.Context, id string, from int64, limit int) (re
 				return nil, err
 			}
 			older = slices.DeleteFunc(older, func(r history.Record) bool { return r.Seq >= page.First })
-			if len(older) > 0 {
+			if len(older) > 0 && older[0].Seq == from {
 				records = append(records, older...)
 				from = older[len(older)-1].Seq + 1
 				continue
 			}
+		}
+		if whole && from < page.First && page.Archived {
+			return nil, problem.New(problem.StoreUnavailable, "the archive here lacks records of run %q from before %d", id, page.First).
+				WithPlace(problem.Place{ExecutionID: id}).WithHint("Name the archive that the run was started with.")
 		}
 		if len(page.Records) == 0 {
 			break
@@ -561,7 +565,11 @@ func (e *Engine) read(ctx context.Context, id string, from int64, limit int) (re
 }
 
 // past reads the histories of runs for searches of repeated calls.
-type past struct{ *Engine }
+type past struct {
+	*Engine
+	// whole makes the lack of archived records an error.
+	whole bool
+}
 
 func (p past) Execution(ctx context.Context, id string) (history.Execution, error) {
 	s, err := p.look(ctx, id)
@@ -572,5 +580,5 @@ func (p past) Execution(ctx context.Context, id string) (history.Execution, erro
 }
 
 func (p past) Read(ctx context.Context, id string, from int64, limit int) ([]history.Record, error) {
-	return p.read(ctx, id, from, limit)
+	return p.read(ctx, id, from, limit, p.whole)
 }

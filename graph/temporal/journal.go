@@ -57,6 +57,8 @@ type attemptRuns struct {
 	// entries are those in the side store; begun reports that an earlier worker has written some of them.
 	entries []entry
 	begun   bool
+	// unread is the error of records that this worker cannot read: the attempt has not failed, and another worker may perform it.
+	unread error
 }
 
 // load reads the entries that an earlier worker has recorded of the attempt, and adds them to the journal of the effect.
@@ -170,7 +172,10 @@ func (r *attemptRuns) Recorded(ctx context.Context, id string, a *work.Attempt, 
 	var steps []activities.Step
 	if r.known > 0 || !own {
 		var err error
-		if steps, err = run.RecordedSteps(ctx, r.past, id, of, first, n); err != nil || n > 0 {
+		if steps, err = run.RecordedSteps(ctx, r.past, id, of, first, n); err != nil {
+			r.unread = err
+		}
+		if err != nil || n > 0 {
 			return steps, err
 		}
 	}

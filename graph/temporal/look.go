@@ -206,7 +206,7 @@ func (e *Engine) view(n *node) (*view.Run, error) {
 	}
 	v := view.Of(s)
 	v.Lacks = n.lack
-	if err := run.Journals(context.Background(), past{e}, v.Pending); err != nil {
+	if err := run.Journals(context.Background(), past{Engine: e}, v.Pending); err != nil {
 		return nil, err
 	}
 	child := 0

@@ -20,6 +20,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/graph/view"
 	"github.com/workflows-engine/workflows-engine/history"
+	"github.com/workflows-engine/workflows-engine/internal/jsonvalue"
 )
 
 var _ graph.Exporter = (*Engine)(nil)
@@ -37,11 +38,45 @@ func (e *Engine) Export(ctx context.Context, executionID string, o graph.ExportO
 	options := transfer.ExportOptions{Redact: o.Redact, Redaction: o.Redaction, Now: o.Now}
 	if o.Move {
 		options.Move = func(ctx context.Context, reason string) error {
-			_, err := e.Cancel(ctx, graph.CancelRequest{ExecutionID: executionID, Reason: reason, KeepTasks: true})
+			n, err := e.tree(ctx, executionID)
+			if err == nil {
+				err = n.rests()
+			}
+			if err != nil {
+				return err
+			}
+			_, err = e.Cancel(ctx, graph.CancelRequest{ExecutionID: executionID, Reason: reason, KeepTasks: true})
 			return err
 		}
 	}
-	return transfer.Export(ctx, runSource{past{e}, map[string]history.StoredDefinition{}}, executionID, options, out)
+	from := runSource{past{e, true}, map[string]history.StoredDefinition{}, map[string]bool{}}
+	return transfer.Export(ctx, from, executionID, options, out)
+}
+
+// rests returns an error if a run or a subworkflow that it waits for performs an attempt, which a move would have to wait for.
+func (n *node) rests() error {
+	if n.m != nil {
+		for _, effect := range n.m.InFlight() {
+			if _, ok := effect.(*machine.ChildEffect); !ok {
+				return attemptUnderWay(n.exec.ID).WithPlace(problem.Place{ExecutionID: n.exec.ID, NodeID: effect.Base().NodeID})
+			}
+		}
+	}
+	for _, child := range n.children {
+		if child == nil {
+			continue
+		}
+		if err := child.rests(); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// attemptUnderWay is the error of a run that cannot move at the moment.
+func attemptUnderWay(id string) *problem.Error {
+	return problem.New(problem.CancelNotAllowed, "run %q performs an attempt, whose outcome would be lost", id).WithPlace(problem.Place{ExecutionID: id}).
+		WithHint("Nothing was changed. Wait until the run waits for an answer, a signal or a time, then repeat the call.")
 }
 
 // runSource is a transfer.Source over an engine.
@@ -49,11 +84,29 @@ type runSource struct {
 	past
 	// definitions are those that the runs read so far are bound to, by hash.
 	definitions map[string]history.StoredDefinition
+	// kept are the runs that only the archive has.
+	kept map[string]bool
 }
+
+var _ transfer.Keeper = runSource{}
+
+// KeptOnly implements transfer.Keeper.
+func (r runSource) KeptOnly(id string) bool { return r.kept[id] }
 
 func (r runSource) Execution(ctx context.Context, id string) (history.Execution, error) {
 	s, err := r.look(ctx, id)
 	switch {
+	case errors.Is(err, problem.ExecutionNotFound) && r.o.Archive != nil:
+		// A subworkflow that was moved here after its end, or whose retention period is over.
+		records, failed := r.o.Archive.Archived(ctx, id, 1, 0)
+		if failed != nil {
+			return history.Execution{}, failed
+		}
+		if len(records) == 0 || records[0].Seq != 1 {
+			return history.Execution{}, err
+		}
+		r.kept[id] = true
+		return history.Project(id, records), nil
 	case err != nil:
 		return history.Execution{}, err
 	case s.lack != nil:
@@ -79,6 +132,9 @@ func (r runSource) Execution(ctx context.Context, id string) (history.Execution,
 }
 
 func (r runSource) Read(ctx context.Context, id string, from int64, limit int) ([]history.Record, error) {
+	if r.kept[id] {
+		return r.o.Archive.Archived(ctx, id, from, limit)
+	}
 	records, err := r.past.Read(ctx, id, from, limit)
 	if err == nil && (len(records) == 0 || records[0].Seq > from) { // Export asks for records that the run has
 		err = problem.New(problem.Unsupported, "records of run %q from before it continued as new are in no archive", id).WithPlace(problem.Place{ExecutionID: id}).
@@ -113,10 +169,10 @@ func (r runSource) DefinitionByName(_ context.Context, name, version string) (hi
 func (r runSource) Now(context.Context) (time.Time, error) { return r.b.now(), nil }
 
 // Import starts the runs of a file that Export or a database has written, where they were: the run as a workflow, its subworkflows as its children.
-// Records go to the Archive. The file is checked as graph.Import checks it. Attempts under way are performed again with the same idempotency keys.
+// Records go to the Archive, which must be that of the workers. The file is checked as graph.Import checks it. Attempts under way are performed again with the same idempotency keys.
 //
 // Errors: those of graph.Import; DUPLICATE_EXECUTION_ID if a workflow has the id, also one that has ended and that Temporal still keeps, unless it
-// was imported from the same file; UNSUPPORTED_BY_BACKEND for a run that has ended, and for one that needs what Temporal lacks.
+// was imported from the same file; UNSUPPORTED_BY_BACKEND without an Archive, for a run that has ended, and for one that needs what Temporal lacks.
 func (e *Engine) Import(ctx context.Context, in io.Reader) (*graph.ImportResult, error) {
 	if err := e.enter(ctx); err != nil {
 		return nil, err
@@ -134,11 +190,11 @@ func (e *Engine) Import(ctx context.Context, in io.Reader) (*graph.ImportResult,
 	res := &graph.ImportResult{
 		ExecutionID: c.ExecutionID, Subworkflows: c.Subworkflows, Records: c.Records, Definitions: c.Definitions, Phase: c.Phase, Tasks: c.Tasks,
 	}
-	if res.Existed, err = m.exists(ctx); err != nil || res.Existed {
-		return res, err
-	}
-	if err := m.archive(ctx); err != nil {
+	if res.Existed, err = m.exists(ctx); err != nil {
 		return nil, err
+	}
+	if err := m.archive(ctx); err != nil || res.Existed {
+		return res, err
 	}
 	prog := checked.Runs[0].Program
 	_, err = e.b.start(ctx, *input, startOptions{prog, input.Layout.workflows(input.Queue), input.priority(e.o.FairLabel)}, 0)
@@ -174,6 +230,10 @@ func digestOf(c *transfer.Checked) string {
 func (m *mover) root(ctx context.Context) (*runInput, error) {
 	root := &m.file.Runs[0]
 	place := problem.Place{ExecutionID: root.ExecutionID}
+	if m.o.Archive == nil {
+		return nil, problem.New(problem.Unsupported, "an import needs an archive for the records of the run, which agents continue from").WithPlace(place).
+			WithHint("Nothing was changed. Name the archive of the workers.")
+	}
 	if root.Machine == nil {
 		return nil, unsupported("run %q has ended, and Temporal takes only runs that continue", root.ExecutionID).WithPlace(place)
 	}
@@ -233,10 +293,6 @@ func (m *mover) input(x *transfer.CheckedRun) (*runInput, error) {
 	}
 	children := map[string]*runInput{}
 	for _, w := range x.Machine.Pending() {
-		if w.Journal != nil && m.o.Archive == nil {
-			return nil, problem.New(problem.Unsupported, "the agent at %q continues with its journal, which needs an archive", w.NodeID).
-				WithPlace(problem.Place{ExecutionID: x.ExecutionID, NodeID: w.NodeID}).WithHint("Nothing was changed. Name the archive of the workers.")
-		}
 		if w.Kind != machine.WaitChild {
 			continue
 		}
@@ -256,6 +312,9 @@ func (m *mover) input(x *transfer.CheckedRun) (*runInput, error) {
 	}
 	if at > 0 {
 		c.State = x.Records[at-1].Payload.State
+	}
+	if n := jsonvalue.Size(x.Machine.State(), maxValue); m.o.SideStore == nil && n > maxValue {
+		return nil, unsupported("the state has more than %d bytes, which needs a side store", maxValue).WithPlace(place)
 	}
 	return &runInput{
 		Definition: x.Program.Hash, Config: x.Machine.Config(), Title: e.Title, Labels: e.Labels, Notify: e.Notify, Queue: e.Queue, Continued: c,
@@ -319,17 +378,34 @@ func (m *mover) archive(ctx context.Context) error {
 				d = known
 			}
 		}
+		if err := m.same(ctx, x, false); err != nil {
+			return err
+		}
 		if err := m.o.Archive.Archive(ctx, x.ExecutionID, d, x.Records); err != nil {
 			return err
 		}
-		stored, err := m.o.Archive.Archived(ctx, x.ExecutionID, int64(len(x.Records)), 1)
-		if err != nil {
+		if err := m.same(ctx, x, true); err != nil {
 			return err
 		}
-		if last := &x.Records[len(x.Records)-1]; len(stored) != 1 || !bytes.Equal(stored[0].Text(x.ExecutionID), last.Text(x.ExecutionID)) {
-			return problem.New(problem.DuplicateExecutionID, "the archive has other records of run %q", x.ExecutionID).WithPlace(problem.Place{ExecutionID: x.ExecutionID}).
-				WithHint("Use another archive, or move the records of that run away.")
+	}
+	return nil
+}
+
+// same compares the records of a run with those in the archive, of which all must be there if whole.
+func (m *mover) same(ctx context.Context, x *transfer.CheckedRun, whole bool) error {
+	stored, err := m.o.Archive.Archived(ctx, x.ExecutionID, 1, len(x.Records))
+	if err != nil {
+		return err
+	}
+	for i := range stored {
+		if stored[i].Seq != x.Records[i].Seq || !bytes.Equal(stored[i].Text(x.ExecutionID), x.Records[i].Text(x.ExecutionID)) {
+			return problem.New(problem.DuplicateExecutionID, "the archive has another run %q, which differs from record %d on", x.ExecutionID, i+1).
+				WithPlace(problem.Place{ExecutionID: x.ExecutionID}).WithHint("Use an archive of its own for each namespace.")
 		}
+	}
+	if whole && len(stored) < len(x.Records) {
+		return problem.New(problem.StoreUnavailable, "the archive has %d of %d records of run %q", len(stored), len(x.Records), x.ExecutionID).
+			WithPlace(problem.Place{ExecutionID: x.ExecutionID}).WithHint("Repeat the import.")
 	}
 	return nil
 }

@@ -133,7 +133,7 @@ func moveExample(t *testing.T, folder string, want map[string]any, inTemporal bo
 	}
 }
 
-// nested is a tree of three runs, the last of which asks, and a resolver for it. The others perform a step first and last.
+// nested is a tree of runs, and a resolver for it: a run and its subworkflow perform a step first and last, and wait for one that asks.
 func nested(t *testing.T) (*definition.Document, graph.Resolver) {
 	t.Helper()
 	document := func(name, ref string) *definition.Document {
@@ -237,6 +237,7 @@ func TestTimersMove(t *testing.T) {
 	if run := start(t, r, graph.StartRequest{ExecutionID: "r", Definition: d}); run.Status != machine.AwaitingTimer {
 		t.Fatalf("%+v", run)
 	}
+	o.Archive = OpenFileArchive(t.TempDir())
 	e, b := newTestEngine(t, o)
 	move(t, r, e, "r")
 	if run := later(t, e, b, "r", 2*time.Hour, machine.Completed); run.FinalState["attempt"] != 2.0 {
@@ -328,5 +329,84 @@ func TestARunAtWorkDoesNotMove(t *testing.T) {
 	close(release)
 	if run, err := e.Status(t.Context(), graph.StatusRequest{ExecutionID: "r", Wait: &graph.Wait{Limit: time.Minute}}); err != nil || run.Status != machine.Interrupted || run.State["charged"] != true {
 		t.Errorf("%+v %v", run, err)
+	}
+}
+
+// TestEndedSubworkflowsMove: they have no workflow in Temporal, and leave it with the run.
+func TestEndedSubworkflowsMove(t *testing.T) {
+	t.Parallel()
+	below := map[string]*definition.Document{
+		"quick": enginetest.Define(t, enginetest.Linear("quick", `{"id":"begin","type":"start"}`, `{"id":"work","type":"step","config":{"handler":"charge"}}`, `{"id":"end","type":"end"}`)),
+		"asks":  approval(t),
+	}
+	d := enginetest.Define(t, enginetest.Linear("top", `{"id":"begin","type":"start"}`, `{"id":"first","type":"subworkflow","config":{"workflow_ref":"quick","input_mapping":{}}}`,
+		`{"id":"second","type":"subworkflow","config":{"workflow_ref":"asks","input_mapping":{}}}`, `{"id":"end","type":"end"}`))
+	o := Options{Activities: steps(charged), Archive: OpenFileArchive(t.TempDir()), Workflows: resolve(func(ref string) *definition.Document { return below[ref] }), MaxDepth: 1}
+	before, after := newRunner(t, o), newRunner(t, o)
+	e, _ := newTestEngine(t, o)
+	start(t, before, graph.StartRequest{ExecutionID: "r", Definition: d, Wait: graph.WaitAtMost(time.Minute)})
+	move(t, before, e, "r")
+	move(t, e, after, "r")
+	done, err := after.Resume(t.Context(), graph.ResumeRequest{ExecutionID: "r", Payload: map[string]any{"approve": true}, Caller: graph.Caller{Wait: graph.WaitAtMost(time.Minute)}})
+	if err != nil || done.Status != machine.Completed {
+		t.Fatalf("%+v %v", done, err)
+	}
+	page, err := after.List(t.Context(), history.ListQuery{Limit: 100})
+	if err != nil || len(page.Executions) != 3 {
+		t.Fatalf("%d runs, %v", len(page.Executions), err)
+	}
+	for _, x := range page.Executions {
+		if _, err := after.Verify(t.Context(), x.ID, false, func(f history.Finding) { t.Errorf("%+v", f) }); err != nil || x.Phase != history.PhaseCompleted {
+			t.Errorf("%s is %s, %v", x.ID, x.Phase, err)
+		}
+	}
+}
+
+// TestATreeMovesBelowTheLimitOfDepth: an engine with a lower limit than where the run began continues the subworkflows that there are.
+func TestATreeMovesBelowTheLimitOfDepth(t *testing.T) {
+	t.Parallel()
+	d, workflows := nested(t)
+	o := Options{Workflows: workflows, Activities: steps(charged)}
+	r := newRunner(t, o)
+	asked := start(t, r, graph.StartRequest{ExecutionID: "r", Definition: d, Wait: graph.WaitAtMost(time.Minute)})
+	o.Archive, o.MaxDepth = OpenFileArchive(t.TempDir()), 1
+	e, _ := newTestEngine(t, o)
+	move(t, r, e, "r")
+	run, err := e.Resume(t.Context(), graph.ResumeRequest{ExecutionID: "r", InterruptID: asked.Pending[0].ID, Payload: map[string]any{"approve": true}, Caller: graph.Caller{Wait: graph.WaitAtMost(time.Minute)}})
+	if err != nil || run.Status != machine.Completed {
+		t.Errorf("%+v %v", run, err)
+	}
+}
+
+// TestAnArchiveHasOneRunOfAnID: the records of two runs are not mixed.
+func TestAnArchiveHasOneRunOfAnID(t *testing.T) {
+	t.Parallel()
+	o := Options{Activities: steps(charged)}
+	other, r := newRunner(t, o), newRunner(t, o)
+	start(t, other, graph.StartRequest{ExecutionID: "r", Definition: approval(t), Input: map[string]any{"other": true}})
+	start(t, r, graph.StartRequest{ExecutionID: "r", Definition: approval(t)})
+	o.Archive = OpenFileArchive(t.TempDir())
+	first, _ := newTestEngine(t, o)
+	move(t, other, first, "r")
+	e, b := newTestEngine(t, o)
+	_, err := e.Import(t.Context(), file(t, r, "r"))
+	requireCode(t, err, problem.DuplicateExecutionID)
+	if len(b.runs) > 0 {
+		t.Error("a run was started")
+	}
+}
+
+// TestLargeStatesStay: an attempt could not carry the state.
+func TestLargeStatesStay(t *testing.T) {
+	t.Parallel()
+	o := Options{Activities: steps(charged)}
+	r := newRunner(t, o)
+	start(t, r, graph.StartRequest{ExecutionID: "r", Definition: approval(t), Input: map[string]any{"text": strings.Repeat("x", maxValue+1)}})
+	o.Archive = OpenFileArchive(t.TempDir())
+	e, b := newTestEngine(t, o)
+	_, err := e.Import(t.Context(), file(t, r, "r"))
+	requireCode(t, err, problem.Unsupported)
+	if len(b.runs) > 0 {
+		t.Error("a run was started")
 	}
 }

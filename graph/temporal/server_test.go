@@ -27,6 +27,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/activities"
 	"github.com/workflows-engine/workflows-engine/conformance"
 	"github.com/workflows-engine/workflows-engine/graph"
+	"github.com/workflows-engine/workflows-engine/graph/internal/transfer"
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	runs "github.com/workflows-engine/workflows-engine/history"
@@ -324,6 +325,17 @@ func TestASubworkflowAtWorkMovesAfterItsAttempt(t *testing.T) {
 	start(t, e, graph.StartRequest{ExecutionID: id, Definition: d, Wait: graph.Wait{Limit: graph.NoWait}})
 	<-began
 	err := e.Export(t.Context(), id, graph.ExportOptions{Move: true}, io.Discard)
+	if p := requireCode(t, err, problem.CancelNotAllowed); p.At.ExecutionID == id || p.At.NodeID != "before" {
+		t.Errorf("%+v", p)
+	}
+	if run, err := e.Status(t.Context(), graph.StatusRequest{ExecutionID: id}); err != nil || run.Status.Terminal() {
+		t.Fatalf("a rejected move has changed the run: %+v %v", run, err)
+	}
+	// The attempt begins after that check.
+	if _, err := e.Cancel(t.Context(), graph.CancelRequest{ExecutionID: id, Reason: transfer.MovedToFile, KeepTasks: true}); err != nil {
+		t.Fatal(err)
+	}
+	err = e.Export(t.Context(), id, graph.ExportOptions{Move: true}, io.Discard)
 	if p := requireCode(t, err, problem.HistoryConflict); p.At.ExecutionID == id || p.Hint == "" {
 		t.Errorf("%+v", p)
 	}

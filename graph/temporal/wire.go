@@ -187,6 +187,8 @@ type recordsPage struct {
 	Records []history.Row `json:"records"`
 	First   int64         `json:"first"`
 	Last    int64         `json:"last"`
+	// Archived reports that earlier records are in an archive.
+	Archived bool `json:"archived,omitempty"`
 }
 
 // attempt is the argument of the activities that perform an effect.

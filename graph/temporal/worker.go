@@ -48,7 +48,7 @@ func NewWorker(o Options) (*Worker, error) {
 	}
 	e := newEngine(o, clientBackend{&o})
 	p := e.performer
-	p.past, p.turns = past{e}, clientBackend{&o}
+	p.past, p.turns = past{e, true}, clientBackend{&o}
 	w := &Worker{}
 	l := o.layout()
 	lanes := p.lanes(o.Lanes)

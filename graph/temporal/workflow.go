@@ -217,8 +217,7 @@ func (r *walk) accepts(ctx workflow.Context, in machine.Input) error {
 		return admit.Ended(&r.exec, in)
 	}
 	if c, ok := in.(machine.Cancel); ok && c.KeepTasks && r.attempting() {
-		return problem.New(problem.CancelNotAllowed, "the run performs an attempt, whose outcome would be lost").WithPlace(problem.Place{ExecutionID: r.id}).
-			WithHint("Wait until the run waits for an answer, a signal or a time, then repeat the call.")
+		return attemptUnderWay(r.id)
 	}
 	err := r.m.Check(in, workflow.Now(ctx))
 	if errors.Is(err, machine.ErrWalking) {
@@ -240,10 +239,14 @@ func (r *walk) attempting() bool {
 	return false
 }
 
-// leave ends a subworkflow whose parent moves elsewhere. The outcomes of attempts under way are recorded before.
+// leaveTime is how long a subworkflow whose parent moves elsewhere waits for the outcomes of its attempts.
+const leaveTime = time.Minute
+
+// leave ends a subworkflow whose parent moves elsewhere. Outcomes of attempts under way are recorded before; the others are performed again there,
+// with the same idempotency keys.
 func (r *walk) leave(ctx workflow.Context, in machine.Cancel) {
 	r.leaving = true
-	if err := workflow.Await(ctx, func() bool { return r.ended() || !r.attempting() }); err != nil || r.ended() {
+	if _, err := workflow.AwaitWithTimeout(ctx, leaveTime, func() bool { return r.ended() || !r.attempting() }); err != nil || r.ended() {
 		return
 	}
 	if err := r.take(ctx, in, "", nil); err != nil {
@@ -465,7 +468,7 @@ const maxPageBytes = 512 << 10
 
 // page answers the records query.
 func (r *walk) page(q recordsQuery) (recordsPage, error) {
-	p := recordsPage{First: r.first, Last: r.exec.Seq, Records: []history.Row{}}
+	p := recordsPage{First: r.first, Last: r.exec.Seq, Archived: r.in.Layout.Archive, Records: []history.Row{}}
 	size := 0
 	for i := max(q.From-r.first, 0); i < int64(len(r.records)) && size < maxPageBytes && (q.Limit <= 0 || len(p.Records) < q.Limit); i++ {
 		row := r.records[i].Row(r.id)

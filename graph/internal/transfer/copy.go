@@ -511,11 +511,14 @@ func (c *copier) moveReason() string {
 func isMoveToStore(reason string) bool { return strings.HasPrefix(reason, movedPrefix) }
 
 // withoutMoves removes the ends that an earlier move wrote from the runs, and returns their number and the reason of the last one. It also removes
-// the cancel of a subworkflow by a process of the source that found its parent ended so.
+// the cancel of a subworkflow whose parent ended so. Both kinds keep the tasks of the run, as no other cancel by a parent does.
 func withoutMoves(runs []runfile.Run, isMove func(reason string) bool) (moved int, reason string) {
 	ended := map[string]bool{}
 	for i := range runs {
 		r := &runs[i]
+		if end := &r.Records[len(r.Records)-1]; end.Name != history.ExecutionCancelled || !end.Payload.KeepTasks {
+			continue
+		}
 		at := slices.IndexFunc(r.Records, func(rec history.Record) bool {
 			why := rec.Payload.Reason
 			return rec.Name == history.CancelExecution && (isMove(why) || ended[parentID(r)] && strings.HasPrefix(why, "the parent run "))

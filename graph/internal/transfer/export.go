@@ -39,6 +39,12 @@ type Source interface {
 	Now(ctx context.Context) (time.Time, error)
 }
 
+// Keeper is a Source that may have the records of a run that nothing continues there.
+type Keeper interface {
+	// KeptOnly reports that of a run that was read.
+	KeptOnly(executionID string) bool
+}
+
 // Export writes a run, its subworkflows and their definitions in the format of package runfile. A run that is still active is written
 // as a consistent snapshot: parents are read before their children, so no parent is ahead of its child. It fails with
 // EXECUTION_NOT_FOUND or an error of the source or out; the partial output is then useless, and Import rejects it.
@@ -97,8 +103,15 @@ func move(ctx context.Context, x *exporter, o ExportOptions) (*exporter, error) 
 		return nil, problem.New(problem.UsageError, "run %q is a subworkflow of %q, and moves only with it", root.ExecutionID, parent).WithPlace(place).
 			WithHint("Export the root run, which includes its subworkflows.")
 	case len(x.open) > 0 && x.open[0] == root.ExecutionID:
-		if err := check(ctx, x.Source, &runfile.File{ExecutionID: root.ExecutionID, Runs: x.runs, Definitions: x.definitions}, o.CheckSteps); err != nil {
+		checked, err := checkFile(ctx, x.Source, &runfile.File{ExecutionID: root.ExecutionID, Runs: x.runs, Definitions: x.definitions}, o.CheckSteps, 0)
+		if err != nil {
 			return nil, err
+		}
+		for i := range checked.Runs {
+			if r := &checked.Runs[i]; r.Behind {
+				return nil, problem.New(problem.HistoryConflict, "run %q computes at the moment", r.ExecutionID).WithPlace(problem.Place{ExecutionID: r.ExecutionID}).
+					WithHint("Repeat the export when the run waits.")
+			}
 		}
 		if err := o.Move(ctx, MovedToFile); err != nil {
 			return nil, err
@@ -151,7 +164,7 @@ func (x *exporter) collect(ctx context.Context, id string) error {
 	}
 	x.runs = append(x.runs, run)
 	active := !exec.Phase.Terminal()
-	if active {
+	if kept, ok := x.Source.(Keeper); active && !(ok && kept.KeptOnly(id)) {
 		x.open = append(x.open, id)
 	}
 	active = active || slices.ContainsFunc(records, func(r history.Record) bool {

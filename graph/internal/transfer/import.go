@@ -112,12 +112,6 @@ func (n nothing) DefinitionByName(ctx context.Context, _, _ string) (history.Sto
 
 func (n nothing) Now(context.Context) (time.Time, error) { return n.now, nil }
 
-// check is Check for runs that were read from a source.
-func check(ctx context.Context, from Source, file *runfile.File, checkSteps CheckSteps) error {
-	_, err := checkFile(ctx, from, file, checkSteps, 0)
-	return err
-}
-
 func checkFile(ctx context.Context, store Source, file *runfile.File, checkSteps CheckSteps, maxVisits int) (*Checked, error) {
 	if err := belong(ctx, store, file); err != nil {
 		return nil, err

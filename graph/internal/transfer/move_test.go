@@ -10,6 +10,7 @@ import (
 	"github.com/workflows-engine/workflows-engine/graph/machine"
 	"github.com/workflows-engine/workflows-engine/graph/problem"
 	"github.com/workflows-engine/workflows-engine/graph/view"
+	"github.com/workflows-engine/workflows-engine/history"
 	"github.com/workflows-engine/workflows-engine/history/historymem"
 )
 
@@ -108,5 +109,47 @@ func TestOnlyAnActiveRootRunMoves(t *testing.T) {
 	wantCode(t, move("missing", false), problem.ExecutionNotFound)
 	if out.Len() > 0 {
 		t.Errorf("a rejected move wrote %q", out.String())
+	}
+}
+
+// TestACancelledSubworkflowStaysCancelledWhenItsRunMoves: only the ends of the move are taken back.
+func TestACancelledSubworkflowStaysCancelledWhenItsRunMoves(t *testing.T) {
+	t.Parallel()
+	_, o := asking(t)
+	d := workflow(t, "race", []string{
+		startNode(), `{"id":"p","type":"parallel","config":{"branches":[{"name":"slow","entry":"sub"},{"name":"fast","entry":"fast"}],"join":"any"}}`,
+		subworkflow("sub", "below"), tool("fast"), interrupt("ask"), endNode(),
+	}, "s p", "p ask", "sub ask", "fast ask", "ask e")
+	store := historymem.New()
+	here := newRunner(t, store, o)
+	start(t, here, "r", d, nil)
+	if _, err := here.SubmitActivity(t.Context(), graph.SubmitRequest{ExecutionID: "r", NodeID: "fast", Span: &history.ParallelSpan{ParallelNodeID: "p", JoinTargetID: "ask", BranchName: "fast", BranchEntryNodeID: "fast"}, OK: true, Result: object{}}); err != nil {
+		t.Fatal(err)
+	}
+	page, err := here.List(t.Context(), history.ListQuery{Below: "r"})
+	if err != nil || len(page.Executions) != 1 || page.Executions[0].Phase != history.PhaseCancelled {
+		t.Fatalf("%+v, %v", page.Executions, err)
+	}
+	for name, moves := range map[string]func(history.Store) error{
+		"a file": func(to history.Store) error {
+			var file bytes.Buffer
+			if err := here.Export(t.Context(), "r", graph.ExportOptions{Move: true}, &file); err != nil {
+				return err
+			}
+			_, err := graph.Import(t.Context(), to, &file)
+			return err
+		},
+		"a copy": func(to history.Store) error {
+			_, err := graph.Copy(t.Context(), store, to, graph.CopyOptions{Target: "there"})
+			return err
+		},
+	} {
+		to := historymem.New()
+		if err := moves(to); err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		if e, err := to.Execution(t.Context(), page.Executions[0].ID); err != nil || e.Phase != history.PhaseCancelled {
+			t.Errorf("%s: the subworkflow is %s (%v)", name, e.Phase, err)
+		}
 	}
 }

@@ -82,10 +82,10 @@ it is checked before anything starts: a file that is truncated or changed, or wh
 nothing.
 
 The run waits for the same answer, its timers are set again, and attempts in flight are performed again with the same idempotency
-key. Its earlier records go to --temporal-archive; without it history begins after the import. A run that has ended is
-rejected, and so is an id that Temporal still knows, unless the same file was imported before.`,
-				`  workflows-engine db import run.jsonl
-  workflows-engine db import run.jsonl --json`},
+key. Its earlier records go to --temporal-archive, which must be that of the workers: agents continue from them. A run that has
+ended is rejected, and so is an id that Temporal still knows, unless the same file was imported before.`,
+				`  workflows-engine db import run.jsonl --temporal-archive /var/lib/workflows/archive
+  workflows-engine db import run.jsonl --temporal-archive /var/lib/workflows/archive --json`},
 			"doctor": {"Check settings, service and workers", `Check the settings, and whether the namespace is ready for runs: that it can be reached, its search attributes with the command that
 creates those that are missing, its limits, and the workers on each task queue with the versions of their walks.
 
