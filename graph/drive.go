@@ -24,6 +24,9 @@ type DriveRequest struct {
 	Caller
 	// StopAtTimer makes the call return when the run only waits for a future time.
 	StopAtTimer bool
+	// FinishBranches makes the call continue a run that waits for a host, a person or a signal until its other branches and subworkflows
+	// wait, too, or have ended. Timers count unless StopAtTimer is set.
+	FinishBranches bool
 	// OwnedElsewhere, if not nil, is called once, in the goroutine of the call, if another process owns the run or an awaited subworkflow.
 	// The call then waits for that process.
 	OwnedElsewhere func(OwnedRun)
@@ -32,8 +35,8 @@ type DriveRequest struct {
 // Drive continues a run and its awaited subworkflows until
 //
 //   - it has ended,
-//   - it waits for a host, a person or a signal,
-//   - it needs an executor that neither this nor another live process has (Run.Lacks),
+//   - it waits for a host, a person or a signal (see DriveRequest.FinishBranches),
+//   - it needs an executor that neither this nor another live process has (Run.Lacks), or no process can continue it for another reason,
 //   - it waits for a time after the wait limit, or for any time with StopAtTimer, or
 //   - the wait limit passes.
 //
@@ -67,7 +70,7 @@ func (r *Runner) Drive(ctx context.Context, req DriveRequest) (*view.Run, error)
 		return r.p.View(work.Detached(ctx), d.x)
 	}
 	c := r.call(d.x, req.Wait)
-	c.Stand = d.stand
+	c.Stand, c.AnyChange = d.stand, req.FinishBranches
 	c.Until = func(_, _ *process.Standing) bool { return d.done }
 	run, err := c.Answer(ctx)
 	view.ModeKept(run, req.Mode)
@@ -87,6 +90,8 @@ type driving struct {
 	// seen is the sum of records at the last view of the run; reported is set once OwnedElsewhere has been called.
 	seen     int64
 	reported bool
+	// idle is the sum of records at a look that found neither an owner nor an orphaned run to claim.
+	idle int64
 }
 
 // admit compares the arguments of the caller with the run. A host-mediated run can be shown without its definition, but not continued.
@@ -114,7 +119,7 @@ func (d *driving) stand(ctx context.Context, upToDate bool, s *process.Standing)
 	case s.Status == machine.AwaitingTimer && !overdue && (d.req.StopAtTimer || !s.GoesOn(now, d.req.Wait.Limit-time.Since(d.began))):
 		d.done = true
 		return nil
-	case s.Sum == d.seen && !s.Elsewhere && !overdue:
+	case s.Sum == d.seen && !s.Elsewhere && !overdue && !d.req.FinishBranches:
 		return nil // as it was, and driven here
 	}
 	d.seen = s.Sum
@@ -122,16 +127,25 @@ func (d *driving) stand(ctx context.Context, upToDate bool, s *process.Standing)
 	if err != nil {
 		return err
 	}
-	if v.Status.Terminal() || slices.ContainsFunc(v.Pending, view.Pending.NeedsInput) {
+	if v.Status.Terminal() || slices.ContainsFunc(v.Pending, view.Pending.NeedsInput) && !d.branchesProceed(v, now) {
 		d.done = true
 		return nil
 	}
-	ownedElsewhere, err := d.owned(ctx, v)
-	if err != nil || ownedElsewhere {
+	owned, err := d.owned(ctx, v)
+	if err != nil || owned {
 		return err
 	}
-	d.done, err = d.stuck(ctx, v)
+	d.done, err = d.stuck(ctx, v, s.Sum)
 	return err
+}
+
+// branchesProceed reports whether the call continues other branches and subworkflows of a run that waits for an input.
+func (d *driving) branchesProceed(v *view.Run, now time.Time) bool {
+	var by time.Time
+	if !d.req.StopAtTimer {
+		by = now.Add(d.req.Wait.Limit - time.Since(d.began))
+	}
+	return d.req.FinishBranches && slices.ContainsFunc(v.Pending, func(p view.Pending) bool { return p.Proceeds(by) })
 }
 
 // takeOver claims orphaned runs of the tree that this process can perform.
@@ -175,15 +189,19 @@ func (d *driving) owned(ctx context.Context, v *view.Run) (owned bool, err error
 	return owned, nil
 }
 
-// stuck reports whether a run without owners needs an executor that this process lacks, and has no timer that will fire before.
-func (d *driving) stuck(ctx context.Context, v *view.Run) (bool, error) {
+// stuck reports whether no process continues a run without owners, and no timer will fire before: it needs an executor that this process
+// lacks, or two looks in a row found nothing to claim. One look may come between the end of a subworkflow and the next step of its parent.
+func (d *driving) stuck(ctx context.Context, v *view.Run, sum int64) (bool, error) {
 	l := v.Lacks
-	if l == nil || l.Host {
+	if l != nil && l.Host {
+		l = nil
+	}
+	if v.Ready != nil && v.Ready.Workers > 0 {
 		return false, nil
 	}
 	now := d.r.p.Now()
 	if slices.ContainsFunc(v.Pending, func(p view.Pending) bool {
-		return p.Due.After(now) && (p.ExecutionID != l.ExecutionID || p.NodeID != l.NodeID)
+		return !d.req.StopAtTimer && !p.NeedsInput() && p.Due.After(now) && (l == nil || p.ExecutionID != l.ExecutionID || p.NodeID != l.NodeID)
 	}) {
 		return false, nil
 	}
@@ -192,5 +210,10 @@ func (d *driving) stuck(ctx context.Context, v *view.Run) (bool, error) {
 		return false, err
 	}
 	d.retryUnknown = len(found.ExecutionIDs)+len(found.Due) > 0
-	return !d.retryUnknown, nil
+	if d.retryUnknown {
+		return false, nil
+	}
+	again := d.idle == sum
+	d.idle = sum
+	return l != nil || again, nil
 }

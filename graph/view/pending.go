@@ -88,6 +88,20 @@ func (p Pending) NeedsInput() bool {
 	return p.Kind == machine.WaitInterrupt || p.Kind == machine.WaitSignal || p.Host
 }
 
+// Proceeds reports whether processes continue the run by themselves at this wait, at once or, for a timer, by a time: the wait is an attempt, a
+// subworkflow without waits of its own, or a timer.
+func (p Pending) Proceeds(by time.Time) bool {
+	switch p.Kind {
+	case machine.WaitActivity, machine.WaitDelegate:
+		return !p.Host
+	case machine.WaitTimer, machine.WaitBackoff:
+		return p.Due.Before(by)
+	case machine.WaitChild:
+		return true
+	}
+	return false
+}
+
 // maxQuestion is the approximate size, in bytes, of the text shown below a question.
 const maxQuestion = 5 << 10
 

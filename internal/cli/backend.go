@@ -193,7 +193,7 @@ type follows struct {
 
 var _ graph.Recoverer = follows{}
 
-// Drive waits until a run has ended, waits for input, or the limit passes.
+// Drive waits until a run has ended, waits for input (see graph.DriveRequest.FinishBranches), or the limit passes.
 func (f follows) Drive(ctx context.Context, req graph.DriveRequest) (*view.Run, error) {
 	begun, asked := f.now(), graph.StatusRequest{ExecutionID: req.ExecutionID}
 	for {
@@ -202,8 +202,15 @@ func (f follows) Drive(ctx context.Context, req graph.DriveRequest) (*view.Run, 
 		wait.Limit = graph.WaitAtMost(max(0, min(left, statusInterval))).Limit
 		asked.Wait = &wait
 		run, err := f.engine.Status(ctx, asked)
-		if err != nil || run.Status.Terminal() || awaited(run) != nil || left <= 0 || ctx.Err() != nil {
+		if err != nil || run.Status.Terminal() || left <= 0 || ctx.Err() != nil {
 			return run, err
+		}
+		var by time.Time
+		if !req.StopAtTimer {
+			by = f.now().Add(left)
+		}
+		if awaited(run) != nil && !(req.FinishBranches && slices.ContainsFunc(run.Pending, func(p view.Pending) bool { return p.Proceeds(by) })) {
+			return run, nil
 		}
 		asked.Since = run.Seq
 	}

@@ -88,6 +88,7 @@ func (d *drive) from(ctx context.Context, run *view.Run, err error) error {
 		}
 		d.warn(run)
 	}
+	finished := false // the branches beside the current questions
 	for {
 		if err == nil {
 			run, err = d.rest(ctx, run)
@@ -102,11 +103,13 @@ func (d *drive) from(ctx context.Context, run *view.Run, err error) error {
 		switch {
 		case answerErr != nil:
 			err = answerErr
-		case !found && d.proceeds(run):
-			run, err = d.change(ctx, run)
+		case !found && !finished && awaited(run) != nil:
+			finished = true
+			run, err = d.finishBranches(ctx, run)
 		case !found:
 			return d.paused(ctx, run)
 		default:
+			finished = false
 			run, err = d.apply(ctx, run, next)
 		}
 	}
@@ -124,12 +127,26 @@ func (d *drive) warn(run *view.Run) {
 
 // rest waits until the run has ended or waits for a caller or a missing executor, the time limit has passed, or ctx ends.
 func (d *drive) rest(ctx context.Context, run *view.Run) (*view.Run, error) {
+	if awaited(run) != nil {
+		return run, nil
+	}
+	return d.further(ctx, run, graph.DriveRequest{StopAtTimer: d.leaveTimers})
+}
+
+// finishBranches continues the other branches and subworkflows of a run that waits for an input: those of this process and those that an ended
+// process has left. Timers count only with --wait.
+func (d *drive) finishBranches(ctx context.Context, run *view.Run) (*view.Run, error) {
+	return d.further(ctx, run, graph.DriveRequest{StopAtTimer: d.leaveTimers || d.wait == nil, FinishBranches: true})
+}
+
+// further continues a run, unless it has ended or the command must end.
+func (d *drive) further(ctx context.Context, run *view.Run, req graph.DriveRequest) (*view.Run, error) {
 	left := d.left()
-	if run.Status.Terminal() || awaited(run) != nil || left <= 0 || ctx.Err() != nil {
+	if run.Status.Terminal() || left <= 0 || ctx.Err() != nil {
 		return run, nil
 	}
 	d.session.view.follow()
-	next, err := d.continueFor(ctx, run.ExecutionID, left)
+	next, err := d.continueFor(ctx, run.ExecutionID, left, req)
 	if d.text != nil {
 		d.text.end()
 	}
@@ -140,8 +157,8 @@ func (d *drive) rest(ctx context.Context, run *view.Run) (*view.Run, error) {
 }
 
 // continueFor continues a run for a time.
-func (d *drive) continueFor(ctx context.Context, id string, limit time.Duration) (*view.Run, error) {
-	req := graph.DriveRequest{ExecutionID: id, Caller: d.caller, StopAtTimer: d.leaveTimers, OwnedElsewhere: func(o graph.OwnedRun) { d.reportOwner(ctx, o) }}
+func (d *drive) continueFor(ctx context.Context, id string, limit time.Duration, req graph.DriveRequest) (*view.Run, error) {
+	req.ExecutionID, req.Caller, req.OwnedElsewhere = id, d.caller, func(o graph.OwnedRun) { d.reportOwner(ctx, o) }
 	req.Wait.Limit = graph.WaitAtMost(limit).Limit
 	return d.session.driver.Drive(ctx, req)
 }
@@ -170,21 +187,6 @@ func (d *drive) left() time.Duration {
 		return forever
 	}
 	return d.deadline.Sub(d.app.now())
-}
-
-// proceeds reports whether a waiting run also continues: by attempts of this process in other branches or, with --wait, by timers that are due
-// in time.
-func (d *drive) proceeds(run *view.Run) bool {
-	left := d.left()
-	return awaited(run) != nil && left > 0 && slices.ContainsFunc(run.Pending, func(p view.Pending) bool {
-		switch p.Kind {
-		case machine.WaitActivity, machine.WaitDelegate:
-			return !p.Host && run.Lacks == nil
-		case machine.WaitTimer, machine.WaitBackoff:
-			return d.wait != nil && p.Due.Sub(d.app.now()) < left
-		}
-		return false
-	})
 }
 
 // change waits until the run changes, or the time limit has passed.

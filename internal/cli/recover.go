@@ -292,7 +292,7 @@ func (d *drive) recover(ctx context.Context, found *recoverable, j *recoverJSON)
 	var runs []*view.Run
 	var left error
 	for _, id := range found.ids {
-		run, err := d.continueFor(ctx, id, 0)
+		run, err := d.continueFor(ctx, id, 0, graph.DriveRequest{StopAtTimer: true})
 		if err != nil && ctx.Err() == nil {
 			d.session.view.flush()
 			d.app.say("%s run %s:\n", d.app.paint.wait("skipped"), id)
@@ -308,12 +308,7 @@ func (d *drive) recover(ctx context.Context, found *recoverable, j *recoverJSON)
 		runs = append(runs, run)
 	}
 	for _, run := range runs {
-		next, err := d.rest(ctx, run)
-		for err == nil && d.proceeds(next) && ctx.Err() == nil {
-			if next, err = d.change(ctx, next); err == nil {
-				next, err = d.rest(ctx, next)
-			}
-		}
+		next, err := d.finishBranches(ctx, run)
 		if ctx.Err() != nil {
 			return d.stopped(ctx, run, err)
 		}
