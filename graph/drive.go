@@ -119,7 +119,7 @@ func (d *driving) stand(ctx context.Context, upToDate bool, s *process.Standing)
 	case s.Status == machine.AwaitingTimer && !overdue && (d.req.StopAtTimer || !s.GoesOn(now, d.req.Wait.Limit-time.Since(d.began))):
 		d.done = true
 		return nil
-	case s.Sum == d.seen && !s.Elsewhere && !overdue && !d.req.FinishBranches:
+	case s.Sum == d.seen && s.Sum != d.idle && !s.Elsewhere && !overdue && !d.req.FinishBranches:
 		return nil // as it was, and driven here
 	}
 	d.seen = s.Sum
@@ -209,8 +209,7 @@ func (d *driving) stuck(ctx context.Context, v *view.Run, sum int64) (bool, erro
 	if err != nil {
 		return false, err
 	}
-	d.retryUnknown = len(found.ExecutionIDs)+len(found.Due) > 0
-	if d.retryUnknown {
+	if d.retryUnknown = len(found.ExecutionIDs)+len(found.Due) > 0; d.retryUnknown {
 		return false, nil
 	}
 	again := d.idle == sum

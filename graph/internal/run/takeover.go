@@ -115,7 +115,13 @@ func (x *Run) TakeOrphan(ctx context.Context, retryUnknown bool, w *Work) (bool,
 	if lack := x.Lacks(); lack != nil && !lack.Host {
 		return false, lack.Err()
 	}
-	if x.waitsForQueue() && !w.dry() {
+	if !x.waitsForQueue() {
+		return false, nil
+	}
+	if place, err := x.readyPlace(ctx); err != nil || place != nil {
+		return false, err // it is ready already
+	}
+	if !w.dry() {
 		_, err = x.claim(ctx)
 		if x.Owned() {
 			x.disown(ctx) // it is ready then, so that it is seen to wait
