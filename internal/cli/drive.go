@@ -189,10 +189,10 @@ func (d *drive) left() time.Duration {
 	return d.deadline.Sub(d.app.now())
 }
 
-// change waits until the run changes, or the time limit has passed.
-func (d *drive) change(ctx context.Context, run *view.Run) (*view.Run, error) {
+// change waits until the run changes, or a time limit has passed: that of the command or limit.
+func (d *drive) change(ctx context.Context, run *view.Run, limit time.Duration) (*view.Run, error) {
 	d.session.view.follow()
-	wait := graph.WaitAtMost(min(d.left(), statusInterval))
+	wait := graph.WaitAtMost(min(d.left(), limit))
 	wait.Progress = d.caller.Wait.Progress
 	return d.session.engine.Status(ctx, graph.StatusRequest{ExecutionID: run.ExecutionID, Since: run.Seq, Wait: &wait})
 }

@@ -112,3 +112,30 @@ func leaveOrphan(t *testing.T, path string) (interruptID string) {
 		run = enginetest.Must(r.Status(t.Context(), graph.StatusRequest{ExecutionID: "r", Since: run.Seq, Wait: &graph.Wait{Limit: 20 * time.Millisecond}}))
 	}
 }
+
+// TestWatchEndsWithoutAnOwner: watch --until-rest of a run that an ended process has left, and that no worker claims, ends with status 3 and names
+// the command that continues the run.
+func TestWatchEndsWithoutAnOwner(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "runs.db")
+	store := enginetest.Must(historysql.Open(t.Context(), path, historysql.Options{}))
+	started := make(chan struct{})
+	r := enginetest.Must(graph.New(store, graph.Options{Activities: activities.ExecutorFunc(
+		func(ctx context.Context, _ activities.Request) (activities.Result, error) {
+			close(started)
+			<-ctx.Done()
+			return activities.Result{}, context.Cause(ctx)
+		})}))
+	d := enginetest.Must(definition.Parse([]byte(askingLeaf)))
+	enginetest.Must(r.Start(t.Context(), graph.StartRequest{ExecutionID: "r", Definition: d, Wait: graph.Wait{Limit: graph.NoWait}}))
+	<-started
+	_, _ = r.Close(), store.Close()
+
+	a, stdout, stderr := newTestApp(t, strings.NewReader(""), time.Now())
+	began, calls := time.Now(), atomic.Int64{}
+	a.now = func() time.Time { return began.Add(time.Duration(calls.Add(1)) * claimTime) }
+	exit := a.execute(context.Background(), []string{"watch", "r", "--until-rest", "--profile", "demo", "--db", path})
+	if output := stdout.String() + stderr.String(); exit != exitPaused || !strings.Contains(output, "workflows-engine recover r ") {
+		t.Errorf("exit %d\n%s", exit, output)
+	}
+}

@@ -46,14 +46,30 @@ signal or a host, or for what no process performs, with status 3.`,
 // statusInterval is how long one call waits for a change of the run.
 const statusInterval = 30 * time.Second
 
+// claimTime is how long --until-rest leaves an orphaned run to live workers, which claim one within seconds.
+const claimTime = 15 * time.Second
+
 // watch follows a run.
 func (a *app) watch(ctx context.Context, id string, o watchOptions) error {
 	return a.with(ctx, sessionOptions{store: readOnlyStore, executors: optionalExecutors, display: showWatchedTree, shown: id, folder: o.folder}, func(s *session) error {
 		d := a.drive(s, o.driveOptions)
 		run, err := s.engine.Status(ctx, graph.StatusRequest{ExecutionID: id})
+		var orphaned time.Time // since when a process could claim a part of the run
 		for err == nil && !run.Status.Terminal() && ctx.Err() == nil && d.left() > 0 && !(o.untilRest && rests(run)) {
+			limit := statusInterval
+			if o.untilRest && s.hasOrphan(ctx, run) {
+				if orphaned.IsZero() {
+					orphaned = a.now()
+				}
+				if a.now().Sub(orphaned) >= claimTime {
+					break
+				}
+				limit = time.Second
+			} else {
+				orphaned = time.Time{}
+			}
 			var next *view.Run
-			if next, err = d.change(ctx, run); err == nil {
+			if next, err = d.change(ctx, run, limit); err == nil {
 				run = next
 			}
 		}
@@ -74,6 +90,17 @@ func (a *app) watch(ctx context.Context, id string, o watchOptions) error {
 		}
 		return d.paused(ctx, run)
 	})
+}
+
+// hasOrphan reports whether a part of a run has no owner and waits for a process with the executors of this one. An error counts as no: the next
+// status has it, too.
+func (s *session) hasOrphan(ctx context.Context, run *view.Run) bool {
+	r, ok := s.engine.(graph.Recoverer)
+	if !ok {
+		return false
+	}
+	found, err := r.Survey(ctx, run.Executions()...)
+	return err == nil && len(found.ExecutionIDs) > 0
 }
 
 // rests reports whether a run needs input, an executor that is missing, or a worker that does not exist.
