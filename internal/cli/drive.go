@@ -58,6 +58,8 @@ type drive struct {
 	cancelling bool
 	// rejected is the id of the wait whose last answer from the terminal the run rejected.
 	rejected string
+	// unanswered is the questionKey of the wait that a person has left open.
+	unanswered string
 	// ownWords is set if this command started or answered the run, so that its next question is new. Until then answers of
 	// flags name no interrupt: see graph.Runner.Resume.
 	ownWords bool
@@ -104,7 +106,7 @@ func (d *drive) from(ctx context.Context, run *view.Run, err error) error {
 		case answerErr != nil:
 			err = answerErr
 		case !found && !finished && awaited(run) != nil:
-			finished = true
+			finished, d.unanswered = true, questionKey(awaited(run))
 			run, err = d.finishBranches(ctx, run)
 		case !found:
 			return d.paused(ctx, run)
@@ -145,7 +147,9 @@ func (d *drive) further(ctx context.Context, run *view.Run, req graph.DriveReque
 	if run.Status.Terminal() || left <= 0 || ctx.Err() != nil {
 		return run, nil
 	}
-	d.session.view.follow()
+	if !req.FinishBranches || len(run.Pending) > 1 { // a question alone stays as it was shown
+		d.session.view.follow()
+	}
 	next, err := d.continueFor(ctx, run.ExecutionID, left, req)
 	if d.text != nil {
 		d.text.end()
@@ -220,7 +224,7 @@ func (d *drive) nextAnswer(ctx context.Context, run *view.Run) (filled, bool, er
 		}
 		return f, true, nil
 	}
-	if !d.app.interactive {
+	if !d.app.interactive || questionKey(p) == d.unanswered {
 		return filled{}, false, nil
 	}
 	again := p.ID != "" && p.ID == d.rejected
@@ -229,6 +233,9 @@ func (d *drive) nextAnswer(ctx context.Context, run *view.Run) (filled, bool, er
 	}
 	return d.app.ask(ctx, p, again)
 }
+
+// questionKey identifies what a run waits for.
+func questionKey(p *view.Pending) string { return p.ExecutionID + "\n" + p.NodeID + "\n" + p.ID }
 
 // filled is a complete answer.
 type filled struct {
