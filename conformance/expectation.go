@@ -88,7 +88,7 @@ func readCardinality(o *jsonobject.Object) []cardinality {
 }
 
 // judge compares the run's end and its history with the expectation.
-func (r *replayRun) judge(ctx context.Context, last attempt) error {
+func (r *replayRun) judge(ctx context.Context, g graph.Engine, last attempt) error {
 	if last.status != r.expect.status {
 		message := "differs"
 		if last.err != nil {
@@ -96,12 +96,7 @@ func (r *replayRun) judge(ctx context.Context, last attempt) error {
 		}
 		r.problems.differ("/expect/status", message, r.expect.status, last.status)
 	}
-	var records []history.Record
-	err := withRunner(r.store, graph.Options{}, func(g *graph.Runner) error {
-		var err error
-		records, err = g.History(ctx, graph.HistoryRequest{ExecutionID: r.id, Reveal: true})
-		return err
-	})
+	records, err := g.History(ctx, graph.HistoryRequest{ExecutionID: r.id, Reveal: true})
 	if err != nil {
 		return err
 	}

@@ -109,6 +109,13 @@ func (c *replayCheck) run(ctx context.Context, s *trial) problems {
 		ps.add("/definition", "is refused: %s", findingsText(findings))
 		return ps
 	}
+	if s.options.NewEngine != nil {
+		r := &replayRun{replayCheck: c, trial: s, id: s.id + "::exec", problems: &ps}
+		if err := r.playOver(ctx); err != nil {
+			ps.add("", "cannot be run: %v", err)
+		}
+		return ps
+	}
 	store, err := s.options.NewStore(ctx)
 	if err != nil {
 		ps.add("", "no store: %v", err)
@@ -131,6 +138,26 @@ type replayRun struct {
 	problems *problems
 }
 
+// playOver plays the vector over one engine that imports runs. Calls are forbidden unless a later step of the vector makes them.
+func (r *replayRun) playOver(ctx context.Context) error {
+	o, forbidden, err := r.assertingEngine()
+	if err != nil {
+		return err
+	}
+	if len(r.prefix) == 0 || len(r.submissions) > 0 {
+		o.Delegates, o.Workflows = delegate.Mock{}, workflows{r.root}
+	}
+	e, err := r.options.NewEngine(o)
+	if err != nil {
+		return err
+	}
+	defer e.Close()
+	if err := r.importInto(ctx, e); err != nil {
+		return err
+	}
+	return r.calls(ctx, func(_ bool, f func(graph.Engine) error) error { return f(e) }, forbidden)
+}
+
 func (r *replayRun) play(ctx context.Context) error {
 	if err := r.importPrefix(ctx); err != nil {
 		return err
@@ -141,9 +168,19 @@ func (r *replayRun) play(ctx context.Context) error {
 	}
 	plain := asserting
 	plain.Delegates, plain.Workflows = delegate.Mock{}, workflows{r.root}
+	return r.calls(ctx, func(asserts bool, f func(graph.Engine) error) error {
+		o := plain
+		if asserts {
+			o = asserting
+		}
+		return withRunner(r.store, o, func(g *graph.Runner) error { return f(g) })
+	}, forbidden)
+}
 
+// calls makes the calls of the vector, each with an engine of its own.
+func (r *replayRun) calls(ctx context.Context, with func(asserts bool, f func(graph.Engine) error) error, forbidden *noWorkflows) error {
 	var last attempt
-	err = withRunner(r.store, asserting, func(g *graph.Runner) error {
+	err := with(true, func(g graph.Engine) error {
 		last = outcomeOf(g.Start(ctx, graph.StartRequest{
 			ExecutionID: r.id, Definition: r.trial.definition, Input: r.input, Mode: r.mode, AllowExisting: true,
 		}))
@@ -153,12 +190,12 @@ func (r *replayRun) play(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		err = withRunner(r.store, plain, func(g *graph.Runner) error {
+		err = with(false, func(g graph.Engine) error {
 			return r.submit(ctx, g, "/activitySubmissions/"+strconv.Itoa(i), s, &last)
 		})
 	}
 	if err == nil && r.resume != nil {
-		err = withRunner(r.store, asserting, func(g *graph.Runner) error {
+		err = with(true, func(g graph.Engine) error {
 			doc, err := tampered(r.trial.definition, r.resumeTamper)
 			if err == nil {
 				last = outcomeOf(g.Resume(ctx, graph.ResumeRequest{
@@ -174,7 +211,7 @@ func (r *replayRun) play(ctx context.Context) error {
 	if n := forbidden.asked.Load(); n > 0 {
 		r.problems.add("/assertNoSubworkflowInvocation", "%d subworkflows would have run again", n)
 	}
-	return r.judge(ctx, last)
+	return with(false, func(g graph.Engine) error { return r.judge(ctx, g, last) })
 }
 
 // assertingEngine configures the engine for start and resume so that forbidden calls fail.
@@ -206,7 +243,7 @@ func (r *replayRun) assertingEngine() (graph.Options, *noWorkflows, error) {
 	return o, forbidden, nil
 }
 
-func (r *replayRun) submit(ctx context.Context, g *graph.Runner, at string, s submission, last *attempt) error {
+func (r *replayRun) submit(ctx context.Context, g graph.Engine, at string, s submission, last *attempt) error {
 	doc, err := tampered(r.trial.definition, s.tamper)
 	if err != nil {
 		return err

@@ -27,14 +27,16 @@ const DefaultTimeout = time.Minute
 type Options struct {
 	// Profile selects the vectors with this profile and those without profiles; "" selects all.
 	Profile string
+	// Kind selects the vectors of a kind; "" selects all.
+	Kind string
 	// Surfaces lists the surfaces that parity vectors compare with the runner.
 	Surfaces []SurfaceFactory
 	// AllowPending passes parity vectors marked as pending without running them.
 	AllowPending bool
 	// NewStore opens an empty store for one vector, which is closed after it; nil means a store in memory.
 	NewStore func(ctx context.Context) (history.Store, error)
-	// NewEngine makes the engine of parity vectors in place of a Runner; nil means a Runner. It needs no store then, there are no other Surfaces,
-	// and replays of the recorded history are not checked.
+	// NewEngine makes the engine of parity and replay vectors in place of a Runner; nil means a Runner. It needs no store then, there are no other
+	// Surfaces, and replays of the recorded history are not checked. The engine of replay vectors is a graph.Exporter.
 	NewEngine func(graph.Options) (graph.Engine, error)
 	// Branches is the engine's order of parallel branches; "" is the engine's default.
 	Branches machine.BranchOrder
@@ -104,7 +106,7 @@ func runBelow(ctx context.Context, root fs.FS, start string, o Options) (Report,
 		report.Problems = append(report.Problems, Problem{Message: fmt.Sprintf("no *%s files below %s", suffix, start)})
 	}
 
-	vectors := readAll(root, paths, o.Profile)
+	vectors := readAll(root, paths, &o)
 	if len(vectors) == 0 && len(paths) > 0 {
 		report.Problems = append(report.Problems, Problem{Message: fmt.Sprintf("profile %q selects none of %d vectors", o.Profile, len(paths))})
 	}
@@ -145,8 +147,8 @@ type candidate struct {
 	problems problems
 }
 
-// readAll reads the vectors that the profile selects. Unreadable vectors are selected too, and a vector with a duplicate id fails.
-func readAll(root fs.FS, paths []string, profile string) []candidate {
+// readAll reads the vectors that the options select. Unreadable vectors are selected too, and a vector with a duplicate id fails.
+func readAll(root fs.FS, paths []string, o *Options) []candidate {
 	var selected []candidate
 	first := map[string]string{}
 	for _, name := range paths {
@@ -156,7 +158,7 @@ func readAll(root fs.FS, paths []string, profile string) []candidate {
 		} else {
 			first[v.id] = name
 		}
-		if len(ps) > 0 || v.selected(profile) {
+		if len(ps) > 0 || v.selected(o.Profile) && (o.Kind == "" || v.kind == o.Kind) {
 			selected = append(selected, candidate{v, ps})
 		}
 	}

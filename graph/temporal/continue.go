@@ -91,6 +91,9 @@ func (r *walk) restore(prog *definition.Program, c *continued, now time.Time) er
 		return err
 	}
 	r.m, r.exec, r.bytes, r.first, r.archived, r.phase = m, exec, c.Bytes, exec.Seq+1, exec.Seq, exec.Phase
+	if err := r.recordRest(c); err != nil {
+		return err
+	}
 	r.settle(nil)
 	for _, e := range m.InFlight() { // held back before
 		if in := r.perform(e); in != nil {
@@ -99,6 +102,33 @@ func (r *walk) restore(prog *definition.Program, c *continued, now time.Time) er
 	}
 	r.setTimers(m.Timers())
 	return nil
+}
+
+// recordRest records what an imported run has yet to record.
+func (r *walk) recordRest(c *continued) error {
+	before, rest := r.exec.Phase, make([]history.Record, len(c.Rest))
+	for i := range rest {
+		var err error
+		if rest[i], err = c.Rest[i].Record(r.id); err != nil {
+			return err
+		}
+	}
+	r.record(rest)
+	r.notify(before, rest)
+	return nil
+}
+
+// end makes the run an imported one that ends with its rest. It has no machine.
+func (r *walk) end() (err error) {
+	c := r.in.Continued
+	if r.exec, err = history.ParseExecution(r.id, c.Projection); err != nil {
+		return err
+	}
+	r.bytes, r.first, r.archived = c.Bytes, r.exec.Seq+1, r.exec.Seq
+	if err := r.recordRest(c); err != nil {
+		return err
+	}
+	return workflow.UpsertTypedSearchAttributes(r.ctx, attrPhase.ValueSet(string(r.exec.Phase)))
 }
 
 // archiveBytes bounds the records of one activity.

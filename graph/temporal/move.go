@@ -287,9 +287,10 @@ func (m *mover) input(x *transfer.CheckedRun) (*runInput, error) {
 		x.Machine.Restart(effect.Key(), now)
 	}
 	position := x.Machine.Position()
-	if position == nil || x.Behind {
+	ends := x.Machine.Status().Terminal()
+	if position == nil && !ends {
 		return nil, problem.New(problem.Unsupported, "run %q was exported while it computed", x.ExecutionID).WithPlace(place).
-			WithHint("Nothing was changed. Export the run when it waits.")
+			WithHint("Nothing was changed. Let a process of its database continue the run, and export it when it waits.")
 	}
 	children := map[string]*runInput{}
 	for _, w := range x.Machine.Pending() {
@@ -305,20 +306,34 @@ func (m *mover) input(x *transfer.CheckedRun) (*runInput, error) {
 		}
 	}
 	e := &x.Execution
-	at := machine.PositionStateSeq(position)
+	var at int64
+	if !ends {
+		at = machine.PositionStateSeq(position)
+	}
 	c := &continued{Position: position, Projection: e.AppendText(nil), StateSeq: at, Children: children}
 	for i := range x.Records {
 		c.Bytes += int64(x.Records[i].Weigh(maxWeight))
 	}
-	if at > 0 {
+	for i := range x.Rest {
+		c.Rest = append(c.Rest, x.Rest[i].Row(x.ExecutionID))
+	}
+	switch n := int64(len(x.Records)); {
+	case at > n:
+		c.State = x.Rest[at-1-n].Payload.State
+	case at > 0:
 		c.State = x.Records[at-1].Payload.State
 	}
 	if n := jsonvalue.Size(x.Machine.State(), maxValue); m.o.SideStore == nil && n > maxValue {
 		return nil, unsupported("the state has more than %d bytes, which needs a side store", maxValue).WithPlace(place)
 	}
-	return &runInput{
+	in := &runInput{
 		Definition: x.Program.Hash, Config: x.Machine.Config(), Title: e.Title, Labels: e.Labels, Notify: e.Notify, Queue: e.Queue, Continued: c,
-	}, nil
+	}
+	if ends {
+		end := view.EndingOf(x.Machine, x.Program.Hash)
+		in.Ended = &end
+	}
+	return in, nil
 }
 
 // child returns the input of a subworkflow that its parent waits for, nil for one that has not begun.

@@ -56,7 +56,7 @@ type runInput struct {
 	Actor  *history.Actor `json:"actor,omitempty"`
 	Limits limits         `json:"limits"`
 	Layout layout         `json:"layout"`
-	// Continued is set for the continuation of a run, Ended for an imported subworkflow that has ended, and whose parent does not know it yet.
+	// Continued is set for the continuation of a run, Ended for an imported run whose end its database, or its parent, has not recorded.
 	Continued *continued   `json:"continued,omitempty"`
 	Ended     *view.Ending `json:"ended,omitempty"`
 }
@@ -123,6 +123,8 @@ type continued struct {
 	// State is the state at record StateSeq, if the position refers to it.
 	State    map[string]any `json:"state,omitempty"`
 	StateSeq int64          `json:"stateSeq,omitempty"`
+	// Rest are the records after the projection that an imported run has yet to record.
+	Rest []history.Row `json:"rest,omitempty"`
 	// Imported identifies the file with which the run was moved here, "" for another run. Children are its subworkflows that the run has yet to
 	// start again, by id.
 	Imported string               `json:"imported,omitempty"`

@@ -34,6 +34,11 @@ func (w *walker) walk(ctx workflow.Context, in runInput) (snapshot, error) {
 		ctx: detached, requested: ctx, walker: w, in: in, id: in.Config.ExecutionID, flights: map[string]*flight{}, timers: map[string]*timer{}, first: 1,
 		exec: history.Execution{ID: in.Config.ExecutionID}, phase: history.PhaseRunning,
 	}
+	if in.Ended != nil && in.Continued != nil {
+		check(r.end())
+		check(r.listen(ctx))
+		return r.snapshot(), nil
+	}
 	check(r.begin(prog))
 	check(r.listen(ctx))
 	for {
@@ -409,7 +414,7 @@ func keepsTasks(records []history.Record) bool {
 	return n > 0 && records[n-1].Name == history.ExecutionCancelled && records[n-1].Payload.KeepTasks
 }
 
-func (r *walk) ended() bool { return r.m.Status().Terminal() }
+func (r *walk) ended() bool { return r.m == nil || r.m.Status().Terminal() }
 
 // record applies new records to the projection and keeps them.
 func (r *walk) record(records []history.Record) {
@@ -417,7 +422,9 @@ func (r *walk) record(records []history.Record) {
 		r.bytes += int64(records[i].Weigh(maxWeight))
 	}
 	r.exec.ApplyAll(records)
-	r.m.SetBytes(r.bytes)
+	if r.m != nil {
+		r.m.SetBytes(r.bytes)
+	}
 	r.records = append(r.records, records...)
 }
 
@@ -446,10 +453,17 @@ func (r *walk) stateAt(seq int64) map[string]any {
 
 // snapshot returns the run as it is now.
 func (r *walk) snapshot() snapshot {
-	config := r.m.Config()
+	config := r.in.Config
+	if r.m != nil {
+		config = r.m.Config()
+	}
 	s := snapshot{
 		Walk: r.in.Walk, Projection: r.exec.AppendText(nil), Bytes: r.bytes, Limits: r.in.Limits, MaxVisits: config.MaxVisits, Mode: config.Mode,
 		Beginning: r.beginning, First: r.first,
+	}
+	if r.m == nil {
+		s.Ending = r.in.Ended
+		return s
 	}
 	if r.ended() {
 		end := view.EndingOf(r.m, r.exec.DefinitionHash)

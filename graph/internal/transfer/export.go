@@ -108,7 +108,7 @@ func move(ctx context.Context, x *exporter, o ExportOptions) (*exporter, error) 
 			return nil, err
 		}
 		for i := range checked.Runs {
-			if r := &checked.Runs[i]; r.Behind {
+			if r := &checked.Runs[i]; len(r.Rest) > 0 {
 				return nil, problem.New(problem.HistoryConflict, "run %q computes at the moment", r.ExecutionID).WithPlace(problem.Place{ExecutionID: r.ExecutionID}).
 					WithHint("Repeat the export when the run waits.")
 			}

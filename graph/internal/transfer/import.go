@@ -74,9 +74,9 @@ type CheckedRun struct {
 	// ended.
 	Program *definition.Program
 	Machine *machine.Machine
-	// Behind reports that the definition leads on from the last record: the run was exported before its process recorded that.
-	Behind bool
-	tasks  int
+	// Rest are the records that follow from those of the file, and that the process of the run has not recorded.
+	Rest  []history.Record
+	tasks int
 }
 
 // Check reads a file and checks it as Import does, for a place that is not a store. Each run of the file has its parent in the file. maxVisits is
@@ -273,7 +273,7 @@ func checkRun(ctx context.Context, store Source, file *runfile.File, r *runfile.
 	if err != nil {
 		return out, hinted(r.ExecutionID, err)
 	}
-	out.Machine, out.Behind = m, len(b.Records) > 0
+	out.Machine, out.Rest = m, b.Records
 	out.Timers = run.StoredTimers(r.ExecutionID, out.Machine.Timers())
 	for _, w := range out.Machine.Pending() {
 		if w.Task != nil {
