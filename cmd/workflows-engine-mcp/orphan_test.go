@@ -66,6 +66,16 @@ func awaitStep(t *testing.T, file string, before int) int {
 
 func gone(pid int) bool { return errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) }
 
+// awaitGone waits for the end of a program. One whose parent has ended stays for a moment, until init has noticed.
+func awaitGone(t *testing.T, pid int) {
+	t.Helper()
+	for end := time.Now().Add(patience); !gone(pid); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("the step's program %d stays", pid)
+		}
+	}
+}
+
 // TestNothingIsLeftBehind ends a server during a step in every way that a host can: by closing its input, by a signal, and by
 // dying while another process holds the input open. The server and the step's program end, and the lease is released: another
 // server performs the step at once.
@@ -141,18 +151,12 @@ func TestNothingIsLeftBehind(t *testing.T) {
 					}
 				}
 			}
-			if !gone(step) {
-				t.Errorf("the step's program %d did not end\n%s", step, stderr)
-			}
+			awaitGone(t, step)
 			cmd.Wait()
 			_, again, _, _ := start()
 			next := awaitStep(t, pidFile, step) // sooner than a lease that was not given back would have run out
 			again.Close()
-			for end := time.Now().Add(patience); !gone(next); time.Sleep(10 * time.Millisecond) {
-				if time.Now().After(end) {
-					t.Fatal("the second server's program stays")
-				}
-			}
+			awaitGone(t, next)
 		})
 	}
 }
