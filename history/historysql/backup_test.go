@@ -1,12 +1,12 @@
 package historysql_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
-	"sync/atomic"
 	"testing"
 
 	"github.com/workflows-engine/workflows-engine/graph/problem"
@@ -24,38 +24,31 @@ func TestBackupDuringWrites(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer writer.Close()
-	var recorded atomic.Int64
-	stop, stopped, first := make(chan struct{}), make(chan error, 1), make(chan struct{})
-	go func() {
-		for n := int64(1); ; n++ {
-			err := writer.Append(t.Context(), firstRecord(fmt.Sprintf("r%06d", n)))
-			recorded.Store(n)
-			if n == 1 {
-				close(first)
-			}
-			select {
-			case <-stop:
-				stopped <- err
-				return
-			default:
-			}
-			if err != nil {
-				stopped <- err
-				return
-			}
-		}
-	}()
-	<-first
+	begin(t, writer, "first")
+	recorded := int64(1)
 	for i := range 5 {
 		reader, err := historysql.Open(t.Context(), path, historysql.Options{Existing: true, ReadOnly: true}) // as another process
 		if err != nil {
 			t.Fatal(err)
 		}
-		before := recorded.Load()
+		before, writes := recorded, make(chan error, 1)
+		ctx, stop := context.WithCancel(t.Context())
+		go func() { // as long as the backup takes
+			for {
+				if err := writer.Append(t.Context(), firstRecord(fmt.Sprintf("r%06d", recorded))); err != nil || ctx.Err() != nil {
+					writes <- err
+					return
+				}
+				recorded++
+			}
+		}()
 		copied := filepath.Join(folder, fmt.Sprintf("backup-%d.db", i))
-		if err := reader.Backup(t.Context(), copied); err != nil {
+		err = reader.Backup(t.Context(), copied)
+		stop()
+		if err := errors.Join(err, <-writes); err != nil {
 			t.Fatal(err)
 		}
+		recorded++ // the last one, during which the backup ended
 		if err := reader.Close(); err != nil {
 			t.Fatal(err)
 		}
@@ -76,10 +69,6 @@ func TestBackupDuringWrites(t *testing.T) {
 		if err := s.Close(); err != nil {
 			t.Fatal(err)
 		}
-	}
-	close(stop)
-	if err := <-stopped; err != nil {
-		t.Fatal(err)
 	}
 }
 
