@@ -120,18 +120,8 @@ func TestACancelledSubworkflowStaysCancelledWhenItsRunMoves(t *testing.T) {
 		startNode(), `{"id":"p","type":"parallel","config":{"branches":[{"name":"slow","entry":"sub"},{"name":"fast","entry":"fast"}],"join":"any"}}`,
 		subworkflow("sub", "below"), tool("fast"), interrupt("ask"), endNode(),
 	}, "s p", "p ask", "sub ask", "fast ask", "ask e")
-	store := historymem.New()
-	here := newRunner(t, store, o)
-	start(t, here, "r", d, nil)
-	if _, err := here.SubmitActivity(t.Context(), graph.SubmitRequest{ExecutionID: "r", NodeID: "fast", Span: &history.ParallelSpan{ParallelNodeID: "p", JoinTargetID: "ask", BranchName: "fast", BranchEntryNodeID: "fast"}, OK: true, Result: object{}}); err != nil {
-		t.Fatal(err)
-	}
-	page, err := here.List(t.Context(), history.ListQuery{Below: "r"})
-	if err != nil || len(page.Executions) != 1 || page.Executions[0].Phase != history.PhaseCancelled {
-		t.Fatalf("%+v, %v", page.Executions, err)
-	}
-	for name, moves := range map[string]func(history.Store) error{
-		"a file": func(to history.Store) error {
+	for name, moves := range map[string]func(here *graph.Runner, from, to history.Store) error{
+		"a file": func(here *graph.Runner, _, to history.Store) error {
 			var file bytes.Buffer
 			if err := here.Export(t.Context(), "r", graph.ExportOptions{Move: true}, &file); err != nil {
 				return err
@@ -139,13 +129,23 @@ func TestACancelledSubworkflowStaysCancelledWhenItsRunMoves(t *testing.T) {
 			_, err := graph.Import(t.Context(), to, &file)
 			return err
 		},
-		"a copy": func(to history.Store) error {
-			_, err := graph.Copy(t.Context(), store, to, graph.CopyOptions{Target: "there"})
+		"a copy": func(_ *graph.Runner, from, to history.Store) error {
+			_, err := graph.Copy(t.Context(), from, to, graph.CopyOptions{Target: "there"})
 			return err
 		},
 	} {
-		to := historymem.New()
-		if err := moves(to); err != nil {
+		from, to := historymem.New(), historymem.New()
+		here := newRunner(t, from, o)
+		start(t, here, "r", d, nil)
+		fast := &history.ParallelSpan{ParallelNodeID: "p", JoinTargetID: "ask", BranchName: "fast", BranchEntryNodeID: "fast"}
+		if _, err := here.SubmitActivity(t.Context(), graph.SubmitRequest{ExecutionID: "r", NodeID: "fast", Span: fast, OK: true, Result: object{}}); err != nil {
+			t.Fatal(err)
+		}
+		page, err := here.List(t.Context(), history.ListQuery{Below: "r"})
+		if err != nil || len(page.Executions) != 1 || page.Executions[0].Phase != history.PhaseCancelled {
+			t.Fatalf("%+v, %v", page.Executions, err)
+		}
+		if err := moves(here, from, to); err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
 		if e, err := to.Execution(t.Context(), page.Executions[0].ID); err != nil || e.Phase != history.PhaseCancelled {
