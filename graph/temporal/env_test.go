@@ -300,7 +300,21 @@ func (u *testUpdate) Complete(result any, err error) {
 // later makes the main loop stand still after the callbacks that are waiting now.
 func (r *testRun) later() { r.env.RegisterDelayedCallback(r.park, 0) }
 
-func (b *testBackend) query(_ context.Context, id, name string, arg, answer any) (bool, error) {
+func (b *testBackend) query(_ context.Context, id, name string, arg, answer any) (ended bool, err error) {
+	for n := 0; ; n++ {
+		ended, err = b.ask(id, name, arg, answer)
+		if r := b.find(id); err == nil || !strings.Contains(err.Error(), notBegun) || n == 1000 || id != r.id {
+			return ended, err
+		} else if !r.ended() { // its next part is about to begin
+			r.sleep(time.Nanosecond)
+		}
+	}
+}
+
+// notBegun is the error of a workflow that answers no queries yet.
+const notBegun = "not begun"
+
+func (b *testBackend) ask(id, name string, arg, answer any) (bool, error) {
 	r := b.find(id)
 	switch {
 	case r == nil:
@@ -316,7 +330,7 @@ func (b *testBackend) query(_ context.Context, id, name string, arg, answer any)
 	ask := func() bool {
 		defer func() {
 			if recover() != nil { // the workflow of a subworkflow has not begun
-				err = serviceerror.NewNotFound("not begun")
+				err = serviceerror.NewNotFound(notBegun)
 			}
 		}()
 		var v valueGetter
@@ -328,7 +342,7 @@ func (b *testBackend) query(_ context.Context, id, name string, arg, answer any)
 		if err == nil {
 			err = v.Get(answer)
 		} else if strings.Contains(err.Error(), "unknown queryType") {
-			err = serviceerror.NewNotFound("not begun")
+			err = serviceerror.NewNotFound(notBegun)
 		}
 		return false
 	}

@@ -169,7 +169,8 @@ func (r runSource) DefinitionByName(_ context.Context, name, version string) (hi
 func (r runSource) Now(context.Context) (time.Time, error) { return r.b.now(), nil }
 
 // Import starts the runs of a file that Export or a database has written, where they were: the run as a workflow, its subworkflows as its children.
-// Records go to the Archive, which must be that of the workers. The file is checked as graph.Import checks it. Attempts under way are performed again with the same idempotency keys.
+// Records go to the Archive, which must be that of the workers. The file is checked as graph.Import checks it. Attempts under way are performed again
+// with the same idempotency keys.
 //
 // Errors: those of graph.Import; DUPLICATE_EXECUTION_ID if a workflow has the id, also one that has ended and that Temporal still keeps, unless it
 // was imported from the same file; UNSUPPORTED_BY_BACKEND without an Archive, for a run that has ended, and for one that needs what Temporal lacks.
@@ -368,7 +369,7 @@ func (m *mover) exists(ctx context.Context) (bool, error) {
 	case err != nil:
 		return false, failureOf(ctx, err, m.o.Address, id)
 	}
-	if c.result != nil && c.result.Ending.Reason == transfer.MovedToFile {
+	if c.result != nil && c.result.Ending != nil && c.result.Ending.Reason == transfer.MovedToFile { // another program's workflow has no ending
 		return false, problem.New(problem.DuplicateExecutionID, "run %q was here and has moved elsewhere", id).WithPlace(problem.Place{ExecutionID: id}).
 			WithHint("Import into another namespace, or once the retention period of the ended run is over.")
 	}
@@ -382,9 +383,6 @@ func (m *mover) exists(ctx context.Context) (bool, error) {
 
 // archive stores the records of the runs.
 func (m *mover) archive(ctx context.Context) error {
-	if m.o.Archive == nil {
-		return nil
-	}
 	for i := range m.file.Runs {
 		x := &m.file.Runs[i]
 		d := history.StoredDefinition{Hash: x.Execution.DefinitionHash}

@@ -410,3 +410,19 @@ func TestLargeStatesStay(t *testing.T) {
 		t.Error("a run was started")
 	}
 }
+
+// TestAnIDOfAnotherProgramIsTaken: the result of a workflow that is no run has no ending.
+func TestAnIDOfAnotherProgramIsTaken(t *testing.T) {
+	t.Parallel()
+	o := Options{Activities: steps(charged), Archive: OpenFileArchive(t.TempDir())}
+	r := newRunner(t, o)
+	start(t, r, graph.StartRequest{ExecutionID: "r", Definition: approval(t)})
+	e, b := newTestEngine(t, o)
+	start(t, e, graph.StartRequest{ExecutionID: "r", Definition: approval(t)})
+	if _, err := e.Resume(t.Context(), graph.ResumeRequest{ExecutionID: "r", Payload: map[string]any{"approve": true}}); err != nil {
+		t.Fatal(err)
+	}
+	b.runs["r"].result.Ending = nil
+	_, err := e.Import(t.Context(), file(t, r, "r"))
+	requireCode(t, err, problem.DuplicateExecutionID)
+}

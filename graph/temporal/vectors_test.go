@@ -26,12 +26,13 @@ var notReplayed = map[string]string{
 	"integrity.cancelled_run": "has ended", "integrity.completed_run": "has ended",
 	// These records are not those of a run that was exported.
 	"replay.integrity.resume_definition_tamper": "neither a mode nor a definition", "extensions.queue_timeout_recorded": "RECORD_UNREADABLE",
-	// Branches end in any order, and this block with the first.
-	"parallel.any_first_wins": "",
 	// A node without an executor waits for a worker that has it, where the Runner that started the run fails it.
 	"parallel.all_failing_branch": "differs", "parallel.any_all_fail": "differs", "parallel.any_tolerates": "differ", "parallel.n_of_m_tolerates": "differ",
 	"parallel.n_of_m_too_few": "differs",
 }
+
+// freeOrder is the vector whose branches end in any order, and its block with the first: its commands may differ, nothing else.
+const freeOrder = "parallel.any_first_wins"
 
 // TestReplayVectors starts runs from their records.
 func TestReplayVectors(t *testing.T) {
@@ -62,10 +63,13 @@ func vectors(t *testing.T, kind string, roots ...string) {
 		for _, v := range report.Vectors {
 			var lines []string
 			for _, p := range v.Problems {
+				if v.ID == freeOrder && p.At == "/expect/tailCommands" {
+					continue
+				}
 				lines = append(lines, fmt.Sprint(p))
 			}
 			text := strings.Join(lines, "\n\t")
-			if want, differs := notReplayed[v.ID]; differs && !strings.Contains(text, want) || !differs && v.Status != conformance.Pass {
+			if want, differs := notReplayed[v.ID]; differs && !strings.Contains(text, want) || !differs && text != "" {
 				t.Errorf("%s: want %q\n%s", v.ID, want, text)
 			}
 		}
